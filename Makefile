@@ -46,9 +46,9 @@ once     := $(addprefix src/,core io import env study inspect results claims rep
             $(addprefix analysis/,operators lanczos statistics spectrum program library)
 single   := src/train
 twice    := src/layers src/net src/agent analysis/products
-mains    := src/kappascope.c src/train.c src/study.c src/plot.c src/import.c src/inspect.c src/audit.c analysis/analyze.c
+mains    := src/kappascope.c src/train.c src/study.c src/plot.c src/import.c src/inspect.c src/audit.c src/scores.c analysis/analyze.c
 programs := $(patsubst %,$(BUILD)/bin/%,kappascope \
-            $(addprefix kappascope-,train study plot import inspect audit analyze))
+            $(addprefix kappascope-,train study plot import inspect audit scores analyze))
 sources   = $(filter-out $(mains),$(wildcard $(addsuffix /*.c,$(1))))
 objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
             $(patsubst %.c,$(BUILD)/%.f32.o,$(call sources,$(single) $(twice))) \

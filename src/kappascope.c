@@ -21,6 +21,7 @@ static const struct command {
     {"inspect", "print what is in a checkpoint, spectrum, vector, architecture or study"},
     {"study", "train, analyze and plot a whole study"},
     {"plot", "plots, tables and a report page from a study's folder"},
+    {"scores", "scores over tasks, from the folders of studies and from tables of returns"},
     {"import", "write a critic from another framework's files as a checkpoint"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

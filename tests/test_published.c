@@ -10,6 +10,7 @@
 #include "core/sort.h"
 #include "results/comparisons.h"
 #include "results/score_ranges.h"
+#include "results/score_summary.h"
 #include "results/scores.h"
 
 #define STATES "../shared/data/xqc_returns.csv"
@@ -210,6 +211,35 @@ static void test_each_task_from_pixels(void **state)
 
 /* --- groups --- */
 
+/* The program's line for a suite is the same as that of its tasks alone. */
+static void check_suite(const char *suite, size_t tasks, const double *expected)
+{
+    const struct ks_score_query query = {.every = 1e5, .normalize = true, .common_grid = true};
+    struct ks_score_rows rows = {0};
+    struct ks_score_summary *summary;
+    size_t found = 0;
+
+    assert_ok(ks_score_rows_add_csv(STATES, &rows));
+    assert_ok(ks_score_summary_new(&rows, &query, 0, &summary));
+    assert_int_equal(summary->tasks, 55);
+    assert_int_equal(summary->n_left_out, 1);
+    assert_string_equal(summary->left_out[0], "HumanoidStandup-v4");
+    for (size_t i = 0; i < summary->n; i++) {
+        const struct ks_score_line *line = &summary->line[i];
+
+        if (strcmp(line->suite, suite) != 0)
+            continue;
+        found++;
+        assert_string_equal(line->system, "xqc");
+        assert_int_equal(line->tasks, tasks);
+        assert_digits(suite, ks_score_line_last(line)->value, expected[0], 6);
+        assert_digits(suite, line->area.value, expected[4], 6);
+    }
+    assert_int_equal(found, 1);
+    ks_score_summary_free(summary);
+    ks_score_rows_free(&rows);
+}
+
 static void check_group(unsigned groups, const char *name, size_t tasks, const double *expected)
 {
     struct ks_score_table *t = read_group(groups);
@@ -227,6 +257,7 @@ static void check_group(unsigned groups, const char *name, size_t tasks, const d
                     6);
     assert_digits(name, mean, expected[3], 6);
     assert_estimate(name, area, (struct ks_estimate){expected[4], expected[5], expected[6]}, 6);
+    check_suite(name, tasks, expected);
     free(last);
     ks_score_table_free(t);
 }
@@ -235,19 +266,19 @@ static void check_group(unsigned groups, const char *name, size_t tasks, const d
 static void test_groups(void **state)
 {
     (void)state;
-    check_group(MUJOCO, "MuJoCo", 5,
+    check_group(MUJOCO, "Gymnasium", 5,
                 (double[]){1.582114, 1.550248, 1.616298, 1.618063, 1.294957, 1.248601, 1.336910});
-    check_group(EASY, "DMC easy", 18,
+    check_group(EASY, "dm_control-easy", 18,
                 (double[]){0.919402, 0.913370, 0.925093, 0.821304, 0.806885, 0.797988, 0.815166});
-    check_group(HARD, "DMC hard", 7,
+    check_group(HARD, "dm_control-hard", 7,
                 (double[]){0.842247, 0.822779, 0.860909, 0.758912, 0.576068, 0.561033, 0.589969});
-    check_group(EASY | HARD, "DMC", 25,
+    check_group(EASY | HARD, "dm_control", 25,
                 (double[]){0.907198, 0.900958, 0.912393, 0.803834, 0.745600, 0.735497, 0.754998});
     check_group(HUMANOIDBENCH, "HumanoidBench", 14,
                 (double[]){0.861806, 0.837897, 0.887015, 0.819677, 0.545447, 0.533921, 0.557518});
     check_group(MYOSUITE, "MyoSuite", 10,
                 (double[]){0.984000, 0.972000, 0.994000, 0.828000, 0.869400, 0.850400, 0.884300});
-    check_group(ALL, "all", 54,
+    check_group(ALL, KS_SCORE_TOTAL, 54,
                 (double[]){0.933302, 0.927545, 0.938382, 0.887808, 0.750268, 0.742001, 0.758155});
 }
 

@@ -2,14 +2,11 @@
  * axes. */
 #include "report/plots.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/memory.h"
-#include "io/file.h"
 #include "io/text.h"
 #include "report/gnuplot.h"
 #include "report/panels.h"
@@ -89,19 +86,6 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
     return fclose(out) != 0 || failed ? ks_fail(KS_MEMORY, "out of memory") : KS_OK;
 }
 
-/* Removes what an earlier call drew from data that have gone. */
-static ks_status remove_plot(const struct ks_results *r, const char *name, const char *format)
-{
-    ks_status status = KS_OK;
-    char *path;
-
-    KS_TRY(ks_print_string(&path, "%s/figures/%s.%s", r->dir, name, format));
-    if (unlink(path) != 0 && errno != ENOENT)
-        status = ks_file_fail(errno, path, "removed");
-    free(path);
-    return status;
-}
-
 ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table)
 {
     struct ks_gnuplot gnuplot = {.dir = results->dir, .steps = results->study->end};
@@ -118,7 +102,7 @@ ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summar
         KS_GO(ks_plot_has_data(results, &ks_plots[i], &has_data));
         for (size_t f = 0; f < FORMATS; f++)
             KS_GO(has_data ? ks_gnuplot_draw(&gnuplot, ks_plots[i].name, formats[f])
-                           : remove_plot(results, ks_plots[i].name, formats[f]));
+                           : ks_gnuplot_remove(&gnuplot, ks_plots[i].name, formats[f]));
     }
 done:
     free(folder);

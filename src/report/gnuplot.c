@@ -142,3 +142,15 @@ done:
     free(to);
     return status;
 }
+
+ks_status ks_gnuplot_remove(const struct ks_gnuplot *g, const char *name, const char *format)
+{
+    ks_status status = KS_OK;
+    char *path;
+
+    KS_TRY(ks_print_string(&path, "%s/figures/%s.%s", g->dir, name, format));
+    if (unlink(path) != 0 && errno != ENOENT)
+        status = ks_file_fail(errno, path, "removed");
+    free(path);
+    return status;
+}

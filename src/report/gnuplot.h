@@ -20,5 +20,7 @@ void ks_gnuplot_clear(struct ks_gnuplot *gnuplot);
 /* Runs plots/NAME.gp, which writes dir/figures/NAME.FORMAT (png, pdf, svg); the file appears
  * complete or not at all. KS_MISSING if the script is missing, KS_RUN if gnuplot fails. */
 ks_status ks_gnuplot_draw(const struct ks_gnuplot *gnuplot, const char *name, const char *format);
+/* Removes that file, which an earlier call drew from data that have gone; fine if there is none. */
+ks_status ks_gnuplot_remove(const struct ks_gnuplot *gnuplot, const char *name, const char *format);
 
 #endif

@@ -12,21 +12,25 @@
 #include "results/score_ranges.h"
 #include "study/csv.h"
 
-/* The one copy of a name. */
+/* The one copy of a string. */
+static ks_status keep_string(struct ks_score_rows *rows, const char *text, const char **copy)
+{
+    for (size_t i = 0; i < rows->n_names; i++)
+        if (strcmp(rows->name[i], text) == 0) {
+            *copy = rows->name[i];
+            return KS_OK;
+        }
+    KS_TRY(ks_grow(rows->n_names, sizeof *rows->name, &rows->name_room, &rows->name));
+    KS_TRY(ks_copy_string(text, &rows->name[rows->n_names]));
+    *copy = rows->name[rows->n_names++];
+    return KS_OK;
+}
+
 static ks_status keep_name(struct ks_score_rows *rows, const char *text, const char **name)
 {
     char escaped[1024];
 
-    ks_escape(text, sizeof escaped, escaped);
-    for (size_t i = 0; i < rows->n_names; i++)
-        if (strcmp(rows->name[i], escaped) == 0) {
-            *name = rows->name[i];
-            return KS_OK;
-        }
-    KS_TRY(ks_grow(rows->n_names, sizeof *rows->name, &rows->name_room, &rows->name));
-    KS_TRY(ks_copy_string(escaped, &rows->name[rows->n_names]));
-    *name = rows->name[rows->n_names++];
-    return KS_OK;
+    return keep_string(rows, ks_escape(text, sizeof escaped, escaped), name);
 }
 
 static ks_status add_row(struct ks_score_rows *rows, const struct ks_score_row *row)
@@ -57,6 +61,18 @@ static const char *const columns[COLUMNS][5] = {
     [VALUE] = {"return", "return_mean", "value", "score"},
 };
 
+/* A cell with a name; quotes are not supported. */
+static ks_status keep_cell(const struct ks_csv *csv, size_t row, size_t column,
+                           struct ks_score_rows *rows, const char **name)
+{
+    const char *text = ks_csv_cell(csv, row, column);
+
+    if (!*text || strchr(text, '"'))
+        return ks_fail(KS_FORMAT, "%s:%zu: %s: expected a name without quotes, found '%s'",
+                       csv->path, row + 2, csv->name[column], text);
+    return keep_name(rows, text, name);
+}
+
 /* Fails with the first of the names that the column may have. */
 static ks_status find_column(const struct ks_csv *csv, int which, size_t *column)
 {
@@ -74,6 +90,8 @@ static ks_status name_of_file(struct ks_score_rows *rows, const char *path, cons
 
     KS_TRY(ks_copy_string(ks_path_base(path), &stem));
     stem[ks_path_stem(stem, ".csv")] = '\0';
+    for (char *c = stem; (c = strpbrk(c, ",\""));)
+        *c = '_'; /* names stand in tables without quotes */
     status = keep_name(rows, stem, name);
     free(stem);
     return status;
@@ -93,8 +111,8 @@ static ks_status add_table(const struct ks_csv *csv, struct ks_score_rows *rows)
     KS_TRY(name_of_file(rows, csv->path, &row.system));
     for (size_t i = 0; i < csv->rows; i++) {
         if (has_system)
-            KS_TRY(keep_name(rows, ks_csv_cell(csv, i, column[SYSTEM]), &row.system));
-        KS_TRY(keep_name(rows, ks_csv_cell(csv, i, column[TASK]), &row.task));
+            KS_TRY(keep_cell(csv, i, column[SYSTEM], rows, &row.system));
+        KS_TRY(keep_cell(csv, i, column[TASK], rows, &row.task));
         KS_TRY(ks_csv_number(csv, i, column[SEED], &row.seed));
         KS_TRY(ks_csv_number(csv, i, column[STEP], &row.step));
         KS_TRY(ks_csv_number(csv, i, column[VALUE], &row.value));
@@ -128,6 +146,40 @@ static const char *column_of(const char *task)
                : "return_mean";
 }
 
+/* Settings that do not change what is learned. */
+static bool is_aside(const char *key)
+{
+    static const char *const aside[] = {"threads",       "products",    "checkpoints",
+                                        "eval_episodes", "evaluations", "analysis_minibatches"};
+
+    for (size_t i = 0; i < sizeof aside / sizeof *aside; i++)
+        if (strcmp(aside[i], key) == 0)
+            return true;
+    return false;
+}
+
+static ks_status keep_settings(struct ks_score_rows *rows, const struct ks_settings *settings,
+                               const char **kept)
+{
+    char *text = NULL;
+    ks_status status = ks_copy_string("", &text);
+
+    for (const struct ks_key *key = ks_keys; key->name && status == KS_OK; key++) {
+        char value[KS_VALUE_LENGTH], *longer = NULL;
+
+        if (is_aside(key->name))
+            continue;
+        ks_settings_print(settings, key, value);
+        status = ks_print_string(&longer, "%s%s=%s ", text, key->name, value);
+        free(text);
+        text = longer;
+    }
+    if (status == KS_OK)
+        status = keep_string(rows, text, kept);
+    free(text);
+    return status;
+}
+
 /* Reads the scores of a run into value [n_evaluations]. */
 static ks_status read_run(const struct ks_study *study, struct ks_study_run run, const char *folder,
                           double *value)
@@ -154,6 +206,7 @@ static ks_status add_run(const char *dir, const struct ks_study *study, struct k
     KS_GO(keep_name(rows, path, &row.path));
     KS_GO(keep_name(rows, study->architecture[run.architecture].name, &row.system));
     KS_GO(keep_name(rows, study->env, &row.task));
+    KS_GO(keep_settings(rows, &study->architecture[run.architecture].settings, &row.settings));
     KS_GO(ks_alloc(study->n_evaluations, sizeof *value, &value));
     KS_GO(read_run(study, run, folder, value));
     for (size_t k = 0; k < study->n_evaluations; k++) {
@@ -190,33 +243,52 @@ done:
 
 /* --- names --- */
 
-static ks_status list_names(const struct ks_score_rows *rows, const char *system, size_t *n,
-                            const char ***names)
+/* Adds a name to the list unless it is there. Equal names are the same string. */
+static void add_name(const char *name, size_t *n, const char **names)
 {
-    *n = 0;
-    KS_TRY(ks_alloc(rows->n_names, sizeof(const char *), names));
-    for (size_t k = 0; k < rows->n; k++) {
-        const struct ks_score_row *row = &rows->row[k];
-        const char *name = system ? row->task : row->system;
-        size_t i = 0;
-
-        if (system && strcmp(row->system, system) != 0)
-            continue;
-        while (i < *n && (*names)[i] != name)
-            i++;
-        if (i == *n)
-            (*names)[(*n)++] = name;
-    }
-    return KS_OK;
+    for (size_t i = 0; i < *n; i++)
+        if (names[i] == name)
+            return;
+    names[(*n)++] = name;
 }
 
 ks_status ks_score_rows_systems(const struct ks_score_rows *rows, size_t *n, const char ***names)
 {
-    return list_names(rows, NULL, n, names);
+    *n = 0;
+    KS_TRY(ks_alloc(rows->n_names, sizeof(const char *), names));
+    for (size_t k = 0; k < rows->n; k++)
+        add_name(rows->row[k].system, n, *names);
+    return KS_OK;
 }
 
 ks_status ks_score_rows_tasks(const struct ks_score_rows *rows, const char *system, size_t *n,
                               const char ***names)
 {
-    return list_names(rows, system, n, names);
+    *n = 0;
+    KS_TRY(ks_alloc(rows->n_names, sizeof(const char *), names));
+    for (size_t k = 0; k < rows->n; k++)
+        if (!system || strcmp(rows->row[k].system, system) == 0)
+            add_name(rows->row[k].task, n, *names);
+    return KS_OK;
+}
+
+ks_status ks_score_rows_keep(struct ks_score_rows *rows, char *list)
+{
+    size_t kept = 0;
+
+    for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
+        size_t before = kept;
+
+        for (size_t k = kept; k < rows->n; k++)
+            if (strcmp(rows->row[k].system, name) == 0) {
+                struct ks_score_row row = rows->row[k];
+
+                rows->row[k] = rows->row[kept];
+                rows->row[kept++] = row;
+            }
+        if (kept == before)
+            return ks_fail(KS_USAGE, "--systems: no scores of '%s'", name);
+    }
+    rows->n = kept;
+    return kept > 0 ? KS_OK : ks_fail(KS_USAGE, "--systems: expected names, found none");
 }

@@ -1,0 +1,26 @@
+/* Prints and draws scores over tasks. */
+#ifndef KS_REPORT_SCORE_REPORT_H
+#define KS_REPORT_SCORE_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "core/error.h"
+#include "results/score_summary.h"
+
+/* A line per system and suite: in aligned columns; as CSV. */
+void ks_scores_print(const struct ks_score_summary *summary, FILE *out);
+void ks_scores_print_csv(const struct ks_score_summary *summary, FILE *out);
+
+/* On standard error: runs and tasks that are left out, intervals that are too narrow, systems that
+ * do not compare; and systems with other settings on other tasks. */
+void ks_scores_warn(const struct ks_score_summary *summary);
+ks_status ks_scores_warn_settings(const struct ks_score_rows *rows);
+
+/* Writes dir/tables/scores.csv and score_curves.csv, and with `draw` the areas as bars:
+ * dir/figures/scores.png, .pdf and .svg (plots/scores.gp); without, these are removed. Each file
+ * appears complete or not at all. Fails with KS_MISSING before it writes if gnuplot is needed and
+ * missing. */
+ks_status ks_scores_write(const struct ks_score_summary *summary, const char *dir, bool draw);
+
+#endif

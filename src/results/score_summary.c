@@ -1,0 +1,225 @@
+#include "results/score_summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+static const struct suite {
+    const char *name;
+    unsigned groups; /* a bit for each */
+} suites[] = {
+    {"Gymnasium", 1 << KS_SCORES_MUJOCO},
+    {"dm_control", 1 << KS_SCORES_DMC_EASY | 1 << KS_SCORES_DMC_HARD},
+    {"dm_control-easy", 1 << KS_SCORES_DMC_EASY},
+    {"dm_control-hard", 1 << KS_SCORES_DMC_HARD},
+    {"HumanoidBench", 1 << KS_SCORES_HUMANOIDBENCH},
+    {"MyoSuite", 1 << KS_SCORES_MYOSUITE},
+    {KS_SCORE_TOTAL, ~0u},
+};
+enum { SUITES = sizeof suites / sizeof *suites };
+
+struct job {
+    const struct ks_score_rows *rows;
+    const struct ks_score_query *query;
+    struct ks_score_summary *summary;
+};
+
+const char *ks_score_suite_name(size_t index)
+{
+    return index < SUITES ? suites[index].name : NULL;
+}
+
+const struct ks_estimate *ks_score_line_last(const struct ks_score_line *line)
+{
+    return &line->curve[line->steps - 1];
+}
+
+static ks_status add_line(const struct job *job, const char *system, const char *suite,
+                          const struct ks_scores *scores)
+{
+    struct ks_score_summary *s = job->summary;
+    struct ks_score_line *line;
+
+    KS_TRY(ks_grow(s->n, sizeof *s->line, &s->room, &s->line));
+    line = &s->line[s->n++];
+    *line = (struct ks_score_line){.system = system,
+                                   .suite = suite,
+                                   .tasks = scores->strata,
+                                   .steps = scores->steps,
+                                   .cautions = ks_scores_cautions(scores->strata, scores->runs)};
+    for (size_t m = 0; m < scores->strata; m++)
+        line->runs += scores->runs[m];
+    KS_TRY(ks_alloc(scores->steps, sizeof *line->step, &line->step));
+    KS_TRY(ks_alloc(scores->steps, sizeof *line->curve, &line->curve));
+    memcpy(line->step, scores->step, scores->steps * sizeof *line->step);
+    return ks_iqm_curve(scores, s->resamples, 0, line->curve, &line->area);
+}
+
+/* --- suites --- */
+
+static bool is_of(const char *task, const struct suite *suite)
+{
+    const struct ks_score_range *range;
+
+    return ks_score_range_find(task, &range) == KS_OK && suite->groups >> range->group & 1;
+}
+
+/* Adds a line for the tasks of the suite, unless there are none. */
+static ks_status add_suite(const struct job *job, const char *system, const struct suite *suite,
+                           const struct ks_score_table *table)
+{
+    struct ks_scores scores = {0, NULL, table->n_steps, table->step, NULL};
+    size_t *runs = NULL, kept = 0, first = 0;
+    double *value = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(table->n_tasks, sizeof *runs, &runs));
+    KS_GO(ks_alloc(table->n_runs * table->n_steps, sizeof *value, &value));
+    for (size_t m = 0; m < table->n_tasks; first += table->runs[m++]) {
+        if (!is_of(table->task[m], suite))
+            continue;
+        runs[scores.strata++] = table->runs[m];
+        memcpy(value + kept * table->n_steps, table->value + first * table->n_steps,
+               table->runs[m] * table->n_steps * sizeof *value);
+        kept += table->runs[m];
+    }
+    scores.runs = runs;
+    scores.value = value;
+    if (scores.strata > 0)
+        status = add_line(job, system, suite->name, &scores);
+done:
+    free(runs);
+    free(value);
+    return status;
+}
+
+static void leave_out(struct ks_score_summary *s, const struct ks_score_range *range)
+{
+    for (size_t i = 0; i < s->n_left_out; i++)
+        if (s->left_out[i] == range->task)
+            return;
+    s->left_out[s->n_left_out++] = range->task;
+}
+
+/* Removes the tasks that cannot be normalized from the list; refuses unknown ones. */
+static ks_status keep_normalizable(struct ks_score_summary *s, const char *system, size_t *n,
+                                   const char **task)
+{
+    const struct ks_score_range *range;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        if (ks_score_range_find(task[i], &range) != KS_OK)
+            return ks_fail(KS_FORMAT,
+                           "%s: unknown task: it has no random and no target score (--raw takes "
+                           "scores as they are)",
+                           task[i]);
+        if (isfinite(range->random) && isfinite(range->target))
+            task[kept++] = task[i];
+        else
+            leave_out(s, range);
+    }
+    *n = kept;
+    return kept > 0 ? KS_OK
+                    : ks_fail(KS_FORMAT,
+                              "%s: %s: no random or no target score is published (--raw takes "
+                              "scores as they are)",
+                              system, s->left_out[0]);
+}
+
+static ks_status add_suites(const struct job *job, const char *system, size_t n, const char **task)
+{
+    struct ks_score_query query = *job->query;
+    struct ks_score_table *table = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(keep_normalizable(job->summary, system, &n, task));
+    query.system = system;
+    query.n_tasks = n;
+    query.tasks = task;
+    KS_GO(ks_score_table_new(job->rows, &query, &table));
+    job->summary->dropped += table->dropped;
+    for (size_t i = 0; i < SUITES; i++)
+        KS_GO(add_suite(job, system, &suites[i], table));
+done:
+    ks_score_table_free(table);
+    return status;
+}
+
+/* --- tasks, raw --- */
+
+static ks_status add_task(const struct job *job, const char *system, const char **task)
+{
+    struct ks_score_query query = *job->query;
+    struct ks_score_table *table = NULL;
+    struct ks_scores scores;
+    ks_status status = KS_OK;
+
+    query.system = system;
+    query.n_tasks = 1;
+    query.tasks = task;
+    KS_GO(ks_score_table_new(job->rows, &query, &table));
+    job->summary->dropped += table->dropped;
+    scores = ks_score_table_scores(table);
+    status = add_line(job, system, *task, &scores);
+done:
+    ks_score_table_free(table);
+    return status;
+}
+
+/* --- systems --- */
+
+static ks_status add_system(const struct job *job, const char *system)
+{
+    const char **task = NULL;
+    size_t n;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_score_rows_tasks(job->rows, system, &n, &task));
+    if (job->query->normalize) {
+        status = add_suites(job, system, n, task);
+        goto done;
+    }
+    for (size_t i = 0; i < n; i++)
+        KS_GO(add_task(job, system, &task[i]));
+done:
+    free(task);
+    return status;
+}
+
+ks_status ks_score_summary_new(const struct ks_score_rows *rows, const struct ks_score_query *query,
+                               size_t resamples, struct ks_score_summary **out)
+{
+    struct job job = {rows, query, NULL};
+    const char **system = NULL, **task = NULL;
+    size_t n;
+    ks_status status = KS_OK;
+
+    *out = NULL;
+    KS_GO(ks_alloc(1, sizeof *job.summary, &job.summary));
+    job.summary->resamples = resamples;
+    KS_GO(ks_score_rows_tasks(rows, NULL, &job.summary->tasks, &task));
+    KS_GO(ks_score_rows_systems(rows, &n, &system));
+    for (size_t i = 0; i < n; i++)
+        KS_GO(add_system(&job, system[i]));
+    *out = job.summary, job.summary = NULL;
+done:
+    free(task);
+    free(system);
+    ks_score_summary_free(job.summary);
+    return status;
+}
+
+void ks_score_summary_free(struct ks_score_summary *summary)
+{
+    if (!summary)
+        return;
+    for (size_t i = 0; i < summary->n; i++) {
+        free(summary->line[i].step);
+        free(summary->line[i].curve);
+    }
+    free(summary->line);
+    free(summary);
+}
