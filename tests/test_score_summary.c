@@ -1,0 +1,299 @@
+/* kappascope-scores: scores over tasks from tables of returns and from folders of studies, by
+ * numbers computed by hand; what it refuses, leaves out and warns of; its files. */
+#include "said.h"
+
+#include "core/memory.h"
+#include "results/score_summary.h"
+#include "study/locate.h"
+
+/* Steps 0, 100 and 400. Normalized by 1000, the four runs of dm_control score
+ *
+ *   step 0:   0  .1 .2 .3     IQM (.1 + .2)/2 = .15
+ *   step 100: .1 .3 .5 .9         (.3 + .5)/2 = .4
+ *   step 400: .2 .6 .8 1          (.6 + .8)/2 = .7
+ *
+ * so the area is (100 (.15 + .4)/2 + 300 (.4 + .7)/2)/400 = .48125. Of dog-run alone the means are
+ * .05, .2, .4 (area .25625), of hopper-hop .25, .7, .9 (area .71875). */
+static const char HAND[] =
+    "method,env,seed,env_step,return\n"
+    "x,dog-run,0,0,0\nx,dog-run,0,100,100\nx,dog-run,0,400,200\n"
+    "x,dog-run,1,0,100\nx,dog-run,1,100,300\nx,dog-run,1,400,600\n"
+    "x,hopper-hop,0,0,200\nx,hopper-hop,0,100,500\nx,hopper-hop,0,400,800\n"
+    "x,hopper-hop,1,0,300\nx,hopper-hop,1,100,900\nx,hopper-hop,1,400,1000\n";
+static const char HEADER[] = "system,suite,tasks,runs,first_step,last_step,evaluations,iqm,iqm_low,"
+                             "iqm_high,area,area_low,area_high\n";
+
+/* Runs the program with these arguments, in which %s is the folder of the tree. */
+static int scores(const char *format)
+{
+    char arguments[512];
+
+    snprintf(arguments, sizeof arguments, format, tree, tree, tree);
+    return run("kappascope-scores", arguments);
+}
+
+static void test_table(void **state)
+{
+    char expected[1024];
+
+    (void)state;
+    tree_write("hand.csv", HAND);
+    assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q"), 0);
+    snprintf(expected, sizeof expected,
+             "%sx,dm_control,2,4,0,400,3,0.7,-,-,0.48125,-,-\n"
+             "x,dm_control-easy,1,2,0,400,3,0.9,-,-,0.71875,-,-\n"
+             "x,dm_control-hard,1,2,0,400,3,0.4,-,-,0.25625,-,-\n"
+             "x,total,2,4,0,400,3,0.7,-,-,0.48125,-,-\n",
+             HEADER);
+    assert_string_equal(tree_text("said"), expected);
+    assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q --every 200"), 0);
+    assert_said("x,total,2,4,0,400,2,0.7,-,-,0.425,-,-\n", 5);
+    assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q --raw"), 0);
+    snprintf(expected, sizeof expected,
+             "%sx,dog-run,1,2,0,400,3,400,-,-,256.25,-,-\n"
+             "x,hopper-hop,1,2,0,400,3,900,-,-,718.75,-,-\n",
+             HEADER);
+    assert_string_equal(tree_text("said"), expected);
+}
+
+/* With two seeds a task, resamples of dog-run's last step are .2, .4 and .6: so are the ends of its
+ * interval; with few seeds they are too narrow. */
+static void test_intervals(void **state)
+{
+    (void)state;
+    tree_write("hand.csv", HAND);
+    assert_int_equal(scores("%s/hand.csv -q"), 0);
+    assert_said("0.400 [0.200, 0.600]", 0);
+    assert_said("warning: x: tasks with fewer than five seeds: their bootstrap intervals", 6);
+    tree_write("one.csv", "env,seed,env_step,return\ndog-run,0,0,100\ndog-run,0,5,200\n");
+    assert_int_equal(scores("%s/one.csv -q"), 0); /* the system has the file's name */
+    assert_said("one     dm_control", 0);
+    assert_said("0.200 [-]", 0);
+    assert_said("warning: one: a line whose tasks have one seed each has no interval", 0);
+    assert_int_equal(scores("%s/hand.csv %s/one.csv -q"), 0);
+    assert_said("warning: one: 1 of 2 tasks", 0);
+    assert_said("warning: one: steps 0 to 5, but x: 0 to 400", 0);
+}
+
+/* The task without random and target score is left out, and said to be. Its step 50 is not asked
+ * for by tasks that do not count. */
+static void test_task_without_range(void **state)
+{
+    char text[2048];
+
+    (void)state;
+    snprintf(text, sizeof text, "%s%s", HAND, "x,HumanoidStandup-v4,0,50,7\n");
+    tree_write("hand.csv", text);
+    assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q"), 0);
+    assert_said("2 of 3 tasks: HumanoidStandup-v4 is left out: no random and no target score", 6);
+    assert_said("x,total,2,4,0,400,3,0.7,", 0);
+    tree_write("alone.csv", "env,seed,env_step,return\nHumanoidStandup-v4,0,0,100\n");
+    assert_int_equal(scores("%s/alone.csv"), 2);
+    assert_said("alone: HumanoidStandup-v4: no random or no target score is published", 1);
+    assert_int_equal(scores("%s/alone.csv --raw -q --resamples 0"), 0);
+    assert_said("alone   HumanoidStandup-v4", 2);
+}
+
+static void test_systems(void **state)
+{
+    (void)state;
+    tree_write("two.csv", "exp_name,env_name,seed,metric,env_step,value\n"
+                          "a,dog-run,0,r,0,100\nb,dog-run,0,r,0,200\na,dog-run,1,r,0,300\n");
+    assert_int_equal(scores("%s/two.csv -q --csv --systems b,a"), 0);
+    assert_said("evaluations,iqm,iqm_low,iqm_high,area,area_low,area_high\nb,dm_control,1,1,0,0,1,"
+                "0.2,-,-,-,-,-\n",
+                0);
+    assert_said("\na,total,1,2,0,0,1,0.2,0.1,0.3,-,-,-\n", 0);
+    assert_int_equal(scores("%s/two.csv -q --csv --resamples 0 --systems a"), 0);
+    assert_said("a,total", 4);
+    assert_int_equal(scores("%s/two.csv --systems c"), 2);
+    assert_said("--systems: no scores of 'c'", 1);
+    assert_int_equal(scores("%s/two.csv --systems ,"), 2);
+    assert_said("--systems: expected names", 1);
+}
+
+/* --- studies --- */
+
+/* A study of one task with two seeds; `hidden`: a setting. */
+static void write_study(const char *env, int hidden)
+{
+    char name[128], text[512];
+
+    snprintf(name, sizeof name, "%s/study.study", env);
+    snprintf(text, sizeof text,
+             "[study]\nenv = %s\narchitectures = bn+ce\nseeds = 0..1\nsteps = 1000\n"
+             "[train]\nhidden = %d\nrandom_steps = 100\ncheckpoints = 2\nevaluations = 2\n",
+             env, hidden);
+    tree_write(name, text);
+    for (int seed = 0; seed < 2; seed++) {
+        snprintf(name, sizeof name, "%s/runs/%s/bn+ce/seed%d/progress.csv", env, env, seed);
+        snprintf(text, sizeof text,
+                 "env_step,update,return_mean,success\n0,0,0,0\n500,9,%d,0.5\n500,9,,\n"
+                 "750,9,,\n1000,19,%d,0.%d\n",
+                 100 + 200 * seed, 400 + 200 * seed, 5 + 5 * seed);
+        tree_write(name, text);
+    }
+}
+
+/* dog-run: 0, .2, .5; myo-reach by success, of which the second run ends at 0.10: 0, .5, .3. */
+static void test_studies(void **state)
+{
+    (void)state;
+    write_study("dog-run", 64);
+    write_study("myo-reach", 64);
+    assert_int_equal(scores("%s/dog-run %s/myo-reach --csv --resamples 0"), 0);
+    assert_said("bn+ce,dm_control,1,2,0,1000,3,0.5,-,-,0.225,-,-\n", 5);
+    assert_said("bn+ce,MyoSuite,1,2,0,1000,3,0.3,-,-,0.325,-,-\n", 0);
+    assert_said("bn+ce,total,2,4,0,1000,3,0.45,-,-,", 0); /* .4 and .5 of .1 .4 .5 .6 */
+    write_study("dog-run", 128);
+    assert_int_equal(scores("%s/dog-run %s/myo-reach --csv --resamples 0"), 0);
+    assert_said("warning: bn+ce: hidden=128 in ", 6);
+    assert_said(", but hidden=64 in ", 0);
+}
+
+static void test_unfinished_studies(void **state)
+{
+    const char *const progress = "dog-run/runs/dog-run/bn+ce/seed1/progress.csv";
+
+    (void)state;
+    write_study("dog-run", 64);
+    tree_write(progress, "env_step,return_mean\n0,0\n500,300\n1000,nan\n");
+    assert_int_equal(scores("%s/dog-run"), 2);
+    assert_said("dog-run, bn+ce, seed 1, step 1000: the score is missing or not a finite number",
+                1);
+    assert_int_equal(scores("%s/dog-run --grid common"), 2); /* the last step must be there */
+    assert_int_equal(scores("%s/dog-run --missing drop --csv -q"), 0);
+    assert_said("warning: --missing drop: runs left out: 1", 0);
+    assert_said("bn+ce,total,1,1,0,1000,3,0.4,-,-,", 0);
+    tree_write(progress, "env_step,return_mean\n0,0\n1000,500\n");
+    assert_int_equal(scores("%s/dog-run"), 2);
+    assert_said("seed 1, step 500: the score is missing (", 1);
+    assert_int_equal(scores("%s/dog-run --grid common --csv -q --resamples 0"), 0);
+    assert_said("bn+ce,total,1,2,0,1000,2,0.45,-,-,0.225,", 0);
+    assert_int_equal(unlink(tree_path(progress)), 0);
+    assert_int_equal(scores("%s/dog-run"), 2);
+    assert_said("seed1/progress.csv: dog-run, bn+ce, seed 1, step 1000: the score is missing", 1);
+    tree_write(progress, "env_step,reward\n0,1\n");
+    assert_int_equal(scores("%s/dog-run --missing drop"), 2);
+    assert_said("seed1/progress.csv: expected a column 'return_mean', found none", 1);
+}
+
+/* --- files --- */
+
+static void test_files(void **state)
+{
+    char *gnuplot = NULL, text[4096], *out = text;
+
+    (void)state;
+    if (ks_locate_program("gnuplot", &gnuplot) != KS_OK)
+        skip();
+    free(gnuplot);
+    for (const char *c = HAND; *c; c++) /* a name that scripts and pages could take for their own */
+        out += sprintf(out, c > HAND && c[-1] == '\n' && *c == 'x' ? "#'<b>`%%$2_^{y}" : "%c", *c);
+    tree_write("hand.csv", text);
+    assert_int_equal(scores("%s/hand.csv --out %s/out --resamples 100"), 0);
+    assert_int_equal(strncmp(tree_text("out/tables/scores.csv"), HEADER, strlen(HEADER)), 0);
+    assert_non_null(strstr(tree_text("out/tables/scores.csv"), "\n#'<b>`%$2_^{y},total,2,4,"));
+    assert_non_null(strstr(tree_text("out/tables/score_curves.csv"),
+                           "system,suite,env_step,iqm,iqm_low,iqm_high\n#'<b>`%$2_^{y},dm_control,0"
+                           ",0.15,"));
+    assert_non_null(strstr(tree_text("out/tables/score_curves.csv"), ",total,100,0.4,"));
+    assert_memory_equal(tree_text("out/figures/scores.png"), "\x89PNG", 4);
+    assert_memory_equal(tree_text("out/figures/scores.pdf"), "%PDF", 4);
+    assert_non_null(strstr(tree_text("out/figures/scores.svg"),
+                           "<title>#'&lt;b>`%$2_^{y}, dm_control-hard, 1 tasks: area 0.2562 ["));
+    assert_non_null(strstr(tree_text("out/figures/scores.svg"), "dm_control"));
+    assert_int_equal(scores("%s/hand.csv --out %s/out --raw --resamples 0"), 0);
+    assert_non_null(strstr(tree_text("out/tables/scores.csv"), ",dog-run,1,2,"));
+    assert_false(tree_has("out/figures/scores.png") || tree_has("out/figures/scores.svg"));
+}
+
+/* Everything that is wrong gives one line and exit status 2, before anything is written. */
+static void test_refusals(void **state)
+{
+    static const struct {
+        const char *arguments, *words;
+    } cases[] = {
+        {"", "expected folders of studies or CSV files"},
+        {"%s/nothing", "/nothing: cannot be opened"},
+        {"%s", "/study.study: cannot be opened"},
+        {"%s/hand.csv --missing ignore", "--missing: expected error or drop, found 'ignore'"},
+        {"%s/hand.csv --grid 3", "--grid: expected all or common, found '3'"},
+        {"%s/hand.csv --every 0", "--every: expected a positive integer, found '0'"},
+        {"%s/hand.csv --resamples -1", "--resamples: expected an integer from 0"},
+        {"%s/hand.csv %s/hand.csv", "hand.csv: dog-run, x, seed 0, step 0: two scores"},
+        {"%s/hand.csv --every 7000 --systems y", "no scores of 'y'"},
+        {"%s/unknown.csv", "my-task: unknown task: it has no random and no target score (--raw"},
+        {"%s/myo.csv", "myo-reach, myo, seed 0, step 0: expected a share of successful episodes"},
+        {"%s/quoted.csv", "quoted.csv:2: env: expected a name without quotes, found '\"dog-run\"'"},
+        {"%s/headless.csv", "headless.csv: expected a column 'env', found none"},
+        {"%s/hand.csv --out %s/hand.csv", "hand.csv"},
+    };
+
+    (void)state;
+    tree_write("hand.csv", HAND);
+    tree_write("unknown.csv", "env,seed,step,score\nmy-task,0,0,1\n");
+    tree_write("myo.csv", "env,seed,step,score\nmyo-reach,0,0,350\n");
+    tree_write("quoted.csv", "env,seed,step,score\n\"dog-run\",0,0,1\n");
+    tree_write("headless.csv", "dog-run,0,0,1\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char arguments[256];
+        bool has_out = strstr(cases[i].arguments, "--out") != NULL;
+
+        snprintf(arguments, sizeof arguments, "%s %s", cases[i].arguments,
+                 has_out ? "--resamples 0 -q" : "--out %s/out");
+        assert_int_equal(scores(arguments), 2);
+        assert_said(cases[i].words, 1);
+        assert_false(tree_has("out"));
+    }
+    assert_string_equal(tree_text("hand.csv"), HAND);
+}
+
+/* --- the library --- */
+
+/* Every allocation may fail. */
+static void test_memory(void **state)
+{
+    const struct ks_score_query query = {.normalize = true};
+    struct ks_score_summary *summary = NULL;
+    ks_status status = KS_MEMORY;
+    size_t n = 0;
+
+    (void)state;
+    tree_write("hand.csv", HAND);
+    write_study("dog-run", 64);
+    while (status != KS_OK) {
+        struct ks_score_rows rows = {0};
+
+        ks_alloc_fail_at(++n);
+        status = ks_score_rows_add_csv(tree_path("hand.csv"), &rows);
+        if (status == KS_OK)
+            status = ks_score_rows_add_study(tree_path("dog-run"), &rows);
+        if (status == KS_OK)
+            status = ks_score_summary_new(&rows, &query, 0, &summary);
+        assert_true(status == KS_OK || status == KS_MEMORY);
+        assert_true((status == KS_OK) == (summary != NULL));
+        ks_score_rows_free(&rows);
+    }
+    ks_alloc_fail_at(0);
+    assert_true(n > 30);
+    assert_int_equal(summary->n, 4 + 3);
+    ks_score_summary_free(summary);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_table, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_intervals, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_task_without_range, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_systems, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_studies, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_unfinished_studies, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_files, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_refusals, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_memory, tree_make, tree_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
