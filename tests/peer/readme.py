@@ -154,7 +154,7 @@ def check_names(page, what, names):
 
 def check_options(programs):
     for program, page in (("train", SETTINGS), ("analyze", ANALYZER), ("study", SETTINGS),
-                          ("plot", PLOTS), ("import", FILES), ("inspect", FILES),
+                          ("plot", PLOTS), ("scores", PLOTS), ("import", FILES), ("inspect", FILES),
                           ("audit", ANALYZER)):
         text = run([f"{programs}/kappascope-{program}", "--help"])
         options = re.findall(r"(?m)^ +(?:-\w, +)?(--[a-z-]+)", text.split("Options:")[0])
