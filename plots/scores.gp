@@ -13,7 +13,8 @@ do for [i=1:systems] {
     longest_name = strlen(found_name) > longest_name ? strlen(found_name) : longest_name
 }
 legend_width = 0.3 + 0.07*longest_name
-legend_columns = int(4.8/legend_width) < 1 ? 1 : int(4.8/legend_width) < systems ? int(4.8/legend_width) : systems
+fitting = int(4.35/legend_width)
+legend_columns = fitting < 1 ? 1 : fitting < systems ? fitting : systems
 legend_rows = (systems + legend_columns - 1)/legend_columns
 width = 5; height = 2.3 + 0.16*legend_rows
 load plots.'/style.gp'
@@ -31,6 +32,7 @@ low = low < 0 ? 1.05*low : 0; high = high > 0 ? 1.05*high : low < 0 ? 0 : 1
 set yrange [low:high]
 axis = 'y'; a = low; b = high
 eval linear_tics
+set ytics add ('0' 0)
 set xrange [0.5:words(suites) + 0.5]
 set border 2
 set grid noxtics
@@ -49,9 +51,9 @@ do for [i=1:systems] {
 
 slot = 0.84/systems
 place_of(suite) = sum [s=1:words(suites)] (word(suites, s) eq suite ? s : 0)
-at(i) = strcol('system') eq names[i] ? place_of(strcol('suite')) + (i - 0.5*(systems + 1))*slot : NaN
+bar_at(i) = strcol('system') eq names[i] ? place_of(strcol('suite')) + (i - 0.5*(systems + 1))*slot : NaN
 tip_area(dummy) = sprintf('%s, %s, %s tasks: area %.4g', strcol('system'), strcol('suite'), strcol('tasks'), number('area')).interval('area')
-plot for [i=1:systems] table using (at(i)):(0.5*number('area')):(tip_area(0)) with labels hypertext point pt 5 ps 0.2 lc rgb colour(i), \
-     for [i=1:systems] table using (at(i)):(number('area')):(0.88*slot) with boxes fc rgb colour(i) fs solid density(i) border lc rgb colour(i) lw 0.8, \
-     for [i=1:systems] table using (at(i)):(number('area_low')):(0):(number('area_high') - number('area_low')) \
+plot for [i=1:systems] table using (bar_at(i)):(0.5*number('area')):(tip_area(0)) with labels hypertext point pt 5 ps 0.2 lc rgb colour(i), \
+     for [i=1:systems] table using (bar_at(i)):(number('area')):(0.88*slot) with boxes fc rgb colour(i) fs solid density(i) border lc rgb colour(i) lw 0.8, \
+     for [i=1:systems] table using (bar_at(i)):(number('area_low')):(0):(number('area_high') - number('area_low')) \
              with vectors heads size screen 0.004, 90 lw 0.8 lc rgb dark
