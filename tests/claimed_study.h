@@ -269,6 +269,15 @@ static inline int make_three(void **state)
     return make_seeds(state, 3);
 }
 
+static inline void assert_reason(const struct ks_claims *claims, const char *name,
+                                 enum ks_claim_statistic statistic, const char *expected)
+{
+    char text[KS_CLAIM_REASON];
+
+    ks_claims_reason(claims, row_of(claims, name, statistic), text);
+    assert_string_equal(text, expected);
+}
+
 #define assert_word(claims, name, statistic, expected)                                             \
     assert_string_equal(ks_verdict_names[row_of(claims, name, statistic)->verdict], expected)
 

@@ -198,14 +198,14 @@ static void test_table(void **state)
     text = tree_text("claims.csv");
     assert_ptr_equal(strstr(text,
                             "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,"
-                            "verdict,plot,within,survives,rules\n"),
+                            "verdict,plot,within,survives,rules,reason\n"),
                      text);
     assert_non_null(strstr(text, "\nall-three-lowest,paper,3,3,1,1,0.301,0.0005787037037,"));
-    assert_non_null(strstr(text, ",supported,Figure 4 and kappa_return,-,survives,2026-11-22\n"));
+    assert_non_null(strstr(text, ",supported,Figure 4 and kappa_return,-,survives,2026-11-22,-\n"));
     assert_non_null(strstr(text, "\nln-outliers-large,sound,3,12,0,0,0.301,"));
     assert_null(strstr(text, "\nln-outliers-large,second,"));
     assert_non_null(strstr(text, "\ngradient-constant,second,3,3,0,0,0.301,1,1,not decided,Figure "
-                                 "8 and norms,-,open,2026-11-22\n"));
+                                 "8 and norms,-,open,2026-11-22,adjusted p above 0.05\n"));
 }
 
 static void test_printed_words(void **state)

@@ -24,14 +24,20 @@ static void test_one_seed(void **state)
     assert_string_equal(ks_claims_survival(claims, claim_named("bn-below-ln")), "open");
 }
 
-static void lose_run(size_t analysis, size_t number, size_t seed)
+/* Removes the spectra of a run from this checkpoint after the first update on. */
+static void lose_spectra(struct spot at)
 {
-    for (size_t t = 0; t < TIMES; t++) {
-        struct ks_spectrum **s = spectrum_at((struct spot){analysis, number, seed, t});
+    for (; at.time < TIMES; at.time++) {
+        struct ks_spectrum **s = spectrum_at(at);
 
         ks_spectrum_free(*s);
         *s = NULL;
     }
+}
+
+static void lose_run(size_t analysis, size_t number, size_t seed)
+{
+    lose_spectra((struct spot){analysis, number, seed, 0});
 }
 
 /* A seed that lacks one run is left out of the claims that need it, in all cells. */
@@ -80,6 +86,71 @@ static void test_missing_analysis(void **state)
                     n == 0 ? "not resolved" : "not supported");
         assert_false(claims->has_paper);
     }
+}
+
+/* --- why there is no verdict --- */
+
+/* Of all runs only the first `n` checkpoints after the first update have a spectrum. */
+static void keep_checkpoints(size_t analysis, size_t n)
+{
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        for (size_t i = 0; i < study_seeds; i++)
+            lose_spectra((struct spot){analysis, k, i, n});
+}
+
+/* Of all runs only two rows of progress.csv remain; judges the study again. */
+static struct ks_claims judge_two_rows(void)
+{
+    struct ks_claims claims;
+
+    for (size_t k = 0; k < KS_TWELVE; k++) {
+        char name[16], path[64];
+
+        ks_twelve_name(k, name);
+        snprintf(path, sizeof path, "runs/toy/%s/seed0/progress.csv", name);
+        tree_write(path, "env_step,critic_grad_norm\n4,1\n8,1\n");
+    }
+    assert_ok(ks_claims_judge(study_results, 0, &claims));
+    return claims;
+}
+
+static void test_reasons_with_one_seed(void **state)
+{
+    const struct ks_claims *claims = judge(0);
+    struct ks_claims two_rows;
+
+    (void)state;
+    assert_reason(claims, "bn-below-ln", KS_CLAIM_PAPER, "one seed; direction unclear");
+    assert_reason(claims, "gradient-constant", KS_CLAIM_PAPER, ""); /* same direction */
+    keep_checkpoints(XQC, 1);
+    claims = judge(0);
+    assert_reason(claims, "bn-below-ln", KS_CLAIM_PAPER, "one checkpoint; needs four");
+    assert_reason(claims, "bn-below-ln", KS_CLAIM_SOUND, "one seed; direction unclear");
+    keep_checkpoints(STANDARD, 3);
+    claims = judge(0);
+    assert_reason(claims, "kappa-and-return", KS_CLAIM_SECOND, "three checkpoints; needs four");
+    two_rows = judge_two_rows();
+    assert_reason(&two_rows, "gradient-constant", KS_CLAIM_PAPER, "two rows; needs four");
+    ks_results_free(study_results);
+    claimed_new(ALL_TWELVE, 1, "");
+    claims = judge(0);
+    assert_reason(claims, "bn-below-ln", KS_CLAIM_PAPER, "no analysis with compat = xqc");
+    assert_reason(claims, "mse-gradient-grows", KS_CLAIM_PAPER, "one seed; direction unclear");
+}
+
+static void test_reasons_with_three_seeds(void **state)
+{
+    const struct ks_claims *claims;
+
+    (void)state;
+    lose_run(XQC, BEST, 1);
+    claims = judge(0);
+    assert_reason(claims, "bn-below-ln", KS_CLAIM_PAPER, "two seeds; needs three");
+    assert_reason(claims, "bn-below-ln", KS_CLAIM_SOUND, ""); /* not supported */
+    lose_run(XQC, BEST, 0);
+    lose_run(XQC, LONE, 2);
+    claims = judge(0);
+    assert_reason(claims, "ce-below-mse", KS_CLAIM_PAPER, "no seed is complete");
 }
 
 /* --- the control --- */
@@ -145,6 +216,8 @@ int main(void)
         WITH_ONE(test_one_seed),
         WITH_THREE(test_seed_that_lacks_a_run),
         WITH_ONE(test_missing_analysis),
+        WITH_ONE(test_reasons_with_one_seed),
+        WITH_THREE(test_reasons_with_three_seeds),
         WITH_THREE(test_control),
         WITH_ONE(test_other_architectures),
     };

@@ -75,6 +75,7 @@ static void test_intervals_that_decide_nothing(void **state)
     assert_close(row->found.effect_low, 0.5, 1e-12);
     assert_close(row->found.effect_high, 3.5, 1e-12);
     assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND, "not decided");
+    assert_reason(claims, "bn-below-ln", KS_CLAIM_SOUND, "threshold inside the interval");
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < 3; i++)
             for (size_t t = 0; t < TIMES; t++)

@@ -301,15 +301,18 @@ static void find_return(const struct ks_results *r, const struct ks_result *run,
     *value = (struct ks_span){x, x};
 }
 
-static ks_status find_value(const struct ks_results *r, const struct ks_result *run,
-                            const struct ks_claim_source *source, bool *counts,
-                            struct ks_span *value)
+/* The value of run `at` [KS_JUDGED, seeds]. */
+static ks_status find_value(struct ks_claim_values *v, const struct ks_claim_source *source,
+                            size_t at)
 {
+    const struct ks_results *r = v->results;
+    const struct ks_result *run =
+        &r->run[v->architecture[at / v->seeds] * v->seeds + at % v->seeds];
     struct course c = {0};
     ks_status status = KS_OK;
 
     if (source->quantity == KS_CLAIM_RETURN) {
-        find_return(r, run, counts, value);
+        find_return(r, run, &v->counts[at], &v->value[at]);
         return KS_OK;
     }
     if (ks_claim_is_number(source->quantity)) {
@@ -319,9 +322,10 @@ static ks_status find_value(const struct ks_results *r, const struct ks_result *
         KS_GO(ks_alloc(r->study->n_checkpoints, sizeof *c.high, &c.high));
         follow_spectra(r, run, source, &c);
     }
-    *counts = c.n >= KS_CLAIM_VALUES && 2 * c.n >= c.all;
-    if (*counts)
-        *value = ks_span_summarize(source->summary, c.n, c.low, c.high);
+    v->most = c.n > v->most ? c.n : v->most;
+    v->counts[at] = c.n >= KS_CLAIM_VALUES && 2 * c.n >= c.all;
+    if (v->counts[at])
+        v->value[at] = ks_span_summarize(source->summary, c.n, c.low, c.high);
 done:
     free(c.low);
     free(c.high);
@@ -339,8 +343,7 @@ ks_status ks_claim_values_find(const struct ks_results *r, const struct ks_claim
     KS_TRY(ks_alloc(KS_JUDGED * seeds, sizeof *v->value, &v->value));
     for (size_t k = 0; k < KS_JUDGED; k++)
         for (size_t i = 0; i < seeds && v->architecture[k] < r->study->n_architectures; i++)
-            KS_TRY(find_value(r, &r->run[v->architecture[k] * seeds + i], source,
-                              &v->counts[k * seeds + i], &v->value[k * seeds + i]));
+            KS_TRY(find_value(v, source, k * seeds + i));
     return KS_OK;
 }
 

@@ -33,8 +33,9 @@ struct ks_claim_values {
     const struct ks_results *results;
     size_t seeds;
     size_t architecture[KS_JUDGED]; /* index in the study; n_architectures: not in the study     */
-    bool *counts;                   /* [KS_JUDGED, seeds] whether the run has the value; owned   */
-    struct ks_span *value;          /* [KS_JUDGED, seeds]; where it does not count, unset; owned */
+    size_t most;           /* values over training of the run that has the most of them   */
+    bool *counts;          /* [KS_JUDGED, seeds] whether the run has the value; owned   */
+    struct ks_span *value; /* [KS_JUDGED, seeds]; where it does not count, unset; owned */
 };
 
 /* A claim's quantity, by one of its statistics. */

@@ -40,6 +40,7 @@ static ks_status judge_one(const struct ks_results *r, size_t resamples, struct 
 
     if (status == KS_OK)
         status = find(&question, &row->found);
+    row->values = values.most;
     ks_claim_values_free(&values);
     return status;
 }

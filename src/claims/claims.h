@@ -26,6 +26,7 @@ struct ks_claim_row {
     const struct ks_paper_claim *claim;
     enum ks_claim_statistic statistic;
     struct ks_finding found;
+    size_t values; /* over training: the most that any run has */
     double p_holm; /* the adjusted p; NaN where there is no p */
     enum ks_verdict verdict;
 };
@@ -53,6 +54,12 @@ const struct ks_claim_row *ks_claims_row(const struct ks_claims *claims,
  * and by the sound one, "does not survive" if supported by the paper's and not supported by the
  * sound one, else "open". */
 const char *ks_claims_survival(const struct ks_claims *claims, const struct ks_paper_claim *claim);
+
+/* Why a row is not resolved or not decided, in about four words: what is missing or open; "" for
+ * other verdicts, and where several rules are not met. */
+enum { KS_CLAIM_REASON = 64 };
+void ks_claims_reason(const struct ks_claims *claims, const struct ks_claim_row *row,
+                      char text[KS_CLAIM_REASON]);
 
 /* claims.csv, with a row per claim and statistic: prints it; writes it into dir/tables, which
  * exists. */

@@ -27,11 +27,11 @@ static void print_cell(FILE *out, double value)
 void ks_claims_print_csv(const struct ks_claims *claims, FILE *out)
 {
     fprintf(out, "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,plot,"
-                 "within,survives,rules\n");
+                 "within,survives,rules,reason\n");
     for (size_t i = 0; i < claims->n; i++) {
         const struct ks_claim_row *row = &claims->row[i];
         const struct ks_finding *f = &row->found;
-        char plot[64];
+        char plot[64], reason[KS_CLAIM_REASON];
 
         print_plot(row->claim, plot);
         fprintf(out, "%s,%s,%zu,%zu", row->claim->name, ks_claim_statistic_names[row->statistic],
@@ -43,8 +43,9 @@ void ks_claims_print_csv(const struct ks_claims *claims, FILE *out)
         print_cell(out, row->p_holm);
         fprintf(out, ",%s,%s", ks_verdict_names[row->verdict], plot);
         print_cell(out, f->within);
-        fprintf(out, ",%s,%s\n", ks_claims_survival(claims, row->claim),
-                ks_claim_family_dates[row->claim->family]);
+        ks_claims_reason(claims, row, reason);
+        fprintf(out, ",%s,%s,%s\n", ks_claims_survival(claims, row->claim),
+                ks_claim_family_dates[row->claim->family], *reason ? reason : "-");
     }
 }
 
