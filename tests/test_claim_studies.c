@@ -130,7 +130,8 @@ static void test_reasons_with_one_seed(void **state)
     claims = judge(0);
     assert_reason(claims, "kappa-and-return", KS_CLAIM_SECOND, "three checkpoints; needs four");
     two_rows = judge_two_rows();
-    assert_reason(&two_rows, "gradient-constant", KS_CLAIM_PAPER, "two rows; needs four");
+    assert_reason(&two_rows, "gradient-constant", KS_CLAIM_PAPER,
+                  "two rows of progress.csv; needs four");
     ks_results_free(study_results);
     claimed_new(ALL_TWELVE, 1, "");
     claims = judge(0);

@@ -239,30 +239,89 @@ static void test_columns_of_an_analysis(void **state)
     assert_null(strstr(table, "<td class=\"none\">undefined"));
 }
 
+#define CLAIMS                                                                                     \
+    "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,plot,within,"       \
+    "survives,reason,rules\n"
+
+/* A line per claim, with a table below it. */
 static void test_verdicts(void **state)
 {
     (void)state;
     write_page(NULL, NULL);
     assert_false(says("id=\"verdicts\""));
     assert_false(says("#verdicts"));
+    write_page(NULL, CLAIMS "bn-below-ln,paper,3,12,1.5,1.5,1,0.001,0.02,supported,Figure 3,-,open,"
+                            "-,2026-11-22\n"
+                            "bn-below-ln,sound,3,12,0.2,1.25,1,0.1,1,not decided,Figure 3,-,open,"
+                            "adjusted p above 0.05,2026-11-22\n"
+                            "<b>&,paper,3,12,-,-,1,-,-,not supported,<i>,-,open,-,<u>\n");
+    assert_true(says("<a href=\"#verdicts\">"));
+    assert_true(says("<h3>Rules of 2026-11-22</h3>\n<p>By the paper's statistics, 1 claim: 1 "
+                     "supported; by sound ones, 1 claim: 1 not decided.</p>"));
+    assert_true(says("<details class=\"claim\"><summary><span class=\"sentence\">the condition "
+                     "number with BN is an order of magnitude below that with LN</span>"
+                     "<span class=\"one\" data-by=\"paper's statistic\"><span class=\"yes\">"
+                     "supported</span></span>"
+                     "<span class=\"one\" data-by=\"sound statistic\"><span class=\"open\">"
+                     "not decided</span> <small>adjusted p above 0.05</small></span>"
+                     "<span class=\"one\" data-by=\"second sound one\"><span class=\"open\">"
+                     "does not apply</span></span>"
+                     "<span data-by=\"the claim\">open</span></summary>"));
+    assert_true(says("<td>1.5</td><td>1</td><td>0.02</td><td>3</td><td>12</td></tr>"));
+    assert_true(says("<td>0.2 to 1.25</td><td>1</td><td>1</td><td>3</td>"));
+    assert_true(says("<code>bn-below-ln</code>, seen in <a href=\"#plot-spectra\">Figure 3</a>"));
+    assert_true(says("<td>not known</td><td>1</td><td>no test</td>"));
+    assert_true(says("&lt;b&gt;&amp;"));
+    assert_true(says("<h3>Rules of &lt;u&gt;</h3>"));
+    assert_false(says("<b>&,"));
+    assert_false(says("<th>within normalizations</th>"));
+}
+
+/* What the same reason keeps all statistics from is said once. */
+static void test_one_reason(void **state)
+{
+    (void)state;
+    write_page(NULL, CLAIMS "kappa-and-return,paper,0,0,-,-,-0.5,-,-,not resolved,Figure 4,-,open,"
+                            "one checkpoint; needs four,2026-11-22\n"
+                            "kappa-and-return,sound,0,0,-,-,-0.5,-,-,not resolved,Figure 4,0.25,"
+                            "open,one checkpoint; needs four,2026-11-22\n");
+    assert_true(says("</span><span class=\"all\" data-by=\"all statistics\"><span class=\"open\">"
+                     "not resolved</span> <small>one checkpoint; needs four</small></span>"
+                     "<span data-by=\"the claim\">"));
+    assert_true(says("<th>within normalizations</th>"));
+    assert_true(says("<td>no test</td><td>0.25</td><td>0</td>"));
+}
+
+/* A table of an older version has neither reasons nor dates. */
+static void test_older_verdicts(void **state)
+{
+    (void)state;
     write_page(NULL, "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,"
                      "plot,within,survives\n"
-                     "bn-below-ln,paper,3,12,1.5,1.5,1,0.001,0.02,supported,Figure 3,-,open\n"
-                     "bn-below-ln,sound,3,12,0.2,1.25,1,0.1,1,not decided,Figure 3,-,open\n"
-                     "<b>&,paper,3,12,-,-,1,-,-,not supported,<i>,-,open\n");
-    assert_true(says("<a href=\"#verdicts\">"));
-    assert_true(says("By the paper's statistics, 2 claims: 1 supported, 1 not supported; by sound "
-                     "ones, 1 claim: 1 not decided."));
-    assert_true(says("<span class=\"yes\">supported</span>"));
-    assert_true(says("effect 0.2 to 1.25</small><small>threshold 1</small><small>adjusted p = 1<"));
-    assert_true(says("<small>effect 1.5</small><small>threshold 1</small>"));
-    assert_true(says("<td class=\"sentence\">the condition number with BN is an order of magnitude "
-                     "below that with LN<small>bn-below-ln</small></td>"));
-    assert_true(says("<td class=\"none text\">does not apply</td><td class=\"text\">open</td>"
-                     "<td class=\"text\"><a href=\"#plot-spectra\">Figure 3</a></td>"));
-    assert_true(says("not supported</span><small>no effect known</small><small>no test</small>"));
-    assert_true(says("&lt;b&gt;&amp;"));
-    assert_false(says("<b>&,"));
+                     "bn-below-ln,paper,3,12,1.5,1.5,1,0.001,0.02,supported,Figure 3,-,open\n");
+    assert_true(says("<span class=\"yes\">supported</span></span>"));
+    assert_true(says("By the paper's statistics, 1 claim: 1 supported"));
+    assert_false(says("Rules of"));
+}
+
+/* The answer, then figures and the table of architectures, then verdicts, then the rest. */
+static void test_order(void **state)
+{
+    static const char *const parts_in_order[] = {
+        "class=\"headline\"",    "id=\"plot-kappa_return\"",   "id=\"plot-returns\"",
+        "id=\"plot-spectra\"",   "id=\"table-architectures\"", "id=\"verdicts\"",
+        "The highest return has"};
+    const char *at;
+
+    (void)state;
+    write_page(NULL, CLAIMS "bn-below-ln,paper,3,12,1.5,1.5,1,0.001,0.02,supported,Figure 3,-,open,"
+                            "-,2026-11-22\n");
+    at = page;
+    for (size_t i = 0; i < sizeof parts_in_order / sizeof *parts_in_order; i++) {
+        at = strstr(at, parts_in_order[i]);
+        if (!at)
+            fail_msg("%s is missing or comes too early", parts_in_order[i]);
+    }
 }
 
 /* The largest ratio of an architecture, and the number of its rows. Bounds are rounded to the side
@@ -347,6 +406,9 @@ int main(void)
         IN_STUDY(test_architectures),
         IN_STUDY(test_columns_of_an_analysis),
         IN_STUDY(test_verdicts),
+        IN_STUDY(test_one_reason),
+        IN_STUDY(test_older_verdicts),
+        IN_STUDY(test_order),
         IN_STUDY(test_theorems),
         IN_STUDY(test_text_of_runs),
         IN_STUDY(test_plots_in_the_page),

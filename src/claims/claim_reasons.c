@@ -13,8 +13,9 @@ static void explain_nothing(const struct ks_claims *claims, const struct ks_clai
     if (row->statistic == KS_CLAIM_PAPER && !number && !claims->has_paper)
         snprintf(text, KS_CLAIM_REASON, "no analysis with compat = xqc");
     else if (row->values < KS_CLAIM_VALUES && row->claim->quantity != KS_CLAIM_RETURN)
-        snprintf(text, KS_CLAIM_REASON, "%s %s%s; needs four", numbers[row->values],
-                 number ? "row" : "checkpoint", row->values == 1 ? "" : "s");
+        snprintf(text, KS_CLAIM_REASON, "%s %s%s%s; needs four", numbers[row->values],
+                 number ? "row" : "checkpoint", row->values == 1 ? "" : "s",
+                 number ? " of progress.csv" : "");
     else
         snprintf(text, KS_CLAIM_REASON, "no seed is complete");
 }

@@ -5,8 +5,9 @@
 
 #include "results/p_values.h"
 
-const char *const ks_verdict_names[] = {"supported",      "not supported",      "not decided",
-                                        "same direction", "opposite direction", "not resolved"};
+const char *const ks_verdict_names[KS_VERDICTS] = {"supported",          "not supported",
+                                                   "not decided",        "same direction",
+                                                   "opposite direction", "not resolved"};
 
 static const double LEVEL = 0.05; /* of the adjusted p */
 

@@ -17,9 +17,10 @@ enum ks_verdict {
     KS_NOT_DECIDED,
     KS_SAME_DIRECTION,
     KS_OPPOSITE_DIRECTION,
-    KS_NOT_RESOLVED
+    KS_NOT_RESOLVED,
+    KS_VERDICTS
 };
-extern const char *const ks_verdict_names[]; /* "supported", "not supported", ... */
+extern const char *const ks_verdict_names[KS_VERDICTS]; /* "supported", "not supported", ... */
 
 /* A claim by one statistic. */
 struct ks_claim_row {

@@ -131,6 +131,8 @@ static ks_status part_targets(void *data, const char *argument, FILE *out)
         return ks_page_##name(data, out);                                                          \
     }
 PART(headline)
+PART(limits)
+PART(evidence)
 PART(verdicts)
 PART(theorems)
 PART(architectures)
@@ -179,6 +181,8 @@ static const struct ks_template_part parts[] = {
     {"text", part_text, NULL},
     {"extent", part_extent, NULL},
     {"headline", part_headline, NULL},
+    {"limits", part_limits, NULL},
+    {"evidence", part_evidence, NULL},
     {"warnings", part_warnings, has_warnings},
     {"verdicts", part_verdicts, has_verdicts},
     {"theorems", part_theorems, has_theorems},

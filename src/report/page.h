@@ -29,9 +29,11 @@ ks_status ks_page_write(const struct ks_results *results, const struct ks_summar
 
 /* The functions below print parts of the page, in HTML. */
 
-/* The answer in a few sentences, with its limits: seeds, steps, policies that have not learned. */
+/* The answer in a sentence; how far it goes: seeds, steps; the numbers behind it. */
 ks_status ks_page_headline(const struct ks_page *page, FILE *out);
-/* The paper's claims with a verdict by each statistic. */
+ks_status ks_page_limits(const struct ks_page *page, FILE *out);
+ks_status ks_page_evidence(const struct ks_page *page, FILE *out);
+/* The paper's claims with a verdict by each statistic, grouped by the date of their rules. */
 ks_status ks_page_verdicts(const struct ks_page *page, FILE *out);
 /* The paper's proved bounds and the largest measurements of each architecture. */
 ks_status ks_page_theorems(const struct ks_page *page, FILE *out);

@@ -1,11 +1,11 @@
-/* The verdicts on the paper's claims: a row per claim, a column per statistic, from claims.csv
- * (configs/claims.md). */
+/* The verdicts on the paper's claims, from claims.csv (configs/claims.md): a line per claim, which
+ * opens to the numbers by every statistic. */
 #include "report/page.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "claims/paper_claims.h"
+#include "claims/claims.h"
 #include "report/html.h"
 #include "report/plots.h"
 
@@ -15,68 +15,28 @@ static const struct {
     {"paper", "paper's statistic", "kappa for the condition number"},
     {"sound", "sound statistic", "kappa_q99 for the condition number"},
     {"second", "second sound one", "directions_1e2"},
+    {"control", "control", "BN over the rows of the loss alone"},
 };
-enum { STATISTICS = sizeof statistics / sizeof *statistics };
+enum { STATISTICS = sizeof statistics / sizeof *statistics, IN_LINE = STATISTICS - 1 };
 
-static bool is_row(const struct ks_csv *csv, size_t row, const char *claim, const char *statistic)
+/* The row of a claim by a statistic; csv->rows: none. */
+static size_t find_row(const struct ks_csv *csv, const char *claim, const char *statistic)
 {
-    return strcmp(ks_page_cell(csv, row, "claim"), claim) == 0 &&
-           strcmp(ks_page_cell(csv, row, "statistic"), statistic) == 0;
+    size_t i = 0;
+
+    while (i < csv->rows && !(strcmp(ks_page_cell(csv, i, "claim"), claim) == 0 &&
+                              strcmp(ks_page_cell(csv, i, "statistic"), statistic) == 0))
+        i++;
+    return i;
 }
 
-/* The first row of a claim is its first mention. */
-static bool is_first(const struct ks_csv *csv, size_t row)
+/* Whether no row above has the same text in this column. */
+static bool is_first(const struct ks_csv *csv, size_t row, const char *column)
 {
-    const char *claim = ks_page_cell(csv, row, "claim");
-
     for (size_t i = 0; i < row; i++)
-        if (strcmp(ks_page_cell(csv, i, "claim"), claim) == 0)
+        if (strcmp(ks_page_cell(csv, i, column), ks_page_cell(csv, row, column)) == 0)
             return false;
     return true;
-}
-
-static const char *class_of(const char *verdict)
-{
-    if (strcmp(verdict, "supported") == 0 || strcmp(verdict, "same direction") == 0)
-        return "yes";
-    return strcmp(verdict, "not supported") == 0 || strcmp(verdict, "opposite direction") == 0
-               ? "no"
-               : "open";
-}
-
-/* An interval, or a number where both ends are the same. */
-static void print_effect(const struct ks_csv *csv, size_t row, FILE *out)
-{
-    double low = ks_page_number(csv, row, "effect_low"),
-           high = ks_page_number(csv, row, "effect_high");
-
-    if (isnan(low) || isnan(high)) {
-        fputs("<small>no effect known</small>", out);
-        return;
-    }
-    fprintf(out, "<small>effect %.3g", low);
-    if (high > low)
-        fprintf(out, " to %.3g", high);
-    fprintf(out, "</small><small>threshold %.3g</small>", ks_page_number(csv, row, "theta"));
-}
-
-static void print_verdict(const struct ks_csv *csv, size_t row, FILE *out)
-{
-    const char *verdict = ks_page_cell(csv, row, "verdict");
-    double p = ks_page_number(csv, row, "p_holm"), within = ks_page_number(csv, row, "within");
-
-    fprintf(out, "<td class=\"text\"><span class=\"%s\">", class_of(verdict));
-    ks_html_text(out, verdict);
-    fputs("</span>", out);
-    print_effect(csv, row, out);
-    if (isnan(p))
-        fputs("<small>no test</small>", out);
-    else
-        fprintf(out, "<small>adjusted p = %.2g</small>", p);
-    if (!isnan(within))
-        fprintf(out, "<small>within normalizations: %.2g</small>", within);
-    fprintf(out, "<small>seeds: %.0f, units: %.0f</small></td>", ks_page_number(csv, row, "seeds"),
-            ks_page_number(csv, row, "units"));
 }
 
 static const struct ks_paper_claim *find_claim(const char *name)
@@ -87,16 +47,138 @@ static const struct ks_paper_claim *find_claim(const char *name)
     return NULL;
 }
 
-/* What the claim says, and its name in claims.csv. */
-static void print_sentence(const char *name, FILE *out)
+/* --- the line of a claim --- */
+
+static const char *class_of(const char *verdict)
 {
+    if (strcmp(verdict, "supported") == 0 || strcmp(verdict, "same direction") == 0)
+        return "yes";
+    return strcmp(verdict, "not supported") == 0 || strcmp(verdict, "opposite direction") == 0
+               ? "no"
+               : "open";
+}
+
+/* The verdict by a statistic and, where there is none, why. */
+static void print_verdict(const struct ks_csv *csv, size_t row, FILE *out)
+{
+    const char *verdict, *reason;
+
+    if (row == csv->rows) {
+        fputs("<span class=\"open\">does not apply</span>", out);
+        return;
+    }
+    verdict = ks_page_cell(csv, row, "verdict");
+    reason = ks_page_cell(csv, row, "reason");
+    fprintf(out, "<span class=\"%s\">", class_of(verdict));
+    ks_html_text(out, verdict);
+    fputs("</span>", out);
+    if (strcmp(reason, "-") != 0) {
+        fputs(" <small>", out);
+        ks_html_text(out, reason);
+        fputs("</small>", out);
+    }
+}
+
+/* Whether the reason is the same by every statistic that the claim has: it is said once then. */
+static bool is_one_reason(const struct ks_csv *csv, size_t first)
+{
+    const char *name = ks_page_cell(csv, first, "claim"),
+               *reason = ks_page_cell(csv, first, "reason");
+
+    for (size_t k = 0; k < IN_LINE; k++) {
+        size_t row = find_row(csv, name, statistics[k].name);
+
+        if (row < csv->rows && strcmp(ks_page_cell(csv, row, "reason"), reason) != 0)
+            return false;
+    }
+    return strcmp(reason, "-") != 0;
+}
+
+/* The verdict of a row (csv->rows: none) in a column of the line. */
+static void print_column(const struct ks_csv *csv, size_t row, const char *class, const char *title,
+                         FILE *out)
+{
+    fprintf(out, "<span class=\"%s\" data-by=\"%s\">", class, title);
+    print_verdict(csv, row, out);
+    fputs("</span>", out);
+}
+
+static void print_line(const struct ks_csv *csv, size_t first, FILE *out)
+{
+    const char *name = ks_page_cell(csv, first, "claim");
     const struct ks_paper_claim *claim = find_claim(name);
 
-    fputs("<tr><td class=\"sentence\">", out);
+    fputs("<summary><span class=\"sentence\">", out);
     ks_html_text(out, claim ? claim->sentence : name);
-    fputs("<small>", out);
-    ks_html_text(out, name);
-    fputs("</small></td>", out);
+    fputs("</span>", out);
+    if (is_one_reason(csv, first))
+        print_column(csv, first, "all", "all statistics", out);
+    else
+        for (size_t k = 0; k < IN_LINE; k++)
+            print_column(csv, find_row(csv, name, statistics[k].name), "one", statistics[k].title,
+                         out);
+    fputs("<span data-by=\"the claim\">", out);
+    ks_html_text(out, ks_page_cell(csv, first, "survives"));
+    fputs("</span></summary>\n", out);
+}
+
+/* --- what the line opens to --- */
+
+static void print_cell(double value, const char *format, const char *none, FILE *out)
+{
+    fputs("<td>", out);
+    if (isnan(value))
+        fputs(none, out);
+    else
+        fprintf(out, format, value);
+    fputs("</td>", out);
+}
+
+/* An interval, or a number where both ends are the same. */
+static void print_effect(const struct ks_csv *csv, size_t row, FILE *out)
+{
+    double low = ks_page_number(csv, row, "effect_low"),
+           high = ks_page_number(csv, row, "effect_high");
+
+    if (isnan(low) || isnan(high))
+        fputs("<td>not known</td>", out);
+    else if (high > low)
+        fprintf(out, "<td>%.3g to %.3g</td>", low, high);
+    else
+        fprintf(out, "<td>%.3g</td>", low);
+}
+
+static void print_numbers(const struct ks_csv *csv, size_t row, bool within, FILE *out)
+{
+    fputs("<td class=\"text\">", out);
+    print_verdict(csv, row, out);
+    fputs("</td>", out);
+    print_effect(csv, row, out);
+    print_cell(ks_page_number(csv, row, "theta"), "%.3g", "none", out);
+    print_cell(ks_page_number(csv, row, "p_holm"), "%.2g", "no test", out);
+    if (within)
+        print_cell(ks_page_number(csv, row, "within"), "%.2g", "not known", out);
+    print_cell(ks_page_number(csv, row, "seeds"), "%.0f", "-", out);
+    print_cell(ks_page_number(csv, row, "units"), "%.0f", "-", out);
+    fputs("</tr>\n", out);
+}
+
+static void print_table(const struct ks_csv *csv, const char *name, bool within, FILE *out)
+{
+    fprintf(out,
+            "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>statistic</th>"
+            "<th class=\"text\">verdict</th><th>effect</th><th>threshold</th>"
+            "<th>adjusted <i>p</i></th>%s<th>seeds</th><th>units</th></tr></thead>\n<tbody>\n",
+            within ? "<th>within normalizations</th>" : "");
+    for (size_t k = 0; k < STATISTICS; k++) {
+        size_t row = find_row(csv, name, statistics[k].name);
+
+        if (row == csv->rows)
+            continue;
+        fprintf(out, "<tr><td>%s</td>", statistics[k].title);
+        print_numbers(csv, row, within, out);
+    }
+    fputs("</tbody></table></div>\n", out);
 }
 
 /* Where to see it: the paper's figure and our plot, with a link if the page has that plot. */
@@ -107,49 +189,104 @@ static void print_plot(const struct ks_csv *csv, size_t row, FILE *out)
 
     while (plot->name && !(claim && claim->plot && strcmp(claim->plot, plot->name) == 0))
         plot++;
-    fputs("<td class=\"text\">", out);
     if (plot->name)
         fprintf(out, "<a href=\"#plot-%s\">", plot->name);
     ks_html_text(out, ks_page_cell(csv, row, "plot"));
-    fputs(plot->name ? "</a></td>" : "</td>", out);
+    fputs(plot->name ? "</a>" : "", out);
 }
 
 static void print_claim(const struct ks_csv *csv, size_t first, FILE *out)
 {
-    const char *claim = ks_page_cell(csv, first, "claim");
+    const char *name = ks_page_cell(csv, first, "claim");
+    const struct ks_paper_claim *claim = find_claim(name);
 
-    print_sentence(claim, out);
-    for (size_t k = 0; k < STATISTICS; k++) {
-        size_t i = first;
-
-        while (i < csv->rows && !is_row(csv, i, claim, statistics[k].name))
-            i++;
-        if (i == csv->rows)
-            fputs("<td class=\"none text\">does not apply</td>", out);
-        else
-            print_verdict(csv, i, out);
-    }
-    fputs("<td class=\"text\">", out);
-    ks_html_text(out, ks_page_cell(csv, first, "survives"));
-    fputs("</td>", out);
+    fputs("<details class=\"claim\">", out);
+    print_line(csv, first, out);
+    print_table(csv, name, claim && claim->kind == KS_CLAIM_CORRELATION, out);
+    fputs("<p class=\"note\"><code>", out);
+    ks_html_text(out, name);
+    fputs("</code>, seen in ", out);
     print_plot(csv, first, out);
-    fputs("</tr>\n", out);
+    fputs("</p>\n</details>\n", out);
+}
+
+/* --- all claims --- */
+
+/* The claims that are judged by the rules of one date; "-": by those of an older version. */
+struct rules {
+    const struct ks_csv *csv;
+    const char *date;
+};
+
+static bool is_of(const struct rules *rules, size_t row)
+{
+    return strcmp(ks_page_cell(rules->csv, row, "rules"), rules->date) == 0;
+}
+
+/* `verdict`: NULL for any. */
+static size_t count_verdicts(const struct rules *rules, const char *statistic, const char *verdict)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < rules->csv->rows; i++)
+        n += is_of(rules, i) && strcmp(ks_page_cell(rules->csv, i, "statistic"), statistic) == 0 &&
+             (!verdict || strcmp(ks_page_cell(rules->csv, i, "verdict"), verdict) == 0);
+    return n;
+}
+
+static void print_count(const struct rules *rules, const char *statistic, const char *title,
+                        FILE *out)
+{
+    const char *before = ": ";
+    size_t all = count_verdicts(rules, statistic, NULL);
+
+    fprintf(out, "%s, %zu claim%s", title, all, all == 1 ? "" : "s");
+    for (size_t k = 0; k < KS_VERDICTS; k++) {
+        size_t n = count_verdicts(rules, statistic, ks_verdict_names[k]);
+
+        if (n > 0) {
+            fprintf(out, "%s%zu %s", before, n, ks_verdict_names[k]);
+            before = ", ";
+        }
+    }
+}
+
+/* The heads of the columns. Where there is no room for columns, the style hides them and puts a
+ * title before each verdict. */
+static void print_heads(FILE *out)
+{
+    fputs("<p class=\"heads\" aria-hidden=\"true\"><span>claim</span>", out);
+    for (size_t k = 0; k < IN_LINE; k++)
+        fprintf(out, "<span>%s<span class=\"kind\">%s</span></span>", statistics[k].title,
+                statistics[k].what);
+    fputs("<span>the claim</span></p>\n", out);
+}
+
+static void print_rules(const struct rules *rules, FILE *out)
+{
+    if (strcmp(rules->date, "-") != 0)
+        fputs("<h3>Rules of ", out), ks_html_text(out, rules->date), fputs("</h3>\n", out);
+    fputs("<p>", out);
+    print_count(rules, "paper", "By the paper's statistics", out);
+    fputs("; ", out);
+    print_count(rules, "sound", "by sound ones", out);
+    fputs(".</p>\n<div class=\"claims\">\n", out);
+    print_heads(out);
+    for (size_t i = 0; i < rules->csv->rows; i++)
+        if (is_of(rules, i) && is_first(rules->csv, i, "claim"))
+            print_claim(rules->csv, i, out);
+    fputs("</div>\n", out);
 }
 
 ks_status ks_page_verdicts(const struct ks_page *page, FILE *out)
 {
     const struct ks_csv *csv = page->claims;
 
-    fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" "
-                 "id=\"table-verdicts\">\n<thead><tr><th>claim</th>");
-    for (size_t k = 0; k < STATISTICS; k++)
-        fprintf(out, "<th class=\"text\">%s<span class=\"kind\">%s</span></th>",
-                statistics[k].title, statistics[k].what);
-    fprintf(out, "<th class=\"text\">the claim</th><th class=\"text\">seen in</th></tr></thead>\n"
-                 "<tbody>\n");
-    for (size_t i = 0; i < csv->rows; i++)
-        if (is_first(csv, i))
-            print_claim(csv, i, out);
-    fprintf(out, "</tbody></table></div>\n");
+    for (size_t i = 0; i < csv->rows; i++) {
+        const struct rules rules = {csv, ks_page_cell(csv, i, "rules")};
+
+        if (is_first(csv, i, "rules"))
+            print_rules(&rules, out);
+    }
     return KS_OK;
 }

@@ -90,12 +90,16 @@ class Browser:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
-    def view(self, width, height, dark):
-        """Sets the size of the window; below 600 pixels it is a phone's."""
+    def view(self, width, height, dark, medium="screen"):
+        """Sets the size of the window; below 600 pixels it is a phone's. `medium`: or "print"."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                   mobile=width < 600)
-        self.call("Emulation.setEmulatedMedia",
+        self.call("Emulation.setEmulatedMedia", media=medium,
                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    def scripts(self, allowed):
+        """Whether pages that are opened from now on may run scripts."""
+        self.call("Emulation.setScriptExecutionDisabled", value=not allowed)
 
     def _mouse(self, kind, x, y, **more):
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)

@@ -87,6 +87,32 @@ def check_filters(page):
     check(len(rows(page, table)) == everything, "an empty filter hides rows")
 
 
+# --- claims ---
+
+# Of each claim: whether it is open, the heights of its line and of what it opens to.
+CLAIMS = """Array.from(document.querySelectorAll('details.claim'), claim => [claim.open,
+    claim.querySelector('summary').getBoundingClientRect().height,
+    claim.querySelector('table').checkVisibility() ? claim.querySelector('table').getBoundingClientRect().height : 0])"""
+
+
+def check_claims(page, path):
+    """Claims open by a click, also without scripts; on paper all of them are open."""
+    for scripts in [True, False]:
+        page.scripts(scripts)
+        page.view(1280, 900, False)
+        page.open(path)
+        claims = page.evaluate(CLAIMS)
+        check(len(claims) > 0, "there is no claim")
+        check(all(not opened and table == 0 for opened, _, table in claims), "a claim is open from the start")
+        check(all(line < 80 for _, line, _ in claims), f"a claim's line is {max(c[1] for c in claims)} pixels high")
+        page.click("document.querySelector('details.claim summary')")
+        opened, _, table = page.evaluate(CLAIMS)[0]
+        check(opened and table > 40, f"scripts {scripts}: a click shows {table} pixels of a claim's numbers")
+        page.view(720, 1000, False, "print")
+        check(all(table > 20 for _, _, table in page.evaluate(CLAIMS)), f"scripts {scripts}: a claim is not printed")
+    page.scripts(True)
+
+
 # --- plots ---
 
 def check_values(page):
@@ -142,8 +168,8 @@ def check_view(page, view, dark):
     small = page.evaluate("Array.from(document.querySelectorAll('p, li, td, figcaption'), e => parseFloat("
                           "getComputedStyle(e).fontSize)).reduce((a, b) => Math.min(a, b))")
     check(small >= 12, f"{view}: text of {small} pixels")
-    narrow = page.evaluate("Array.from(document.querySelectorAll('td'), e => e.clientWidth)"
-                           ".reduce((a, b) => Math.min(a, b))")
+    narrow = page.evaluate("Array.from(document.querySelectorAll('td')).filter(e => e.checkVisibility())"
+                           ".map(e => e.clientWidth).reduce((a, b) => Math.min(a, b))")
     check(narrow >= 40, f"{view}: a table's cell is {narrow} pixels wide")
     check_contrast(page, view, dark)
 
@@ -208,6 +234,7 @@ def main():
             check_sorting(page)
             check_filters(page)
             check_values(page)
+        check_claims(page, os.path.join(study, "report.html"))
         for audit in audits:
             check_audit(page, audit, pictures)
         check(not page.errors, f"errors: {page.errors}")
