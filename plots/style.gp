@@ -15,7 +15,6 @@ if (format eq 'svg') {
 }
 set output output_file
 set datafile separator comma
-set datafile missing '-'
 set encoding utf8
 
 # environment steps, in thousands from 10000 on
@@ -85,8 +84,10 @@ linear_tics = ' \
 named = 1
 decades(a, b) = log10(b) - log10(a)     # not log10(b/a), as b/a may overflow
 log_tics = ' \
-    every = ceil(decades(a, b)/most); space = 10.**(0.02*decades(a, b)); \
-    eval sprintf("set %stics nomirror %.9g, %.9g, %.9g", axis, 10.**ceil(log10(a*space)), 10.**every, b/space); \
+    every = int(ceil(decades(a, b)/most)); space = 10.**(0.02*decades(a, b)); \
+    eval sprintf("set %stics nomirror ()", axis); \
+    do for [k=int(ceil(log10(a*space))):int(floor(log10(b/space))):every] { \
+        eval sprintf("set %stics add (\"%s\" 1e%d)", axis, named ? sprintf("10^{%d}", k) : "", k) }; \
     if (decades(a, b) < 2) { do for [k=floor(log10(a)):ceil(log10(b))] { \
         if (3*10.**k > a*space && 3*10.**k < b/space) { \
             eval sprintf("set %stics add (\"%s\" 3e%d)", axis, named ? sprintf("3·10^{%d}", k) : "", k) } } }'

@@ -5,7 +5,7 @@
 
 /* A spectrum of one probe with this Jacobi matrix, which a test completes and writes. */
 struct known {
-    struct ks_attribute attribute[20], start, summary[14];
+    struct ks_attribute attribute[21], start, summary[14];
     struct ks_spectrum s;
     double alpha[4], beta[4], ritz[4], weight[4], residual[4];
     int64_t steps[1];
@@ -26,7 +26,7 @@ static void make_known(struct known *k, const struct place *place)
         k->beta[i] = -1;
     }
     k->steps[0] = 4;
-    k->s = (struct ks_spectrum){.attributes = {k->attribute, 20, 20},
+    k->s = (struct ks_spectrum){.attributes = {k->attribute, 21, 21},
                                 .statistics = {k->summary, 14, 14},
                                 .lanczos = {&k->start, 1, 1},
                                 .probes = 1,
