@@ -1,41 +1,54 @@
-# Shared by the plots of statistics against the return, after style.gp and size_panels: the scale of the returns,
-# and the names of the architectures beside a row of panels, in the order of their returns. `returns` is a table with
-# the columns return, return_low, return_high, and of_row(i) says whether a row of it belongs to architecture i.
+# Shared by the plots of statistics against the return, after style.gp: the scale of the returns, and a legend below the
+# panels with the architectures in the order of their returns. `table` has the columns return, return_low, return_high,
+# and if `has_first` first_return; of_row(i) says whether a row of it belongs to architecture i.
 array return_of[words(archs)]
 eval reset_limits
-do for [i=1:words(archs)] {
-    do for [name in 'return return_low return_high'] {
-        stats returns using (of_row(i) ? take(number(name)) : 0) nooutput
-    }
+do for [name in 'return return_low return_high'.(has_first ? ' first_return' : '')] {
+    stats table using (take(number(name))) nooutput
 }
 margin = high > low ? 0.08*(high - low) : 1
 return_min = low - margin; return_max = high + margin
 do for [i=1:words(archs)] {
     eval reset_limits
-    stats returns using (of_row(i) ? take(number('return')) : 0) nooutput
+    stats table using (of_row(i) ? take(number('return')) : 0) nooutput
     return_of[i] = found ? low : NaN
 }
-set yrange [return_min:return_max]
+return_axis = ' \
+    set yrange [return_min:return_max]; \
+    set ylabel (c == 0 ? "return at the end" : "") offset 0.2, 0; \
+    set format y number_format(c == 0)'
 
-# Names and marks to the right of the panel that `place` has put last; lines join them with their returns. A name
-# stands at the height of its return, or as far from it as its neighbours force it.
-below(i) = sum [j=1:words(archs)] (return_of[j] < return_of[i] || (return_of[j] == return_of[i] && j > i))
-array at_rank[words(archs)]; array name_y[words(archs)]
-do for [i=1:words(archs)] { at_rank[below(i) + 1] = i }
-name_step = 0.125*words(archs) < panel_h ? 0.125 : panel_h/words(archs)
-name_font = name_step < 0.12 ? sprintf(',%.1f', 72*name_step/1.1) : ','
-names_beside = ' \
-    do for [k=1:words(archs)] { \
-        wish = y0 + panel_h*(return_of[at_rank[k]] - return_min)/(return_max - return_min); \
-        name_y[k] = k > 1 && wish < name_y[k - 1] + name_step ? name_y[k - 1] + name_step : wish \
-    }; \
-    limit = y1; \
-    do for [k=words(archs):1:-1] { \
-        name_y[k] = name_y[k] > limit ? limit : name_y[k]; limit = name_y[k] - name_step; \
-        j = at_rank[k]; \
-        set arrow 100 + k from screen (x1 + 0.02)/width, first return_of[j] to screen (x1 + 0.16)/width, screen name_y[k]/height \
-            nohead lw 0.5 lc rgb colour(j); \
-        set label 100 + k word(archs, j) at screen (x1 + 0.22)/width, screen name_y[k]/height left noenhanced offset 0.6, -0.15 \
-            font name_font textcolor rgb colour(j) point pt mark(j) ps 0.8 lc rgb colour(j) \
+# The returns before training, from the smallest to the largest one.
+before_colour = '#e4e4e4'; before_edge = '#b0b0b0'
+if (has_first) {
+    eval reset_limits
+    stats table using (take(number('first_return'))) nooutput
+    if (found > 0) {
+        set object 2 rectangle from graph 0, first low to graph 1, first high behind fc rgb before_colour fs solid border rgb before_edge
+    }
+    has_first = found > 0
+}
+
+# The legend: the names, and below them `others` notes (style.gp).
+below(i) = int(sum [j=1:words(archs)] (return_of[j] > return_of[i] || (return_of[j] == return_of[i] && j < i)))
+at_rank = ''
+do for [r=0:words(archs)-1] { do for [i=1:words(archs)] { if (return_of[i] == return_of[i] && below(i) == r) { at_rank = at_rank.' '.i } } }
+ranked(k) = int(word(at_rank, k))
+longest = 0
+do for [i=1:words(archs)] { longest = strlen(word(archs, i)) > longest ? strlen(word(archs, i)) : longest }
+size_legend = ' \
+    eval size_notes; \
+    name_w = 0.3 + 0.071*longest; \
+    name_columns = int((width - left - right)/name_w); \
+    name_columns = name_columns < 1 ? 1 : name_columns > words(at_rank) ? words(at_rank) : name_columns; \
+    name_lines = (words(at_rank) + name_columns - 1)/name_columns; \
+    name_columns = (words(at_rank) + name_lines - 1)/name_lines; \
+    name_w = (width - left - right)/name_columns; \
+    bottom = bottom + 0.1 + 0.14*(name_lines + note_lines)'
+draw_legend = ' \
+    do for [k=1:words(at_rank)] { \
+        set label 200 + k word(archs, ranked(k)) at screen (left + 0.1 + name_w*((k - 1)/name_lines))/width, \
+            screen (0.08 + 0.14*(note_lines + name_lines - 1 - (k - 1)%name_lines))/height left noenhanced offset 1, -0.25 \
+            textcolor rgb dark point pt mark(ranked(k)) ps 1 lc rgb colour(ranked(k)) \
     }'
-remove_names = 'do for [k=1:words(archs)] { unset arrow 100 + k; unset label 100 + k }'
+remove_legend = 'do for [k=1:words(archs)] { unset label 200 + k }; eval remove_notes'

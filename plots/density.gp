@@ -1,10 +1,12 @@
 # The spectral density at the last checkpoint, a panel per architecture: per decade of the symmetric-log axis, in cells
 # as wide as the Ritz values are apart, with one standard error over the probes. Eigenvalues in the grey strip at zero
 # cannot be distinguished from zero; the text has their share, an interval that holds with 99%.
-width = 5; height = 0.75 + 1.3*grid_rows
+width = 5; height = 0.95 + 1.3*grid_rows
 load plots.'/style.gp'
 columns = grid_columns; rows = grid_rows
-left = 0.62; right = 0.08; top = 0.22; bottom = 0.5; gap_x = 0.12; gap_y = 0.42
+left = 0.62; right = 0.08; top = 0.22; bottom = 0.7; gap_x = 0.12; gap_y = 0.42
+others = 2
+eval size_notes
 eval size_panels
 
 # the panels of a row share one axis
@@ -25,13 +27,15 @@ do for [g=0:rows-1] {
 eval reset_limits
 stats 'tables/density.csv' using (take(positive(number('density_per_decade')))) nooutput
 floor_y = low > high ? 1e-6 : low < 1e-7 ? 1e-7 : 10.**floor(log10(low)); top_y = 30*(low > high ? 1. : 10.**ceil(log10(high)))
+zero_colour = '#cccccc'
 limited(x) = x > floor_y ? x : floor_y
-percent(x) = sprintf(x >= 0.0995 ? '%.0f' : x >= 0.00995 ? '%.1f' : '%.2g', 100*x)
 
 set multiplot
 set logscale y
 set yrange [floor_y:top_y]
-set label 3 'eigenvalue' at screen 0.5, screen 0.12/height center
+set label 3 'eigenvalue' at screen 0.5, screen (bottom - 0.35)/height center
+k = 0; note = 'cannot be told from zero'; note_fill = zero_colour; note_edge = zero_colour; eval note_box
+k = 1; note = 'zero: share, 99% interval'; eval note_text
 do for [i=1:words(archs)] {
     c = word(grid_x, i) + 0; g = word(grid_y, i) + 0
     arch = word(archs, i)
@@ -50,7 +54,7 @@ do for [i=1:words(archs)] {
         (share = 'zero: '.percent(number('zero_mass_lower')).' to '.percent(number('zero_mass_upper')).'%', 0) : 0) nooutput
     set label 2 share at graph 0.03, graph 0.91 left font ',6.5' textcolor rgb dark front
     plot 'tables/mass.csv' using (is(arch) ? 0 : NaN):(top_y):(-symlog(number('noise_floor'))):(symlog(number('noise_floor'))):(floor_y):(top_y) \
-             with boxxyerror fc rgb '#cccccc' fs solid noborder, \
+             with boxxyerror fc rgb zero_colour fs solid noborder, \
          'tables/density.csv' \
              using (is(arch) ? symlog((number('lower') + number('upper'))/2) : NaN):(number('density_per_decade')):(symlog(number('lower'))):(symlog(number('upper'))):(floor_y):(limited(number('density_per_decade'))) \
              with boxxyerror fc rgb colour(i) fs transparent solid 0.45 noborder, \
@@ -58,5 +62,6 @@ do for [i=1:words(archs)] {
              using (is(arch) ? symlog((number('lower') + number('upper'))/2) : NaN):(number('density_per_decade')):(symlog(number('lower'))):(symlog(number('upper'))):(limited(number('density_per_decade_low'))):(limited(number('density_per_decade_high'))) \
              with boxxyerror fc rgb colour(i) fs transparent solid 0.4 noborder
     unset label 3
+    eval remove_notes
 }
 unset multiplot

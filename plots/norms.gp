@@ -1,35 +1,62 @@
-# Parameter norm, gradient norm and effective learning rate of the critics over training: a row per metric, a panel
-# per loss, a curve per architecture.
-width = 5; height = 5.2
+# Norms and effective learning rate of the critics over training: a panel per metric, a curve per architecture. If the
+# study has XQC's critic (bn+wn+ce) and another one of Figure 8 of the XQC paper, these are drawn in colours of this plot,
+# and all others in grey.
+metrics = 'param_norm grad_norm effective_lr'
+titles = '"parameter norm" "gradient norm" "effective learning rate"'
+figure8 = 'bn+wn+ce bn+ce bn+wn+mse ln+wn+ce'
+entries = '"bn+wn+ce (XQC)" "bn+ce (no weight norm.)" "bn+wn+mse (squared error)" "ln+wn+ce (layer norm.)"'
+shades = '#e13971 #333333 #e69f00 #4477aa'
+place8(arch) = int(sum [k=1:4] (word(figure8, k) eq arch ? k : 0))    # 0: another architecture
+in_figure8 = int(sum [i=1:words(archs)] (place8(word(archs, i)) > 0))
+singled = in_figure8 > 1 && (sum [i=1:words(archs)] (word(archs, i) eq 'bn+wn+ce')) > 0
+others = singled ? in_figure8 + (in_figure8 < words(archs)) : words(archs)
+width = 5; height = 2.1 + 0.14*ceil(others/2.)
 load plots.'/style.gp'
 table = 'tables/norms.csv'
-load plots.'/over_training.gp'
-rows = 3; left = 0.68; right = 0.1; top = 0.22; bottom = 0.56 + 0.14*legend_lines; gap_x = 0.12; gap_y = 0.16
+columns = words(metrics); rows = 1
+left = 0.5; right = 0.1
+eval size_notes
+top = 0.24; bottom = 0.5 + 0.14*note_lines; gap_x = 0.45; gap_y = 0
 eval size_panels
-titles = '"parameter norm" "gradient norm" "effective learning rate"'
+is_grey(i) = singled && place8(word(archs, i)) == 0
+line_colour(i) = !singled ? colour(i) : is_grey(i) ? '#c8c8c8' : word(shades, place8(word(archs, i)))
+line_dash(i) = singled ? 1 : dash(i)
+step(i) = is(word(archs, i)) ? column('env_step')/unit : NaN
+shown(x) = x > 0 ? x : NaN    # gnuplot draws bands that reach 0 on a logarithmic axis wrongly
+order = ''
+do for [grey=1:0:-1] { do for [i=1:words(archs)] { if (is_grey(i) == grey) { order = order.' '.i } } }
 
 set multiplot
 eval steps_axis
-axis = 'y'; most = 4
-do for [g=0:2] {
-    y = word('param_norm grad_norm effective_lr', g + 1)
+k = 0
+do for [j in order] {
+    if (!is_grey(j + 0)) {
+        note = singled ? word(entries, place8(word(archs, j + 0))) : word(archs, j + 0)
+        note_colour = line_colour(j + 0); note_dash = line_dash(j + 0); eval note_line; k = k + 1
+    }
+}
+note = 'others'; note_colour = '#c8c8c8'; note_dash = 1
+if (k < others) { eval note_line }
+axis = 'y'; most = 4; named = 1; g = 0
+set logscale y
+set format y power_format(1)
+set label 3 steps_title at screen 0.5, screen (bottom - 0.32)/height center
+do for [c=0:columns-1] {
+    y = word(metrics, c + 1)
+    eval place
+    set label 1 word(titles, c + 1) at screen (x0 + x1)/2/width, screen (y1 + 0.1)/height center
     eval reset_limits
-    do for [end in '_ _low _high'] {
-        stats table using (take(positive(number(end eq '_' ? y : y.end)))) nooutput
-    }
-    limits = sprintf('low = %.9g; high = %.9g; found = %d', low, high, found)
-    do for [c=0:columns-1] {
-        p = word(panels, c + 1) + 0
-        eval place
-        set ylabel (c == 0 ? word(titles, g + 1) : '') offset 0.8, 0
-        named = c == 0
-        eval limits
-        eval choose_axis
-        set format x number_format(g == 2)
-        set xlabel (g == 2 ? panel_steps_title : '') offset 0, 0.5
-        if (g == 0) { set label 1 loss_title[p] at screen (x0 + x1)/2/width, screen (y1 + 0.08)/height center }
-        else { unset label 1 }
-        eval draw_curves
-    }
+    do for [end in '_ _low _high'] { stats table using (take(positive(number(end eq '_' ? y : y.end)))) nooutput }
+    eval log_limits
+    eval log_tics
+    set yrange [a:b]
+    plot for [j in order] table using (is_grey(j + 0) ? NaN : step(j + 0)):(shown(number(y.'_low'))):(shown(number(y.'_high'))) \
+             with filledcurves fc rgb line_colour(j + 0) fs transparent solid 0.15 noborder, \
+         for [j in order] table using (step(j + 0)):(shown(number(y))) \
+             with lines lw (is_grey(j + 0) ? 0.7 : 1.4) dt line_dash(j + 0) lc rgb line_colour(j + 0), \
+         for [j in order] table using (step(j + 0)):(shown(number(y))):(tip(y, y)) \
+             with labels hypertext point pt mark(j + 0) ps (is_grey(j + 0) ? 0.1 : 0.3) lc rgb line_colour(j + 0)
+    eval remove_notes
+    unset label 3
 }
 unset multiplot

@@ -42,6 +42,6 @@ draw_curves = ' \
              with lines lw 1.3 dt dash(member(k)) lc rgb colour(member(k)), \
          for [k=1:words(members[p])] table using (at_step(member(k))):(shown(number(y))):(tip(y, y)) \
              with labels hypertext point pt mark(member(k)) ps 0.4 lc rgb colour(member(k)), \
-         limit with lines lw 1 dt (3,3) lc rgb dark, \
+         limit with lines lw 1 dt 6 lc rgb dark, \
          for [k=1:legend*words(entries)] keyentry with lines lw 1.4 dt dash(entry(k)) lc rgb colour(entry(k)) title word(entries, k); \
     legend = 0; unset key'

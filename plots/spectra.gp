@@ -1,76 +1,122 @@
-# All Ritz values of each checkpoint in a column, and kappa below: a pair of panels per architecture.
-width = 5; height = 0.59 + 1.95*grid_rows
+# Figure 3 of the XQC paper: all Ritz values of each checkpoint in a column, and kappa. If the architectures fill a wide grid
+# (style.gp): a row of spectra per loss, and below them a row with kappa of both losses; else a panel with the spectra and
+# one with kappa per architecture. Of the analysis as in the published code if the tables have it, else of the standard one.
+wide = exists('wide_columns')
+width = wide && wide_columns > 3 ? 7 : 5
+height = wide ? 1.12 + 1.45*wide_rows + 1.2 : 0.9 + 1.95*grid_rows
 load plots.'/style.gp'
-columns = grid_columns; rows = grid_rows
-left = 0.62; right = 0.08; top = 0.22; bottom = 0.46; gap_x = 0.12; gap_y = 0.27
+rows = 1; left = 0.74; right = 0.08; top = 0.24; gap_x = 0.12; gap_y = 0
+others = wide ? 4 : 2
+bottom = 0.57 + 0.14*(others > 2 && width < 6 ? 2 : 1)
+columns = wide ? wide_columns : grid_columns
+eval size_notes
 eval size_panels
 dash_w = 0.6*checkpoint_gap/unit
+other(name) = name ne 'standard' && name ne 'analysis'    # that of the header
+analysis = 'standard'
+stats 'tables/ritz.csv' using (analysis = other(strcol('analysis')) ? strcol('analysis') : analysis, 0) nooutput
+ritz_analysis = analysis; analysis = 'standard'
+stats 'tables/kappa.csv' using (analysis = other(strcol('analysis')) ? strcol('analysis') : analysis, 0) nooutput
+kappa_analysis = analysis; analysis = ritz_analysis
+source(analysis) = analysis eq 'standard' ? 'our analysis' : 'as in the published code'
+sources = ritz_analysis eq kappa_analysis ? source(analysis) : 'Ritz values: '.source(ritz_analysis).'; κ: '.source(kappa_analysis)
+shown(arch) = is(arch) && strcol('analysis') eq analysis
 
-# all panels of kappa share one scale, and so do the spectra of a row of panels
+# where the panels of architecture i are: column, upper end and height of the spectrum's, and of kappa's
+column_of(i) = int(word(wide ? wide_x : grid_x, i))
+row_of(i) = int(word(wide ? wide_y : grid_y, i))
+spectrum_h = wide ? 1.35 : 1.1; kappa_h = wide ? 1.2 : 0.5
+spectrum_top(i) = height - top - row_of(i)*(spectrum_h + (wide ? 0.1 : 0.85))
+kappa_top(i) = wide ? height - top - wide_rows*(spectrum_h + 0.1) : spectrum_top(i) - spectrum_h - 0.08
+place_at = ' \
+    x0 = left + column_of(i)*(panel_w + gap_x); x1 = x0 + panel_w; \
+    set lmargin at screen x0/width; set rmargin at screen x1/width; \
+    set tmargin at screen y1/height; set bmargin at screen (y1 - panel_h)/height'
+first_of(i) = (sum [j=1:i-1] (column_of(j) == column_of(i))) == 0
+leftmost(i) = column_of(i) == 0
+
+# all spectra share one axis, and so do all kappas
 eval reset_limits
-stats 'tables/kappa.csv' using (take(positive(number('kappa')))) nooutput
-kappa_low = low > high ? 1. : 10**floor(log10(low)); kappa_high = low > high ? 10. : 10**ceil(log10(high) + 1e-9)
-kappa_every = ceil(log10(kappa_high/kappa_low)/2)    # at most three labels on the axis
-array row_largest[rows]; array row_smallest[rows]
-do for [g=0:rows-1] {
-    row_largest[g + 1] = 0; row_smallest[g + 1] = 1e308
-    do for [i=1:words(archs)] {
-        if (word(grid_y, i) != g) { continue }
-        eval reset_limits
-        stats 'tables/ritz.csv' using (is(word(archs, i)) ? take(abs(number('ritz'))) : 0) nooutput
-        if (found > 0 && high > 0) {
-            row_largest[g + 1] = high > row_largest[g + 1] ? high : row_largest[g + 1]
-            row_smallest[g + 1] = 1e-6*high < row_smallest[g + 1] ? 1e-6*high : row_smallest[g + 1]
-        }
-    }
-    if (row_largest[g + 1] == 0) { row_largest[g + 1] = 1.; row_smallest[g + 1] = 1e-6 }
+stats 'tables/ritz.csv' using (strcol('analysis') eq analysis ? take(positive(abs(number('ritz')))) : 0) nooutput
+largest = found ? high : 1.
+smallest = largest
+do for [i=1:words(archs)] {
+    eval reset_limits
+    stats 'tables/ritz.csv' using (shown(word(archs, i)) ? take(positive(abs(number('ritz')))) : 0) nooutput
+    smallest = found && high < smallest ? high : smallest
 }
+smallest = 1e-6*smallest
+analysis = kappa_analysis
+table = 'tables/kappa.csv'
+eval reset_limits
+do for [end in '_ _low _high'] {
+    stats table using (strcol('analysis') eq analysis ? take(positive(number(end eq '_' ? 'kappa' : 'kappa'.end))) : 0) nooutput
+}
+eval log_limits
+kappa_low = a; kappa_high = b
+eval find_shade
+kappa_dash(i) = wide ? (word(losses, i) eq 'mse' ? 2 : 1) : dash(i)
+step(arch) = shown(arch) ? column('env_step')/unit : NaN
+name_of(i) = wide ? word(norms, i).(has_wn(i) ? '+wn' : '') : word(archs, i)
+title_of(i) = !wide ? 'Ritz values' : word(losses, i) eq 'ce' ? "cross-entropy\nRitz values" : "squared error\nRitz values"
 
 set multiplot
+analysis = ritz_analysis
 eval steps_axis
 set xrange [-dash_w:steps/unit + dash_w]
-set label 3 steps_title at screen 0.5, screen 0.12/height center
+set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead ls 101 lw 0.6 back
+set label 3 steps_title at screen 0.5, screen (bottom - 0.29)/height center
+set label 4 sources at screen 0.5, screen (bottom - 0.43)/height center textcolor rgb dark
+k = 0
+eval rounding_notes
+if (wide) {
+    note = 'cross-entropy'; note_pt = 7; note_ps = 0.7; eval note_mark; eval note_line; k = 3
+    note = 'squared error'; note_pt = 9; note_dash = 2; eval note_mark; eval note_line
+}
 do for [i=1:words(archs)] {
-    c = word(grid_x, i) + 0; g = word(grid_y, i) + 0
-    arch = word(archs, i)
-    largest = row_largest[g + 1]; smallest = row_smallest[g + 1]
-    eval place
-    middle = y0 + 0.3*panel_h
-
-    # the spectrum
-    eval name_panel
-    set bmargin at screen (middle + 0.12)/height
-    unset logscale y
+    y1 = spectrum_top(i); panel_h = spectrum_h
+    eval place_at
+    if (!wide || row_of(i) == 0) { eval name_panel; set label 1 name_of(i) } else { unset label 1 }
     set yrange [-1.04*symlog(largest):1.04*symlog(largest)]
     set format x ''; set format y '%g'
-    set ylabel (is_leftmost(i) ? 'Ritz values' : '') offset 0.8, 0
-    axis = 'y'; every = ceil((log10(largest) - log10(smallest))/4.); named = is_leftmost(i)
+    set ylabel (leftmost(i) ? title_of(i) : '') offset 0.8, 0
+    axis = 'y'; every = int(ceil((log10(largest) - log10(smallest))/4.)); named = leftmost(i)
     eval symlog_tics
-    set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead ls 101 lw 0.6 back
-    plot 'tables/ritz.csv' \
-             using (is(arch) ? column('env_step')/unit - dash_w/2 : NaN):(symlog(number('ritz'))):(dash_w):(0) \
+    plot 'tables/ritz.csv' using (step(word(archs, i)) - dash_w/2):(symlog(number('ritz'))):(dash_w):(0) \
              with vectors nohead lw 0.5 lc rgb colour(i)
-    unset label 1; unset label 3; unset arrow 1
-
-    # kappa
-    set tmargin at screen (middle - 0.02)/height; set bmargin at screen y0/height
-    set logscale y
-    set yrange [kappa_low:kappa_high]
-    set format x number_format(is_lowest(i))
-    unset ytics; unset mytics
-    set ytics nomirror kappa_low, 10.**kappa_every
-    set format y power_format(is_leftmost(i))
-    set ylabel (is_leftmost(i) ? 'κ' : '') offset 0.8, 0
+    unset label 3; unset label 4
+    eval remove_notes
+}
+unset arrow 1; unset label 1
+analysis = kappa_analysis
+set logscale y
+set yrange [kappa_low:kappa_high]
+do for [i=1:words(archs)] {
+    if (wide && !first_of(i)) { continue }
+    y1 = kappa_top(i); panel_h = kappa_h
+    eval place_at
+    axis = 'y'; most = wide ? 4 : 2; a = kappa_low; b = kappa_high; named = leftmost(i)
+    eval log_tics
+    eval shade
+    set format x number_format(wide || is_lowest(i))
+    set format y power_format(named)
+    set ylabel (named ? 'κ' : '') offset 0.8, 0
+    together = ''
+    do for [j=1:words(archs)] { if (wide ? column_of(j) == column_of(i) : j == i) { together = together.' '.j } }
     eval reset_limits
-    stats 'tables/kappa.csv' using (is(arch) ? take(number('kappa')) : 0) nooutput
-    if (low > high) { set label 2 'no finite κ' at graph 0.5, graph 0.5 center textcolor rgb gray }
-    plot 'tables/kappa.csv' using (is(arch) ? column('env_step')/unit : NaN):(number('kappa_low')):(number('kappa_high')) \
-             with filledcurves fc rgb colour(i) fs transparent solid 0.25 noborder, \
-         '' using (is(arch) ? column('env_step')/unit : NaN):(number('kappa')) with lines lw 1.2 dt dash(i) lc rgb colour(i), \
-         '' using (is(arch) ? column('env_step')/unit : NaN):(number('kappa')):(tip('κ', 'kappa')) \
-             with labels hypertext point pt mark(i) ps 0.4 lc rgb colour(i), \
-         '' using (is(arch) && strcol('kappa') eq 'inf' ? column('env_step')/unit : NaN):(kappa_high) \
-             with points pt 9 ps 0.8 lc rgb colour(i)
-    unset label 2
+    do for [j in together] { stats table using (shown(word(archs, j + 0)) ? take(number('kappa')) : 0) nooutput }
+    if (low > high) { set label 2 'no finite κ' at graph 0.5, graph 0.5 center textcolor rgb gray } else { unset label 2 }
+    plot for [j in together] table using (step(word(archs, j + 0))):(number('kappa_low')):(number('kappa_high')) \
+             with filledcurves fc rgb colour(j + 0) fs transparent solid 0.2 noborder, \
+         for [j in together] table using (step(word(archs, j + 0))):(number('kappa')) \
+             with lines lw 1.2 dt kappa_dash(j + 0) lc rgb colour(j + 0), \
+         for [j in together] table using (step(word(archs, j + 0))):(number('kappa')):(tip('κ', 'kappa').tip_rounding(0)) \
+             with labels hypertext point pt mark(j + 0) ps 0.5 lc rgb colour(j + 0), \
+         for [j in together] table using (by_rounding(0) ? step(word(archs, j + 0)) : NaN):(number('kappa')) \
+             with points pt 2 ps 0.6 lw 2.2 lc rgb 'white', \
+         for [j in together] table using (by_rounding(0) ? step(word(archs, j + 0)) : NaN):(number('kappa')) \
+             with points pt 2 ps 0.6 lw 1 lc rgb dark, \
+         for [j in together] table using (strcol('kappa') eq 'inf' ? step(word(archs, j + 0)) : NaN):(kappa_high) \
+             with points pt 9 ps 0.8 lc rgb colour(j + 0)
 }
 unset multiplot

@@ -1,8 +1,10 @@
 # Shared by all plots. A script sets `width` and `height` (inches) and loads this. The program that runs the script
 # sets format (png, pdf, svg), output_file, name (of the plot), plots (the folder of the scripts), steps (where runs
 # end), lists with a word per architecture: archs, norms (bn, ln, dense, other), wns (1: weight normalization), losses
-# (ce, mse, other), bases (the architecture that a variant changes, ? if it is not there, - of other architectures), and
-# the places of their panels in a grid: grid_x, grid_y (from 0), grid_columns, grid_rows.
+# ce, mse, other), bases (the architecture that a variant changes, ? if it is not there, - of other architectures), and
+# the places of their panels in a grid: grid_x, grid_y (from 0), grid_columns, grid_rows. If the architectures fill most of
+# a grid with a row per loss and a column per normalization with or without weight normalization, wide_x, wide_y,
+# wide_columns and wide_rows are their places there.
 dpi = 200
 font = 'DejaVu Sans,8'
 if (format eq 'png') {
@@ -22,23 +24,26 @@ unit = steps < 10000 ? 1. : 1e3
 steps_title = unit > 1 ? 'environment steps (thousands)' : 'environment steps'
 short_steps_title = unit > 1 ? 'steps (thousands)' : 'steps'    # of narrow panels
 
-# The look of an architecture is the same in all plots. Colour: normalization, from Okabe and Ito's palette for
-# colour-blind readers. Shape: loss (circle: cross-entropy, triangle: squared error, square: other). Open marks and
-# dashed lines: weight normalization. Variants and other networks have colours of their own, and dashes only where the
-# seven colours are used up.
-blue = '#0072b2'; orange = '#d55e00'; green = '#009e73'; gray = '#8a8a8a'; dark = '#333333'
-norm_colour(norm) = norm eq 'bn' ? blue : norm eq 'ln' ? orange : green
+# The look of an architecture is the same in all plots. Colour: normalization, as in the XQC paper. Shape: loss (circle:
+# cross-entropy, triangle: squared error, square: other). Open marks and dashed lines: weight normalization. Variants and
+# other networks have colours of their own (SimBa-V2 that of the paper), and dashes and other shapes only where the seven
+# colours are used up.
+gray = '#8a8a8a'; dark = '#333333'
+norm_colour(norm) = norm eq 'bn' ? '#e13971' : norm eq 'ln' ? '#4477aa' : '#64ab70'
 is_own(i) = word(norms, i) eq 'other' || word(bases, i) ne '-'
 rank(i) = int(sum [j=1:i-1] is_own(j))     # among these
-own_colours = '#cc79a7 #332288 #e69f00 #882255 #56b4e9 #999933 #333333'
-colour(i) = is_own(i) ? word(own_colours, rank(i)%7 + 1) : norm_colour(word(norms, i))    # of architecture i
+own_colours = '#7b3294 #8c510a #17a5b8 #999933 #333333 #c7a76c #56b4e9'
+is_simba_v2(i) = substr(word(archs, i), 1, 8) eq 'simba-v2'
+colour(i) = is_simba_v2(i) ? '#ff8000' : is_own(i) ? word(own_colours, rank(i)%7 + 1) : norm_colour(word(norms, i))
 has_wn(i) = word(wns, i) eq '1'
 mark_of(loss, wn) = loss eq 'mse' ? (wn ? 8 : 9) : loss eq 'ce' ? (wn ? 6 : 7) : (wn ? 4 : 5)
-mark(i) = mark_of(word(losses, i), has_wn(i))
+mark(i) = is_simba_v2(i) ? 6 : is_own(i) && rank(i) > 6 ? (rank(i) < 14 ? 12 : 10) + !has_wn(i) : \
+          mark_of(word(losses, i), has_wn(i))
 dash(i) = is_own(i) ? 1 + rank(i)/7 : has_wn(i) ? 2 : 1
 
 set style line 100 lc rgb '#dddddd' lw 0.6      # grids
 set style line 101 lc rgb '#444444' lw 0.8      # frames
+set dashtype 6 (3,3)
 set border 3 ls 101
 set tics nomirror out scale 0.4 textcolor rgb '#222222'
 set grid ls 100
@@ -64,10 +69,6 @@ place = ' \
     y1 = height - top - g*(panel_h + gap_y); y0 = y1 - panel_h; \
     set lmargin at screen x0/width; set rmargin at screen x1/width; \
     set tmargin at screen y1/height; set bmargin at screen y0/height'
-# Room for names to the right of panels.
-longest = 0
-do for [i=1:words(archs)] { longest = strlen(word(archs, i)) > longest ? strlen(word(archs, i)) : longest }
-names_margin = 0.4 + 0.07*(longest < 22 ? longest : 22)
 # The name of architecture i above a panel.
 name_panel = ' \
     set label 1 word(archs, i) at screen (x0 + x1)/2/width, screen (y1 + 0.07)/height center noenhanced textcolor rgb colour(i)'
@@ -82,6 +83,7 @@ linear_tics = ' \
 # A logarithmic axis gets powers of ten, at most `most` + 1; if there are few, also three times each, with labels if
 # `named`.
 named = 1
+three_of(k) = k == 0 ? '3' : k == 1 ? '30' : sprintf('3·10^{%d}', k)
 decades(a, b) = log10(b) - log10(a)     # not log10(b/a), as b/a may overflow
 log_tics = ' \
     every = int(ceil(decades(a, b)/most)); space = 10.**(0.02*decades(a, b)); \
@@ -90,7 +92,7 @@ log_tics = ' \
         eval sprintf("set %stics add (\"%s\" 1e%d)", axis, named ? sprintf("10^{%d}", k) : "", k) }; \
     if (decades(a, b) < 2) { do for [k=floor(log10(a)):ceil(log10(b))] { \
         if (3*10.**k > a*space && 3*10.**k < b/space) { \
-            eval sprintf("set %stics add (\"%s\" 3e%d)", axis, named ? sprintf("3·10^{%d}", k) : "", k) } } }'
+            eval sprintf("set %stics add (\"%s\" 3e%d)", axis, named ? three_of(k) : "", k) } } }'
 # Logarithmic limits around the positive numbers from `low` to `high`, at least a decade.
 log_limits = ' \
     a = low > high ? 1. : low; b = low > high ? 10. : high; \
@@ -131,6 +133,43 @@ symlog_tics = ' \
         eval sprintf("set %stics add (\"%s\" %.9g, \"%s\" %.9g)", axis, \
                      named ? sprintf("10^{%d}", k) : "", symlog(10.**k), \
                      named ? sprintf("−10^{%d}", k) : "", -symlog(10.**k)) } }'
+
+# Kappas that rounding decides, as kappa_return.csv and kappa.csv have them: at more than half of the spectra kappa is
+# above the largest one that the noise floor allows. Their marks are crossed. `shade` shades the values of the axis
+# `axis` above the smallest such limit in the table, if they are between its limits a and b.
+by_rounding(dummy) = number('beyond_noise') > 0.5
+shade_colour = '#ece7dc'
+find_shade = 'eval reset_limits; stats table using (take(number("noise_limit"))) nooutput; shade_from = low'
+shade = ' \
+    unset object 1; \
+    if (shade_from < b) { \
+        edge = shade_from > a ? shade_from : a; \
+        if (axis eq "x") { set object 1 rectangle from first edge, graph 0 to graph 1, graph 1 behind fc rgb shade_colour fs noborder } \
+        else { set object 1 rectangle from graph 0, first edge to graph 1, graph 1 behind fc rgb shade_colour fs noborder } \
+    }'
+percent(x) = sprintf(x >= 0.0995 ? '%.0f' : x >= 0.00995 ? '%.1f' : '%.2g', 100*x)
+tip_rounding(dummy) = number('beyond_noise') > 0 ? ', beyond the noise floor in '.percent(number('beyond_noise')).'% of the spectra' : ''
+
+# Notes: what marks, lines and shades mean, in lines below the panels. Of `others` notes, number k (from 0) is drawn with
+# `note_mark`, `note_line` or `note_box`, from the text `note`. A label without a point is centred at its height, one with
+# a point is not.
+note_columns = width > 6 ? 4 : 2
+size_notes = ' \
+    note_w = (width - left - right)/note_columns; \
+    note_lines = (others + note_columns - 1)/note_columns'
+note_x(k) = left + 0.1 + note_w*(k%note_columns)
+note_y(k) = 0.08 + 0.14*(note_lines - 1 - k/note_columns)
+note_colour = dark; note_dash = 1; note_lw = 1.2
+note_text = 'set label 300 + k note at screen (note_x(k) + 0.16)/width, screen note_y(k)/height left noenhanced textcolor rgb dark'
+note_mark = 'eval note_text; set label 330 + k "" at screen note_x(k)/width, screen note_y(k)/height point pt note_pt ps note_ps lw 1.2 lc rgb note_colour'
+note_line = 'eval note_text; set arrow 300 + k from screen (note_x(k) - 0.1)/width, screen note_y(k)/height \
+        to screen (note_x(k) + 0.1)/width, screen note_y(k)/height nohead lw note_lw dt note_dash lc rgb note_colour'
+note_box = 'eval note_text; set object 300 + k rectangle from screen (note_x(k) - 0.08)/width, screen (note_y(k) - 0.035)/height \
+        to screen (note_x(k) + 0.08)/width, screen (note_y(k) + 0.035)/height front fc rgb note_fill fs solid border rgb note_edge'
+remove_notes = 'do for [k=0:others-1] { unset label 300 + k; unset label 330 + k; unset object 300 + k; unset arrow 300 + k }'
+rounding_notes = ' \
+    note = "rounding decides κ"; note_pt = 2; note_ps = 1.2; eval note_mark; k = k + 1; \
+    note = "beyond noise floor"; note_fill = shade_colour; note_edge = shade_colour; eval note_box; k = k + 1'
 
 # What a tooltip in the SVG says of a point: the value of column c, named `label`, with its interval if there is one.
 interval(c) = number(c.'_low') == number(c.'_low') ? sprintf(' [%.4g, %.4g]', number(c.'_low'), number(c.'_high')) : ''

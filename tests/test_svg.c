@@ -103,12 +103,38 @@ static void test_panels(void **state)
     check_places(2, list, "2 x 1: 0,0 1,0");
 }
 
+/* A column per normalization with and without weight normalization, a row per loss; only for
+ * different ones of the twelve that fill two thirds of it. */
+static void test_wide_panels(void **state)
+{
+    struct ks_study_architecture list[] = {
+        {.normalization = "bn", .loss = "ce"},
+        {.normalization = "bn", .loss = "ce", .weight_normalization = true},
+        {.normalization = "dense", .loss = "mse", .weight_normalization = true},
+        {.normalization = "bn", .loss = "mse"}};
+    const struct ks_study_architecture *pointer[] = {&list[0], &list[1], &list[2], &list[3]};
+    struct ks_panels p;
+
+    (void)state;
+    assert_true(ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, 4, pointer, &p));
+    assert_int_equal(p.columns, 3);
+    assert_int_equal(p.rows, 2);
+    assert_int_equal(p.x[1], 1);
+    assert_int_equal(p.x[2], 2);
+    assert_int_equal(p.y[1], 0);
+    assert_int_equal(p.y[2], 1);
+    assert_false(ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, 3, pointer, &p));
+    list[3].line = 7; /* a variant */
+    assert_false(ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, 4, pointer, &p));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tooltips),         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_text_and_colours), cmocka_unit_test(test_paths),
         cmocka_unit_test(test_empty_groups),     cmocka_unit_test(test_panels),
+        cmocka_unit_test(test_wide_panels),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Tables of statistics of analyses, over the seeds of an architecture: intervals.csv,
+/* Tables of statistics of analyses, over the seeds of an architecture: kappa.csv, intervals.csv,
  * sharpness.csv, layers.csv. */
 #include <math.h>
 #include <stdlib.h>
@@ -55,19 +55,66 @@ static ks_status read_series(const struct ks_tables *t, size_t row, size_t analy
     return ks_series_aggregate(s, t->resamples);
 }
 
-/* The first spectrum of an analysis that an architecture has; NULL if all of them failed. */
-static const struct ks_spectrum *any_spectrum(const struct ks_tables *t, size_t row,
-                                              size_t analysis)
+/* The IQM over the runs of ks_noise_limit, and the share of the runs whose kappa is above theirs.
+ */
+static void find_noise(const struct ks_tables *t, size_t row, size_t analysis, size_t checkpoint,
+                       double noise[2])
 {
-    for (size_t i = 0; i < t->r->study->n_seeds; i++)
-        for (size_t k = 0; k < t->r->study->n_checkpoints; k++) {
-            size_t run = t->table->row[row].architecture * t->r->study->n_seeds + i;
-            const struct ks_spectrum *s = ks_results_spectrum(t->r, &t->r->run[run], analysis, k);
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run), known = 0, beyond = 0;
+    double limit[KS_STUDY_SEEDS];
 
-            if (s)
-                return s;
+    for (size_t i = 0; i < n; i++) {
+        double kappa = ks_results_statistic(t->r, run[i], analysis, checkpoint, "kappa");
+
+        limit[i] = ks_noise_limit(ks_results_spectrum(t->r, run[i], analysis, checkpoint));
+        known += !isnan(limit[i]) && !isnan(kappa);
+        beyond += kappa > limit[i];
+    }
+    noise[0] = ks_iqm_drop(n, limit, NULL);
+    noise[1] = known > 0 ? (double)beyond / (double)known : NAN;
+}
+
+static ks_status write_kappa(const struct ks_tables *t, size_t row, size_t analysis, FILE *out)
+{
+    const struct ks_study *study = t->r->study;
+    struct ks_series s = {0};
+    size_t used = 0;
+    ks_status status = KS_OK;
+
+    KS_GO(read_series(t, row, analysis, "kappa", &s));
+    for (size_t k = 0; k < study->n_checkpoints; k++) {
+        double noise[2];
+
+        if (!t->r->common_checkpoint[k])
+            continue;
+        if (ks_study_asks(study, analysis, t->table->row[row].architecture, k)) {
+            ks_table_look(t, row, out);
+            fprintf(out, ",%s,%zu", study->analysis[analysis].name, study->checkpoint[k]);
+            ks_table_estimate(out, &s.curve[used]);
+            find_noise(t, row, analysis, k, noise);
+            ks_table_number(out, noise[0]);
+            ks_table_number(out, noise[1]);
+            putc('\n', out);
         }
-    return NULL;
+        used++;
+    }
+done:
+    ks_series_free(&s);
+    return status;
+}
+
+ks_status ks_kappa_write(const struct ks_tables *t, FILE *out)
+{
+    size_t paper = ks_table_paper_curve(t);
+
+    fprintf(out, KS_TABLE_LOOK ",analysis,env_step,kappa,kappa_low,kappa_high,noise_limit,"
+                               "beyond_noise\n");
+    for (size_t i = 0; i < t->table->n_rows; i++)
+        KS_TRY(write_kappa(t, i, 0, out));
+    for (size_t i = 0; paper > 0 && i < t->table->n_rows; i++)
+        KS_TRY(write_kappa(t, i, paper, out));
+    return KS_OK;
 }
 
 static const char *operator_of(const struct ks_spectrum *s)
@@ -111,7 +158,7 @@ ks_status ks_sharpness_write(const struct ks_tables *t, FILE *out)
                                "sharpness_ratio_high,lambda_max,lambda_max_low,lambda_max_high\n");
     for (size_t k = 0; k < t->r->study->n_analyses; k++)
         for (size_t i = 0; i < t->table->n_rows; i++) {
-            const struct ks_spectrum *s = any_spectrum(t, i, k);
+            const struct ks_spectrum *s = ks_table_any_spectrum(t, i, k);
             const char *operator= s ? ks_results_operator(s) : NULL;
 
             if (operator)
@@ -151,7 +198,7 @@ ks_status ks_layers_write(const struct ks_tables *t, FILE *out)
                                "kappa,kappa_low,kappa_high,trace,trace_low,trace_high\n");
     for (size_t i = 0; i < t->table->n_rows; i++)
         for (size_t k = 0; k < t->r->study->n_analyses; k++) {
-            const struct ks_spectrum *s = any_spectrum(t, i, k);
+            const struct ks_spectrum *s = ks_table_any_spectrum(t, i, k);
 
             if (s && is_block(s, "layer") && !is_block(s, "critic") &&
                 strcmp(operator_of(s), "hessian") == 0)

@@ -44,12 +44,19 @@ static void print_words(const struct ks_study *s, const struct ks_summary_table 
     }
 }
 
-static void print_places(const char *name, size_t n, const size_t *place, FILE *out)
+static void print_places(const char *grid, char axis, size_t n, const size_t *place, FILE *out)
 {
-    fprintf(out, "%s='", name);
+    fprintf(out, "%s_%c='", grid, axis);
     for (size_t i = 0; i < n; i++)
         fprintf(out, "%s%zu", i ? " " : "", place[i]);
     fputs("'; ", out);
+}
+
+static void print_panels(const char *grid, size_t n, const struct ks_panels *panels, FILE *out)
+{
+    print_places(grid, 'x', n, panels->x, out);
+    print_places(grid, 'y', n, panels->y, out);
+    fprintf(out, "%s_columns=%zu; %s_rows=%zu; ", grid, panels->columns, grid, panels->rows);
 }
 
 /* The smallest number of steps between two checkpoints; with one checkpoint, its step. */
@@ -78,10 +85,10 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
         architecture[i] = &r->study->architecture[table->row[i].architecture];
     ks_panels_place(table->n_rows, architecture, &panels);
     print_words(r->study, table, out);
-    print_places("grid_x", table->n_rows, panels.x, out);
-    print_places("grid_y", table->n_rows, panels.y, out);
-    fprintf(out, "grid_columns=%zu; grid_rows=%zu; checkpoint_gap=%zu; ", panels.columns,
-            panels.rows, checkpoint_gap(r->study));
+    print_panels("grid", table->n_rows, &panels, out);
+    if (ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, table->n_rows, architecture, &panels))
+        print_panels("wide", table->n_rows, &panels, out);
+    fprintf(out, "checkpoint_gap=%zu; ", checkpoint_gap(r->study));
     failed = ferror(out) != 0;
     return fclose(out) != 0 || failed ? ks_fail(KS_MEMORY, "out of memory") : KS_OK;
 }

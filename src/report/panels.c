@@ -1,10 +1,9 @@
 #include "report/panels.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <string.h>
 
-enum { WIDEST = 3, LOOKS = 4 };
+enum { WIDEST = 3, LOOKS = 4, MOST = 6 };
 
 static size_t index_of(const char *word, const char *const *words, size_t n)
 {
@@ -17,14 +16,16 @@ static size_t index_of(const char *word, const char *const *words, size_t n)
 
 /* Column and row in the full grid of the twelve architectures; false for any other, variants of
  * them included. */
-static bool find_place(const struct ks_study_architecture *a, size_t *x, size_t *y)
+static bool find_place(enum ks_panels_kind kind, const struct ks_study_architecture *a, size_t *x,
+                       size_t *y)
 {
     static const char *const norms[] = {"bn", "ln", "dense"}, *const losses[] = {"ce", "mse"};
-    size_t loss = index_of(a->loss, losses, 2);
+    size_t loss = index_of(a->loss, losses, 2), norm = index_of(a->normalization, norms, WIDEST);
+    bool wide = kind == KS_PANELS_NORMALIZATIONS_AND_WEIGHTS;
 
-    *x = index_of(a->normalization, norms, WIDEST);
-    *y = 2 * loss + a->weight_normalization;
-    return *x < WIDEST && loss < 2 && a->line == 0;
+    *x = wide ? 2 * norm + a->weight_normalization : norm;
+    *y = wide ? loss : 2 * loss + a->weight_normalization;
+    return norm < WIDEST && loss < 2 && a->line == 0;
 }
 
 /* Closes up: empty columns and rows are left out. Returns the number of places that are used. */
@@ -45,27 +46,31 @@ static size_t close_up(size_t n, size_t *place, size_t places)
     return used;
 }
 
+bool ks_panels_fill(enum ks_panels_kind kind, size_t n,
+                    const struct ks_study_architecture *const *architecture,
+                    struct ks_panels *panels)
+{
+    bool taken[MOST][LOOKS] = {{false}};
+
+    for (size_t i = 0; i < n; i++) {
+        size_t x, y;
+
+        if (!find_place(kind, architecture[i], &x, &y) || taken[x][y])
+            return false;
+        taken[x][y] = true;
+        panels->x[i] = x;
+        panels->y[i] = y;
+    }
+    panels->columns = close_up(n, panels->x, MOST);
+    panels->rows = close_up(n, panels->y, LOOKS);
+    return 3 * n >= 2 * panels->columns * panels->rows;
+}
+
 void ks_panels_place(size_t n, const struct ks_study_architecture *const *architecture,
                      struct ks_panels *panels)
 {
-    bool taken[WIDEST][LOOKS] = {{false}}, distinct = true;
-
-    for (size_t i = 0; i < n && distinct; i++) {
-        size_t x, y;
-
-        distinct = find_place(architecture[i], &x, &y) && !taken[x][y];
-        if (distinct) {
-            taken[x][y] = true;
-            panels->x[i] = x;
-            panels->y[i] = y;
-        }
-    }
-    if (distinct) {
-        panels->columns = close_up(n, panels->x, WIDEST);
-        panels->rows = close_up(n, panels->y, LOOKS);
-        if (3 * n >= 2 * panels->columns * panels->rows)
-            return;
-    }
+    if (ks_panels_fill(KS_PANELS_NORMALIZATIONS, n, architecture, panels))
+        return;
     panels->columns = n == 4 ? 2 : n < WIDEST ? n : WIDEST;
     assert(panels->columns > 0); /* as n >= 1 */
     panels->rows = (n + panels->columns - 1) / panels->columns;

@@ -2,6 +2,7 @@
 #ifndef KS_REPORT_PANELS_H
 #define KS_REPORT_PANELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "study/study_file.h"
@@ -11,11 +12,19 @@ struct ks_panels {
     size_t x[KS_STUDY_ARCHITECTURES], y[KS_STUDY_ARCHITECTURES]; /* of each architecture, from 0 */
 };
 
-/* Places n >= 1 architectures, in the order of ks_results_order. If every one of them is a
- * different combination of the twelve named ones, columns are normalizations and rows are
- * combinations of loss and weight normalization, so that panels to compare stand side by side; but
- * only if at least two thirds of that grid are used. Otherwise they fill rows of three, or if there
- * are four, of two. */
+/* What the columns of the full grid of the twelve named architectures are, and its rows: losses
+ * with or without weight normalization, or losses alone. */
+enum ks_panels_kind { KS_PANELS_NORMALIZATIONS, KS_PANELS_NORMALIZATIONS_AND_WEIGHTS };
+
+/* Places n >= 1 architectures, in the order of ks_results_order, in the full grid, so that panels
+ * to compare stand side by side. True only if every one of them is a different one of the twelve
+ * and at least two thirds of the rows and columns that they use are filled. */
+bool ks_panels_fill(enum ks_panels_kind kind, size_t n,
+                    const struct ks_study_architecture *const *architecture,
+                    struct ks_panels *panels);
+
+/* Places them in the full grid of KS_PANELS_NORMALIZATIONS if that can be; else in rows of three,
+ * or if there are four, of two. */
 void ks_panels_place(size_t n, const struct ks_study_architecture *const *architecture,
                      struct ks_panels *panels);
 

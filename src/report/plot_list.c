@@ -9,17 +9,31 @@
 
 const struct ks_plot ks_plots[] = {
     {"kappa_return", "Conditioning and return",
-     "One mark per architecture; the names stand at the height of their returns. Left, as in the "
-     "XQC paper: statistics of the spectra after the first update (IQM over checkpoints and seeds) "
-     "against the IQM of the last return; bars are 90% stratified bootstrap intervals. Right: the "
-     "99% intervals of three statistics at the last checkpoint: the number of eigenvalues within a "
-     "factor of 100 of the largest in absolute value, the factor by which 99% of the eigenvalues "
-     "are smaller than the largest, and the factor within which 90% of the gradient's energy lies. "
-     "Marks are at the middle of the interval; an arrow means that the upper end is not resolved. "
-     "With several seeds the thick line joins the medians of the ends, and the thin line covers "
-     "the intervals of all seeds.",
-     "summary", "kappa lambda_max kurtosis directions_1e2_lower kappa_q99_lower",
+     "As in Figure 4 of the XQC paper: statistics of the spectra after the first update (IQM over "
+     "checkpoints and seeds) against the IQM of the last return, a mark per architecture. They are "
+     "those of [analyze xqc], computed as in the published code, if the study has that analysis, "
+     "else those of our analysis; the labels say which. In the columns of batch normalization, "
+     "weight normalization and cross-entropy, lines join architectures that differ in it alone. "
+     "Bars in the last column are 90% stratified bootstrap intervals; a thick one goes from the "
+     "smallest to the largest kappa over several start vectors. A kappa above the largest absolute "
+     "eigenvalue over the noise floor (shaded) cannot be distinguished from infinity; a mark is "
+     "crossed if more than half of its checkpoints and seeds have such a kappa: then rounding "
+     "decides it. Returns at step 0 lie in the grey band.",
+     "kappa_return", "kappa lambda_max kurtosis",
      "no spectrum after the first update has a finite statistic"},
+    {"sound_return", "Intervals of conditioning and return",
+     "99% intervals of three statistics at the last checkpoint against the IQM of the last return: "
+     "the number of eigenvalues within a factor of 100 of the largest in absolute value, the "
+     "factor by which 99% of the eigenvalues are smaller than the largest, and the factor within "
+     "which 90% of the gradient's energy lies. Marks are at the middle of the interval; an arrow "
+     "means that the upper end is not resolved. With several seeds the thick line joins the "
+     "medians of the ends, and the thin line covers the intervals of all seeds.",
+     "summary", "directions_1e2_lower kappa_q99_lower", "the analyses have no intervals"},
+    {"preconditioned_return", "Conditioning as Adam sees it and return",
+     "The same statistics as in kappa_return, of the preconditioned Hessian, whose condition "
+     "number is what limits Adam.",
+     "preconditioned_return", "kappa lambda_max kurtosis",
+     "the study has no [analyze NAME] with operator = preconditioned"},
     {"returns", "Returns",
      "Return of the deterministic policy over training: IQM over seeds, with its 90% interval if "
      "there are several seeds.",
@@ -30,27 +44,36 @@ const struct ks_plot ks_plots[] = {
      "seeds.",
      "variants", "return", "the study has no variant of one of its architectures"},
     {"spectra", "Spectra over training",
-     "Above: all Ritz values of the Hessian of the critic's loss, a dash each, in a column per "
-     "checkpoint (one seed; symmetric-log axis). Below: kappa, the largest over the smallest "
-     "absolute Ritz value (the XQC paper's Definition 3 has eigenvalues; the code that its authors "
-     "published computes it from Ritz values): the IQM over seeds, with its 90% interval if there "
-     "are several seeds; a triangle at the upper edge marks an infinite kappa.",
+     "As in Figure 3 of the XQC paper: all Ritz values of the Hessian of the critic's loss, a dash "
+     "each, in a column per checkpoint (one seed; symmetric-log axis, the same in all panels), and "
+     "kappa, the largest over the smallest absolute Ritz value (the paper's Definition 3 has "
+     "eigenvalues): the IQM over "
+     "seeds, with its 90% interval if there are several seeds. If the study "
+     "has most of the twelve architectures, the lowest row has kappa of both losses (squared "
+     "error: triangles and dashes). The label says whether the values are as in the published code "
+     "or from our analysis. A kappa above the largest absolute eigenvalue over the noise floor "
+     "(shaded) cannot be distinguished from infinity; a mark is crossed if more than half of the "
+     "seeds have such a kappa. A triangle at the upper edge marks an infinite kappa.",
      "ritz", "ritz", "no spectrum of the standard analysis"},
     {"directions", "Directions of large curvature over training",
      "The number of eigenvalues within a factor of 100 of the largest in absolute value: 99% "
-     "intervals (with several seeds as in the first plot). More directions of similar curvature "
+     "intervals (with several seeds as in those against the return). More directions of similar "
+     "curvature "
      "mean a better conditioned loss.",
      "intervals", "directions_1e2_lower", "the analyses have no intervals"},
     {"gradient", "Conditioning along the gradient over training",
      "The largest absolute eigenvalue over the one above which 90% of the gradient's energy lies: "
-     "99% intervals (with several seeds as in the first plot). It is the condition number that the "
+     "99% intervals (with several seeds as in those against the return). It is the condition "
+     "number that "
+     "the "
      "next steps of descent see.",
      "intervals", "kappa_gradient_90_lower", "the standard analysis has no start = gradient"},
     {"kappa_steps", "Kappa and the number of Lanczos steps",
      "What kappa and its lower bound would be after fewer Lanczos steps, at the last checkpoint "
-     "(one seed). Kappa depends on the number of steps; the dotted lower bound of the condition "
-     "number only grows. Squares: the lower bound off the known null directions, certified at the "
-     "last step.",
+     "(one seed, our analysis). Kappa goes up and down by orders of magnitude with the number of "
+     "steps, far into the shaded range, where a smallest eigenvalue cannot be distinguished from "
+     "zero; the dotted lower bound of the condition number only grows. Squares: the lower bound "
+     "off the known null directions, certified at the last step.",
      "orders", "kappa", "no spectrum at the last checkpoint has Lanczos coefficients"},
     {"distribution", "How many eigenvalues are large",
      "The number of eigenvalues larger than x for x > 0, and smaller than x for x < 0, at the last "
@@ -67,7 +90,9 @@ const struct ks_plot ks_plots[] = {
     {"norms", "Norms and effective learning rate over training",
      "Norm of the critics' parameters, norm of their gradient, and effective learning rate (the "
      "ratio of the two, per kernel and bias), measured in training: IQM over seeds, with its 90% "
-     "interval if there are several seeds.",
+     "interval if there are several seeds. The architectures of Figure 8 of the XQC paper are "
+     "coloured: XQC, XQC without weight normalization, with the squared error, and with layer "
+     "normalization; all others are grey.",
      "norms", "param_norm grad_norm effective_lr", "no progress.csv has these metrics"},
     {"sharpness", "Sharpness and stable steps",
      "The largest eigenvalue over the largest one at which steps are stable on a quadratic (dotted "

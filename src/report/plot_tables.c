@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "claims/claim_values.h"
 #include "core/memory.h"
 
 const struct ks_study_architecture *ks_table_architecture(const struct ks_tables *t, size_t row)
@@ -47,6 +48,46 @@ const struct ks_spectrum *ks_table_spectrum(const struct ks_tables *t, size_t ro
 {
     return ks_results_spectrum(t->r, ks_table_run(t, row), analysis,
                                t->r->study->n_checkpoints - 1);
+}
+
+const struct ks_spectrum *ks_table_any_spectrum(const struct ks_tables *t, size_t row,
+                                                size_t analysis)
+{
+    const struct ks_study *study = t->r->study;
+    size_t first = t->table->row[row].architecture * study->n_seeds;
+
+    for (size_t i = 0; i < study->n_seeds; i++)
+        for (size_t k = 0; k < study->n_checkpoints; k++) {
+            const struct ks_spectrum *s = ks_results_spectrum(t->r, &t->r->run[first + i], analysis,
+                                                              k);
+
+            if (s)
+                return s;
+        }
+    return NULL;
+}
+
+size_t ks_table_paper(const struct ks_tables *t)
+{
+    size_t paper = ks_claim_analysis(t->r->study, KS_CLAIM_PAPER);
+
+    for (size_t i = 0; paper < t->r->study->n_analyses && i < t->table->n_rows; i++)
+        if (ks_table_any_spectrum(t, i, paper))
+            return paper;
+    return 0;
+}
+
+size_t ks_table_paper_curve(const struct ks_tables *t)
+{
+    const struct ks_study *study = t->r->study;
+    size_t paper = ks_table_paper(t), asked = 0;
+
+    for (size_t k = 0; k < study->n_checkpoints; k++)
+        if (ks_study_asks_checkpoint(study, paper, k))
+            asked++;
+        else if (asked > 0 || study->checkpoint[k] > study->first_update)
+            return 0;
+    return asked > 1 ? paper : 0;
 }
 
 ks_status ks_series_new(size_t runs, size_t steps, struct ks_series *s)

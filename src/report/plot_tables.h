@@ -33,6 +33,15 @@ void ks_table_look(const struct ks_tables *t, size_t row, FILE *out);
 const struct ks_result *ks_table_run(const struct ks_tables *t, size_t row);
 const struct ks_spectrum *ks_table_spectrum(const struct ks_tables *t, size_t row, size_t analysis);
 
+/* The first spectrum of an analysis that an architecture has; NULL if there is none. */
+const struct ks_spectrum *ks_table_any_spectrum(const struct ks_tables *t, size_t row,
+                                                size_t analysis);
+/* The analysis as in the published code, [analyze xqc], if it has a spectrum; else the standard one
+ * (0). And the same for tables over training: at least two checkpoints, and no later one may be
+ * outside of its scope. */
+size_t ks_table_paper(const struct ks_tables *t);
+size_t ks_table_paper_curve(const struct ks_tables *t);
+
 /* A number of every run of an architecture at some steps, and the IQM over the runs. */
 struct ks_series {
     size_t runs, steps;
@@ -47,9 +56,17 @@ void ks_series_free(struct ks_series *series);
 
 /* --- writers --- */
 
-/* Of the standard analysis and its probes with random start vectors, in the run of ks_table_run:
- * ritz.csv at all checkpoints; density.csv, mass.csv, staircase.csv, distribution.csv, orders.csv
- * at the last one. */
+/* Conditioning against the return. kappa_return.csv: of ks_table_paper; preconditioned_return.csv:
+ * of the first analysis of the preconditioned Hessian. */
+ks_status ks_kappa_return_write(const struct ks_tables *t, FILE *out);
+ks_status ks_preconditioned_return_write(const struct ks_tables *t, FILE *out);
+
+/* kappa.csv: kappa over training, of the standard analysis and of ks_table_paper_curve. */
+ks_status ks_kappa_write(const struct ks_tables *t, FILE *out);
+
+/* Of probes with random start vectors in the run of ks_table_run: ritz.csv at all checkpoints, of
+ * the standard analysis and of ks_table_paper_curve; of the standard analysis density.csv,
+ * mass.csv, staircase.csv, distribution.csv, orders.csv at the last one. */
 ks_status ks_ritz_write(const struct ks_tables *t, FILE *out);
 ks_status ks_density_write(const struct ks_tables *t, FILE *out);
 ks_status ks_mass_write(const struct ks_tables *t, FILE *out);

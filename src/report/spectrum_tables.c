@@ -12,16 +12,21 @@
 
 ks_status ks_ritz_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, "architecture,env_step,ritz\n");
-    for (size_t i = 0; i < t->table->n_rows; i++)
-        for (size_t k = 0; k < t->r->study->n_checkpoints; k++) {
-            const struct ks_spectrum *s = ks_table_run(t, i)->spectrum[k];
+    size_t analysis[] = {0, ks_table_paper_curve(t)};
 
-            for (size_t j = 0; s && j < ks_spectrum_random(s) * s->order; j++)
-                if (isfinite(s->ritz[j]))
-                    fprintf(out, "%s,%zu,%.10g\n", ks_table_architecture(t, i)->name,
-                            t->r->study->checkpoint[k], s->ritz[j]);
-        }
+    fprintf(out, "architecture,analysis,env_step,ritz\n");
+    for (size_t a = 0; a < (analysis[1] > 0 ? 2 : 1); a++)
+        for (size_t i = 0; i < t->table->n_rows; i++)
+            for (size_t k = 0; k < t->r->study->n_checkpoints; k++) {
+                const struct ks_spectrum *s = ks_results_spectrum(t->r, ks_table_run(t, i),
+                                                                  analysis[a], k);
+
+                for (size_t j = 0; s && j < ks_spectrum_random(s) * s->order; j++)
+                    if (isfinite(s->ritz[j]))
+                        fprintf(out, "%s,%s,%zu,%.10g\n", ks_table_architecture(t, i)->name,
+                                t->r->study->analysis[analysis[a]].name, t->r->study->checkpoint[k],
+                                s->ritz[j]);
+            }
     return KS_OK;
 }
 
@@ -178,6 +183,7 @@ static ks_status write_orders(const char *name, const struct ks_spectrum *s, FIL
         ks_table_number(out, kappa[0]);
         ks_table_number(out, kappa[1]);
         ks_table_number(out, effective_bound(s, m));
+        ks_table_number(out, ks_noise_limit(s));
         putc('\n', out);
     }
 done:
@@ -187,7 +193,8 @@ done:
 
 ks_status ks_orders_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, "architecture,order,kappa,kappa_lower_bound,kappa_effective_bound\n");
+    fprintf(out, "architecture,order,kappa,kappa_lower_bound,kappa_effective_bound,"
+                 "noise_limit\n");
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
 

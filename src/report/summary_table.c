@@ -11,6 +11,7 @@
 
 #include "core/memory.h"
 #include "results/score_ranges.h"
+#include "statistics/statistics.h"
 
 const char *const ks_column_names[KS_COLUMNS] = {"kappa",
                                                  "kappa_lower_bound",
@@ -27,6 +28,7 @@ enum { LEAST_RANKS = 3 }; /* with fewer rows a rank correlation says nothing */
 struct pool {
     size_t runs, checkpoints, evaluations;
     double *statistic[KS_POOLED];       /* [runs, checkpoints]; owned */
+    double *limit;                      /* [runs, checkpoints] ks_noise_limit; owned */
     double *returns;                    /* [runs, evaluations]; owned */
     const struct ks_score_range *range; /* of the task; NULL: it has no scores */
     double *step;                       /* [evaluations]; owned       */
@@ -54,6 +56,7 @@ static ks_status pool_new(const struct ks_results *r, size_t analysis, struct po
         p->evaluations += r->common_evaluation[k];
     for (size_t f = 0; f < KS_POOLED; f++)
         KS_TRY(ks_alloc(s->n_seeds * p->checkpoints, sizeof(double), &p->statistic[f]));
+    KS_TRY(ks_alloc(s->n_seeds * p->checkpoints, sizeof(double), &p->limit));
     KS_TRY(ks_alloc(s->n_seeds * p->evaluations, sizeof(double), &p->returns));
     return ks_alloc(p->evaluations, sizeof(double), &p->step);
 }
@@ -62,6 +65,7 @@ static void pool_free(struct pool *p)
 {
     for (size_t f = 0; f < KS_POOLED; f++)
         free(p->statistic[f]);
+    free(p->limit);
     free(p->returns);
     free(p->step);
 }
@@ -79,7 +83,8 @@ static void pool_fill(const struct ks_results *r, size_t analysis, const struct 
                 for (size_t f = 0; f < KS_POOLED; f++)
                     p->statistic[f][n * p->checkpoints + used] = ks_results_statistic(
                         r, run[n], analysis, i, ks_column_names[f]);
-                used++;
+                p->limit[n * p->checkpoints + used++] = ks_noise_limit(
+                    ks_results_spectrum(r, run[n], analysis, i));
             }
         used = 0;
         for (size_t k = 0; k < s->n_evaluations; k++)
@@ -134,6 +139,26 @@ static void evaluate(const void *data, const size_t *index, double *work, double
     out[KS_AREA] = p->evaluations > 1 ? ks_curve_area(p->evaluations, p->step, curve) : NAN;
 }
 
+double ks_noise_limit(const struct ks_spectrum *s)
+{
+    return s ? fmax(ks_statistic(s, "lambda_max"), -ks_statistic(s, "lambda_min")) /
+                   ks_statistic(s, "noise_floor")
+             : NAN;
+}
+
+/* Sorts p->limit. */
+static void find_noise(struct pool *p, struct ks_row *row)
+{
+    size_t n = p->runs * p->checkpoints, known = 0, beyond = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        known += !isnan(p->limit[i]) && !isnan(p->statistic[KS_KAPPA][i]);
+        beyond += p->statistic[KS_KAPPA][i] > p->limit[i];
+    }
+    row->beyond_noise = known > 0 ? (double)beyond / (double)known : NAN;
+    row->noise_limit = ks_iqm_drop(n, p->limit, NULL);
+}
+
 static ks_status fill_row(const struct ks_results *r, size_t resamples, struct ks_row *row)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
@@ -150,6 +175,7 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
                   row->range);
     for (size_t i = 0; i < pool.runs * pool.checkpoints; i++)
         row->dropped += isnan(pool.statistic[KS_KAPPA][i]);
+    find_noise(&pool, row);
     estimator.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
     KS_GO(ks_bootstrap_run(&bootstrap, &estimator, row->value));
 done:

@@ -144,30 +144,26 @@ static ks_status write_summary(const struct ks_tables *c, FILE *out)
     return KS_OK;
 }
 
-/* --- kappa.csv, return_curves.csv: curves over training --- */
+/* --- return_curves.csv --- */
 
-static ks_status write_curve(const struct ks_tables *c, size_t row, bool kappa, FILE *out)
+static ks_status write_curve(const struct ks_tables *c, size_t row, FILE *out)
 {
     const struct ks_results *r = c->r;
     const struct ks_result *run[KS_STUDY_SEEDS];
-    size_t all = kappa ? r->study->n_checkpoints : r->study->n_evaluations;
-    const size_t *step = kappa ? r->study->checkpoint : r->study->evaluation;
-    const bool *used = kappa ? r->common_checkpoint : r->common_evaluation;
     struct ks_series s = {.runs = ks_results_runs(r, c->table->row[row].architecture, run)};
     ks_status status = KS_OK;
 
-    KS_GO(ks_series_new(s.runs, all, &s));
+    KS_GO(ks_series_new(s.runs, r->study->n_evaluations, &s));
     s.steps = 0;
-    for (size_t t = 0; t < all; t++)
-        if (used[t])
-            s.step[s.steps++] = (double)step[t];
+    for (size_t t = 0; t < r->study->n_evaluations; t++)
+        if (r->common_evaluation[t])
+            s.step[s.steps++] = (double)r->study->evaluation[t];
     for (size_t n = 0; n < s.runs; n++) {
         size_t k = 0;
 
-        for (size_t t = 0; t < all; t++)
-            if (used[t])
-                s.value[n * s.steps + k++] = kappa ? ks_results_statistic(r, run[n], 0, t, "kappa")
-                                                   : run[n]->returns[t];
+        for (size_t t = 0; t < r->study->n_evaluations; t++)
+            if (r->common_evaluation[t])
+                s.value[n * s.steps + k++] = run[n]->returns[t];
     }
     KS_GO(ks_series_aggregate(&s, c->resamples));
     for (size_t t = 0; t < s.steps; t++) {
@@ -181,24 +177,12 @@ done:
     return status;
 }
 
-static ks_status write_curves(const struct ks_tables *c, bool kappa, FILE *out)
-{
-    const char *name = kappa ? "kappa" : "return";
-
-    fprintf(out, KS_TABLE_LOOK ",env_step,%s,%s_low,%s_high\n", name, name, name);
-    for (size_t i = 0; i < c->table->n_rows; i++)
-        KS_TRY(write_curve(c, i, kappa, out));
-    return KS_OK;
-}
-
-static ks_status write_kappa(const struct ks_tables *c, FILE *out)
-{
-    return write_curves(c, true, out);
-}
-
 static ks_status write_return_curves(const struct ks_tables *c, FILE *out)
 {
-    return write_curves(c, false, out);
+    fprintf(out, KS_TABLE_LOOK ",env_step,return,return_low,return_high\n");
+    for (size_t i = 0; i < c->table->n_rows; i++)
+        KS_TRY(write_curve(c, i, out));
+    return KS_OK;
 }
 
 /* --- architectures against each other --- */
@@ -238,7 +222,9 @@ static const struct {
     {"checkpoints", write_checkpoints},
     {"returns", write_returns},
     {"summary", write_summary},
-    {"kappa", write_kappa},
+    {"kappa_return", ks_kappa_return_write},
+    {"preconditioned_return", ks_preconditioned_return_write},
+    {"kappa", ks_kappa_write},
     {"return_curves", write_return_curves},
     {"ritz", ks_ritz_write},
     {"density", ks_density_write},

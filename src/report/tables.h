@@ -53,6 +53,9 @@ struct ks_row {
     size_t architecture, analysis, runs;
     bool asked;     /* whether the study asks for this analysis of this architecture */
     size_t dropped; /* values of kappa left out: NaN, or of failed analyses */
+    /* Of the pooled spectra: the IQM of ks_noise_limit, and the share of those whose kappa is above
+     * theirs. NaN without a noise floor. */
+    double noise_limit, beyond_noise;
     struct ks_estimate value[KS_COLUMNS];
     struct ks_range range[KS_RANGES];
 };
@@ -70,6 +73,11 @@ struct ks_summary_table {
 /* Computes the table with `resamples` bootstrap resamples. The caller frees table->row. */
 ks_status ks_summary_table(const struct ks_results *results, size_t resamples,
                            struct ks_summary_table *table);
+
+/* The largest kappa that rounding leaves of a spectrum: its largest absolute eigenvalue over its
+ * noise floor. A larger kappa cannot be distinguished from infinity. NaN if `s` is NULL or has no
+ * noise floor. */
+double ks_noise_limit(const struct ks_spectrum *s);
 
 /* The last checkpoint that is aggregated. */
 size_t ks_results_last(const struct ks_results *results);

@@ -1,0 +1,99 @@
+# Shared by kappa_return.gp and preconditioned_return.gp: kappa, the largest eigenvalue and the kurtosis, pooled over
+# checkpoints and seeds, against the return. Before it is loaded, `table` and `source` (what they are statistics of) are
+# set, and `factors`: for each of these a column of panels shows the pairs of architectures that differ in it alone, joined
+# by lines; the last column shows all architectures.
+lone = words(factors) == 0
+width = lone ? 5 : 7; height = (lone ? 2.5 : 5.5) + 0.14*ceil(words(archs)/(lone ? 3. : 5.))
+load plots.'/style.gp'
+has_first = 1
+of_row(i) = is(word(archs, i))
+load plots.'/against_return.gp'
+columns = lone ? 3 : words(factors) + 1; rows = lone ? 1 : 3
+starts = 1
+stats table using (starts = number('kappa_starts') > starts ? number('kappa_starts') : starts, 0) nooutput
+eval find_shade
+left = 0.6; right = 0.1; top = lone ? 0.08 : 0.28; bottom = lone ? 0.58 : 0.42; gap_x = 0.12; gap_y = 0.5
+others = 2 + has_first + (starts > 1)
+eval size_legend
+eval size_panels
+titles = '"κ" "largest eigenvalue" "kurtosis"'
+names = 'kappa lambda_max kurtosis'
+heading(factor) = factor eq 'bn' ? 'batch normalization' : factor eq 'wn' ? 'weight normalization' : 'cross-entropy'
+
+of(i, x) = of_row(i) ? x : NaN
+tip_value(n) = sprintf('%s: %s %.4g', strcol('architecture'), title, number(n)).interval(n). \
+               (n eq 'kappa' ? tip_rounding(0) : '').sprintf('; return %.4g', number('return')).interval('return')
+shown_pair(dummy) = (sum [i=1:words(archs)] (of_row(i) && in_pair(factor, i))) > 0
+array x_of[words(archs)]
+join_pairs = ' \
+    arrow_tag = 100; \
+    do for [i=1:words(archs)] { do for [j=1:words(archs)] { \
+        if (differ(factor, i, j) && x_of[i] == x_of[i] && x_of[j] == x_of[j]) { \
+            arrow_tag = arrow_tag + 1; \
+            set arrow arrow_tag from first x_of[i], first return_of[i] to first x_of[j], first return_of[j] nohead back \
+                lw 0.8 lc rgb colour(i) \
+        } \
+    } }'
+remove_pairs = 'do for [tag=101:arrow_tag] { unset arrow tag }'
+
+set multiplot
+axis = 'x'; most = 4; named = 1; arrow_tag = 100
+eval draw_legend
+k = 0
+eval rounding_notes
+note = 'returns at step 0'; note_fill = before_colour; note_edge = before_edge
+if (has_first) { eval note_box; k = k + 1 }
+note = sprintf('κ of %d start vectors', starts); note_lw = 2.6
+if (starts > 1) { eval note_line }
+do for [s=0:2] { do for [f=1:words(factors)+1] {
+    last = f > words(factors)
+    c = lone ? s : f - 1; g = lone ? 0 : s
+    factor = last ? '' : word(factors, f)
+    name = word(names, s + 1); title = word(titles, s + 1)
+    eval place
+    eval return_axis
+    eval reset_limits
+    stats table using (take(number(name))) nooutput
+    finite = found
+    do for [end in '_low _high'.(s == 0 ? ' _starts_least _starts_most' : '')] { stats table using (take(number(name.end))) nooutput }
+    found = finite
+    eval choose_axis
+    unset mxtics
+    if (s == 0) { eval shade } else { unset object 1 }
+    if (lone) { set xlabel title offset 0, 0.5 }
+    if (c == 0) { set label 3 (lone ? source : title.', '.source) at screen (left + width - right)/2/width, screen (y0 - (lone ? 0.45 : 0.33))/height center }
+    else { unset label 3 }
+    if (s == 0 && !lone) { set label 1 (last ? 'all' : heading(factor)) at screen (x0 + x1)/2/width, screen (y1 + 0.12)/height center }
+    else { unset label 1 }
+    if (last && finite < words(at_rank)) {
+        set label 20 (finite == 0 ? 'no finite value' : sprintf('%d without a finite value', words(at_rank) - finite)) \
+            at graph 0.02, graph 0.96 textcolor rgb gray font ',7'
+    }
+    if (finite == 0) { unset xtics; plot NaN; set xtics; unset label 20; continue }
+    if (!last) {
+        do for [i=1:words(archs)] {
+            eval reset_limits
+            stats table using (of_row(i) ? take(number(name)) : 0) nooutput
+            x_of[i] = found ? low : NaN
+        }
+        eval join_pairs
+    }
+    plot for [i=1:last*words(archs)] table \
+             using (of(i, number(name) + 0*number(name.'_low'))):(number('return')):(number(name.'_low')):(number(name.'_high')) \
+             with xerrorbars pt 0 lw 0.8 lc rgb colour(i), \
+         for [i=1:last*words(archs)] table using (of(i, number(name))):(number('return') + 0*number('return_low')):(number('return_low')):(number('return_high')) \
+             with yerrorbars pt 0 lw 0.8 lc rgb colour(i), \
+         for [i=1:(last && s == 0)*words(archs)] table \
+             using (of(i, number('kappa_starts_least'))):(number('return')):(number('kappa_starts_most') - number('kappa_starts_least')):(0) \
+             with vectors nohead lw 2.6 lc rgb colour(i), \
+         for [i=1:words(archs)] table using (last || in_pair(factor, i) ? of(i, number(name)) : NaN):(number('return')):(tip_value(name)) \
+             with labels hypertext point pt mark(i) ps 1 lc rgb colour(i), \
+         table using (s == 0 && by_rounding(0) && (last || shown_pair(0)) ? number(name) : NaN):(number('return')) \
+             with points pt 2 ps 1.2 lw 3 lc rgb 'white', \
+         '' using (s == 0 && by_rounding(0) && (last || shown_pair(0)) ? number(name) : NaN):(number('return')) \
+             with points pt 2 ps 1.2 lw 1.2 lc rgb dark
+    eval remove_legend
+    eval remove_pairs
+    unset label 20
+} }
+unset multiplot
