@@ -52,7 +52,7 @@ do for [i=1:systems] {
 slot = 0.84/systems
 place_of(suite) = sum [s=1:words(suites)] (word(suites, s) eq suite ? s : 0)
 bar_at(i) = strcol('system') eq names[i] ? place_of(strcol('suite')) + (i - 0.5*(systems + 1))*slot : NaN
-tip_area(dummy) = sprintf('%s, %s, %s tasks: area %.4g', strcol('system'), strcol('suite'), strcol('tasks'), number('area')).interval('area')
+tip_area(dummy) = sprintf('%s, %s (tasks: %s): area %.4g', strcol('system'), strcol('suite'), strcol('tasks'), number('area')).interval('area')
 plot for [i=1:systems] table using (bar_at(i)):(0.5*number('area')):(tip_area(0)) with labels hypertext point pt 5 ps 0.2 lc rgb colour(i), \
      for [i=1:systems] table using (bar_at(i)):(number('area')):(0.88*slot) with boxes fc rgb colour(i) fs solid density(i) border lc rgb colour(i) lw 0.8, \
      for [i=1:systems] table using (bar_at(i)):(number('area_low')):(0):(number('area_high') - number('area_low')) \

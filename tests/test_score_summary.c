@@ -201,7 +201,7 @@ static void test_files(void **state)
     assert_memory_equal(tree_text("out/figures/scores.png"), "\x89PNG", 4);
     assert_memory_equal(tree_text("out/figures/scores.pdf"), "%PDF", 4);
     assert_non_null(strstr(tree_text("out/figures/scores.svg"),
-                           "<title>#'&lt;b>`%$2_^{y}, dm_control-hard, 1 tasks: area 0.2562 ["));
+                           "<title>#'&lt;b>`%$2_^{y}, dm_control-hard (tasks: 1): area 0.2562 ["));
     assert_non_null(strstr(tree_text("out/figures/scores.svg"), "dm_control"));
     assert_int_equal(scores("%s/hand.csv --out %s/out --raw --resamples 0"), 0);
     assert_non_null(strstr(tree_text("out/tables/scores.csv"), ",dog-run,1,2,"));
