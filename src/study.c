@@ -218,6 +218,19 @@ static ks_status claim_folder(struct job *job, bool quiet)
     return status;
 }
 
+static ks_status say_restarts(const struct job *job)
+{
+    for (size_t n = 0; n < job->graph->n_runs; n++) {
+        char *why;
+
+        KS_TRY(ks_graph_restart(job->graph, n, job->dir, &why));
+        if (why)
+            ks_say("%s", why);
+        free(why);
+    }
+    return KS_OK;
+}
+
 /* With --keep-going, plots what is complete after a failure, and still fails. With --slurm it only
  * submits; from then on, the queue protects the folder. */
 static ks_status run(struct job *job, bool quiet)
@@ -226,6 +239,8 @@ static ks_status run(struct job *job, bool quiet)
     ks_status status;
 
     KS_TRY(claim_folder(job, quiet));
+    if (!quiet)
+        KS_TRY(say_restarts(job));
     if (slurm)
         return ks_slurm_submit(job->graph, job->dir, &job->slurm);
     ks_progress_warn(quiet); /* the jobs run with --quiet */

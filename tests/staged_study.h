@@ -12,19 +12,21 @@ static const char TWO_RUNS[] =
     "[study]\nenv = toy\narchitectures = bn+ce ln+ce\nseeds = 0\nsteps = 8\n"
     "[train]\ncheckpoints = 2\nrandom_steps = 1\n";
 
-/* Writes its checkpoints, and a line to the file "calls"; after the first checkpoint it runs the
- * script "behave". */
+/* Writes its checkpoints, run.json and a line to the file "calls"; after the first checkpoint it
+ * runs the script "behave". */
 static const char FAKE_TRAIN[] =
     "#!/bin/sh\n"
     "for word; do case $word in --out=*) out=${word#--out=} ;; "
     "--arch=*) arch=${word#--arch=} ;; esac; done\n"
-    "[ \"$OMP_NUM_THREADS\" = 1 ] && [ \"$MAKELEVEL\" = 1 ] || exit 9\n"
-    "echo \"train $arch $$\" >>calls\n"
+    "[ \"$OMP_NUM_THREADS\" = 1 ] && [ \"$MAKELEVEL\" -le 2 ] || exit 9\n"
+    "echo \"train $arch $$ $out\" >>calls\n"
     "mkdir -p $out\n"
+    "printf '{\\n  \"state\": \"running\",\\n  \"env_step\": 0\\n}\\n' >$out/run.json\n"
     ": >$out/step_000000002.h5\n"
     ". ./behave\n"
     ": >$out/step_000000004.h5\n"
-    ": >$out/step_000000008.h5\n";
+    ": >$out/step_000000008.h5\n"
+    "printf '{\\n  \"state\": \"finished\",\\n  \"env_step\": 8\\n}\\n' >$out/run.json\n";
 static const char FAKE_ANALYZE[] = "#!/bin/sh\n"
                                    "for word; do last=$word; done\n"
                                    "[ -e $last ] || exit 3\n"
@@ -68,6 +70,17 @@ static inline void stage_free(struct stage *stage)
 {
     ks_graph_free(stage->graph);
     ks_study_free(stage->study);
+}
+
+/* What a training leaves that has finished. */
+static inline void write_trained(const struct ks_graph_job *training)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/run.json", training->folder);
+    tree_write(path, "{\n  \"state\": \"finished\",\n  \"env_step\": 8\n}\n");
+    for (size_t i = 0; i < training->n_targets; i++)
+        tree_write(training->target[i], "");
 }
 
 /* Runs the printed commands in a shell. */

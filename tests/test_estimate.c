@@ -28,8 +28,7 @@ static void write_records(const struct stage *stage)
     const struct ks_graph_job *job = stage->graph->job;
 
     write_in(&job[0], "progress.csv", PROGRESS);
-    for (size_t i = 0; i < job[0].n_targets; i++)
-        tree_write(job[0].target[i], "");
+    write_trained(&job[0]);
     tree_write(job[2].target[0], "");
     tree_write(job[2].log, "started 2026-02-28T23:59:10Z\nkappa\nended 2026-03-01T00:00:40Z\n");
     tree_write(job[3].log, "started 2026-02-28T23:59:10Z\n");
@@ -74,6 +73,10 @@ static void test_time_left(void **state)
     ks_estimate_clear(&e);
     write_in(&stage.graph->job[1], "run.json", "{\"state\": \"stopped\", \"env_step\": 4}");
     assert_ok(ks_estimate_read(stage.graph, tree, &e));
+    assert_close(ks_estimate_training(&e, 1), training, 1e-9); /* without a resume point */
+    write_in(&stage.graph->job[1], "resume/point.1", "");
+    tree_write(stage.graph->job[1].target[0], "");
+    tree_write(stage.graph->job[1].target[1], "");
     assert_close(ks_estimate_training(&e, 1), 4 * TRAINING + evaluations(&stage, 4), 1e-9);
     ks_estimate_clear(&e);
     stage_free(&stage);

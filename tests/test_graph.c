@@ -111,9 +111,22 @@ static void run_aloud(const struct stage *stage)
     assert_ok(status);
 }
 
+static const char LN[] = "runs/toy/ln+ce/seed0/";
+
+static void remove_files(const char *folder, const char *const *names)
+{
+    char path[256];
+
+    for (; *names; names++) {
+        snprintf(path, sizeof path, "%s%s", folder, *names);
+        assert_int_equal(unlink(tree_path(path)), 0);
+    }
+}
+
 /* If a training is repeated, the analyses of its run are repeated, too. */
 static void test_progress(void **state)
 {
+    static const char *const last[] = {"step_000000008.h5", "step_000000008.spectrum.h5", NULL};
     struct stage stage = stage_new(":");
 
     (void)state;
@@ -121,16 +134,46 @@ static void test_progress(void **state)
     run_aloud(&stage);
     assert_said("to do: 2 x train, 6 x analyze (0 of 8 jobs are done), 1 at a time\n", 9);
     assert_said("[ 8/8]", 9);
-    assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000008.h5")), 0);
+    remove_files(LN, last);
     run_aloud(&stage);
     assert_said("to do: 1 x train, 3 x analyze (4 of 8 jobs are done), 1 at a time\n", 5);
     assert_said("[ 8/8]", 5);
     run_aloud(&stage);
     assert_string_equal(tree_text("said"), "");
-    tree_write("runs/toy/bn+ce/seed0/resume/point.0", ""); /* killed after its last checkpoint */
+    tree_write("runs/toy/bn+ce/seed0/run.json", "{\n  \"state\": \"running\"\n}\n");
     run_aloud(&stage);
     assert_said("to do: 1 x train, 3 x analyze (4 of 8 jobs are done), 1 at a time\n", 5);
     stage_free(&stage);
+}
+
+/* As FAKE_ANALYZE, for analyses with names. */
+static const char FAKE_ANALYZE_NAMED[] =
+    "#!/bin/sh\n"
+    "for word; do last=$word; case $word in --name=*) name=.${word#--name=} ;; esac; done\n"
+    "[ -e $last ] || exit 3\n"
+    "echo \"analyze $last\" >>calls\n"
+    "sleep 0.02\n"
+    ": >${last%.h5}$name.spectrum.h5\n";
+
+/* Runs are under way from their first call to their last one: at most `jobs` at a time. */
+static void assert_order(const char *const *runs, size_t n, size_t jobs)
+{
+    const char *first[4], *last[4], *calls = tree_text("calls");
+
+    for (size_t i = 0; i < n; i++) {
+        first[i] = last[i] = strstr(calls, runs[i]);
+        assert_int_equal(count(calls, runs[i]), 1 + 2 * 3);
+        for (const char *at = first[i]; at; at = strstr(at + 1, runs[i]))
+            last[i] = at;
+        assert_true(jobs > 1 || i == 0 || first[i] > last[i - 1]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t under_way = 0;
+
+        for (size_t k = 0; k < n; k++)
+            under_way += first[k] <= first[i] && first[i] <= last[k];
+        assert_true(under_way <= jobs);
+    }
 }
 
 static void test_graph_runs_once(void **state)
@@ -154,10 +197,71 @@ static void test_graph_runs_once(void **state)
     assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     assert_int_equal(count(tree_text("calls"), "analyze "), 7);
-    assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000008.h5")), 0);
-    /* a job writes all checkpoints of its run */
+    stage_free(&stage);
+}
+
+/* The runs of a seed come before those of the next seed, and the spectra of a run right after its
+ * training, with one job at a time and with several; a stopped study leaves complete runs. */
+static void test_order(void **state)
+{
+    static const char *const runs[] = {"bn+ce/seed7", "ln+ce/seed7", "bn+ce/seed1", "ln+ce/seed1"};
+    static const char text[] = "[study]\nenv = toy\narchitectures = bn+ce ln+ce\nseeds = 7 1\n"
+                               "steps = 8\n[train]\ncheckpoints = 2\nrandom_steps = 1\n"
+                               "[analyze xqc]\ncompat = xqc\n";
+    struct stage stage = stage_new(":");
+
+    (void)state;
+    stage_free(&stage);
+    write_script("bin/fake-analyze", FAKE_ANALYZE_NAMED);
+    assert_ok(read_text(text, &stage.study));
+    assert_ok(new_graph(stage.study, &stage.graph));
+    assert_ok(ks_graph_write(stage.graph, tree));
+    for (size_t jobs = 1; jobs <= 2; jobs++) {
+        tree_write("calls", "");
+        assert_ok(ks_graph_run(stage.graph, tree, jobs, false, true));
+        assert_order(runs, 4, jobs);
+        assert_true(jobs > 1 || rename(tree_path("runs"), tree_path("first")) == 0);
+    }
+    stage_free(&stage);
+}
+
+/* Checkpoints of a complete run may be removed. If then a spectrum is missing, its run is trained
+ * and analyzed again. */
+static void test_removed_checkpoints(void **state)
+{
+    static const char *const all[] = {"step_000000002.h5", "step_000000004.h5", "step_000000008.h5",
+                                      NULL};
+    static const char *const spectrum[] = {"step_000000004.spectrum.h5", NULL};
+    struct stage stage = stage_new(":");
+    char *why;
+
+    (void)state;
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
-    assert_int_equal(count(tree_text("calls"), "train "), 3);
+    remove_files(LN, all + 2);
+    remove_files(LN, spectrum);
+    assert_true(ks_graph_is_done(stage.graph, 1, tree)); /* its checkpoint is there */
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_int_equal(count(tree_text("calls"), "train "), 2);
+    assert_int_equal(count(tree_text("calls"), "analyze "), 7);
+    tree_write("runs/toy/ln+ce/seed0/step_000000008.h5", "");
+    remove_files(LN, all);
+    for (size_t i = 0; i < stage.graph->n_jobs; i++)
+        assert_true(ks_graph_is_done(stage.graph, i, tree));
+    assert_ok(ks_graph_restart(stage.graph, 1, tree, &why));
+    assert_null(why);
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_int_equal(count(tree_text("calls"), "\n"), 2 + 7);
+    remove_files(LN, spectrum);
+    assert_ok(ks_graph_restart(stage.graph, 1, tree, &why));
+    assert_string_equal(why,
+                        "train toy/ln+ce/seed0: starts from the beginning: "
+                        "step_000000004.spectrum.h5 has to be made, but its checkpoint is gone");
+    free(why);
+    for (size_t i = 0; i < stage.graph->n_jobs; i++)
+        assert_int_equal(ks_graph_is_done(stage.graph, i, tree), stage.graph->job[i].run == 0);
+    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_int_equal(count(tree_text("calls"), "train ln+ce"), 2);
+    assert_int_equal(count(tree_text("calls"), "analyze "), 7 + 3);
     stage_free(&stage);
 }
 
@@ -303,6 +407,8 @@ int main(void)
         IN_TREE(test_printed_commands),
         IN_TREE(test_progress),
         IN_TREE(test_graph_runs_once),
+        IN_TREE(test_order),
+        IN_TREE(test_removed_checkpoints),
         IN_TREE(test_failure_is_named),
         IN_TREE(test_half_a_spectrum_is_removed),
         IN_TREE(test_interrupted_graph_resumes),

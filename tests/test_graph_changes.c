@@ -18,7 +18,7 @@ static const char STOPPING_TRAIN[] =
     "done\n"
     "describe running $stop >$out/run.json\n"
     "[ ! -e kill ] || kill -9 $$\n"
-    ": >$out/resume/point.$stop\n"
+    ": >$out/resume/point.0\n"
     "if [ $stop = 8 ]; then rm -r $out/resume; describe finished 8 >$out/run.json\n"
     "else describe stopped $stop >$out/run.json; fi\n";
 
@@ -76,6 +76,53 @@ static void test_stop(void **state)
     run_until("", 4, 8, 6);
     assert_false(tree_has("runs/toy/bn+ce/seed0/resume"));
     run_until("stop = 4\n", 6, 8, 6);
+}
+
+static void assert_restarts(const struct stage *stage, const char *words)
+{
+    char *why;
+
+    assert_ok(ks_graph_restart(stage->graph, 0, tree, &why));
+    if (words)
+        assert_non_null(strstr(why, words));
+    else
+        assert_null(why);
+    free(why);
+}
+
+/* A stopped run whose checkpoints were removed is complete, and goes on from its resume point when
+ * `stop` is raised; without one, or if a spectrum of theirs has to be made, it starts from the
+ * beginning. */
+static void test_removed_checkpoints(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    tree_write("calls", "");
+    run_until("stop = 4\n", 0, 2, 4);
+    assert_int_equal(unlink(tree_path("runs/toy/bn+ce/seed0/step_000000002.h5")), 0);
+    assert_int_equal(unlink(tree_path("runs/toy/bn+ce/seed0/step_000000004.h5")), 0);
+    run_until("stop = 4\n", 6, 2, 4);
+    stage = stage_until("stop = 6\n");
+    assert_restarts(&stage, NULL);
+    assert_int_equal(jobs_done(&stage), 4);
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_int_equal(unlink(tree_path("runs/toy/bn+ce/seed0/step_000000004.spectrum.h5")), 0);
+    assert_restarts(&stage,
+                    "step_000000004.spectrum.h5 has to be made, but its checkpoint is gone");
+    assert_int_equal(jobs_done(&stage), 2); /* those of the other run */
+    assert_true(tree_has("runs/toy/bn+ce/seed0/resume/point.0"));
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_false(tree_has("runs/toy/bn+ce/seed0/resume/point.0"));
+    assert_true(tree_has("runs/toy/ln+ce/seed0/resume/point.0"));
+    tree_write("runs/toy/bn+ce/seed0/step_000000004.spectrum.h5", "");
+    assert_restarts(&stage, "train toy/bn+ce/seed0: starts from the beginning: it was stopped at "
+                            "step 4, but its resume point is gone");
+    stage_free(&stage);
+    stage = stage_until("stop = 4\n");
+    assert_restarts(&stage, NULL);
+    assert_int_equal(jobs_done(&stage), 6);
+    stage_free(&stage);
 }
 
 /* All checkpoints exist, but the run did not reach `stop`: it is not complete. */
@@ -185,8 +232,10 @@ static void test_further_analyses(void **state)
     assert_string_equal(job->log, "runs/toy/bn+ce/seed0/step_000000004.xqc.analyze.log");
     assert_string_equal(job->label, "analyze toy/bn+ce/seed0/step_000000004.xqc");
     for (size_t i = 0; i < g->n_jobs; i++)
-        for (size_t k = 0; k < g->job[i].n_targets; k++)
-            tree_write(g->job[i].target[k], "");
+        if (g->job[i].trains)
+            write_trained(&g->job[i]);
+        else
+            tree_write(g->job[i].target[0], "");
     tree_write(kept_steps[0], "");
     tree_write("runs/toy/bn+ce/seed0/step_000000002.xqc.probe0.basis", "");
     ks_graph_set_change(g, 1, (struct ks_graph_change){true, true});
@@ -254,6 +303,7 @@ int main(void)
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_stop),
+        IN_TREE(test_removed_checkpoints),
         IN_TREE(test_killed_before_stop),
         IN_TREE(test_stale_spectra),
         IN_TREE(test_stale_steps),

@@ -116,6 +116,64 @@ static void test_stages(void **state)
     assert_same_run("staged", "straight", "ln+mse/seed1");
 }
 
+static void remove_checkpoints(const char *folder)
+{
+    char command[256];
+
+    snprintf(command, sizeof command,
+             "find %s/runs -name 'step_*.h5' ! -name '*.spectrum.h5' -exec rm {} +",
+             tree_path(folder));
+    assert_int_equal(system(command), 0);
+}
+
+/* Without its checkpoints a run is complete, goes on when `stop` is raised, and is drawn. If a
+ * further analysis needs them, or the resume point of a stopped run is gone, it is trained from the
+ * beginning, as is said before. All results are those of a run that kept them. */
+static void test_removed_checkpoints(void **state)
+{
+    static char table[1 << 16];
+
+    (void)state;
+    need_programs();
+    set_study("r", "", "0", "stop = 300\n");
+    assert_int_equal(run_study("r", ""), 0);
+    remove_checkpoints("r");
+    assert_int_equal(run_study("r", "--dry-run"), 0);
+    assert_said("# to do: 0 of 1 trainings, 0 of 4 spectra\n", 0);
+    set_study("r", "", "0", "stop = 500\n");
+    assert_int_equal(run_study("r", ""), 0);
+    assert_said("to do: 1 x train, 2 x analyze (4 of 7 jobs are done)", 0);
+    set_study("r", "", "0", "");
+    assert_int_equal(
+        rename(tree_path(run_file("r", "bn+ce/seed0", NULL, "resume")), tree_path("r/kept")), 0);
+    assert_int_equal(run_study("r", "--dry-run"), 0);
+    assert_said(
+        "# train cartpole-balance/bn+ce/seed0: starts from the beginning: it was stopped at "
+        "step 500, but its resume point is gone\n",
+        0);
+    assert_int_equal(
+        rename(tree_path("r/kept"), tree_path(run_file("r", "bn+ce/seed0", NULL, "resume"))), 0);
+    assert_int_equal(run_study("r", ""), 0);
+    remove_checkpoints("r");
+    assert_int_equal(run_study("r", "--status"), 0);
+    assert_said("checkpoints  0/5  spectra 10/10  finished\n", 2);
+    snprintf(table, sizeof table, "%s", tree_text("r/tables/checkpoints.csv"));
+    assert_int_equal(run("kappascope-plot", tree_path("r")), 0);
+    assert_string_equal(tree_text("r/tables/checkpoints.csv"), table);
+    set_study("straight", "", "0", "");
+    assert_int_equal(run_study("straight", ""), 0);
+    assert_same_run("r", "straight", "bn+ce/seed0");
+    set_study("r", "", "0", "\n[analyze more]\norder = 4\n");
+    assert_int_equal(run_study("r", "--status"), 0);
+    assert_said("spectra 10/15  finished, will start from the beginning\n", 0);
+    assert_int_equal(run_study("r", ""), 0);
+    assert_said("seed0: starts from the beginning: step_000000100.more.spectrum.h5 has to be made, "
+                "but its checkpoint is gone\n",
+                0);
+    assert_said("to do: 1 x train, 15 x analyze (0 of 16 jobs are done)", 0);
+    assert_same_run("r", "straight", "bn+ce/seed0");
+}
+
 /* Starts the study, and stops it when the file exists. */
 static void interrupt(const char *folder, const char *file, int signal_number)
 {
@@ -279,8 +337,11 @@ int main(void)
 {
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_TREE(test_stages),          IN_TREE(test_interrupted_stage),
-        IN_TREE(test_forecast),        IN_TREE(test_forecast_with_tolerances),
+        IN_TREE(test_stages),
+        IN_TREE(test_removed_checkpoints),
+        IN_TREE(test_interrupted_stage),
+        IN_TREE(test_forecast),
+        IN_TREE(test_forecast_with_tolerances),
         IN_TREE(test_damaged_spectra),
     };
 

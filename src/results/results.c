@@ -83,7 +83,7 @@ static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, cons
     return status;
 }
 
-/* A run that is over has all its checkpoints, so its missing spectra could not be computed. */
+/* The missing spectra of a run that is over could not be computed. */
 static ks_status read_state(const struct ks_results *r, const char *relative, struct ks_result *run)
 {
     struct ks_study_run_state state;

@@ -152,12 +152,16 @@ double ks_estimate_training(const struct ks_estimate *e, size_t run)
     const struct ks_paces *own = &e->own[a];
     struct ks_study_run_state state = {.env_step = 0};
     size_t first = settings->random_steps * settings->action_repeat, episodes = 0, step;
+    char *why;
 
     if (ks_graph_is_done(e->graph, run, e->dir))
         return 0;
     if (ks_study_run_state(e->dir, e->graph->job[run].folder, &state) != KS_OK)
         return NAN;
-    step = state.env_step < s->end ? state.env_step : s->end;
+    if (ks_graph_restart(e->graph, run, e->dir, &why) != KS_OK)
+        return NAN;
+    step = why ? 0 : state.env_step < s->end ? state.env_step : s->end;
+    free(why);
     first = first < s->end ? first : s->end;
     for (size_t i = 0; i < s->n_evaluations; i++)
         if (step == 0 || s->evaluation[i] > step)

@@ -1,5 +1,6 @@
 /* What --dry-run says: the remaining work, the time and the disk space for it. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/progress.h"
 #include "study/calibrate.h"
@@ -34,7 +35,8 @@ static ks_status measure(struct ks_estimate *e, size_t *measured)
     return KS_OK;
 }
 
-static void print_work(const struct ks_study_view *view, FILE *out)
+/* Counts the work, and names the trainings that start again. */
+static ks_status print_work(const struct ks_study_view *view, FILE *out)
 {
     const struct ks_graph *graph = view->graph;
     size_t trainings = 0, spectra = 0;
@@ -44,6 +46,15 @@ static void print_work(const struct ks_study_view *view, FILE *out)
             ++*(graph->job[i].trains ? &trainings : &spectra);
     fprintf(out, "# to do: %zu of %zu trainings, %zu of %zu spectra\n", trainings, graph->n_runs,
             spectra, graph->n_jobs - graph->n_runs);
+    for (size_t n = 0; n < graph->n_runs; n++) {
+        char *why;
+
+        KS_TRY(ks_graph_restart(graph, n, view->dir, &why));
+        if (why)
+            fprintf(out, "# %s\n", why);
+        free(why);
+    }
+    return KS_OK;
 }
 
 static void print_time(const struct ks_study_view *view, const struct ks_estimate *e,
@@ -110,8 +121,9 @@ ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t obser
         status = ks_study_disk(view->graph->study, observations, actions, &disk);
     if (status == KS_OK)
         status = measure(&estimate, &measured);
+    if (status == KS_OK)
+        status = print_work(view, out);
     if (status == KS_OK) {
-        print_work(view, out);
         print_time(view, &estimate, measured, out);
         print_disk(&disk, out);
     }

@@ -155,7 +155,6 @@ static ks_status set_analyses(const struct plan *plan, const struct ks_graph *gr
     return KS_OK;
 }
 
-/* Trainings come first: they take longest, and short jobs at the end leave few cores idle. */
 static ks_status set_jobs(const struct plan *plan, struct ks_graph *graph)
 {
     const struct ks_study *s = plan->study;

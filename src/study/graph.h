@@ -11,8 +11,8 @@
 #include "core/error.h"
 #include "study/study_file.h"
 
-/* The folder of resume points, inside a run's folder until the run has finished. */
-#define KS_GRAPH_RESUME "resume"
+/* The two files of resume points, in a run's folder until the run has finished. */
+#define KS_GRAPH_RESUME(number) "resume/point." #number
 
 /* How the first and the last line of a job's log begin; then comes the time, UTC, ISO 8601. */
 #define KS_GRAPH_STARTED "started "
@@ -69,11 +69,17 @@ void ks_graph_free(struct ks_graph *graph); /* NULL is fine */
 
 /* The number of existing targets of job i in the study's folder `dir`; 0 if they are stale. */
 size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir);
-/* Whether job i is complete. A training is complete if all its checkpoints exist and its run is
- * over: its folder "resume" is gone or, in a study with `stop`, its run.json says so. An analysis
- * is complete if its spectrum exists and its checkpoint will not be written again: the training is
- * complete, or was stopped at the checkpoint's step or later and will resume from there. */
+/* Whether job i is complete. A training is complete if its run is over, as its run.json says, and
+ * each checkpoint that an incomplete analysis needs exists: the others may have been removed. An
+ * analysis is complete if its spectrum exists and its checkpoint will not be written again: the
+ * training is complete, or was stopped at the checkpoint's step or later and will resume from
+ * there. */
 bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir);
+
+/* Why a training that was over or stopped will start from the beginning, as a line into *why: a
+ * checkpoint is gone that an analysis needs, or the resume point is. NULL: it will not. The caller
+ * frees. */
+ks_status ks_graph_restart(const struct ks_graph *graph, size_t run, const char *dir, char **why);
 
 /* Prints the remaining work as shell commands, ending with the program `plot`. `study`: the
  * absolute path of the file to copy to the folder's study.study; NULL: the folder has it. */
@@ -89,13 +95,14 @@ void ks_graph_set_change(struct ks_graph *graph, size_t analysis, struct ks_grap
 ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool quiet);
 
 /* Removes stale spectra and Lanczos steps, so that they are computed again; if options have
- * changed, also those of checkpoints after `stop`. */
+ * changed, also those of checkpoints after `stop`. Removes the resume points of runs that will
+ * start from the beginning, because training would resume from there. */
 ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir);
 /* Prints these removals as shell commands. */
 ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out);
 
 /* Writes the makefile "study.mk" in the study's folder. Its targets train-N and analyze-N are the
- * files of run N. */
+ * files of run N; run-N makes first these, then those; `all` makes the runs in their order. */
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir);
 
 /* Runs the graph with GNU make, `jobs` jobs at a time, until all are complete or one fails; with

@@ -19,73 +19,86 @@ static void print_recipe(FILE *out, const char *text)
     }
 }
 
-/* For a study with `stop`. $(over) lists the run.json of the runs that are over; they keep their
- * resume points, so the folder of resume points does not show it. run.json has one key per line. */
+/* $(over) lists the run.json of the runs that are over: finished or, in a study with `stop`,
+ * stopped there. run.json has one key per line. */
 static void print_over(FILE *out, const struct ks_study *s)
 {
+    if (s->stop > 0)
+        fprintf(out, "\n# Runs stop at step %zu of %zu; unfinished ones go on.", s->end, s->steps);
+    fprintf(out, "\nover := $(shell awk 'FNR == 1 {state = \"\"} /^  \"state\":/ {state = $$2} "
+                 "/^  \"env_step\":/ && (state ~ /finished/");
+    if (s->stop > 0)
+        fprintf(out, " || state ~ /stopped/ && $$2 + 0 >= %zu", s->end);
     fprintf(out,
-            "\n# Runs stop at step %zu of %zu; unfinished ones go on.\n"
-            "over := $(shell awk 'FNR == 1 {state = \"\"} /^  \"state\":/ {state = $$2} "
-            "/^  \"env_step\":/ && (state ~ /finished/ || state ~ /stopped/ && $$2 + 0 >= %zu) "
-            "{print FILENAME}' runs/%s/*/seed*/run.json 2>/dev/null)\n"
+            ") {print FILENAME}' runs/%s/*/seed*/run.json 2>/dev/null)\n"
             ".PHONY: again\n"
             "again:\n",
-            s->end, s->steps, s->end, s->env);
+            s->env);
 }
 
-/* Make runs a training if its folder of resume points is newer than its checkpoints; in a study
- * with `stop`, if its run is not over. */
-static void print_condition(FILE *out, const struct ks_study *s,
-                            const struct ks_graph_job *training)
-{
-    if (s->stop > 0)
-        fprintf(out, " &: $(if $(filter %s/run.json,$(over)),,again)\n", training->folder);
-    else
-        fprintf(out, " &: $(wildcard %s/%s)\n", training->folder, KS_GRAPH_RESUME);
-}
-
-/* The program replaces the shell (exec), so that it receives make's signals. The lines around its
- * output tell how long it took. */
-static void print_rule(FILE *out, const struct ks_study *s, const struct ks_graph_job *job)
+/* Make trains if the run is not over. A spectrum depends on its checkpoint only if that exists: of
+ * a run that is over, checkpoints with all their spectra may have been removed. The program
+ * replaces the shell (exec), so that it receives make's signals. The lines around its output tell
+ * how long it took. */
+static void print_rule(FILE *out, const struct ks_graph_job *job)
 {
     putc('\n', out);
     for (size_t i = 0; i < job->n_targets; i++)
         fprintf(out, "%s%s", i ? " " : "", job->target[i]);
     if (job->trains)
-        print_condition(out, s, job);
+        fprintf(out, " &: $(if $(filter %s/run.json,$(over)),,again)\n\t@mkdir -p %s\n",
+                job->folder, job->folder);
     else
-        fprintf(out, ": %s\n", job->needs);
-    if (job->trains)
-        fprintf(out, "\t@mkdir -p %s\n", job->folder);
+        fprintf(out, ": $(wildcard %s)\n", job->needs);
     fprintf(out, "\t@date -u '+" KS_GRAPH_STARTED "%s' >%s\n\t@exec ", TIME, job->log);
     print_recipe(out, job->command);
     fprintf(out, " >>%s 2>&1\n\t@date -u '+" KS_GRAPH_ENDED "%s' >>%s\n\t@echo '%s'\n", job->log,
             TIME, job->log, job->label);
 }
 
-/* Prints the targets of the trainings, and with `all` those of the analyses, too. */
-static void print_targets(FILE *out, const struct ks_graph *graph, bool all)
+/* The checkpoints of all runs. */
+static void print_checkpoints(FILE *out, const struct ks_graph *graph)
 {
-    for (size_t i = 0; i < graph->n_jobs; i++)
-        for (size_t k = 0; k < graph->job[i].n_targets && (all || graph->job[i].trains); k++)
-            fprintf(out, " \\\n    %s", graph->job[i].target[k]);
+    for (size_t n = 0; n < graph->n_runs; n++)
+        for (size_t k = 0; k < graph->job[n].n_targets; k++)
+            fprintf(out, " \\\n    %s", graph->job[n].target[k]);
     putc('\n', out);
 }
 
-/* One target for all files of a job's kind and run, for the tasks of a cluster. */
+/* The checkpoints that the training of a run has to leave: of a run that is over those that lack a
+ * spectrum, else all. Then its spectra. */
+static void print_run(FILE *out, const struct ks_graph *graph, size_t n)
+{
+    const struct ks_graph_job *training = &graph->job[n];
+
+    fprintf(out, "train-%zu: $(if $(filter %s/run.json,$(over)),", n, training->folder);
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        if (graph->job[i].run == n)
+            fprintf(out, " $(if $(wildcard %s),,%s)", graph->job[i].target[0], graph->job[i].needs);
+    putc(',', out);
+    for (size_t k = 0; k < training->n_targets; k++)
+        fprintf(out, " %s", training->target[k]);
+    fprintf(out, ")\nanalyze-%zu:", n);
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        if (graph->job[i].run == n)
+            fprintf(out, " %s", graph->job[i].target[0]);
+    putc('\n', out);
+}
+
+/* One make per run, so that its spectra follow its training: one for all would start every training
+ * before the first spectrum. They share the job slots of `all`. */
 static void print_runs(FILE *out, const struct ks_graph *graph)
 {
-    fprintf(out, "\n# The files of one run.\n");
-    for (size_t n = 0; n < graph->n_runs; n++) {
-        fprintf(out, ".PHONY: train-%zu analyze-%zu\ntrain-%zu:", n, n, n);
-        for (size_t k = 0; k < graph->job[n].n_targets; k++)
-            fprintf(out, " %s", graph->job[n].target[k]);
-        fprintf(out, "\nanalyze-%zu:", n);
-        for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-            if (graph->job[i].run == n)
-                fprintf(out, " %s", graph->job[i].target[0]);
-        putc('\n', out);
-    }
+    fprintf(out, "\nruns :=");
+    for (size_t n = 0; n < graph->n_runs; n++)
+        fprintf(out, " run-%zu", n);
+    fprintf(out, "\n.PHONY: all $(runs) $(runs:run-%%=train-%%) $(runs:run-%%=analyze-%%)\n"
+                 "all: $(runs)\n"
+                 "$(runs): run-%%:\n"
+                 "\t+@exec $(MAKE) -s --no-print-directory -f study.mk train-$*\n"
+                 "\t+@exec $(MAKE) -s --no-print-directory -f study.mk analyze-$*\n");
+    for (size_t n = 0; n < graph->n_runs; n++)
+        print_run(out, graph, n);
 }
 
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
@@ -110,16 +123,13 @@ ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
             "export OPENBLAS_NUM_THREADS := 1\n"
             "\n"
             "# Files appear complete or not at all, so the checkpoints of a stopped run are kept.\n"
-            ".PHONY: all\n"
+            ".DEFAULT_GOAL := all\n"
             ".DELETE_ON_ERROR:\n"
             ".PRECIOUS:");
-    print_targets(text.stream, graph, false);
-    fprintf(text.stream, "\nall:");
-    print_targets(text.stream, graph, true);
-    if (graph->study->stop > 0)
-        print_over(text.stream, graph->study);
+    print_checkpoints(text.stream, graph);
+    print_over(text.stream, graph->study);
     for (size_t i = 0; i < graph->n_jobs; i++)
-        print_rule(text.stream, graph->study, &graph->job[i]);
+        print_rule(text.stream, &graph->job[i]);
     print_runs(text.stream, graph);
     return ks_text_close(&text, KS_OK);
 }

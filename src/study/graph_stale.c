@@ -134,8 +134,32 @@ static ks_status take_unasked(const struct ks_graph *graph, const struct ks_grap
     return KS_OK;
 }
 
+/* A run that starts from the beginning must not resume. */
+static ks_status take_resume_points(const struct ks_graph *graph, size_t run, const char *dir,
+                                    struct action action)
+{
+    static const char *const names[] = {KS_GRAPH_RESUME(0), KS_GRAPH_RESUME(1)};
+    char *why = NULL, *path = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_graph_restart(graph, run, dir, &why));
+    for (size_t i = 0; why && i < 2; i++) {
+        KS_GO(ks_print_string(&path, "%s/%s", graph->job[run].folder, names[i]));
+        if (exists(dir, path))
+            KS_GO(action.take(dir, path, action.out));
+        free(path);
+        path = NULL;
+    }
+done:
+    free(why);
+    free(path);
+    return status;
+}
+
 static ks_status take_stale(const struct ks_graph *graph, const char *dir, struct action action)
 {
+    for (size_t n = 0; n < graph->n_runs; n++)
+        KS_TRY(take_resume_points(graph, n, dir, action));
     for (size_t i = 0; i < graph->n_jobs; i++) {
         const struct ks_graph_job *job = &graph->job[i];
         struct ks_graph_change change = {job->stale, job->stale_steps};

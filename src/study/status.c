@@ -57,8 +57,10 @@ static ks_status print_run(const struct ks_study_view *view, const struct ks_est
     size_t trained = ks_graph_targets(graph, n, view->dir), analyzed = 0;
     double left = ks_estimate_training(estimate, n) + ks_estimate_spectra(estimate, n);
     struct ks_study_run_state state;
+    char *why;
 
     KS_TRY(ks_study_run_state(view->dir, graph->job[n].folder, &state));
+    KS_TRY(ks_graph_restart(graph, n, view->dir, &why));
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
         if (graph->job[i].run == n)
             analyzed += ks_graph_targets(graph, i, view->dir);
@@ -67,9 +69,11 @@ static ks_status print_run(const struct ks_study_view *view, const struct ks_est
            ks_study_spectra(s, n % s->n_architectures), state.word);
     if (strcmp(state.word, "stopped") == 0)
         printf(" at step %zu%s", state.env_step,
-               ks_study_run_is_over(s, &state) ? "" : ", will go on");
+               why || ks_study_run_is_over(s, &state) ? "" : ", will go on");
     else if (strcmp(state.word, "running") == 0)
         printf(" (step %zu of %zu)", state.env_step, s->end);
+    printf("%s", why ? ", will start from the beginning" : "");
+    free(why);
     if (view->held)
         print_task(queue, n);
     if (left > 0)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/memory.h"
+#include "core/path.h"
 #include "io/file.h"
 #include "io/text.h"
 
@@ -20,9 +22,25 @@ ks_status ks_checkpoint_files_find(const struct ks_plan *p, bool *all)
     return KS_OK;
 }
 
+/* Whether the checkpoint has been analyzed: its file may have been removed. */
+static ks_status has_spectrum(const char *checkpoint, bool *found)
+{
+    char *path;
+
+    KS_TRY(ks_print_string(&path, "%.*s.spectrum.h5", (int)ks_path_stem(checkpoint, ".h5"),
+                           checkpoint));
+    *found = ks_path_exists(path);
+    free(path);
+    return KS_OK;
+}
+
 static ks_status check(const char *path, bool written)
 {
+    bool analyzed = false;
+
     if (written && !ks_path_exists(path))
+        KS_TRY(has_spectrum(path, &analyzed));
+    if (written && !ks_path_exists(path) && !analyzed)
         return ks_fail(KS_FORMAT, "%s: missing; without --resume the run starts over", path);
     if (!written && unlink(path) != 0 && errno != ENOENT)
         return ks_file_fail(errno, path, "removed");

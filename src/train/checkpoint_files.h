@@ -11,8 +11,9 @@
 /* *all: the files of all checkpoints of the plan exist. Fails with KS_MEMORY. */
 ks_status ks_checkpoint_files_find(const struct ks_plan *plan, bool *all);
 /* For a run that is about to train from env_step on: fails with KS_FORMAT if an earlier checkpoint
- * is missing, and removes later ones, which an earlier start of the run has left. `recorded`: the
- * checkpoint at env_step itself, if any, counts as earlier. Also fails with KS_IO. */
+ * is missing that has no spectrum, and removes later ones, which an earlier start of the run has
+ * left. `recorded`: the checkpoint at env_step itself, if any, counts as earlier. Also fails with
+ * KS_IO. */
 ks_status ks_checkpoint_files_check(const struct ks_plan *plan, size_t env_step, bool recorded);
 
 #endif
