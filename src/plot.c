@@ -21,12 +21,12 @@ static const struct ks_program program = {
     .name = "kappascope-plot",
     .synopsis = "[OPTION...] DIR",
     .description = "tables (CSV), plots (PNG, PDF, SVG) and a report (HTML) from a study's folder",
-    .details =
-        "DIR is the folder of kappascope study, complete or not: an architecture with unfinished\n"
-        "runs is left out with a warning. Writes DIR/tables, DIR/figures and DIR/report.html, "
-        "lists\n"
-        "the plots and prints the summary table.\n"
-        "\nEXAMPLE\n  kappascope plot checkpoints/quick\n",
+    .details = "DIR is the folder of kappascope study, complete or not: unfinished runs are left "
+               "out, with\n"
+               "a warning that names them. Writes DIR/tables, DIR/figures and DIR/report.html, "
+               "lists\n"
+               "the plots and prints the summary table.\n"
+               "\nEXAMPLE\n  kappascope plot checkpoints/quick\n",
     .options = options,
 };
 

@@ -145,16 +145,13 @@ static void test_partial_run_is_left_out(void **state)
     spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, path);
     assert_int_equal(unlink(tree_path(path)), 0);
     o = outcome_new(0);
-    assert_int_equal(o.table.n_rows, 1);
-    assert_warned(o.results,
-                  "ln+mse, seed 2: the architecture is left out: 1 of 4 spectra and 0 of 3");
-    outcome_free(&o);
-    set_study("missing = drop\n");
-    o = outcome_new(0);
     assert_int_equal(o.table.n_rows, 2);
     assert_int_equal(o.table.row[1].runs, 3);
     assert_close(o.table.row[1].value[KS_RETURN].value, 700 / 3., 1e-9); /* 100 200 400 */
-    assert_warned(o.results, "1 of 8 runs are left out");
+    assert_int_equal(o.results->n_warnings, 1);
+    assert_warned(o.results,
+                  "1 of 8 runs are not complete and left out: ln+mse, seed 2. The architectures "
+                  "have unequal numbers of seeds, 3 to 4");
     outcome_free(&o);
     set_study("grid = common\n");
     o = outcome_new(0);
@@ -175,7 +172,7 @@ static void test_failed_analysis_is_dropped(void **state)
     assert_int_equal(unlink(tree_path(path)), 0);
     tree_write("runs/toy/bn+wn+ce/seed0/run.json", "{\"state\": \"running\"}");
     o = outcome_new(0);
-    assert_int_equal(o.table.n_rows, 1);
+    assert_int_equal(o.table.row[0].runs, SEEDS - 1);
     outcome_free(&o);
     tree_write("runs/toy/bn+wn+ce/seed0/run.json", "{\"state\": \"finished\"}");
     o = outcome_new(0);
@@ -232,11 +229,17 @@ static void test_malformed_spectrum_is_refused(void **state)
 
 static void test_nothing_to_draw(void **state)
 {
+    struct outcome o;
+
     (void)state;
     for (size_t i = 0; i < SEEDS; i++) {
         write_returns("bn+wn+ce", i, "env_step,update\n0,0\n");
         write_returns("ln+mse", i, "env_step,update\n0,0\n");
     }
+    o = outcome_new(0);
+    assert_warned(o.results, "8 of 8 runs are not complete and left out: ln+mse, all seeds; "
+                             "bn+wn+ce, all seeds");
+    outcome_free(&o);
     assert_fails(ks_study_plot(tree, NULL, 0, true), KS_FORMAT, "nothing to draw");
     assert_true(tree_has("tables/checkpoints.csv"));
 }
@@ -251,8 +254,10 @@ static void test_damaged_returns(void **state)
     o = outcome_new(0);
     assert_warned(o.results, "progress.csv:3: ");
     assert_warned(o.results, "progress.csv: expected a column 'return_mean'");
-    assert_int_equal(o.table.n_rows, 0);
-    assert_warned(o.results, "0 of 4 spectra and 3 of 3 returns are missing");
+    assert_int_equal(o.table.n_rows, 2);
+    assert_int_equal(o.table.row[0].runs, SEEDS - 1);
+    assert_warned(o.results, "2 of 8 runs are not complete and left out: ln+mse, seed 3; bn+wn+ce, "
+                             "seed 1");
     outcome_free(&o);
 }
 

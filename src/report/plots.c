@@ -50,7 +50,7 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
     KS_TRY(ks_theorems_write(r));
     if (table->n_rows == 0)
         return ks_fail(KS_FORMAT,
-                       "%s: nothing to draw: no architecture has all its spectra and returns; the "
+                       "%s: nothing to draw: no run has all its spectra and returns; the "
                        "tables contain the existing results",
                        r->dir);
     KS_TRY(ks_plots_draw(r, table));

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,16 +43,19 @@ enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
 
 ks_status ks_results_warn(struct ks_results *r, const char *format, ...)
 {
-    char line[1024];
     va_list arguments;
+    size_t size;
+    FILE *out;
 
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
     KS_TRY(ks_grow(r->n_warnings, sizeof *r->warning, &r->warning_room, &r->warning));
-    KS_TRY(ks_copy_string(line, &r->warning[r->n_warnings]));
+    out = open_memstream(&r->warning[r->n_warnings], &size);
+    if (!out)
+        return ks_fail(KS_MEMORY, "out of memory");
     r->n_warnings++;
-    return KS_OK;
+    va_start(arguments, format);
+    vfprintf(out, format, arguments);
+    va_end(arguments);
+    return fclose(out) == 0 ? KS_OK : ks_fail(KS_MEMORY, "out of memory");
 }
 
 /* Frees the densities, which no table has. */
@@ -212,50 +216,85 @@ static ks_status warn_further_analyses(struct ks_results *r, const struct ks_res
     return KS_OK;
 }
 
-/* Decides whether a run can be aggregated; warns if something is missing. */
+/* Decides whether a run can be aggregated; warns if analyses of a complete one are missing. */
 static ks_status judge_run(struct ks_results *r, struct ks_result *run)
 {
     const struct ks_study *s = r->study;
-    const char *name = s->architecture[run->architecture].name;
     size_t spectra, returns;
 
     count_missing(r, run, &spectra, &returns);
     run->complete = returns == 0 && (spectra == 0 || run->is_over);
     if (!run->complete)
-        return ks_results_warn(
-            r,
-            "%s, seed %zu: the %s is left out: %zu of %zu spectra and %zu of %zu "
-            "returns are missing",
-            name, s->seed[run->seed], s->drop_missing ? "run" : "architecture", spectra,
-            s->n_checkpoints, returns, s->n_evaluations);
+        return KS_OK;
     if (spectra > 0)
         KS_TRY(ks_results_warn(
             r,
             "%s, seed %zu: the run is over, but %zu of %zu spectra are missing: they "
             "count as failed analyses",
-            name, s->seed[run->seed], spectra, s->n_checkpoints));
+            s->architecture[run->architecture].name, s->seed[run->seed], spectra,
+            s->n_checkpoints));
     return warn_further_analyses(r, run);
+}
+
+/* "ln+ce, seeds 1 4" or "ln+ce, all seeds": the runs of an architecture that are not complete. */
+static void print_incomplete(const struct ks_results *r, size_t architecture, size_t complete,
+                             FILE *out)
+{
+    const struct ks_study *s = r->study;
+    const struct ks_result *run = &r->run[architecture * s->n_seeds];
+
+    fprintf(out, "%s, %s", s->architecture[architecture].name,
+            complete == 0                ? "all seeds"
+            : s->n_seeds - complete == 1 ? "seed"
+                                         : "seeds");
+    for (size_t i = 0; i < s->n_seeds && complete > 0; i++)
+        if (!run[i].complete)
+            fprintf(out, " %zu", s->seed[i]);
+}
+
+/* One warning for all runs that are not complete. */
+static ks_status warn_incomplete(struct ks_results *r)
+{
+    const struct ks_study *s = r->study;
+    size_t incomplete = 0, least = s->n_seeds, most = 0, size;
+    char *list = NULL;
+    FILE *out = open_memstream(&list, &size);
+    ks_status status = KS_OK;
+
+    if (!out)
+        return ks_fail(KS_MEMORY, "out of memory");
+    for (size_t a = 0; a < s->n_architectures; a++) {
+        const struct ks_result *run[KS_STUDY_SEEDS];
+        size_t complete = ks_results_runs(r, a, run);
+
+        if (complete < s->n_seeds) {
+            fputs(incomplete > 0 ? "; " : ": ", out);
+            print_incomplete(r, a, complete, out);
+        }
+        incomplete += s->n_seeds - complete;
+        least = complete > 0 && complete < least ? complete : least;
+        most = complete > most ? complete : most;
+    }
+    if (least < most)
+        fprintf(out, ". The architectures have unequal numbers of seeds, %zu to %zu", least, most);
+    if (fclose(out) != 0)
+        status = ks_fail(KS_MEMORY, "out of memory");
+    else if (incomplete > 0)
+        status = ks_results_warn(r, "%zu of %zu runs are not complete and left out%s", incomplete,
+                                 r->n_runs, list);
+    free(list);
+    return status;
 }
 
 static ks_status judge(struct ks_results *r)
 {
     const struct ks_study *s = r->study;
 
-    for (size_t a = 0; a < s->n_architectures; a++) {
-        size_t complete = 0;
-
-        for (size_t i = 0; i < s->n_seeds; i++) {
-            KS_TRY(judge_run(r, &r->run[a * s->n_seeds + i]));
-            complete += r->run[a * s->n_seeds + i].complete;
-        }
-        r->included[a] = s->drop_missing ? complete > 0 : complete == s->n_seeds;
-        if (s->drop_missing)
-            r->dropped += s->n_seeds - complete;
+    for (size_t n = 0; n < r->n_runs; n++) {
+        KS_TRY(judge_run(r, &r->run[n]));
+        r->included[n / s->n_seeds] = r->included[n / s->n_seeds] || r->run[n].complete;
     }
-    if (r->dropped > 0)
-        KS_TRY(ks_results_warn(r, "missing = drop: %zu of %zu runs are left out", r->dropped,
-                               r->n_runs));
-    return KS_OK;
+    return warn_incomplete(r);
 }
 
 static ks_status read_all(struct ks_results *r)

@@ -26,22 +26,21 @@ struct ks_results {
     struct ks_study *own_study; /* what `study` points to if it was read from the folder; owned */
     size_t n_runs;
     struct ks_result *run; /* [architectures, seeds]; owned */
-    bool *included;        /* [architectures] whether it can be aggregated; owned */
+    bool *included;        /* [architectures] whether any of its runs is complete; owned */
     /* The steps that are aggregated: all, or with grid = common those that every completed run has.
      * [n_checkpoints], [n_evaluations]; owned. */
     bool *common_checkpoint, *common_evaluation;
-    size_t dropped; /* runs left out because of `missing = drop` */
     size_t n_warnings, warning_room;
     char **warning; /* [n_warnings] one line each; owned */
 };
 
 /* Reads the existing results of `study`, which must outlive *results; NULL: of dir/study.study.
  *
- * Missing results and a malformed progress.csv become warnings and make their run incomplete: the
- * architecture is left out, or with `missing = drop` only the run. There are two exceptions. If the
- * training of a run is over, a missing spectrum belongs to a failed analysis: the run is complete,
- * and the spectrum's statistics are NaN, which the tables drop and count. Missing spectra of
- * further analyses never make a run incomplete and are counted in the same way.
+ * Missing results and a malformed progress.csv make their run incomplete: it is left out, and one
+ * warning names all such runs. There are two exceptions. If the training of a run is over, a
+ * missing spectrum belongs to a failed analysis: the run is complete, and the spectrum's statistics
+ * are NaN, which the tables drop and count. Missing spectra of further analyses never make a run
+ * incomplete and are counted in the same way.
  *
  * Fails (KS_FORMAT, KS_IO) on a spectrum that cannot be read or belongs to another checkpoint, on
  * two returns at one step, and on a return that is NaN or infinite unless missing = drop. The

@@ -67,8 +67,9 @@ struct ks_study {
                              * run of `steps`; its line in the file */
     struct ks_study_architecture architecture[KS_STUDY_ARCHITECTURES];
     size_t seed[KS_STUDY_SEEDS];
-    bool drop_missing; /* missing = drop: incomplete runs are left out; else their architecture */
-    bool common_grid;  /* grid = common: only the steps that all runs have               */
+    bool
+        drop_missing; /* missing = drop: a run with a NaN return is left out; else it is an error */
+    bool common_grid; /* grid = common: only the steps that all runs have               */
     size_t n_train, n_analyses;
     struct ks_setting train[KS_STUDY_SETTINGS];
     struct ks_study_analysis analysis[KS_STUDY_ANALYSES]; /* the standard one is always the first */
