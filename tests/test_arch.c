@@ -144,11 +144,11 @@ static void test_published_critics(void **state)
     static const struct {
         const char *name;
         size_t in, parameters;
-    } critics[] = {{"brc", 261, 17549413},      {"bro", 261, 1241188},
-                   {"bronet-bn", 261, 1241701}, {"crossq", 261, 4743691},
-                   {"crossq-wn", 261, 399883},  {"flashsac", 261, 1147247},
-                   {"mrq-value", 512, 788481},  {"sac", 261, 133121},
-                   {"simba", 261, 4337153},     {"simba-v2", 261, 4648549}};
+    } critics[] = {
+        {"brc", 261, 17549413},     {"bro", 261, 1241188},          {"bronet-bn", 261, 1241701},
+        {"crossq", 261, 4743691},   {"crossq-wn", 261, 399883},     {"flashsac", 261, 1147247},
+        {"mrq-value", 512, 788481}, {"sac", 261, 133121},           {"simba", 261, 4337153},
+        {"simba-v2", 261, 4648549}, {"simba-v2-small", 261, 326629}};
     const size_t n = sizeof critics / sizeof *critics;
     glob_t found;
 

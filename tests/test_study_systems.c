@@ -40,6 +40,29 @@ static void test_settings(void **state)
     ks_study_free(s);
 }
 
+/* A system has sizes of its own: beside a [train] with other ones a variant sets them back. */
+static void test_sizes_in_train(void **state)
+{
+    static const char text[] = "[study]\nenv=dog-trot\narchitectures=bn+ce\nseeds=0\nsteps=1000\n"
+                               "[train]\nhidden=128\nactor_hidden=128\nrandom_steps=10\n"
+                               "[variant small]\narchitecture=simba-v2-small\nactor_hidden=256\n%s"
+                               "[analyze]\norder=5\n";
+    struct ks_study *s = NULL;
+    char filled[512];
+
+    (void)state;
+    snprintf(filled, sizeof filled, text, "");
+    assert_ok(read_text(filled, &s));
+    assert_fails(ks_study_check(s, 223, 38), KS_USAGE, "the settings hidden, depth, atoms");
+    ks_study_free(s);
+    snprintf(filled, sizeof filled, text, "hidden=512\n");
+    assert_ok(read_text(filled, &s));
+    assert_ok(ks_study_check(s, 223, 38));
+    assert_int_equal(s->architecture[0].settings.hidden, 128);
+    assert_int_equal(s->architecture[1].settings.random_steps, 10);
+    ks_study_free(s);
+}
+
 static void test_refusals(void **state)
 {
     static const struct {
@@ -78,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_settings, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_sizes_in_train, tree_make, tree_remove),
         cmocka_unit_test_setup_teardown(test_refusals, tree_make, tree_remove),
         cmocka_unit_test(test_shipped)};
 

@@ -13,15 +13,16 @@
 /* --- files --- */
 
 /* The systems in configs/systems: the parameters of one critic and of the actor for dog-trot (223
- * observations, 38 actions), as counted in their authors' code. `embedding`: the width of an
- * encoder's outputs, which both see; 0: none. */
+ * observations, 38 actions), as counted in their authors' code (simba-v2-small: by hand).
+ * `embedding`: the width of an encoder's outputs, which both see; 0: none. */
 static const struct {
     const char *name;
     size_t critic, actor, embedding;
-} systems[] = {{"brc", 17549413, 209996, 0},  {"brc-xqc", 17549413, 209996, 0},
-               {"bro", 1241188, 209996, 0},   {"crossq-wn", 399883, 144138, 0},
-               {"mrq", 788481, 544806, 512},  {"sac", 133121, 142668, 0},
-               {"simba", 4337153, 170700, 0}, {"simba-v2", 4648549, 203340, 0}};
+} systems[] = {{"brc", 17549413, 209996, 0},        {"brc-xqc", 17549413, 209996, 0},
+               {"bro", 1241188, 209996, 0},         {"crossq-wn", 399883, 144138, 0},
+               {"mrq", 788481, 544806, 512},        {"sac", 133121, 142668, 0},
+               {"simba", 4337153, 170700, 0},       {"simba-v2", 4648549, 203340, 0},
+               {"simba-v2-small", 326629, 20172, 0}};
 enum { SYSTEMS = sizeof systems / sizeof systems[0] };
 
 static size_t parameters(const char *text, size_t in)
