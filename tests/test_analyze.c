@@ -280,7 +280,7 @@ static void test_wrong_products(void **state)
 }
 
 /* Statistics of a cross-entropy's gradient: on one minibatch, the part of --gradient that belongs
- * to one critic. There are none for another loss, for a layer, and with --compat xqc. */
+ * to one critic. There are none for a layer, and with --compat xqc; others for a squared error. */
 static void test_gradient_bounds(void **state)
 {
     const size_t n = dimension(archs[0].text) / ENSEMBLE;
@@ -306,6 +306,8 @@ static void test_gradient_bounds(void **state)
     ks_spectrum_free(s);
     assert_true(statistic_of("bn+ce", "--exact", largest) > 0);
     assert_true(isnan(statistic_of("bn+mse", "--order 4", largest)));
+    assert_true(statistic_of("bn+mse", "--order 4", "prediction_error_largest") > 0);
+    assert_true(isnan(statistic_of("bn+ce", "--order 4", "prediction_error_largest")));
     assert_true(isnan(statistic_of("bn+ce", "--order 4 --layer 1", largest)));
     assert_true(isnan(statistic_of("bn+ce", "--order 4 --compat xqc", largest)));
 }

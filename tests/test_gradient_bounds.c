@@ -1,5 +1,5 @@
-/* The gradient of a cross-entropy against its bounds: norms and singular values of small critics,
- * computed independently from the logits. */
+/* The gradient of a cross-entropy against its bounds, and of a squared error: norms and singular
+ * values of small critics, computed independently from their outputs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,15 +12,28 @@
 enum { ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, IN = 4, K = 4 };
 enum { PAIRS = ENSEMBLE * MINIBATCHES };
 
-/* Rows that affect each other and rows that do not; folded first layers and others. */
-static const char *const TEXTS[] = {
-    "batchnorm\nrepeat 2 {\ndense 6 bias=no\nbatchnorm\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n",
-    "layernorm\nrepeat 2 {\ndense 6\nlayernorm\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n",
-    "batchnorm\ndense 6\nbatchnorm\nrelu\nconcat input[1:3]\ndense 4\nloss ce min=-5 max=5\n",
-    "dense 6\nbatchnorm\nrelu\nconcat input[1:3]\ndense 4\nloss ce min=-5 max=5\n",
-    "dense 6\ntanh\nresidual {\ndense 6\nbatchnorm\nelu\n}\ndense 4\nloss ce min=-5 max=5\n",
+/* Rows that affect each other and rows that do not; folded first layers and others; as bits, which
+ * layers are hidden in training mode and in evaluation mode. */
+static const struct {
+    const char *text;
+    unsigned hidden[2];
+} CRITICS[] = {
+    {"batchnorm\nrepeat 2 {\ndense 6 bias=no\nbatchnorm\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n",
+     {1u << 1 | 1u << 4, 0}},
+    {"layernorm\nrepeat 2 {\ndense 6\nlayernorm\nrelu\n}\ndense 4\nloss ce min=-5 max=5\n",
+     {1u << 1 | 1u << 4, 1u << 1 | 1u << 4}},
+    {"batchnorm\ndense 6\nbatchnorm\nrelu\nconcat input[1:3]\ndense 4\nloss ce min=-5 max=5\n",
+     {1u << 1, 0}},
+    {"dense 6\nbatchnorm\nrelu\nconcat input[1:3]\ndense 4\nloss ce min=-5 max=5\n", {1u << 0, 0}},
+    {"dense 6\ntanh\nresidual {\ndense 6\nbatchnorm\nelu\n}\ndense 4\nloss ce min=-5 max=5\n",
+     {1u << 2, 0}},
+    /* the container reads the first dense, too; the kernel of the third is not its parameter */
+    {"dense 6\nresidual {\nlayernorm\ndense 6\nrmsnorm eps=1\n}\ndense 6 norm=weight\nlayernorm\n"
+     "relu\ndense 4\nloss ce min=-5 max=5\n",
+     {1u << 2, 1u << 2}},
+    {"dense 6\ntanh\nlayernorm\ndense 4\nloss ce min=-5 max=5\n", {0, 0}},
 };
-enum { TEXTS_COUNT = sizeof TEXTS / sizeof *TEXTS };
+enum { CRITICS_COUNT = sizeof CRITICS / sizeof *CRITICS };
 
 static struct ks_checkpoint *make(const char *text)
 {
@@ -42,7 +55,7 @@ static void find_logits(const struct ks_problem *q, size_t critic, size_t n, dou
     assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
     KS(net_forward)
     (net, c->critic.w + critic * arch->parameters, state, c->input + n * ROWS * IN, primal);
-    memcpy(f, KS(net_output)(net, primal), LOSS_ROWS * K * sizeof *f);
+    memcpy(f, KS(net_output)(net, primal), LOSS_ROWS * arch->out * sizeof *f);
     free(primal);
     KS(net_free)(net);
 }
@@ -101,12 +114,71 @@ static double norm(size_t n, const double *x)
     return sqrt(square);
 }
 
+/* Sets the columns of a matrix [rows, P] that do not belong to the layers `hidden` to 0. */
+static void leave_hidden(const struct ks_arch *arch, unsigned hidden, size_t rows, double *matrix)
+{
+    for (size_t i = 0; i < arch->n_layers; i++)
+        for (size_t r = 0; r < rows && !(hidden >> i & 1); r++)
+            memset(matrix + r * arch->parameters + arch->layer[i].offset, 0,
+                   arch->layer[i].parameters * sizeof *matrix);
+}
+
+/* The norm of the gradient g of a pair, and the singular values, against their bounds: Lemma 1 with
+ * Proposition 2, or Theorem 1. Destroys the Jacobians. */
+static void check_bounds(size_t p, size_t pair, double *jacobian, double gradient,
+                         const double *sigma)
+{
+    double largest = 0;
+
+    for (size_t i = 0; i < LOSS_ROWS; i++) {
+        double value = largest_singular_value(p, jacobian + i * K * p);
+
+        for (size_t k = 0; k < KS_JACOBIAN_ROWS; k++) /* the rows 0, 2, 3, 5 */
+            if (k * PAIRS / KS_JACOBIAN_ROWS == pair &&
+                (2 * k + 1) * LOSS_ROWS / (2 * KS_JACOBIAN_ROWS) == i)
+                assert_close(sigma[k], value, 1e-6 * value);
+        largest = fmax(largest, value);
+    }
+    assert_true(gradient <= sqrt(2) * largest);
+}
+
+static double product(size_t n, const double *a, const double *b)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* |g_h| and the cosine of theta_h and g_h of a pair, from g, which is destroyed. */
+static void check_hidden(const struct ks_problem *q, const struct ks_gradient_bounds *b,
+                         unsigned hidden, size_t pair, double *g)
+{
+    const struct ks_networks *critics = &q->checkpoint->critic;
+    size_t p = critics->arch->parameters;
+    double theta[256], radius;
+
+    assert_true(p <= 256);
+    memcpy(theta, critics->w + pair / MINIBATCHES * p, p * sizeof *theta);
+    leave_hidden(critics->arch, hidden, 1, theta);
+    leave_hidden(critics->arch, hidden, 1, g);
+    radius = norm(p, theta);
+    assert_int_equal(b->hidden_parameters > 0, hidden != 0);
+    assert_true(b->hidden_norm <= radius + 1e-12);
+    assert_close(b->hidden[pair], norm(p, g), 1e-6 * norm(p, g));
+    if (hidden)
+        assert_close(b->radial[pair], fabs(product(p, theta, g)) / (radius * norm(p, g)), 1e-6);
+}
+
 /* Checks what was measured of one critic and minibatch. */
-static void check_pair(const struct ks_problem *q, const struct ks_gradient_bounds *b, size_t pair)
+static void check_pair(const struct ks_problem *q, const struct ks_gradient_bounds *b,
+                       unsigned hidden, size_t pair)
 {
     size_t critic = pair / MINIBATCHES, n = pair % MINIBATCHES;
-    size_t p = q->checkpoint->critic.arch->parameters;
-    double f[LOSS_ROWS * K], *jacobian = find_jacobians(q, critic, n), *g, largest = 0;
+    const struct ks_arch *arch = q->checkpoint->critic.arch;
+    size_t p = arch->parameters;
+    double f[LOSS_ROWS * K], *jacobian = find_jacobians(q, critic, n), *g;
 
     find_logits(q, critic, n, f);
     assert_ok(ks_alloc(p, sizeof *g, &g));
@@ -114,29 +186,21 @@ static void check_pair(const struct ks_problem *q, const struct ks_gradient_boun
         double d[K];
 
         find_difference(f + i * K, q->checkpoint->target + (n * LOSS_ROWS + i) * K, d);
-        assert_close(b->logit[pair * LOSS_ROWS + i], norm(K, d), 1e-12);
+        assert_close(b->output[pair * LOSS_ROWS + i], norm(K, d), 1e-12);
         assert_true(norm(K, d) <= sqrt(2));
         for (size_t j = 0; j < p; j++)
             for (size_t k = 0; k < K; k++)
                 g[j] += jacobian[(i * K + k) * p + j] * d[k] / LOSS_ROWS;
     }
     assert_close(b->gradient[pair], norm(p, g), 1e-6 * norm(p, g));
-    for (size_t k = 0; k < KS_JACOBIAN_ROWS; k++)
-        if (k * PAIRS / KS_JACOBIAN_ROWS == pair) { /* the rows 0, 2, 3, 5 */
-            double *copy, sigma;
-            size_t row = (2 * k + 1) * LOSS_ROWS / (2 * KS_JACOBIAN_ROWS);
-
-            assert_ok(ks_alloc(K * p, sizeof *copy, &copy));
-            memcpy(copy, jacobian + row * K * p, K * p * sizeof *copy);
-            sigma = largest_singular_value(p, copy);
-            assert_close(b->jacobian[k], sigma, 1e-6 * sigma);
-            free(copy);
-        }
-    for (size_t i = 0; i < LOSS_ROWS; i++) /* Theorem 1; this destroys the Jacobians */
-        largest = fmax(largest, largest_singular_value(p, jacobian + i * K * p));
-    assert_true(b->gradient[pair] <= sqrt(2) * largest);
-    free(jacobian);
+    check_hidden(q, b, hidden, pair, g);
     free(g);
+    check_bounds(p, pair, jacobian, b->gradient[pair], b->jacobian);
+    free(jacobian);
+    jacobian = find_jacobians(q, critic, n);
+    leave_hidden(arch, hidden, LOSS_ROWS * K, jacobian);
+    check_bounds(p, pair, jacobian, b->hidden[pair], b->hidden_jacobian);
+    free(jacobian);
 }
 
 /* With 4 logits, five Lanczos steps find the singular value to rounding. In training mode the
@@ -144,9 +208,9 @@ static void check_pair(const struct ks_problem *q, const struct ks_gradient_boun
 static void test_against_differences(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < TEXTS_COUNT; i++)
+    for (size_t i = 0; i < CRITICS_COUNT; i++)
         for (int mode = 0; mode < 3; mode++) {
-            struct ks_checkpoint *c = make(TEXTS[i]);
+            struct ks_checkpoint *c = make(CRITICS[i].text);
             struct ks_problem q = full_problem(c);
             struct ks_gradient_bounds b;
 
@@ -156,7 +220,7 @@ static void test_against_differences(void **state)
             assert_int_equal(b.pairs, PAIRS);
             assert_int_equal(b.rows, PAIRS * LOSS_ROWS);
             for (size_t pair = 0; pair < PAIRS; pair++)
-                check_pair(&q, &b, pair);
+                check_pair(&q, &b, CRITICS[i].hidden[mode == 1], pair);
             ks_gradient_bounds_clear(&b);
             ks_checkpoint_free(c);
         }
@@ -165,9 +229,14 @@ static void test_against_differences(void **state)
 static void assert_same(const struct ks_gradient_bounds *a, const struct ks_gradient_bounds *b)
 {
     assert_int_equal(a->rows, b->rows);
-    assert_close(relative_error(a->rows, a->logit, b->logit), 0, 1e-13);
+    assert_close(relative_error(a->rows, a->output, b->output), 0, 1e-13);
     assert_close(relative_error(a->pairs, a->gradient, b->gradient), 0, 1e-13);
     assert_close(relative_error(KS_JACOBIAN_ROWS, a->jacobian, b->jacobian), 0, 1e-13);
+    assert_close(relative_error(a->pairs, a->hidden, b->hidden), 0, 1e-13);
+    assert_close(relative_error(a->pairs, a->radial, b->radial), 0, 1e-6);
+    assert_close(relative_error(KS_JACOBIAN_ROWS, a->hidden_jacobian, b->hidden_jacobian), 0,
+                 1e-13);
+    assert_true(a->hidden_norm == b->hidden_norm && a->hidden_norm > 0);
 }
 
 /* The loss itself is measured: neither its weight nor the problem's scale and decay count. */
@@ -175,7 +244,7 @@ static void test_weights_and_scale(void **state)
 {
     static const char WEIGHTED[] = "layernorm\nrepeat 2 {\ndense 6\nlayernorm\nrelu\n}\ndense 4\n"
                                    "loss ce min=-5 max=5 weight=12.5\n";
-    struct ks_checkpoint *plain = make(TEXTS[1]), *weighted = make(WEIGHTED);
+    struct ks_checkpoint *plain = make(CRITICS[1].text), *weighted = make(WEIGHTED);
     struct ks_problem q = full_problem(plain), r = full_problem(weighted);
     struct ks_gradient_bounds a, b;
 
@@ -195,7 +264,7 @@ static void test_weights_and_scale(void **state)
  * other rows their own, and |g| over the mean weight stays below sqrt 2 L_f. */
 static void test_row_weights(void **state)
 {
-    struct ks_checkpoint *plain = make(TEXTS[1]), *weighted = make(TEXTS[1]);
+    struct ks_checkpoint *plain = make(CRITICS[1].text), *weighted = make(CRITICS[1].text);
     struct ks_problem q = full_problem(plain), r = full_problem(weighted);
     size_t rows = MINIBATCHES * LOSS_ROWS;
     struct ks_gradient_bounds a, b;
@@ -212,7 +281,7 @@ static void test_row_weights(void **state)
         for (size_t i = 0; i < a.rows; i++) {
             bool masked = weighted->weight[i % rows] == 0;
 
-            assert_close(b.logit[i], masked ? 0 : a.logit[i], 1e-13);
+            assert_close(b.output[i], masked ? 0 : a.output[i], 1e-13);
         }
         for (size_t pair = 0; pair < b.pairs && !constant; pair++) {
             double *jacobians = find_jacobians(&r, pair / MINIBATCHES, pair % MINIBATCHES);
@@ -257,7 +326,7 @@ static void measure_part(const struct ks_problem *q, size_t rank, struct ks_grad
 /* The sum of what two ranks measure is what one rank measures. */
 static void test_ranks(void **state)
 {
-    struct ks_checkpoint *c = make(TEXTS[0]);
+    struct ks_checkpoint *c = make(CRITICS[0].text);
     struct ks_problem q = full_problem(c);
     struct ks_gradient_bounds all, part[2];
 
@@ -266,11 +335,16 @@ static void test_ranks(void **state)
     for (size_t rank = 0; rank < 2; rank++)
         measure_part(&q, rank, &part[rank]);
     for (size_t i = 0; i < all.rows; i++)
-        part[0].logit[i] += part[1].logit[i];
-    for (size_t i = 0; i < all.pairs; i++)
+        part[0].output[i] += part[1].output[i];
+    for (size_t i = 0; i < all.pairs; i++) {
         part[0].gradient[i] += part[1].gradient[i];
-    for (size_t i = 0; i < KS_JACOBIAN_ROWS; i++)
+        part[0].hidden[i] += part[1].hidden[i];
+        part[0].radial[i] += part[1].radial[i];
+    }
+    for (size_t i = 0; i < KS_JACOBIAN_ROWS; i++) {
         part[0].jacobian[i] += part[1].jacobian[i];
+        part[0].hidden_jacobian[i] += part[1].hidden_jacobian[i];
+    }
     assert_same(&part[0], &all);
     for (size_t rank = 0; rank < 2; rank++)
         ks_gradient_bounds_clear(&part[rank]);
@@ -281,7 +355,7 @@ static void test_ranks(void **state)
 /* One critic alone. */
 static void test_one_critic(void **state)
 {
-    struct ks_checkpoint *c = make(TEXTS[0]);
+    struct ks_checkpoint *c = make(CRITICS[0].text);
     struct ks_problem q = full_problem(c);
     struct ks_gradient_bounds all, one;
 
@@ -290,10 +364,90 @@ static void test_one_critic(void **state)
     q.critic = 1;
     assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &one));
     assert_int_equal(one.pairs, MINIBATCHES);
-    assert_close(relative_error(one.rows, one.logit, all.logit + MINIBATCHES * LOSS_ROWS), 0, 0);
+    assert_close(relative_error(one.rows, one.output, all.output + MINIBATCHES * LOSS_ROWS), 0, 0);
     assert_close(relative_error(one.pairs, one.gradient, all.gradient + MINIBATCHES), 0, 0);
     ks_gradient_bounds_clear(&all);
     ks_gradient_bounds_clear(&one);
+    ks_checkpoint_free(c);
+}
+
+/* What is measured of a critic becomes statistics. */
+static void add(const struct ks_problem *q, struct ks_attributes *statistics)
+{
+    struct ks_gradient_bounds b;
+
+    assert_ok(ks_gradient_bounds_measure(q, 0, 1, &b));
+    assert_ok(ks_gradient_bounds_add(&b, statistics));
+    ks_gradient_bounds_clear(&b);
+}
+
+static bool has(const struct ks_attributes *statistics, const char *name)
+{
+    assert_non_null(ks_attribute_find(statistics, name));
+    return !isnan(ks_attribute_number(statistics, name));
+}
+
+/* Those of the hidden layers are NaN if there are none. hidden_norm is that of the critic in which
+ * it is smallest. */
+static void test_statistics(void **state)
+{
+    struct ks_attributes s = {0}, none = {0};
+    struct ks_checkpoint *c = make(CRITICS[5].text);
+    struct ks_problem q = full_problem(c);
+    size_t p = c->critic.arch->parameters;
+
+    (void)state;
+    add(&q, &s);
+    leave_hidden(c->critic.arch, CRITICS[5].hidden[0], ENSEMBLE, c->critic.w);
+    assert_close(ks_attribute_number(&s, "hidden_norm"),
+                 fmin(norm(p, c->critic.w), norm(p, c->critic.w + p)), 1e-12);
+    assert_true(ks_attribute_number(&s, "hidden_radial_largest") > 0.01); /* eps=1 */
+    assert_true(ks_attribute_number(&s, "hidden_radial_largest") < 1);
+    assert_true(ks_attribute_number(&s, "minibatch_gradient_hidden_largest") <
+                ks_attribute_number(&s, "minibatch_gradient_largest"));
+    assert_true(ks_attribute_number(&s, "logit_jacobian_hidden_median") <
+                ks_attribute_number(&s, "logit_jacobian_hidden_largest"));
+    assert_false(has(&s, "prediction_error_largest") || has(&s, "prediction_error_median"));
+    ks_attributes_clear(&s);
+    ks_checkpoint_free(c);
+    c = make(CRITICS[6].text);
+    q = full_problem(c);
+    add(&q, &none);
+    assert_true(has(&none, "minibatch_gradient_largest") && has(&none, "logit_jacobian_rows"));
+    assert_false(has(&none, "minibatch_gradient_hidden_largest") ||
+                 has(&none, "logit_jacobian_hidden_largest") || has(&none, "hidden_norm") ||
+                 has(&none, "hidden_radial_largest"));
+    ks_attributes_clear(&none);
+    ks_checkpoint_free(c);
+}
+
+/* |f - y| of every row that has a weight, whatever the weights of the loss and of the row. */
+static void test_squared_error(void **state)
+{
+    struct ks_checkpoint *c = make("dense 6\nlayernorm\ntanh\ndense 1\nloss mse weight=12.5\n");
+    struct ks_problem q = full_problem(c);
+    struct ks_attributes s = {0};
+    double largest = 0, f[LOSS_ROWS];
+
+    (void)state;
+    assert_ok(ks_alloc(MINIBATCHES * LOSS_ROWS, sizeof(double), &c->weight));
+    for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS; i++)
+        c->weight[i] = (double)(i % 3) / 4;
+    for (size_t pair = 0; pair < PAIRS; pair++) {
+        size_t first = pair % MINIBATCHES * LOSS_ROWS;
+
+        find_logits(&q, pair / MINIBATCHES, pair % MINIBATCHES, f);
+        for (size_t i = 0; i < LOSS_ROWS; i++)
+            if (c->weight[first + i] > 0)
+                largest = fmax(largest, fabs(f[i] - c->target[first + i]));
+    }
+    assert_true(ks_gradient_bounds_exist(&q));
+    add(&q, &s);
+    assert_close(ks_attribute_number(&s, "prediction_error_largest"), largest, 1e-13);
+    assert_true(ks_attribute_number(&s, "prediction_error_median") < largest);
+    assert_false(has(&s, "logit_gradient_largest") || has(&s, "minibatch_gradient_largest") ||
+                 has(&s, "logit_jacobian_rows") || has(&s, "hidden_norm"));
+    ks_attributes_clear(&s);
     ks_checkpoint_free(c);
 }
 
@@ -305,7 +459,7 @@ static void test_other_losses(void **state)
     (void)state;
     assert_false(ks_gradient_bounds_exist(&q));
     ks_checkpoint_free(c);
-    c = make(TEXTS[0]);
+    c = make(CRITICS[0].text);
     q = full_problem(c);
     assert_true(ks_gradient_bounds_exist(&q));
     ks_checkpoint_free(c);
@@ -317,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_against_differences), cmocka_unit_test(test_weights_and_scale),
         cmocka_unit_test(test_row_weights),         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_one_critic),          cmocka_unit_test(test_other_losses),
+        cmocka_unit_test(test_statistics),          cmocka_unit_test(test_squared_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

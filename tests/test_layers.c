@@ -1,7 +1,7 @@
 /* Checks every example line of every layer kind, in training and evaluation mode: adjoint, tangent,
  * second order, symmetry, side effects, and the properties that the kind declares (uses, in_place,
- * recomputes_x_bar, takes_gate, gates, couples_rows, sums, affine). Compiled in both precisions;
- * finite differences only in double. */
+ * recomputes_x_bar, takes_gate, gates, couples_rows, scale_free, sums, affine). Compiled in both
+ * precisions; finite differences only in double. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,6 +320,31 @@ static void check_couples_rows(struct fixture *s)
     free(y);
 }
 
+/* Doubling x leaves y as it is exactly if scale_free, where x is so large that no epsilon counts.
+ * For other kinds x is not enlarged first: activations and softmaxes would saturate. */
+static void check_scale_free(struct fixture *s)
+{
+    const struct ks_layer_kind *kind = s->layer.kind;
+    bool declared = kind->scale_free && !(kind->couples_rows && s->evaluation);
+    double change = 0;
+    real *y;
+
+    for (size_t j = 0; j < s->in[X].n; j++)
+        s->in[X].value[j] *= declared ? 1 << 14 : 1;
+    first_order(s);
+    y = keep(s->y.n, s->y.value);
+    for (size_t j = 0; j < s->in[X].n; j++)
+        s->in[X].value[j] *= 2;
+    first_order(s);
+    for (size_t i = 0; i < s->y.n; i++)
+        change = fmax(change, fabs((double)(s->y.value[i] - y[i])));
+    if (declared)
+        assert_close(change, 0, 20 * KS_EPSILON * norm(s->y.n, y) + 1e-7);
+    else if (!s->layer.reads_state)
+        assert_true(change > 0.02 * norm(s->y.n, y));
+    free(y);
+}
+
 /* The largest |sum| over sets of n entries: a set's entries are `stride` apart, its start is `step`
  * after the previous one's. */
 static double largest_sum(const real *a, size_t sets, size_t step, size_t n, size_t stride)
@@ -436,7 +461,8 @@ static void test_example(void **state)
         check_adjoint,          check_symmetry,        check_side_effects, check_sums,
         check_wanted,           check_constant_inputs, check_uses,         check_in_place,
         check_recomputes_x_bar, check_takes_gate,      check_gates,        check_couples_rows,
-        check_sums_of_x_bar,    check_gauss_newton,    check_affine,       check_finite,
+        check_scale_free,       check_sums_of_x_bar,   check_gauss_newton, check_affine,
+        check_finite,
     };
     const struct example *e = *state;
 

@@ -332,15 +332,22 @@ static void test_theorems(void **state)
     write_page(NULL, NULL);
     assert_false(says("id=\"theorems\""));
     tree_write("tables/theorems.csv",
-               "architecture,seed,env_step,proposition_2_largest,proposition_2_median,theorem_1,"
-               "theorem_1_median,jacobian_rows,weight_decay,weight_decay_needed\n"
-               "bn+ce,0,4,0.25,0.125,0.5,-,8,0,-\nln+ce,0,4,0.9,0.125,0.5,-,8,0,-\n"
-               "bn+ce,0,8,0.75,0.0625,0.50011,-,8,0,0.29999\nbn+ce,1,4,0.5,-,0.25,-,8,0,0.1\n");
+               "architecture,seed,env_step,proposition_1_largest,proposition_2_largest,"
+               "proposition_2_median,lemma_1,lemma_1_median,jacobian_rows,theorem_1,weight_decay,"
+               "weight_decay_needed\n"
+               "bn+ce,0,4,-,0.25,0.125,0.5,-,8,0.25011,0,-\n"
+               "ln+ce,0,4,-,0.9,0.125,0.5,-,8,-,0,-\n"
+               "ln+mse,0,4,17.5,-,-,-,-,-,-,-,-\n"
+               "bn+ce,0,8,-,0.75,0.0625,0.50011,-,8,0.125,0,0.29999\n"
+               "bn+ce,1,4,-,0.5,-,0.25,-,8,-,0,0.1\n");
     write_page(NULL, NULL);
-    assert_true(says("<tr><td class=\"name\">bn+ce</td><td data-value=\"0.75\">0.75</td>"
+    assert_true(says("<tr><td class=\"name\">bn+ce</td><td class=\"none\">not measured</td>"
+                     "<td data-value=\"0.75\">0.75</td>"
                      "<td data-value=\"0.125\">0.125</td><td data-value=\"0.50011\">0.501</td>"
+                     "<td class=\"none\">not measured</td><td data-value=\"0.25011\">0.251</td>"
                      "<td class=\"none\">not measured</td><td data-value=\"0\">0</td>"
                      "<td data-value=\"0.29999\">0.299</td><td data-value=\"3\">3</td></tr>"));
+    assert_true(says("<tr><td class=\"name\">ln+mse</td><td data-value=\"17.5\">17.5</td>"));
 }
 
 /* Plots stand in the page as SVG, without the XML declaration; or why there are none. */

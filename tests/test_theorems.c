@@ -5,6 +5,9 @@
 
 enum { EVALUATION = 1, RESIDUAL }; /* analyses */
 
+#define DENSE_CE KS_TWELVE_OF(KS_DENSE, 0, KS_CE)
+#define LN_MSE   KS_TWELVE_OF(KS_LN, 0, KS_MSE)
+
 static const double SCALE = 2; /* eigenvalues are those of twice the loss */
 
 /* The attributes by which an analysis of the residual is found. */
@@ -54,6 +57,21 @@ static void put_bounds(struct spot at, double logit, double gradient, double jac
     put(at, "logit_jacobian_rows", 4);
 }
 
+/* Those of the hidden layers. */
+static void put_hidden(struct spot at, double gradient, double jacobian, double norm)
+{
+    put(at, "minibatch_gradient_hidden_largest", gradient);
+    put(at, "logit_jacobian_hidden_largest", jacobian);
+    put(at, "hidden_norm", norm);
+    put(at, "hidden_radial_largest", 0.0625);
+}
+
+static void put_error(struct spot at, double largest)
+{
+    put(at, "prediction_error_largest", largest);
+    put(at, "prediction_error_median", largest / 8);
+}
+
 static const char *printed(void (*print)(const struct ks_results *, FILE *))
 {
     FILE *file = fopen(tree_path("printed"), "w");
@@ -68,18 +86,23 @@ static const char *printed(void (*print)(const struct ks_results *, FILE *))
 static void test_table(void **state)
 {
     (void)state;
-    put_bounds((struct spot){STANDARD, KS_TWELVE_OF(KS_DENSE, 0, KS_CE), 1, 2}, sqrt(2) / 2,
-               sqrt(2) * 3, 10);
+    put_bounds((struct spot){STANDARD, DENSE_CE, 1, 2}, sqrt(2) / 2, sqrt(2) * 3, 10);
     put_bounds((struct spot){STANDARD, BEST, 0, 5}, sqrt(2), sqrt(2), 2);
     put_residual((struct spot){.number = BEST, .time = 5}, -3, 2);
-    put_residual((struct spot){.number = KS_TWELVE_OF(KS_DENSE, 0, KS_CE), .seed = 1, .time = 2},
-                 NAN, NAN);
+    put_residual((struct spot){.number = DENSE_CE, .seed = 1, .time = 2}, NAN, NAN);
+    put_hidden((struct spot){STANDARD, BEST, 0, 5}, sqrt(2), 4, sqrt(2) * 8);
+    put_error((struct spot){STANDARD, LN_MSE, 0, 3}, 24);
+    put((struct spot){STANDARD, LN_MSE, 0, 3}, "logit_gradient_largest", NAN);
+    put_residual((struct spot){.number = LN_MSE, .time = 3}, -3, 2);
     assert_string_equal(
         printed(ks_theorems_print_csv),
-        "architecture,seed,env_step,proposition_2_largest,proposition_2_median,theorem_1,"
-        "theorem_1_median,jacobian_rows,weight_decay,weight_decay_needed\n"
-        "bn+wn+ce,0,24,1,0.5,0.5,2,4,0.25,3\n"
-        "dense+ce,1,12,0.5,0.25,0.3,1.2,4,0.25,-\n");
+        "architecture,seed,env_step,proposition_1_largest,proposition_1_median,"
+        "proposition_2_largest,proposition_2_median,lemma_1,lemma_1_median,jacobian_rows,"
+        "theorem_1,hidden_norm,hidden_radial,effective_update,effective_update_bound,"
+        "weight_decay,weight_decay_needed\n"
+        "bn+wn+ce,0,24,-,-,1,0.5,0.5,2,4,0.25,11.3137085,0.0625,0.125,0.5,0.25,3\n"
+        "ln+mse,0,16,24,3,-,-,-,-,-,-,-,-,-,-,-,-\n"
+        "dense+ce,1,12,-,-,0.5,0.25,0.3,1.2,4,-,-,-,-,-,0.25,-\n");
 }
 
 static void test_lines(void **state)
@@ -94,9 +117,63 @@ static void test_lines(void **state)
     assert_non_null(strstr(text, "of 2 checkpoints with cross-entropy the largest ratio is 0.5."));
     assert_non_null(strstr(text, "the largest ratio is at most 0.5, with L_f"));
     assert_null(strstr(text, "error"));
+    assert_null(strstr(text, "Theorem 1"));
     put_bounds((struct spot){STANDARD, BEST, 0, 5}, sqrt(2) * 1.01, sqrt(2), 2);
     assert_non_null(
         strstr(printed(ks_theorems_print), "1 checkpoints exceed it: that is an error"));
+}
+
+static void test_squared_error(void **state)
+{
+    const char *text;
+
+    (void)state;
+    put_error((struct spot){STANDARD, LN_MSE, 0, 5}, 16);
+    put_error((struct spot){STANDARD, LN_MSE, 1, 5}, 40);
+    text = printed(ks_theorems_print);
+    assert_non_null(strstr(text,
+                           "of 2 checkpoints with squared error the largest is 40, the largest "
+                           "median over rows 5.\n"));
+    assert_null(strstr(text, "Proposition 2"));
+}
+
+/* Theorem 1 with its premises: a ratio of the hidden layers, and by how much their norm changes
+ * over the checkpoints of a run. */
+static void test_hidden_layers(void **state)
+{
+    const struct spot best = {STANDARD, BEST, 0, 5}, other = {.number = DENSE_CE, .time = 6};
+    struct spot later = best, seed = best;
+    const char *text;
+
+    (void)state;
+    later.time++;
+    seed.seed = 1;
+    put_bounds(best, 1, 1, 1);
+    put_hidden(best, sqrt(2), 4, 8);
+    text = printed(ks_theorems_print);
+    assert_non_null(strstr(text, "of 1 checkpoints the largest ratio is at most 0.25. Its f is "
+                                 "scale-invariant up to an epsilon: the largest cosine of theta_h "
+                                 "and g_h is 0.062 (exactly: 0).\n"));
+    assert_null(strstr(text, "fixed")); /* one checkpoint says nothing */
+    put_bounds(later, 1, 1, 1);
+    put_hidden(later, sqrt(2), 4, 8.001);
+    put_bounds(seed, 1, 1, 1);
+    put_hidden(seed, sqrt(2), 4, 100); /* another run */
+    text = printed(ks_theorems_print);
+    assert_non_null(strstr(text, "|theta_h| is fixed during the runs of bn+wn+ce (it changes by at "
+                                 "most 0.013%).\n"));
+    put_bounds(other, 1, 1, 1);
+    put_hidden(other, 1, 1, 5);
+    put_bounds((struct spot){STANDARD, DENSE_CE, 0, 7}, 1, 1, 1);
+    put_hidden((struct spot){STANDARD, DENSE_CE, 0, 7}, 1, 1, 4);
+    text = printed(ks_theorems_print);
+    assert_non_null(strstr(text,
+                           "(it changes by at most 0.013%), and changes by up to 25% in those "
+                           "of other architectures.\n"));
+    put_hidden(later, sqrt(2), 4, 9);
+    text = printed(ks_theorems_print);
+    assert_non_null(
+        strstr(text, "\n|theta_h| is not fixed: it changes during a run by up to 25%.\n"));
 }
 
 /* Which checkpoints the residual rules out, with bounds rounded so that they stay bounds. */
@@ -126,7 +203,8 @@ int main(void)
 {
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make, claimed_end)
     const struct CMUnitTest tests[] = {IN_STUDY(test_table), IN_STUDY(test_lines),
-                                       IN_STUDY(test_weight_decay)};
+                                       IN_STUDY(test_weight_decay), IN_STUDY(test_squared_error),
+                                       IN_STUDY(test_hidden_layers)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

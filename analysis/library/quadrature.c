@@ -34,7 +34,7 @@ static ks_status check_memory(const struct ks_measurement *m)
                                ks_certificates_bytes(m->n));
 }
 
-/* Of all layers: the gradient of a cross-entropy against its bounds. */
+/* Of all layers: the gradient of a cross-entropy against its bounds, or that of a squared error. */
 static ks_status add_bounds(struct ks_measurement *m)
 {
     const struct ks_problem *problem = &m->analyzed->problem;

@@ -8,14 +8,6 @@
 #include "core/memory.h"
 #include "net/net.h"
 
-static bool opens(const struct ks_arch *arch, size_t i)
-{
-    for (size_t c = i + 1; c < arch->n_layers; c++)
-        if (arch->layer[c].body == i)
-            return true;
-    return false;
-}
-
 /* Whether a layer behind the first reads the network's input, which a fold would replace. */
 static bool reads_input(const struct ks_arch *arch)
 {
@@ -31,8 +23,8 @@ static bool can_fold(const struct ks_arch *arch, bool evaluation)
 
     return arch->n_layers > 1 && norm->kind->affine && norm->frozen == 0 && dense->frozen == 0 &&
            !((evaluation || arch->reads_state) && norm->states > 0) && dense->kind == &KS(dense) &&
-           !dense->normed && dense->param[0].rows == dense->in && !opens(arch, 0) &&
-           !opens(arch, 1) && !reads_input(arch);
+           !dense->normed && dense->param[0].rows == dense->in && !ks_arch_opens(arch, 0) &&
+           !ks_arch_opens(arch, 1) && !reads_input(arch);
 }
 
 static ks_status set_up(struct ks_fold *f)

@@ -1,21 +1,32 @@
-/* How near the gradient of a cross-entropy comes to its bounds (Palenicek et al., XQC, ICLR 2026,
- * Proposition 2 and Theorem 1).
+/* How near the gradient of a cross-entropy comes to its bounds, and how large that of a squared
+ * error is, which has none (Palenicek et al., XQC, ICLR 2026, Propositions 1 and 2, Lemma 1,
+ * Theorem 1).
  *
  * With p_i the softmax of row i's logits f_i and t_i its target, the gradient in the logits is
- * p_i - t_i, whose norm is at most sqrt 2. The gradient of one critic's loss on one minibatch is
+ * p_i - t_i, whose norm is at most sqrt 2 (Proposition 2). The gradient of one critic's loss on one
+ * minibatch is
  *
  *   g = 1/B sum_{i<B} J_i' (p_i - t_i),   so   |g| <= sqrt 2 L_f,   L_f = max_i sigma_max(J_i),
  *
- * With weights w_i of the rows, g is divided by their mean; then the inequality holds as well, as
- * |g| <= 1/B sum_i w_i |J_i'| |p_i - t_i|. Rows of weight 0 are left out.
+ * which is Lemma 1 with Proposition 2. With weights w_i of the rows, g is divided by their mean;
+ * then the inequality holds as well, as |g| <= 1/B sum_i w_i |J_i'| |p_i - t_i|. Rows of weight 0
+ * are left out.
  *
  * Here J_i is the Jacobian of row i's logits in the critic's parameters. In training mode, batch
  * normalization makes the logits of one row depend on all rows of the minibatch. J_i then contains
  * the derivatives through the minibatch's statistics, as g does; without them the inequality would
  * not hold.
  *
- * sigma_max(J_i) is found by a few Lanczos steps on J_i J_i', whose Ritz values are at most
- * sigma_max^2, and for a few rows only. So the largest number found is a lower bound of L_f. */
+ * Theorem 1 bounds the effective update eta |g| / |theta| of a scale-invariant f by
+ * eta sqrt 2 L_f / |theta|. It is measured in the parameters theta_h of the hidden layers
+ * (hidden.h), for which f is scale-invariant: g_h and L_h are g and L_f with the derivatives by all
+ * other parameters left out, and |g_h| / |theta_h| <= sqrt 2 L_h / |theta_h|.
+ *
+ * sigma_max(J_i) is found from below (row_jacobian.h) and for a few rows only. So the largest
+ * number found is a lower bound of L_f, and likewise of L_h.
+ *
+ * The gradient of a squared error (f_i - y_i)^2 / 2 in the prediction is f_i - y_i, which is not
+ * bounded (Proposition 1). Of this loss nothing else is measured. */
 #ifndef KS_OPERATORS_GRADIENT_BOUNDS_H
 #define KS_OPERATORS_GRADIENT_BOUNDS_H
 
@@ -25,21 +36,26 @@
 #include "core/error.h"
 #include "operators/operator.h"
 
-enum {
-    KS_JACOBIAN_ROWS = 4, /* rows whose sigma_max is found, spread over all */
-    KS_JACOBIAN_STEPS = 5 /* Lanczos steps for each                         */
-};
+enum { KS_JACOBIAN_ROWS = 4 }; /* rows whose sigma_max is found, spread over all */
 
-/* The sums over ranks of these arrays are complete: a rank fills in what it has, the rest is 0. */
+/* The sums over ranks of the arrays are complete: a rank fills in what it has, the rest is 0. The
+ * other fields are the same on all ranks. */
 struct ks_gradient_bounds {
-    size_t rows, pairs; /* of all critics and minibatches; critics times minibatches */
-    bool weighted;      /* the checkpoint has weights of rows                        */
-    double *logit;      /* [rows] |p_i - t_i|, 0 for a row of weight 0; owned        */
-    double *gradient;   /* [pairs] |g|, 0 where all weights are 0; owned             */
-    double jacobian[KS_JACOBIAN_ROWS]; /* at most sigma_max(J_i)                    */
+    size_t rows, pairs;       /* of all critics and minibatches; critics times minibatches */
+    bool weighted;            /* the checkpoint has weights of rows                        */
+    bool squared;             /* the loss is a squared error: only `output` is measured    */
+    size_t hidden_parameters; /* in theta_h of one critic; 0: its g_h and L_h are 0  */
+    double hidden_norm;       /* the smallest |theta_h| of the critics               */
+    double *output;   /* [rows] |p_i - t_i| or |f_i - y_i|, 0 for a row of weight 0; owned */
+    double *gradient; /* [pairs] |g|, 0 where all weights are 0; owned       */
+    double *hidden;   /* [pairs] |g_h|, likewise; owned                      */
+    double *radial;   /* [pairs] |theta_h' g_h| / (|theta_h| |g_h|), or 0; owned */
+    double jacobian[KS_JACOBIAN_ROWS];        /* at most sigma_max(J_i)              */
+    double hidden_jacobian[KS_JACOBIAN_ROWS]; /* the same in theta_h                 */
 };
 
-/* Whether there are such bounds: the loss is a cross-entropy, and not multiplied by 0. */
+/* Whether something is measured: the loss is a cross-entropy or a squared error, and not multiplied
+ * by 0. */
 bool ks_gradient_bounds_exist(const struct ks_problem *problem);
 
 /* Measures on this rank's minibatches, numbers rank, rank + size, ... of all (distribute.h), in
@@ -50,8 +66,9 @@ ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t ra
 void ks_gradient_bounds_clear(struct ks_gradient_bounds *bounds);
 
 /* Adds logit_gradient_, minibatch_gradient_ and logit_jacobian_, each with `largest` and `median`,
- * and logit_jacobian_rows; NaN if nothing was measured (all fields 0). Sorts the arrays. KS_MEMORY.
- */
+ * logit_jacobian_rows, minibatch_gradient_hidden_ and logit_jacobian_hidden_, again with both,
+ * hidden_norm, hidden_radial_largest, and prediction_error_ with both. What was not measured is
+ * NaN; all of them if all fields are 0. Sorts the arrays. KS_MEMORY. */
 ks_status ks_gradient_bounds_add(struct ks_gradient_bounds *bounds,
                                  struct ks_attributes *statistics);
 

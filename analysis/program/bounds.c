@@ -24,9 +24,12 @@ static ks_status sum(struct ks_analysis *a)
     ks_status status = ks_alloc(ks_team_scratch(&a->team, b->rows), sizeof *scratch, &scratch);
 
     KS_GO(ks_team_agree(a->world, ks_name_checkpoint(a, status)));
-    ks_team_sum_vector(&a->team, b->rows, scratch, b->logit);
+    ks_team_sum_vector(&a->team, b->rows, scratch, b->output);
     ks_team_sum(&a->team, b->pairs, b->gradient);
+    ks_team_sum(&a->team, b->pairs, b->hidden);
+    ks_team_sum(&a->team, b->pairs, b->radial);
     ks_team_sum(&a->team, KS_JACOBIAN_ROWS, b->jacobian);
+    ks_team_sum(&a->team, KS_JACOBIAN_ROWS, b->hidden_jacobian);
 done:
     free(scratch);
     return status;

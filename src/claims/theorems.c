@@ -12,12 +12,21 @@
 /* Targets may sum to 1 within 1e-3 (checkpoint.h), and |p - t| exceed sqrt 2 by as much. */
 static const double MOST = 1 + 1e-3;
 
+/* How far |theta_h| may move from one checkpoint of a run to another and still count as fixed:
+ * weight normalization leaves rounding. */
+static const double FIXED = 1e-3;
+
 /* What the theorems speak of, at one checkpoint. NaN: not measured. */
 struct measured {
+    double error_largest, error_median; /* |f - y| of a squared error                       */
     double logit_largest, logit_median; /* |p - t| / sqrt 2                                 */
-    double gradient;                    /* the largest |g| / (sqrt 2 L_f), at most this     */
-    double gradient_typical;            /* the same with the median over rows in place of L_f */
-    double rows;                        /* by which L_f was bounded from below              */
+    double lemma;                       /* the largest |g| / (sqrt 2 L_f), at most this     */
+    double lemma_typical;               /* the same with the median over rows in place of L_f */
+    double rows;                        /* by which L_f and L_h were bounded from below     */
+    double theorem;                     /* the largest |g_h| / (sqrt 2 L_h), at most this   */
+    double norm;                        /* |theta_h|                                        */
+    double radial;                      /* the largest cosine of theta_h and g_h            */
+    double update, update_bound;        /* |g_h| and sqrt 2 L_h, over |theta_h|             */
     double decay;                       /* mu^2 of the loss                                 */
     double needed;                      /* at most 2 lambda_m^f, which mu^2 has to exceed   */
 };
@@ -25,14 +34,29 @@ struct measured {
 static struct measured find(const struct ks_spectrum *s)
 {
     double bound = sqrt(2), g = ks_statistic(s, "minibatch_gradient_largest");
+    double hidden = ks_statistic(s, "minibatch_gradient_hidden_largest");
+    double most = bound * ks_statistic(s, "logit_jacobian_hidden_largest");
+    double norm = ks_statistic(s, "hidden_norm");
+    struct measured m = {
+        .error_largest = ks_statistic(s, "prediction_error_largest"),
+        .error_median = ks_statistic(s, "prediction_error_median"),
+        .logit_largest = ks_statistic(s, "logit_gradient_largest") / bound,
+        .logit_median = ks_statistic(s, "logit_gradient_median") / bound,
+        .lemma = g / (bound * ks_statistic(s, "logit_jacobian_largest")),
+        .lemma_typical = g / (bound * ks_statistic(s, "logit_jacobian_median")),
+        .rows = ks_statistic(s, "logit_jacobian_rows"),
+        .theorem = hidden / most,
+        .norm = norm,
+        .radial = ks_statistic(s, "hidden_radial_largest"),
+        .update = hidden / norm,
+        .update_bound = most / norm,
+        .decay = NAN,
+        .needed = NAN,
+    };
 
-    return (struct measured){ks_statistic(s, "logit_gradient_largest") / bound,
-                             ks_statistic(s, "logit_gradient_median") / bound,
-                             g / (bound * ks_statistic(s, "logit_jacobian_largest")),
-                             g / (bound * ks_statistic(s, "logit_jacobian_median")),
-                             ks_statistic(s, "logit_jacobian_rows"),
-                             ks_attribute_number(&s->attributes, "weight_decay"),
-                             NAN};
+    if (!isnan(m.logit_largest))
+        m.decay = ks_attribute_number(&s->attributes, "weight_decay");
+    return m;
 }
 
 static const char *text_of(const struct ks_spectrum *s, const char *name)
@@ -57,6 +81,7 @@ static bool is_residual(const struct ks_spectrum *s, const struct ks_spectrum *h
  * most (4 lambda_m^f + L_f^2 + epsilon) / epsilon. The residual is the mean over rows of sum_k
  * (p_k - t_k) times the Hessian of f_k, and sum_k |p_k - t_k| <= 2. So its largest absolute
  * eigenvalue is at most 2 lambda_m^f, and mu^2 has to exceed it. Ritz values bound it from below.
+ * mu^2 is that of a term mu^2 / 2 |theta|^2 of the loss; the decoupled decay of AdamW is none.
  *
  * That eigenvalue for a checkpoint of a run; NaN if its residual was not analyzed. */
 static double find_needed(const struct ks_results *r, const struct ks_result *run,
@@ -97,10 +122,10 @@ static bool step(struct walk *w)
         s = ks_results_spectrum(w->r, w->run, 0, w->checkpoint);
         if (s)
             w->measured = find(s);
-        if (s && !isnan(w->measured.logit_largest)) {
+        if (s && !isnan(w->measured.logit_largest))
             w->measured.needed = find_needed(w->r, w->run, w->checkpoint);
+        if (s && !(isnan(w->measured.logit_largest) && isnan(w->measured.error_largest)))
             return true;
-        }
     }
     return false;
 }
@@ -123,16 +148,20 @@ static void print_measured(double x, FILE *out)
 
 void ks_theorems_print_csv(const struct ks_results *results, FILE *out)
 {
-    fprintf(out, "architecture,seed,env_step,proposition_2_largest,proposition_2_median,theorem_1,"
-                 "theorem_1_median,jacobian_rows,weight_decay,weight_decay_needed\n");
+    fprintf(out, "architecture,seed,env_step,proposition_1_largest,proposition_1_median,"
+                 "proposition_2_largest,proposition_2_median,lemma_1,lemma_1_median,jacobian_rows,"
+                 "theorem_1,hidden_norm,hidden_radial,effective_update,effective_update_bound,"
+                 "weight_decay,weight_decay_needed\n");
     for (struct walk w = {.r = results}; step(&w);) {
-        const struct measured *x = &w.measured;
+        const struct measured *m = &w.measured;
+        const double x[] = {m->error_largest, m->error_median,  m->logit_largest, m->logit_median,
+                            m->lemma,         m->lemma_typical, m->rows,          m->theorem,
+                            m->norm,          m->radial,        m->update,        m->update_bound,
+                            m->decay,         m->needed};
 
         print_place(&w, out);
-        fprintf(out, ",%.10g,%.10g,%.10g,%.10g,%.0f", x->logit_largest, x->logit_median,
-                x->gradient, x->gradient_typical, x->rows);
-        print_measured(x->decay, out);
-        print_measured(x->needed, out);
+        for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+            print_measured(x[i], out);
         fputc('\n', out);
     }
 }
@@ -179,31 +208,126 @@ static void print_decay(const struct ks_results *results, FILE *out)
             n);
 }
 
-void ks_theorems_print(const struct ks_results *results, FILE *out)
+/* By how much |theta_h| changes over the checkpoints of a run, relative to the smallest; NaN unless
+ * it was measured at two of them. */
+static double find_move(const struct ks_results *results, const struct ks_result *run)
 {
-    double logit = 0, gradient = 0, rows = 0;
-    size_t n = 0, above = 0;
+    double least = INFINITY, most = 0;
+    size_t n = 0;
 
-    for (struct walk w = {.r = results}; step(&w); n++) {
-        logit = fmax(logit, w.measured.logit_largest);
-        gradient = fmax(gradient, w.measured.gradient);
-        rows = w.measured.rows;
-        above += w.measured.logit_largest > MOST;
+    for (struct walk w = {.r = results}; step(&w);)
+        if (w.run == run && !isnan(w.measured.norm)) {
+            least = fmin(least, w.measured.norm);
+            most = fmax(most, w.measured.norm);
+            n++;
+        }
+    return n > 1 ? most / least - 1 : NAN;
+}
+
+/* The largest such change over the runs of an architecture; NaN if it is known of none. */
+static double find_largest_move(const struct ks_results *results, size_t architecture)
+{
+    double largest = NAN;
+
+    for (size_t i = 0; i < results->n_runs; i++)
+        if (results->run[i].architecture == architecture)
+            largest = fmax(largest, find_move(results, &results->run[i]));
+    return largest;
+}
+
+/* Where the premise of Theorem 1 that |theta_h| is fixed holds. */
+static void print_fixed(const struct ks_results *results, FILE *out)
+{
+    double fixed = 0, other = NAN;
+    size_t n = 0;
+
+    for (size_t i = 0; i < results->study->n_architectures; i++) {
+        double move = find_largest_move(results, i);
+
+        if (move > FIXED)
+            other = fmax(other, move);
+        if (!(move <= FIXED))
+            continue;
+        fprintf(out, "%s%s", n++ == 0 ? "|theta_h| is fixed during the runs of " : ", ",
+                results->study->architecture[i].name);
+        fixed = fmax(fixed, move);
     }
-    if (n == 0)
-        return;
+    if (n > 0)
+        fprintf(out, " (it changes by at most %.2g%%)", 100 * ks_round_up(fixed, 2));
+    if (!isnan(other))
+        fprintf(out, "%s by up to %.3g%%%s",
+                n > 0 ? ", and changes" : "|theta_h| is not fixed: it changes during a run",
+                100 * ks_round_up(other, 3), n > 0 ? " in those of other architectures" : "");
+    if (n > 0 || !isnan(other))
+        fputs(".\n", out);
+}
+
+/* The largest numbers of all checkpoints. */
+struct summary {
+    size_t squared, entropy, hidden, above; /* checkpoints: with |f - y|; with |p - t|; with
+                                             * theta_h; that exceed Proposition 2 */
+    struct measured most;
+};
+
+static struct summary summarize(const struct ks_results *results)
+{
+    struct summary s = {0};
+
+    for (struct walk w = {.r = results}; step(&w);) {
+        const struct measured *m = &w.measured;
+
+        s.squared += !isnan(m->error_largest);
+        s.entropy += !isnan(m->logit_largest);
+        s.hidden += !isnan(m->theorem);
+        s.above += m->logit_largest > MOST;
+        s.most.error_largest = fmax(s.most.error_largest, m->error_largest);
+        s.most.error_median = fmax(s.most.error_median, m->error_median);
+        s.most.logit_largest = fmax(s.most.logit_largest, m->logit_largest);
+        s.most.lemma = fmax(s.most.lemma, m->lemma);
+        s.most.rows = fmax(s.most.rows, m->rows);
+        s.most.theorem = fmax(s.most.theorem, m->theorem);
+        s.most.radial = fmax(s.most.radial, m->radial);
+    }
+    return s;
+}
+
+static void print_entropy(const struct ks_results *results, const struct summary *s, FILE *out)
+{
     fprintf(out,
-            "\nProposition 2, |p - t| <= sqrt 2: of %zu checkpoints with cross-entropy the largest "
+            "Proposition 2, |p - t| <= sqrt 2: of %zu checkpoints with cross-entropy the largest "
             "ratio is %.3g.\n",
-            n, logit);
-    fprintf(out,
-            "Theorem 1, |g| <= sqrt 2 L_f: the largest ratio is at most %.3g, with L_f bounded "
-            "from below by %.0f rows of each checkpoint.\n",
-            ks_round_up(gradient, 3), rows);
+            s->entropy, s->most.logit_largest);
+    fprintf(
+        out,
+        "Lemma 1 with Proposition 2, |g| <= sqrt 2 L_f: the largest ratio is at most %.3g, with "
+        "L_f bounded from below by %.0f rows of each checkpoint.\n",
+        ks_round_up(s->most.lemma, 3), s->most.rows);
+    if (s->hidden > 0)
+        fprintf(out,
+                "Theorem 1, |g_h| / |theta_h| <= sqrt 2 L_h / |theta_h| in the hidden layers: of "
+                "%zu checkpoints the largest ratio is at most %.3g. Its f is scale-invariant up to "
+                "an epsilon: the largest cosine of theta_h and g_h is %.2g (exactly: 0).\n",
+                s->hidden, ks_round_up(s->most.theorem, 3), s->most.radial);
+    print_fixed(results, out);
     print_decay(results, out);
-    if (above > 0)
+    if (s->above > 0)
         fprintf(out,
                 "Proposition 2 is proved, and %zu checkpoints exceed it: that is an error of the "
                 "measurement.\n",
-                above);
+                s->above);
+}
+
+void ks_theorems_print(const struct ks_results *results, FILE *out)
+{
+    const struct summary s = summarize(results);
+
+    if (s.squared > 0 || s.entropy > 0)
+        fputc('\n', out);
+    if (s.squared > 0)
+        fprintf(out,
+                "Proposition 1, |f - y| has no bound: of %zu checkpoints with squared error the "
+                "largest is %.3g, the largest median over rows %.3g.\n",
+                s.squared, s.most.error_largest, s.most.error_median);
+    if (s.entropy > 0)
+        print_entropy(results, &s, out);
 }

@@ -1,5 +1,6 @@
-/* How near critics with cross-entropy come to what the XQC paper proves of them: the bounds of
- * their gradients, and the weight decay above which the condition number is bounded. */
+/* How near critics come to what the XQC paper proves: the gradients of a squared error, which have
+ * no bound, those of a cross-entropy and their bounds, and the weight decay above which the
+ * condition number of the latter is bounded. */
 #ifndef KS_CLAIMS_THEOREMS_H
 #define KS_CLAIMS_THEOREMS_H
 
@@ -13,9 +14,10 @@
 void ks_theorems_print_csv(const struct ks_results *results, FILE *out);
 ks_status ks_theorems_write(const struct ks_results *results);
 
-/* Prints the largest ratios in two lines, one on the weight decay if the study analyzes residuals,
- * and what exceeds a bound that is proved, which is an error of the measurement. Prints nothing if
- * no spectrum has the statistics. */
+/* Prints the largest numbers, a line for each proposition or theorem, one on whether |theta_h| is
+ * fixed as Theorem 1 assumes, one on the weight decay if the study analyzes residuals, and what
+ * exceeds a bound that is proved, which is an error of the measurement. Prints nothing if no
+ * spectrum has the statistics. */
 void ks_theorems_print(const struct ks_results *results, FILE *out);
 
 #endif

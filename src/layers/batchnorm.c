@@ -447,6 +447,7 @@ const struct ks_layer_kind KS(batchnorm) = {
     .recomputes_x_bar = true,
     .takes_gate = true,
     .role = KS_BATCH_NORM,
+    .scale_free = true,
     .configure = configure,
     .forward = forward,
     .backward = backward,

@@ -129,6 +129,7 @@ static const char *const examples[] = {"l2norm", "l2norm eps=100", "l2norm eps=2
 const struct ks_layer_kind KS(l2norm) = {
     .name = "l2norm",
     .examples = examples,
+    .scale_free = true,
     .configure = configure,
     .forward = forward,
     .backward = backward,

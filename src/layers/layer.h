@@ -145,6 +145,8 @@ struct ks_layer_kind {
     bool reads_input;  /* `forward` reads the network's input; a constant for derivatives     */
     bool head;         /* may be the last layer of a network                                  */
     bool couples_rows; /* in training mode a row of y depends on the other rows of x       */
+    bool scale_free;   /* y does not change if x is multiplied by a positive number, up to an
+                        * epsilon; of a kind with couples_rows, in training mode only          */
     enum ks_sums sums;
     bool caches_mean; /* its cache starts with the means [in] that it subtracts from x */
     /* y = scale * z(x) + bias per feature, where z depends only on x. The parameters are the scale

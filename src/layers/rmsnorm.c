@@ -149,6 +149,7 @@ const struct ks_layer_kind KS(rmsnorm) = {
     .name = "rmsnorm",
     .examples = examples,
     .affine = true,
+    .scale_free = true,
     .configure = configure,
     .forward = forward,
     .backward = backward,

@@ -61,6 +61,15 @@ static inline size_t ks_arch_extended(const struct ks_arch *arch)
     return arch->parameters + arch->frozen;
 }
 
+/* Whether the body of a container starts with layer i: then the container reads its input, too. */
+static inline bool ks_arch_opens(const struct ks_arch *arch, size_t i)
+{
+    for (size_t c = i + 1; c < arch->n_layers; c++)
+        if (arch->layer[c].body == i)
+            return true;
+    return false;
+}
+
 /* Sets what depends on the list of layers: their places in these vectors and in that of the states,
  * and the sums over all layers. */
 void KS(arch_place)(struct ks_arch *arch);

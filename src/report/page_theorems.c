@@ -11,10 +11,13 @@
 static const struct {
     const char *name, *title, *kind;
 } columns[] = {
+    {"proposition_1_largest", "Proposition 1", "largest |f - y| of any row: no bound"},
     {"proposition_2_largest", "Proposition 2", "largest |p - t| / sqrt 2 of any row"},
     {"proposition_2_median", "Proposition 2, median row", "largest median |p - t| / sqrt 2"},
-    {"theorem_1", "Theorem 1", "largest |g| / (sqrt 2 L_f): at most this"},
-    {"theorem_1_median", "Theorem 1, median row", "with the median over rows in place of L_f"},
+    {"lemma_1", "Lemma 1", "largest |g| / (sqrt 2 L_f): at most this"},
+    {"lemma_1_median", "Lemma 1, median row", "with the median over rows in place of L_f"},
+    {"theorem_1", "Theorem 1", "largest |g_h| / (sqrt 2 L_h): at most this"},
+    {"hidden_radial", "Cosine of theta_h, g_h", "0 for a scale-invariant f"},
     {"weight_decay", "Weight decay", "mu^2 of the loss"},
     {"weight_decay_needed", "Proposition 4", "mu^2 would have to be more than this"},
 };
@@ -52,9 +55,9 @@ static double find_largest(const struct ks_csv *csv, const char *architecture, c
 /* Bounds are rounded to the side on which they stay bounds. */
 static double rounded(const char *column, double x)
 {
-    return strncmp(column, "theorem_1", 9) == 0         ? ks_round_up(x, 3)
-           : strcmp(column, "weight_decay_needed") == 0 ? ks_round_down(x, 3)
-                                                        : x;
+    if (strncmp(column, "lemma_1", 7) == 0 || strcmp(column, "theorem_1") == 0)
+        return ks_round_up(x, 3);
+    return strcmp(column, "weight_decay_needed") == 0 ? ks_round_down(x, 3) : x;
 }
 
 static void print_row(const struct ks_csv *csv, const char *architecture, FILE *out)
