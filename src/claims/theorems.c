@@ -12,9 +12,9 @@
 /* Targets may sum to 1 within 1e-3 (checkpoint.h), and |p - t| exceed sqrt 2 by as much. */
 static const double MOST = 1 + 1e-3;
 
-/* How far |theta_h| may move from one checkpoint of a run to another and still count as fixed:
- * weight normalization leaves rounding. */
-static const double FIXED = 1e-3;
+/* How far |theta_h| may move from one checkpoint of a run to another and still count as fixed: the
+ * rounding of weight normalization in float32. */
+static const double FIXED = 1e-6;
 
 /* What the theorems speak of, at one checkpoint. NaN: not measured. */
 struct measured {

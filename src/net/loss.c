@@ -6,7 +6,8 @@
 
 #include "net/exponential.h"
 
-/* mse: l = (f - t)^2 / 2,   dl/df = f - t,   d2l/df2 = 1. */
+/* mse: l = (f - t)^2 / 2,   dl/df = f - t,   d2l/df2 = 1 (Palenicek et al., XQC, ICLR 2026,
+ * Propositions 1 and 5). */
 
 static ks_status mse_configure(struct ks_loss *l, struct ks_line *line)
 {
@@ -39,7 +40,8 @@ static void mse_curvature(const struct ks_loss *l, const struct ks_outputs *at, 
 /* ce: l = - sum_k t_k log p_k,   p = softmax(f).   Targets need not be normalized, S = sum_k t_k:
  *
  *   dl/df = S p - t,   d2l/df2 = S (diag p - p p') = diag(c) - c c' / S,   c = S p
- */
+ *
+ * (the same, Propositions 2 and 6, for S = 1). */
 
 static ks_status ce_configure(struct ks_loss *l, struct ks_line *line)
 {
