@@ -43,7 +43,7 @@ k = 0
 eval rounding_notes
 note = 'returns at step 0'; note_fill = before_colour; note_edge = before_edge
 if (has_first) { eval note_box; k = k + 1 }
-note = sprintf('κ of %d start vectors', starts); note_lw = 2.6
+note = sprintf('κ of %d start vectors', starts); note_lw = 2.6; note_colour = gray
 if (starts > 1) { eval note_line }
 do for [s=0:2] { do for [f=1:words(factors)+1] {
     last = f > words(factors)
@@ -85,13 +85,11 @@ do for [s=0:2] { do for [f=1:words(factors)+1] {
              with yerrorbars pt 0 lw 0.8 lc rgb colour(i), \
          for [i=1:(last && s == 0)*words(archs)] table \
              using (of(i, number('kappa_starts_least'))):(number('return')):(number('kappa_starts_most') - number('kappa_starts_least')):(0) \
-             with vectors nohead lw 2.6 lc rgb colour(i), \
+             with vectors nohead lw 2.6 lc rgb '#80'.substr(colour(i), 2, 7), \
          for [i=1:words(archs)] table using (last || in_pair(factor, i) ? of(i, number(name)) : NaN):(number('return')):(tip_value(name)) \
              with labels hypertext point pt mark(i) ps 1 lc rgb colour(i), \
          table using (s == 0 && by_rounding(0) && (last || shown_pair(0)) ? number(name) : NaN):(number('return')) \
-             with points pt 2 ps 1.2 lw 3 lc rgb 'white', \
-         '' using (s == 0 && by_rounding(0) && (last || shown_pair(0)) ? number(name) : NaN):(number('return')) \
-             with points pt 2 ps 1.2 lw 1.2 lc rgb dark
+             with points pt 2 ps 1.5 lw 1.1 lc rgb dark
     eval remove_legend
     eval remove_pairs
     unset label 20

@@ -113,9 +113,7 @@ do for [i=1:words(archs)] {
          for [j in together] table using (step(word(archs, j + 0))):(number('kappa')):(tip('κ', 'kappa').tip_rounding(0)) \
              with labels hypertext point pt mark(j + 0) ps 0.5 lc rgb colour(j + 0), \
          for [j in together] table using (by_rounding(0) ? step(word(archs, j + 0)) : NaN):(number('kappa')) \
-             with points pt 2 ps 0.6 lw 2.2 lc rgb 'white', \
-         for [j in together] table using (by_rounding(0) ? step(word(archs, j + 0)) : NaN):(number('kappa')) \
-             with points pt 2 ps 0.6 lw 1 lc rgb dark, \
+             with points pt 2 ps 0.8 lw 0.9 lc rgb dark, \
          for [j in together] table using (strcol('kappa') eq 'inf' ? step(word(archs, j + 0)) : NaN):(kappa_high) \
              with points pt 9 ps 0.8 lc rgb colour(j + 0)
 }
