@@ -1,0 +1,90 @@
+#!/bin/sh
+# Usage: tests/peer/runs.sh
+#
+# Packs and restores the runs of a small study (plots/gallery/runs.sh), in BUILD/peer/runs: the same bytes twice; the
+# restored folder needs no training and no analysis; its tables and figures are those of the study, byte by byte (but for
+# the PDF files, which hold the time); only complete runs are packed. Needs hdf5-tools and h5py, which it installs if they are missing.
+set -eu
+cd "$(dirname "$0")/../.."
+. src/deps/apt.sh
+
+build=$(realpath "${BUILD:-build}")
+top=$build/peer/runs
+command -v h5repack >/dev/null || apt_get install -y --no-install-recommends hdf5-tools
+PYTHON=python3
+if ! "$PYTHON" -c 'import h5py' 2>/dev/null; then
+    PYTHON=$build/peer/h5py/bin/python
+    [ -x "$PYTHON" ] || python3 -m venv "$build/peer/h5py"
+    "$PYTHON" -m pip install --quiet --disable-pip-version-check --only-binary=:all: h5py
+fi
+export PYTHON GALLERY="$top/gallery" PATH="$build/bin:$PATH"
+make --no-print-directory deps
+make --no-print-directory BUILD="$build" programs
+rm -rf "$top"
+mkdir -p "$top"
+
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+
+# The study with these seeds.
+write_study() {
+    cat >"$top/small.study" <<END
+[study]
+env = cartpole-balance
+architectures = bn+ce ln+mse
+seeds = $1
+steps = 400
+[train]
+hidden = 16
+depth = 1
+actor_hidden = 16
+actor_depth = 1
+batch = 16
+random_steps = 50
+replay = 1000
+checkpoints = 2
+evaluations = 2
+eval_episodes = 1
+analysis_minibatches = 2
+threads = 1
+[analyze]
+order = 8
+[analyze xqc]
+compat = xqc
+order = 8
+END
+}
+
+compare() {
+    kappascope plot -q "$1" >"$top/printed.1"
+    kappascope plot -q "$2" >"$top/printed.2"
+    diff -r "$1/tables" "$2/tables" || fail "the tables differ"
+    diff -r -x '*.pdf' "$1/figures" "$2/figures" || fail "the figures differ"
+}
+
+write_study "0 1"
+kappascope study -q "$top/small.study" --out "$top/study" >/dev/null
+plots/gallery/runs.sh pack "$top/study" small
+plots/gallery/runs.sh pack "$top/study" again
+diff -r "$GALLERY/small" "$GALLERY/again" || fail "a second packing has other bytes"
+[ "$(ls "$GALLERY/small/runs" | tr '\n' ' ')" = \
+    "bn+ce-0.tar.xz bn+ce-1.tar.xz ln+mse-0.tar.xz ln+mse-1.tar.xz " ] || fail "the names differ"
+plots/gallery/runs.sh restore small "$top/restored"
+kappascope study -q --dry-run "$top/small.study" --out "$top/restored" >"$top/commands"
+! grep -E 'kappascope-(train|analyze)' "$top/commands" || fail "restored runs are made again"
+compare "$top/study" "$top/restored"
+! plots/gallery/runs.sh restore small "$top/restored" 2>/dev/null || fail "an existing folder is overwritten"
+
+# Only complete runs are packed, and a study goes on from them.
+rm "$top/study/runs/cartpole-balance/ln+mse/seed1/step_000000400.xqc.spectrum.h5"
+plots/gallery/runs.sh pack "$top/study" part
+[ "$(ls "$GALLERY/part/runs" | wc -l)" -eq 3 ] || fail "an incomplete run was packed"
+write_study "0 1 2"
+plots/gallery/runs.sh restore part "$top/part"
+kappascope study -q --dry-run "$top/small.study" --out "$top/part" >"$top/commands"
+[ "$(grep -c kappascope-train "$top/commands")" -eq 3 ] || fail "expected three trainings"
+kappascope plot -q "$top/part" >"$top/printed" 2>"$top/said"
+grep -q '1 of 4 runs are not complete and left out: ln+mse, seed 1' "$top/said" || fail "no warning"
+echo "runs: all is well"
