@@ -279,6 +279,13 @@ static void test_cells(void **state)
             continue;
         n = ks_paper_claim_cells(claim, larger, smaller);
         assert_int_equal(n, claim->factor == KS_FACTOR_NORMALIZATION ? 4 : 6);
+        if (claim->has_cell) {
+            size_t of_cell = 0;
+
+            for (size_t c = 0; c < n; c++)
+                of_cell += larger[c] == claim->cell;
+            assert_int_equal(of_cell, 1);
+        }
         for (size_t c = 0; c < n; c++) {
             assert_true(is_of(larger[c], claim->factor, claim->larger));
             assert_true(is_of(smaller[c], claim->factor, claim->smaller));

@@ -30,7 +30,6 @@ static void test_highest_return(void **state)
     assert_close(row->found.effect_high, 1, 0);
     assert_close(row->found.p, pow(12, -3), 1e-15);
     assert_word(judge(0), "all-three-highest", KS_CLAIM_SOUND, "supported");
-    put_returns_of(100, 50);
     for (size_t i = 0; i < 3; i++)
         put_return(RIVAL, i, 124);
     assert_word(judge(0), "all-three-highest", KS_CLAIM_PAPER, "not decided"); /* not 1.25 times */
@@ -116,6 +115,9 @@ static void test_simba_v2(void **state)
     put_simba_v2(1.4);
     put_level(KS_SIMBA_V2, 2, 1.6);
     assert_word(judge(0), "simba-v2-near", KS_CLAIM_PAPER, "not decided");
+    for (size_t i = 0; i < 3; i++)
+        put_sound(KS_SIMBA_V2, i, 1.3, 1.7); /* intervals that contain the threshold */
+    assert_word(judge(0), "simba-v2-near", KS_CLAIM_SOUND, "not decided");
     put_simba_v2(0.5); /* lower still is as good */
     assert_word(judge(0), "simba-v2-near", KS_CLAIM_SOUND, "supported");
 }
@@ -162,6 +164,8 @@ static void test_negative_eigenvalues(void **state)
     assert_null(ks_claims_row(judge(0), claim_named("negative-eigenvalues"), KS_CLAIM_SECOND));
     put((struct spot){STANDARD, RIVAL, 1, 3}, "lambda_min", 0.1);
     assert_word(judge(0), "negative-eigenvalues", KS_CLAIM_SOUND, "not decided");
+    put_smallest(STANDARD, -0.3, NAN); /* without a noise floor nothing is known */
+    assert_int_equal(row_of(judge(0), "negative-eigenvalues", KS_CLAIM_SOUND)->found.seeds, 0);
 }
 
 /* --- quantities of progress.csv --- */
@@ -191,16 +195,12 @@ static void test_falling_learning_rate(void **state)
     assert_close(row_of(judge(0), name, KS_CLAIM_PAPER)->found.effect_low, 0, 1e-9);
 }
 
-/* The mean over all cells is enough, but not in the cell that the paper shows. */
-static void test_cell_of_the_paper(void **state)
+static void test_growth_with_squared_error(void **state)
 {
     (void)state;
     put_all(GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, 1);
     assert_word(judge(0), "mse-gradient-tenfold", KS_CLAIM_PAPER, "supported");
     assert_word(judge(0), "mse-effective-lr-tenfold", KS_CLAIM_PAPER, "not supported");
-    for (size_t i = 0; i < 3; i++)
-        put_growth(KS_TWELVE_OF(KS_BN, 1, KS_MSE), i, GRAD_NORM, 0.69);
-    assert_word(judge(0), "mse-gradient-tenfold", KS_CLAIM_PAPER, "not decided");
     put_all(EFFECTIVE_LR, KS_FACTOR_LOSS, KS_MSE, 0.7);
     assert_word(judge(0), "mse-effective-lr-tenfold", KS_CLAIM_PAPER, "supported");
 }
@@ -238,6 +238,49 @@ static void test_constant_norm(void **state)
     assert_word(judge(0), name, KS_CLAIM_PAPER, "supported");
     put_all(PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 1, 0.05);
     assert_word(judge(0), name, KS_CLAIM_PAPER, "not supported");
+    put_all(PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 1, -0.05);
+    assert_word(judge(0), name, KS_CLAIM_PAPER, "not supported");
+}
+
+/* The mean over all cells is enough, but not in the cell that the paper shows. */
+static void test_cell_of_the_paper(void **state)
+{
+    static const struct {
+        const char *claim;
+        size_t metric;
+        enum ks_claim_factor factor;
+        size_t level, cell; /* of the run that is said to change; the paper's */
+        double by, less;    /* enough, and too little in that cell            */
+        bool growth;
+    } paper[] = {
+        {"effective-lr-falls-without-wn", EFFECTIVE_LR, KS_FACTOR_WEIGHT_NORMALIZATION, 0,
+         KS_TWELVE_OF(KS_BN, 0, KS_CE), -0.4, -0.29, true},
+        {"mse-gradient-tenfold", GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, KS_TWELVE_OF(KS_BN, 1, KS_MSE),
+         1, 0.69, true},
+        {"mse-effective-lr-tenfold", EFFECTIVE_LR, KS_FACTOR_LOSS, KS_MSE,
+         KS_TWELVE_OF(KS_BN, 1, KS_MSE), 1, 0.69, true},
+        {"ce-gradient-far-below", GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, KS_TWELVE_OF(KS_BN, 1, KS_MSE),
+         3, 1.9, false},
+        {"norm-constant-with-wn", PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 1, BEST, 0.01, 0.05,
+         true},
+        {"ln-larger-effective-lr", EFFECTIVE_LR, KS_FACTOR_NORMALIZATION, KS_LN,
+         KS_TWELVE_OF(KS_LN, 1, KS_CE), 0.5, 0.29, false},
+    };
+
+    (void)state;
+    for (size_t n = 0; n < sizeof paper / sizeof *paper; n++) {
+        memset(metric, 0, sizeof metric);
+        if (paper[n].growth)
+            put_all(paper[n].metric, paper[n].factor, paper[n].level, paper[n].by);
+        else
+            put_metric(paper[n].metric, paper[n].factor, paper[n].level, paper[n].by);
+        assert_true(row_of(judge(0), paper[n].claim, KS_CLAIM_PAPER)->found.in_favour);
+        for (size_t i = 0; i < 3; i++)
+            for (size_t t = 0; t < ROWS; t++)
+                if (!paper[n].growth || t >= ROWS / 2)
+                    metric[paper[n].cell][i][t][paper[n].metric] = paper[n].less;
+        assert_false(row_of(judge(0), paper[n].claim, KS_CLAIM_PAPER)->found.in_favour);
+    }
 }
 
 int main(void)
@@ -253,9 +296,10 @@ int main(void)
         WITH_THREE(test_study_without_simba_v2),
         WITH_THREE(test_negative_eigenvalues),
         WITH_THREE(test_falling_learning_rate),
-        WITH_THREE(test_cell_of_the_paper),
+        WITH_THREE(test_growth_with_squared_error),
         WITH_THREE(test_levels_of_metrics),
         WITH_THREE(test_constant_norm),
+        WITH_THREE(test_cell_of_the_paper),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

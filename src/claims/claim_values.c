@@ -120,12 +120,11 @@ static struct ks_span find_span(const struct ks_spectrum *s, const struct ends *
  */
 static struct ks_span find_negative(const struct ks_spectrum *s)
 {
-    double least = s ? ks_statistic(s, "lambda_min") : NAN, floor, is;
+    double least = s ? ks_statistic(s, "lambda_min") : NAN;
+    double floor = s ? ks_statistic(s, "noise_floor") : NAN, is = least < -floor;
 
-    if (isnan(least))
-        return (struct ks_span){NAN, NAN};
-    floor = ks_statistic(s, "noise_floor");
-    is = least < (isnan(floor) ? 0 : -floor);
+    if (isnan(least) || isnan(floor))
+        is = NAN;
     return (struct ks_span){is, is};
 }
 

@@ -164,14 +164,17 @@ static void take_apart(size_t number, size_t level[3])
     level[KS_FACTOR_LOSS] = number % 2;
 }
 
+/* The one architecture of that name; n_architectures if there is none, or more than one. */
 static size_t find_simba_v2(const struct ks_study *study)
 {
-    size_t a = 0;
+    size_t n = 0, found = study->n_architectures;
 
-    while (a < study->n_architectures &&
-           strncmp(study->architecture[a].name, simba_v2, strlen(simba_v2)) != 0)
-        a++;
-    return a;
+    for (size_t a = 0; a < study->n_architectures; a++)
+        if (strncmp(study->architecture[a].name, simba_v2, strlen(simba_v2)) == 0) {
+            found = a;
+            n++;
+        }
+    return n == 1 ? found : study->n_architectures;
 }
 
 size_t ks_twelve_find(const struct ks_study *study, size_t architecture[KS_JUDGED])
@@ -242,6 +245,9 @@ void ks_paper_claim_needs(const struct ks_paper_claim *claim, bool needed[KS_JUD
     if (claim->kind != KS_CLAIM_PAIRS)
         return;
     cells = ks_paper_claim_cells(claim, larger, smaller);
-    for (size_t c = 0; c < cells; c++)
-        needed[larger[c]] = needed[smaller[c]] = true;
+    for (size_t c = 0; c < cells; c++) {
+        needed[larger[c]] = true;
+        if (claim->effect != KS_MINUS_ABSOLUTE) /* which is of one run alone */
+            needed[smaller[c]] = true;
+    }
 }

@@ -19,7 +19,8 @@ import numpy as np
 
 RESAMPLES = 50000
 QUANTILES = (1, 5, 10, 25, 50, 75, 90, 99)
-NAMES = ["K3", "P_0", "P_1", "P_2", "P_3", "P_4", "K"] + [f"Q_{q}" for q in QUANTILES] + ["D", "L"]
+NAMES = ["K3", "K3_null", "P_0", "P_1", "P_2", "P_3", "P_4", "K"] + [f"Q_{q}" for q in QUANTILES] + ["D", "L"]
+FACTS = ["dimension", "null_dimension", "dead_dimension", "noise_floor", "below_floor"]
 
 
 def statistic(path, name):
@@ -40,9 +41,9 @@ def measure(stem):
     with h5py.File(path) as f:
         sizes = np.sort(np.abs(f["ritz/value"][...].ravel()))
     floor = statistic(path, "noise_floor")
-    null = int(statistic(path, "null_dimension"))
+    null, dead = (int(statistic(path, name)) for name in ("null_dimension", "dead_dimension"))
     largest = sizes[-1]
-    found = {"K3": ratio(largest, sizes[null], floor)}
+    found = {"K3": ratio(largest, sizes[null + dead], floor), "K3_null": ratio(largest, sizes[null], floor)}
     for s in range(5):
         name = ".xqc" + (str(s) if s else "") + ".spectrum.h5"
         found[f"P_{s}"] = (np.log10(statistic(stem + name, "kappa")),) * 2
@@ -51,7 +52,7 @@ def measure(stem):
         found[f"Q_{q}"] = ratio(largest, np.percentile(sizes, q, method="inverted_cdf"), floor)
     found["D"] = (-np.log10(np.count_nonzero(sizes >= largest / 100)),) * 2
     found["L"] = (np.log10(statistic(path, "lambda_max")),) * 2
-    return found, {"dimension": len(sizes), "null_dimension": null, "noise_floor": floor, "smallest": sizes[null]}
+    return found, dict(zip(FACTS, (len(sizes), null, dead, floor, np.count_nonzero(sizes <= floor))))
 
 
 def read(folder):
@@ -90,7 +91,8 @@ def tau(x, y):
     low = high = known = 0
     pairs = list(itertools.combinations(range(len(x)), 2))
     for i, j in pairs:
-        agrees = order(x[i], x[j]) * order(y[i], y[j])
+        a, b = order(x[i], x[j]), order(y[i], y[j])
+        agrees = np.where((a == 0) | (b == 0), 0.0, a * b)  # a tie in one is 0 even if the other is not known
         unknown = np.isnan(agrees)
         low = low + np.where(unknown, -1.0, agrees)
         high = high + np.where(unknown, 1.0, agrees)
@@ -149,19 +151,17 @@ def word(low, high):
 def write_values(runs, path):
     with open(path, "w", newline="") as f:
         out = csv.writer(f, lineterminator="\n")
-        out.writerow(["architecture", "seed", "env_step", "dimension", "null_dimension", "noise_floor", "smallest"] +
-                     [f"{n}_{end}" for n in NAMES for end in ("low", "high")])
+        out.writerow(["architecture", "seed", "env_step"] + FACTS + [f"{n}_{end}" for n in NAMES for end in ("low", "high")])
         for a in sorted(runs):
             for s in sorted(runs[a]):
                 for step, found, facts in runs[a][s]:
-                    out.writerow([a, s[len("seed"):], step, facts["dimension"], facts["null_dimension"]] +
-                                 [f"{facts[k]:.6g}" for k in ("noise_floor", "smallest")] +
+                    out.writerow([a, s[len("seed"):], step] + [f"{facts[k]:.6g}" for k in FACTS] +
                                  [f"{found[n][end]:.6g}" for n in NAMES for end in (0, 1)])
 
 
 def write_taus(runs, path):
     boot = Bootstrap(runs)
-    pairs = [("P_0", n) for n in NAMES if n != "P_0"] + [("K3", n) for n in NAMES[6:]]
+    pairs = [("P_0", n) for n in NAMES if n != "P_0"] + [("K3", n) for n in NAMES if n[0] not in "PK"]
     with open(path, "w", newline="") as f:
         out = csv.writer(f, lineterminator="\n")
         out.writerow(["x", "y", "over", "tau_low", "tau_high", "interval_low", "interval_high", "known", "word"])
