@@ -68,6 +68,7 @@ ks_status ks_analyze(struct ks_analysis *a)
     ks_analysis_begin_minibatches(a);
     do {
         KS_TRY(ks_analysis_pose(a));
+        KS_TRY(ks_analysis_check_memory(a)); /* before anything large is allocated */
         KS_TRY(ks_bounds_measure(a));
         KS_TRY(ks_analysis_pose_products(a));
         KS_TRY(ks_analysis_make_operator(a));

@@ -248,12 +248,17 @@ static struct ks_monitor new_monitor(const struct ks_analysis *a)
                                .quiet = a->quiet};
 }
 
+ks_status ks_analysis_check_memory(struct ks_analysis *a)
+{
+    KS_TRY(ks_on_all(a, estimate_fixed));
+    return ks_budget_divide(a->options, a->world, &a->team, &a->analyzed, &a->budget);
+}
+
 ks_status ks_analysis_make_operator(struct ks_analysis *a)
 {
     const struct ks_options *o = a->options;
 
-    KS_TRY(ks_on_all(a, estimate_fixed));
-    KS_TRY(ks_budget_divide(o, a->world, &a->team, &a->analyzed, &a->budget)); /* may refuse */
+    KS_TRY(ks_analysis_check_memory(a));
     KS_TRY(ks_analysis_make_block(a));
     a->budget.fixed = ks_alloc_total() - a->allocated_before;
     KS_TRY(ks_budget_divide(o, a->world, &a->team, &a->analyzed, &a->budget));

@@ -28,6 +28,8 @@ ks_status ks_name_checkpoint(const struct ks_analysis *analysis, ks_status statu
 ks_status ks_analysis_read(struct ks_analysis *analysis);
 /* Poses the problem: the loss L of operators/operator.h, and the coordinates of the operator. */
 ks_status ks_analysis_pose(struct ks_analysis *analysis);
+/* Refuses an operator that does not fit into --memory. After ks_analysis_pose. */
+ks_status ks_analysis_check_memory(struct ks_analysis *analysis);
 /* The scale of the products, and what the architecture says of the null space. After
  * ks_analysis_pose; also after the gradient, which has the scale of L. */
 ks_status ks_analysis_pose_products(struct ks_analysis *analysis);
