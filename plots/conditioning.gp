@@ -55,14 +55,18 @@ do for [s=0:2] { do for [f=1:words(factors)+1] {
     eval reset_limits
     stats table using (take(number(name))) nooutput
     finite = found
-    do for [end in '_low _high'.(s == 0 ? ' _starts_least _starts_most' : '')] { stats table using (take(number(name.end))) nooutput }
+    do for [end in '_low _high'.(s == 0 ? ' _starts_least _starts_most' : '')] {
+        stats table using (take(number(name.end))) nooutput
+    }
     found = finite
     eval choose_axis
     unset mxtics
     if (s == 0) { eval shade } else { unset object 1 }
     if (lone) { set xlabel title offset 0, 0.5 }
-    if (c == 0) { set label 3 (lone ? source : title.', '.source) at screen (left + width - right)/2/width, screen (y0 - (lone ? 0.45 : 0.33))/height center }
-    else { unset label 3 }
+    if (c == 0) {
+        set label 3 (lone ? source : title.', '.source) \
+            at screen (left + width - right)/2/width, screen (y0 - (lone ? 0.45 : 0.33))/height center
+    } else { unset label 3 }
     if (s == 0 && !lone) { set label 1 (last ? 'all' : heading(factor)) at screen (x0 + x1)/2/width, screen (y1 + 0.12)/height center }
     else { unset label 1 }
     if (last && finite < words(at_rank)) {
@@ -81,12 +85,14 @@ do for [s=0:2] { do for [f=1:words(factors)+1] {
     plot for [i=1:last*words(archs)] table \
              using (of(i, number(name) + 0*number(name.'_low'))):(number('return')):(number(name.'_low')):(number(name.'_high')) \
              with xerrorbars pt 0 lw 0.8 lc rgb colour(i), \
-         for [i=1:last*words(archs)] table using (of(i, number(name))):(number('return') + 0*number('return_low')):(number('return_low')):(number('return_high')) \
+         for [i=1:last*words(archs)] table \
+             using (of(i, number(name))):(number('return') + 0*number('return_low')):(number('return_low')):(number('return_high')) \
              with yerrorbars pt 0 lw 0.8 lc rgb colour(i), \
          for [i=1:(last && s == 0)*words(archs)] table \
              using (of(i, number('kappa_starts_least'))):(number('return')):(number('kappa_starts_most') - number('kappa_starts_least')):(0) \
              with vectors nohead lw 2.6 lc rgb '#80'.substr(colour(i), 2, 7), \
-         for [i=1:words(archs)] table using (last || in_pair(factor, i) ? of(i, number(name)) : NaN):(number('return')):(tip_value(name)) \
+         for [i=1:words(archs)] table \
+             using (last || in_pair(factor, i) ? of(i, number(name)) : NaN):(number('return')):(tip_value(name)) \
              with labels hypertext point pt mark(i) ps 1 lc rgb colour(i), \
          table using (s == 0 && by_rounding(0) && (last || shown_pair(0)) ? number(name) : NaN):(number('return')) \
              with points pt 2 ps 1.5 lw 1.1 lc rgb dark

@@ -21,6 +21,7 @@ kappa_min = a; kappa_max = b
 eval reset_limits
 stats table using (take(number('order'))) nooutput
 orders = high
+tip_bound(dummy) = sprintf('%s, m = %d: at least %.4g', strcol('architecture'), number('order'), number('kappa_effective_bound'))
 order_of(arch) = is(arch) && number('order') > 1 ? number('order') : NaN
 
 set multiplot
@@ -50,7 +51,7 @@ do for [i=1:words(archs)] {
     eval shade
     plot table using (order_of(arch)):(number('kappa')) with lines lw 1.3 lc rgb colour(i), \
          table using (order_of(arch)):(number('kappa_lower_bound')) with lines lw 1.3 dt 6 lc rgb colour(i), \
-         table using (order_of(arch)):(number('kappa_effective_bound')):(sprintf('%s, m = %d: at least %.4g', arch, number('order'), number('kappa_effective_bound'))) \
+         table using (order_of(arch)):(number('kappa_effective_bound')):(tip_bound(0)) \
              with labels hypertext point pt 5 ps 0.5 lc rgb colour(i)
     unset label 3
     eval remove_notes

@@ -5,7 +5,7 @@ wide = exists('wide_columns')
 width = wide && wide_columns > 3 ? 7 : 5
 height = wide ? 1.12 + 1.45*wide_rows + 1.2 : 0.9 + 1.95*grid_rows
 load plots.'/style.gp'
-rows = 1; left = 0.74; right = 0.08; top = 0.24; gap_x = 0.12; gap_y = 0
+rows = 1; left = wide ? 0.82 : 0.74; right = 0.08; top = 0.24; gap_x = 0.12; gap_y = 0
 others = wide ? 4 : 2
 bottom = 0.57 + 0.14*(others > 2 && width < 6 ? 2 : 1)
 columns = wide ? wide_columns : grid_columns
@@ -79,7 +79,7 @@ do for [i=1:words(archs)] {
     if (!wide || row_of(i) == 0) { eval name_panel; set label 1 name_of(i) } else { unset label 1 }
     set yrange [-1.04*symlog(largest):1.04*symlog(largest)]
     set format x ''; set format y '%g'
-    set ylabel (leftmost(i) ? title_of(i) : '') offset 0.8, 0
+    set ylabel (leftmost(i) ? title_of(i) : '') offset 0, 0
     axis = 'y'; every = int(ceil((log10(largest) - log10(smallest))/4.)); named = leftmost(i)
     eval symlog_tics
     plot 'tables/ritz.csv' using (step(word(archs, i)) - dash_w/2):(symlog(number('ritz'))):(dash_w):(0) \

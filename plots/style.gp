@@ -144,11 +144,13 @@ shade = ' \
     unset object 1; \
     if (shade_from < b) { \
         edge = shade_from > a ? shade_from : a; \
-        if (axis eq "x") { set object 1 rectangle from first edge, graph 0 to graph 1, graph 1 behind fc rgb shade_colour fs noborder } \
-        else { set object 1 rectangle from graph 0, first edge to graph 1, graph 1 behind fc rgb shade_colour fs noborder } \
+        if (axis eq "x") { set object 1 rectangle from first edge, graph 0 to graph 1, graph 1 } \
+        else { set object 1 rectangle from graph 0, first edge to graph 1, graph 1 }; \
+        set object 1 behind fc rgb shade_colour fs noborder \
     }'
 percent(x) = sprintf(x >= 0.0995 ? '%.0f' : x >= 0.00995 ? '%.1f' : '%.2g', 100*x)
-tip_rounding(dummy) = number('beyond_noise') > 0 ? ', beyond the noise floor in '.percent(number('beyond_noise')).'% of the spectra' : ''
+tip_rounding(dummy) = !(number('beyond_noise') > 0) ? '' : \
+                      ', beyond the noise floor in '.percent(number('beyond_noise')).'% of the spectra'
 
 # Notes: what marks, lines and shades mean, in lines below the panels. Of `others` notes, number k (from 0) is drawn with
 # `note_mark`, `note_line` or `note_box`, from the text `note`. A label without a point is centred at its height, one with
@@ -160,8 +162,10 @@ size_notes = ' \
 note_x(k) = left + 0.1 + note_w*(k%note_columns)
 note_y(k) = 0.08 + 0.14*(note_lines - 1 - k/note_columns)
 note_colour = dark; note_dash = 1; note_lw = 1.2
-note_text = 'set label 300 + k note at screen (note_x(k) + 0.16)/width, screen note_y(k)/height left noenhanced textcolor rgb dark'
-note_mark = 'eval note_text; set label 330 + k "" at screen note_x(k)/width, screen note_y(k)/height point pt note_pt ps note_ps lw 1.2 lc rgb note_colour'
+note_text = 'set label 300 + k note at screen (note_x(k) + 0.16)/width, screen note_y(k)/height \
+        left noenhanced textcolor rgb dark'
+note_mark = 'eval note_text; set label 330 + k "" at screen note_x(k)/width, screen note_y(k)/height \
+        point pt note_pt ps note_ps lw 1.2 lc rgb note_colour'
 note_line = 'eval note_text; set arrow 300 + k from screen (note_x(k) - 0.1)/width, screen note_y(k)/height \
         to screen (note_x(k) + 0.1)/width, screen note_y(k)/height nohead lw note_lw dt note_dash lc rgb note_colour'
 note_box = 'eval note_text; set object 300 + k rectangle from screen (note_x(k) - 0.08)/width, screen (note_y(k) - 0.035)/height \

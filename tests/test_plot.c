@@ -273,6 +273,42 @@ static void test_marks_and_labels(void **state)
     }
 }
 
+/* Gives the standard spectra of an architecture's first run this noise floor. */
+static void add_floor(const char *architecture, double floor)
+{
+    for (size_t k = 0; k <= CHECKPOINTS; k++) {
+        struct ks_spectrum *s;
+        char path[256];
+
+        spectrum_path(&(struct place){architecture, 0, STEP[k], NULL}, path);
+        assert_ok(ks_spectrum_read(tree_path(path), &s));
+        assert_ok(ks_attribute_add_number(&s->statistics, "noise_floor", floor));
+        assert_ok(ks_spectrum_write(tree_path(path), s));
+        ks_spectrum_free(s);
+    }
+}
+
+/* A kappa above the largest eigenvalue over the noise floor is crossed: of ln+wn+ce, kappa is 1e4
+ * at a limit of 5e3, and of bn+wn+ce 100 at 500. */
+static void test_crossed_marks(void **state)
+{
+    static const char *const standard[] = {"", NULL};
+    static const char cross[] = "-gpPt1' "; /* point type 2 */
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    make_pair("0", 1, "", standard);
+    plot_study(0);
+    assert_int_equal(count("kappa_return", cross), 1 + 1); /* its definition and a note */
+    assert_int_equal(count("spectra", cross), 1 + 1);
+    add_floor("bn+wn+ce", 0.1);
+    add_floor("ln+wn+ce", 1);
+    plot_study(0);
+    assert_int_equal(count("kappa_return", cross), 1 + 1 + 2); /* in two columns */
+    assert_int_equal(count("spectra", cross), 1 + 1 + 4);      /* at four checkpoints */
+}
+
 /* The plots of the paper's figures show its analysis, if there is one. */
 static void test_paper_analysis(void **state)
 {
@@ -564,6 +600,7 @@ int main(void)
         IN_STUDY(test_no_intervals),
         IN_STUDY(test_further_analysis),
         IN_STUDY(test_marks_and_labels),
+        IN_STUDY(test_crossed_marks),
         IN_STUDY(test_paper_analysis),
         IN_STUDY(test_plot_that_is_cut),
         IN_STUDY(test_leftovers),
