@@ -307,6 +307,13 @@ static void test_paper_curves(void **state)
     csv = make_table("kappa", 0);
     assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
     ks_csv_free(csv);
+    tree_write("study.study", /* one later checkpoint is no curve */
+               "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0..3\nsteps = 12\n"
+               "[analyze xqc]\ncompat = xqc\ncheckpoints = last\n"
+               "[train]\ncheckpoints = 1\nrandom_steps = 1\nevaluations = 2\n");
+    csv = make_table("kappa", 0);
+    assert_string_equal(cell(csv, csv->rows - 1, "analysis"), "standard");
+    ks_csv_free(csv);
 }
 
 /* Intervals of all checkpoints, in the columns of summary.csv. */
