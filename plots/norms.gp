@@ -1,8 +1,8 @@
 # Norms and effective learning rate of the critics over training: a panel per metric, a curve per architecture. If the
 # study has XQC's critic (bn+wn+ce) and another one of Figure 8 of the XQC paper, these are drawn in colours of this plot,
 # and all others in grey.
-metrics = 'param_norm grad_norm effective_lr'
-titles = '"parameter norm" "gradient norm" "effective learning rate"'
+metrics = 'param_norm grad_norm effective_lr definition_1_lr'
+titles = '"parameter norm" "gradient norm" "effective learning rate" "η/|θ|, Definition 1"'
 figure8 = 'bn+wn+ce bn+ce bn+wn+mse ln+wn+ce'
 entries = '"bn+wn+ce (XQC)" "bn+ce (no weight norm.)" "bn+wn+mse (squared error)" "ln+wn+ce (layer norm.)"'
 shades = '#e13971 #333333 #e69f00 #4477aa'
@@ -10,7 +10,7 @@ place8(arch) = int(sum [k=1:4] (word(figure8, k) eq arch ? k : 0))    # 0: anoth
 in_figure8 = int(sum [i=1:words(archs)] (place8(word(archs, i)) > 0))
 singled = in_figure8 > 1 && (sum [i=1:words(archs)] (word(archs, i) eq 'bn+wn+ce')) > 0
 others = singled ? in_figure8 + (in_figure8 < words(archs)) : words(archs)
-width = 5; height = 2.1 + 0.14*ceil(others/2.)
+width = 7; height = 2.1 + 0.14*ceil(others/2.)
 load plots.'/style.gp'
 table = 'tables/norms.csv'
 columns = words(metrics); rows = 1

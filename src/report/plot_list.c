@@ -88,12 +88,15 @@ const struct ks_plot ks_plots[] = {
      "distinguished from zero; the text has their share, a 99% interval.",
      "density", "density_per_decade", "no spectrum at the last checkpoint"},
     {"norms", "Norms and effective learning rate over training",
-     "Norm of the critics' parameters, norm of their gradient, and effective learning rate (the "
-     "ratio of the two, per kernel and bias), measured in training: IQM over seeds, with its 90% "
-     "interval if there are several seeds. The architectures of Figure 8 of the XQC paper are "
+     "Norm of the critics' parameters, norm of their gradient, effective learning rate (the ratio "
+     "of the two, per kernel and bias, as in the published code) and the XQC paper's own effective "
+     "learning rate (Definition 1: the learning rate over the norm of the parameters), measured in "
+     "training: IQM over seeds, with its 90% interval if there are several seeds. The "
+     "architectures of Figure 8 of the XQC paper are "
      "coloured: XQC, XQC without weight normalization, with the squared error, and with layer "
      "normalization; all others are grey.",
-     "norms", "param_norm grad_norm effective_lr", "no progress.csv has these metrics"},
+     "norms", "param_norm grad_norm effective_lr definition_1_lr",
+     "no progress.csv has these metrics"},
     {"sharpness", "Sharpness and stable steps",
      "The largest eigenvalue over the largest one at which steps are stable on a quadratic (dotted "
      "line): 2/eta for the Hessian and gradient descent (Cohen et al. 2021); for the "
