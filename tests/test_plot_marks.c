@@ -1,0 +1,142 @@
+/* What is drawn: marks, labels and crosses in the figures of a study, and which analysis they show.
+ */
+#include "drawn_study.h"
+
+/* How often a text stands in a figure. */
+static size_t count(const char *figure, const char *text)
+{
+    char name[64], *svg;
+    size_t n = 0;
+
+    snprintf(name, sizeof name, "figures/%s.svg", figure);
+    svg = file_bytes(name, NULL);
+    for (const char *at = svg; (at = strstr(at, text)) != NULL; at += strlen(text))
+        n++;
+    free(svg);
+    return n;
+}
+
+/* Runs of two architectures that differ in batch normalization alone, with kappas two decades apart
+ * in these analyses (NULL ends them; "": the standard one). */
+static void make_pair(const char *seeds, size_t n, const char *more, const char *const *analyses)
+{
+    static const char *const architectures[] = {"bn+wn+ce", "ln+wn+ce"};
+    char text[1024];
+
+    snprintf(text, sizeof text,
+             "[study]\nenv = toy\narchitectures = bn+wn+ce ln+wn+ce\nseeds = %s\nsteps = 12\n%s"
+             "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n",
+             seeds, more);
+    tree_write("study.study", text);
+    for (size_t a = 0; a < 2; a++)
+        for (size_t i = 0; i < n; i++) {
+            for (size_t k = 0; k <= CHECKPOINTS; k++)
+                for (size_t s = 0; analyses[s]; s++)
+                    write_spectrum(&(struct place){architectures[a], i, STEP[k],
+                                                   *analyses[s] ? analyses[s] : NULL},
+                                   a == 0 ? 100 : 1e4, false);
+            snprintf(text, sizeof text,
+                     "env_step,update,return_mean,updates_per_second,critic_param_norm\n"
+                     "0,0,5,nan,2\n6,4,6,3,3\n12,10,%zu,3,4\n",
+                     100 * (a + 1) + i);
+            write_returns(architectures[a], i, text);
+        }
+}
+
+/* Every mark has a tooltip, whether it has an interval (three seeds) or not (one); every axis has
+ * its labels and no others. */
+static void test_marks_and_labels(void **state)
+{
+    static const char *const standard[] = {"", NULL};
+    static const struct {
+        const char *figure;
+        size_t marks;
+    } expected[] = {{"kappa_return", 2 * 3 * 2}, /* columns, statistics, architectures */
+                    {"sound_return", 2 * 2},     {"returns", 3 * 2}, {"spectra", 4 * 2},
+                    {"directions", 4 * 2},       {"norms", 3 * 2},   {"efficiency", 2}};
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    for (size_t three = 0; three < 2; three++) {
+        make_pair(three ? "0..2" : "0", three ? 3 : 1, "", standard);
+        plot_study(50);
+        for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+            size_t found = count(expected[i].figure, "<g><title>");
+
+            if (found != expected[i].marks)
+                fail_msg("%s: %zu marks", expected[i].figure, found);
+        }
+        /* kappa: 10^2, 10^3, 10^4, lambda_max: 10^2, 10^3, in two columns */
+        assert_int_equal(count("kappa_return", "10</tspan><tspan"), 2 * (3 + 2));
+        /* Ritz values: 10^1, 10^-1 and their negatives; kappa: 10^2, 10^3, 10^4 */
+        assert_int_equal(count("spectra", "10</tspan><tspan"), 4 + 3);
+    }
+}
+
+/* Gives the standard spectra of an architecture's first run this noise floor. */
+static void add_floor(const char *architecture, double floor)
+{
+    for (size_t k = 0; k <= CHECKPOINTS; k++) {
+        struct ks_spectrum *s;
+        char path[256];
+
+        spectrum_path(&(struct place){architecture, 0, STEP[k], NULL}, path);
+        assert_ok(ks_spectrum_read(tree_path(path), &s));
+        assert_ok(ks_attribute_add_number(&s->statistics, "noise_floor", floor));
+        assert_ok(ks_spectrum_write(tree_path(path), s));
+        ks_spectrum_free(s);
+    }
+}
+
+/* A kappa above the largest eigenvalue over the noise floor is crossed: of ln+wn+ce, kappa is 1e4
+ * at a limit of 5e3, and of bn+wn+ce 100 at 500. */
+static void test_crossed_marks(void **state)
+{
+    static const char *const standard[] = {"", NULL};
+    static const char cross[] = "-gpPt1' "; /* point type 2 */
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    make_pair("0", 1, "", standard);
+    plot_study(0);
+    assert_int_equal(count("kappa_return", cross), 1 + 1); /* its definition and a note */
+    assert_int_equal(count("spectra", cross), 1 + 1);
+    add_floor("bn+wn+ce", 0.1);
+    add_floor("ln+wn+ce", 1);
+    plot_study(0);
+    assert_int_equal(count("kappa_return", cross), 1 + 1 + 2); /* in two columns */
+    assert_int_equal(count("spectra", cross), 1 + 1 + 4);      /* at four checkpoints */
+}
+
+/* The plots of the paper's figures show its analysis, if there is one. */
+static void test_paper_analysis(void **state)
+{
+    static const char *const standard[] = {"", NULL}, *const both[] = {"", "xqc", NULL};
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    make_pair("0", 1, "", standard);
+    plot_study(0);
+    assert_int_equal(count("kappa_return", "our analysis"), 3);
+    assert_int_equal(count("spectra", "our analysis"), 1);
+    make_pair("0", 1, "[analyze xqc]\ncompat = xqc\n", both);
+    plot_study(0);
+    assert_int_equal(count("kappa_return", "as in the published code"), 3);
+    assert_int_equal(count("spectra", "as in the published code"), 1);
+    assert_int_equal(count("kappa_return", "our analysis"), 0);
+}
+
+int main(void)
+{
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
+    const struct CMUnitTest tests[] = {
+        IN_STUDY(test_marks_and_labels),
+        IN_STUDY(test_crossed_marks),
+        IN_STUDY(test_paper_analysis),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
