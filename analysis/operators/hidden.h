@@ -6,8 +6,8 @@
  * not depend on the scale of what it reads (ks_layer_kind.scale_free). Its output is proportional
  * to its kernel and bias taken together; a kernel that is a function of other parameters (norm=) is
  * left out. Batch normalization does so only in training mode. The normalizations' epsilon spoils
- * the invariance a little. By Euler's theorem theta_h' g_h = 0 for the gradient g_h of f in theta_h
- * where it is exact. */
+ * the invariance a little. By Euler's theorem theta_h' g_h = 0 for the gradient g_h of the loss
+ * in theta_h where it is exact. */
 #ifndef KS_OPERATORS_HIDDEN_H
 #define KS_OPERATORS_HIDDEN_H
 
