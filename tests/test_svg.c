@@ -65,19 +65,35 @@ static void test_empty_groups(void **state)
         "<g fill=\"none\">\n<path/>\n</g>\n</svg>\n");
 }
 
-static void check_places(size_t n, const struct ks_study_architecture *list, const char *expected)
+/* The places as text, or "no" where the full grid of this kind does not have them; all find places
+ * in ks_panels_place. */
+static void check_panels(bool wide, size_t n, const struct ks_study_architecture *list,
+                         const char *expected)
 {
     const struct ks_study_architecture *pointer[KS_STUDY_ARCHITECTURES];
     struct ks_panels p;
-    char text[256] = "";
+    char text[256] = "no";
 
     for (size_t i = 0; i < n; i++)
         pointer[i] = &list[i];
-    ks_panels_place(n, pointer, &p);
-    snprintf(text, sizeof text, "%zu x %zu:", p.columns, p.rows);
-    for (size_t i = 0; i < n; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), " %zu,%zu", p.x[i], p.y[i]);
+    if (!wide)
+        ks_panels_place(n, pointer, &p);
+    if (!wide || ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, n, pointer, &p)) {
+        snprintf(text, sizeof text, "%zu x %zu:", p.columns, p.rows);
+        for (size_t i = 0; i < n; i++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), " %zu,%zu", p.x[i], p.y[i]);
+    }
     assert_string_equal(text, expected);
+}
+
+static void check_places(size_t n, const struct ks_study_architecture *list, const char *expected)
+{
+    check_panels(false, n, list, expected);
+}
+
+static void check_wide(size_t n, const struct ks_study_architecture *list, const char *expected)
+{
+    check_panels(true, n, list, expected);
 }
 
 /* Columns are normalizations, rows losses with or without weight normalization; what no
@@ -112,20 +128,39 @@ static void test_wide_panels(void **state)
         {.normalization = "bn", .loss = "ce", .weight_normalization = true},
         {.normalization = "dense", .loss = "mse", .weight_normalization = true},
         {.normalization = "bn", .loss = "mse"}};
-    const struct ks_study_architecture *pointer[] = {&list[0], &list[1], &list[2], &list[3]};
-    struct ks_panels p;
 
     (void)state;
-    assert_true(ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, 4, pointer, &p));
-    assert_int_equal(p.columns, 3);
-    assert_int_equal(p.rows, 2);
-    assert_int_equal(p.x[1], 1);
-    assert_int_equal(p.x[2], 2);
-    assert_int_equal(p.y[1], 0);
-    assert_int_equal(p.y[2], 1);
-    assert_false(ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, 3, pointer, &p));
-    list[3].line = 7; /* a variant */
-    assert_false(ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, 4, pointer, &p));
+    check_wide(4, list, "3 x 2: 0,0 1,0 2,1 0,1");
+    check_wide(3, list, "no");
+    list[3] = list[2];
+    check_wide(4, list, "no");
+}
+
+/* The twelve as in `all`, and others: columns after the twelve, of a variant in the row of its
+ * loss, else in the first one. At most two of them, and not without any of the twelve. */
+static void test_others_in_wide_panels(void **state)
+{
+    static const char *const norms[] = {"bn", "ln", "dense"};
+    struct ks_study_architecture list[15] = {{0}};
+    const struct ks_study_architecture other = {.normalization = "other", .loss = "other"};
+
+    (void)state;
+    for (size_t i = 0; i < 12; i++)
+        list[i] = (struct ks_study_architecture){.normalization = norms[i % 6 / 2],
+                                                 .weight_normalization = i % 2,
+                                                 .loss = i < 6 ? "ce" : "mse"};
+    list[12] = list[13] = list[14] = other;
+    check_wide(13, list,
+               "7 x 2: 0,0 1,0 2,0 3,0 4,0 5,0 0,1 1,1 2,1 3,1 4,1 5,1 6,0"); /* all simba-v2 */
+    check_wide(7, list + 6, "7 x 1: 0,0 1,0 2,0 3,0 4,0 5,0 6,0"); /* without cross-entropy */
+    list[12] = list[11];
+    list[12].line = 7;
+    check_wide(8, list + 6, "8 x 1: 0,0 1,0 2,0 3,0 4,0 5,0 6,0 7,0");
+    check_wide(14, list, "8 x 2: 0,0 1,0 2,0 3,0 4,0 5,0 0,1 1,1 2,1 3,1 4,1 5,1 6,1 7,0");
+    check_wide(3, list + 11, "3 x 1: 0,0 1,0 2,0");
+    check_wide(15, list, "no");
+    check_wide(2, list + 13, "no");
+    check_places(13, list, "3 x 5: 0,0 1,0 2,0 0,1 1,1 2,1 0,2 1,2 2,2 0,3 1,3 2,3 0,4");
 }
 
 int main(void)
@@ -134,7 +169,7 @@ int main(void)
         cmocka_unit_test(test_tooltips),         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_text_and_colours), cmocka_unit_test(test_paths),
         cmocka_unit_test(test_empty_groups),     cmocka_unit_test(test_panels),
-        cmocka_unit_test(test_wide_panels),
+        cmocka_unit_test(test_wide_panels),      cmocka_unit_test(test_others_in_wide_panels),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

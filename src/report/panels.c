@@ -3,7 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-enum { WIDEST = 3, LOOKS = 4, MOST = 6 };
+/* Columns: of normalizations, with and without weight normalization, of others, and of all. */
+enum { WIDEST = 3, NAMED = 2 * WIDEST, OTHERS = 2, MOST = NAMED + OTHERS, LOOKS = 4 };
 
 static size_t index_of(const char *word, const char *const *words, size_t n)
 {
@@ -50,12 +51,20 @@ bool ks_panels_fill(enum ks_panels_kind kind, size_t n,
                     const struct ks_study_architecture *const *architecture,
                     struct ks_panels *panels)
 {
+    size_t others = 0, most = kind == KS_PANELS_NORMALIZATIONS ? 0 : OTHERS;
     bool taken[MOST][LOOKS] = {{false}};
 
     for (size_t i = 0; i < n; i++) {
         size_t x, y;
 
-        if (!find_place(kind, architecture[i], &x, &y) || taken[x][y])
+        if (!find_place(kind, architecture[i], &x, &y)) {
+            if (others == most)
+                return false;
+            x = NAMED + others++;
+            if (i > 0 && strcmp(architecture[i]->loss, "other") == 0)
+                y = panels->y[0];
+        }
+        if (taken[x][y])
             return false;
         taken[x][y] = true;
         panels->x[i] = x;
@@ -63,7 +72,7 @@ bool ks_panels_fill(enum ks_panels_kind kind, size_t n,
     }
     panels->columns = close_up(n, panels->x, MOST);
     panels->rows = close_up(n, panels->y, LOOKS);
-    return 3 * n >= 2 * panels->columns * panels->rows;
+    return n > others && 3 * (n - others) >= 2 * (panels->columns - others) * panels->rows;
 }
 
 void ks_panels_place(size_t n, const struct ks_study_architecture *const *architecture,

@@ -18,7 +18,9 @@ enum ks_panels_kind { KS_PANELS_NORMALIZATIONS, KS_PANELS_NORMALIZATIONS_AND_WEI
 
 /* Places n >= 1 architectures, in the order of ks_results_order, in the full grid, so that panels
  * to compare stand side by side. True only if every one of them is a different one of the twelve
- * and at least two thirds of the rows and columns that they use are filled. */
+ * and at least two thirds of the rows and columns that they use are filled. In the grid of losses
+ * alone, up to two others may stand in columns of their own after these, in the row of their loss,
+ * or in the first row if that is unknown. */
 bool ks_panels_fill(enum ks_panels_kind kind, size_t n,
                     const struct ks_study_architecture *const *architecture,
                     struct ks_panels *panels);
