@@ -1,52 +1,5 @@
 /* The tables that the plots draw: values known by hand, identities, and what a study may lack. */
-#include "finished_study.h"
-
-#include "study/csv.h"
-
-/* A spectrum of one probe with this Jacobi matrix, which a test completes and writes. */
-struct known {
-    struct ks_attribute attribute[21], start, summary[14];
-    struct ks_spectrum s;
-    double alpha[4], beta[4], ritz[4], weight[4], residual[4];
-    int64_t steps[1];
-};
-
-static void make_known(struct known *k, const struct place *place)
-{
-    const double ritz[] = {-4, -0.001, 1, 100}, weight[] = {0.1, 0.6, 0.2, 0.1};
-
-    memset(k, 0, sizeof *k);
-    set_attributes(k->attribute, place);
-    set_statistics(k->summary, place, 7);
-    set_string(&k->start, "start", "random");
-    memcpy(k->ritz, ritz, sizeof ritz);
-    memcpy(k->weight, weight, sizeof weight);
-    for (size_t i = 0; i < 4; i++) { /* the Laplacian of a path */
-        k->alpha[i] = 2;
-        k->beta[i] = -1;
-    }
-    k->steps[0] = 4;
-    k->s = (struct ks_spectrum){.attributes = {k->attribute, 21, 21},
-                                .statistics = {k->summary, 14, 14},
-                                .lanczos = {&k->start, 1, 1},
-                                .probes = 1,
-                                .order = 4,
-                                .alpha = k->alpha,
-                                .beta = k->beta,
-                                .steps = k->steps,
-                                .ritz = k->ritz,
-                                .weight = k->weight,
-                                .residual = k->residual};
-}
-
-static void write_known(struct known *k, const struct place *place)
-{
-    char path[256];
-
-    spectrum_path(place, path);
-    tree_write(path, "");
-    assert_ok(ks_spectrum_write(tree_path(path), &k->s));
-}
+#include "known_spectrum.h"
 
 /* Replaces an attribute by a number. */
 static void set_other(struct ks_attribute *list, size_t n, const char *name, double value)
@@ -57,35 +10,6 @@ static void set_other(struct ks_attribute *list, size_t n, const char *name, dou
             return;
         }
     fail_msg("no attribute %s", name);
-}
-
-static struct ks_csv *make_table(const char *name, size_t resamples)
-{
-    struct outcome o = outcome_new(resamples);
-    struct ks_csv *csv = NULL;
-    char path[64];
-
-    assert_ok(ks_tables_write(o.results, &o.table, resamples));
-    outcome_free(&o);
-    snprintf(path, sizeof path, "tables/%s.csv", name);
-    assert_ok(ks_csv_read(tree_path(path), false, &csv));
-    return csv;
-}
-
-/* A cell as text, and as a number; "-" is NaN. */
-static const char *cell(const struct ks_csv *csv, size_t row, const char *name)
-{
-    size_t column;
-
-    assert_ok(ks_csv_column(csv, name, &column));
-    return ks_csv_cell(csv, row, column);
-}
-
-static double number(const struct ks_csv *csv, size_t row, const char *name)
-{
-    const char *text = cell(csv, row, name);
-
-    return strcmp(text, "-") == 0 ? NAN : strtod(text, NULL);
 }
 
 /* The first row of an architecture. */
@@ -224,95 +148,6 @@ static void test_distribution(void **state)
     assert_close(number(csv, row + 1, "beyond_lower"), 5, 0);
     assert_close(number(csv, row + 1, "beyond_upper"), 10, 0);
     assert_close(number(csv, row + 1, "cumulative_lower"), 0.9, 0);
-    ks_csv_free(csv);
-}
-
-/* Gives the spectra of all seeds and checkpoints of an analysis this kappa, and a largest absolute
- * eigenvalue of 4 with this noise floor. */
-static void write_kappa(const char *analysis, const double kappa[SEEDS], double floor)
-{
-    for (size_t i = 0; i < SEEDS; i++)
-        for (size_t j = 0; j <= CHECKPOINTS; j++) {
-            struct place place = {"bn+wn+ce", i, STEP[j], analysis};
-            struct known k;
-
-            make_known(&k, &place);
-            set_number(&k.summary[0], "kappa", kappa[i]);
-            set_number(&k.summary[3], "lambda_max", 2);
-            set_number(&k.summary[5], "lambda_min", -4);
-            set_number(&k.summary[6], "noise_floor", floor);
-            write_known(&k, &place);
-        }
-}
-
-/* Of the published code's analysis: at a limit of 400, two of four kappas are beyond it; a third
- * one is at it. Two other start vectors change the IQM of 350 to 300 and 450. */
-static void test_kappa_return(void **state)
-{
-    static const double kappa[][SEEDS] = {
-        {200, 300, 400, 500}, {150, 250, 350, 450}, {300, 400, 500, 600}};
-    struct ks_csv *csv = make_table("kappa_return", 0);
-
-    (void)state;
-    assert_string_equal(cell(csv, 0, "analysis"), "standard");
-    assert_close(number(csv, 0, "kappa"), 266.6667, 5e-5);
-    assert_close(number(csv, 0, "first_return"), 10, 0);
-    assert_string_equal(cell(csv, 0, "noise_limit"), "-");
-    assert_string_equal(cell(csv, 0, "beyond_noise"), "-");
-    assert_string_equal(cell(csv, 0, "kappa_starts"), "1");
-    ks_csv_free(csv);
-    set_study("[analyze xqc]\ncompat = xqc\n[analyze xqc1]\ncompat = xqc\nseed = 1\n"
-              "[analyze xqc2]\nseed = 2\ncompat = xqc\n[analyze last]\ncompat = xqc\nseed = 3\n"
-              "checkpoints = last\n");
-    write_kappa("xqc", kappa[0], 0.01);
-    write_kappa("xqc1", kappa[1], 0.01);
-    write_kappa("xqc2", kappa[2], 0.01);
-    write_kappa("last", kappa[2], 1e-9);
-    csv = make_table("kappa_return", 0);
-    assert_int_equal(csv->rows, 2);
-    assert_string_equal(cell(csv, 0, "analysis"), "xqc");
-    assert_close(number(csv, 0, "kappa"), 350, 1e-9);
-    assert_close(number(csv, 0, "noise_limit"), 400, 1e-9);
-    assert_close(number(csv, 0, "beyond_noise"), 0.25, 1e-12);
-    assert_string_equal(cell(csv, 0, "kappa_starts"), "3");
-    assert_close(number(csv, 0, "kappa_starts_least"), 300, 1e-9);
-    assert_close(number(csv, 0, "kappa_starts_most"), 450, 1e-9);
-    assert_string_equal(cell(csv, 1, "kappa"), "-"); /* the other architecture has none */
-    ks_csv_free(csv);
-}
-
-/* Over training, the analysis as in the published code has rows beside the standard one, if it
- * is of all later checkpoints. */
-static void test_paper_curves(void **state)
-{
-    static const double kappa[SEEDS] = {200, 300, 400, 500};
-    struct ks_csv *csv;
-
-    (void)state;
-    set_study("[analyze xqc]\ncompat = xqc\ncheckpoints = trained\n");
-    write_kappa("xqc", kappa, 0.01);
-    csv = make_table("kappa", 0);
-    assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1) + 2 * CHECKPOINTS);
-    assert_string_equal(cell(csv, 8, "analysis"), "xqc");
-    assert_string_equal(cell(csv, 8, "env_step"), "4");
-    assert_close(number(csv, 8, "kappa"), 350, 1e-9);
-    assert_close(number(csv, 8, "noise_limit"), 400, 1e-9);
-    assert_close(number(csv, 8, "beyond_noise"), 0.25, 1e-12);
-    ks_csv_free(csv);
-    csv = make_table("ritz", 0);
-    assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1) * 4 + (CHECKPOINTS + 1) * 4);
-    assert_string_equal(cell(csv, csv->rows - 1, "analysis"), "xqc");
-    ks_csv_free(csv);
-    set_study("[analyze xqc]\ncompat = xqc\ncheckpoints = last\n");
-    csv = make_table("kappa", 0);
-    assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
-    ks_csv_free(csv);
-    tree_write("study.study", /* one later checkpoint is no curve */
-               "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0..3\nsteps = 12\n"
-               "[analyze xqc]\ncompat = xqc\ncheckpoints = last\n"
-               "[train]\ncheckpoints = 1\nrandom_steps = 1\nevaluations = 2\n");
-    csv = make_table("kappa", 0);
-    assert_string_equal(cell(csv, csv->rows - 1, "analysis"), "standard");
     ks_csv_free(csv);
 }
 
@@ -544,8 +379,6 @@ int main(void)
         IN_STUDY(test_density),
         IN_STUDY(test_density_of_probes),
         IN_STUDY(test_distribution),
-        IN_STUDY(test_kappa_return),
-        IN_STUDY(test_paper_curves),
         IN_STUDY(test_intervals),
         IN_STUDY(test_operators),
         IN_STUDY(test_layers),
