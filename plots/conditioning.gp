@@ -20,7 +20,6 @@ titles = '"κ" "largest eigenvalue" "kurtosis"'
 names = 'kappa lambda_max kurtosis'
 heading(factor) = factor eq 'bn' ? 'batch normalization' : factor eq 'wn' ? 'weight normalization' : 'cross-entropy'
 
-of(i, x) = of_row(i) ? x : NaN
 tip_value(n) = sprintf('%s: %s %.4g', strcol('architecture'), title, number(n)).interval(n). \
                (n eq 'kappa' ? tip_rounding(0) : '').sprintf('; return %.4g', number('return')).interval('return')
 shown_pair(dummy) = (sum [i=1:words(archs)] (of_row(i) && in_pair(factor, i))) > 0
@@ -30,8 +29,8 @@ join_pairs = ' \
     do for [i=1:words(archs)] { do for [j=1:words(archs)] { \
         if (differ(factor, i, j) && x_of[i] == x_of[i] && x_of[j] == x_of[j]) { \
             arrow_tag = arrow_tag + 1; \
-            set arrow arrow_tag from first x_of[i], first return_of[i] to first x_of[j], first return_of[j] nohead back \
-                lw 0.8 lc rgb colour(i) \
+            set arrow arrow_tag from first x_of[i], first return_of[i] to first x_of[j], first return_of[j] \
+                nohead back lw 0.8 lc rgb colour(i) \
         } \
     } }'
 remove_pairs = 'do for [tag=101:arrow_tag] { unset arrow tag }'
@@ -67,13 +66,11 @@ do for [s=0:2] { do for [f=1:words(factors)+1] {
         set label 3 (lone ? source : title.', '.source) \
             at screen (left + width - right)/2/width, screen (y0 - (lone ? 0.45 : 0.33))/height center
     } else { unset label 3 }
-    if (s == 0 && !lone) { set label 1 (last ? 'all' : heading(factor)) at screen (x0 + x1)/2/width, screen (y1 + 0.12)/height center }
-    else { unset label 1 }
-    if (last && finite < words(at_rank)) {
-        set label 20 (finite == 0 ? 'no finite value' : sprintf('%d without a finite value', words(at_rank) - finite)) \
-            at graph 0.02, graph 0.96 textcolor rgb gray font ',7'
-    }
-    if (finite == 0) { unset xtics; plot NaN; set xtics; unset label 20; continue }
+    if (s == 0 && !lone) {
+        set label 1 (last ? 'all' : heading(factor)) at screen (x0 + x1)/2/width, screen (y1 + 0.12)/height center
+    } else { unset label 1 }
+    if (last) { eval count_missing }
+    if (finite == 0) { eval draw_nothing; continue }
     if (!last) {
         do for [i=1:words(archs)] {
             eval reset_limits
@@ -83,13 +80,16 @@ do for [s=0:2] { do for [f=1:words(factors)+1] {
         eval join_pairs
     }
     plot for [i=1:last*words(archs)] table \
-             using (of(i, number(name) + 0*number(name.'_low'))):(number('return')):(number(name.'_low')):(number(name.'_high')) \
+             using (of(i, number(name) + 0*number(name.'_low'))):(number('return')):(number(name.'_low')): \
+                   (number(name.'_high')) \
              with xerrorbars pt 0 lw 0.8 lc rgb colour(i), \
          for [i=1:last*words(archs)] table \
-             using (of(i, number(name))):(number('return') + 0*number('return_low')):(number('return_low')):(number('return_high')) \
+             using (of(i, number(name))):(number('return') + 0*number('return_low')):(number('return_low')): \
+                   (number('return_high')) \
              with yerrorbars pt 0 lw 0.8 lc rgb colour(i), \
          for [i=1:(last && s == 0)*words(archs)] table \
-             using (of(i, number('kappa_starts_least'))):(number('return')):(number('kappa_starts_most') - number('kappa_starts_least')):(0) \
+             using (of(i, number('kappa_starts_least'))):(number('return')): \
+                   (number('kappa_starts_most') - number('kappa_starts_least')):(0) \
              with vectors nohead lw 2.6 lc rgb '#80'.substr(colour(i), 2, 7), \
          for [i=1:words(archs)] table \
              using (last || in_pair(factor, i) ? of(i, number(name)) : NaN):(number('return')):(tip_value(name)) \

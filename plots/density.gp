@@ -14,9 +14,10 @@ array row_largest[rows]; array row_smallest[rows]
 do for [g=0:rows-1] {
     row_largest[g + 1] = 0; row_smallest[g + 1] = 1e308
     do for [i=1:words(archs)] {
-        if (word(grid_y, i) != g) { continue }
+        if (row_of(i) != g) { continue }
         eval reset_limits
-        stats 'tables/density.csv' using (is(word(archs, i)) ? take(abs(number('lower'))) + take(abs(number('upper'))) : 0) nooutput
+        stats 'tables/density.csv' \
+            using (is(word(archs, i)) ? take(abs(number('lower'))) + take(abs(number('upper'))) : 0) nooutput
         if (found > 0 && high > 0) {
             row_largest[g + 1] = high > row_largest[g + 1] ? high : row_largest[g + 1]
             row_smallest[g + 1] = 1e-6*high < row_smallest[g + 1] ? 1e-6*high : row_smallest[g + 1]
@@ -26,7 +27,8 @@ do for [g=0:rows-1] {
 }
 eval reset_limits
 stats 'tables/density.csv' using (take(positive(number('density_per_decade')))) nooutput
-floor_y = low > high ? 1e-6 : low < 1e-7 ? 1e-7 : 10.**floor(log10(low)); top_y = 30*(low > high ? 1. : 10.**ceil(log10(high)))
+floor_y = low > high ? 1e-6 : low < 1e-7 ? 1e-7 : 10.**floor(log10(low))
+top_y = 30*(low > high ? 1. : 10.**ceil(log10(high)))
 zero_colour = '#cccccc'
 limited(x) = x > floor_y ? x : floor_y
 
@@ -37,7 +39,7 @@ set label 3 'eigenvalue' at screen 0.5, screen (bottom - 0.35)/height center
 k = 0; note = 'cannot be told from zero'; note_fill = zero_colour; note_edge = zero_colour; eval note_box
 k = 1; note = 'zero: share, 99% interval'; eval note_text
 do for [i=1:words(archs)] {
-    c = word(grid_x, i) + 0; g = word(grid_y, i) + 0
+    c = column_of(i); g = row_of(i)
     arch = word(archs, i)
     largest = row_largest[g + 1]; smallest = row_smallest[g + 1]
     eval place
@@ -53,13 +55,19 @@ do for [i=1:words(archs)] {
     stats 'tables/mass.csv' using (is(arch) && number('zero_mass_upper') == number('zero_mass_upper') ? \
         (share = 'zero: '.percent(number('zero_mass_lower')).' to '.percent(number('zero_mass_upper')).'%', 0) : 0) nooutput
     set label 2 share at graph 0.03, graph 0.91 left font ',6.5' textcolor rgb dark front
-    plot 'tables/mass.csv' using (is(arch) ? 0 : NaN):(top_y):(-symlog(number('noise_floor'))):(symlog(number('noise_floor'))):(floor_y):(top_y) \
+    plot 'tables/mass.csv' \
+             using (is(arch) ? 0 : NaN):(top_y):(-symlog(number('noise_floor'))): \
+                   (symlog(number('noise_floor'))):(floor_y):(top_y) \
              with boxxyerror fc rgb zero_colour fs solid noborder, \
          'tables/density.csv' \
-             using (is(arch) ? symlog((number('lower') + number('upper'))/2) : NaN):(number('density_per_decade')):(symlog(number('lower'))):(symlog(number('upper'))):(floor_y):(limited(number('density_per_decade'))) \
+             using (is(arch) ? symlog((number('lower') + number('upper'))/2) : NaN): \
+                   (number('density_per_decade')):(symlog(number('lower'))):(symlog(number('upper'))): \
+                   (floor_y):(limited(number('density_per_decade'))) \
              with boxxyerror fc rgb colour(i) fs transparent solid 0.45 noborder, \
          'tables/density.csv' \
-             using (is(arch) ? symlog((number('lower') + number('upper'))/2) : NaN):(number('density_per_decade')):(symlog(number('lower'))):(symlog(number('upper'))):(limited(number('density_per_decade_low'))):(limited(number('density_per_decade_high'))) \
+             using (is(arch) ? symlog((number('lower') + number('upper'))/2) : NaN): \
+                   (number('density_per_decade')):(symlog(number('lower'))):(symlog(number('upper'))): \
+                   (limited(number('density_per_decade_low'))):(limited(number('density_per_decade_high'))) \
              with boxxyerror fc rgb colour(i) fs transparent solid 0.4 noborder
     unset label 3
     eval remove_notes

@@ -10,7 +10,7 @@ array row_largest[rows]; array row_smallest[rows]
 do for [g=0:rows-1] {
     row_largest[g + 1] = 0; row_smallest[g + 1] = 1e308
     do for [i=1:words(archs)] {
-        if (word(grid_y, i) != g) { continue }
+        if (row_of(i) != g) { continue }
         eval reset_limits
         stats table using (is(word(archs, i)) ? take(abs(number('eigenvalue'))) : 0) nooutput
         if (found > 0) {
@@ -31,7 +31,7 @@ set logscale y
 set yrange [a:b]
 set label 3 'x' at screen 0.5, screen 0.12/height center
 do for [i=1:words(archs)] {
-    c = word(grid_x, i) + 0; g = word(grid_y, i) + 0
+    c = column_of(i); g = row_of(i)
     arch = word(archs, i)
     largest = row_largest[g + 1]; smallest = row_smallest[g + 1]
     eval place
@@ -49,8 +49,10 @@ do for [i=1:words(archs)] {
     plot for [sign in '-1 1'] table \
              using (side(arch, sign)):(shown(number('beyond_lower'))):(shown(number('beyond_upper'))) \
              with filledcurves fc rgb colour(i) fs transparent solid 0.35 noborder, \
-         for [sign in '-1 1'] table using (side(arch, sign)):(shown(number('beyond_lower'))) with lines lw 0.8 lc rgb colour(i), \
-         for [sign in '-1 1'] table using (side(arch, sign)):(shown(number('beyond_upper'))) with lines lw 0.8 lc rgb colour(i)
+         for [sign in '-1 1'] table using (side(arch, sign)):(shown(number('beyond_lower'))) \
+             with lines lw 0.8 lc rgb colour(i), \
+         for [sign in '-1 1'] table using (side(arch, sign)):(shown(number('beyond_upper'))) \
+             with lines lw 0.8 lc rgb colour(i)
     unset label 3
 }
 unset multiplot

@@ -13,7 +13,8 @@ titles = '"parameters" "operations" "updates/s"'
 names = 'parameters flops updates_per_second'
 end_or_value(end) = name eq 'updates_per_second' ? number(name.end) : NaN
 tip_cost(dummy) = sprintf('%s: %s %.4g', strcol('architecture'), word(titles, panel + 1), number(name)). \
-             (name eq 'updates_per_second' ? interval(name) : '').sprintf('; return %.4g', number('return')).interval('return')
+             (name eq 'updates_per_second' ? interval(name) : ''). \
+              sprintf('; return %.4g', number('return')).interval('return')
 
 set multiplot
 axis = 'x'; most = 4; named = 1; g = 0
@@ -37,11 +38,16 @@ do for [panel=0:2] {
         set label 20 'not known' at graph 0.5, graph 0.5 center textcolor rgb gray
         unset xtics; plot NaN; set xtics; unset label 20
     } else {
-        plot for [i=1:words(archs)] table using (of_row(i) && end_or_value('_low') == end_or_value('_low') ? number(name)/10**power : NaN):(number('return')):(end_or_value('_low')/10**power):(end_or_value('_high')/10**power) \
+        plot for [i=1:words(archs)] table \
+                 using (of_row(i) && end_or_value('_low') == end_or_value('_low') ? number(name)/10**power : NaN): \
+                       (number('return')):(end_or_value('_low')/10**power):(end_or_value('_high')/10**power) \
                  with xerrorbars pt 0 lw 0.8 lc rgb colour(i), \
-             for [i=1:words(archs)] table using (of_row(i) ? number(name)/10**power : NaN):(number('return') + 0*number('return_low')):(number('return_low')):(number('return_high')) \
+             for [i=1:words(archs)] table \
+                 using (of_row(i) ? number(name)/10**power : NaN):(number('return') + 0*number('return_low')): \
+                       (number('return_low')):(number('return_high')) \
                  with yerrorbars pt 0 lw 0.8 lc rgb colour(i), \
-             for [i=1:words(archs)] table using (of_row(i) ? number(name)/10**power : NaN):(number('return')):(tip_cost(0)) \
+             for [i=1:words(archs)] table \
+                 using (of_row(i) ? number(name)/10**power : NaN):(number('return')):(tip_cost(0)) \
                  with labels hypertext point pt mark(i) ps 1 lc rgb colour(i)
     }
     eval remove_legend

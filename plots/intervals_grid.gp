@@ -15,7 +15,8 @@ end_or(end, x) = number(name.end) == number(name.end) ? number(name.end) : x
 shown(x) = x < interval_min ? interval_min : x
 unresolved(dummy) = number(name.'_upper') != number(name.'_upper')
 at_step(arch) = is(arch) && number(name.'_lower') == number(name.'_lower') ? column('env_step')/unit : NaN
-tip_range(dummy) = sprintf('%s, step %s: %s %.4g to ', strcol('architecture'), strcol('env_step'), name, number(name.'_lower')). \
+tip_range(dummy) = sprintf('%s, step %s: %s %.4g to ', \
+                           strcol('architecture'), strcol('env_step'), name, number(name.'_lower')). \
               (unresolved(0) ? 'more (not resolved)' : sprintf('%.4g', number(name.'_upper')))
 
 set multiplot
@@ -24,7 +25,7 @@ set yrange [interval_min:interval_max]
 eval steps_axis
 set label 3 steps_title at screen 0.5, screen 0.12/height center
 do for [i=1:words(archs)] {
-    c = word(grid_x, i) + 0; g = word(grid_y, i) + 0
+    c = column_of(i); g = row_of(i)
     arch = word(archs, i)
     eval place
     eval name_panel
@@ -35,14 +36,21 @@ do for [i=1:words(archs)] {
     set ylabel (is_leftmost(i) ? title : '') offset 0.8, 0
     eval reset_limits
     stats table using (is(arch) ? take(number(name.'_lower')) : 0) nooutput
-    if (found == 0) { set label 2 'no finite interval' at graph 0.5, graph 0.5 center textcolor rgb gray } else { unset label 2 }
-    plot table using (at_step(arch)):(shown(end_or('_least', NaN))):(0):(end_or('_most', interval_max) - shown(end_or('_least', NaN))) \
+    if (found == 0) { set label 2 'no finite interval' at graph 0.5, graph 0.5 center textcolor rgb gray }
+    else { unset label 2 }
+    plot table \
+             using (at_step(arch)):(shown(end_or('_least', NaN))):(0): \
+                   (end_or('_most', interval_max) - shown(end_or('_least', NaN))) \
              with vectors nohead lw 0.6 lc rgb colour(i), \
-         table using (at_step(arch)):(shown(number(name.'_lower'))):(0):(end_or('_upper', NaN) - shown(number(name.'_lower'))) \
+         table using (at_step(arch)):(shown(number(name.'_lower'))):(0): \
+                     (end_or('_upper', NaN) - shown(number(name.'_lower'))) \
              with vectors nohead lw 2.4 lc rgb colour(i), \
-         table using (unresolved(0) ? at_step(arch) : NaN):(shown(number(name.'_lower'))):(0):(interval_max - shown(number(name.'_lower'))) \
+         table using (unresolved(0) ? at_step(arch) : NaN):(shown(number(name.'_lower'))):(0): \
+                     (interval_max - shown(number(name.'_lower'))) \
              with vectors filled size graph 0.03, 20 lw 0.8 lc rgb colour(i), \
-         table using (at_step(arch)):(unresolved(0) ? shown(number(name.'_lower')) : sqrt(shown(number(name.'_lower'))*number(name.'_upper'))):(tip_range(0)) \
+         table using (at_step(arch)): \
+                     (unresolved(0) ? shown(number(name.'_lower')) : \
+                       sqrt(shown(number(name.'_lower'))*number(name.'_upper'))):(tip_range(0)) \
              with labels hypertext point pt mark(i) ps 0.5 lc rgb colour(i)
     unset label 3
 }

@@ -1,16 +1,13 @@
 # Kappa against the number of Lanczos steps at the last checkpoint, with its bounds, a panel per architecture. If the
 # architectures fill a wide grid (style.gp), they stand in that.
 wide = exists('wide_columns')
-width = wide && wide_columns > 3 ? 7 : 5; height = 1.0 + (wide ? 1.5*wide_rows : 1.3*grid_rows)
+height = 1.0 + (wide ? 1.5*wide_rows : 1.3*grid_rows)
 load plots.'/style.gp'
 columns = wide ? wide_columns : grid_columns; rows = wide ? wide_rows : grid_rows
 others = 4; note_columns = 2
 left = 0.6; right = 0.08; top = 0.22; bottom = 0.72; gap_x = 0.12; gap_y = 0.27
 eval size_notes
 eval size_panels
-column_of(i) = int(word(wide ? wide_x : grid_x, i))
-row_of(i) = int(word(wide ? wide_y : grid_y, i))
-lowest(i) = (sum [j=1:words(archs)] (column_of(j) == column_of(i) && row_of(j) > row_of(i))) == 0
 table = 'tables/orders.csv'
 eval reset_limits
 do for [y in 'kappa kappa_lower_bound kappa_effective_bound'] {
@@ -21,7 +18,9 @@ kappa_min = a; kappa_max = b
 eval reset_limits
 stats table using (take(number('order'))) nooutput
 orders = high
-tip_bound(dummy) = sprintf('%s, m = %d: at least %.4g', strcol('architecture'), number('order'), number('kappa_effective_bound'))
+limits_panel(dummy) = is(arch)
+tip_bound(dummy) = sprintf('%s, m = %d: at least %.4g', \
+                           strcol('architecture'), number('order'), number('kappa_effective_bound'))
 order_of(arch) = is(arch) && number('order') > 1 ? number('order') : NaN
 
 set multiplot
@@ -38,16 +37,14 @@ do for [i=1:words(archs)] {
     arch = word(archs, i)
     eval place
     eval name_panel
-    axis = 'x'; most = 5; a = 0; b = 1.03*orders
+    axis = 'x'; most = columns > 6 ? 4 : 5; a = 0; b = 1.03*orders
     eval linear_tics
-    set format x number_format(lowest(i))
-    axis = 'y'; most = 4; a = kappa_min; b = kappa_max; named = c == 0
+    set format x number_format(is_lowest(i))
+    axis = 'y'; most = 4; a = kappa_min; b = kappa_max; named = is_leftmost(i)
     eval log_tics
     set format y power_format(named)
     set ylabel (named ? 'κ' : '') offset 0.8, 0
-    eval reset_limits
-    stats table using (is(arch) ? take(number('noise_limit')) : 0) nooutput
-    shade_from = low
+    eval find_shade
     eval shade
     plot table using (order_of(arch)):(number('kappa')) with lines lw 1.3 lc rgb colour(i), \
          table using (order_of(arch)):(number('kappa_lower_bound')) with lines lw 1.3 dt 6 lc rgb colour(i), \

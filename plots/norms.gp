@@ -1,7 +1,11 @@
 # Norms and effective learning rate of the critics over training: a panel per metric, a curve per architecture. If the
 # study has XQC's critic (bn+wn+ce) and another one of Figure 8 of the XQC paper, these are drawn in colours of this plot,
 # and all others in grey.
-metrics = 'param_norm grad_norm effective_lr definition_1_lr'
+table = 'tables/norms.csv'
+set datafile separator '\t'    # older tables lack the last metric
+stats table using (header = strcol(1), 0) every ::0::0 nooutput
+has(name) = strstrt(','.header.',', ','.name.',') > 0
+metrics = 'param_norm grad_norm effective_lr'.(has('definition_1_lr') ? ' definition_1_lr' : '')
 titles = '"parameter norm" "gradient norm" "effective learning rate" "η/|θ|, Definition 1"'
 figure8 = 'bn+wn+ce bn+ce bn+wn+mse ln+wn+ce'
 entries = '"bn+wn+ce (XQC)" "bn+ce (no weight norm.)" "bn+wn+mse (squared error)" "ln+wn+ce (layer norm.)"'
@@ -10,9 +14,9 @@ place8(arch) = int(sum [k=1:4] (word(figure8, k) eq arch ? k : 0))    # 0: anoth
 in_figure8 = int(sum [i=1:words(archs)] (place8(word(archs, i)) > 0))
 singled = in_figure8 > 1 && (sum [i=1:words(archs)] (word(archs, i) eq 'bn+wn+ce')) > 0
 others = singled ? in_figure8 + (in_figure8 < words(archs)) : words(archs)
-width = 7; height = 2.1 + 0.14*ceil(others/2.)
+width = 7; height = 2.1 + 0.14*ceil(others/3.)
 load plots.'/style.gp'
-table = 'tables/norms.csv'
+note_columns = 3
 columns = words(metrics); rows = 1
 left = 0.5; right = 0.1
 eval size_notes
@@ -50,7 +54,8 @@ do for [c=0:columns-1] {
     eval log_limits
     eval log_tics
     set yrange [a:b]
-    plot for [j in order] table using (is_grey(j + 0) ? NaN : step(j + 0)):(shown(number(y.'_low'))):(shown(number(y.'_high'))) \
+    plot for [j in order] table \
+             using (is_grey(j + 0) ? NaN : step(j + 0)):(shown(number(y.'_low'))):(shown(number(y.'_high'))) \
              with filledcurves fc rgb line_colour(j + 0) fs transparent solid 0.15 noborder, \
          for [j in order] table using (step(j + 0)):(shown(number(y))) \
              with lines lw (is_grey(j + 0) ? 0.7 : 1.4) dt line_dash(j + 0) lc rgb line_colour(j + 0), \

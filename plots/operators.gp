@@ -11,7 +11,7 @@ array row_largest[rows]; array row_smallest[rows]
 do for [g=0:rows-1] {
     row_largest[g + 1] = 0; row_smallest[g + 1] = 1e308
     do for [i=1:words(archs)] {
-        if (word(grid_y, i) != g) { continue }
+        if (row_of(i) != g) { continue }
         eval reset_limits
         stats table using (is(word(archs, i)) ? take(abs(number('ritz'))) : 0) nooutput
         if (found > 0 && high > 0) {
@@ -25,7 +25,7 @@ do for [g=0:rows-1] {
 set multiplot
 set xrange [0.4:3.6]
 do for [i=1:words(archs)] {
-    c = word(grid_x, i) + 0; g = word(grid_y, i) + 0
+    c = column_of(i); g = row_of(i)
     arch = word(archs, i)
     largest = row_largest[g + 1]; smallest = row_smallest[g + 1]
     eval place
@@ -37,7 +37,8 @@ do for [i=1:words(archs)] {
     named = is_lowest(i)
     set xtics nomirror ((named ? 'H' : '') 1, (named ? 'GGN' : '') 2, (named ? 'H − GGN' : '') 3)
     set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead ls 101 lw 0.6 back
-    plot for [k=1:3] table using (is(arch) && strcol('operator') eq operator(k) ? k - 0.3 : NaN):(symlog(number('ritz'))):(0.6):(0) \
+    plot for [k=1:3] table \
+             using (is(arch) && strcol('operator') eq operator(k) ? k - 0.3 : NaN):(symlog(number('ritz'))):(0.6):(0) \
              with vectors nohead lw 0.5 lc rgb colour(i)
 }
 unset multiplot

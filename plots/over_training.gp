@@ -36,12 +36,14 @@ member(k) = int(word(members[p], k))
 logarithmic = 0
 shown(x) = logarithmic && x <= 0 ? NaN : x    # gnuplot draws bands that reach 0 on a logarithmic axis wrongly
 draw_curves = ' \
-    plot for [k=1:words(members[p])] table using (at_step(member(k))):(shown(number(y."_low"))):(shown(number(y."_high"))) \
+    plot for [k=1:words(members[p])] table \
+             using (at_step(member(k))):(shown(number(y."_low"))):(shown(number(y."_high"))) \
              with filledcurves fc rgb colour(member(k)) fs transparent solid 0.18 noborder, \
          for [k=1:words(members[p])] table using (at_step(member(k))):(shown(number(y))) \
              with lines lw 1.3 dt dash(member(k)) lc rgb colour(member(k)), \
          for [k=1:words(members[p])] table using (at_step(member(k))):(shown(number(y))):(tip(y, y)) \
              with labels hypertext point pt mark(member(k)) ps 0.4 lc rgb colour(member(k)), \
          limit with lines lw 1 dt 6 lc rgb dark, \
-         for [k=1:legend*words(entries)] keyentry with lines lw 1.4 dt dash(entry(k)) lc rgb colour(entry(k)) title word(entries, k); \
+         for [k=1:legend*words(entries)] keyentry \
+             with lines lw 1.4 dt dash(entry(k)) lc rgb colour(entry(k)) title word(entries, k); \
     legend = 0; unset key'

@@ -19,7 +19,8 @@ do for [c=0:2] {
     eval place
     set ylabel (c == 0 ? 'κ x_2' : '') offset 0.8, 0
     set format y number_format(c == 0)
-    set label 1 'κ = '.word(kappas, k) at screen (x0 + x1)/2/width, screen (y1 + 0.07)/height center textcolor rgb word(shades, k)
+    set label 1 'κ = '.word(kappas, k) at screen (x0 + x1)/2/width, screen (y1 + 0.07)/height center \
+        textcolor rgb word(shades, k)
     plot table using (of(k) && number('step') <= 20 ? number('x1') : NaN):(number('x2')*number('kappa')) \
              with linespoints lw 0.8 pt 7 ps 0.3 lc rgb word(shades, k)
     unset label 1
@@ -37,7 +38,8 @@ eval log_tics
 set format y power_format(1)
 do for [k=1:6] {
     eval reset_limits
-    stats table using (of(k) && number('distance') > 1.2e-6 ? (low = number('distance'), high = number('step'), 0) : 0) nooutput
+    stats table \
+        using (of(k) && number('distance') > 1.2e-6 ? (low = number('distance'), high = number('step'), 0) : 0) nooutput
     set label k 'κ = '.word(kappas, k) at first (k == 1 ? 0 : high), first (k == 1 ? 2e-6 : low) left \
         offset (k == 1 ? 0.3 : 0.8), (k == 2 || k == 3 ? 0.4 : 0) textcolor rgb word(shades, k)
 }

@@ -8,7 +8,9 @@ array names[systems]
 longest_name = 0
 do for [i=1:systems] {
     k = 0; last = ''; found_name = ''
-    stats table using (column('tasks') > 0 && strcol('system') ne last ? (k = k + 1, last = strcol('system'), k == i ? (found_name = last, 0) : 0) : 0) nooutput
+    stats table \
+        using (column('tasks') > 0 && strcol('system') ne last ? \
+               (k = k + 1, last = strcol('system'), k == i ? (found_name = last, 0) : 0) : 0) nooutput
     names[i] = found_name
     longest_name = strlen(found_name) > longest_name ? strlen(found_name) : longest_name
 }
@@ -43,7 +45,8 @@ set xtics nomirror scale 0 () noenhanced font ',7'
 do for [s=1:words(suites)] { set xtics add (shown(word(suites, s)) s) }
 set ylabel "area under the IQM of\nnormalized scores" offset 0.8, 0
 do for [i=1:systems] {
-    x = (left + (i - 1)%legend_columns*legend_width)/width; y = (0.16*(legend_rows - (i - 1)/legend_columns) - 0.06)/height
+    x = (left + (i - 1)%legend_columns*legend_width)/width
+    y = (0.16*(legend_rows - (i - 1)/legend_columns) - 0.06)/height
     set object i rectangle from screen x, screen y - 0.04/height to screen x + 0.12/width, screen y + 0.05/height \
         fc rgb colour(i) fs solid density(i) border lc rgb colour(i)
     set label 100 + i names[i] at screen x + 0.17/width, screen y noenhanced font ',7'
@@ -52,8 +55,11 @@ do for [i=1:systems] {
 slot = 0.84/systems
 place_of(suite) = sum [s=1:words(suites)] (word(suites, s) eq suite ? s : 0)
 bar_at(i) = strcol('system') eq names[i] ? place_of(strcol('suite')) + (i - 0.5*(systems + 1))*slot : NaN
-tip_area(dummy) = sprintf('%s, %s (tasks: %s): area %.4g', strcol('system'), strcol('suite'), strcol('tasks'), number('area')).interval('area')
-plot for [i=1:systems] table using (bar_at(i)):(0.5*number('area')):(tip_area(0)) with labels hypertext point pt 5 ps 0.2 lc rgb colour(i), \
-     for [i=1:systems] table using (bar_at(i)):(number('area')):(0.88*slot) with boxes fc rgb colour(i) fs solid density(i) border lc rgb colour(i) lw 0.8, \
+tip_area(dummy) = sprintf('%s, %s (tasks: %s): area %.4g', \
+                          strcol('system'), strcol('suite'), strcol('tasks'), number('area')).interval('area')
+plot for [i=1:systems] table using (bar_at(i)):(0.5*number('area')):(tip_area(0)) \
+         with labels hypertext point pt 5 ps 0.2 lc rgb colour(i), \
+     for [i=1:systems] table using (bar_at(i)):(number('area')):(0.88*slot) \
+         with boxes fc rgb colour(i) fs solid density(i) border lc rgb colour(i) lw 0.8, \
      for [i=1:systems] table using (bar_at(i)):(number('area_low')):(0):(number('area_high') - number('area_low')) \
              with vectors heads size screen 0.004, 90 lw 0.8 lc rgb dark

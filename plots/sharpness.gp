@@ -13,16 +13,19 @@ width = load_width; height = 0.9 + 1.9*words(operators)
 load plots.'/style.gp'
 table = 'tables/sharpness.csv'
 load plots.'/over_training.gp'
-rows = words(operators); left = 0.68; right = 0.1; top = 0.22; bottom = 0.56 + 0.14*legend_lines; gap_x = 0.12; gap_y = 0.16
+rows = words(operators); left = 0.68; right = 0.1; top = 0.22
+bottom = 0.56 + 0.14*legend_lines; gap_x = 0.12; gap_y = 0.16
 eval size_panels
 operator = ''
 of_operator(name) = strcol('operator') eq name
 array first_analysis[words(archs)]
-at_step(i) = is(word(archs, i)) && of_operator(operator) && strcol('analysis') eq first_analysis[i] ? column('env_step')/unit : NaN
+at_step(i) = is(word(archs, i)) && of_operator(operator) && strcol('analysis') eq first_analysis[i] ? \
+             column('env_step')/unit : NaN
 find_first = ' \
     do for [i=1:words(archs)] { \
         first = ""; \
-        stats table using (is(word(archs, i)) && of_operator(operator) && first eq "" ? (first = strcol("analysis"), 0) : 0) nooutput; \
+        stats table \
+            using (is(word(archs, i)) && of_operator(operator) && first eq "" ? (first = strcol("analysis"), 0) : 0) nooutput; \
         first_analysis[i] = first \
     }'
 title_of(operator) = operator eq 'hessian' ? 'λ_{max} / (2/η)' : 'preconditioned λ_{max} / bound'
@@ -54,7 +57,8 @@ do for [g=0:rows-1] {
         set ylabel (named ? title_of(operator) : '') offset 0.8, 0
         set format x number_format(g == rows - 1)
         set xlabel (g == rows - 1 ? panel_steps_title : '') offset 0, 0.5
-        if (g == 0) { set label 1 loss_title[p] at screen (x0 + x1)/2/width, screen (y1 + 0.08)/height center } else { unset label 1 }
+        if (g == 0) { set label 1 loss_title[p] at screen (x0 + x1)/2/width, screen (y1 + 0.08)/height center }
+        else { unset label 1 }
         eval draw_curves
     }
 }

@@ -13,7 +13,6 @@ others = 0
 eval size_legend
 eval size_panels
 
-of(i, x) = of_row(i) ? x : NaN
 any(x) = strcol('analysis') eq 'standard' ? x : NaN
 titles = '"eigenvalues > max/100" "max / 99th percentile" "κ along the gradient"'
 names = 'directions_1e2 kappa_q99 kappa_gradient_90'
@@ -44,19 +43,19 @@ do for [c=0:2] {
     if (finite > 0) { low = positive(low); high = high > 12*low ? high : 12*low }
     eval choose_axis
     unset mxtics
-    if (finite < words(archs)) {
-        set label 20 (finite == 0 ? 'no finite value' : sprintf('%d without a finite value', words(archs) - finite)) \
-            at graph 0.02, graph 0.96 textcolor rgb gray font ',7'
-    }
-    if (finite == 0) { unset xtics; plot NaN; set xtics; unset label 20; continue }
+    eval count_missing
+    if (finite == 0) { eval draw_nothing; continue }
     plot for [i=1:words(archs)] table \
-             using (of(i, in_axis(number(name.'_least')))):(number('return')):(most_or(b) - in_axis(number(name.'_least'))):(0) \
+             using (of(i, in_axis(number(name.'_least')))):(number('return')): \
+                   (most_or(b) - in_axis(number(name.'_least'))):(0) \
              with vectors nohead lw 0.5 lc rgb colour(i), \
          for [i=1:words(archs)] table using (lower(i)):(number('return')):(in_axis(upper_or(NaN)) - lower(i)):(0) \
              with vectors nohead lw 2.2 lc rgb colour(i), \
          for [i=1:words(archs)] table using (upper_or(-1) < 0 ? lower(i) : NaN):(number('return')):(b - lower(i)):(0) \
              with vectors filled size graph 0.04, 20 lw 0.8 lc rgb colour(i), \
-         for [i=1:words(archs)] table using (middle(i)):(number('return') + 0*number('return_low')):(number('return_low')):(number('return_high')) \
+         for [i=1:words(archs)] table \
+             using (middle(i)):(number('return') + 0*number('return_low')):(number('return_low')): \
+                   (number('return_high')) \
              with yerrorbars pt 0 lw 0.8 lc rgb colour(i), \
          for [i=1:words(archs)] table using (middle(i)):(number('return')):(tip_range(name)) \
              with labels hypertext point pt mark(i) ps 1 lc rgb colour(i)

@@ -2,7 +2,6 @@
 # (style.gp): a row of spectra per loss, and below them a row with kappa of both losses; else a panel with the spectra and
 # one with kappa per architecture. Of the analysis as in the published code if the tables have it, else of the standard one.
 wide = exists('wide_columns')
-width = wide && wide_columns > 3 ? 7 : 5
 height = wide ? 1.12 + 1.45*wide_rows + 1.2 : 0.9 + 1.95*grid_rows
 load plots.'/style.gp'
 rows = 1; left = wide ? 0.82 : 0.74; right = 0.08; top = 0.24; gap_x = 0.12; gap_y = 0
@@ -19,12 +18,11 @@ ritz_analysis = analysis; analysis = 'standard'
 stats 'tables/kappa.csv' using (analysis = other(strcol('analysis')) ? strcol('analysis') : analysis, 0) nooutput
 kappa_analysis = analysis; analysis = ritz_analysis
 source(analysis) = analysis eq 'standard' ? 'our analysis' : 'as in the published code'
-sources = ritz_analysis eq kappa_analysis ? source(analysis) : 'Ritz values: '.source(ritz_analysis).'; κ: '.source(kappa_analysis)
+sources = ritz_analysis eq kappa_analysis ? source(analysis) : \
+          'Ritz values: '.source(ritz_analysis).'; κ: '.source(kappa_analysis)
 shown(arch) = is(arch) && strcol('analysis') eq analysis
 
 # where the panels of architecture i are: column, upper end and height of the spectrum's, and of kappa's
-column_of(i) = int(word(wide ? wide_x : grid_x, i))
-row_of(i) = int(word(wide ? wide_y : grid_y, i))
 spectrum_h = wide ? 1.35 : 1.1; kappa_h = wide ? 1.2 : 0.5
 spectrum_top(i) = height - top - row_of(i)*(spectrum_h + (wide ? 0.1 : 0.85))
 kappa_top(i) = wide ? height - top - wide_rows*(spectrum_h + 0.1) : spectrum_top(i) - spectrum_h - 0.08
@@ -33,7 +31,6 @@ place_at = ' \
     set lmargin at screen x0/width; set rmargin at screen x1/width; \
     set tmargin at screen y1/height; set bmargin at screen (y1 - panel_h)/height'
 first_of(i) = (sum [j=1:i-1] (column_of(j) == column_of(i))) == 0
-leftmost(i) = column_of(i) == 0
 
 # all spectra share one axis, and so do all kappas
 eval reset_limits
@@ -50,15 +47,18 @@ analysis = kappa_analysis
 table = 'tables/kappa.csv'
 eval reset_limits
 do for [end in '_ _low _high'] {
-    stats table using (strcol('analysis') eq analysis ? take(positive(number(end eq '_' ? 'kappa' : 'kappa'.end))) : 0) nooutput
+    stats table \
+        using (strcol('analysis') eq analysis ? take(positive(number(end eq '_' ? 'kappa' : 'kappa'.end))) : 0) nooutput
 }
 eval log_limits
 kappa_low = a; kappa_high = b
+limits_panel(dummy) = strcol('analysis') eq analysis
 eval find_shade
 kappa_dash(i) = wide ? (word(losses, i) eq 'mse' ? 2 : 1) : dash(i)
 step(arch) = shown(arch) ? column('env_step')/unit : NaN
-name_of(i) = wide ? word(norms, i).(has_wn(i) ? '+wn' : '') : word(archs, i)
-title_of(i) = !wide ? 'Ritz values' : word(losses, i) eq 'ce' ? "cross-entropy\nRitz values" : "squared error\nRitz values"
+panel_name(i) = wide && !is_own(i) ? word(norms, i).(has_wn(i) ? '+wn' : '') : word(archs, i)
+loss_of(i) = word(losses, i) eq 'ce' ? "cross-entropy\n" : word(losses, i) eq 'mse' ? "squared error\n" : ''
+title_of(i) = (wide ? loss_of(i) : '').'Ritz values'
 
 set multiplot
 analysis = ritz_analysis
@@ -76,11 +76,11 @@ if (wide) {
 do for [i=1:words(archs)] {
     y1 = spectrum_top(i); panel_h = spectrum_h
     eval place_at
-    if (!wide || row_of(i) == 0) { eval name_panel; set label 1 name_of(i) } else { unset label 1 }
+    if (!wide || is_topmost(i)) { eval name_panel } else { unset label 1 }
     set yrange [-1.04*symlog(largest):1.04*symlog(largest)]
     set format x ''; set format y '%g'
-    set ylabel (leftmost(i) ? title_of(i) : '') offset 0, 0
-    axis = 'y'; every = int(ceil((log10(largest) - log10(smallest))/4.)); named = leftmost(i)
+    set ylabel (is_leftmost(i) ? title_of(i) : '') offset 0, 0
+    axis = 'y'; every = int(ceil((log10(largest) - log10(smallest))/4.)); named = is_leftmost(i)
     eval symlog_tics
     plot 'tables/ritz.csv' using (step(word(archs, i)) - dash_w/2):(symlog(number('ritz'))):(dash_w):(0) \
              with vectors nohead lw 0.5 lc rgb colour(i)
@@ -95,7 +95,7 @@ do for [i=1:words(archs)] {
     if (wide && !first_of(i)) { continue }
     y1 = kappa_top(i); panel_h = kappa_h
     eval place_at
-    axis = 'y'; most = wide ? 4 : 2; a = kappa_low; b = kappa_high; named = leftmost(i)
+    axis = 'y'; most = wide ? 4 : 2; a = kappa_low; b = kappa_high; named = wide ? column_of(i) == 0 : is_leftmost(i)
     eval log_tics
     eval shade
     set format x number_format(wide || is_lowest(i))
@@ -105,12 +105,14 @@ do for [i=1:words(archs)] {
     do for [j=1:words(archs)] { if (wide ? column_of(j) == column_of(i) : j == i) { together = together.' '.j } }
     eval reset_limits
     do for [j in together] { stats table using (shown(word(archs, j + 0)) ? take(number('kappa')) : 0) nooutput }
-    if (low > high) { set label 2 'no finite κ' at graph 0.5, graph 0.5 center textcolor rgb gray } else { unset label 2 }
+    if (low > high) { set label 2 'no finite κ' at graph 0.5, graph 0.5 center textcolor rgb gray }
+    else { unset label 2 }
     plot for [j in together] table using (step(word(archs, j + 0))):(number('kappa_low')):(number('kappa_high')) \
              with filledcurves fc rgb colour(j + 0) fs transparent solid 0.2 noborder, \
          for [j in together] table using (step(word(archs, j + 0))):(number('kappa')) \
              with lines lw 1.2 dt kappa_dash(j + 0) lc rgb colour(j + 0), \
-         for [j in together] table using (step(word(archs, j + 0))):(number('kappa')):(tip('κ', 'kappa').tip_rounding(0)) \
+         for [j in together] table \
+             using (step(word(archs, j + 0))):(number('kappa')):(tip('κ', 'kappa').tip_rounding(0)) \
              with labels hypertext point pt mark(j + 0) ps 0.5 lc rgb colour(j + 0), \
          for [j in together] table using (by_rounding(0) ? step(word(archs, j + 0)) : NaN):(number('kappa')) \
              with points pt 2 ps 0.8 lw 0.9 lc rgb dark, \

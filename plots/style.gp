@@ -1,10 +1,13 @@
-# Shared by all plots. A script sets `width` and `height` (inches) and loads this. The program that runs the script
+# Shared by all plots. A script sets `width` and `height` (inches) and loads this. A script with a panel per architecture
+# that uses the wide grid where there is one (below) sets `wide` before, and no width. The program that runs the script
 # sets format (png, pdf, svg), output_file, name (of the plot), plots (the folder of the scripts), steps (where runs
 # end), lists with a word per architecture: archs, norms (bn, ln, dense, other), wns (1: weight normalization), losses
 # ce, mse, other), bases (the architecture that a variant changes, ? if it is not there, - of other architectures), and
 # the places of their panels in a grid: grid_x, grid_y (from 0), grid_columns, grid_rows. If the architectures fill most of
-# a grid with a row per loss and a column per normalization with or without weight normalization, wide_x, wide_y,
-# wide_columns and wide_rows are their places there.
+# a grid with a row per loss and a column per normalization with or without weight normalization, and up to two others
+# further columns, wide_x, wide_y, wide_columns and wide_rows are their places there.
+if (!exists('wide')) { wide = 0 }
+if (!exists('width')) { width = wide && wide_columns > 3 ? 7 : 5 }
 dpi = 200
 font = 'DejaVu Sans,8'
 if (format eq 'png') {
@@ -69,9 +72,20 @@ place = ' \
     y1 = height - top - g*(panel_h + gap_y); y0 = y1 - panel_h; \
     set lmargin at screen x0/width; set rmargin at screen x1/width; \
     set tmargin at screen y1/height; set bmargin at screen y0/height'
-# The name of architecture i above a panel.
+# The name of architecture i above a panel, smaller if it is wider than a column.
+panel_name(i) = word(archs, i)
+name_size(i) = (fit = (panel_w + gap_x)/(0.071*strlen(panel_name(i))), fit > 1 ? 8 : fit > 0.6 ? 8*fit : 5)
 name_panel = ' \
-    set label 1 word(archs, i) at screen (x0 + x1)/2/width, screen (y1 + 0.07)/height center noenhanced textcolor rgb colour(i)'
+    set label 1 panel_name(i) at screen (x0 + x1)/2/width, screen (y1 + 0.07)/height center noenhanced \
+        font sprintf(",%.1f", name_size(i)) textcolor rgb colour(i)'
+
+# Where the panel of architecture i is in the grid. Labels of axes are only at the lowest panel of a column and at the
+# leftmost one of a row.
+column_of(i) = int(word(wide ? wide_x : grid_x, i))
+row_of(i) = int(word(wide ? wide_y : grid_y, i))
+is_topmost(i) = (sum [j=1:words(archs)] (column_of(j) == column_of(i) && row_of(j) < row_of(i))) == 0
+is_lowest(i) = (sum [j=1:words(archs)] (column_of(j) == column_of(i) && row_of(j) > row_of(i))) == 0
+is_leftmost(i) = (sum [j=1:words(archs)] (row_of(j) == row_of(i) && column_of(j) < column_of(i))) == 0
 
 # The tics of an axis from `a` to `b`: none near its ends, where labels would touch those of the next panel.
 # A linear axis gets two to `most` of them, 6 if it is not set.
@@ -111,13 +125,10 @@ choose_axis = ' \
     eval sprintf("set %srange [%.9g:%.9g]", axis, a, b); \
     eval sprintf("set format %s \"%s\"", axis, logarithmic ? power_format(named) : number_format(named))'
 
-# The steps of the environment on the x axis, with labels only below the lowest panel of a column; on the
-# y axis, panels in a grid have labels only at the leftmost one of a row.
+# The steps of the environment on the x axis.
 steps_axis = ' \
     set xrange [-0.03*steps/unit:1.03*steps/unit]; \
     set xtics nomirror 0, step_above(steps/unit/2.5), 0.92*steps/unit'
-is_lowest(i) = (sum [j=1:words(archs)] (word(grid_x, j) == word(grid_x, i) && word(grid_y, j) > word(grid_y, i))) == 0
-is_leftmost(i) = (sum [j=1:words(archs)] (word(grid_y, j) == word(grid_y, i) && word(grid_x, j) < word(grid_x, i))) == 0
 number_format(named) = named ? '%g' : ''
 power_format(named) = named ? '10^{%T}' : ''
 
@@ -135,11 +146,16 @@ symlog_tics = ' \
                      named ? sprintf("−10^{%d}", k) : "", -symlog(10.**k)) } }'
 
 # Kappas that rounding decides, as kappa_return.csv and kappa.csv have them: at more than half of the spectra kappa is
-# above the largest one that the noise floor allows. Their marks are crossed. `shade` shades the values of the axis
-# `axis` above the smallest such limit in the table, if they are between its limits a and b.
-by_rounding(dummy) = number('beyond_noise') > 0.5
+# above the largest one that the noise floor allows, or the pooled kappa is above the pooled limit. Their marks are
+# crossed. `shade` shades the values of the axis `axis` above `shade_from`, if they are between its limits a and b:
+# above the smallest such limit in the rows of the table for which limits_panel(0) is true.
+by_rounding(dummy) = number('beyond_noise') > 0.5 || number('kappa') > number('noise_limit')
 shade_colour = '#ece7dc'
-find_shade = 'eval reset_limits; stats table using (take(number("noise_limit"))) nooutput; shade_from = low'
+limits_panel(dummy) = 1
+find_shade = ' \
+    eval reset_limits; \
+    stats table using (limits_panel(0) ? take(number("noise_limit")) : 0) nooutput; \
+    shade_from = low'
 shade = ' \
     unset object 1; \
     if (shade_from < b) { \
@@ -160,7 +176,7 @@ size_notes = ' \
     note_w = (width - left - right)/note_columns; \
     note_lines = (others + note_columns - 1)/note_columns'
 note_x(k) = left + 0.1 + note_w*(k%note_columns)
-note_y(k) = 0.08 + 0.14*(note_lines - 1 - k/note_columns)
+note_y(k) = 0.1 + 0.14*(note_lines - 1 - k/note_columns)
 note_colour = dark; note_dash = 1; note_lw = 1.2
 note_text = 'set label 300 + k note at screen (note_x(k) + 0.16)/width, screen note_y(k)/height \
         left noenhanced textcolor rgb dark'
@@ -168,9 +184,12 @@ note_mark = 'eval note_text; set label 330 + k "" at screen note_x(k)/width, scr
         point pt note_pt ps note_ps lw 1.2 lc rgb note_colour'
 note_line = 'eval note_text; set arrow 300 + k from screen (note_x(k) - 0.1)/width, screen note_y(k)/height \
         to screen (note_x(k) + 0.1)/width, screen note_y(k)/height nohead lw note_lw dt note_dash lc rgb note_colour'
-note_box = 'eval note_text; set object 300 + k rectangle from screen (note_x(k) - 0.08)/width, screen (note_y(k) - 0.035)/height \
-        to screen (note_x(k) + 0.08)/width, screen (note_y(k) + 0.035)/height front fc rgb note_fill fs solid border rgb note_edge'
-remove_notes = 'do for [k=0:others-1] { unset label 300 + k; unset label 330 + k; unset object 300 + k; unset arrow 300 + k }'
+note_box = 'eval note_text; set object 300 + k rectangle \
+        from screen (note_x(k) - 0.08)/width, screen (note_y(k) - 0.035)/height \
+        to screen (note_x(k) + 0.08)/width, screen (note_y(k) + 0.035)/height front \
+        fc rgb note_fill fs solid border rgb note_edge'
+remove_notes = 'do for [k=0:others-1] { \
+        unset label 300 + k; unset label 330 + k; unset object 300 + k; unset arrow 300 + k }'
 rounding_notes = ' \
     note = "rounding decides κ"; note_pt = 2; note_ps = 1.2; eval note_mark; k = k + 1; \
     note = "beyond noise floor"; note_fill = shade_colour; note_edge = shade_colour; eval note_box; k = k + 1'

@@ -31,11 +31,15 @@ do for [k=1:words(shown_variants)] {
     lowest = k + columns > words(shown_variants)
     set format x number_format(lowest)
     set xlabel (lowest ? short_steps_title : '') offset 0, 0.5
-    plot table using (step_of(base)):(number('return_low')):(number('return_high')) with filledcurves fc rgb gray fs transparent solid 0.18 noborder, \
+    plot table using (step_of(base)):(number('return_low')):(number('return_high')) \
+             with filledcurves fc rgb gray fs transparent solid 0.18 noborder, \
          table using (step_of(base)):(number('return')) with lines lw 1.2 lc rgb gray, \
-         table using (step_of(variant)):(number('return_low')):(number('return_high')) with filledcurves fc rgb colour(i) fs transparent solid 0.18 noborder, \
+         table using (step_of(variant)):(number('return_low')):(number('return_high')) \
+             with filledcurves fc rgb colour(i) fs transparent solid 0.18 noborder, \
          table using (step_of(variant)):(number('return')) with lines lw 1.3 lc rgb colour(i), \
-         table using (step_of(base)):(number('return')):(tip('return', 'return')) with labels hypertext point pt 7 ps 0.3 lc rgb gray, \
-         table using (step_of(variant)):(number('return')):(tip('return', 'return')) with labels hypertext point pt mark(i) ps 0.4 lc rgb colour(i)
+         table using (step_of(base)):(number('return')):(tip('return', 'return')) \
+             with labels hypertext point pt 7 ps 0.3 lc rgb gray, \
+         table using (step_of(variant)):(number('return')):(tip('return', 'return')) \
+             with labels hypertext point pt mark(i) ps 0.4 lc rgb colour(i)
 }
 unset multiplot

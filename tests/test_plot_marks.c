@@ -74,14 +74,16 @@ static void test_marks_and_labels(void **state)
     }
 }
 
-/* Gives the standard spectra of an architecture's first run this noise floor. */
-static void add_floor(const char *architecture, double floor)
+/* Gives the standard spectra of an architecture's run this kappa and this noise floor. */
+static void add_floor(const char *architecture, size_t seed, double kappa, double floor)
 {
     for (size_t k = 0; k <= CHECKPOINTS; k++) {
+        const struct place place = {architecture, seed, STEP[k], NULL};
         struct ks_spectrum *s;
         char path[256];
 
-        spectrum_path(&(struct place){architecture, 0, STEP[k], NULL}, path);
+        write_spectrum(&place, kappa, false);
+        spectrum_path(&place, path);
         assert_ok(ks_spectrum_read(tree_path(path), &s));
         assert_ok(ks_attribute_add_number(&s->statistics, "noise_floor", floor));
         assert_ok(ks_spectrum_write(tree_path(path), s));
@@ -89,25 +91,45 @@ static void add_floor(const char *architecture, double floor)
     }
 }
 
+static const char CROSS[] = "-gpPt1' "; /* point type 2 */
+
 /* A kappa above the largest eigenvalue over the noise floor is crossed: of ln+wn+ce, kappa is 1e4
  * at a limit of 5e3, and of bn+wn+ce 100 at 500. */
 static void test_crossed_marks(void **state)
 {
     static const char *const standard[] = {"", NULL};
-    static const char cross[] = "-gpPt1' "; /* point type 2 */
 
     (void)state;
     if (!have_gnuplot())
         skip();
     make_pair("0", 1, "", standard);
     plot_study(0);
-    assert_int_equal(count("kappa_return", cross), 1 + 1); /* its definition and a note */
-    assert_int_equal(count("spectra", cross), 1 + 1);
-    add_floor("bn+wn+ce", 0.1);
-    add_floor("ln+wn+ce", 1);
+    assert_int_equal(count("kappa_return", CROSS), 1 + 1); /* its definition and a note */
+    assert_int_equal(count("spectra", CROSS), 1 + 1);
+    add_floor("bn+wn+ce", 0, 100, 0.1);
+    add_floor("ln+wn+ce", 0, 1e4, 1);
     plot_study(0);
-    assert_int_equal(count("kappa_return", cross), 1 + 1 + 2); /* in two columns */
-    assert_int_equal(count("spectra", cross), 1 + 1 + 4);      /* at four checkpoints */
+    assert_int_equal(count("kappa_return", CROSS), 1 + 1 + 2); /* in two columns */
+    assert_int_equal(count("spectra", CROSS), 1 + 1 + 4);      /* at four checkpoints */
+}
+
+/* The pooled kappa is crossed where it is above the pooled limit, too: of bn+wn+ce, one of three
+ * seeds is so far beyond its limit of 500 that the IQM is. */
+static void test_crossed_by_one_seed(void **state)
+{
+    static const char *const standard[] = {"", NULL};
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    make_pair("0..2", 3, "", standard);
+    for (size_t i = 0; i < 3; i++) {
+        add_floor("bn+wn+ce", i, i == 1 ? 1e9 : 100, i == 1 ? 1e6 : 0.1);
+        add_floor("ln+wn+ce", i, 1e4, 0.1);
+    }
+    plot_study(0);
+    assert_int_equal(count("kappa_return", CROSS), 1 + 1 + 2);
+    assert_int_equal(count("spectra", CROSS), 1 + 1 + 4);
 }
 
 /* The plots of the paper's figures show its analysis, if there is one. */
@@ -129,12 +151,89 @@ static void test_paper_analysis(void **state)
     assert_int_equal(count("kappa_return", "our analysis"), 0);
 }
 
+/* Runs with one seed. */
+static void make_runs(const char *list, const char *const *architectures)
+{
+    char text[512];
+
+    snprintf(text, sizeof text,
+             "[study]\nenv = toy\narchitectures = %s\nseeds = 0\nsteps = 12\n"
+             "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n",
+             list);
+    tree_write("study.study", text);
+    for (size_t a = 0; architectures[a]; a++) {
+        for (size_t k = 0; k <= CHECKPOINTS; k++)
+            write_spectrum(&(struct place){architectures[a], 0, STEP[k], NULL}, 100, false);
+        snprintf(text, sizeof text, RETURNS, 100);
+        write_returns(architectures[a], 0, text);
+    }
+}
+
+/* Without bn+ce, in the grid of losses, the column bn still has its name, at the squared error, and
+ * the row of cross-entropy its title and the labels of its axis. */
+static void test_gap_in_the_grid(void **state)
+{
+    static const char *const three[] = {"bn+wn+ce", "bn+mse", "bn+wn+mse", NULL};
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    make_runs("bn+wn+ce bn+mse bn+wn+mse", three);
+    plot_study(0);
+    assert_int_equal(count("spectra", ">bn</"), 1);
+    assert_int_equal(count("spectra", ">bn+wn</"), 1);
+    assert_int_equal(count("spectra", ">cross-entropy</"), 2); /* title and note */
+    assert_int_equal(count("spectra", ">Ritz values</"), 2);
+    assert_int_equal(count("spectra", "10</tspan><tspan"), 2 * 4 + 2);
+    assert_int_equal(count("kappa_steps", ">κ</"), 2);
+}
+
+/* A system beside the twelve has a column of the wide grid. */
+static void test_other_architecture(void **state)
+{
+    static const char *const three[] = {"bn+ce", "ln+ce", "simba-v2", NULL};
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    make_runs("bn+ce ln+ce simba-v2", three);
+    plot_study(0);
+    assert_int_equal(count("spectra", ">ln</"), 1);
+    assert_int_equal(count("spectra", ">simba-v2</"), 1);
+    assert_int_equal(count("spectra", ">Ritz values</"), 1);
+}
+
+/* Older tables lack Definition 1's effective learning rate: the other three metrics are drawn. */
+static void test_norms_of_older_tables(void **state)
+{
+    static const char *const standard[] = {"", NULL};
+    struct outcome o;
+
+    (void)state;
+    if (!have_gnuplot())
+        skip();
+    make_pair("0", 1, "", standard);
+    plot_study(0);
+    assert_int_equal(count("norms", "Definition 1"), 1);
+    tree_write("tables/norms.csv",
+               "architecture,normalization,weight_normalization,loss,env_step,param_norm,"
+               "param_norm_low,param_norm_high,grad_norm,grad_norm_low,grad_norm_high,"
+               "effective_lr,effective_lr_low,effective_lr_high\n"
+               "bn+wn+ce,bn,1,ce,4,1,-,-,2,-,-,3,-,-\nbn+wn+ce,bn,1,ce,8,2,-,-,3,-,-,4,-,-\n");
+    o = outcome_new(0);
+    assert_ok(ks_plots_draw(o.results, &o.table));
+    outcome_free(&o);
+    assert_int_equal(count("norms", "Definition 1"), 0);
+    assert_int_equal(count("norms", "<g><title>"), 3 * 2);
+}
+
 int main(void)
 {
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
     const struct CMUnitTest tests[] = {
-        IN_STUDY(test_marks_and_labels),
-        IN_STUDY(test_crossed_marks),
+        IN_STUDY(test_marks_and_labels),    IN_STUDY(test_crossed_marks),
+        IN_STUDY(test_crossed_by_one_seed), IN_STUDY(test_gap_in_the_grid),
+        IN_STUDY(test_other_architecture),  IN_STUDY(test_norms_of_older_tables),
         IN_STUDY(test_paper_analysis),
     };
 

@@ -17,8 +17,9 @@ const struct ks_plot ks_plots[] = {
      "Bars in the last column are 90% stratified bootstrap intervals; a thick one goes from the "
      "smallest to the largest kappa over several start vectors. A kappa above the largest absolute "
      "eigenvalue over the noise floor (shaded) cannot be distinguished from infinity; a mark is "
-     "crossed if more than half of its checkpoints and seeds have such a kappa: then rounding "
-     "decides it. Returns at step 0 lie in the grey band.",
+     "crossed if more than half of its checkpoints and seeds have such a kappa, or if the IQM of "
+     "kappa is above that of these limits: then rounding decides it. Returns at step 0 lie in the "
+     "grey band.",
      "kappa_return", "kappa lambda_max kurtosis",
      "no spectrum after the first update has a finite statistic"},
     {"sound_return", "Intervals of conditioning and return",
@@ -47,26 +48,23 @@ const struct ks_plot ks_plots[] = {
      "As in Figure 3 of the XQC paper: all Ritz values of the Hessian of the critic's loss, a dash "
      "each, in a column per checkpoint (one seed; symmetric-log axis, the same in all panels), and "
      "kappa, the largest over the smallest absolute Ritz value (the paper's Definition 3 has "
-     "eigenvalues): the IQM over "
-     "seeds, with its 90% interval if there are several seeds. If the study "
-     "has most of the twelve architectures, the lowest row has kappa of both losses (squared "
-     "error: triangles and dashes). The label says whether the values are as in the published code "
-     "or from our analysis. A kappa above the largest absolute eigenvalue over the noise floor "
-     "(shaded) cannot be distinguished from infinity; a mark is crossed if more than half of the "
-     "seeds have such a kappa. A triangle at the upper edge marks an infinite kappa.",
+     "eigenvalues): the IQM over seeds, with its 90% interval if there are several seeds. If the "
+     "study has most of the twelve architectures, and at most two others, the lowest row has kappa "
+     "of both losses (squared error: triangles and dashes). The label says whether the values are "
+     "as in the published code or from our analysis. A kappa above the largest absolute eigenvalue "
+     "over the noise floor (shaded) cannot be distinguished from infinity; a mark is crossed if "
+     "more than half of the seeds have such a kappa, or if the IQM of kappa is above that of these "
+     "limits: then rounding decides it. A triangle at the upper edge marks an infinite kappa.",
      "ritz", "ritz", "no spectrum of the standard analysis"},
     {"directions", "Directions of large curvature over training",
      "The number of eigenvalues within a factor of 100 of the largest in absolute value: 99% "
      "intervals (with several seeds as in those against the return). More directions of similar "
-     "curvature "
-     "mean a better conditioned loss.",
+     "curvature mean a better conditioned loss.",
      "intervals", "directions_1e2_lower", "the analyses have no intervals"},
     {"gradient", "Conditioning along the gradient over training",
      "The largest absolute eigenvalue over the one above which 90% of the gradient's energy lies: "
      "99% intervals (with several seeds as in those against the return). It is the condition "
-     "number that "
-     "the "
-     "next steps of descent see.",
+     "number that the next steps of descent see.",
      "intervals", "kappa_gradient_90_lower", "the standard analysis has no start = gradient"},
     {"kappa_steps", "Kappa and the number of Lanczos steps",
      "What kappa and its lower bound would be after fewer Lanczos steps, at the last checkpoint "
@@ -92,9 +90,8 @@ const struct ks_plot ks_plots[] = {
      "of the two, per kernel and bias, as in the published code) and the XQC paper's own effective "
      "learning rate (Definition 1: the learning rate over the norm of the parameters), measured in "
      "training: IQM over seeds, with its 90% interval if there are several seeds. The "
-     "architectures of Figure 8 of the XQC paper are "
-     "coloured: XQC, XQC without weight normalization, with the squared error, and with layer "
-     "normalization; all others are grey.",
+     "architectures of Figure 8 of the XQC paper are coloured: XQC, XQC without weight "
+     "normalization, with the squared error, and with layer normalization; all others are grey.",
      "norms", "param_norm grad_norm effective_lr definition_1_lr",
      "no progress.csv has these metrics"},
     {"sharpness", "Sharpness and stable steps",
