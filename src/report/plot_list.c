@@ -12,7 +12,9 @@ const struct ks_plot ks_plots[] = {
      "As in Figure 4 of the XQC paper: statistics of the spectra after the first update (IQM over "
      "checkpoints and seeds) against the IQM of the last return, a mark per architecture. They are "
      "those of [analyze xqc], computed as in the published code, if the study has that analysis, "
-     "else those of our analysis; the labels say which. In the columns of batch normalization, "
+     "else those of our analysis; the labels say which. The published code divides its products "
+     "by the number of minibatches a second time, so the largest eigenvalue is smaller by that "
+     "factor. In the columns of batch normalization, "
      "weight normalization and cross-entropy, lines join architectures that differ in it alone. "
      "Bars in the last column are 90% stratified bootstrap intervals; a thick one goes from the "
      "smallest to the largest kappa over several start vectors. A kappa above the largest absolute "
@@ -31,8 +33,8 @@ const struct ks_plot ks_plots[] = {
      "medians of the ends, and the thin line covers the intervals of all seeds.",
      "summary", "directions_1e2_lower kappa_q99_lower", "the analyses have no intervals"},
     {"preconditioned_return", "Conditioning as Adam sees it and return",
-     "The same statistics as in kappa_return, of the preconditioned Hessian, whose condition "
-     "number is what limits Adam.",
+     "Statistics of the preconditioned Hessian, whose condition number is what limits Adam, from "
+     "our analysis; IQM, bars, crosses and shade as in the plot of conditioning and return.",
      "preconditioned_return", "kappa lambda_max kurtosis",
      "the study has no [analyze NAME] with operator = preconditioned"},
     {"returns", "Returns",
