@@ -92,6 +92,7 @@ static void add_floor(const char *architecture, size_t seed, double kappa, doubl
 }
 
 static const char CROSS[] = "-gpPt1' "; /* point type 2 */
+static const char SHADE[] = "#ece7dc";
 
 /* A kappa above the largest eigenvalue over the noise floor is crossed: of ln+wn+ce, kappa is 1e4
  * at a limit of 5e3, and of bn+wn+ce 100 at 500. */
@@ -106,11 +107,13 @@ static void test_crossed_marks(void **state)
     plot_study(0);
     assert_int_equal(count("kappa_return", CROSS), 1 + 1); /* its definition and a note */
     assert_int_equal(count("spectra", CROSS), 1 + 1);
+    assert_int_equal(count("spectra", SHADE), 2); /* a note: area and edge */
     add_floor("bn+wn+ce", 0, 100, 0.1);
     add_floor("ln+wn+ce", 0, 1e4, 1);
     plot_study(0);
     assert_int_equal(count("kappa_return", CROSS), 1 + 1 + 2); /* in two columns */
     assert_int_equal(count("spectra", CROSS), 1 + 1 + 4);      /* at four checkpoints */
+    assert_int_equal(count("spectra", SHADE), 2 + 2);          /* in both panels */
 }
 
 /* The pooled kappa is crossed where it is above the pooled limit, too: of bn+wn+ce, one of three
@@ -149,6 +152,9 @@ static void test_paper_analysis(void **state)
     assert_int_equal(count("kappa_return", "as in the published code"), 3);
     assert_int_equal(count("spectra", "as in the published code"), 1);
     assert_int_equal(count("kappa_return", "our analysis"), 0);
+    add_floor("ln+wn+ce", 0, 1e4, 1); /* of the standard analysis, which is not drawn */
+    plot_study(0);
+    assert_int_equal(count("spectra", SHADE), 2);
 }
 
 /* Runs with one seed. */
