@@ -36,20 +36,36 @@ static void print_over(FILE *out, const struct ks_study *s)
             s->env);
 }
 
-/* Make trains if the run is not over. A spectrum depends on its checkpoint only if that exists: of
- * a run that is over, checkpoints with all their spectra may have been removed. The program
- * replaces the shell (exec), so that it receives make's signals. The lines around its output tell
- * how long it took. */
-static void print_rule(FILE *out, const struct ks_graph_job *job)
+/* $(need-N) lists the checkpoints that the training of run N has to make: all, but of a run that is
+ * over those that lack a spectrum and do not exist. */
+static void print_need(FILE *out, const struct ks_graph *graph, size_t n)
 {
-    putc('\n', out);
-    for (size_t i = 0; i < job->n_targets; i++)
-        fprintf(out, "%s%s", i ? " " : "", job->target[i]);
-    if (job->trains)
-        fprintf(out, " &: $(if $(filter %s/run.json,$(over)),,again)\n\t@mkdir -p %s\n",
-                job->folder, job->folder);
-    else
-        fprintf(out, ": $(wildcard %s)\n", job->needs);
+    const struct ks_graph_job *training = &graph->job[n];
+
+    fprintf(out, "\nneed-%zu := $(if $(filter %s/run.json,$(over)),$(sort", n, training->folder);
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        if (graph->job[i].run == n)
+            fprintf(out, " $(if $(wildcard %s %s),,%s)", graph->job[i].target[0],
+                    graph->job[i].needs, graph->job[i].needs);
+    fprintf(out, "),");
+    for (size_t k = 0; k < training->n_targets; k++)
+        fprintf(out, " %s", training->target[k]);
+    fprintf(out, ")\n");
+}
+
+/* A training's targets are only what it has to make: since GNU make 4.4 a missing file of a group
+ * (&:) runs its recipe whatever the goal is. Make ignores a rule without targets. A spectrum
+ * depends on its checkpoint only if that exists: of a run that is over, checkpoints with all their
+ * spectra may have been removed. The program replaces the shell (exec), so that it receives make's
+ * signals. The lines around its output tell how long it took. */
+static void print_rule(FILE *out, const struct ks_graph *graph, const struct ks_graph_job *job)
+{
+    if (job->trains) {
+        print_need(out, graph, job->run);
+        fprintf(out, "$(need-%zu) &: $(if $(filter %s/run.json,$(over)),,again)\n\t@mkdir -p %s\n",
+                job->run, job->folder, job->folder);
+    } else
+        fprintf(out, "\n%s: $(wildcard %s)\n", job->target[0], job->needs);
     fprintf(out, "\t@date -u '+" KS_GRAPH_STARTED "%s' >%s\n\t@exec ", TIME, job->log);
     print_recipe(out, job->command);
     fprintf(out, " >>%s 2>&1\n\t@date -u '+" KS_GRAPH_ENDED "%s' >>%s\n\t@echo '%s'\n", job->log,
@@ -65,26 +81,6 @@ static void print_checkpoints(FILE *out, const struct ks_graph *graph)
     putc('\n', out);
 }
 
-/* The checkpoints that the training of a run has to leave: of a run that is over those that lack a
- * spectrum, else all. Then its spectra. */
-static void print_run(FILE *out, const struct ks_graph *graph, size_t n)
-{
-    const struct ks_graph_job *training = &graph->job[n];
-
-    fprintf(out, "train-%zu: $(if $(filter %s/run.json,$(over)),", n, training->folder);
-    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-        if (graph->job[i].run == n)
-            fprintf(out, " $(if $(wildcard %s),,%s)", graph->job[i].target[0], graph->job[i].needs);
-    putc(',', out);
-    for (size_t k = 0; k < training->n_targets; k++)
-        fprintf(out, " %s", training->target[k]);
-    fprintf(out, ")\nanalyze-%zu:", n);
-    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-        if (graph->job[i].run == n)
-            fprintf(out, " %s", graph->job[i].target[0]);
-    putc('\n', out);
-}
-
 /* One make per run, so that its spectra follow its training: one for all would start every training
  * before the first spectrum. They share the job slots of `all`. */
 static void print_runs(FILE *out, const struct ks_graph *graph)
@@ -97,8 +93,13 @@ static void print_runs(FILE *out, const struct ks_graph *graph)
                  "$(runs): run-%%:\n"
                  "\t+@exec $(MAKE) -s --no-print-directory -f study.mk train-$*\n"
                  "\t+@exec $(MAKE) -s --no-print-directory -f study.mk analyze-$*\n");
-    for (size_t n = 0; n < graph->n_runs; n++)
-        print_run(out, graph, n);
+    for (size_t n = 0; n < graph->n_runs; n++) {
+        fprintf(out, "train-%zu: $(need-%zu)\nanalyze-%zu:", n, n, n);
+        for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+            if (graph->job[i].run == n)
+                fprintf(out, " %s", graph->job[i].target[0]);
+        putc('\n', out);
+    }
 }
 
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
@@ -129,7 +130,7 @@ ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
     print_checkpoints(text.stream, graph);
     print_over(text.stream, graph->study);
     for (size_t i = 0; i < graph->n_jobs; i++)
-        print_rule(text.stream, &graph->job[i]);
+        print_rule(text.stream, graph, &graph->job[i]);
     print_runs(text.stream, graph);
     return ks_text_close(&text, KS_OK);
 }
