@@ -106,6 +106,9 @@ static void test_systems(void **state)
     assert_said("\na,total,1,2,0,0,1,0.2,0.1,0.3,-,-,-\n", 0);
     assert_int_equal(scores("%s/two.csv -q --csv --resamples 0 --systems a"), 0);
     assert_said("a,total", 4);
+    assert_int_equal(scores("%s/two.csv -q --csv --resamples 0 --systems a,b,a"), 0);
+    assert_said("a,total", 7);
+    assert_int_equal(count(tree_text("said"), "a,total"), 1);
     assert_int_equal(scores("%s/two.csv --systems c"), 2);
     assert_said("--systems: no scores of 'c'", 1);
     assert_int_equal(scores("%s/two.csv --systems ,"), 2);
@@ -206,6 +209,9 @@ static void test_files(void **state)
     assert_int_equal(scores("%s/hand.csv --out %s/out --raw --resamples 0"), 0);
     assert_non_null(strstr(tree_text("out/tables/scores.csv"), ",dog-run,1,2,"));
     assert_false(tree_has("out/figures/scores.png") || tree_has("out/figures/scores.svg"));
+    assert_int_equal(scores("%s/hand.csv --out %s/plain --raw --resamples 0"), 0);
+    assert_true(tree_has("plain/tables/scores.csv"));
+    assert_false(tree_has("plain/figures"));
 }
 
 /* Everything that is wrong gives one line and exit status 2, before anything is written. */

@@ -283,8 +283,10 @@ static ks_status draw_bars(const struct ks_score_summary *s, bool draw, struct k
 {
     static const char *const formats[] = {"png", "pdf", "svg"};
 
-    KS_TRY(list_words(s, &g->panels));
-    KS_TRY(make_folder(g->dir, "figures"));
+    if (draw) {
+        KS_TRY(list_words(s, &g->panels));
+        KS_TRY(make_folder(g->dir, "figures"));
+    }
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         KS_TRY(draw ? ks_gnuplot_draw(g, "scores", formats[i])
                     : ks_gnuplot_remove(g, "scores", formats[i]));

@@ -277,16 +277,19 @@ ks_status ks_score_rows_keep(struct ks_score_rows *rows, char *list)
     size_t kept = 0;
 
     for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
-        size_t before = kept;
+        bool found = false;
 
+        for (size_t k = 0; k < kept && !found; k++)
+            found = strcmp(rows->row[k].system, name) == 0;
         for (size_t k = kept; k < rows->n; k++)
             if (strcmp(rows->row[k].system, name) == 0) {
                 struct ks_score_row row = rows->row[k];
 
                 rows->row[k] = rows->row[kept];
                 rows->row[kept++] = row;
+                found = true;
             }
-        if (kept == before)
+        if (!found)
             return ks_fail(KS_USAGE, "--systems: no scores of '%s'", name);
     }
     rows->n = kept;
