@@ -4,8 +4,9 @@
 #
 # pack: for each complete run of a study's folder, run.json, progress.csv and the spectra go to
 # plots/gallery/NAME/runs/ARCHITECTURE-SEED.tar.xz, and study.study beside the folder runs. Left out is each spectrum's
-# group /density, which no table or plot reads. The same runs give the same bytes.
+# group /density, which no table or plot reads. The same runs give the same bytes. An existing folder NAME/runs is replaced.
 # restore: makes a folder of them, which `kappascope study` continues and `kappascope plot` draws.
+# Both write into a folder "runs.XXXXXX" beside the result, and move it when all is written.
 #
 # Needs tar and xz; pack also kappascope in the PATH, h5repack (hdf5-tools) and Python with h5py (python3-h5py). The
 # environment may set GALLERY, a folder in place of plots/gallery, and PYTHON.
@@ -20,7 +21,8 @@ die() {
 # "ENV/ARCHITECTURE/seedS" of the runs that are over and have all their spectra.
 complete_runs() {
     run='^\([^ ]*/seed[0-9]*\)  *checkpoints .*spectra  *\([0-9]*\)/\2 '
-    kappascope inspect "$1" | sed -n -e "s|$run *finished\$|\1|p" -e "s|$run *stopped at step [0-9]*\$|\1|p"
+    kappascope inspect "$1" >"$work/inspected" || exit
+    sed -n -e "s|$run *finished\$|\1|p" -e "s|$run *stopped at step [0-9]*\$|\1|p" "$work/inspected"
 }
 
 # Copies the spectra of run $1 into folder $2, without /density and without compression, which xz does better.
@@ -38,7 +40,9 @@ pack() {
     [ -f "$1/study.study" ] || die "$1: expected a study's folder, found no study.study in it"
     runs=$(complete_runs "$1")
     [ -n "$runs" ] || die "$1: no run is complete"
-    mkdir -p "$gallery/$2/runs"
+    mkdir -p "$gallery/$2"
+    beside=$(mktemp -d "$gallery/$2/runs.XXXXXX")
+    mkdir "$beside/runs"
     for run in $runs; do
         seed=${run##*/seed}
         architecture=${run%/*}
@@ -48,27 +52,33 @@ pack() {
         copy_spectra "$1/$folder" "$work/$folder"
         tar -C "$work" --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
             --mode=u=rwX,go=rX -cf "$work/run.tar" "$folder"
-        xz -9e -T1 <"$work/run.tar" >"$work/run.tar.xz"
-        mv "$work/run.tar.xz" "$gallery/$2/runs/${architecture##*/}-$seed.tar.xz"
+        xz -9e -T1 <"$work/run.tar" >"$beside/runs/${architecture##*/}-$seed.tar.xz"
         rm -r "$work/runs"
     done
-    cp "$1/study.study" "$gallery/$2/study.study"
+    cp "$1/study.study" "$beside/study.study"
+    [ ! -e "$gallery/$2/runs" ] || mv "$gallery/$2/runs" "$beside/old"
+    mv "$beside/runs" "$beside/study.study" "$gallery/$2"
     du -ch "$gallery/$2"/runs/*.tar.xz | tail -n 1
 }
 
 restore() {
     [ -d "$gallery/$1/runs" ] || die "$gallery/$1/runs: does not exist"
     [ ! -e "$2" ] || die "$2: exists"
-    mkdir -p "$2"
+    mkdir -p "$(dirname "$2")"
+    beside=$(mktemp -d "$(dirname "$2")/runs.XXXXXX")
+    mkdir "$beside/study"
     for run in "$gallery/$1"/runs/*.tar.xz; do
-        xz -dc "$run" | tar -C "$2" -xf -
+        xz -dc "$run" >"$work/run.tar"
+        tar -C "$beside/study" -xf "$work/run.tar"
     done
-    cp "$gallery/$1/study.study" "$2/study.study"
+    cp "$gallery/$1/study.study" "$beside/study"
+    mv -T "$beside/study" "$2"
 }
 
 [ $# -eq 3 ] || die "expected pack STUDYFOLDER NAME or restore NAME STUDYFOLDER"
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+beside=
+trap 'rm -rf "$work" ${beside:+"$beside"}' EXIT
 case $1 in
 pack) pack "$2" "$3" ;;
 restore) restore "$2" "$3" ;;
