@@ -31,7 +31,7 @@ enum {
 }; /* make writes a byte per job into a pipe, and would block on a full one */
 
 static char *out, *jobs, *resume, **sbatch;
-static int dry_run, show_status, keep_going, slurm;
+static int dry_run, show_status, keep_going, retrain, slurm;
 
 static const struct poptOption options[] = {
     {"out", '\0', POPT_ARG_STRING, &out, 0, "the study's folder (default: checkpoints/NAME)",
@@ -42,6 +42,9 @@ static const struct poptOption options[] = {
      "another "
      "number of threads or another version",
      "exact|any"},
+    {"retrain", '\0', POPT_ARG_NONE, &retrain, 0,
+     "train runs again from the beginning whose removed checkpoints or resume points are needed",
+     NULL},
     {"dry-run", 'n', POPT_ARG_NONE, &dry_run, 0, "print the commands that would run; write nothing",
      NULL},
     {"status", '\0', POPT_ARG_NONE, &show_status, 0, "print the progress of each run; run nothing",
@@ -71,8 +74,8 @@ static const struct ks_program program = {
                "  [analyze]       options of kappascope analyze, without dashes\n"
                "  [analyze NAME]  the options of a further analysis of every checkpoint\n"
                "On the command line, NAME is a study that the project ships: quick, small, dog,\n"
-               "trot, dogtrot, reference, ablations or ablations-small. Write ./NAME for a file of "
-               "that name.\n"
+               "trot, trot-small, dogtrot, exact, reference, ablations or ablations-small. Write\n"
+               "./NAME for a file of that name.\n"
                "\n"
                "GNU make runs the jobs of the study, one per core. If the study was stopped or\n"
                "failed, the same command makes the files that are missing and resumes\n"
@@ -89,6 +92,11 @@ static const struct ks_program program = {
                "study's file, and `stop` may change. If options in [analyze] or [analyze NAME]\n"
                "change, the spectra of that analysis are computed again; if `missing` or\n"
                "`grid` change, the tables are.\n"
+               "\n"
+               "If a spectrum has to be made whose checkpoint was removed, its run would have to\n"
+               "be trained again from the beginning, and so would a stopped run whose resume\n"
+               "point was removed. Then the study fails, and removes and changes no file, unless\n"
+               "--retrain is given.\n"
                "\n"
                "With --slurm, sbatch submits a job array for the trainings, with a task per\n"
                "run, one for their analyses, and a job for the plots. A task that comes near\n"
@@ -197,6 +205,29 @@ static void say_stale(const struct job *job, const char *are, bool quiet)
                    i > 0 ? " " : "", i > 0 ? job->study->analysis[i].name : "", are);
 }
 
+/* Runs that have to start from the beginning are announced, and refused without --retrain. */
+static ks_status check_restarts(const struct job *job, bool quiet)
+{
+    char first[1024] = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < job->graph->n_runs; i++) {
+        char *why;
+
+        KS_TRY(ks_graph_restart(job->graph, i, job->dir, &why));
+        if (why && retrain && !quiet)
+            ks_say("%s", why);
+        if (why && n++ == 0)
+            snprintf(first, sizeof first, "%s", why);
+        free(why);
+    }
+    if (n == 0 || retrain)
+        return KS_OK;
+    if (n == 1)
+        return ks_fail(KS_USAGE, "%s; --retrain allows that", first);
+    return ks_fail(KS_USAGE, "%s (runs that have to: %zu); --retrain allows that", first, n);
+}
+
 /* Makes and locks the folder, and removes stale spectra. Writes study.study last: its presence
  * asserts that the existing spectra match it. */
 static ks_status claim_folder(struct job *job, bool quiet)
@@ -209,26 +240,14 @@ static ks_status claim_folder(struct job *job, bool quiet)
     KS_TRY(ks_slurm_refuse(job->dir));
     KS_TRY(compare_folder(job));
     KS_TRY(ks_folder_sweep(job->dir));
-    say_stale(job, "are", quiet);
     KS_TRY(ks_graph_check_spectra(job->graph, job->dir, quiet));
+    KS_TRY(check_restarts(job, quiet));
+    say_stale(job, "are", quiet);
     KS_TRY(ks_graph_remove_stale(job->graph, job->dir));
     KS_TRY(ks_print_string(&path, "%s/study.study", job->dir));
     status = job->held ? KS_OK : ks_file_write(path, job->study->text, strlen(job->study->text));
     free(path);
     return status;
-}
-
-static ks_status say_restarts(const struct job *job)
-{
-    for (size_t n = 0; n < job->graph->n_runs; n++) {
-        char *why;
-
-        KS_TRY(ks_graph_restart(job->graph, n, job->dir, &why));
-        if (why)
-            ks_say("%s", why);
-        free(why);
-    }
-    return KS_OK;
 }
 
 /* With --keep-going, plots what is complete after a failure, and still fails. With --slurm it only
@@ -239,8 +258,6 @@ static ks_status run(struct job *job, bool quiet)
     ks_status status;
 
     KS_TRY(claim_folder(job, quiet));
-    if (!quiet)
-        KS_TRY(say_restarts(job));
     if (slurm)
         return ks_slurm_submit(job->graph, job->dir, &job->slurm);
     ks_progress_warn(quiet); /* the jobs run with --quiet */
@@ -262,6 +279,8 @@ static ks_status print_commands(const struct job *job, const struct ks_study_vie
     char *study = job->held ? NULL : realpath(job->path, NULL);
     ks_status status = study ? ks_shell_check("the study's path", study) : KS_OK;
 
+    if (status == KS_OK && check_restarts(job, true) != KS_OK)
+        printf("# without --retrain this is refused: %s\n", ks_error_text());
     if (status == KS_OK && !quiet)
         status = ks_study_print_forecast(view, job->task.observations, job->task.actions, stdout);
     if (status == KS_OK && !slurm)

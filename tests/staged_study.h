@@ -72,6 +72,16 @@ static inline void stage_free(struct stage *stage)
     ks_study_free(stage->study);
 }
 
+static inline bool job_is_done(const struct ks_graph *graph, size_t i)
+{
+    bool *done = NULL, is_done;
+
+    assert_ok(ks_graph_done(graph, tree, &done));
+    is_done = done[i];
+    free(done);
+    return is_done;
+}
+
 /* What a training leaves that has finished. */
 static inline void write_trained(const struct ks_graph_job *training)
 {

@@ -77,6 +77,8 @@ static void test_time_left(void **state)
     write_in(&stage.graph->job[1], "resume/point.1", "");
     tree_write(stage.graph->job[1].target[0], "");
     tree_write(stage.graph->job[1].target[1], "");
+    ks_estimate_clear(&e);
+    assert_ok(ks_estimate_read(stage.graph, tree, &e));
     assert_close(ks_estimate_training(&e, 1), 4 * TRAINING + evaluations(&stage, 4), 1e-9);
     ks_estimate_clear(&e);
     stage_free(&stage);

@@ -87,7 +87,7 @@ static void test_printed_commands(void **state)
     assert_int_equal(count(tree_text("calls"), "plot"), 1);
     assert_string_equal(tree_text("study.study"), TWO_RUNS);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
-        assert_true(ks_graph_is_done(stage.graph, i, tree));
+        assert_true(job_is_done(stage.graph, i));
     ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, false});
     run_printed(&stage);
     assert_int_equal(count(tree_text("calls"), "train "), 2);
@@ -186,10 +186,10 @@ static void test_graph_runs_once(void **state)
     setenv("MAKELEVEL", "1", 1);
     setenv("OMP_NUM_THREADS", "7", 1);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
-        assert_false(ks_graph_is_done(stage.graph, i, tree));
+        assert_false(job_is_done(stage.graph, i));
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
-        assert_true(ks_graph_is_done(stage.graph, i, tree));
+        assert_true(job_is_done(stage.graph, i));
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true)); /* nothing is left to do */
     calls = tree_text("calls");
     assert_int_equal(count(calls, "train "), 2);
@@ -239,26 +239,26 @@ static void test_removed_checkpoints(void **state)
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     remove_files(LN, all + 2);
     remove_files(LN, spectrum);
-    assert_true(ks_graph_is_done(stage.graph, 1, tree)); /* its checkpoint is there */
+    assert_true(job_is_done(stage.graph, 1)); /* its checkpoint is there */
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     assert_int_equal(count(tree_text("calls"), "train "), 2);
     assert_int_equal(count(tree_text("calls"), "analyze "), 7);
     tree_write("runs/toy/ln+ce/seed0/step_000000008.h5", "");
     remove_files(LN, all);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
-        assert_true(ks_graph_is_done(stage.graph, i, tree));
+        assert_true(job_is_done(stage.graph, i));
     assert_ok(ks_graph_restart(stage.graph, 1, tree, &why));
     assert_null(why);
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     assert_int_equal(count(tree_text("calls"), "\n"), 2 + 7);
     remove_files(LN, spectrum);
     assert_ok(ks_graph_restart(stage.graph, 1, tree, &why));
-    assert_string_equal(why,
-                        "train toy/ln+ce/seed0: starts from the beginning: "
-                        "step_000000004.spectrum.h5 has to be made, but its checkpoint is gone");
+    assert_string_equal(why, "train toy/ln+ce/seed0: has to start from the beginning: "
+                             "step_000000004.spectrum.h5 has to be made, but its checkpoint "
+                             "step_000000004.h5 is gone");
     free(why);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
-        assert_int_equal(ks_graph_is_done(stage.graph, i, tree), stage.graph->job[i].run == 0);
+        assert_int_equal(job_is_done(stage.graph, i), stage.graph->job[i].run == 0);
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     assert_int_equal(count(tree_text("calls"), "train ln+ce"), 2);
     assert_int_equal(count(tree_text("calls"), "analyze "), 7 + 3);

@@ -1,6 +1,8 @@
 /* The graph of a study that has changed: which jobs run again and which files are removed. */
 #include "staged_study.h"
 
+#include "train/resume_file.h"
+
 /* Acts like kappascope-train: goes on from the existing checkpoints up to --stop-at, and keeps a
  * resume point until the run has finished. The file "kill" makes it exit after its last checkpoint,
  * as SIGKILL would. */
@@ -42,7 +44,7 @@ static size_t jobs_done(const struct stage *stage)
     size_t n = 0;
 
     for (size_t i = 0; i < stage->graph->n_jobs; i++)
-        n += ks_graph_is_done(stage->graph, i, tree);
+        n += job_is_done(stage->graph, i);
     return n;
 }
 
@@ -108,20 +110,71 @@ static void test_removed_checkpoints(void **state)
     assert_int_equal(jobs_done(&stage), 4);
     assert_ok(ks_graph_remove_stale(stage.graph, tree));
     assert_int_equal(unlink(tree_path("runs/toy/bn+ce/seed0/step_000000004.spectrum.h5")), 0);
-    assert_restarts(&stage,
-                    "step_000000004.spectrum.h5 has to be made, but its checkpoint is gone");
+    assert_restarts(
+        &stage,
+        "step_000000004.spectrum.h5 has to be made, but its checkpoint step_000000004.h5 is gone");
     assert_int_equal(jobs_done(&stage), 2); /* those of the other run */
     assert_true(tree_has("runs/toy/bn+ce/seed0/resume/point.0"));
     assert_ok(ks_graph_remove_stale(stage.graph, tree));
     assert_false(tree_has("runs/toy/bn+ce/seed0/resume/point.0"));
     assert_true(tree_has("runs/toy/ln+ce/seed0/resume/point.0"));
     tree_write("runs/toy/bn+ce/seed0/step_000000004.spectrum.h5", "");
-    assert_restarts(&stage, "train toy/bn+ce/seed0: starts from the beginning: it was stopped at "
-                            "step 4, but its resume point is gone");
+    assert_restarts(&stage,
+                    "train toy/bn+ce/seed0: has to start from the beginning: it was stopped at "
+                    "step 4, but its resume point is gone");
     stage_free(&stage);
     stage = stage_until("stop = 4\n");
     assert_restarts(&stage, NULL);
     assert_int_equal(jobs_done(&stage), 6);
+    stage_free(&stage);
+}
+
+/* Writes run.json and a resume point of the first run. */
+static void write_unfinished(const char *state, const char *more, uint64_t rows)
+{
+    struct ks_resume_header header = {.rows = rows};
+    unsigned char bytes[512] = "";
+    char text[256];
+    FILE *file;
+
+    snprintf(text, sizeof text, "{\n  \"state\": \"%s\",%s\n  \"env_step\": 4\n}\n", state, more);
+    tree_write("runs/toy/bn+ce/seed0/run.json", text);
+    tree_write("runs/toy/bn+ce/seed0/resume/point.1", "");
+    assert_ok(ks_resume_file_fill(&header, "", bytes));
+    file = fopen(tree_path("runs/toy/bn+ce/seed0/resume/point.1"), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, sizeof header, 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A killed or failed run resumes from its resume point, and needs the checkpoints up to there:
+ * those after it are written again. Without them it starts from the beginning. A run that has
+ * failed for good does not start at all. */
+static void test_lost_checkpoints_of_unfinished_runs(void **state)
+{
+    static const char lost[] = "step_000000004.spectrum.h5 has to be made, but its checkpoint "
+                               "step_000000004.h5 is gone";
+    struct stage stage = stage_until("");
+
+    (void)state;
+    assert_restarts(&stage, NULL);
+    tree_write("runs/toy/bn+ce/seed0/step_000000002.h5", "");
+    write_unfinished("running", "", 1); /* the resume point is at step 2 */
+    assert_restarts(&stage, NULL);
+    write_unfinished("running", "", 2);
+    assert_restarts(&stage, lost);
+    write_unfinished("failed", "\n  \"resumable\": true,", 2);
+    assert_restarts(&stage, lost);
+    write_unfinished("failed", "\n  \"resumable\": false,", 2);
+    assert_restarts(&stage, NULL);
+    write_unfinished("stopped", "", 1); /* the newer point is gone */
+    assert_restarts(&stage, NULL);
+    write_unfinished("running", "", 2);
+    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_false(tree_has("runs/toy/bn+ce/seed0/resume/point.1"));
+    tree_write("runs/toy/bn+ce/seed0/step_000000004.h5", "");
+    write_unfinished("running", "", 2);
+    assert_restarts(&stage, NULL);
     stage_free(&stage);
 }
 
@@ -151,7 +204,7 @@ static void test_stale_spectra(void **state)
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
     ks_graph_set_change(stage.graph, 0, (struct ks_graph_change){true, false});
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
-        assert_int_equal(ks_graph_is_done(stage.graph, i, tree), stage.graph->job[i].trains);
+        assert_int_equal(job_is_done(stage.graph, i), stage.graph->job[i].trains);
     assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
     assert_ok(ks_graph_remove_stale(stage.graph, tree));
     assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
@@ -240,7 +293,7 @@ static void test_further_analyses(void **state)
     tree_write("runs/toy/bn+ce/seed0/step_000000002.xqc.probe0.basis", "");
     ks_graph_set_change(g, 1, (struct ks_graph_change){true, true});
     for (size_t i = 0; i < g->n_jobs; i++)
-        assert_int_equal(ks_graph_is_done(g, i, tree), g->job[i].analysis == 0);
+        assert_int_equal(job_is_done(g, i), g->job[i].analysis == 0);
     assert_ok(ks_graph_remove_stale(g, tree));
     for (size_t i = 0; i < g->n_jobs; i++)
         assert_int_equal(tree_has(g->job[i].target[0]), g->job[i].analysis == 0);
@@ -304,6 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_stop),
         IN_TREE(test_removed_checkpoints),
+        IN_TREE(test_lost_checkpoints_of_unfinished_runs),
         IN_TREE(test_killed_before_stop),
         IN_TREE(test_stale_spectra),
         IN_TREE(test_stale_steps),

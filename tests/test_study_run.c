@@ -52,6 +52,17 @@ static void set_study(const char *folder, const char *architectures, const char 
     tree_write(name, text);
 }
 
+/* Changes the order of [analyze] in a study that has no further text behind it. */
+static void set_order(const char *folder, char digit)
+{
+    char text[1024], name[64];
+
+    snprintf(text, sizeof text, STUDY, "", "0", "");
+    strstr(text, "order = 8")[strlen("order = ")] = digit;
+    snprintf(name, sizeof name, "%s.study", folder);
+    tree_write(name, text);
+}
+
 static const char *run_file(const char *folder, const char *run_name, const char *step,
                             const char *ending)
 {
@@ -126,9 +137,33 @@ static void remove_checkpoints(const char *folder)
     assert_int_equal(system(command), 0);
 }
 
+/* The study is refused, and nothing is removed or written. */
+static void assert_refused(const char *folder, const char *words)
+{
+    static char before[1 << 16];
+    char name[64], command[256];
+
+    snprintf(name, sizeof name, "%s/study.study", folder);
+    snprintf(before, sizeof before, "%s", tree_text(name));
+    snprintf(command, sizeof command, "find %s/runs -type f >%s", tree_path(folder),
+             tree_path("before"));
+    assert_int_equal(system(command), 0);
+    assert_int_equal(run_study(folder, "-q"), 2);
+    assert_said(words, 1);
+    assert_string_equal(tree_text(name), before);
+    snprintf(command, sizeof command, "find %s/runs -type f | diff %s - >&2", tree_path(folder),
+             tree_path("before"));
+    assert_int_equal(system(command), 0);
+    assert_int_equal(run_study(folder, "-q --dry-run"), 0);
+    assert_said("# without --retrain this is refused: train cartpole-balance/", 0);
+    assert_int_equal(run_study(folder, "-q --dry-run --retrain"), 0);
+    assert_null(strchr(tree_text("said"), '#'));
+}
+
 /* Without its checkpoints a run is complete, goes on when `stop` is raised, and is drawn. If a
- * further analysis needs them, or the resume point of a stopped run is gone, it is trained from the
- * beginning, as is said before. All results are those of a run that kept them. */
+ * further analysis or other options need them, or the resume point of a stopped run is gone, it is
+ * trained from the beginning with --retrain, and refused without. All results are those of a run
+ * that kept them. */
 static void test_removed_checkpoints(void **state)
 {
     static char table[1 << 16];
@@ -143,14 +178,17 @@ static void test_removed_checkpoints(void **state)
     set_study("r", "", "0", "stop = 500\n");
     assert_int_equal(run_study("r", ""), 0);
     assert_said("to do: 1 x train, 2 x analyze (4 of 7 jobs are done)", 0);
+    assert_int_equal(run_study("r", "--status"), 0);
+    assert_said("checkpoints  1/3  spectra  6/6  stopped at step 500\n", 2);
     set_study("r", "", "0", "");
     assert_int_equal(
         rename(tree_path(run_file("r", "bn+ce/seed0", NULL, "resume")), tree_path("r/kept")), 0);
     assert_int_equal(run_study("r", "--dry-run"), 0);
     assert_said(
-        "# train cartpole-balance/bn+ce/seed0: starts from the beginning: it was stopped at "
+        "# train cartpole-balance/bn+ce/seed0: has to start from the beginning: it was stopped at "
         "step 500, but its resume point is gone\n",
         0);
+    assert_refused("r", "it was stopped at step 500, but its resume point is gone; --retrain ");
     assert_int_equal(
         rename(tree_path("r/kept"), tree_path(run_file("r", "bn+ce/seed0", NULL, "resume"))), 0);
     assert_int_equal(run_study("r", ""), 0);
@@ -163,12 +201,17 @@ static void test_removed_checkpoints(void **state)
     set_study("straight", "", "0", "");
     assert_int_equal(run_study("straight", ""), 0);
     assert_same_run("r", "straight", "bn+ce/seed0");
+    set_order("r", '9');
+    assert_refused("r", "cartpole-balance/bn+ce/seed0: has to start from the beginning: "
+                        "step_000000100.spectrum.h5 has to be made, but its checkpoint "
+                        "step_000000100.h5 is gone; --retrain allows that\n");
     set_study("r", "", "0", "\n[analyze more]\norder = 4\n");
     assert_int_equal(run_study("r", "--status"), 0);
-    assert_said("spectra 10/15  finished, will start from the beginning\n", 0);
-    assert_int_equal(run_study("r", ""), 0);
-    assert_said("seed0: starts from the beginning: step_000000100.more.spectrum.h5 has to be made, "
-                "but its checkpoint is gone\n",
+    assert_said("spectra 10/15  finished, has to start from the beginning (--retrain)\n", 0);
+    assert_refused("r", "step_000000100.more.spectrum.h5 has to be made, but its checkpoint ");
+    assert_int_equal(run_study("r", "--retrain"), 0);
+    assert_said("seed0: has to start from the beginning: step_000000100.more.spectrum.h5 has to be "
+                "made, but its checkpoint step_000000100.h5 is gone\n",
                 0);
     assert_said("to do: 1 x train, 15 x analyze (0 of 16 jobs are done)", 0);
     assert_same_run("r", "straight", "bn+ce/seed0");
@@ -217,6 +260,25 @@ static void test_interrupted_stage(void **state)
     set_study("straight", "", "0", "");
     assert_int_equal(run_study("straight", ""), 0);
     assert_same_run("cut", "straight", "bn+ce/seed0");
+}
+
+/* A killed run that has lost a checkpoint cannot go on: it starts from the beginning. */
+static void test_killed_run_without_checkpoint(void **state)
+{
+    static const int signals[] = {SIGTERM, SIGKILL};
+
+    (void)state;
+    need_programs();
+    set_study("lost", "", "0", "");
+    for (size_t i = 0; i < 2; i++) {
+        interrupt("lost", run_file("lost", "bn+ce/seed0", steps[i], ".h5"), signals[i]);
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    }
+    assert_int_equal(unlink(tree_path(run_file("lost", "bn+ce/seed0", steps[0], ".h5"))), 0);
+    assert_refused("lost", "its checkpoint step_000000100.h5 is gone; --retrain allows that\n");
+    assert_int_equal(run_study("lost", "-q --retrain"), 0);
+    assert_int_equal(run_study("lost", "--status"), 0);
+    assert_said("checkpoints  5/5  spectra 10/10  finished\n", 2);
 }
 
 /* What was said, without comments and without the memory for analyses, which varies. */
@@ -340,6 +402,7 @@ int main(void)
         IN_TREE(test_stages),
         IN_TREE(test_removed_checkpoints),
         IN_TREE(test_interrupted_stage),
+        IN_TREE(test_killed_run_without_checkpoint),
         IN_TREE(test_forecast),
         IN_TREE(test_forecast_with_tolerances),
         IN_TREE(test_damaged_spectra),

@@ -52,14 +52,27 @@ static ks_status add_rows(const struct ks_csv *csv, struct ks_paces *paces)
     return KS_OK;
 }
 
-static ks_status read_run(struct ks_estimate *e, size_t run)
+/* The step from which a training goes on, into e->step. */
+static ks_status read_step(struct ks_estimate *e, size_t run, const char *dir)
+{
+    struct ks_study_run_state state;
+    char *why;
+
+    KS_TRY(ks_study_run_state(dir, e->graph->job[run].folder, &state));
+    KS_TRY(ks_graph_restart(e->graph, run, dir, &why));
+    e->step[run] = why ? 0 : state.env_step;
+    free(why);
+    return KS_OK;
+}
+
+static ks_status read_run(struct ks_estimate *e, size_t run, const char *dir)
 {
     struct ks_paces *paces = &e->own[run % e->graph->study->n_architectures];
     double before = paces->training.amount;
     struct ks_csv *csv = NULL;
     char *path;
 
-    KS_TRY(ks_print_string(&path, "%s/%s/progress.csv", e->dir, e->graph->job[run].folder));
+    KS_TRY(ks_print_string(&path, "%s/%s/progress.csv", dir, e->graph->job[run].folder));
     if (ks_path_exists(path) && ks_csv_read(path, true, &csv) == KS_OK)
         add_rows(csv, paces); /* the rows before a damaged one count */
     e->n_runs += paces->training.amount > before;
@@ -90,13 +103,13 @@ static double find_time(const char *text, const char *word)
     return found;
 }
 
-static ks_status read_log(struct ks_estimate *e, const struct ks_graph_job *job)
+static ks_status read_log(struct ks_estimate *e, const struct ks_graph_job *job, const char *dir)
 {
     struct ks_paces *paces = &e->own[job->run % e->graph->study->n_architectures];
     char *path, *text = NULL;
     double started, ended;
 
-    KS_TRY(ks_print_string(&path, "%s/%s", e->dir, job->log));
+    KS_TRY(ks_print_string(&path, "%s/%s", dir, job->log));
     if (ks_path_exists(path) && ks_text_read(path, &text, NULL) == KS_OK) {
         started = find_time(text, KS_GRAPH_STARTED);
         ended = find_time(text, KS_GRAPH_ENDED);
@@ -114,13 +127,16 @@ static ks_status read_log(struct ks_estimate *e, const struct ks_graph_job *job)
 
 ks_status ks_estimate_read(const struct ks_graph *graph, const char *dir, struct ks_estimate *e)
 {
-    *e = (struct ks_estimate){.graph = graph, .dir = dir};
+    *e = (struct ks_estimate){.graph = graph};
     KS_TRY(ks_alloc(graph->study->n_architectures, sizeof *e->own, &e->own));
+    KS_TRY(ks_alloc(graph->n_runs, sizeof *e->step, &e->step));
+    KS_TRY(ks_graph_done(graph, dir, &e->done));
     for (size_t i = 0; i < graph->n_jobs; i++)
-        if (graph->job[i].trains)
-            KS_TRY(read_run(e, i));
-        else if (ks_graph_targets(graph, i, dir) == graph->job[i].n_targets)
-            KS_TRY(read_log(e, &graph->job[i]));
+        if (graph->job[i].trains) {
+            KS_TRY(read_step(e, i, dir));
+            KS_TRY(read_run(e, i, dir));
+        } else if (ks_graph_targets(graph, i, dir) == graph->job[i].n_targets)
+            KS_TRY(read_log(e, &graph->job[i], dir));
     for (size_t a = 0; a < graph->study->n_architectures; a++) {
         add(&e->all.acting, e->own[a].acting);
         add(&e->all.training, e->own[a].training);
@@ -133,7 +149,9 @@ ks_status ks_estimate_read(const struct ks_graph *graph, const char *dir, struct
 void ks_estimate_clear(struct ks_estimate *e)
 {
     free(e->own);
-    e->own = NULL;
+    free(e->done);
+    free(e->step);
+    *e = (struct ks_estimate){.graph = NULL};
 }
 
 /* Seconds for an amount at the architecture's own pace, or at the mean one; NaN: not known. */
@@ -150,18 +168,11 @@ double ks_estimate_training(const struct ks_estimate *e, size_t run)
     size_t a = run % s->n_architectures;
     const struct ks_settings *settings = &s->architecture[a].settings;
     const struct ks_paces *own = &e->own[a];
-    struct ks_study_run_state state = {.env_step = 0};
-    size_t first = settings->random_steps * settings->action_repeat, episodes = 0, step;
-    char *why;
+    size_t first = settings->random_steps * settings->action_repeat, episodes = 0;
+    size_t step = e->step[run] < s->end ? e->step[run] : s->end;
 
-    if (ks_graph_is_done(e->graph, run, e->dir))
+    if (e->done[run])
         return 0;
-    if (ks_study_run_state(e->dir, e->graph->job[run].folder, &state) != KS_OK)
-        return NAN;
-    if (ks_graph_restart(e->graph, run, e->dir, &why) != KS_OK)
-        return NAN;
-    step = why ? 0 : state.env_step < s->end ? state.env_step : s->end;
-    free(why);
     first = first < s->end ? first : s->end;
     for (size_t i = 0; i < s->n_evaluations; i++)
         if (step == 0 || s->evaluation[i] > step)
@@ -180,7 +191,7 @@ static double estimate_spectra(const struct ks_estimate *e, size_t run, bool lea
     double sum = 0;
 
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-        if (graph->job[i].run == run && !ks_graph_is_done(graph, i, e->dir)) {
+        if (graph->job[i].run == run && !e->done[i]) {
             size_t k = graph->job[i].analysis;
 
             sum += least && own->least[k] > 0

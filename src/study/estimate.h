@@ -27,7 +27,8 @@ struct ks_paces {
 
 struct ks_estimate {
     const struct ks_graph *graph;
-    const char *dir;          /* the study's folder */
+    bool *done;               /* [n_jobs] as by ks_graph_done; owned */
+    size_t *step;             /* [n_runs] the step from which a training goes on; owned */
     struct ks_paces *own;     /* [n_architectures]; owned */
     struct ks_paces all;      /* sums over the architectures, for those without a pace */
     size_t n_runs, n_spectra; /* from how many runs and spectra the paces come */

@@ -36,13 +36,13 @@ static ks_status measure(struct ks_estimate *e, size_t *measured)
 }
 
 /* Counts the work, and names the trainings that start again. */
-static ks_status print_work(const struct ks_study_view *view, FILE *out)
+static ks_status print_work(const struct ks_study_view *view, const bool *done, FILE *out)
 {
     const struct ks_graph *graph = view->graph;
     size_t trainings = 0, spectra = 0;
 
     for (size_t i = 0; i < graph->n_jobs; i++)
-        if (!ks_graph_is_done(graph, i, view->dir))
+        if (!done[i])
             ++*(graph->job[i].trains ? &trainings : &spectra);
     fprintf(out, "# to do: %zu of %zu trainings, %zu of %zu spectra\n", trainings, graph->n_runs,
             spectra, graph->n_jobs - graph->n_runs);
@@ -122,7 +122,7 @@ ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t obser
     if (status == KS_OK)
         status = measure(&estimate, &measured);
     if (status == KS_OK)
-        status = print_work(view, out);
+        status = print_work(view, estimate.done, out);
     if (status == KS_OK) {
         print_time(view, &estimate, measured, out);
         print_disk(&disk, out);

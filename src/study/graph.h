@@ -11,8 +11,9 @@
 #include "core/error.h"
 #include "study/study_file.h"
 
-/* The two files of resume points, in a run's folder until the run has finished. */
-#define KS_GRAPH_RESUME(number) "resume/point." #number
+/* The files of resume points, in a run's folder until the run has finished. */
+enum { KS_GRAPH_POINTS = 2 };
+extern const char *const ks_graph_point[KS_GRAPH_POINTS];
 
 /* How the first and the last line of a job's log begin; then comes the time, UTC, ISO 8601. */
 #define KS_GRAPH_STARTED "started "
@@ -67,18 +68,20 @@ ks_status ks_graph_new(const struct ks_study *study, const struct ks_graph_progr
                        struct ks_graph **graph);
 void ks_graph_free(struct ks_graph *graph); /* NULL is fine */
 
+/* Whether the study's folder `dir` has a file of this path. */
+bool ks_graph_has(const char *dir, const char *path);
 /* The number of existing targets of job i in the study's folder `dir`; 0 if they are stale. */
 size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir);
-/* Whether job i is complete. A training is complete if its run is over, as its run.json says, and
- * each checkpoint that an incomplete analysis needs exists: the others may have been removed. An
- * analysis is complete if its spectrum exists and its checkpoint will not be written again: the
- * training is complete, or was stopped at the checkpoint's step or later and will resume from
- * there. */
-bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir);
+/* Which jobs are complete, into *done [n_jobs]; the caller frees. A training is complete if its run
+ * is over, as its run.json says, and each checkpoint that an incomplete analysis needs exists: the
+ * others may have been removed. An analysis is complete if its spectrum exists and its checkpoint
+ * will not be written again: the training is complete, or will resume from the checkpoint's step or
+ * a later one. */
+ks_status ks_graph_done(const struct ks_graph *graph, const char *dir, bool **done);
 
-/* Why a training that was over or stopped will start from the beginning, as a line into *why: a
- * checkpoint is gone that an analysis needs, or the resume point is. NULL: it will not. The caller
- * frees. */
+/* Why a training that was over, or had made steps, has to start from the beginning, as a line into
+ * *why: a checkpoint is gone that an analysis needs, or the resume point of a stopped run is. NULL:
+ * it has not. The caller frees. */
 ks_status ks_graph_restart(const struct ks_graph *graph, size_t run, const char *dir, char **why);
 
 /* Prints the remaining work as shell commands, ending with the program `plot`. `study`: the
@@ -105,8 +108,9 @@ ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FI
  * files of run N; run-N makes first these, then those; `all` makes the runs in their order. */
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir);
 
-/* Runs the graph with GNU make, `jobs` jobs at a time, until all are complete or one fails; with
- * `keep_going` until no job can run any more. Unless `quiet`, it announces the work on standard
+/* Runs the graph with GNU make, `jobs` jobs at a time, until all are complete. After a failure no
+ * further run is started; the runs under way are completed, with their spectra. With `keep_going`
+ * it goes on until no job can run any more. Unless `quiet`, it announces the work on standard
  * error and prints a line for each completed job. A failure (KS_RUN) names the job and the last
  * line of its log. On SIGINT, SIGTERM or SIGHUP it stops the jobs and fails; completed files stay.
  */

@@ -72,21 +72,25 @@ ks_status ks_graph_find_make(char **path)
     return ks_locate_program(name && *name ? name : "make", path);
 }
 
-/* Announces the work, since the first job may take minutes; returns how many jobs are done already.
+/* Announces the work, since the first job may take minutes; *done: how many jobs are done already.
  */
-static size_t announce(const struct ks_graph *graph, const char *dir, size_t jobs, bool quiet)
+static ks_status announce(const struct ks_graph *graph, const char *dir, size_t jobs, bool quiet,
+                          size_t *done)
 {
-    size_t trainings = 0, analyses = 0, done;
+    size_t trainings = 0, analyses = 0;
+    bool *is_done;
 
+    KS_TRY(ks_graph_done(graph, dir, &is_done));
     for (size_t i = 0; i < graph->n_jobs; i++)
-        if (!ks_graph_is_done(graph, i, dir))
+        if (!is_done[i])
             ++*(graph->job[i].trains ? &trainings : &analyses);
-    done = graph->n_jobs - trainings - analyses;
-    if (!quiet && done < graph->n_jobs)
+    free(is_done);
+    *done = graph->n_jobs - trainings - analyses;
+    if (!quiet && *done < graph->n_jobs)
         ks_say("to do: %zu x train, %zu x analyze (%zu of %zu jobs are done), %zu at a "
                "time",
-               trainings, analyses, done, graph->n_jobs, jobs);
-    return done;
+               trainings, analyses, *done, graph->n_jobs, jobs);
+    return KS_OK;
 }
 
 /* Reads what make prints: a recipe prints the label of its job when the job is done. */
@@ -190,7 +194,7 @@ ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t job
     struct ks_process process = {0};
     struct sigaction old[SIGNALS];
     ks_status status = KS_OK;
-    size_t done;
+    size_t done = 0;
     int code = 0;
 
     snprintf(count, sizeof count, "-j%zu", jobs);
@@ -198,9 +202,9 @@ ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t job
     KS_TRY(ks_graph_find_make(&make));
     argv[0] = make;
     KS_GO(ks_print_string(&log, "%s/make.log", dir));
+    KS_GO(announce(graph, dir, jobs, quiet, &done));
     clean_environment();
     catch_signals(old);
-    done = announce(graph, dir, jobs, quiet);
     status = ks_process_start(dir, argv, log, true, &process);
     group = (sig_atomic_t)process.pid;
     if (stopped) /* a signal arrived before `group` was set */

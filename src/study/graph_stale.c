@@ -21,15 +21,6 @@ struct action {
     FILE *out;
 };
 
-static bool exists(const char *dir, const char *path)
-{
-    char *full = NULL;
-    bool found = ks_print_string(&full, "%s/%s", dir, path) == KS_OK && ks_path_exists(full);
-
-    free(full);
-    return found;
-}
-
 static ks_status remove_file(const char *dir, const char *path, FILE *out)
 {
     char *full = NULL;
@@ -105,7 +96,7 @@ static ks_status take_output(const struct ks_study_analysis *analysis,
 
     KS_GO(ks_study_output(analysis, job->folder, job->step, KS_STUDY_SPECTRUM, &spectrum));
     KS_GO(ks_study_output(analysis, job->folder, job->step, "", &stem));
-    if (change.spectra && exists(dir, spectrum))
+    if (change.spectra && ks_graph_has(dir, spectrum))
         KS_GO(action.take(dir, spectrum, action.out));
     if (change.steps)
         KS_GO(take_steps(dir, job->folder, ks_path_base(stem), action));
@@ -138,14 +129,13 @@ static ks_status take_unasked(const struct ks_graph *graph, const struct ks_grap
 static ks_status take_resume_points(const struct ks_graph *graph, size_t run, const char *dir,
                                     struct action action)
 {
-    static const char *const names[] = {KS_GRAPH_RESUME(0), KS_GRAPH_RESUME(1)};
     char *why = NULL, *path = NULL;
     ks_status status = KS_OK;
 
     KS_TRY(ks_graph_restart(graph, run, dir, &why));
-    for (size_t i = 0; why && i < 2; i++) {
-        KS_GO(ks_print_string(&path, "%s/%s", graph->job[run].folder, names[i]));
-        if (exists(dir, path))
+    for (size_t i = 0; why && i < KS_GRAPH_POINTS; i++) {
+        KS_GO(ks_print_string(&path, "%s/%s", graph->job[run].folder, ks_graph_point[i]));
+        if (ks_graph_has(dir, path))
             KS_GO(action.take(dir, path, action.out));
         free(path);
         path = NULL;

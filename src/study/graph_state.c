@@ -10,107 +10,131 @@
 #include "core/path.h"
 #include "io/text.h"
 #include "study/shell.h"
+#include "train/resume_file.h"
+
+const char *const ks_graph_point[KS_GRAPH_POINTS] = {"resume/point.0", "resume/point.1"};
+
+bool ks_graph_has(const char *dir, const char *path)
+{
+    char *full = NULL;
+    bool found = ks_print_string(&full, "%s/%s", dir, path) == KS_OK && ks_path_exists(full);
+
+    free(full);
+    return found;
+}
 
 size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir)
 {
     const struct ks_graph_job *job = &graph->job[i];
     size_t n = 0;
 
-    for (size_t k = 0; k < job->n_targets && !job->stale; k++) {
-        char *path = NULL;
-
-        if (ks_print_string(&path, "%s/%s", dir, job->target[k]) == KS_OK)
-            n += ks_path_exists(path);
-        free(path);
-    }
+    for (size_t k = 0; k < job->n_targets && !job->stale; k++)
+        n += ks_graph_has(dir, job->target[k]);
     return n;
 }
 
-static bool has_file(const char *dir, const char *folder, const char *name)
-{
-    char *path = NULL;
-    bool found = ks_print_string(&path, "%s/%s/%s", dir, folder, name) == KS_OK &&
-                 ks_path_exists(path);
+/* What its files say about a run. */
+struct view {
+    struct ks_study_run_state state;
+    bool over, resumes; /* it has a resume point */
+    size_t step;        /* its checkpoints up to this step are not written again */
+    /* The first analysis of these that has to be made although its checkpoint is gone, or NULL. */
+    const struct ks_graph_job *lost;
+};
 
-    free(path);
-    return found;
+/* A resume point is written only when all that is due at its step is done. One that cannot be read
+ * counts as one at the step of run.json. */
+static ks_status find_resume_point(const struct ks_graph *graph, size_t run, const char *dir,
+                                   struct view *view)
+{
+    const struct ks_study *s = graph->study;
+    size_t repeat = s->architecture[run % s->n_architectures].settings.action_repeat;
+
+    for (size_t i = 0; i < KS_GRAPH_POINTS; i++) {
+        struct ks_resume_header header;
+        size_t step = view->state.env_step;
+        char *path = NULL;
+
+        KS_TRY(ks_print_string(&path, "%s/%s/%s", dir, graph->job[run].folder, ks_graph_point[i]));
+        if (ks_resume_file_header(path, &header))
+            step = (size_t)header.rows * repeat;
+        if (ks_path_exists(path)) {
+            view->resumes = true;
+            view->step = step > view->step ? step : view->step;
+        }
+        free(path);
+    }
+    return KS_OK;
 }
 
-static bool has_resume_point(const char *dir, const char *folder)
+static ks_status look(const struct ks_graph *graph, size_t run, const char *dir, struct view *view)
 {
-    return has_file(dir, folder, KS_GRAPH_RESUME(0)) || has_file(dir, folder, KS_GRAPH_RESUME(1));
-}
-
-/* The first analysis of a run, of a checkpoint up to `step`, that has to be made although the
- * checkpoint is gone; NULL: there is none. */
-static const struct ks_graph_job *find_lost(const struct ks_graph *graph, size_t run,
-                                            const char *dir, size_t step)
-{
-    for (size_t i = graph->n_runs; i < graph->n_jobs; i++) {
+    *view = (struct view){.resumes = false};
+    KS_TRY(ks_study_run_state(dir, graph->job[run].folder, &view->state));
+    view->over = ks_study_run_is_over(graph->study, &view->state);
+    if (view->over)
+        view->step = graph->study->end;
+    else if (view->state.resumable)
+        KS_TRY(find_resume_point(graph, run, dir, view));
+    for (size_t i = graph->n_runs; i < graph->n_jobs && (view->over || view->resumes); i++) {
         const struct ks_graph_job *job = &graph->job[i];
 
-        if (job->run == run && job->step <= step && ks_graph_targets(graph, i, dir) == 0 &&
-            !has_file(dir, job->folder, ks_path_base(job->needs)))
-            return job;
+        if (job->run == run && job->step <= view->step && ks_graph_targets(graph, i, dir) == 0 &&
+            !ks_graph_has(dir, job->needs)) {
+            view->lost = job;
+            break;
+        }
     }
-    return NULL;
+    return KS_OK;
 }
 
-static bool is_trained(const struct ks_graph *graph, size_t run, const char *dir)
+ks_status ks_graph_done(const struct ks_graph *graph, const char *dir, bool **done)
 {
-    struct ks_study_run_state state;
+    struct view *view = NULL;
+    ks_status status = KS_OK;
 
-    return ks_study_run_state(dir, graph->job[run].folder, &state) == KS_OK &&
-           ks_study_run_is_over(graph->study, &state) &&
-           !find_lost(graph, run, dir, graph->study->end);
-}
+    *done = NULL;
+    KS_GO(ks_alloc(graph->n_runs, sizeof *view, &view));
+    KS_GO(ks_alloc(graph->n_jobs, sizeof **done, done));
+    for (size_t i = 0; i < graph->n_jobs; i++) {
+        const struct ks_graph_job *job = &graph->job[i];
+        struct view *v = &view[job->run];
 
-/* Whether the analyzed checkpoint will not be written again, because the run was stopped after it
- * and has a resume point. */
-static bool is_kept(const struct ks_graph *graph, const struct ks_graph_job *analysis,
-                    const char *dir)
-{
-    struct ks_study_run_state state;
-
-    return has_resume_point(dir, analysis->folder) &&
-           ks_study_run_state(dir, analysis->folder, &state) == KS_OK &&
-           strcmp(state.word, "stopped") == 0 && state.env_step >= analysis->step &&
-           !find_lost(graph, analysis->run, dir, state.env_step);
+        if (job->trains) {
+            KS_GO(look(graph, i, dir, v));
+            (*done)[i] = v->over && !v->lost;
+        } else
+            (*done)[i] = (v->over || v->resumes) && !v->lost && job->step <= v->step &&
+                         ks_graph_targets(graph, i, dir) == job->n_targets;
+    }
+done:
+    free(view);
+    if (status != KS_OK) {
+        free(*done);
+        *done = NULL;
+    }
+    return status;
 }
 
 ks_status ks_graph_restart(const struct ks_graph *graph, size_t run, const char *dir, char **why)
 {
-    const char *folder = graph->job[run].folder, *label = graph->job[run].label;
-    const struct ks_graph_job *lost;
-    struct ks_study_run_state state;
-    bool over;
+    const char *label = graph->job[run].label;
+    struct view view;
 
     *why = NULL;
-    KS_TRY(ks_study_run_state(dir, folder, &state));
-    over = ks_study_run_is_over(graph->study, &state);
-    if (!over && strcmp(state.word, "stopped") != 0)
-        return KS_OK;
-    lost = find_lost(graph, run, dir, over ? graph->study->end : state.env_step);
-    if (lost)
+    KS_TRY(look(graph, run, dir, &view));
+    if (view.lost)
         return ks_print_string(why,
-                               "%s: starts from the beginning: %s has to be made, but its "
-                               "checkpoint is gone",
-                               label, ks_path_base(lost->target[0]));
-    return over || has_resume_point(dir, folder)
+                               "%s: has to start from the beginning: %s has to be made, but its "
+                               "checkpoint %s is gone",
+                               label, ks_path_base(view.lost->target[0]),
+                               ks_path_base(view.lost->needs));
+    return view.over || view.resumes || strcmp(view.state.word, "stopped") != 0
                ? KS_OK
                : ks_print_string(why,
-                                 "%s: starts from the beginning: it was stopped at step %zu, but "
-                                 "its resume point is gone",
-                                 label, state.env_step);
-}
-
-bool ks_graph_is_done(const struct ks_graph *graph, size_t i, const char *dir)
-{
-    const struct ks_graph_job *job = &graph->job[i];
-
-    return job->trains ? is_trained(graph, i, dir)
-                       : ks_graph_targets(graph, i, dir) == job->n_targets &&
-                             (is_trained(graph, job->run, dir) || is_kept(graph, job, dir));
+                                 "%s: has to start from the beginning: it was stopped at step %zu, "
+                                 "but its resume point is gone",
+                                 label, view.state.env_step);
 }
 
 /* Copies study.study only after stale spectra are removed: it asserts that the others match it. */
@@ -142,12 +166,18 @@ static void print_job(const struct ks_graph_job *job, FILE *out)
 ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const char *study,
                          const char *plot, FILE *out)
 {
-    KS_TRY(print_start(graph, dir, study, out));
+    bool *done = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_graph_done(graph, dir, &done));
+    KS_GO(print_start(graph, dir, study, out));
     for (size_t n = 0; n < graph->n_runs; n++)
         for (size_t i = n; i < graph->n_jobs; i = i < graph->n_runs ? graph->n_runs : i + 1)
-            if (graph->job[i].run == n && !ks_graph_is_done(graph, i, dir))
+            if (graph->job[i].run == n && !done[i])
                 print_job(&graph->job[i], out);
     ks_shell_word(out, plot);
     fprintf(out, " .\n");
-    return KS_OK;
+done:
+    free(done);
+    return status;
 }

@@ -167,17 +167,21 @@ static void plan_free(struct plan *plan)
 static ks_status plan_new(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s,
                           struct plan *plan)
 {
+    bool *done;
+
     *plan = (struct plan){.graph = graph, .s = s};
     for (size_t i = 0; i < PLOT; i++)
         KS_TRY(ks_alloc(graph->n_runs, sizeof *plan->wanted[i], &plan->wanted[i]));
+    KS_TRY(ks_graph_done(graph, dir, &done));
     for (size_t i = 0; i < graph->n_runs; i++)
-        plan->wanted[TRAIN][i] = !ks_graph_is_done(graph, i, dir);
+        plan->wanted[TRAIN][i] = !done[i];
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-        if (!ks_graph_is_done(graph, i, dir)) {
+        if (!done[i]) {
             size_t run = graph->job[i].run;
 
             plan->wanted[plan->wanted[TRAIN][run] ? AFTER : READY][run] = true;
         }
+    free(done);
     return KS_OK;
 }
 

@@ -72,7 +72,7 @@ static ks_status print_run(const struct ks_study_view *view, const struct ks_est
                why || ks_study_run_is_over(s, &state) ? "" : ", will go on");
     else if (strcmp(state.word, "running") == 0)
         printf(" (step %zu of %zu)", state.env_step, s->end);
-    printf("%s", why ? ", will start from the beginning" : "");
+    printf("%s", why ? ", has to start from the beginning (--retrain)" : "");
     free(why);
     if (view->held)
         print_task(queue, n);
@@ -96,10 +96,10 @@ static void print_sums(const struct ks_study_view *view, const struct sums *sums
     putchar('\n');
 }
 
-static bool is_complete(const struct ks_study_view *view)
+static bool is_complete(const struct ks_estimate *estimate)
 {
-    for (size_t i = 0; i < view->graph->n_jobs; i++)
-        if (!ks_graph_is_done(view->graph, i, view->dir))
+    for (size_t i = 0; i < estimate->graph->n_jobs; i++)
+        if (!estimate->done[i])
             return false;
     return true;
 }
@@ -116,7 +116,7 @@ static void print_time_left(const struct ks_study_view *view, const struct ks_es
     if (queue->n > 0)
         printf("Slurm: %zu tasks are running, %zu are waiting\n", queue->running,
                queue->n - queue->running);
-    if (is_complete(view))
+    if (is_complete(estimate))
         return;
     if (isnan(left.all))
         printf("time left: not known, as no %s of this folder has recorded its pace\n",

@@ -285,6 +285,9 @@ ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_stud
              : ks_path_exists(path) ? "unknown"
                                     : "waiting");
     state->env_step = step > 0 ? (size_t)step : 0;
+    state->resumable = strcmp(state->word, "running") == 0 || strcmp(state->word, "stopped") == 0 ||
+                       (strcmp(state->word, "failed") == 0 &&
+                        json_is_true(json_object_get(run, "resumable")));
     json_decref(run);
     free(path);
     return KS_OK;

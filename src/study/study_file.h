@@ -67,9 +67,8 @@ struct ks_study {
                              * run of `steps`; its line in the file */
     struct ks_study_architecture architecture[KS_STUDY_ARCHITECTURES];
     size_t seed[KS_STUDY_SEEDS];
-    bool
-        drop_missing; /* missing = drop: a run with a NaN return is left out; else it is an error */
-    bool common_grid; /* grid = common: only the steps that all runs have               */
+    bool drop_missing; /* missing = drop: runs with a NaN return are left out */
+    bool common_grid;  /* grid = common: only the steps that all runs have    */
     size_t n_train, n_analyses;
     struct ks_setting train[KS_STUDY_SETTINGS];
     struct ks_study_analysis analysis[KS_STUDY_ANALYSES]; /* the standard one is always the first */
@@ -136,6 +135,7 @@ struct ks_study_run_state {
     char word[16];   /* "running", "stopped", "finished", "failed"; "waiting" if the file does not
                       * exist, "unknown" if it cannot be read */
     size_t env_step; /* the environment step at which it was written; 0: unknown */
+    bool resumable;  /* it may go on: not finished, waiting, unknown or failed for good */
 };
 ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_study_run_state *state);
 /* Whether the run needs no more training for this study: finished, or stopped at `stop` or later.

