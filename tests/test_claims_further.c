@@ -242,6 +242,15 @@ static void test_constant_norm(void **state)
     assert_word(judge(0), name, KS_CLAIM_PAPER, "not supported");
 }
 
+/* Minus a size is never above 0: directions go by the threshold. */
+static void test_constant_norm_with_one_seed(void **state)
+{
+    (void)state;
+    assert_word(judge(0), "norm-constant-with-wn", KS_CLAIM_PAPER, "same direction");
+    put_all(PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 1, 0.05);
+    assert_word(judge(0), "norm-constant-with-wn", KS_CLAIM_PAPER, "opposite direction");
+}
+
 /* The mean over all cells is enough, but not in the cell that the paper shows. */
 static void test_cell_of_the_paper(void **state)
 {
@@ -299,6 +308,7 @@ int main(void)
         WITH_THREE(test_growth_with_squared_error),
         WITH_THREE(test_levels_of_metrics),
         WITH_THREE(test_constant_norm),
+        WITH_ONE(test_constant_norm_with_one_seed),
         WITH_THREE(test_cell_of_the_paper),
     };
 

@@ -88,15 +88,19 @@ static double mean_of_cell(const struct pairs *p, size_t cell)
     return mean_without(&one, p->low + cell * p->seeds, p->seeds);
 }
 
+/* With one or two seeds: the sign of a difference, or on which side of theta a size is. */
+static void decide_direction(enum ks_claim_effect effect, struct ks_finding *f)
+{
+    bool is_size = effect == KS_MINUS_ABSOLUTE;
+
+    f->in_favour = is_size ? f->effect_low >= f->theta : f->effect_low > 0;
+    f->against = f->effect_high < (is_size ? f->theta : 0);
+}
+
 static ks_status decide(const struct pairs *p, size_t lone_cell, struct ks_finding *f)
 {
     double p_for, p_against, theta = f->theta;
 
-    if (f->seeds < KS_CLAIM_SEEDS) {
-        f->in_favour = f->effect_low > 0;
-        f->against = f->effect_high < 0;
-        return KS_OK;
-    }
     KS_TRY(test(p, p->low, theta, 1, &p_for));
     KS_TRY(test(p, p->high, theta, -1, &p_against));
     f->p = fmin(1, 2 * fmin(p_for, p_against));
@@ -136,7 +140,10 @@ ks_status ks_find_pairs(const struct ks_claim_question *q, struct ks_finding *f)
     }
     f->effect_low = mean_without(&p, p.low, p.seeds);
     f->effect_high = mean_without(&p, p.high, p.seeds);
-    KS_GO(decide(&p, lone_cell, f));
+    if (f->seeds < KS_CLAIM_SEEDS)
+        decide_direction(q->claim->effect, f);
+    else
+        KS_GO(decide(&p, lone_cell, f));
 done:
     free(seed);
     free(p.low);
