@@ -12,25 +12,14 @@ static const char PANELS[] =
     "archs='critic'; norms='other'; wns='0'; losses='other'; bases='-'; grid_x='0'; "
     "grid_y='0'; grid_columns=1; grid_rows=1; checkpoint_gap=1; ";
 
-static ks_status make_folder(const char *dir, const char *name)
-{
-    char *path = NULL;
-    ks_status status;
-
-    KS_TRY(ks_print_string(&path, "%s/%s", dir, name));
-    status = ks_folder_make(path);
-    free(path);
-    return status;
-}
-
 static ks_status write_table(const struct ks_audit *a)
 {
     struct ks_text text = {0};
     char *path = NULL;
     ks_status status;
 
-    KS_TRY(make_folder(a->folder, "tables"));
-    KS_TRY(make_folder(a->folder, "figures"));
+    KS_TRY(ks_folder_make_in(a->folder, "tables"));
+    KS_TRY(ks_folder_make_in(a->folder, "figures"));
     KS_TRY(ks_print_string(&path, "%s/tables/distribution.csv", a->folder));
     status = ks_text_open(path, &text);
     if (status == KS_OK) {

@@ -105,3 +105,14 @@ ks_status ks_folder_make(const char *path)
     free(copy);
     return status;
 }
+
+ks_status ks_folder_make_in(const char *dir, const char *name)
+{
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%s/%s", dir, name));
+    status = ks_folder_make(path);
+    free(path);
+    return status;
+}

@@ -26,5 +26,6 @@ ks_status ks_text_close(struct ks_text *text, ks_status status);
 bool ks_path_exists(const char *path); /* whether a file or folder of that name exists */
 /* Creates the folder and its missing parents. Fails with KS_IO, or KS_FULL if the disk is full. */
 ks_status ks_folder_make(const char *path);
+ks_status ks_folder_make_in(const char *dir, const char *name); /* dir/name */
 
 #endif

@@ -96,13 +96,11 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
 ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table)
 {
     struct ks_gnuplot gnuplot = {.dir = results->dir, .steps = results->study->end};
-    char *folder = NULL;
     ks_status status = KS_OK;
 
     KS_GO(ks_gnuplot_find(&gnuplot));
     KS_GO(list_panels(results, table, &gnuplot.panels));
-    KS_GO(ks_print_string(&folder, "%s/figures", results->dir));
-    KS_GO(ks_folder_make(folder));
+    KS_GO(ks_folder_make_in(results->dir, "figures"));
     for (size_t i = 0; ks_plots[i].name; i++) {
         bool has_data;
 
@@ -112,7 +110,6 @@ ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summar
                            : ks_gnuplot_remove(&gnuplot, ks_plots[i].name, formats[f]));
     }
 done:
-    free(folder);
     ks_gnuplot_clear(&gnuplot);
     return status;
 }

@@ -199,17 +199,6 @@ ks_status ks_scores_warn_settings(const struct ks_score_rows *rows)
 
 /* --- files --- */
 
-static ks_status make_folder(const char *dir, const char *name)
-{
-    char *path = NULL;
-    ks_status status;
-
-    KS_TRY(ks_print_string(&path, "%s/%s", dir, name));
-    status = ks_folder_make(path);
-    free(path);
-    return status;
-}
-
 static ks_status write_table(const struct ks_score_summary *s, const char *dir, const char *name,
                              void (*print)(const struct ks_score_summary *s, FILE *out))
 {
@@ -285,7 +274,7 @@ static ks_status draw_bars(const struct ks_score_summary *s, bool draw, struct k
 
     if (draw) {
         KS_TRY(list_words(s, &g->panels));
-        KS_TRY(make_folder(g->dir, "figures"));
+        KS_TRY(ks_folder_make_in(g->dir, "figures"));
     }
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         KS_TRY(draw ? ks_gnuplot_draw(g, "scores", formats[i])
@@ -312,7 +301,7 @@ ks_status ks_scores_write(const struct ks_score_summary *s, const char *dir, boo
     }
     if (draw)
         KS_GO(ks_gnuplot_find(&gnuplot));
-    KS_GO(make_folder(dir, "tables"));
+    KS_GO(ks_folder_make_in(dir, "tables"));
     KS_GO(write_table(s, dir, "scores", ks_scores_print_csv));
     KS_GO(write_table(s, dir, "score_curves", print_curves));
     status = draw_bars(s, draw, &gnuplot);

@@ -263,13 +263,9 @@ ks_status ks_tables_write(const struct ks_results *results, const struct ks_summ
                           size_t resamples)
 {
     struct ks_tables tables = {results, table, resamples};
-    char *folder = NULL;
-    ks_status status;
 
-    KS_TRY(ks_print_string(&folder, "%s/tables", results->dir));
-    status = ks_folder_make(folder);
-    free(folder);
-    for (size_t i = 0; i < sizeof files / sizeof *files && status == KS_OK; i++)
-        status = write_file(&tables, i);
-    return status;
+    KS_TRY(ks_folder_make_in(results->dir, "tables"));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        KS_TRY(write_file(&tables, i));
+    return KS_OK;
 }
