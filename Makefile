@@ -1,4 +1,4 @@
-# Targets: all deps deps-myosuite test study install uninstall bench bench-peers bench-answers sanitize coverage lint format clean.
+# Targets: all deps deps-myosuite test check study install uninstall bench bench-peers bench-answers sanitize coverage lint format clean.
 # README.md, CONTRIBUTING.md and tests/README.md say what they do; clean removes BUILD.
 #
 #   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
@@ -33,23 +33,30 @@ mpilibs  := $(shell pkg-config --libs ompi-c 2>/dev/null)
 CC       := gcc
 CFLAGS   ?= -O3 -march=native -ffp-contract=fast -fno-math-errno -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
-CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -iquote src -iquote analysis -iquote include -isystem $(MUJOCO_DIR)/include $(pkgflags) $(mpiflags)
+CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -iquote src -iquote analysis -iquote include -iquote $(BUILD) -isystem $(MUJOCO_DIR)/include $(pkgflags) $(mpiflags)
 LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(MUJOCO_DIR)/libmujoco.so*)))
 LDLIBS    = -Wl,--as-needed $(pkglibs) $(mpilibs) -ldl -lpthread -lm
 version  := $(shell cat src/VERSION)
-DEFINES  := -DKS_VERSION='"$(version)"' -DKS_DM_CONTROL_DIR='"$(abspath $(DM_CONTROL_DIR))"' \
-            -DKS_GYMNASIUM_DIR='"$(abspath $(GYMNASIUM_DIR))"' -DKS_MYOSUITE_DIR='"$(abspath $(MYOSUITE_DIR))"' \
-            -DKS_SHARE_DIR='"$(CURDIR)"' -DKS_LIBMUJOCO='"$(LIBMUJOCO)"'
+# Version and paths, which few files include. Rewritten only if they change, as is the file of the flags.
+define config
+#pragma once
+#define KS_VERSION "$(version)"
+#define KS_SHARE_DIR "$(CURDIR)"
+#define KS_LIBMUJOCO "$(LIBMUJOCO)"
+#define KS_DM_CONTROL_DIR "$(abspath $(DM_CONTROL_DIR))"
+#define KS_GYMNASIUM_DIR "$(abspath $(GYMNASIUM_DIR))"
+#define KS_MYOSUITE_DIR "$(abspath $(MYOSUITE_DIR))"
+endef
+export config
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
 once     := $(addprefix src/,core io import env study inspect results claims report audit) \
             $(addprefix analysis/,operators lanczos statistics spectrum program library)
 single   := src/train
 twice    := src/layers src/net src/agent analysis/products
-mains    := src/kappascope.c src/train.c src/study.c src/plot.c src/import.c src/inspect.c src/audit.c src/scores.c analysis/analyze.c
-programs := $(patsubst %,$(BUILD)/bin/%,kappascope \
-            $(addprefix kappascope-,train study plot import inspect audit scores analyze))
-sources   = $(filter-out $(mains),$(wildcard $(addsuffix /*.c,$(1))))
+mains    := $(wildcard src/programs/*.c)
+programs := $(BUILD)/bin/kappascope $(patsubst src/programs/%.c,$(BUILD)/bin/kappascope-%,$(filter-out %/kappascope.c,$(mains)))
+sources   = $(wildcard $(addsuffix /*.c,$(1)))
 objects  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(once))) \
             $(patsubst %.c,$(BUILD)/%.f32.o,$(call sources,$(single) $(twice))) \
             $(patsubst %.c,$(BUILD)/%.f64.o,$(call sources,$(twice)))
@@ -61,16 +68,17 @@ soname   := libkappascope.so.$(basename $(version))
 shared   := $(BUILD)/lib/libkappascope.so.$(version)
 static   := $(BUILD)/lib/libkappascope.a
 # Tests of code that is compiled twice are compiled twice themselves.
-all_tests := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c)) \
-             $(patsubst %,$(BUILD)/tests/test_%.f32,exponential layers layer_values loss net init policy target optim)
-tests    := $(filter-out $(patsubst %,$(BUILD)/tests/test_%,$(without)),$(all_tests))
+all_tests := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/test_*.c)) \
+             $(patsubst %,$(BUILD)/tests/%.f32,net/test_exponential layers/test_layers layers/test_layer_values net/test_loss \
+             net/test_net agent/test_init agent/test_policy agent/test_target agent/test_optim)
+tests    := $(foreach t,$(all_tests),$(if $(filter $(without:%=test_%),$(notdir $(t))),,$(t)))
 benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
-compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(DEFINES) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
+compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
 # Builds targets in parallel: JOBS at a time, unless make was called with -j.
 build     = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: all deps deps-myosuite programs libraries test test-programs run-tests study further install uninstall bench run-benches bench-peers bench-answers sanitize coverage lint format clean
+.PHONY: FORCE all deps deps-myosuite programs libraries test test-programs run-tests check study further install uninstall bench run-benches bench-peers bench-answers sanitize coverage lint format clean
 .SECONDARY:
 all: deps
 	+@$(build) programs
@@ -83,23 +91,24 @@ deps:
 deps-myosuite:
 	@src/deps/install.sh $(DEPS) myosuite
 
-$(BUILD)/%.f32.o: %.c
+$(BUILD)/%.f32.o: %.c $(BUILD)/flags | $(BUILD)/config.h
 	$(compile) -DKS_SINGLE -c $< -o $@
-$(BUILD)/%.f64.o: %.c
+$(BUILD)/%.f64.o: %.c $(BUILD)/flags | $(BUILD)/config.h
 	$(compile) -c $< -o $@
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/config.h
 	$(compile) -c $< -o $@
 # NumPy does not use fused multiply-add: without it, the results equal dm_control's to the last bit.
 $(BUILD)/src/env/%.o: CFLAGS += -ffp-contract=off
-# The version is part of the compiler's command line.
-$(objects) $(public) $(patsubst %.c,$(BUILD)/%.o,$(mains)): src/VERSION
+$(BUILD)/tests/%.o: CPPFLAGS += -iquote tests/support
+$(BUILD)/config.h: FORCE
+	@mkdir -p $(@D) && echo "$$config" >$@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D) && echo '$(CC) $(CPPFLAGS) $(CFLAGS)' >$@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(library): $(objects)
 	@rm -f $@ && $(AR) rcs $@ $^
-$(BUILD)/bin/kappascope: $(BUILD)/src/kappascope.o $(library)
+$(BUILD)/bin/kappascope: $(BUILD)/src/programs/kappascope.o $(library)
 	$(link)
-$(BUILD)/bin/kappascope-analyze: $(BUILD)/analysis/analyze.o $(library)
-	$(link)
-$(BUILD)/bin/kappascope-%: $(BUILD)/src/%.o $(library)
+$(BUILD)/bin/kappascope-%: $(BUILD)/src/programs/%.o $(library)
 	$(link)
 # Only the functions of include/kappascope.h are exported: everything else has hidden visibility.
 $(shared): $(public) $(library)
@@ -120,11 +129,14 @@ test: deps
 test-programs: $(tests) $(programs)
 run-tests: $(tests) $(programs)
 	@: >$(BUILD)/tests/failed; printf '%s\n' $(tests) | OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 KS_BIN=$(BUILD)/bin \
-	    FAILED=$(BUILD)/tests/failed xargs -n 1 -P $(JOBS) tests/one.sh
+	    FAILED=$(BUILD)/tests/failed xargs -n 1 -P $(JOBS) tests/support/one.sh
 	@sed 's|.*/\(.*\)|failed: \1 (output in &.log)|' $(BUILD)/tests/failed >&2; \
 	    failures=$$(wc -l <$(BUILD)/tests/failed); \
 	    echo "$$(($(words $(tests)) - failures)) of $(words $(tests)) test programs passed, $$failures failed" >&2; \
 	    [ $$failures -eq 0 ]
+# The tests of one name, or of one folder: make check T=lanczos
+check: programs
+	+@$(MAKE) --no-print-directory run-tests tests="$(filter %/test_$(T) %/test_$(T).f32 $(BUILD)/tests/$(T)/%,$(all_tests))"
 study: all
 	$(BUILD)/bin/kappascope study $(STUDY)
 	@$(MAKE) --no-print-directory further
@@ -204,7 +216,7 @@ lint: deps
 	@$(MAKE) --no-print-directory --keep-going -j$(JOBS) \
 	    $(patsubst %,tidy/%,$(foreach d,$(once) $(single) $(twice),$(wildcard $(d)/*.c)) $(mains))
 tidy/%:
-	@clang-tidy --quiet $* -- $(CPPFLAGS) $(DEFINES)
+	@clang-tidy --quiet $* -- $(CPPFLAGS)
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 clean:

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <pthread.h>
 
+#include "config.h"
 #include "core/blas.h"
 #include "core/memory.h"
 

@@ -4,6 +4,7 @@
 
 #include <omp.h>
 
+#include "config.h"
 #include "core/blas.h"
 #include "core/memory.h"
 #include "io/attribute.h"

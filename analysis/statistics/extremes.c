@@ -103,7 +103,7 @@ double ks_probe_lambda_min_lower(const struct ks_probe *p)
  * minibatches, which estimate that quotient without bias. (The same two bounds are known for sample
  * averages in stochastic programming: Mak, Morton, Wood, Oper. Res. Lett. 24, 1999.) Each bound
  * fails with a probability of about LOSS: quotients of minibatches are taken as normal. For
- * lambda_min the signs change. tests/test_loss_interval.c measures the coverage. */
+ * lambda_min the signs change. tests/statistics/test_loss_interval.c measures the coverage. */
 static double inner_of_loss(const struct ks_probe *p, double sign)
 {
     const struct ks_certificate *y = certificate(p, sign);

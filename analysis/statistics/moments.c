@@ -127,7 +127,7 @@ static void add_bulk(const struct ks_probe *p, double centre, struct bulk *b)
  * eigenvalue at the far end of the bulk is added, since the weight of a single one may be much too
  * small. If few eigenvalues dominate V, it is uncertain: the interval is Student's, and its degrees
  * of freedom are the number of those eigenvalues, P (sum d^2)^2 / sum d^4 with d the distances from
- * the mean. Measured coverage: tests/test_coverage.c. */
+ * the mean. Measured coverage: tests/statistics/test_coverage.c. */
 double ks_trace_error(const struct ks_facts *facts, const struct ks_probe *probe)
 {
     const double probes = (double)(facts->probes * facts->copies);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "audit/audit.h"
+#include "config.h"
 #include "core/memory.h"
 #include "core/path.h"
 #include "core/say.h"

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "config.h"
 #include "core/installed.h"
 #include "core/memory.h"
 #include "report/template.h"

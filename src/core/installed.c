@@ -6,11 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "core/memory.h"
-
-#ifndef KS_SHARE_DIR
-#define KS_SHARE_DIR "." /* the Makefile sets it to the folder of the sources */
-#endif
 
 ks_status ks_installed_folder(char **folder)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "core/blas.h"
 
 static void print_help(const struct ks_program *program, poptContext context)

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "config.h"
 #include "core/installed.h"
 
 #define DEFINE(name) __typeof__(name) *ks_##name;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
 #include "env/domain.h"
 
 enum { WORDS = 400 };

@@ -122,8 +122,8 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-/* tests/test_layers.c draws rows whose norms are all above the default eps, all below 100, and on
- * both sides of 2.7. */
+/* tests/layers/test_layers.c draws rows whose norms are all above the default eps, all below 100,
+ * and on both sides of 2.7. */
 static const char *const examples[] = {"l2norm", "l2norm eps=100", "l2norm eps=2.7", NULL};
 
 const struct ks_layer_kind KS(l2norm) = {

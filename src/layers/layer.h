@@ -12,8 +12,8 @@
  *    scaler.c one with parameters.
  * 2. Add a row ROW(NAME) to KS_LAYER_KINDS at the end of this file.
  *
- * Parser, checkpoints, training and analysis then know it, and tests/test_layers.c checks its
- * functions against each other and against differences, for every example line. An elementwise
+ * Parser, checkpoints, training and analysis then know it, and tests/layers/test_layers.c checks
+ * its functions against each other and against differences, for every example line. An elementwise
  * activation is simpler still: see activation.c. A line in configs/README.md documents the kind. */
 #ifndef KS_LAYERS_LAYER_H
 #define KS_LAYERS_LAYER_H

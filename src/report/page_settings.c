@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "config.h"
 #include "core/memory.h"
 #include "report/html.h"
 

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "config.h"
 #include "core/blas.h"
 #include "core/processor.h"
 #include "env/env.h"

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "config.h"
 #include "core/blas.h"
 #include "core/processor.h"
 #include "io/file.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/stream.h"
+#include "config.h"
 #include "core/blas.h"
 #include "core/memory.h"
 #include "io/h5.h"

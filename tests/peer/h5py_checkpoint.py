@@ -1,6 +1,6 @@
 """Checks checkpoints with h5py, an independent implementation: python3 h5py_checkpoint.py PROGRAM
 
-PROGRAM is build/tests/test_checkpoint. Reads a checkpoint that it writes and compares every object with
+PROGRAM is build/tests/io/test_checkpoint. Reads a checkpoint that it writes and compares every object with
 the table of the file format; then writes a checkpoint, with everything that another framework may do
 differently, and lets PROGRAM read it."""
 

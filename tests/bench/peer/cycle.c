@@ -13,6 +13,7 @@
 
 #include <omp.h>
 
+#include "config.h"
 #include "core/blas.h"
 #include "core/memory.h"
 #include "core/progress.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
 #include "core/blas.h"
 #include "core/memory.h"
 #include "core/progress.h"

@@ -1,4 +1,5 @@
 /* Runs that another version of the program began, and the values of --resume. */
+#include "config.h"
 #include "stopped_run.h"
 
 /* Adds or removes a setting, in the resume point and in run.json. */

@@ -1,5 +1,5 @@
-/* Checkpoints that prove themselves: right ones are accepted. tests/test_proofs_wrong.c has the
- * ways to export a critic wrongly, tests/test_proofs_losses.c other losses. */
+/* Checkpoints that prove themselves: right ones are accepted. tests/io/test_proofs_wrong.c has the
+ * ways to export a critic wrongly, tests/io/test_proofs_losses.c other losses. */
 #include "analyzer.h"
 #include "naive_critic.h"
 

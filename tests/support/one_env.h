@@ -7,7 +7,7 @@
 
 #include "test.h"
 
-#include "../src/env/domain.h"
+#include "env/domain.h"
 
 enum { WIDEST = 376 };
 

@@ -14,9 +14,9 @@
 #include "disk.h"
 #include "scratch.h"
 
-#include "../src/env/domain.h"
 #include "core/blas.h"
 #include "core/memory.h"
+#include "env/domain.h"
 #include "train/loop.h"
 
 /* 30 steps, 8 of them random, in episodes of 7. Replay holds the last 9 transitions; the replay log

@@ -2,8 +2,8 @@
  * are refused; training, resuming, studies. */
 #include "same_checkpoint.h"
 
-#include "../src/env/own.h"
 #include "core/memory.h"
+#include "env/own.h"
 #include "env/tolerance.h"
 #include "io/checkpoint.h"
 #include "net/arch.h"

@@ -5,8 +5,8 @@
 
 #include "scratch.h"
 
-#include "../src/env/domain.h"
 #include "core/memory.h"
+#include "env/domain.h"
 #include "net/net.h"
 #include "train/run.h"
 #include "train/step.h"

@@ -6,7 +6,7 @@
 
 #include "test.h"
 
-#include "../src/env/domain.h"
+#include "env/domain.h"
 
 static struct ks_env *trot;
 

@@ -1,5 +1,5 @@
 /* Which contents of a checkpoint are required, and which may vary: a good one with one edit at a
- * time. tests/test_checkpoint_batch.c has the shapes and targets of /batch. */
+ * time. tests/io/test_checkpoint_batch.c has the shapes and targets of /batch. */
 #include "io/checkpoint.h"
 
 #include <stdbool.h>

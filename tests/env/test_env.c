@@ -9,8 +9,8 @@
 
 #include "test.h"
 
-#include "../src/env/physics.h"
 #include "core/memory.h"
+#include "env/physics.h"
 #include "one_dog.h"
 #include "suites.h"
 
