@@ -8,9 +8,9 @@
 
 #include "audit/document.h"
 #include "core/error.h"
+#include "io/csv.h"
 #include "io/sha256.h"
 #include "io/spectrum.h"
-#include "study/csv.h"
 
 struct ks_audit_options {
     size_t order;       /* Lanczos steps per probe                                         */

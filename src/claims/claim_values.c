@@ -7,11 +7,11 @@
 
 #include "core/memory.h"
 #include "core/sort.h"
+#include "io/csv.h"
 #include "io/text.h"
 #include "results/aggregate.h"
 #include "results/comparison_tables.h"
 #include "statistics/statistics.h"
-#include "study/csv.h"
 
 /* --- an interval per checkpoint to one per run --- */
 

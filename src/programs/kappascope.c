@@ -8,9 +8,9 @@
 
 #include "core/installed.h"
 #include "core/memory.h"
+#include "core/process.h"
 #include "core/program.h"
 #include "io/h5.h"
-#include "study/locate.h"
 
 static const struct command {
     const char *name, *description;

@@ -10,6 +10,7 @@
 
 #include "core/memory.h"
 #include "core/number.h"
+#include "core/process.h"
 #include "core/program.h"
 #include "core/progress.h"
 #include "core/say.h"
@@ -20,7 +21,6 @@
 #include "report/plots.h"
 #include "results/aggregate.h"
 #include "study/graph.h"
-#include "study/locate.h"
 #include "study/shell.h"
 #include "study/slurm.h"
 #include "study/status.h"

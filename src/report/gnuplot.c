@@ -9,11 +9,10 @@
 #include "core/installed.h"
 #include "core/memory.h"
 #include "core/path.h"
+#include "core/process.h"
 #include "io/file.h"
 #include "io/text.h"
 #include "report/svg.h"
-#include "study/locate.h"
-#include "study/process.h"
 
 ks_status ks_gnuplot_find(struct ks_gnuplot *g)
 {

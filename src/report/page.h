@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "io/csv.h"
 #include "report/tables.h"
 #include "results/results.h"
-#include "study/csv.h"
 
 enum { KS_PAGE_PLOTS = 64 };
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "io/csv.h"
 #include "report/plots.h"
-#include "study/csv.h"
 
 const struct ks_plot ks_plots[] = {
     {"kappa_return", "Conditioning and return",

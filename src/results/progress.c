@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "io/csv.h"
 #include "io/text.h"
-#include "study/csv.h"
 
 /* The index of a step among those read so far; `steps` if it is new. */
 static size_t find_step(const struct ks_progress *p, double step)

@@ -10,8 +10,7 @@
 #include "io/text.h"
 #include "results/returns.h"
 #include "statistics/statistics.h"
-#include "study/changes.h"
-#include "study/study_spectrum.h"
+#include "study/study_file.h"
 
 const struct ks_spectrum *ks_results_spectrum(const struct ks_results *r,
                                               const struct ks_result *run, size_t analysis,

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "io/csv.h"
 #include "io/text.h"
-#include "study/csv.h"
 
 enum { STEP, RETURN, COLUMNS };
 

@@ -7,10 +7,10 @@
 #include "core/memory.h"
 #include "core/path.h"
 #include "core/say.h"
+#include "io/csv.h"
 #include "io/text.h"
 #include "results/returns.h"
 #include "results/score_ranges.h"
-#include "study/csv.h"
 
 /* The one copy of a string. */
 static ks_status keep_string(struct ks_score_rows *rows, const char *text, const char **copy)

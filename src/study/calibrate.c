@@ -11,7 +11,7 @@
 #include "operators/operator.h"
 #include "program/options.h"
 #include "spectrum/adaptive.h"
-#include "study/study_keys.h"
+#include "study/study_parse.h"
 #include "train/run.h"
 #include "train/step.h"
 

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "core/memory.h"
+#include "io/csv.h"
 #include "io/text.h"
-#include "study/csv.h"
 
 enum {
     EPISODE = 1000

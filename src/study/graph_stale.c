@@ -1,4 +1,4 @@
-/* Removes outdated files of analyses from a study's folder, or prints the commands that do. */
+/* Checks that the existing spectra belong to the existing checkpoints. */
 #include "study/graph.h"
 
 #include <dirent.h>
@@ -11,9 +11,136 @@
 
 #include "core/memory.h"
 #include "core/path.h"
+#include "core/say.h"
 #include "io/file.h"
+#include "io/sha256.h"
+#include "io/spectrum.h"
 #include "io/text.h"
 #include "study/shell.h"
+
+/* SHA-256 of one checkpoint, and of the checkpoint from which each of its spectra was computed, as
+ * the spectrum says. Empty if the file does not exist. */
+struct digests {
+    char checkpoint[KS_SHA256_TEXT];
+    char spectrum[KS_STUDY_ANALYSES][KS_SHA256_TEXT];
+    bool wanted; /* whether any spectrum exists, so that the checkpoint has to be read */
+};
+
+static void say_stale(const char *message, bool quiet)
+{
+    if (!quiet)
+        ks_say("%s: this spectrum has to be computed again", message);
+}
+
+/* A spectrum that cannot be read, or belongs to another checkpoint, is stale. */
+static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct ks_graph_job *job,
+                               struct digests *digests, bool quiet)
+{
+    const struct ks_study_checkpoint checkpoint = {job->run % s->n_architectures,
+                                                   job->run / s->n_architectures, job->step};
+    struct ks_spectrum *spectrum = NULL;
+    const struct ks_attribute *sha;
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_print_string(&path, "%s/%s", dir, job->target[0]));
+    if (job->stale || !ks_path_exists(path))
+        goto done;
+    status = ks_study_read_spectrum(s, &checkpoint, path, &spectrum);
+    if (status == KS_FORMAT || status == KS_IO) {
+        job->stale = true;
+        say_stale(ks_error_text(), quiet);
+        status = KS_OK;
+    } else if (status == KS_OK) {
+        sha = ks_attribute_find(&spectrum->attributes, "checkpoint_sha256");
+        snprintf(digests->spectrum[job->analysis], KS_SHA256_TEXT, "%s",
+                 sha && sha->type == KS_ATTRIBUTE_STRING ? sha->string : "none");
+        digests->wanted = true;
+    }
+done:
+    ks_spectrum_free(spectrum);
+    free(path);
+    return status;
+}
+
+static ks_status read_checkpoint(const char *dir, const char *checkpoint, struct digests *digests)
+{
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    if (!digests->wanted)
+        return KS_OK;
+    KS_TRY(ks_print_string(&path, "%s/%s", dir, checkpoint));
+    if (ks_path_exists(path))
+        status = ks_sha256_file(path, digests->checkpoint);
+    free(path);
+    return status;
+}
+
+/* Hashes all checkpoints that have a spectrum, in parallel. digests [n_runs, n_checkpoints]. */
+static ks_status read_checkpoints(const struct ks_graph *graph, const char *dir,
+                                  struct digests *digests)
+{
+    const size_t checkpoints = graph->study->n_checkpoints;
+    ks_status status = KS_OK;
+    char message[1024] = "";
+
+#pragma omp parallel for schedule(dynamic)
+    for (size_t i = 0; i < graph->n_runs * checkpoints; i++) {
+        const char *path = graph->job[i / checkpoints].target[i % checkpoints];
+        ks_status mine = read_checkpoint(dir, path, &digests[i]);
+
+        if (mine != KS_OK) {
+#pragma omp critical(ks_graph_check)
+            {
+                status = mine;
+                snprintf(message, sizeof message, "%s", ks_error_text());
+            }
+        }
+    }
+    return status == KS_OK ? KS_OK : ks_fail(status, "%s", message);
+}
+
+/* A spectrum of another checkpoint is stale, and so are the Lanczos steps that its analysis kept.
+ */
+static void compare(const char *dir, struct ks_graph_job *job, const struct digests *digests,
+                    bool quiet)
+{
+    const char *spectrum = digests->spectrum[job->analysis];
+    char message[1024];
+
+    if (!*spectrum || !*digests->checkpoint || strcmp(spectrum, digests->checkpoint) == 0)
+        return;
+    job->stale = job->stale_steps = true;
+    snprintf(message, sizeof message,
+             "%s/%s: checkpoint_sha256: expected %.12s... (its checkpoint), found %.12s...", dir,
+             job->target[0], digests->checkpoint, spectrum);
+    say_stale(message, quiet);
+}
+
+static struct digests *digests_of(const struct ks_graph *graph, size_t i, struct digests *digests)
+{
+    return &digests[graph->job[i].run * graph->study->n_checkpoints + graph->job[i].checkpoint];
+}
+
+ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool quiet)
+{
+    const struct ks_study *s = graph->study;
+    struct digests *digests = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(graph->n_runs * s->n_checkpoints, sizeof *digests, &digests));
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        KS_GO(read_spectrum(s, dir, &graph->job[i], digests_of(graph, i, digests), quiet));
+    KS_GO(read_checkpoints(graph, dir, digests));
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        compare(dir, &graph->job[i], digests_of(graph, i, digests), quiet);
+done:
+    free(digests);
+    return status;
+}
+
+/* Removes outdated files of analyses from a study's folder, or prints the commands that do. */
 
 /* What to do with an outdated file; `path` is relative to the study's folder `dir`. */
 struct action {

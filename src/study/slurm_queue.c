@@ -8,9 +8,8 @@
 
 #include "core/memory.h"
 #include "core/path.h"
+#include "core/process.h"
 #include "io/text.h"
-#include "study/locate.h"
-#include "study/process.h"
 
 enum { LINE = 8192 };
 

@@ -8,6 +8,8 @@
 #include "core/error.h"
 #include "train/settings.h"
 
+struct ks_spectrum;
+
 enum {
     KS_STUDY_ARCHITECTURES = 64,
     KS_STUDY_SEEDS = 256,
@@ -146,5 +148,22 @@ bool ks_study_run_is_over(const struct ks_study *study, const struct ks_study_ru
  * is a path; another one is the name of a shipped study, or if there is none, a path. The caller
  * frees *path. */
 ks_status ks_study_find(const char *argument, char **path);
+
+/* The changes of the run in dir/folder: 'from environment step 16 on, blas_kernel was "Haswell", is
+ * "SkylakeX"; ...'; "" if run.json has none or cannot be read. The caller frees *text. Fails only
+ * for lack of memory. */
+ks_status ks_changes_read(const char *dir, const char *folder, char **text);
+
+/* A checkpoint of a study. */
+struct ks_study_checkpoint {
+    size_t architecture, seed; /* indices in the study */
+    size_t step;               /* environment step     */
+};
+
+/* Reads the spectrum of a checkpoint; refuses one whose attributes name another checkpoint. Fails
+ * with KS_FORMAT or KS_IO; the caller frees. */
+ks_status ks_study_read_spectrum(const struct ks_study *study,
+                                 const struct ks_study_checkpoint *checkpoint, const char *path,
+                                 struct ks_spectrum **spectrum);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "study/csv.h"
+#include "io/csv.h"
 
 static int write_critics(void **state)
 {

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "core/process.h"
 #include "io/spectrum.h"
-#include "study/locate.h"
 
 static const char STUDY[] = "[study]\nenv = cartpole-balance\narchitectures = bn+ce%s\nseeds = %s\n"
                             "steps = 800\n%s"

@@ -7,7 +7,7 @@
 #include "trainer.h"
 
 #include "io/checkpoint.h"
-#include "study/csv.h"
+#include "io/csv.h"
 #include "train/settings.h"
 
 static struct ks_checkpoint *read_checkpoint(const char *name)

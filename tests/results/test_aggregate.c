@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "core/sort.h"
+#include "io/csv.h"
 #include "results/aggregate.h"
-#include "study/csv.h"
 
 static const char *const PUBLISHED = "../shared/data/xqc_returns.csv"; /* XQC's returns, per seed */
 enum { SEEDS = 10, STEPS = 11 };

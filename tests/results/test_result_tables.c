@@ -2,7 +2,7 @@
 #include "finished_study.h"
 
 #include "core/memory.h"
-#include "study/csv.h"
+#include "io/csv.h"
 
 static void check_cell(const struct ks_csv *csv, const char *name, const char *expected)
 {

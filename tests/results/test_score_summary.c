@@ -3,8 +3,8 @@
 #include "said.h"
 
 #include "core/memory.h"
+#include "core/process.h"
 #include "results/score_summary.h"
-#include "study/locate.h"
 
 /* Steps 0, 100 and 400. Normalized by 1000, the four runs of dm_control score
  *

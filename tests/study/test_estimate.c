@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "study/disk.h"
 #include "study/estimate.h"
+#include "study/status.h"
 
 /* Environment steps 0 to 2 are made without updates, those up to 8 with updates. */
 static const char PROGRESS[] = "env_step,update,return_mean,steps_per_second\n"

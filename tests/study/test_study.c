@@ -3,7 +3,7 @@
 
 #include "core/memory.h"
 #include "core/milestones.h"
-#include "study/study_keys.h"
+#include "study/study_parse.h"
 
 /* --- milestones --- */
 

@@ -6,8 +6,8 @@
 
 #include <fcntl.h>
 
+#include "core/process.h"
 #include "io/text.h"
-#include "study/locate.h"
 
 static inline bool have_gnuplot(void)
 {

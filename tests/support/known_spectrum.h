@@ -4,7 +4,7 @@
 
 #include "finished_study.h"
 
-#include "study/csv.h"
+#include "io/csv.h"
 
 /* A spectrum of one probe with this Jacobi matrix, which a test completes and writes. */
 struct known {

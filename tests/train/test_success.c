@@ -6,7 +6,7 @@
 #include "trainer.h"
 
 #include "env/domain.h"
-#include "study/csv.h"
+#include "io/csv.h"
 #include "train/run.h"
 
 static size_t goal_step, episodes; /* when a goal is reached; how many episodes came that far */

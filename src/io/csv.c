@@ -1,4 +1,4 @@
-#include "study/csv.h"
+#include "io/csv.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Child processes: start a program, read its output, wait for it. */
-#ifndef KS_STUDY_PROCESS_H
-#define KS_STUDY_PROCESS_H
+#ifndef KS_CORE_PROCESS_H
+#define KS_CORE_PROCESS_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,5 +21,9 @@ ks_status ks_process_start(const char *folder, const char *const *argv, const ch
                            bool group, struct ks_process *process);
 /* Waits for the end. *code: the exit status, or 128 + the number of the signal that ended it. */
 ks_status ks_process_end(struct ks_process *process, int *code);
+
+/* *path = the program of that name in the folder of the running program, else in PATH. The caller
+ * frees it. KS_MISSING if it is in neither. */
+ks_status ks_locate_program(const char *name, char **path);
 
 #endif

@@ -1,7 +1,7 @@
 /* Comma-separated values: a header line, then rows. Quotes are not supported; our files have none.
  */
-#ifndef KS_STUDY_CSV_H
-#define KS_STUDY_CSV_H
+#ifndef KS_IO_CSV_H
+#define KS_IO_CSV_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Parsing a study's text: the sections [study] and [train], and [analyze], whose keys are the
  * options of the analyzer. */
-#ifndef KS_STUDY_STUDY_KEYS_H
-#define KS_STUDY_STUDY_KEYS_H
+#ifndef KS_STUDY_STUDY_PARSE_H
+#define KS_STUDY_STUDY_PARSE_H
 
 #include <stdbool.h>
 
