@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: tests/peer/export.sh
 #
-# Checks analysis/export/kappascope_export.py with PyTorch and Flax: exports critics from both, those of
+# Checks the package analysis/python/kappascope with PyTorch and Flax: exports critics from both, those of
 # seven published agents among them, and compares gradients and Hessian-vector products with the
 # frameworks' own (export_torch.py, export_forms.py, export_heads.py, export_flax.py); expects what is
 # wrong to be refused (export_refusals.py, export_heads.py, export_flax.py) and wrappers to change
@@ -17,7 +17,7 @@ python=${PYTHON:-python3}
 folder=$build/peer/export
 # One thread; and JAX compiles each of these small programs once, to run it a few times.
 export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_PLATFORMS=cpu
-export PYTHONPATH="$PWD/analysis/export:$PWD/tests/peer"
+export PYTHONPATH="$PWD/analysis/python:$PWD/analysis/export:$PWD/tests/peer"
 
 die() {
     echo "export.sh: $*" >&2

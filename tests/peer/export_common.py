@@ -10,7 +10,7 @@ import time
 import h5py
 import numpy as np
 
-import kappascope_export
+import kappascope
 
 BOUND = 1e-12  # relative deviations; products differ by a few 1e-15
 
@@ -114,8 +114,8 @@ def expect_refusal(folder, call, words, what):
     None."""
     path = f"{folder}/refused.h5"
     try:
-        kappascope_export.save(path, **call)
-    except kappascope_export.Refused as error:
+        kappascope.save(path, **call)
+    except kappascope.Refused as error:
         missing = [w for w in words if not re.search(w, str(error))]
         if missing:
             return f"{what}: expected {missing} in\n{error}"

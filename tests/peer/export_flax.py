@@ -16,7 +16,7 @@ import optax
 
 import export_critics_flax as zoo
 import export_flax_calls as calls
-import kappascope_export
+import kappascope
 from export_common import Comparison, main, stored
 
 N, B, OBS, ACTIONS, WIDTH = 3, 24, 5, 3, 12
@@ -286,7 +286,7 @@ def refused(folder, variables, words, **changes):
     )
     path = f"{folder}/refused.h5"
     try:
-        kappascope_export.save_flax(
+        kappascope.save_flax(
             path,
             variables,
             **{
@@ -297,7 +297,7 @@ def refused(folder, variables, words, **changes):
                 },
             },
         )
-    except kappascope_export.Refused as error:
+    except kappascope.Refused as error:
         missing = [w for w in words if w not in str(error)]
         return (
             f"expected {missing} in\n{error}"

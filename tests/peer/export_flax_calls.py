@@ -1,7 +1,7 @@
 """What a user of Flax writes to export a critic: one function for each of the critics of
 export_critics_flax.py and export_flax.py, which counts their lines."""
 
-import kappascope_export
+import kappascope
 
 
 def in_blocks(first, size, parts):
@@ -18,7 +18,7 @@ def in_blocks(first, size, parts):
 
 def sac(path, module, variables, obs, actions, y, state):
     arch = "dense 12\nrelu\ndense 12\nrelu\ndense 1\n"
-    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch,
+    kappascope.save_flax(path, variables, apply=module.apply, arch=arch,
                                 inputs=(obs, actions), targets=y, loss="mse weight=2",
                                 ensemble=2, optimizer=state, step=1000)
 
@@ -42,7 +42,7 @@ def simba(path, module, variables, obs, actions, y, state):
                  (0, "layernorm", "SimBaBlock_{}/LayerNorm_0"),
                  (1, "dense", "SimBaBlock_{}/Dense_0"),
                  (3, "dense", "SimBaBlock_{}/Dense_1")])}
-    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch, names=names,
+    kappascope.save_flax(path, variables, apply=module.apply, arch=arch, names=names,
                                 inputs=(obs, actions), targets=y, loss="mse weight=2",
                                 ensemble=2, optimizer=state)
 
@@ -72,7 +72,7 @@ def simba_v2(path, module, variables, obs, actions, y, state):
                  (0, "dense", "LERPBlock_{}/Dense_0"), (1, "scaler", "LERPBlock_{}/Scaler_0"),
                  (3, "dense", "LERPBlock_{}/Dense_1"),
                  (5, "lerp/alpha", "LERPBlock_{}/alpha/scaler")])}
-    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch, names=names,
+    kappascope.save_flax(path, variables, apply=module.apply, arch=arch, names=names,
                                 inputs=(obs, actions), targets=y, loss="ce min=-5 max=5",
                                 ensemble=2, optimizer=state)
 
@@ -98,27 +98,27 @@ def bro(path, module, variables, obs, actions, y, state):
              **in_blocks(3, 5, [
                  (0, "dense", "BROBlock_{}/Dense_0"), (1, "layernorm", "BROBlock_{}/LayerNorm_0"),
                  (3, "dense", "BROBlock_{}/Dense_1"), (4, "layernorm", "BROBlock_{}/LayerNorm_1")])}
-    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch, names=names,
+    kappascope.save_flax(path, variables, apply=module.apply, arch=arch, names=names,
                                 inputs=(obs, actions), targets=y, ensemble=2, optimizer=state)
 
 
 def tdmpc2(path, module, variables, z, actions, y, state):
     arch = "repeat 2 {\ndense 12\nlayernorm eps=1e-5\nmish\n}\ndense 11\n"
-    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch,
+    kappascope.save_flax(path, variables, apply=module.apply, arch=arch,
                                 inputs=(z, actions), targets=y, loss="ce min=-10 max=10",
                                 ensemble=5, optimizer=state)
 
 
 def mrq(path, module, variables, zsa, y, state):
     arch = "repeat 3 {\ndense 12\nlayernorm affine=no eps=1e-5\nelu\n}\ndense 1\n"
-    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch, inputs=zsa,
+    kappascope.save_flax(path, variables, apply=module.apply, arch=arch, inputs=zsa,
                                 targets=y, loss="huber weight=0.5", ensemble=2, optimizer=state)
 
 
 def crossq(path, module, variables, obs, actions, y, state):
     arch = "batchnorm\nrepeat 2 {\ndense 12\nrelu\nbatchnorm\n}\ndense 1\n"
     train = lambda v, x, a: module.apply(v, x, a, True, mutable=["batch_stats"])  # noqa: E731
-    kappascope_export.save_flax(path, variables, apply=train, arch=arch, inputs=(obs, actions),
+    kappascope.save_flax(path, variables, apply=train, arch=arch, inputs=(obs, actions),
                                 targets=y, loss="mse", ensemble=2, optimizer=state)
 
 
@@ -139,7 +139,7 @@ def branches(path, module, variables, obs, actions, y, state):
         dueling
         select input[5:8]
         """
-    kappascope_export.save_flax(
+    kappascope.save_flax(
         path,
         variables,
         apply=lambda v, action, obs: module.apply(v, obs, action),
@@ -165,6 +165,6 @@ def heads(path, module, variables, obs, actions, y, state):
           loss ce min=0 max=1
         }
         """
-    kappascope_export.save_flax(path, variables, apply=module.apply, arch=arch,
+    kappascope.save_flax(path, variables, apply=module.apply, arch=arch,
                                 inputs=(obs, actions), targets=[y[..., :1], y[..., 1:]],
                                 ensemble=2, optimizer=state)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-import kappascope_export
+import kappascope
 from export_common import Comparison, main
 
 N, B, IN, WIDTH, E = 2, 16, 6, 8, 3
@@ -357,7 +357,7 @@ def compare(analyzer, folder):
             else torch.randn(N, B, *([1] if name == "ByHand" else []))
         )
         start, path = time.time(), f"{folder}/{name}.h5"
-        arch = kappascope_export.save(
+        arch = kappascope.save(
             path,
             critics=module,
             inputs=x,

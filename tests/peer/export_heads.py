@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-import kappascope_export
+import kappascope
 from export_common import Comparison, expect_refusal, main
 from export_forms import N, WIDTH, B, reference
 
@@ -311,7 +311,7 @@ def compare(analyzer, folder):
         name = type(module).__name__
         start, path = time.time(), f"{folder}/{name}.h5"
         with torch.no_grad():  # which the caller may well have set
-            arch = kappascope_export.save(path, critics=module, inputs=x, targets=given, loss=line)
+            arch = kappascope.save(path, critics=module, inputs=x, targets=given, loss=line)
         comparison.expect(
             arch == module.arch, f"{name}: expected the description\n{module.arch}found\n" f"{arch}"
         )

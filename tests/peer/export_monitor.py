@@ -1,4 +1,4 @@
-"""Monitor of kappascope_export.py in a loop that trains critics: python3 export_monitor.py ANALYZER
+"""Monitor of the package kappascope in a loop that trains critics: python3 export_monitor.py ANALYZER
 FOLDER"""
 
 import contextlib
@@ -14,7 +14,8 @@ import torch
 from torch.nn import functional as F
 
 import export_critics_torch as zoo
-import kappascope_export as kx
+import kappascope as kx
+from kappascope.monitor import append_row
 from export_common import main
 
 
@@ -203,7 +204,7 @@ def never_kills(folder):
             monitor.close()
         lines = said.getvalue().splitlines()
         check(
-            len([s for s in lines if s.startswith("kappascope_export:")]) == 1
+            len([s for s in lines if s.startswith("kappascope:")]) == 1
             and words in said.getvalue(),
             f"one report with {words!r}, found {lines}",
         )
@@ -217,18 +218,18 @@ def never_kills(folder):
 def whole_rows(folder):
     """A row that does not fit on the disk leaves the table as it was."""
     path, row = f"{folder}/rows.csv", {"step": 1, "kappa": 2.5}
-    kx._append_row(path, row)
+    append_row(path, row)
     before = os.path.getsize(path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (before + 2, resource.RLIM_INFINITY))
     try:
-        kx._append_row(path, row)
+        append_row(path, row)
         check(False, "a failure of a row that does not fit")
     except OSError:
         pass
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     check(os.path.getsize(path) == before, "a table of whole rows")
-    kx._append_row(path, {"step": 2, "kappa": None})
+    append_row(path, {"step": 2, "kappa": None})
     with open(path, encoding="utf-8") as file:
         check(file.read() == "step,kappa\n1,2.5\n2,\n", "a row behind it")
 
@@ -238,9 +239,9 @@ def ends(program, folder):
     text = f"""
 import sys
 sys.path[:0] = {sys.path[:2] + [p for p in sys.path if p.endswith(("export", "peer"))]!r}
-import export_monitor, kappascope_export
+import export_monitor, kappascope
 save, train = export_monitor.training({folder!r})
-monitor = kappascope_export.Monitor({folder!r}, save, every=5, log={folder!r} + "/end.csv",
+monitor = kappascope.Monitor({folder!r}, save, every=5, log={folder!r} + "/end.csv",
                                     program={program!r}, keep=False)
 monitor(7)
 """

@@ -1,4 +1,4 @@
-"""What kappascope_export.py refuses of PyTorch, and how: python3 export_refusals.py ANALYZER FOLDER
+"""What the package kappascope refuses of PyTorch, and how: python3 export_refusals.py ANALYZER FOLDER
 
 Every wrong or inexpressible export raises Refused with words that name the place, and leaves no
 file. """
@@ -13,7 +13,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import export_critics_torch as zoo
-import kappascope_export as kx
+import kappascope as kx
+from kappascope.description import CONTAINERS, KINDS
 from export_common import expect_refusal, main
 
 N, B, IN, WIDTH = 2, 8, 6, 5
@@ -270,13 +271,13 @@ def wrong():
 
 
 def unknown_kinds(analyzer, path):
-    """Kinds of layers that either the analyzer or kappascope_export.py does not know, by the
+    """Kinds of layers that either the analyzer or the package kappascope does not know, by the
     analyzer's message about an unknown one."""
     with h5py.File(path, "r+") as file:
         file["critic"].attrs["arch"] = "unknown\n"
     run = subprocess.run([analyzer, path], stderr=subprocess.PIPE, text=True, check=False)
     known = set(re.search(r"known: ([^)]*)", run.stderr)[1].split(", "))
-    return known ^ (set(kx._KINDS) | set(kx._CONTAINERS) | {"loss"})
+    return known ^ (set(KINDS) | set(CONTAINERS) | {"loss"})
 
 
 def compare(analyzer, folder):

@@ -1,6 +1,6 @@
 """Critics of PyTorch, exported and analyzed: python3 export_torch.py ANALYZER FOLDER
 
-Each critic of export_critics_torch.py is exported by analysis/export/kappascope_export.py, and
+Each critic of export_critics_torch.py is exported by the package kappascope, and
 gradient and Hessian-vector products of `ANALYZER --precision f64` are compared with PyTorch's own
 of the same parameters in float64. Prints, for each critic, the lines that a user writes, the
 seconds from there to a spectrum, and the deviations."""
@@ -14,7 +14,7 @@ import torch
 from torch.nn import functional as F
 
 import export_critics_torch as zoo
-import kappascope_export
+import kappascope
 from export_common import Comparison, main, stored
 
 N, B, OBS, ACTIONS, WIDTH = 3, 24, 5, 3, 12
@@ -32,40 +32,40 @@ def probabilities(*shape):
 # What a user writes, one function a critic: what their script has already is an argument.
 
 def sac(path, qf1, qf2, obs, actions, y, optimizer):
-    kappascope_export.save(path, critics=[qf1, qf2], inputs={"x": obs, "a": actions}, targets=y,
+    kappascope.save(path, critics=[qf1, qf2], inputs={"x": obs, "a": actions}, targets=y,
                            loss=F.mse_loss, optimizer=optimizer, step=1000)
 
 
 def simba(path, qf1, qf2, obs, actions, y, optimizer):
-    kappascope_export.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y,
+    kappascope.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y,
                            loss="mse weight=2", optimizer=optimizer)
 
 
 def simba_v2(path, qf1, qf2, obs, actions, y, optimizer):
-    kappascope_export.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y,
+    kappascope.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y,
                            loss="ce min=-5 max=5", optimizer=optimizer, project={"*": "unit"})
 
 
 def bro(path, qf1, qf2, obs, actions, y, optimizer):
-    kappascope_export.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y,
+    kappascope.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y,
                            loss="quantile", optimizer=optimizer)
 
 
 def tdmpc2(path, module, parameters, z, actions, y):
-    critics = kappascope_export.unstack(module, parameters)
+    critics = kappascope.unstack(module, parameters)
     for dropout in [m for q in critics for m in q.modules() if isinstance(m, torch.nn.Dropout)]:
         dropout.eval()
-    kappascope_export.save(path, critics=critics, inputs=(z, actions), targets=y,
+    kappascope.save(path, critics=critics, inputs=(z, actions), targets=y,
                            loss="ce min=-10 max=10")
 
 
 def mrq(path, value, zsa, y, optimizer):
-    kappascope_export.save(path, critics=value, inputs=zsa, targets=y, loss="huber weight=0.5",
+    kappascope.save(path, critics=value, inputs=zsa, targets=y, loss="huber weight=0.5",
                            optimizer=optimizer)
 
 
 def crossq(path, qf1, qf2, obs, actions, y, optimizer):
-    kappascope_export.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y, loss="mse",
+    kappascope.save(path, critics=[qf1, qf2], inputs=(obs, actions), targets=y, loss="mse",
                            optimizer=optimizer)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-import kappascope_export
+import kappascope
 from export_common import analyze, main
 
 N, B, OBS, ACTIONS, WIDTH = 2, 16, 5, 3, 8
@@ -45,7 +45,7 @@ def stacked(critics):
     """The critics as torch.func has them: parameters with a leading dimension, and an empty
     module."""
     parameters, buffers = torch.func.stack_module_state(critics)
-    return kappascope_export.unstack(copy.deepcopy(critics[0]).to("meta"), parameters, buffers)
+    return kappascope.unstack(copy.deepcopy(critics[0]).to("meta"), parameters, buffers)
 
 
 class WithBuffer(nn.Module):
@@ -102,25 +102,25 @@ def compare(analyzer, folder):
         loss=nn.functional.mse_loss,
     )
     plain = f"{folder}/plain.h5"
-    kappascope_export.save(plain, critics=critics, **data)
+    kappascope.save(plain, critics=critics, **data)
     analyze(analyzer, "--order", "4", plain)
     failures, missing = [], []
     for name, (owner, wrap) in wrappers().items():
         if not hasattr(owner, name.split()[0]):
             missing.append(name)
             continue
-        kappascope_export.save(f"{folder}/wrapped.h5", critics=wrap(critics), **data)
+        kappascope.save(f"{folder}/wrapped.h5", critics=wrap(critics), **data)
         if not same(contents(plain), contents(f"{folder}/wrapped.h5")):
             failures.append(f"{name}: expected the same file as of the plain critics")
     if hasattr(torch, "set_default_device"):
         torch.set_default_device("meta")  # a device without numbers: nothing may be made there
-        kappascope_export.save(f"{folder}/wrapped.h5", critics=critics, **data)
+        kappascope.save(f"{folder}/wrapped.h5", critics=critics, **data)
         torch.set_default_device("cpu")
         failures += (
             [] if same(contents(plain), contents(f"{folder}/wrapped.h5")) else ["default device"]
         )
     if hasattr(nn, "RMSNorm"):
-        kappascope_export.save(f"{folder}/rms.h5", critics=Root(), **data)
+        kappascope.save(f"{folder}/rms.h5", critics=Root(), **data)
         analyze(analyzer, "--order", "4", f"{folder}/rms.h5")
     else:
         missing.append("RMSNorm")

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-import kappascope_export
+import kappascope
 from export_common import analyze, main
 
 N, B, D, E, K = 2, 10, 4, 2, 7
@@ -55,7 +55,7 @@ def check(analyzer, path, line, expression):
         }
         for _ in range(E)
     ]
-    kappascope_export.save_flax(
+    kappascope.save_flax(
         path,
         critics,
         module.apply,

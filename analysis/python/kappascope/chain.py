@@ -1,0 +1,355 @@
+"""PyTorch: from the values of a graph to the lines of a description."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kappascope.description import UNCOUNTED
+from kappascope.graph import Graph
+from kappascope.losses import Loss
+from kappascope.tracing import place_of
+from kappascope.values import Parameter, Source, Value, reason, split_norm
+
+_LINES = {
+    "dense",
+    "batchnorm",
+    "layernorm",
+    "groupnorm",
+    "rmsnorm",
+    "rms",
+    "l2norm",
+    "relu",
+    "tanh",
+    "silu",
+    "gelu",
+    "elu",
+    "mish",
+    "scaler",
+    "mulc",
+    "append",
+    "leaky_relu",
+    "relu6",
+    "sigmoid",
+    "softplus",
+}
+_FROZEN = {"mulc", "rms"}  # lines with parameters that are constants of forward
+
+
+def _is_input(value: Value) -> bool:
+    """Whether forward computes the value from its inputs alone, and no line says how."""
+    return value.free and value.kind not in _LINES - _FROZEN
+
+
+Item = Any  # a Value, or a container as (its name, its items, an alpha or a loss or None)
+
+
+class Chain:
+    """The layers of one critic in order: items are Value objects, or (container, items, value),
+    with an alpha or a loss as the value. roots: the values that are its outputs, one for each head,
+    whose losses are `losses`."""
+
+    def __init__(self, graph: Graph, roots: list[Value], losses: list[Loss]) -> None:
+        self.graph, self.roots, self.losses = graph, roots, losses
+        self.lines: list[str] = []
+        self.text = ""
+        self.values: list[Value] = []  # of the layers, in the order of their numbers
+        self.order = {node: i for i, node in enumerate(graph.graph.nodes)}
+        self.first: list[Source] = []  # what the first layers read
+        if len(roots) > 1:
+            self.items, rest = self._branches(roots, None, losses)
+            self.items = (self._between(rest, None) if rest else []) + self.items
+        else:
+            self.items = self._between(roots[0], None)
+        if not self.lines:
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        """The columns of the input: what the first layers read, then what later ones do, each
+        once."""
+        self.sources: list[Source] = []
+        places: dict[Any, tuple[int, int]] = {}
+        start = 0
+        joined = [value for value in _flat(self.items) if "source" in value.options]
+        for source in [*self.first, *[value.options["source"] for value in joined]]:
+            if source.key not in places:
+                self.sources.append(source)
+                places[source.key] = (start, start + source.width)
+                start += source.width
+        end = max(places[source.key][1] for source in self.first)
+        for value in joined:
+            value.options["columns"] = places[value.options["source"].key]
+        if end < start:
+            self.items.insert(0, Value("input", self.first[0].value.node, columns=(0, end)))
+
+    def _source(self, value: Value) -> Source:
+        """What a value computes from the inputs alone, as columns of the critic's input."""
+        seen = self.graph.seen[value.node]
+        return Source(value, seen.shape[-1] if seen.dim() > 1 else 1)
+
+    def _refuse(self, value: Value) -> None:
+        why, way = (value.why, value.way) if value.why else reason(value.kind)
+        self.lines.append(f"{place_of(self.graph, value.node)}: {why}. Way out: {way}")
+
+    def _between(self, value: Value, stop: Value | None) -> list[Item]:
+        """The items from `stop` (not included) to `value`. Without stop: from the input, which is
+        the first value that no parameter reached and that has no line."""
+        items: list[Item] = []
+        while value is not stop:
+            value = split_norm(value) if value.kind == "batchnorm" else value
+            if _is_input(value):
+                if stop is None:
+                    self.first.append(self._source(value))
+                break
+            more, value = self._step(value, stop)
+            items[:0] = more
+        return items
+
+    def _step(self, value: Value, stop: Value | None) -> tuple[list[Item], Any]:
+        """The items that end with `value`, and the value in front of them."""
+        lerp, duel = self._lerp(value), self.graph.duel(value)
+        if lerp:
+            skip, body, alpha = lerp
+            self._check_frozen(alpha)
+            return [("lerp", self._between(body, skip), alpha)], skip
+        if duel:
+            more, front = self._cat(duel.args[0], stop)
+            return [*more, duel], front
+        if value.kind in _LINES or value.kind == "slice":
+            if value.kind == "dense":
+                value.width = self.graph.seen[value.node].shape[-1]
+            self._check_frozen(value)
+            return [value], value.args[0]
+        if value.kind == "select":
+            return [value], value.args[0]
+        if value.kind == "times" and self._is_mask(value):
+            mask = Value("dropout", value.node, source=self._mask(value))
+            return [mask], value.args[0]
+        if value.kind == "cat" and value.options["last"]:
+            return self._cat(value, stop)
+        if value.kind == "add":
+            skip, body = sorted(value.args, key=lambda v: self.order[v.node])
+            if any(v is skip for v in self._spine(body)):
+                return [("residual", self._between(body, skip), None)], skip
+        bad = [v for v in value.args if v.kind == "bad" and not v.free]
+        self._refuse(bad[0] if bad and value.kind != "bad" else value)
+        return [], value.args[0] if value.args else stop
+
+    # --- several branches ---
+
+    def _is_mask(self, value: Value) -> bool:
+        x, mask = [list(self.graph.seen[v.node].shape) for v in value.args]
+        return len(x) == 2 and (mask in (x, x[1:], [1, x[1]], [x[0], 1]))
+
+    def _mask(self, value: Value) -> Source:
+        x, mask = value.args
+        shape = self.graph.seen[x.node].shape
+        return Source(mask, shape[1], lambda tensor: tensor.expand(shape), f"mask {shape[1]}")
+
+    def _cat(self, value: Value, stop: Value | None) -> tuple[list[Item], Any]:
+        """Joined parts: branches of those with parameters, and `concat` of those without."""
+        features = [v for v in value.args if not v.free]
+        front: Value | None = features[0]
+        items: list[Item] = []
+        if len(features) > 1:
+            whole = self._whole(features)
+            items, front = ([], whole) if whole else self._branches(features, stop)
+        inputs = [v for v in value.args if v.free]
+        items += [Value("concat", value.node, source=self._source(v)) for v in inputs]
+        if value.args != features + inputs:
+            items += self._reordered(value, features + inputs)
+        return items, front
+
+    def _whole(self, parts: list[Value]) -> Value | None:
+        """The value of which the parts are all features in order; else None."""
+        base, at = parts[0].args[0] if parts[0].args else None, 0
+        for part in parts:
+            if part.kind != "slice" or part.args[0] is not base or part.options["part"][0] != at:
+                return None
+            at = part.options["part"][1]
+        return base if base and at == self.graph.seen[base.node].shape[-1] else None
+
+    def _reordered(self, value: Value, stored: list[Value]) -> list[Item]:
+        """Branches that put features, which are in the order of `stored`, in that of value.args."""
+        places: dict[Value, tuple[int, int]] = {}
+        at = 0
+        for part in stored:
+            width = self.graph.seen[part.node].shape[-1]
+            places.setdefault(part, (at, at + width))
+            at += width
+        return [("branch", [Value("slice", value.node, part=places[part])], None) for part in value.args]
+
+    def _branches(
+        self, parts: list[Value], stop: Value | None, losses: list[Loss] | None = None
+    ) -> tuple[list[Item], Value | None]:
+        """A branch for each part, with its loss for heads, and the value that they all start from;
+        None is the input. A branch that starts from a part of the input begins with a slice."""
+        common = self._common(parts, stop)
+        if common is None and stop is not None:
+            self.lines.append(
+                f"{place_of(self.graph, parts[0].node)}: expected branches that start "
+                "from the same features, found others inside of a sum x + f(x). Way "
+                "out: compute both from x"
+            )
+            return [], stop
+        bodies, ends = [], []
+        for part in parts:
+            before = len(self.first)
+            bodies.append(self._between(part, common))
+            ends.append({source.key: source for source in self.first[before:]})
+            if not bodies[-1]:
+                width = self.graph.seen[part.node].shape[-1]
+                bodies[-1].append(Value("slice", part.node, part=(0, width)))
+        for body, sources in zip(bodies, ends):
+            if len(sources) == 1 and len({key for end in ends for key in end}) > 1:
+                (source,) = sources.values()
+                body.insert(0, Value("slice", source.value.node, source=source))
+        ends_of: list[Any] = [*losses] if losses else [None] * len(parts)
+        return [("branch", body, loss) for body, loss in zip(bodies, ends_of)], common
+
+    def _common(self, parts: list[Value], stop: Value | None) -> Value | None:
+        """The last value from which all parts are computed; None if that is the input or a part of
+        it, and not `stop`."""
+        spines = [list(self._spine(part)) for part in parts]
+        for value in spines[0]:
+            if all(any(value is other for other in spine) for spine in spines[1:]):
+                return None if _is_input(value) and value is not stop else value
+        return None
+
+    def _spine(self, value: Value | None) -> Iterator[Value]:
+        """A value and those in front of it, without what is inside of containers."""
+        while value is not None:
+            yield value
+            lerp, duel = self._lerp(value), self.graph.duel(value)
+            if _is_input(value):
+                return
+            if lerp:
+                value = lerp[0]
+            elif duel or value.kind == "cat":
+                parts = [v for v in (duel.args[0] if duel else value).args if not v.free]
+                several = len(parts) > 1
+                value = self._whole(parts) or self._common(parts, None) if several else parts[0]
+            elif value.kind == "add":
+                value = min(value.args, key=lambda v: self.order[v.node])
+            else:
+                value = value.args[0] if value.args else None
+
+    def _check_frozen(self, value: Value) -> None:
+        """Sets value.frozen: all parameters of a layer are frozen, or none."""
+        names = {p.name: self.graph.parameters[p.name].requires_grad for p in value.params.values()}
+        value.frozen = set(names.values()) == {False} or value.kind in _FROZEN
+        if len(set(names.values())) > 1:
+            states = ", ".join(
+                f"{name} ({'trained' if trained else 'frozen'})" for name, trained in names.items()
+            )
+            self.lines.append(
+                f"{place_of(self.graph, value.node)}: expected all parameters of a "
+                f"layer to be frozen or none (requires_grad), found {states}. Way "
+                "out: the same for all"
+            )
+
+    def _lerp(self, value: Value) -> tuple[Value, Value, Value] | None:
+        """(skip, body, alpha) if value = l2norm(skip + alpha (body - skip))."""
+        if value.kind != "l2norm":
+            return None
+        between = value.args[0]
+        if between.kind == "between":
+            factor, params = between.params["alpha"].factor, between.params
+            skip, body = between.args
+        else:
+            found = self._spelled_out(between)
+            if not found:
+                return None
+            skip, body, scaled = found
+            factor, params = scaled.options["init"], {"alpha": scaled.params["scaler"]}
+        return skip, body, Value("lerp", value.node, params=params, init=factor, eps=value.options["eps"])
+
+    def _spelled_out(self, value: Value) -> tuple[Value, Value, Value] | None:
+        """(skip, body, scaler) if value = skip + scaler (body - skip)."""
+        for skip, scaled in (value.args, value.args[::-1]) if value.kind == "add" else ():
+            if scaled.kind == "scaler" and scaled.args[0].kind == "sub" and scaled.args[0].args[1] is skip:
+                return skip, scaled.args[0].args[0], scaled
+        return None
+
+
+def _flat(items: list[Item]) -> Iterator[Value]:
+    """The values of layers and, in containers, of their bodies, in order."""
+    for item in items:
+        if isinstance(item, tuple):
+            yield from _flat(item[1])
+        else:
+            yield item
+
+
+def _number(x: float) -> str:
+    return repr(float(x)) if x != int(x) else str(int(x))
+
+
+def kernel_of(dense: Value) -> Parameter:
+    return dense.params["v" if "v" in dense.params else "kernel"]
+
+
+def _text(value: Value, project: Mapping[str, str]) -> str:
+    """The line of a layer."""
+    return _words(value, project) + (" trainable=no" if value.frozen else "")
+
+
+def _words(value: Value, project: Mapping[str, str]) -> str:
+    o, kind = value.options, value.kind
+    if kind in ("input", "slice", "concat", "select", "dropout"):
+        first, last = o.get("columns") or o["part"]
+        return f"{kind}{' ' if kind in ('input', 'slice') else ' input'}[{first}:{last}]"
+    if kind == "dense":
+        line = f"dense {value.width}" + ("" if "bias" in value.params else " bias=no")
+        line += f" norm={o['norm']}" if "norm" in o else ""
+        for pattern, how in project.items():
+            if fnmatch.fnmatch(kernel_of(value).name, pattern):
+                line += f" project={how}"
+                break
+        return line
+    if kind == "layernorm":
+        affine = {0: " affine=no", 1: " bias=no"}.get(len(value.params), "")
+        return f"layernorm eps={_number(o['eps'])}{affine}"
+    if kind == "groupnorm":
+        affine = "" if value.params else " affine=no"
+        return f"groupnorm groups={o['groups']} eps={_number(o['eps'])}{affine}"
+    if kind == "batchnorm":
+        momentum = f" momentum={_number(round(o['momentum'], 12))}" if "momentum" in o else ""
+        affine = "" if value.params else " affine=no"
+        return f"batchnorm eps={_number(o['eps'])}{momentum}{affine}"
+    if kind == "gelu":
+        return "gelu" + (" approximate=none" if o["approximate"] == "none" else "")
+    if kind == "leaky_relu":
+        return f"leaky_relu negative_slope={_number(o['negative_slope'])}"
+    if kind in ("rmsnorm", "rms", "l2norm"):
+        return f"{'rmsnorm' if kind == 'rms' else kind} eps={_number(o['eps'])}"
+    if kind in ("scaler", "mulc", "lerp"):
+        init = f" init={_number(o['init'])}" if o["init"] != 1 else ""
+        return ("scaler" if kind == "mulc" else kind) + init
+    if kind == "append":
+        return f"append {_number(o['constant'])}"
+    if kind == "dueling":
+        return "dueling" + (f" atoms={o['atoms']}" if o["atoms"] > 1 else "")
+    return kind + (f" shift={_number(o['shift'])}" if o.get("shift") else "")
+
+
+def description_lines(
+    items: list[Item], project: Mapping[str, str], depth: int = 0
+) -> tuple[list[str], list[Value]]:
+    """The description's lines, and its values in the order in which layers are numbered."""
+    lines, values, indent = [], [], "  " * depth
+    for item in items:
+        if not isinstance(item, tuple):
+            lines.append(indent + _text(item, project))
+            values += [] if item.kind in UNCOUNTED else [item]
+            continue
+        container, inner, extra = item
+        inner_lines, inner_values = description_lines(inner, project, depth + 1)
+        alpha = extra if container == "lerp" else None
+        lines += [f"{indent}{_text(alpha, project) if alpha else container} {{", *inner_lines]
+        if isinstance(extra, Loss):
+            lines.append(f"{indent}  loss {extra.text}")
+        lines.append(indent + "}")
+        values += inner_values + ([alpha] if alpha else [])
+    return lines, values

@@ -1,0 +1,73 @@
+"""Writing a checkpoint: an HDF5 file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import h5py
+import numpy as np
+
+from kappascope.names import Arrays, Path
+from kappascope.refusal import fail
+
+
+def _image(contents: Arrays, attributes: dict[str, dict[str, Any]]) -> bytes:
+    """The bytes of an HDF5 file with {name: array} and {object: {attribute: value}}. It is made in
+    memory: HDF5 cannot give up a file on a full disk that it has begun to write."""
+    with h5py.File("image.h5", "w", driver="core", backing_store=False) as file:
+        for name, array in contents.items():
+            how = {}
+            if array.size > 1:
+                how = dict(chunks=True, shuffle=True, compression=1, fletcher32=True)
+            file.create_dataset(name, data=array, **how)
+        for name, values in attributes.items():
+            file.require_group(name).attrs.update(values)
+        file.flush()
+        return bytes(file.id.get_file_image())
+
+
+def _write(path: Path, contents: Arrays, attributes: dict[str, dict[str, Any]]) -> None:
+    """Writes a file that appears whole or not at all."""
+    image = _image(contents, attributes)
+    path = os.fspath(path)
+    temporary = f"{path}.{os.getpid()}-{time.time_ns()}.part"
+    try:
+        with open(temporary, "xb") as file:
+            file.write(image)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def write_checkpoint(
+    path: Path,
+    arch: str,
+    ensemble: int,
+    arrays: Arrays,
+    batch: Arrays,
+    adam: dict[str, Any] | None,
+    root: dict[str, Any],
+) -> None:
+    """arrays: {"NN_kind/name": [E, ...]}; batch: {name: array}; adam: None, or {"m": arrays, "v":
+    arrays, attributes}; root: further attributes of the file."""
+    contents = {f"critic/{name}": array for name, array in arrays.items()}
+    contents |= {f"batch/{name}": array for name, array in batch.items()}
+    own = {"format": "kappascope-checkpoint", "version": 2 if "weight" in batch else 1}
+    reserved = [name for name in own if name in root]
+    if reserved:
+        fail(f"attributes: {', '.join(reserved)} says what kind of file this is, and cannot be given")
+    objects = {"/": own | root, "/critic": {"arch": arch, "ensemble": ensemble}}
+    if adam:
+        for moment in "mv":
+            contents |= {f"optimizer/{moment}/{name}": a for name, a in adam[moment].items()}
+        objects["/optimizer"] = {k: adam[k] for k in ("step", "beta1", "beta2", "eps")}
+    for name, array in contents.items():
+        if not np.isfinite(array).all():
+            fail(f"{path}: {name}: expected finite numbers, found {array[~np.isfinite(array)][0]}")
+    _write(path, contents, objects)

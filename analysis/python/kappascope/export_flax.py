@@ -1,0 +1,258 @@
+"""Critics of Flax, or of any framework of JAX, as checkpoints: save_flax."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kappascope.checkpoint import write_checkpoint
+from kappascope.description import Description, Layer, read_description
+from kappascope.losses import Loss
+from kappascope.minibatches import read_minibatches, read_targets, read_weights, real_array
+from kappascope.names import Array, Arrays, Path
+from kappascope.reference import NO_MOMENTS, FlaxResults, compare_loss, leaves_of
+from kappascope.refusal import did_you_mean, fail
+
+_FLAX = {
+    "dense": "Dense_{}",
+    "batchnorm": "BatchNorm_{}",
+    "batchrenorm": "BatchRenorm_{}",
+    "layernorm": "LayerNorm_{}",
+    "rmsnorm": "RMSNorm_{}",
+    "scaler": "Scaler_{}",
+    "lerp": "LERP_{}",
+}
+
+
+def _names(names: Mapping[str, str], layers: list[Layer]) -> dict[str, str]:
+    """{"NN_kind/param": path}: from names by layer, by parameter, or by kind with {} for its number
+    from 0."""
+    found: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    used = set()
+    for layer in layers:
+        count = counts.get(layer.kind, 0)
+        counts[layer.kind] = count + 1
+        for name in [*layer.params, *layer.state]:
+            full = f"{layer.group}/{name}"
+            if full in names:
+                used.add(full)
+                found[full] = names[full]
+                continue
+            key = layer.group if layer.group in names else layer.kind
+            used.add(key)
+            found[full] = f"{names[key].format(count)}/{name}"
+    unused = [key for key in names if key not in used and names[key] != _FLAX.get(key)]
+    if unused:
+        fail(
+            f"names: {', '.join(unused)}: the description has no such layer. It has "
+            f"{', '.join(x.group for x in layers if x.params)}"
+        )
+    return found
+
+
+def _find(tree: Mapping[str, Any], path: str) -> str | None:
+    for name in ("params/" + path, "batch_stats/" + path, path):
+        if name in tree:
+            return name
+    return None
+
+
+def _take(
+    trees: list[dict[str, Any]], names: Mapping[str, str], layers: list[Layer], ensemble: int
+) -> tuple[Arrays, dict[str, str]]:
+    """({"NN_kind/name": [E, ...]}, the taken paths); trees: the leaves of one set of variables, or
+    of each critic."""
+    arrays, taken, lines = {}, {}, []
+    for layer in layers:
+        for name, shape in {**layer.params, **layer.state}.items():
+            full = f"{layer.group}/{name}"
+            path = _find(trees[0], names[full])
+            if path is None:
+                if name in layer.params or layer.kind == "batchrenorm":
+                    known = [p.split("/", 1)[-1] for p in trees[0]]
+                    lines.append(f"{full}: {names[full]} is not there" + did_you_mean(names[full], known))
+                continue
+            parts = [real_array(path, tree[path]) for tree in trees]
+            want = (ensemble, *shape) if len(trees) == 1 and ensemble > 1 else shape
+            one = (1, *shape) if ensemble == 1 else want  # an ensemble of one, by nn.vmap
+            parts = [
+                a.reshape(want) if a.shape == one or a.size == math.prod(want) == 1 else a for a in parts
+            ]
+            wrong = next((a for a in parts if a.shape != want), None)
+            if wrong is not None:
+                lines.append(f"{full}: expected {list(want)}, found {path} {list(wrong.shape)}")
+                continue
+            arrays[full] = np.stack(parts) if len(want) == len(shape) else parts[0]
+            taken[full] = path
+    for path in trees[0]:
+        if path.startswith("params/") and path not in taken.values():
+            lines.append(
+                f"{path} {list(np.shape(trees[0][path]))} is in the variables, and not in "
+                "the description or in names"
+            )
+    twice = [p for p in taken.values() if list(taken.values()).count(p) > 1]
+    lines += [f"{path} is given for several parameters" for path in twice]
+    if lines:
+        listing = "; ".join(f"{p} {list(np.shape(a))}" for p, a in trees[0].items())
+        fail("the description and the variables do not agree:", [*lines, f"(the variables are: {listing})"])
+    states = {f"{layer.group}/{name}" for layer in layers for name in layer.state}
+    if not states <= set(arrays):  # a checkpoint has all running statistics or none
+        arrays = {full: a for full, a in arrays.items() if full not in states}
+    return arrays, taken
+
+
+def _optax(
+    state: Any,
+    sets: int,
+    names: Mapping[str, str],
+    layers: list[Layer],
+    ensemble: int,
+    constants: dict[str, Any],
+) -> dict[str, Any] | None:
+    """Adam's moments from a state of optax, or of each critic."""
+
+    def find(part: Any) -> Any:
+        if type(part).__name__ == "ScaleByAdamState":
+            return part
+        inner = part if isinstance(part, (tuple, list)) else [getattr(part, "inner_state", None)]
+        found = (find(p) for p in inner if p is not None and p is not part)
+        return next((f for f in found if f), None)
+
+    states = [find(s) for s in (state if sets > 1 else [state])]
+    if None in states:
+        fail("optimizer: expected a state of optax.adam or adamw, found none in it. " + NO_MOMENTS)
+    counts = {int(np.asarray(s.count).ravel()[0]) for s in states}
+    if len(counts) > 1:
+        fail(f"optimizer: expected one number of steps, found {sorted(counts)}")
+    if counts == {0}:
+        return None
+    adam = {"step": counts.pop(), **constants}
+    frozen = {x.group for x in layers if not x.trainable}
+    plain = [Layer(0, x.kind, x.out, x.params) for x in layers]
+    for new, old in zip(plain, layers):
+        new.group = old.group
+    for moment, tree in (("m", "mu"), ("v", "nu")):
+        leaves = [
+            {
+                path if path.startswith("params/") else f"params/{path}": leaf
+                for path, leaf in leaves_of(getattr(s, tree)).items()
+            }
+            for s in states
+        ]
+        taken, _ = _take(leaves, names, plain, ensemble)
+        adam[moment] = {key: a for key, a in taken.items() if key.split("/")[0] not in frozen}
+    return adam
+
+
+def _flax_description(arch: Path, loss: str | None, inputs: int) -> tuple[str, Description]:
+    """The text of the description with its loss, and what it says; inputs: columns."""
+    arch = os.fspath(arch)
+    if "\n" not in arch:
+        if not os.path.exists(arch):
+            fail(f"{arch}: no such file. Expected the path of a description, or its text")
+        with open(arch, encoding="utf-8") as file:
+            arch = file.read()
+    description = read_description(arch, inputs)
+    if any(layer.kind == "conv2d" for layer in description.layers):
+        # Flax has images and kernels of convolutions in another order than the checkpoint.
+        fail(
+            "description: conv2d: expected no convolutions here. Way out: write the checkpoint with "
+            "h5py, with kernels as configs/README.md has them"
+        )
+    arch = arch.rstrip() + "\n"
+    if not description.heads:
+        if loss is None:
+            fail("loss: expected it as an argument or as the last line of the description")
+        arch += f"loss {Loss(loss).text}\n"
+        description = read_description(arch, inputs)
+    elif loss is not None:
+        text, given = ", ".join(one.text for one, _ in description.heads), Loss(loss)
+        one = description.heads[0][0]
+        if len(description.heads) > 1 or (one.name, one.options) != (given.name, given.options):
+            fail(f"loss: the description has {text!r}, the argument is {given.text!r}")
+    return arch, description
+
+
+def _flax_inputs(inputs: Any) -> tuple[dict[Any, Array], bool]:
+    """{name: [N, R, D]}, and whether the caller's arrays had the first dimension; a name is a
+    number where the caller gave none."""
+    if not isinstance(inputs, dict):
+        inputs = dict(enumerate(inputs if isinstance(inputs, (list, tuple)) else (inputs,)))
+    return read_minibatches(inputs)
+
+
+def save_flax(
+    path: Path,
+    variables: Any,
+    apply: Callable[..., Any],
+    arch: Path,
+    names: Mapping[str, str] | None = None,
+    inputs: Any = (),
+    targets: Any = None,
+    loss: str | None = None,
+    ensemble: int = 1,
+    optimizer: Any = None,
+    step: int | None = None,
+    check: Any = None,
+    weights: Any = None,
+    attributes: Mapping[str, Any] | None = None,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-8,
+) -> str:
+    """Writes critics of Flax as a checkpoint, and returns their description.
+
+    variables  what module.init returns, {"params": ..., "batch_stats": ...}; for nn.vmap'ed critics
+               with parameters [E, ...] and ensemble=E; or a list of variables, one for each critic
+    apply      apply(variables, *inputs) -> outputs [R, K] or [R], with ensemble=E [E, R, K] or [E,
+               R]; several heads side by side. Batch normalization in training mode:
+               lambda v, *x: module.apply(v, *x, train=True, mutable=["batch_stats"])[0]
+    arch       the description: the path of an .arch file, or its text; without a line `loss` if
+               loss is given
+    names      {layer: module}: "01_dense": "MLP_0/Dense_0"; by parameter, "01_dense/kernel":
+               "MLP_0/Dense_0/kernel"; or by kind, with {} for its number from 0: "dense":
+               "Dense_{}". What is left out is as in {"dense": "Dense_{}", "layernorm":
+               "LayerNorm_{}", "batchnorm": "BatchNorm_{}", "batchrenorm": "BatchRenorm_{}",
+               "rmsnorm": "RMSNorm_{}", "scaler": "Scaler_{}", "lerp": "LERP_{}"}. Paths are within
+               params and batch_stats
+    inputs     what apply takes behind the variables, [N, R, D] each or [R, D] for one minibatch,
+               joined in this order as the description's input; a dict is given to apply by its
+               names
+    optimizer  the state of optax.adam or adamw (a list with a list of variables), whose constants
+               are beta1, beta2, eps
+    targets, loss, step, check, weights, attributes  as for save; loss is a line
+
+    Every parameter has to be named, and every one that is named has to be there. Raises Refused."""
+    import jax
+
+    arrays, batched = _flax_inputs(inputs)
+    joined = np.concatenate(list(arrays.values()), -1)
+    arch, description = _flax_description(arch, loss, joined.shape[2])
+    layers, heads = description.layers, description.heads
+    sets = list(variables) if isinstance(variables, (list, tuple)) else [variables]
+    sets = [v if "params" in v else {"params": v} for v in sets]
+    names = _names({**_FLAX, **(names or {})}, layers)
+    parameters, taken = _take([leaves_of(v) for v in sets], names, layers, ensemble)
+    t = read_targets(targets, batched, joined.shape[:2], heads, ensemble * len(sets), description.joint)
+    w = read_weights(weights, t)
+    trained = [taken[f"{x.group}/{name}"] for x in layers if x.trainable for name in x.params]
+    minibatches = arrays, t, np.ones(t.shape[:2]) if w is None else w
+    enable = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
+    with enable(True):
+        batch = FlaxResults(apply, sets, trained, ensemble, heads).results(minibatches, description.joint)
+    batch |= {"input": joined, "target": t} | ({} if w is None else {"weight": w})
+    count = batch["output"].shape[2]
+    if check is not None:
+        compare_loss(check, batch["loss"], count, heads)
+    adam = None
+    if optimizer is not None:
+        constants = {"beta1": float(beta1), "beta2": float(beta2), "eps": float(eps)}
+        adam = _optax(optimizer, len(sets), names, layers, ensemble, constants)
+    root = {} if step is None else {"env_step": int(step)}
+    write_checkpoint(path, arch, count, parameters, batch, adam, {**root, **(attributes or {})})
+    return arch

@@ -1,0 +1,235 @@
+"""Critics of PyTorch as checkpoints: save, and unstack for the critics of torch.func."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kappascope.checkpoint import write_checkpoint
+from kappascope.critics import Critic, check_parameters, collect, states_of
+from kappascope.description import Description, Layer, read_description
+from kappascope.graph import Graph
+from kappascope.losses import torch_loss
+from kappascope.minibatches import read_minibatches, read_targets, read_weights
+from kappascope.names import Arrays, Module, Path, Tensor
+from kappascope.reference import NO_MOMENTS, compare_loss, torch_results
+from kappascope.refusal import fail
+from kappascope.tracing import plain_module, surroundings
+
+
+def unstack(
+    module: Module, parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor] | None = None
+) -> list[Module]:
+    """The E modules of a stacked ensemble: `parameters` and `buffers` are {name: [E, ...]}, as
+    torch.func.stack_module_state returns them; `module` gives the architecture, and may be on the
+    device "meta". A list for save(critics=...). Buffers that are not given are those of
+    `module`."""
+    names = [{name for name, _ in own} for own in (module.named_parameters(), module.named_buffers())]
+    given = {**parameters, **(buffers or {})}
+    missing, empty = [name for name in names[0] if name not in given], _has_no_values(module)
+    if empty:
+        missing += [name for name in names[1] if name not in given]
+    unknown = [name for name in given if name not in names[0] | names[1]]
+    if missing or unknown or len({len(value) for value in given.values()}) != 1:
+        fail(
+            f"unstack: expected {', '.join(sorted(names[0] | names[1]))}, each [E, ...] with one "
+            f"E, found {', '.join(f'{k} {list(v.shape)}' for k, v in given.items()) or 'none'}"
+        )
+    found = []
+    for e in range(len(next(iter(given.values())))):
+        one = copy.deepcopy(module)
+        one = one.to_empty(device="cpu") if empty else one
+        for name, tensor in (*one.named_parameters(), *one.named_buffers()):
+            if name in given:
+                tensor.data = given[name][e].detach().clone()
+        found.append(one)
+    return found
+
+
+def _has_no_values(module: Module) -> bool:
+    return any(p.is_meta for p in (*module.parameters(), *module.buffers()))
+
+
+def _bind(module: Module, inputs: Any) -> tuple[dict[str, Any], bool]:
+    """{name: tensor} in the order of forward's parameters, and whether the caller gave the
+    names."""
+    signature = inspect.signature(module.forward)
+    if isinstance(inputs, dict):
+        try:
+            signature.bind(**inputs)
+        except TypeError as error:
+            fail(
+                f"inputs: expected the parameters of forward{signature}, found "
+                f"{', '.join(map(str, inputs))}: {error}"
+            )
+        return dict(inputs), True
+    inputs = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
+    try:
+        bound = signature.bind(*inputs)
+    except TypeError as error:
+        fail(f"inputs: expected the tensors that forward{signature} takes, found {len(inputs)}: {error}")
+    names = list(bound.arguments)
+    if len(names) != len(inputs):  # forward(*tensors)
+        names = [f"input{i}" for i in range(len(inputs))]
+    return dict(zip(names, inputs)), False
+
+
+def _trained(critics: list[Critic], optimizer: Any) -> tuple[list[Tensor], list[dict[str, Any]]]:
+    """The trained parameters of the critics, and the group of the optimizer that each is in."""
+    groups = {id(p): g for g in optimizer.param_groups for p in g["params"]}
+    tensors = {}
+    for critic in critics:
+        values = [v for chain in critic.chains for v in chain.values if not v.frozen]
+        for p in (p for value in values for p in value.params.values()):
+            tensor = critic.graph.parameters[p.name]
+            if id(tensor) not in groups:
+                fail(
+                    "optimizer: expected the one that trains the critics, found none of its "
+                    f"parameters in {critic.graph.name}.{p.name}. Way out: the critics' "
+                    "optimizer, or leave it out (unstacked copies have none)"
+                )
+            tensors[id(tensor)] = tensor
+    return list(tensors.values()), [groups[i] for i in tensors]
+
+
+def _torch_adam(
+    optimizer: Any, critics: list[Critic], layers: list[Layer]
+) -> tuple[dict[str, Any] | None, dict[str, float]]:
+    """(Adam's moments in the order of the description, or None before its first step; the attribute
+    learning_rate, if there is one rate)."""
+    torch = critics[0].graph.torch
+    if not isinstance(optimizer, (torch.optim.Adam, torch.optim.AdamW)) or any(
+        g.get("amsgrad") for g in optimizer.param_groups
+    ):
+        fail(
+            "optimizer: expected Adam or AdamW without amsgrad, found "
+            f"{type(optimizer).__name__}. " + NO_MOMENTS
+        )
+    tensors, groups = _trained(critics, optimizer)
+    constants = {(*(float(b) for b in g["betas"]), float(g["eps"])) for g in groups}
+    rates = {float(g["lr"]) for g in groups}
+    rate = {"learning_rate": rates.pop()} if len(rates) == 1 else {}
+    states = [optimizer.state.get(t, {}) for t in tensors]
+    if not any("exp_avg" in state for state in states):
+        return None, rate
+    steps = {int(state.get("step", 0)) for state in states}
+    if len(constants) > 1 or len(steps) > 1:
+        fail(
+            "optimizer: expected one beta1, beta2, eps and number of steps for all parameters of "
+            f"the critics, found {sorted(constants)} and {sorted(steps)} steps. {NO_MOMENTS}"
+        )
+    adam: dict[str, Any] = dict(zip(("beta1", "beta2", "eps"), constants.pop()), step=steps.pop())
+    trained = [x if x.trainable else Layer(0, x.kind, x.out) for x in layers]
+    for moment, key in (("m", "exp_avg"), ("v", "exp_avg_sq")):
+
+        def read(graph: Graph, name: str, key: str = key) -> Tensor:
+            return optimizer.state[graph.parameters[name]][key]
+
+        adam[moment] = collect(critics, trained, read)
+    return adam, rate
+
+
+def _modules(critics: Any) -> list[Module]:
+    """The list of modules that are the critics."""
+    if type(critics).__name__ == "ModuleList":
+        critics = list(critics)
+    modules = list(critics) if isinstance(critics, (list, tuple)) else [critics]
+    if not modules or not all(hasattr(m, "named_modules") for m in modules):
+        fail(f"critics: expected modules of PyTorch, found {[type(m).__name__ for m in modules]}")
+    return modules
+
+
+def save(
+    path: Path,
+    critics: Any,
+    inputs: Any,
+    targets: Any,
+    loss: Any,
+    optimizer: Any = None,
+    step: int | None = None,
+    check: Any = None,
+    weights: Any = None,
+    project: Mapping[str, str] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> str:
+    """Writes critics of PyTorch as a checkpoint, and returns their description.
+
+    critics    a module or a list of modules, in training mode; a module may return several critics,
+               as a tuple, a stack or a concatenation, or be a stacked ensemble with parameters
+               [E, in, out]
+    inputs     the tensors that forward takes, as a tuple or, safest, as a dict by the names of
+               forward's parameters: [N, R, D] for N minibatches of R rows, or [R, D] for one
+    targets    [N, B, K], [N, B], or [N, B, E, K] if each critic has its own; without N for one
+               minibatch; constants
+    loss       a line of the description ("mse", "ce min=-10 max=10", "huber delta=1", "quantile",
+               each with weight=W), or PyTorch's mse_loss, huber_loss, smooth_l1_loss or their
+               modules. With several heads: a list, for the outputs that forward returns as a tuple;
+               then targets is a list too, and each module is one critic
+    optimizer  the critics' Adam or AdamW, whose moments are stored
+    step       environment steps so far
+    check      the loss that the training computes for these minibatches (their mean, or [N]),
+               summed over the critics: compared, to 0.1%. It notices inputs in another order, other
+               targets, a forgotten factor
+    weights    [N, B], weights of the rows that multiply the loss: prioritized replay, masks
+    project    {pattern of a weight's name: "unit" or "unit-kernel"}: what weight projection does
+               (only for the operator `manifold`)
+    attributes further root attributes, such as {"env": "Hopper-v4", "gamma": 0.99}
+
+    The modules are copied: neither they nor their running statistics change. Raises Refused."""
+    import torch
+
+    modules, losses = _modules(critics), loss if isinstance(loss, (list, tuple)) else [loss]
+    losses = [torch_loss(one) for one in losses]
+    arrays, by_name = _bind(plain_module(modules[0]), inputs)
+    arrays, batched = read_minibatches(arrays)
+    with surroundings(torch):
+        traced = [
+            Critic(Graph(m, f"critics[{i}]", arrays, by_name), losses, project or {})
+            for i, m in enumerate(modules)
+        ]
+        description = _common_description(traced, arrays)
+        ensemble = sum(c.ensemble(chain) for c in traced for chain in c.chains)
+        heads = description.heads
+        heads = [(one, outputs) for one, (_, outputs) in zip(losses, heads)]  # with their functions
+        shape = next(iter(arrays.values())).shape[:2]
+        t = read_targets(targets, batched, shape, heads, ensemble, description.joint)
+        w = read_weights(weights, t)
+        if w is not None and any(one.function for one in losses):
+            fail(f"weights: expected the loss as a line, {losses[0].text!r}, found a function of PyTorch")
+        batch = torch_results(traced, arrays, t, np.ones(t.shape[:2]) if w is None else w, heads)
+    if check is not None:
+        compare_loss(check, batch["loss"], ensemble, heads)
+    if any(c.graph.rounded for c in traced):  # compared less sharply
+        batch = {key: a.astype(np.float32) for key, a in batch.items()}
+    batch |= {"target": t} | ({} if w is None else {"weight": w})
+    parameters = collect(traced, description.layers, lambda graph, name: graph.parameters[name])
+    parameters |= states_of(traced, description.layers)
+    adam: dict[str, Any] | None = None
+    root: dict[str, Any] = {} if step is None else {"env_step": int(step)}
+    if optimizer is not None:
+        adam, rate = _torch_adam(optimizer, traced, description.layers)
+        root |= rate
+    arch = traced[0].chains[0].text
+    write_checkpoint(path, arch, ensemble, parameters, batch, adam, {**root, **(attributes or {})})
+    return arch
+
+
+def _common_description(critics: list[Critic], arrays: Arrays) -> Description:
+    """The description that all critics have, read by the rules of the file format."""
+    first = critics[0].chains[0]
+    for critic, chain in ((c, chain) for c in critics for chain in c.chains):
+        if chain.text != first.text:
+            fail(
+                f"critics: expected the same architecture, found\n{first.text}and in "
+                f"{critic.graph.name}\n{chain.text}"
+            )
+    rows = next(iter(arrays.values())).shape[1]
+    width = critics[0].input(first, critics[0].graph.seen, rows).shape[1]
+    description = read_description(first.text, width)
+    assert len(description.layers) == len(first.values)
+    check_parameters(critics)
+    return description

@@ -1,0 +1,158 @@
+"""Losses: their line in a description, their value, and the functions of PyTorch that have such a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kappascope.names import Tensor
+from kappascope.refusal import did_you_mean, fail
+
+_LOSSES: dict[str, dict[str, float | None]] = {
+    "mse": {},
+    "ce": {"min": None, "max": None},
+    "huber": {"delta": 1.0},
+    "quantile": {"kappa": 1.0},
+}
+_LOSS_HINTS = {
+    "mseloss": "mse weight=2",
+    "mse_loss": "mse weight=2",
+    "l2": "mse",
+    "cross_entropy": "ce min=V max=V",
+    "crossentropyloss": "ce min=V max=V",
+    "smooth_l1": "huber delta=1",
+    "smooth_l1_loss": "huber delta=1",
+    "huberloss": "huber delta=1",
+    "huber_loss": "huber delta=1",
+    "quantile_huber": "quantile",
+}
+
+
+class Loss:
+    """A line `loss NAME option=value...`, with or without its first word. function: PyTorch's,
+    which is compared with the line."""
+
+    def __init__(self, text: str, function: Any = None) -> None:
+        self.function, words = function, text.split()
+        words = words[1:] if words[:1] == ["loss"] else words
+        name = words[0] if words else ""
+        if name not in _LOSSES:
+            fail(
+                f"loss: expected one of {', '.join(_LOSSES)}, found {name!r}"
+                + did_you_mean(name, _LOSSES, _LOSS_HINTS)
+            )
+        self.name, self.text = name, " ".join(words)
+        self.options: dict[str, Any] = {**_LOSSES[name], "weight": 1.0}
+        for word in words[1:]:
+            self._read_option(word)
+        missing = [key for key, value in self.options.items() if value is None]
+        if missing:
+            fail(
+                f"loss {name}: expected the options "
+                f"{' and '.join(f'{key}=V' for key in missing)}, the values of the first and the "
+                "last atom"
+            )
+        self.weight = self.options["weight"]
+
+    def _read_option(self, word: str) -> None:
+        key, _, value = word.partition("=")
+        if key not in self.options:
+            fail(f"loss {self.name}: expected the options {', '.join(self.options)}, found {word!r}")
+        try:
+            self.options[key] = float(value)
+        except ValueError:
+            fail(
+                f"loss {self.name}: expected a number after {key}=, found {value!r}. Write a "
+                "fraction as a decimal number"
+            )
+
+
+Head = tuple[Loss, int]  # the loss of a head, and its outputs
+
+
+def _huber(d: Any, delta: float, xp: Any) -> Any:
+    return xp.where(abs(d) <= delta, 0.5 * d * d, delta * (abs(d) - delta / 2))
+
+
+def _loss_rows(loss: Loss, f: Any, t: Any, xp: Any, logsumexp: Callable[[Any], Any]) -> Any:
+    """The loss of each row [B], of outputs f [B, K] and targets t [B, T], in torch or jax.numpy
+    (xp), without its weight. The formulas are those of analysis/LOSSES.md."""
+    if loss.name == "mse":
+        rows = 0.5 * (f - t) ** 2
+    elif loss.name == "huber":
+        rows = _huber(f - t, loss.options["delta"], xp)
+    elif loss.name == "ce":
+        rows = t.sum(-1) * logsumexp(f) - (t * f).sum(-1)
+    else:
+        k = f.shape[-1]
+        q = xp.asarray((2 * np.arange(k) + 1) / (2 * k)).reshape(1, k, 1)
+        d = t[:, None, :] - f[:, :, None]
+        rows = xp.where(d < 0, 1 - q, q) * _huber(d, loss.options["kappa"], xp) / t.shape[-1]
+    return rows.reshape(len(f), -1).sum(-1)
+
+
+def mean_loss(heads: list[Head], f: Any, t: Any, w: Any, xp: Any, logsumexp: Callable[[Any], Any]) -> Any:
+    """The mean over rows of the sum over heads [(loss, outputs)], which lie side by side in f [B,
+    K] and t [B, T]; w: weights of the rows [B]."""
+    total, at, target = 0, 0, 0
+    for loss, outputs in heads:
+        columns = outputs if loss.name == "ce" or loss.name == "quantile" and len(heads) > 1 else 1
+        columns = t.shape[-1] if len(heads) == 1 else columns
+        rows = _loss_rows(loss, f[:, at : at + outputs], t[:, target : target + columns], xp, logsumexp)
+        total = total + loss.weight * (rows * w).sum() / len(f)
+        at, target = at + outputs, target + columns
+    return total
+
+
+def torch_loss(loss: Any) -> Loss:
+    """A loss by its line, or one of PyTorch's functions or modules, which computes the proofs."""
+    if isinstance(loss, str):
+        return Loss(loss)
+    name = getattr(loss, "__name__", type(loss).__name__)
+    if getattr(loss, "reduction", "mean") != "mean":
+        fail(
+            f"loss: {name}: expected reduction='mean', found {loss.reduction!r}. Way out: a "
+            "line, in which weight=B makes the mean over B rows a sum"
+        )
+    if name in ("mse_loss", "MSELoss"):
+        return Loss("mse weight=2", loss)
+    if name in ("huber_loss", "HuberLoss"):
+        return Loss(f"huber delta={getattr(loss, 'delta', 1.0)!r}", loss)
+    if name in ("smooth_l1_loss", "SmoothL1Loss") and getattr(loss, "beta", 1.0) > 0:
+        beta = getattr(loss, "beta", 1.0)
+        return Loss(f"huber delta={beta!r} weight={1 / beta!r}", loss)
+    fail(
+        f"loss: {name} has no line that is known here. Way out: its line as a string, for "
+        "example 'ce min=-10 max=10' or 'quantile', and check=, the value of your loss, which is "
+        "compared"
+    )
+
+
+def critic_loss(heads: list[Head], f: Tensor, t: Tensor, w: Tensor, torch: Any) -> Tensor:
+    """The loss of one critic for outputs f [B, K] and targets t [B, T], by PyTorch's own function
+    if that is given, which has to be that of the line."""
+    ours = mean_loss(heads, f, t, w, torch, lambda x: torch.logsumexp(x, -1))
+    if not any(loss.function for loss, _ in heads):
+        return ours
+    theirs: Any = 0
+    at = target = 0
+    for loss, outputs in heads:
+        columns = 1 if loss.name in ("mse", "huber") else outputs
+        one, y = f[:, at : at + outputs], t[:, target : target + columns]
+        at, target = at + outputs, target + columns
+        theirs = theirs + (
+            loss.function(one, y)
+            if loss.function
+            else mean_loss([(loss, outputs)], one, y, w, torch, lambda x: torch.logsumexp(x, -1))
+        )
+    bound = 1e-4 * abs(float(ours)) + 1e-12
+    if theirs.shape != ours.shape or not abs(float(theirs - ours)) <= bound:
+        fail(
+            "loss: expected the mean over rows of "
+            f"{' and '.join(loss.text for loss, _ in heads)}, {float(ours):.8g}, found "
+            f"{theirs.detach().numpy()} from the function that is given. Way out: the line of "
+            "your loss as a string, and check=, the value of your loss"
+        )
+    return theirs

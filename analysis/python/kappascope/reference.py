@@ -1,0 +1,253 @@
+"""Reference results: outputs, losses and norms of the gradient that the framework itself computes. The
+analyzer compares them with its own before it analyzes anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kappascope.critics import Critic
+from kappascope.losses import Head, critic_loss, mean_loss
+from kappascope.minibatches import real_array
+from kappascope.names import Array, Arrays
+from kappascope.refusal import fail
+
+NO_MOMENTS = "Way out: leave the optimizer out; only the operator `preconditioned` needs it"
+
+
+def compare_loss(check: Any, found: Array, ensemble: int, heads: list[Head]) -> None:
+    """Compares the losses [N] with those that the caller's training computed, a number for each or
+    their mean, to 0.1%."""
+    given = np.atleast_1d(real_array("check", check)).astype(float).ravel()
+    here = found if given.size == found.size else np.array([found.mean()])
+    if given.size != here.size:
+        fail(f"check: expected one loss, or one for each of {found.size} minibatches, found {given.size}")
+    if np.allclose(given, here, rtol=1e-3, atol=1e-7):
+        return
+    at = int(np.argmax(abs(given - here)))
+    hint = (
+        "Other inputs, inputs in another order, other targets, another loss, or evaluation "
+        "mode look like this"
+    )
+    factors = {1 / ensemble: "Is it the mean over the critics, where the sum is meant"}
+    if heads[0][0].name == "mse":
+        factors = {
+            2: "Is it without the 1/2 of mse",
+            **factors,
+            2 / ensemble: "Is it the mean over the critics, and without the 1/2 of mse",
+        }
+    for factor, what in factors.items() if len(heads) == 1 else ():
+        if np.allclose(given, factor * here, rtol=1e-3):
+            loss = heads[0][0]
+            hint = (
+                f"It is {factor:g} times as large. {what}? Then loss={loss.name!r} needs "
+                f"weight={factor * loss.weight:g}"
+            )
+            break
+    fail(
+        f"check: expected the loss {here[at]:.8g} of minibatch {at} (mean over rows, sum over "
+        f"critics), found {given[at]:.8g}. {hint}"
+    )
+
+
+def torch_results(
+    critics: list[Critic], inputs: Arrays, targets: Array, weights: Array, heads: list[Head]
+) -> Arrays:
+    """For each minibatch: what the first layers read, and PyTorch's outputs, loss and norm of the
+    gradient."""
+    torch, width = critics[0].graph.torch, sum(outputs for _, outputs in heads)
+    rows = next(iter(inputs.values())).shape[1]
+    found: dict[str, list[Any]] = {"input": [], "output": [], "loss": [], "gradient_norm": []}
+    for n, target in enumerate(targets):
+        outputs = []
+        for critic in critics:
+            seen, _ = critic.graph.run({key: a[n] for key, a in inputs.items()})
+            critic.check_norms(seen)
+            here = [critic.input(chain, seen, rows) for chain in critic.chains]
+            if len(found["input"]) == n:
+                found["input"].append(here[0])
+            first = found["input"][n]
+            if any(x.shape != first.shape or not np.allclose(x, first, rtol=1e-12, atol=0) for x in here):
+                fail(
+                    f"{critic.graph.name}: expected the same input for all critics, found "
+                    "another one than of the first critic"
+                )
+            outputs.append(critic.outputs(seen, rows, width))
+        f = torch.cat(outputs)[:, : len(target)]
+        t, w = [torch.as_tensor(a, dtype=f.dtype) for a in (target, weights[n])]
+        total = sum(
+            critic_loss(heads, one, t[:, e] if t.dim() == 3 else t, w, torch) for e, one in enumerate(f)
+        )
+        parameters = [p for critic in critics for p in critic.graph.module.parameters() if p.requires_grad]
+        gradients = torch.autograd.grad(total, parameters, allow_unused=True)
+        squares = [float((g.double() ** 2).sum()) for g in gradients if g is not None]
+        found["output"].append(f.detach().numpy().transpose(1, 0, 2))
+        found["loss"].append(float(total))
+        found["gradient_norm"].append(math.sqrt(sum(squares)))
+    return {key: np.array(value) for key, value in found.items()}
+
+
+def leaves_of(tree: Any, path: str = "") -> dict[str, Any]:
+    """{path with /: leaf} of nested dicts."""
+    if hasattr(tree, "items"):
+        return {
+            key: leaf
+            for name, part in tree.items()
+            for key, leaf in leaves_of(part, f"{path}{name}/").items()
+        }
+    boxed = "flax" in type(tree).__module__
+    return {path.rstrip("/"): getattr(tree, "value", tree) if boxed else tree}
+
+
+def _nest(tree: Any, leaves: Mapping[str, Any], path: str = "") -> Any:
+    """The tree with other leaves."""
+    if hasattr(tree, "items"):
+        return {name: _nest(part, leaves, f"{path}{name}/") for name, part in tree.items()}
+    return leaves.get(path.rstrip("/"), tree)
+
+
+def _forward(apply: Callable[..., Any], variables: Any, inputs: Mapping[Any, Any]) -> Any:
+    """apply's outputs; without the changed state that it may return as well. inputs: {name: array}
+    with strings as names for apply's named arguments, else numbers."""
+    named = {name: x for name, x in inputs.items() if isinstance(name, str)}
+    out = apply(variables, *[x for name, x in inputs.items() if name not in named], **named)
+    if isinstance(out, tuple) and len(out) == 2 and hasattr(out[1], "items"):
+        out = out[0]
+    return out
+
+
+def _outputs(out: Any, ensemble: int, rows: int) -> Any:
+    """[E, R, K] of the critics in one set of variables."""
+    shape = tuple(out.shape)
+    if ensemble == 1:
+        return out.reshape(1, rows, -1)
+    if shape[0] != ensemble or shape[1] != rows:
+        fail(
+            f"apply: expected outputs [{ensemble}, {rows}, ...], with the critics first as in "
+            f"the parameters, found {list(shape)}"
+        )
+    return out.reshape(ensemble, rows, -1)
+
+
+def _check_mode(apply: Callable[[Any], Any], inputs: Mapping[Any, Any], outputs: Any, joint: bool) -> None:
+    """Batch normalization in training mode lets the rows depend on each other, and nothing else
+    does. apply(inputs) is [E, R, K]; outputs [E, B, K]: what it gave for all rows."""
+    part = outputs.shape[1] // 2
+    if part < 2:
+        return
+    whole = np.asarray(outputs)[:, :part]
+    half = np.asarray(apply({name: x[:part] for name, x in inputs.items()}))
+    alike = np.allclose(whole, half, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
+    if joint and alike:
+        fail(
+            "apply: the description has a batchnorm, and apply gives the same values for half of "
+            "the rows: it is in evaluation mode. Way out: apply=lambda v, *x: module.apply(v, "
+            "*x, train=True, mutable=['batch_stats'])[0]"
+        )
+    if not joint and not alike:
+        fail(
+            "apply: the description has no batchnorm, and apply gives other values for half of "
+            "the rows: its rows depend on each other, or it is random (dropout). Way out: "
+            "deterministic=True, or a batchnorm in the description"
+        )
+
+
+def _double(variables: Any) -> Any:
+    """The variables with real numbers as float64; counters and keys of random numbers as they
+    are."""
+    import jax
+    import jax.numpy as jnp
+
+    def convert(leaf: Any) -> Any:
+        real = jnp.issubdtype(getattr(leaf, "dtype", np.asarray(leaf).dtype), np.floating)
+        return jnp.asarray(real_array("variables", leaf), jnp.float64) if real else leaf
+
+    return jax.tree_util.tree_map(convert, variables)
+
+
+class FlaxResults:
+    """Critics of Flax: apply, the sets of variables, the paths of trained parameters, E of a set,
+    and the heads [(loss, outputs)]."""
+
+    def __init__(
+        self, apply: Callable[..., Any], sets: list[Any], taken: list[str], ensemble: int, heads: list[Head]
+    ) -> None:
+        self.apply, self.ensemble, self.heads = apply, ensemble, heads
+        self.sets = [_double(v) for v in sets]
+        paths = [path for path in taken if path.startswith("params/")]
+        self.trained = [{path: leaves_of(v)[path] for path in paths} for v in self.sets]
+
+    def outputs(self, variables: Any, x: Mapping[Any, Any]) -> Any:
+        """[E, R, K]"""
+        rows = len(next(iter(x.values())))
+        return _outputs(_forward(self.apply, variables, x), self.ensemble, rows)
+
+    def loss(self, trained: Any, x: Mapping[Any, Any], t: Any, w: Any) -> tuple[Any, Any]:
+        """The loss of a minibatch, and the outputs of its rows with targets, [E, B, K]."""
+        import jax
+        import jax.numpy as jnp
+
+        f = jnp.concatenate([self.outputs(_nest(v, leaves), x) for v, leaves in zip(self.sets, trained)])[
+            :, : len(t)
+        ]
+        total = sum(
+            mean_loss(
+                self.heads,
+                one,
+                t[:, e] if t.ndim == 3 else t,
+                w,
+                jnp,
+                lambda y: jax.scipy.special.logsumexp(y, -1),
+            )
+            for e, one in enumerate(f)
+        )
+        return total, f
+
+    def check_outputs(self, x: Mapping[Any, Any]) -> None:
+        """apply gives one array with as many outputs as the description."""
+        import jax
+
+        out = jax.eval_shape(lambda x: _forward(self.apply, self.sets[0], x), x)
+        if not hasattr(out, "shape"):
+            fail(
+                f"apply: expected the critics' outputs as one array, found {type(out).__name__}. "
+                "Way out: apply=lambda v, *x: jnp.stack(module.apply(v, *x)); several heads side "
+                "by side, jnp.concatenate(module.apply(v, *x), -1)"
+            )
+        rows, want = len(next(iter(x.values()))), sum(outputs for _, outputs in self.heads)
+        if math.prod(out.shape) != want * self.ensemble * rows:
+            fail(
+                f"apply: expected {want} outputs for each of {rows} rows and {self.ensemble} "
+                f"critics, found {list(out.shape)}"
+            )
+
+    def results(self, minibatches: tuple[Mapping[Any, Array], Array, Array], joint: bool) -> Arrays:
+        """Outputs, losses and norms of the gradient, in float64 whatever the type of the
+        variables."""
+        import jax
+        import jax.numpy as jnp
+
+        inputs, targets, weights = minibatches
+        found: dict[str, list[Any]] = {"output": [], "loss": [], "gradient_norm": []}
+        compiled = jax.jit(jax.value_and_grad(self.loss, has_aux=True))
+        for n, target in enumerate(targets):
+            x = {name: jnp.asarray(a[n], jnp.float64) for name, a in inputs.items()}
+            if n == 0:
+                self.check_outputs(x)
+            (total, f), gradients = compiled(
+                self.trained, x, jnp.asarray(target, jnp.float64), jnp.asarray(weights[n], jnp.float64)
+            )
+            if n == 0:
+                forward = jax.jit(lambda x: self.outputs(self.sets[0], x))
+                _check_mode(forward, x, f[: self.ensemble], joint)
+            squares = [
+                float((g.astype(jnp.float64) ** 2).sum()) for g in jax.tree_util.tree_leaves(gradients)
+            ]
+            found["output"].append(np.asarray(f).transpose(1, 0, 2))
+            found["loss"].append(float(total))
+            found["gradient_norm"].append(math.sqrt(sum(squares)))
+        kind = np.float64 if f.dtype == jnp.float64 else np.float32
+        return {key: np.array(a, kind) for key, a in found.items()}

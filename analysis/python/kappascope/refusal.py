@@ -1,0 +1,26 @@
+"""What cannot be exported or imported as it is."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import NoReturn
+
+
+class Refused(ValueError):
+    """The critic, its inputs or its loss cannot be exported as they are."""
+
+
+def fail(message: str, lines: Iterable[str] = ()) -> NoReturn:
+    raise Refused("\n  ".join([message, *dict.fromkeys(lines)]))
+
+
+def did_you_mean(word: str, known: Iterable[str], hints: Mapping[str, str] | None = None) -> str:
+    """ "; did you mean X?", or nothing if no known word is similar."""
+    candidates = [
+        (hints or {}).get(word.lower()),
+        *difflib.get_close_matches(word, known, 1),
+        *difflib.get_close_matches(word.lower(), known, 1),
+    ]
+    near = next(filter(None, candidates), None)
+    return f"; did you mean {near!r}?" if near else ""

@@ -1,0 +1,761 @@
+"""PyTorch: from the nodes of a traced graph to the layers of a description."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kappascope.names import Module, Node, Tensor
+from kappascope.tracing import KernelNorm, Tracing, kernel_norm
+from kappascope.values import (
+    ACTIVATIONS,
+    ALIASES,
+    CASTS,
+    COPIES,
+    LAYOUT,
+    SETTINGS,
+    SHAPES,
+    Parameter,
+    Unread,
+    Value,
+    reason,
+    split_norm,
+)
+
+
+class Layers(Tracing):
+    """Finds the value of every node of the graph."""
+
+    values: dict[Node, Value]
+
+    def _write_through(self, node: Node) -> None:
+        """Behind an operation in place, such as relu_, the names of its tensor have the new
+        value."""
+        if node.op == "call_module":
+            changes = getattr(self.modules[node.target], "inplace", False)
+        elif node.op in ("call_method", "call_function"):
+            word = getattr(node.target, "__name__", node.target)
+            changes = (
+                node.kwargs.get("inplace")
+                or word.endswith("_")
+                and not word.endswith("__")
+                or word in ACTIVATIONS
+                and any(a is True for a in node.args)
+            )
+        else:
+            return
+        for other, seen in self.seen.items() if changes else ():
+            if (
+                other in self.values
+                and isinstance(seen, self.torch.Tensor)
+                and seen.data_ptr() == self.seen[node].data_ptr()
+                and seen.shape == self.seen[node].shape
+            ):
+                self.values[other] = self.values[node]
+
+    def _value(self, node: Node) -> Value:
+        if node.op == "placeholder":
+            return Value("given", node, free=True)
+        if node.op == "get_attr":
+            return self._attribute(node)
+        if node.op == "output":
+            return Value("output", node)
+        if node.op == "call_module":
+            module = self.modules[node.target]
+            value = self._module(node, module, type(module).__name__)
+        else:
+            word = node.target if node.op == "call_method" else node.target.__name__
+            value = self._function(node, ALIASES.get(word, word))
+        value.free = value.free or (not value.params and all(v.free for v in self._inputs(node)))
+        return value
+
+    def _inputs(self, node: Node) -> list[Value]:
+        return [self.values[n] for n in node.all_input_nodes]
+
+    def _attribute(self, node: Node) -> Value:
+        name = node.target.removeprefix("critic.")
+        if name in self.parameters:
+            return Value("parameter", node, params={"it": Parameter(name)})
+        return Value("constant", node, free=True)
+
+    def _bad(self, node: Node, word: str, why: str | None = None, way: str | None = None) -> Value:
+        inputs = [v for v in self._inputs(node) if v.kind not in ("parameter", "constant")]
+        value = Value("bad", node, inputs[:1])
+        usual = reason(word)
+        value.why, value.way = why or usual[0], way or usual[1]
+        return value
+
+    def _layer_parameters(self, node: Node, module: Module, names: dict[str, str]) -> dict[str, Parameter]:
+        path = node.target.removeprefix("critic.")
+        return {
+            ours: Parameter(f"{path}.{theirs}")
+            for ours, theirs in names.items()
+            if getattr(module, theirs) is not None
+        }
+
+    def _module(self, node: Node, m: Module, kind: str) -> Value:
+        x = self._inputs(node)[:1]
+        norm = {"scale": "weight", "bias": "bias"}
+        norm_of_kernel = kernel_norm(m)
+        if norm_of_kernel:
+            return self._normed(node, m, x, norm_of_kernel)
+        if kind == "Linear":
+            params = self._layer_parameters(node, m, {"kernel": "weight", "bias": "bias"})
+            params["kernel"] = params["kernel"].then(lambda w: w.t())
+            return Value("dense", node, x, params=params)
+        if kind in ("BatchNorm1d", "SyncBatchNorm"):
+            return self._batchnorm(node, m, x)
+        if kind == "LayerNorm":
+            if len(m.normalized_shape) != 1:
+                return self._bad(
+                    node,
+                    kind,
+                    f"it normalizes over {len(m.normalized_shape)} dimensions, not over the features",
+                )
+            return Value("layernorm", node, x, eps=m.eps, params=self._layer_parameters(node, m, norm))
+        if kind == "GroupNorm":
+            params = self._layer_parameters(node, m, norm)
+            return self._groupnorm(node, x[0], m.num_groups, m.eps, params)
+        if kind == "RMSNorm":
+            params = self._layer_parameters(node, m, {"scale": "weight"})
+            return Value("rmsnorm" if params else "rms", node, x, eps=m.eps, params=params)
+        if kind.endswith("Dropout") or kind.endswith("Dropout1d"):
+            return x[0] if m.p == 0 or not m.training else self._bad(node, "dropout")
+        if kind in COPIES:
+            return x[0]
+        if kind in LAYOUT:
+            return self._layout(node, x[0])
+        if kind in ACTIVATIONS:
+            return self._activation(node, kind, x, vars(m))
+        return self._bad(node, kind)
+
+    def _normed(self, node: Node, m: Module, x: list[Value], how: KernelNorm) -> Value:
+        """A Linear whose weight has a norm. PyTorch's g is [out, 1]."""
+        path, (norm, params, state) = node.target.removeprefix("critic."), how
+        found = {ours: Parameter(f"{path}.{theirs}") for ours, theirs in params.items()}
+        found = {
+            ours: p.then(lambda w: w.flatten()) if ours == "g" else p.then(lambda w: w.t())
+            for ours, p in found.items()
+        }
+        if m.bias is not None:
+            found["bias"] = Parameter(f"{path}.bias")
+        value = Value("dense", node, x, params=found, norm=norm)
+        value.state = {ours: f"{path}.{theirs}" for ours, theirs in state.items()}
+        return value
+
+    def _groupnorm(
+        self, node: Node, x: Value, groups: int, eps: float, params: dict[str, Parameter]
+    ) -> Value:
+        dims = self.seen[node].dim()
+        if dims != 2:
+            return self._bad(
+                node, "GroupNorm", f"it normalizes {dims}-dimensional activations, not rows [R, d]"
+            )
+        return Value("groupnorm", node, [x], groups=groups, eps=eps, params=params)
+
+    def _evaluates(self, node: Node) -> Value:
+        return self._bad(
+            node,
+            "batchnorm",
+            "it is in evaluation mode; the analyzed loss has the statistics of the minibatch, as in training",
+            "module.train() before save",
+        )
+
+    def _by_rows(self, node: Node, x: Value) -> Value | None:
+        """None if x is [R, d], the rows of a minibatch; else the refusal of a norm over them."""
+        shape = list(self.seen[x.node].shape)
+        if len(shape) == 2 and shape[0] == self.rows:
+            return None
+        return self._bad(
+            node,
+            "batchnorm",
+            f"expected activations [R, d] with R = {self.rows} rows, found {shape}",
+            "one such norm for each critic",
+        )
+
+    def _batchnorm(self, node: Node, m: Module, x: list[Value]) -> Value:
+        if not m.training:
+            return self._evaluates(node)
+        refused = self._by_rows(node, x[0])
+        if refused:
+            return refused
+        value = Value(
+            "batchnorm",
+            node,
+            x,
+            eps=m.eps,
+            params=self._layer_parameters(node, m, {"scale": "weight", "bias": "bias"}),
+        )
+        if m.momentum is not None:
+            value.options["momentum"] = 1 - m.momentum
+        if m.track_running_stats and m.running_mean is not None:
+            path = node.target.removeprefix("critic.")
+            value.state = {"mean": f"{path}.running_mean", "var": f"{path}.running_var"}
+        return value
+
+    def _activation(self, node: Node, word: str, x: list[Value], given: Mapping[str, Any]) -> Value:
+        """given: what the module or the call sets, of the settings named here."""
+        kind = ACTIVATIONS[word]
+        fixed: dict[str, dict[str, float]] = {"elu": {"alpha": 1.0}, "softplus": {"beta": 1, "threshold": 20}}
+        for key, only in fixed.get(kind, {}).items():
+            if given.get(key, only) != only:
+                return self._bad(
+                    node, kind, f"{key} is {given[key]:g}; the description has {only:g}", f"{key}={only:g}"
+                )
+        options: dict[str, dict[str, Any]] = {
+            "relu": {"shift": 0.0},
+            "gelu": {"approximate": given.get("approximate", "none")},
+            "leaky_relu": {"negative_slope": given.get("negative_slope", 0.01)},
+        }
+        return Value(kind, node, x, **options.get(kind, {}))
+
+    def _call(self, node: Node, *names: str) -> dict[str, Any]:
+        """The arguments of a function or method by name, with values in place of nodes; names[0] is
+        the first tensor."""
+        found = dict(zip(names, node.args))
+        found.update(node.kwargs)
+        for other, ours in (
+            ("self", "input"),
+            ("x", "input"),
+            ("A", "input"),
+            ("tensors", "input"),
+            ("axis", "dim"),
+            ("keepdims", "keepdim"),
+        ):
+            if other in found and ours in names:
+                found.setdefault(ours, found.pop(other))
+        unread = [key for key, value in found.items() if key not in (*names, "inplace") and value is not None]
+        unread += [repr(value) for value in node.args[len(names) :] if value is not None]
+        if unread:
+            raise Unread(f"its argument {unread[0]} is not read here")
+        return {key: self._argument(value) for key, value in found.items()}
+
+    def _argument(self, value: Any) -> Any:
+        """A node as its value; a constant as the number it is; lists likewise."""
+        import torch.fx
+
+        if isinstance(value, (list, tuple)):
+            return [self._argument(v) for v in value]
+        if not isinstance(value, torch.fx.Node):
+            return value
+        found = self.values[value]
+        if found.kind != "constant":
+            return found
+        seen = self.seen[value]
+        if not isinstance(seen, torch.Tensor):
+            return seen
+        alike = seen.numel() and bool((seen == seen.flatten()[0]).all())
+        return float(seen.flatten()[0]) if alike else found
+
+    def _function(self, node: Node, word: str) -> Value:
+        try:
+            return self._read(node, word)
+        except Unread as error:
+            return self._bad(node, word, str(error), "leave this argument out")
+
+    def _read(self, node: Node, word: str) -> Value:
+        inputs = self._inputs(node)
+        if word == "getattr":
+            word = node.args[1]
+        if word in SHAPES or all(v.kind == "constant" for v in inputs):
+            return Value("constant", node, free=True)
+        if inputs[0].kind == "parameter" and len([v for v in inputs if v.kind != "constant"]) == 1:
+            return self._of_parameter(node, word, inputs[0])
+        if word in CASTS:
+            self.rounded = True
+            return Value("cast", node, inputs) if inputs[0].free else inputs[0]
+        if word in COPIES:
+            return inputs[0]
+        if word in LAYOUT:
+            return self._layout(node, inputs[0])
+        if word in ACTIVATIONS:
+            a = self._call(node, "input", *SETTINGS.get(ACTIVATIONS[word], ["inplace"]))
+            return self._activation(node, word, [a["input"]], a)
+        rule = getattr(self, "_on_" + word, None)
+        return rule(node) if rule else self._bad(node, word)
+
+    def _of_parameter(self, node: Node, word: str, value: Value) -> Value:
+        """A view of a parameter, or one times a constant."""
+        parameter, seen = value.params["it"], self.seen[node]
+        if word in CASTS:
+            self.rounded = True
+            return value
+        if word in ("mul", "div"):
+            given = list(self._call(node, "input", "other").values())
+            other = [a for a in given if not isinstance(a, Value)]
+            if len(other) == 1 and (word == "mul" or isinstance(given[0], Value)):
+                factor = float(other[0]) if word == "mul" else 1 / float(other[0])
+                scaled = Parameter(
+                    parameter.name, parameter.transform, parameter.factor * factor, parameter.part
+                )
+                return Value("parameter", node, params={"it": scaled})
+        size = self.parameters[parameter.name].numel()
+        index = node.args[1] if word == "getitem" else None
+        whole = seen.numel() == size or parameter.part
+        if word in LAYOUT | COPIES and whole or type(index) is int:
+
+            def view(tensor: Tensor) -> Tensor:
+                if node.op == "call_method":
+                    return getattr(tensor, node.target)(*node.args[1:], **node.kwargs)
+                return node.target(tensor, *node.args[1:], **node.kwargs)
+
+            if not any(hasattr(a, "op") for a in node.args[1:]):
+                moved = parameter.then(view)
+                moved.part += (index % len(self.seen[value.node]),) if type(index) is int else ()
+                return Value("parameter", node, params={"it": moved})
+        return self._bad(
+            node,
+            word,
+            "a weight that is computed from other parameters is not one of the critic's coordinates",
+            "store the weight itself in the module",
+        )
+
+    def _layout(self, node: Node, value: Value) -> Value:
+        """Another view of the same numbers in the same order is the value itself; some neighbouring
+        features are a slice."""
+        before, after = self.seen[value.node], self.seen[node]
+        torch = self.torch
+        if (
+            not isinstance(before, torch.Tensor)
+            or not isinstance(after, torch.Tensor)
+            or not before.dim()
+            or not after.dim()
+        ):
+            return Value("layout", node, [value])
+        if (
+            before.numel() == after.numel()
+            and after.shape[-1] == before.shape[-1]
+            and torch.equal(before.flatten(), after.flatten())
+        ):
+            return value
+        part = node.args[1] if getattr(node.target, "__name__", "") == "getitem" else None
+        if (
+            isinstance(part, tuple)
+            and len(part) > 1
+            and not value.free
+            and before.dim() == 2
+            and before.numel() != after.numel()
+        ):
+            return self._slice(node, value, part[-1])
+        return Value("layout", node, [value])
+
+    def _slice(self, node: Node, value: Value, part: Any) -> Value:
+        """Features part of [R, d]: neighbouring ones, or a single one, of all rows."""
+        before, after = self.seen[value.node], self.seen[node]
+        if type(part) is int:
+            part = slice(part % before.shape[-1], part % before.shape[-1] + 1)
+        if isinstance(part, slice) and not any(hasattr(p, "op") for p in (part.start, part.stop, part.step)):
+            first, last, step = part.indices(before.shape[-1])
+            taken = before[:, first:last]
+            if (
+                step == 1
+                and taken.numel() == after.numel()
+                and len(after) == len(before)
+                and self.torch.equal(taken.flatten(), after.flatten())
+            ):
+                return Value("slice", node, [value], part=(first, last))
+        return Value("layout", node, [value])
+
+    def _on_linear(self, node: Node) -> Value:
+        a = self._call(node, "input", "weight", "bias")
+        if any(a.get(key) is not None and a[key].kind != "parameter" for key in ("weight", "bias")):
+            return self._bad(
+                node, "linear", "its weight is no parameter", "store the weight itself in the module"
+            )
+        params = {"kernel": a["weight"].params["it"].then(lambda w: w.t())}
+        if a.get("bias") is not None:
+            params["bias"] = a["bias"].params["it"]
+        return self._kernel(node, [a["input"]], params)
+
+    def _kernel(self, node: Node, x: list[Value], params: dict[str, Parameter]) -> Value:
+        if any(p.factor != 1 for p in params.values()):
+            return self._bad(
+                node,
+                "linear",
+                "a kernel times a constant has no line in the description",
+                "store the product itself in the module",
+            )
+        return Value("dense", node, x, params=params)
+
+    def _on_matmul(self, node: Node) -> Value:
+        a = self._call(node, "input", "other", "mat2")
+        return self._product(node, a["input"], a.get("other", a.get("mat2")))
+
+    def _product(self, node: Node, x: Any, w: Any, bias: Parameter | None = None) -> Value:
+        if (
+            not isinstance(w, Value)
+            or w.kind != "parameter"
+            or not isinstance(x, Value)
+            or x.kind == "parameter"
+        ):
+            return self._bad(
+                node,
+                "matmul",
+                "expected activations times a parameter [in, out] or [E, in, out]",
+                "torch.nn.functional.linear(x, weight)",
+            )
+        params = {"kernel": w.params["it"]}
+        if bias is not None:
+            params["bias"] = bias
+        return self._kernel(node, [x], params)
+
+    def _on_baddbmm(self, node: Node) -> Value:
+        return self._biased_product(node, "batch1", "batch2")
+
+    def _on_addmm(self, node: Node) -> Value:
+        return self._biased_product(node, "mat1", "mat2")
+
+    def _biased_product(self, node: Node, left: str, right: str) -> Value:
+        a = self._call(node, "input", left, right)
+        if not isinstance(a["input"], Value) or a["input"].kind != "parameter":
+            return self._bad(
+                node,
+                "matmul",
+                "expected a parameter as the summand",
+                "torch.nn.functional.linear(x, weight, bias)",
+            )
+        return self._product(node, a[left], a[right], a["input"].params["it"])
+
+    def _on_einsum(self, node: Node) -> Value:
+        """x and W [.., in, out], [.., out, in]: one index is summed, an index of W alone is the
+        output's last."""
+        equation, operands = node.args[0], node.args[1:]
+        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+            operands = operands[0]
+        left, _, out = equation.replace(" ", "").partition("->")
+        letters, values = left.split(","), [self.values[n] for n in operands]
+        if len(values) == 2 and values[0].kind == "parameter":
+            letters, values = letters[::-1], values[::-1]
+        if len(values) != 2 or values[1].kind != "parameter" or values[0].kind == "parameter":
+            return self._bad(node, "einsum", "expected activations and one parameter")
+        x, w = letters
+        summed = [c for c in w if c in x and c not in out]
+        new = [c for c in w if c not in x and c in out[-1:]]
+        ensemble = [c for c in w if c in out and c not in new]
+        if (
+            len(summed) != 1
+            or len(new) != 1
+            or len(ensemble) > 1
+            or x[-1:] != summed[0]
+            or ensemble
+            and out[0] != ensemble[0]
+        ):
+            return self._bad(
+                node,
+                "einsum",
+                "expected a sum over the features, whose result is "
+                "the last index, with the critics, if any, as the first one",
+                "such as 'bi,eio->ebo' or 'ebi,eio->ebo'",
+            )
+        order = [w.index(c) for c in ensemble + summed + new]
+        kernel = values[1].params["it"].then(lambda t: t.permute(order))
+        return self._kernel(node, [values[0]], {"kernel": kernel})
+
+    def _affine(self, a: dict[str, Any]) -> dict[str, Parameter]:
+        """Scale and bias of a norm, from the arguments `weight` and `bias`; None if another value
+        than a parameter takes their place."""
+        given = {
+            ours: a[theirs]
+            for ours, theirs in (("scale", "weight"), ("bias", "bias"))
+            if a.get(theirs) is not None
+        }
+        if any(not isinstance(v, Value) or v.kind != "parameter" for v in given.values()):
+            raise Unread("its weight or bias is no parameter")
+        return {ours: v.params["it"] for ours, v in given.items()}
+
+    def _on_layer_norm(self, node: Node) -> Value:
+        a = self._call(node, "input", "normalized_shape", "weight", "bias", "eps")
+        shape = a["normalized_shape"]
+        if not isinstance(shape, int) and len(shape) != 1:
+            return self._bad(
+                node, "layer_norm", "it normalizes over several dimensions, not over the features"
+            )
+        return Value("layernorm", node, [a["input"]], eps=a.get("eps", 1e-5), params=self._affine(a))
+
+    def _on_group_norm(self, node: Node) -> Value:
+        a = self._call(node, "input", "num_groups", "weight", "bias", "eps")
+        return self._groupnorm(node, a["input"], a["num_groups"], a.get("eps", 1e-5), self._affine(a))
+
+    def _on_batch_norm(self, node: Node) -> Value:
+        names = ["input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps"]
+        if node.target is self.torch.batch_norm:  # which is not torch.nn.functional.batch_norm
+            names = ["input", "weight", "bias", "running_mean", "running_var", *names[5:], "cudnn_enabled"]
+        a = self._call(node, *names)
+        if not a.get("training", False):
+            return self._evaluates(node)
+        return self._by_rows(node, a["input"]) or Value(
+            "batchnorm",
+            node,
+            [a["input"]],
+            eps=a.get("eps", 1e-5),
+            momentum=1 - a.get("momentum", 0.1),
+            params=self._affine(a),
+        )
+
+    def _on_rms_norm(self, node: Node) -> Value:
+        a = self._call(node, "input", "normalized_shape", "weight", "eps")
+        if a.get("eps") is None:
+            return self._bad(
+                node,
+                "rms_norm",
+                "its eps depends on the type of the numbers",
+                "eps=1.1920929e-07, which is PyTorch's for float32",
+            )
+        params = self._affine(a)
+        kind = "rmsnorm" if params else "rms"
+        return Value(kind, node, [a["input"]], eps=a["eps"], params=params)
+
+    def _on_normalize(self, node: Node) -> Value:
+        a = self._call(node, "input", "p", "dim", "eps")
+        if a.get("p", 2.0) != 2 or not self._is_last(a["input"], a.get("dim", 1)):
+            return self._bad(node, "normalize", "expected p=2 over the features (dim=-1)")
+        return Value("l2norm", node, [a["input"]], eps=a.get("eps", 1e-12))
+
+    def _on_pad(self, node: Node) -> Value:
+        a = self._call(node, "input", "pad", "mode", "value")
+        if list(a["pad"]) != [0, 1] or a.get("mode", "constant") != "constant":
+            return self._bad(node, "pad")
+        return Value("append", node, [a["input"]], constant=float(a.get("value") or 0))
+
+    def _on_dropout(self, node: Node) -> Value:
+        a = self._call(node, "input", "p", "training", "inplace")
+        active = a.get("p", 0.5) != 0 and a.get("training", True)
+        return self._bad(node, "dropout") if active else self._inputs(node)[0]
+
+    def _on_cat(self, node: Node) -> Value:
+        a = self._call(node, "input", "dim")
+        parts = a["input"]
+        constant = next((i for i, p in enumerate(parts) if not isinstance(p, Value)), None)
+        last = constant != 0 and self._is_last(parts[0], a.get("dim", 0))
+        if (
+            constant == 1
+            and len(parts) == 2
+            and last
+            and self.seen[node].shape[-1] == self.seen[parts[0].node].shape[-1] + 1
+        ):
+            return Value("append", node, parts[:1], constant=parts[1])
+        if constant is not None:
+            return self._bad(
+                node,
+                "cat",
+                "a constant can only be joined as one more feature, behind the others",
+                "torch.cat([x, one_column], -1)",
+            )
+        return Value("cat", node, parts, last=last)
+
+    def _on_stack(self, node: Node) -> Value:
+        return Value("cat", node, self._call(node, "input", "dim")["input"], last=False)
+
+    def _is_last(self, value: Value, dim: Any) -> bool:
+        dims = self.seen[value.node].dim()
+        dim = dim[0] if isinstance(dim, (list, tuple)) and len(dim) == 1 else dim
+        return isinstance(dim, int) and dim % dims == dims - 1
+
+    # --- arithmetic: building blocks of norms, residual sums, scalers ---
+
+    def _on_add(self, node: Node) -> Value:
+        a = self._call(node, "input", "other")
+        return self._sum(node, a["input"], a["other"])
+
+    def _sum(self, node: Node, x: Any, y: Any) -> Value:
+        if not isinstance(x, Value) or x.kind in ("parameter", "constant"):
+            x, y = y, x
+        if isinstance(y, (int, float)):
+            if x.kind == "relu":
+                return Value("relu", node, x.args, shift=x.options["shift"] + y)
+            return Value("addc", node, [x], constant=float(y))
+        if y.kind == "constant":
+            return self._bad(node, "addc")
+        if y.kind != "parameter":
+            return Value("add", node, [x, y])
+        return self._biased(node, x, y.params["it"])
+
+    def _biased(self, node: Node, x: Value, bias: Parameter) -> Value:
+        """dense + b, or the bias of a norm whose scale came before."""
+        ready = {"dense": ("kernel",), "layernorm": ("scale",), "batchnorm": ("scale",)}
+        if bias.factor == 1 and x.kind in ready and tuple(x.params) == ready[x.kind]:
+            value = Value(x.kind, node, x.args, params={**x.params, "bias": bias}, **x.options)
+            value.state = x.state
+            return value
+        return self._bad(node, "bias")
+
+    def _on_sub(self, node: Node) -> Value:
+        a = self._call(node, "input", "other")
+        x, y = a["input"], a["other"]
+        if isinstance(y, (int, float)):
+            return self._sum(node, x, -y)
+        if not isinstance(x, Value) or {"parameter", "constant"} & {x.kind, y.kind}:
+            return self._bad(node, "sub")
+        return Value("sub", node, [x, y])
+
+    def _on_mul(self, node: Node) -> Value:
+        given = self._call(node, "input", "other")
+        x, y = given["input"], given["other"]
+        if not isinstance(x, Value) or x.kind in ("parameter", "constant"):
+            x, y = y, x
+        if isinstance(y, (int, float)):
+            return self._times(node, x, float(y))
+        if y.kind == "parameter":
+            return self._scaled(node, x, y.params["it"])
+        for a, b in ((x, y), (y, x)):
+            if b.kind == "sigmoid" and b.args[0] is a:
+                return Value("silu", node, [a])
+            if b.kind == "tanh" and b.args[0].kind == "softplus" and b.args[0].args[0] is a:
+                return Value("mish", node, [a])
+            norm = self._quotient(node, a, b.args[0], root=False) if b.kind == "rsqrt" else None
+            if norm:
+                return norm
+        refused = self._refused_part(x) or self._refused_part(y)
+        if refused:
+            return refused
+        if x.free != y.free:
+            return Value("times", node, [y, x] if x.free else [x, y])
+        return self._bad(
+            node,
+            "mul",
+            "a product of activations has a line in the description only "
+            "as x * sigmoid(x), x * tanh(softplus(x)) or a norm",
+            "write it as one of them",
+        )
+
+    def _times(self, node: Node, x: Value, factor: float) -> Value:
+        x = split_norm(x)
+        if x.kind == "scaler":
+            return Value("scaler", node, x.args, params=x.params, init=factor * x.options["init"])
+        if x.kind == "mulc":
+            factor, x = factor * x.options["init"], x.args[0]
+        return Value("mulc", node, [x], init=factor)
+
+    def _scaled(self, node: Node, x: Value, scale: Parameter) -> Value:
+        """x times a parameter: the scale of a norm without one, else a scaler."""
+        if x.kind in ("rms", "layernorm", "batchnorm") and not x.params and scale.factor == 1:
+            value = Value(
+                "rmsnorm" if x.kind == "rms" else x.kind, node, x.args, params={"scale": scale}, **x.options
+            )
+            value.state = x.state
+            return value
+        factor = scale.factor
+        if x.kind == "mulc":
+            factor, x = factor * x.options["init"], x.args[0]
+        return Value("scaler", node, [x], params={"scaler": scale}, init=factor)
+
+    def _on_div(self, node: Node) -> Value:
+        a = self._call(node, "input", "other")
+        x, y = a["input"], a["other"]
+        if isinstance(y, (int, float)):
+            return self._times(node, x, 1 / y)
+        norm = self._quotient(node, x, y, root=True) if isinstance(x, Value) else None
+        return (
+            norm
+            or self._refused_part(y)
+            or self._bad(
+                node,
+                "div",
+                "a quotient has a line in the description only as a norm: x / sqrt("
+                "mean(x^2) + eps), (x - mean) / sqrt(var + eps) with the biased variance, x / max(norm, "
+                "eps)",
+                "write it as one of them",
+            )
+        )
+
+    def _refused_part(self, value: Value) -> Value | None:
+        """What was refused in the parts of a norm, which says more than that it is no norm."""
+        while value.kind in ("sqrt", "rsqrt", "addc", "clamp") and value.args:
+            value = value.args[0]
+        return value if value.kind == "bad" and not value.free else None
+
+    def _quotient(self, node: Node, x: Value, below: Value, root: bool) -> Value | None:
+        """x / sqrt(mean(x^2) + eps), (x - mean) / sqrt(var + eps), x / max(|x|, eps), from their
+        parts. `below` is the denominator (root), or what rsqrt was taken of."""
+        if root and below.kind == "clamp" and below.args[0].kind == "norm" and below.args[0].args[0] is x:
+            return Value("l2norm", node, [x], eps=below.options["constant"])
+        if root and below.kind == "norm" and below.args[0] is x:
+            return Value("l2norm", node, [x], eps=1e-12)
+        if root and below.kind != "sqrt":
+            return None
+        below = below.args[0] if root else below
+        if below.kind != "addc":
+            return None
+        eps, inner = below.options["constant"], below.args[0]
+        squares = inner.kind == "mean" and inner.args[0].kind == "square"
+        centered = self._centered(x)
+        if squares and inner.args[0].args[0] is x and inner.options["over"] == "features" and not centered:
+            return Value("rms", node, [x], eps=eps)
+        if not centered or inner.options.get("over") != centered[1]:
+            return None
+        if squares and inner.args[0].args[0] is x or inner.kind == "var" and inner.args[0] is centered[0]:
+            kind = {"features": "layernorm", "rows": "batchnorm"}.get(centered[1])
+            return Value(kind, node, [centered[0]], eps=eps) if kind else None
+        return None
+
+    def _centered(self, x: Value) -> tuple[Value, str] | None:
+        """(y, over) if x = y - mean(y)."""
+        if x.kind == "sub" and x.args[1].kind == "mean" and x.args[1].args[0] is x.args[0]:
+            return x.args[0], x.args[1].options["over"]
+        return None
+
+    def _on_pow(self, node: Node) -> Value:
+        a = self._call(node, "input", "exponent")
+        if a.get("exponent", 2) != 2:
+            return self._bad(node, "pow")
+        return Value("square", node, [a["input"]])
+
+    def _over(self, node: Node, kind: str) -> Value:
+        """mean, var and norm over the features or the rows; over the features they keep a dimension
+        of 1."""
+        names = {
+            "mean": ("dim", "keepdim"),
+            "var": ("dim", "unbiased", "keepdim", "correction"),
+            "norm": ("p", "dim", "keepdim", "ord"),
+        }
+        a = self._call(node, "input", *names[kind])
+        if a.get("ord", a.get("p")) not in (2, None, "fro"):
+            return self._bad(node, kind, "the only norm that has a line is the Euclidean one")
+        if kind == "var" and a.get("unbiased", a.get("correction", True)) not in (False, 0):
+            return self._bad(node, kind, "the variance of a norm is the biased one", "unbiased=False")
+        dim = a.get("dim")
+        dim = dim[0] if isinstance(dim, (list, tuple)) and len(dim) == 1 else dim
+        shape = self.seen[a["input"].node].shape
+        if not isinstance(dim, int):
+            return self._bad(
+                node,
+                kind,
+                f"expected a {kind} over the features, found one over all entries, rows included",
+                f".{kind}(-1, keepdim=True)" if kind == "mean" else "dim=-1, keepdim=True",
+            )
+        dim, keepdim = dim % len(shape), bool(a.get("keepdim", False))
+        over = "features" if dim == len(shape) - 1 else "others"
+        if shape[dim] == self.rows and (len(shape), dim) in ((2, 0), (3, 1)):  # [R, d] or [E, R, d]
+            over = "rows"
+        if over == "features" and not keepdim:
+            return self._bad(node, kind, "it drops the dimension of the features", "keepdim=True")
+        return Value(kind, node, [a["input"]], over=over, dim=dim, keepdim=keepdim)
+
+    def _on_mean(self, node: Node) -> Value:
+        return self._over(node, "mean")
+
+    def _on_var(self, node: Node) -> Value:
+        return self._over(node, "var")
+
+    def _on_norm(self, node: Node) -> Value:
+        return self._over(node, "norm")
+
+    def _on_sqrt(self, node: Node) -> Value:
+        return Value("sqrt", node, self._inputs(node))
+
+    def _on_rsqrt(self, node: Node) -> Value:
+        return Value("rsqrt", node, self._inputs(node))
+
+    def _on_clamp(self, node: Node) -> Value:
+        a = self._call(node, "input", "min", "max")
+        if a.get("max") is not None or not isinstance(a.get("min"), (int, float)):
+            return self._bad(node, "clamp")
+        if a["min"] == 0:
+            return Value("relu", node, [a["input"]], shift=0.0)
+        return Value("clamp", node, [a["input"]], constant=float(a["min"]))
+
+    def _on_lerp(self, node: Node) -> Value:
+        a = self._call(node, "input", "end", "weight")
+        if not isinstance(a["weight"], Value) or a["weight"].kind != "parameter":
+            return self._bad(node, "lerp", "its weight is no parameter")
+        return Value("between", node, [a["input"], a["end"]], params={"alpha": a["weight"].params["it"]})

@@ -1,0 +1,391 @@
+"""PyTorch: a module is traced with torch.fx, on a copy in float64, and run for its first minibatch."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import linecache
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from types import FrameType
+from typing import Any, NoReturn
+
+from kappascope.names import Arrays, Module, Node, Tensor
+from kappascope.refusal import fail
+
+
+@contextlib.contextmanager
+def surroundings(torch: Any) -> Iterator[None]:
+    """What the caller may have set for all of PyTorch, such as no_grad, does not reach the
+    export."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(False))  # which also ends a no_grad
+        if hasattr(torch, "get_default_device"):
+            stack.enter_context(torch.device("cpu"))
+        dynamo: Any = sys.modules.get("torch._dynamo")  # imported only where something was compiled
+        if hasattr(getattr(dynamo, "config", None), "error_on_nested_fx_trace"):
+            stack.enter_context(dynamo.config.patch(error_on_nested_fx_trace=False))
+        if hasattr(getattr(torch, "compiler", None), "set_stance"):
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
+        yield
+
+
+class Tracing:
+    """One module: its copy, its graph, and what the nodes of the graph compute for the first minibatch,
+    `seen`."""
+
+    running: Node  # the node that is being computed
+
+    def __init__(self, module: Module, name: str, inputs: Arrays, by_name: bool) -> None:
+        import torch
+        import torch.fx
+
+        self.torch, self.original, self.name = torch, plain_module(module), name
+        self.names, self.by_name = list(inputs), by_name
+        self.dtype, self.rounded = torch.float64, False  # rounded: forward converts to another type
+        self._check_module()
+        self.module = _copy_module(torch, self.original, name)
+        for _, m in parts_of(self.module):
+            if kernel_norm(m):
+                m.eval()  # the stored vectors of a spectral norm are used as they are
+        self.wrapper, self.graph = _trace(self.module, self.names, by_name, name)
+        self._check_mode()
+        self.traced = torch.fx.GraphModule(self.wrapper, self.graph)
+        self.modules = dict(self.wrapper.named_modules())
+        self.parameters = _named_parameters(self.original)
+        self.first = {key: a[0] for key, a in inputs.items()}
+        self.rows = len(next(iter(self.first.values())))
+        self.seen = self._first_run()
+
+    def _check_mode(self) -> None:
+        """A forward that asks for self.training does something else in training, apart from
+        dropout."""
+        if self.original.training:
+            return
+        modes = [(m, m.training) for m in self.module.modules()]
+        self.module.train()
+        _, other = _trace(self.module, self.names, self.by_name, self.name)
+        for m, mode in modes:
+            m.training = mode
+        if _operations(other) != _operations(self.graph):
+            fail(
+                f"{self.name} is in evaluation mode, in which its forward does something else "
+                "than in training. Way out: module.train() before save"
+            )
+
+    def _check_module(self) -> None:
+        """Hooks and parametrizations would make a weight a function of others, or change values
+        unseen."""
+        lines = []
+        for path, m in parts_of(self.original):
+            where = f"{self.name}{'.' + path if path else ''} ({type(m).__name__})"
+            if kernel_norm(m) and not m._forward_hooks and not m._backward_hooks:
+                continue
+            if hasattr(m, "parametrizations"):
+                lines.append(
+                    f"{where}: {', '.join(m.parametrizations)} is computed from other "
+                    "parameters (parametrize). Way out: torch.nn.utils.parametrize."
+                    "remove_parametrizations on a copy: curvature in the weight itself"
+                )
+            elif any(hasattr(m, f"{key}_{end}") for key in ("weight", "bias") for end in ("g", "orig")):
+                lines.append(
+                    f"{where}: its weight is computed from other parameters (weight_norm, "
+                    "spectral_norm). Way out: torch.nn.utils.remove_weight_norm or "
+                    "remove_spectral_norm on a copy: curvature in the weight itself"
+                )
+            elif m._forward_hooks or m._forward_pre_hooks or m._backward_hooks:
+                lines.append(
+                    f"{where}: a hook can change what the layer computes, unseen. Way "
+                    "out: remove it before save"
+                )
+        if lines:
+            fail(f"{self.name} cannot be expressed:", lines)
+
+    def run(self, inputs: Arrays) -> tuple[dict[Node, Any], Any]:
+        """The values of all nodes for inputs {name: [R, D]}, and what forward returns. Parameters
+        require gradients."""
+        import torch.fx
+
+        graph, seen = self, {}
+
+        class Recorder(torch.fx.Interpreter):  # type: ignore[misc]
+            def run_node(self, node: Node) -> Any:
+                graph.running = node
+                seen[node] = super().run_node(node)
+                return seen[node]
+
+        out = Recorder(self.traced, garbage_collect_values=False).run(*self.tensors(inputs))
+        return seen, out
+
+    def tensors(self, inputs: Arrays) -> list[Tensor]:
+        """Copies, since forward may change its inputs in place."""
+        return [self.torch.tensor(inputs[name], dtype=self.dtype) for name in self.names]
+
+    def _first_run(self) -> dict[Node, Any]:
+        """The values of all nodes for the first minibatch; in float32 if forward itself converts to
+        that."""
+        try:
+            return self.run(self.first)[0]
+        except Exception as error:  # whatever forward does with these inputs
+            if "dtype" not in str(error) and "ouble" not in str(error):
+                self._fail_run(error)
+        self.dtype, self.rounded = self.torch.float32, True
+        self.module.float()
+        try:
+            return self.run(self.first)[0]
+        except Exception as error:
+            self._fail_run(error)
+
+    def _fail_run(self, error: Exception) -> NoReturn:
+        shapes = ", ".join(f"{name} {list(a.shape)}" for name, a in self.first.items())
+        what = (str(error).strip() or type(error).__name__).splitlines()[0]
+        fail(
+            f"{self.name}: forward fails for the first minibatch ({shapes}), on the CPU:",
+            [
+                f"{place_of(self, self.running)}: {what}. Way out: the inputs that forward expects, in "
+                "its order; and no device or type that is fixed in forward"
+            ],
+        )
+
+    def compare_with_forward(self) -> None:
+        """The graph is what forward did once. Its outputs and gradients are those of forward
+        itself, or something is unseen: torch.no_grad(), randomness, another branch."""
+        outputs = [tensors_of(self.wrapper(*self.tensors(self.first))), tensors_of(self.run(self.first)[1])]
+        bound = 1e-9 if self.dtype == self.torch.float64 else 1e-4
+        if not all(nearly_equal(a, b, bound) for a, b in zip(*outputs)):
+            fail(
+                f"{self.name}: forward gives other values when it is called again. Way out: no "
+                "random numbers in forward, nothing that it counts or stores, and no x += y on a "
+                "tensor that is used again"
+            )
+        named = {key: p for key, p in self.module.named_parameters() if p.requires_grad}
+        lines = []
+        gradients = [self._gradients(found, list(named.values())) for found in outputs]
+        for key, a, b in zip(named, *gradients):
+            if not nearly_equal(a, b, bound):
+                lines.append(
+                    f"{self.name}.{key}: the gradient of forward is not that of its "
+                    "operations. Way out: no torch.no_grad() or .data in forward; or "
+                    "export the part behind it, with its output as the input"
+                )
+        if lines:
+            fail(f"{self.name} cannot be traced:", lines)
+
+    def _gradients(self, outputs: list[Tensor], parameters: list[Tensor]) -> Any:
+        """Of a weighted sum of outputs in all parameters."""
+        torch = self.torch
+        weighted = sum(
+            (t.flatten() * torch.linspace(0.5, 1.5, t.numel(), dtype=t.dtype)).sum() for t in outputs
+        )
+        if not outputs or not parameters or not weighted.requires_grad:
+            fail(
+                f"{self.name}: expected outputs of forward that depend on parameters which "
+                "require gradients, found none. Way out: requires_grad_(True), and no "
+                "torch.no_grad() in forward"
+            )
+        return torch.autograd.grad(weighted, parameters, allow_unused=True)
+
+
+def _named_parameters(module: Module) -> dict[str, Tensor]:
+    """{path: parameter}, a parameter with two names under both."""
+    return {
+        f"{path}.{key}" if path else key: p
+        for path, m in parts_of(module)
+        for key, p in m._parameters.items()
+        if p is not None
+    }
+
+
+def nearly_equal(a: Tensor | None, b: Tensor | None, bound: float) -> bool:
+    if a is None or b is None or not a.numel():
+        return a is b or a is not None and b is not None and a.shape == b.shape
+    return a.shape == b.shape and float((a - b).abs().max()) <= bound * (1 + float(b.abs().max()))
+
+
+def tensors_of(out: Any) -> list[Tensor]:
+    """The tensors in what forward returned, in order."""
+    if isinstance(out, dict):
+        out = list(out.values())
+    if isinstance(out, (list, tuple)):
+        return [t for part in out for t in tensors_of(part)]
+    return [out] if hasattr(out, "is_floating_point") else []
+
+
+def plain_module(module: Module) -> Module:
+    """The module in the wrappers of torch.compile, DataParallel and DistributedDataParallel."""
+    while True:
+        if hasattr(module, "_orig_mod"):
+            module = module._orig_mod
+        elif type(module).__name__ in ("DistributedDataParallel", "DataParallel"):
+            module = module.module
+        else:
+            return module
+
+
+def parts_of(module: Module, path: str = "") -> Iterator[tuple[str, Module]]:
+    """(path, module) of a module and all in it, without wrappers; a shared one under all its
+    names."""
+    module = plain_module(module)
+    yield path, module
+    for name, part in module._modules.items():
+        if part is not None:
+            yield from parts_of(part, f"{path}.{name}" if path else name)
+
+
+# The class that computes the weight of a Linear: the norm in the description, its parameters and
+# its state in the module.
+KernelNorm = tuple[str, dict[str, str], dict[str, str]]
+_NORMS: dict[str, KernelNorm] = {
+    "WeightNorm": ("weight", {"v": "weight_v", "g": "weight_g"}, {}),
+    "_WeightNorm": (
+        "weight",
+        {"v": "parametrizations.weight.original1", "g": "parametrizations.weight.original0"},
+        {},
+    ),
+    "SpectralNorm": ("spectral", {"kernel": "weight_orig"}, {"u": "weight_u", "v": "weight_v"}),
+    "_SpectralNorm": (
+        "spectral",
+        {"kernel": "parametrizations.weight.original"},
+        {"u": "parametrizations.weight.0._u", "v": "parametrizations.weight.0._v"},
+    ),
+}
+
+
+def kernel_norm(module: Module) -> KernelNorm | None:
+    """The entry of _NORMS for a Linear whose weight alone has one of these norms, of its rows
+    (dim=0); else None."""
+    if type(module).__name__ not in ("Linear", "ParametrizedLinear"):
+        return None
+    computed = [
+        (name, one) for name, several in getattr(module, "parametrizations", {}).items() for one in several
+    ]
+    computed += [(getattr(one, "name", None), one) for one in module._forward_pre_hooks.values()]
+    if len(computed) != 1 or computed[0][0] != "weight" or getattr(computed[0][1], "dim", None) != 0:
+        return None
+    return _NORMS.get(type(computed[0][1]).__name__)
+
+
+def _copy_module(torch: Any, module: Module, name: str) -> Module:
+    """A copy in float64 on the CPU: the caller's module, running statistics included, is never
+    touched."""
+    # What a hook computed as the weight in the last forward cannot be copied.
+    computed = [
+        (m, m.__dict__.pop("weight"))
+        for _, m in parts_of(module)
+        if kernel_norm(m) and "weight" in m.__dict__
+    ]
+    try:
+        found = copy.deepcopy(module).cpu()
+    except (RuntimeError, TypeError, NotImplementedError) as error:
+        fail(
+            f"{name}: cannot be copied: {error}. Way out: a module that holds parameters and "
+            "buffers of its own alone, with values"
+        )
+    finally:
+        for m, weight in computed:
+            m.__dict__["weight"] = weight
+    for _, m in parts_of(found):
+        m._modules = type(m._modules)(
+            (key, part if part is None else plain_module(part)) for key, part in m._modules.items()
+        )
+        if type(m).__name__ == "RMSNorm" and getattr(m, "eps", 0) is None:
+            # By default PyTorch takes the machine's eps, of the type in which the critic is
+            # trained.
+            own = next((p.dtype for p in m.parameters()), torch.get_default_dtype())
+            m.eps = float(torch.finfo(own).eps)
+    return found.double()
+
+
+def _operations(graph: Any) -> list[tuple[str, str, str]]:
+    """What the nodes of a graph do, apart from whether dropout is active."""
+    return [
+        (
+            node.op,
+            str(node.target),
+            str(node.args[:1]) if "dropout" in str(node.target) else f"{node.args} {node.kwargs}",
+        )
+        for node in graph.nodes
+    ]
+
+
+def _is_own(file: str) -> bool:
+    """Whether a file is of this package."""
+    return os.path.dirname(file) == os.path.dirname(__file__)
+
+
+def _user_frame(frames: Iterable[tuple[str, int]]) -> str | None:
+    """file:line: source of the innermost frame that is neither PyTorch's nor this package's."""
+    import torch
+
+    library = os.path.dirname(torch.__file__) + os.sep
+    for file, line in frames:
+        if _is_own(file):
+            return None
+        if not file.startswith(library) and not file.startswith("<"):
+            return f"{os.path.basename(file)}:{line}: {linecache.getline(file, line).strip()}"
+    return None
+
+
+def _stack() -> list[tuple[str, int]]:
+    frame: FrameType | None = sys._getframe(2)
+    found: list[tuple[str, int]] = []
+    while frame:
+        if found or not _is_own(frame.f_code.co_filename):
+            found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return found
+
+
+def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[Module, Any]:
+    """A module that calls `module` with inputs of these names, and its graph, whose nodes know
+    their line of source."""
+    import torch
+    import torch.fx
+
+    class Tracer(torch.fx.Tracer):  # type: ignore[misc]
+        def create_node(self, *args: Any, **kwargs: Any) -> Node:
+            node = super().create_node(*args, **kwargs)
+            node.meta["where"] = _user_frame(_stack())
+            return node
+
+    arguments = [f"input_{i}" for i in range(len(names))]
+    space: dict[str, Any] = {}
+    exec(
+        f"def forward(self, {', '.join(arguments)}):\n    return self.critic("
+        + ", ".join(f"{n}={a}" if by_name else a for n, a in zip(names, arguments))
+        + ")",
+        space,
+    )
+    wrapper = type("Critic", (torch.nn.Module,), {"forward": space["forward"]})()
+    wrapper.critic = module
+    wrapper.training = module.training
+    try:
+        return wrapper, Tracer().trace(wrapper)
+    except Exception as error:  # whatever forward does with a symbolic tensor
+        frames: list[tuple[str, int]] = []
+        trace = error.__traceback__
+        while trace:
+            frames.insert(0, (trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+            trace = trace.tb_next
+        where = _user_frame([f for f in frames if not _is_own(f[0])]) or type(module).__name__
+        fail(
+            f"{name} cannot be traced:",
+            [
+                f"{where}: {error or type(error).__name__}. Way out: no branch or loop that depends on "
+                "a tensor's values or shape, and no vmap or jit inside forward; set what it depends on "
+                "when the module is made"
+            ],
+        )
+
+
+def place_of(graph: Tracing, node: Node) -> str:
+    """The module or node, what it is, and the line of the caller's code that it comes from."""
+    if node.op == "call_module":
+        path = f"{graph.name}.{node.target.removeprefix('critic.')}"
+        kind = type(graph.modules[node.target]).__name__
+    else:
+        path = f"{graph.name}, node {node.name}"
+        kind = getattr(node.target, "__name__", str(node.target))
+    source = node.meta.get("where")
+    return f"{path} ({kind}{'; ' + source if source else ''})"

@@ -1,0 +1,276 @@
+"""What the nodes of a traced graph compute, and why some of it has no line in a description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kappascope.names import Node, Tensor
+
+
+class Value:
+    """What a node of the graph computes from `args`. kind is a layer's, or one of the building
+    blocks below; free: no parameter takes part. params holds Parameter objects; a layer that lacks
+    one that its line has is a constant, and its numbers are 1."""
+
+    def __init__(
+        self,
+        kind: str,
+        node: Node,
+        args: Iterable[Any] = (),
+        free: bool = False,
+        params: dict[str, Parameter] | None = None,
+        **options: Any,
+    ) -> None:
+        self.kind, self.node, self.args, self.free = kind, node, list(args), free
+        self.params, self.options, self.frozen, self.width = params or {}, options, False, 0
+        self.state: dict[str, str] = {}
+        self.why: str | None = None
+        self.way: str | None = None
+
+
+class Parameter:
+    """A parameter of a module, in another layout: transform(tensor) is a view of it or of its
+    moments; factor: what forward multiplies it by; part: the indices of the part of it that is
+    meant."""
+
+    def __init__(
+        self,
+        name: str,
+        transform: Callable[[Tensor], Tensor] = lambda tensor: tensor,
+        factor: float = 1.0,
+        part: tuple[int, ...] = (),
+    ) -> None:
+        self.name, self.transform, self.factor, self.part = name, transform, factor, part
+
+    def then(self, function: Callable[[Tensor], Tensor]) -> Parameter:
+        first = self.transform
+        return Parameter(self.name, lambda tensor: function(first(tensor)), self.factor, self.part)
+
+
+class Source:
+    """Columns of the critic's input: take(what `value` computes) is [R, width]. what: names `take`,
+    so that the same columns are stored once."""
+
+    def __init__(
+        self, value: Value, width: int, take: Callable[[Tensor], Tensor] | None = None, what: str = ""
+    ) -> None:
+        self.value, self.width, self.take = value, width, take or (lambda tensor: tensor)
+        self.key = value.node, what
+
+
+def split_norm(value: Value) -> Value:
+    """A norm with a scale and no bias as one without both, and a scaler, where the description has
+    no such line."""
+    if value.kind not in ("layernorm", "batchnorm") or set(value.params) != {"scale"}:
+        return value
+    inner = Value(value.kind, value.node, value.args, **value.options)
+    inner.state = value.state
+    scale = value.params["scale"]
+    return Value("scaler", value.node, [inner], params={"scaler": scale}, init=scale.factor)
+
+
+# A module or function: the kind of layer; and the names of the function's arguments behind the
+# input.
+ACTIVATIONS = {
+    "relu": "relu",
+    "relu_": "relu",
+    "ReLU": "relu",
+    "tanh": "tanh",
+    "tanh_": "tanh",
+    "Tanh": "tanh",
+    "silu": "silu",
+    "SiLU": "silu",
+    "mish": "mish",
+    "Mish": "mish",
+    "elu": "elu",
+    "elu_": "elu",
+    "ELU": "elu",
+    "gelu": "gelu",
+    "GELU": "gelu",
+    "sigmoid": "sigmoid",
+    "sigmoid_": "sigmoid",
+    "Sigmoid": "sigmoid",
+    "relu6": "relu6",
+    "ReLU6": "relu6",
+    "softplus": "softplus",
+    "Softplus": "softplus",
+    "leaky_relu": "leaky_relu",
+    "leaky_relu_": "leaky_relu",
+    "LeakyReLU": "leaky_relu",
+}
+SETTINGS = {
+    "elu": ["alpha", "inplace"],
+    "leaky_relu": ["negative_slope", "inplace"],
+    "softplus": ["beta", "threshold"],
+    "gelu": ["approximate"],
+    "tanh": [],
+    "sigmoid": [],
+}
+ALIASES = {
+    "iadd": "add",
+    "add_": "add",
+    "truediv": "div",
+    "true_divide": "div",
+    "divide": "div",
+    "itruediv": "div",
+    "div_": "div",
+    "subtract": "sub",
+    "isub": "sub",
+    "sub_": "sub",
+    "multiply": "mul",
+    "imul": "mul",
+    "mul_": "mul",
+    "concat": "cat",
+    "concatenate": "cat",
+    "square": "pow",
+    "linalg_norm": "norm",
+    "linalg_vector_norm": "norm",
+    "vector_norm": "norm",
+    "clamp_min": "clamp",
+    "clip": "clamp",
+    "clamp_": "clamp",
+    "bmm": "matmul",
+    "mm": "matmul",
+}
+LAYOUT = {
+    "squeeze",
+    "unsqueeze",
+    "view",
+    "reshape",
+    "flatten",
+    "getitem",
+    "permute",
+    "transpose",
+    "t",
+    "T",
+    "mT",
+    "swapaxes",
+    "swapdims",
+    "movedim",
+    "Flatten",
+    "expand",
+    "expand_as",
+    "view_as",
+    "unflatten",
+    "Unflatten",
+}
+COPIES = {"contiguous", "clone", "Identity", "requires_grad_"}
+CASTS = {"float", "double", "to", "type", "type_as", "half", "bfloat16"}
+SHAPES = {
+    "size",
+    "dim",
+    "shape",
+    "dtype",
+    "device",
+    "ndim",
+    "numel",
+    "ones_like",
+    "zeros_like",
+    "full_like",
+    "new_ones",
+    "new_zeros",
+    "new_full",
+    "new_tensor",
+    "ones",
+    "zeros",
+    "full",
+}
+# Why a thing has no line in the description, and the way out.
+_REASONS = {
+    "dropout": (
+        "its random mask is no part of the description",
+        "p=0, or .eval() for this layer alone: the loss without dropout is analyzed; or "
+        "the mask as an input of forward: x * mask / (1 - p)",
+    ),
+    "detach": (
+        "the analyzed loss is differentiated through all of the critic",
+        "export the part after it, with its output as the input",
+    ),
+    "conv": (
+        "convolutions are not found in a graph",
+        "export the head, with the features as its input, or write the critic with conv2d by h5py",
+    ),
+    "minimum": (
+        "the critics of an ensemble have a loss each",
+        "return all critics' values from forward, as a tuple",
+    ),
+    "mulc": (
+        "a constant factor cannot stand behind the last Linear",
+        "multiply the kernel and the bias of the Linear before it",
+    ),
+    "addc": (
+        "a constant summand has no line in the description",
+        "add it to the bias of the Linear before it",
+    ),
+    "cat": (
+        "it joins rows or critics behind a layer with parameters",
+        "join features, with dim=-1; or return the parts",
+    ),
+    "bias": (
+        "a bias without a Linear in front of it has no line in the description",
+        "a Linear in front of it, with this bias",
+    ),
+    "layout": (
+        "it reorders, cuts or joins rows or features behind a layer with parameters",
+        "do this in front of the first layer",
+    ),
+    "add": (
+        "the only sums that have a line in the description are x + f(x), and value + advantage "
+        "- mean advantage",
+        "write it as one of them",
+    ),
+    "sub": (
+        "a difference has no line in the description, except in a norm and in value + "
+        "advantage - mean advantage",
+        "write it as one of them",
+    ),
+    "times": (
+        "activations times an input have a line in the description as a mask of the same "
+        "shape, and as the choice of an action, (q * one_hot).sum(-1)",
+        "write it as one of them",
+    ),
+    "gather": (
+        "expected an index of shape [R, 1] that is computed from the inputs alone",
+        "(q * one_hot).sum(-1), with the one-hot actions as an input",
+    ),
+    "sum": (
+        "the only sum over features with a line in the description is (q * one_hot).sum(-1), "
+        "with one_hot an input",
+        "write it as that, or leave it to the loss",
+    ),
+    "mean": (
+        "expected a mean over one dimension, with keepdim=True",
+        ".mean(-1, keepdim=True), which a dueling head or a norm needs",
+    ),
+    "output": (
+        "forward returns something else than a critic's outputs",
+        "return the outputs of the last Linear alone",
+    ),
+    "softmax": ("the outputs of a ce loss are logits", "return the logits"),
+    "log_softmax": ("the outputs of a ce loss are logits", "return the logits"),
+}
+_WORDS = {
+    "min": "minimum",
+    "max": "minimum",
+    "amin": "minimum",
+    "Dropout": "dropout",
+    "AlphaDropout": "dropout",
+    "Softmax": "softmax",
+    "LogSoftmax": "log_softmax",
+}
+
+
+def reason(word: str) -> tuple[str, str]:
+    word = "conv" if word.lower().startswith("conv") else _WORDS.get(word, word)
+    return _REASONS.get(
+        word,
+        (
+            "it has no line in the description",
+            "leave it out of the module that you export, or ask for this layer",
+        ),
+    )
+
+
+class Unread(Exception):
+    """A call has an argument that is not understood here."""
