@@ -109,7 +109,7 @@ static ks_status refuse(const struct ks_lanczos *l, size_t count, size_t converg
         return ks_fail(KS_NUMBER,
                        "eigenvectors: an eigenvalue whose modulus is larger by more than a factor "
                        "of %g cannot be excluded after %zu Lanczos steps: expected a larger order "
-                       "or tolerance, or a random start vector",
+                       "or tolerance",
                        1 + tolerance, l->steps);
     return ks_fail(KS_NUMBER,
                    "eigenvectors: %zu of %zu have a relative residual of at most %g after %zu "

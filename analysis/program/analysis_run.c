@@ -176,7 +176,7 @@ static ks_status check_vectors(struct ks_analysis *a)
     for (size_t i = 0; i < 2; i++)
         if (outputs[i]) {
             KS_TRY(ks_output_check(outputs[i], a->path));
-            KS_TRY(ks_output_check(outputs[i], o->apply ? o->apply : o->start_at));
+            KS_TRY(ks_output_check(outputs[i], o->apply));
         }
     return KS_OK;
 }

@@ -14,85 +14,15 @@
 #include "spectrum/provenance.h"
 #include "statistics/extreme_bound.h"
 
-/* With --start-at, the norm of a random vector that is added to the start vector of norm 1. Without
- * it, an eigenvector to which all given vectors are orthogonal would not be found. */
-static const double RANDOM_PART = 1;
 /* The probability with which an eigenvalue of larger modulus is missed, for each sign. */
 static const double FAILURE = 0.0025;
 
-/* A Ritz value may have converged while an eigenvalue of larger modulus has not shown yet, above
- * all near the eigenvectors of an earlier checkpoint, where two or three steps are enough for the
- * former. So the search goes on until the random part of the start vector excludes a larger
- * modulus. */
+/* A Ritz value may have converged while an eigenvalue of larger modulus has not shown yet. So the
+ * search goes on until the random start vector excludes a larger modulus. */
 struct search {
     struct ks_analysis *analysis;
     double component; /* of the start vector along any eigenvector, at least, but for FAILURE */
 };
-
-/* --- the start vector --- */
-
-/* start += v / |v|; zero vectors are left out. */
-static void add_direction(size_t n, const double *v, double *start)
-{
-    double norm = cblas_dnrm2((int)n, v, 1);
-
-    if (norm > 0)
-        cblas_daxpy((int)n, 1 / norm, v, 1, start, 1);
-}
-
-/* start [n] = the direction of the sum of the unit vectors along those of --start-at. */
-static ks_status read_start(const struct ks_analysis *a, double *start)
-{
-    const struct ks_selection *selection = a->analyzed.selection;
-    const size_t n = selection->n;
-    ks_status status = KS_OK;
-    double *vectors = NULL, *block = NULL, norm;
-    size_t k;
-
-    KS_GO(ks_vectors_read(a->options->start_at, selection->of, &k, &vectors));
-    KS_GO(ks_alloc(n, sizeof *block, &block));
-    for (size_t i = 0; i < k; i++) {
-        ks_selection_gather(selection, vectors + i * selection->of, block);
-        add_direction(n, block, start);
-    }
-    norm = cblas_dnrm2((int)n, start, 1);
-    if (!(norm > 0))
-        KS_GO(ks_fail(KS_FORMAT,
-                      "%s: /vector: expected a direction in the selected coordinates, found %zu "
-                      "vectors whose sum is zero there",
-                      a->options->start_at, k));
-    cblas_dscal((int)n, 1 / norm, start, 1);
-done:
-    free(vectors);
-    free(block);
-    return status;
-}
-
-/* Goes to step 0, with a random start vector or one near the vectors of --start-at. With r uniform
- * on the sphere and a fixed s, |(s + c r)'y| < c delta has at most the probability of |r'y| <
- * delta, as the density of r'y is symmetric and falls away from 0 (Anderson, Proc. AMS 6, 1955). */
-static ks_status start(const struct ks_analysis *a, struct ks_lanczos *l, double *component)
-{
-    ks_status status = KS_OK;
-    double *near = NULL;
-    const double *random;
-
-    *component = ks_extreme_bound_component(l->n, FAILURE);
-    ks_lanczos_start(l, a->options->seed, 0);
-    if (!a->options->start_at)
-        return KS_OK;
-    KS_GO(ks_team_agree(a->world, ks_alloc(l->n, sizeof *near, &near)));
-    KS_GO(ks_team_agree(a->world, ks_is_leader(a) ? read_start(a, near) : KS_OK));
-    ks_team_broadcast(a->world, 0, l->n * sizeof *near, near);
-    random = ks_lanczos_widened(l, 0);
-    for (size_t i = 0; i < l->length; i++)
-        near[l->first + i] += RANDOM_PART * random[i];
-    KS_GO(ks_team_agree(a->world, ks_lanczos_start_at(l, near)));
-    *component *= RANDOM_PART / (1 + RANDOM_PART);
-done:
-    free(near);
-    return status;
-}
 
 /* --- the eigenvectors --- */
 
@@ -126,7 +56,8 @@ static ks_status iterate(struct ks_analysis *a, struct ks_eigenpairs *pairs)
     KS_GO(ks_team_agree(
         a->world, ks_lanczos_new(a->block->n, o->order, a->budget.single_basis, &a->team, &l)));
     l->single_products = o->single;
-    KS_GO(start(a, l, &search.component));
+    search.component = ks_extreme_bound_component(l->n, FAILURE);
+    ks_lanczos_start(l, o->seed, 0);
     KS_GO(ks_name_checkpoint(
         a, ks_eigenpairs_find(a->block, l, o->eigenvectors, o->residual, &watch, pairs)));
 done:
@@ -249,8 +180,6 @@ static ks_status list_attributes(const struct ks_analysis *a, const struct ks_ei
     KS_GO(ks_attribute_add_integer(list, "steps", (int64_t)v->pairs.steps));
     KS_GO(ks_attribute_add_number(list, "tolerance", a->options->residual));
     KS_GO(ks_attribute_add_integer(list, "probe_seed", (int64_t)a->options->seed));
-    if (a->options->start_at)
-        KS_GO(ks_attribute_add_string(list, "start_at", a->options->start_at));
     for (size_t k = 0; k < v->n_layers; k++) {
         KS_GO(
             ks_print_string(&longer, "%s%s%s", names ? names : "", names ? " " : "", v->layer[k]));

@@ -21,8 +21,7 @@ struct ks_eigenvectors {
 /* All ranks of the world call the first two functions together, and fail together. */
 
 /* Lanczos steps until the residuals are within the tolerance; then a float64 product with each
- * vector. After ks_analysis_make_operator. KS_NUMBER if --order is too small; KS_MEMORY; KS_FORMAT
- * if --start-at has no vectors of this critic. */
+ * vector. After ks_analysis_make_operator. KS_NUMBER if --order is too small; KS_MEMORY. */
 ks_status ks_eigenvectors_find(struct ks_analysis *analysis, struct ks_eigenvectors *vectors);
 /* Writes --output. */
 ks_status ks_eigenvectors_write(struct ks_analysis *analysis,

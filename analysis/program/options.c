@@ -268,8 +268,6 @@ static ks_status check_eigenvectors(const struct ks_options_given *given)
                         : given->name            ? "--name"
                                                  : NULL;
 
-    if (given->start_at && !given->eigenvectors)
-        return ks_fail(KS_USAGE, "--start-at: expected with --eigenvectors only");
     if (!given->eigenvectors)
         return KS_OK;
     if (found)
@@ -351,7 +349,6 @@ ks_status ks_options_read(const struct ks_options_given *given, struct ks_option
                              .name = given->name,
                              .apply = given->apply,
                              .output = given->output,
-                             .start_at = given->start_at,
                              .gradient = given->gradient};
     KS_TRY(find_operator(given->operator_name, &o->kind));
     KS_TRY(read_batchnorm(given->batchnorm, o));

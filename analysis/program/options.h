@@ -43,7 +43,6 @@ struct ks_options {
     const char *name;     /* a part of the spectra's file names; NULL: none        */
     const char *apply;    /* the file of factors; NULL: none               */
     const char *output;   /* the file of products or eigenvectors; NULL: neither */
-    const char *start_at; /* the file of vectors near the eigenvectors; NULL: none */
     const char *gradient; /* the file of the gradient; NULL: none           */
 };
 

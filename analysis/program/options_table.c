@@ -70,10 +70,6 @@ void ks_options_table(struct ks_options_given *given, struct poptOption table[KS
              "write the K eigenvectors of largest |eigenvalue| to --output, to a relative residual "
              "of --tolerance (" NUMBER_TEXT(KS_OPTIONS_RESIDUAL) "), and print a table of them",
              "K"),
-        TEXT("start-at", start_at,
-             "with --eigenvectors: start near the vectors in file IN, such as those of an earlier "
-             "checkpoint",
-             "IN"),
         TEXT("output", output, "write the products of --apply, or the eigenvectors, to OUT", "OUT"),
         TEXT("gradient", gradient, "write loss and gradient to OUT", "OUT"),
         POPT_TABLEEND};
