@@ -429,30 +429,3 @@ void ks_lanczos_remove(const struct ks_lanczos *l, double *v)
     sweep(l, l->steps, v, 0, NULL, h);
     sweep(l, l->steps, v, 0, h, NULL);
 }
-
-void *ks_lanczos_vector(const struct ks_lanczos *l, size_t j)
-{
-    return l->single ? (void *)(l->rounded + j * l->length) : l->basis + j * l->length;
-}
-
-size_t ks_lanczos_vector_bytes(const struct ks_lanczos *l)
-{
-    return l->length * (l->single ? sizeof *l->rounded : sizeof *l->basis);
-}
-
-void ks_lanczos_rewind(struct ks_lanczos *l, size_t steps)
-{
-    assert(steps <= l->steps);
-    l->exhausted = l->exhausted && steps == l->steps;
-    l->steps = steps;
-}
-
-void ks_lanczos_retake(struct ks_lanczos *l, double alpha, double beta)
-{
-    size_t j = l->steps;
-
-    assert(j < l->order && !l->exhausted);
-    l->alpha[j] = alpha;
-    l->beta[j] = beta;
-    count_step(l, j);
-}

@@ -47,12 +47,4 @@ void ks_lanczos_remove(const struct ks_lanczos *lanczos, double *v);
 /* This rank's slice of q_j in float64; valid until the next call. */
 const double *ks_lanczos_widened(const struct ks_lanczos *lanczos, size_t j);
 
-/* For steps that are stored on disk (basis.h): the memory of q_j and its size in bytes; and
- * `retake`, which adds a stored step whose q_{steps + 1} the caller has read into that memory. */
-void *ks_lanczos_vector(const struct ks_lanczos *lanczos, size_t j);
-size_t ks_lanczos_vector_bytes(const struct ks_lanczos *lanczos);
-void ks_lanczos_retake(struct ks_lanczos *lanczos, double alpha, double beta);
-/* Discards all steps after the first `steps`. */
-void ks_lanczos_rewind(struct ks_lanczos *lanczos, size_t steps);
-
 #endif

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "lanczos/basis.h"
 #include "lanczos/jacobi.h"
 
 ks_status ks_slq_room(struct ks_spectrum *s, size_t probes, size_t order)
@@ -29,39 +28,20 @@ ks_status ks_slq_room(struct ks_spectrum *s, size_t probes, size_t order)
     return ks_alloc(probes, sizeof *s->steps, &s->steps);
 }
 
-static ks_status take_steps(struct ks_lanczos *l, const struct ks_operator *a,
-                            const struct ks_slq *slq, struct ks_basis *basis)
-{
-    if (l->steps > 0 && slq->on_resume)
-        slq->on_resume(slq->context, l);
-    while (l->steps < l->order && !l->exhausted) {
-        KS_TRY(ks_lanczos_step(l, a));
-        if (basis)
-            KS_TRY(ks_team_agree(slq->team, ks_basis_append(basis, l)));
-        if (slq->on_step)
-            slq->on_step(slq->context, l);
-    }
-    return KS_OK;
-}
-
 static ks_status run_probe(struct ks_lanczos *l, const struct ks_operator *a,
                            const struct ks_slq *slq, uint64_t probe)
 {
-    struct ks_basis *basis = NULL;
-    ks_status status = KS_OK;
-
     if (probe < slq->probes)
         ks_lanczos_start(l, slq->seed, probe);
     else
         KS_TRY(ks_lanczos_start_at(l, slq->gradient));
-    if (slq->basis_stem)
-        status = ks_basis_open(slq->basis_stem, slq->fingerprint, l, &basis);
-    if (status == KS_OK)
-        status = take_steps(l, a, slq, basis);
-    ks_basis_close(basis);
-    if (status == KS_OK && slq->on_finished && probe < slq->probes)
-        status = slq->on_finished(slq->finished_context, l);
-    return status;
+    while (l->steps < l->order && !l->exhausted) {
+        KS_TRY(ks_lanczos_step(l, a));
+        if (slq->on_step)
+            slq->on_step(slq->context, l);
+    }
+    return slq->on_finished && probe < slq->probes ? slq->on_finished(slq->finished_context, l)
+                                                   : KS_OK;
 }
 
 ks_status ks_slq_store(const struct ks_lanczos *l, size_t row, struct ks_spectrum *s)

@@ -19,9 +19,6 @@ struct ks_slq {
     bool single;          /* the Lanczos basis is stored in float32            */
     bool single_products; /* the operator's products are rounded to float32    */
     bool xqc;             /* the published code's iteration (lanczos_xqc.c); requires `single` */
-    /* To store the Lanczos steps and resume from them (basis.h): the stem of the file names, and
-     * the fingerprint of the analysis, which stored steps must match. NULL: nothing is stored. */
-    const char *basis_stem, *fingerprint;
     /* All ranks, `world`, form `groups` groups; the ranks of a group share the work of a probe.
      * `team` is this rank's group, number `group`, which runs the probes group, group + groups, ...
      * NULL and 0: a single rank runs all probes. */
@@ -34,8 +31,7 @@ struct ks_slq {
      * may be NULL. */
     ks_status (*on_finished)(void *context, const struct ks_lanczos *lanczos);
     void *finished_context;
-    /* Called if a probe resumes from stored steps, and after each step; may be NULL. */
-    void (*on_resume)(void *context, const struct ks_lanczos *lanczos);
+    /* Called after each step; may be NULL. */
     void (*on_step)(void *context, const struct ks_lanczos *lanczos);
     void *context;
 };
@@ -49,7 +45,7 @@ int ks_slq_first(const struct ks_team *world, size_t probe, size_t groups);
 /* Runs all probes. Fills probes, gradient, order, alpha, beta, steps, ritz, weight, residual and
  * start_norm2 of an empty spectrum, which owns them also after a failure. All ranks of the world
  * call it, get the same numbers, and fail together: with the operator's error, KS_NUMBER (Lanczos,
- * LAPACK), KS_MEMORY, or those of basis.h. */
+ * LAPACK), or KS_MEMORY. */
 ks_status ks_slq(const struct ks_operator *a, const struct ks_slq *slq,
                  struct ks_spectrum *spectrum);
 

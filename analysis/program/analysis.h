@@ -39,9 +39,6 @@ struct ks_analysis {
     int layer; /* the layer whose block is analyzed; -1: all        */
     struct ks_analyzed analyzed;
     struct ks_budget budget;
-    /* The names of the files of --keep-basis and what identifies them (lanczos/basis.h), or NULL.
-     */
-    char *stem, *fingerprint;
 
     struct ks_operator *full;  /* the operator of all coordinates, with activations  */
     struct ks_operator *block; /* its block on the selected coordinates             */

@@ -33,7 +33,6 @@ void ks_analysis_set_measurement(struct ks_analysis *a)
                                              .world = a->world,
                                              .team = &a->team,
                                              .groups = a->groups,
-                                             .on_resume = ks_monitor_resumed,
                                              .on_step = ks_monitor_step,
                                              .on_product = ks_monitor_product,
                                              .on_sample = ks_monitor_sample,

@@ -6,36 +6,12 @@
 #include "program/eigenvectors.h"
 #include "program/outputs.h"
 #include "program/stages.h"
-#include "spectrum/provenance.h"
 
 /* --- one spectrum --- */
 
 static ks_status check_output(struct ks_analysis *a)
 {
     return ks_output_check(a->output, a->path);
-}
-
-static ks_status name_stem(struct ks_analysis *a)
-{
-    return ks_output_stem(a->output, &a->stem);
-}
-
-static ks_status find_fingerprint(struct ks_analysis *a)
-{
-    return ks_provenance_fingerprint(&a->measurement, &a->fingerprint);
-}
-
-/* --keep-basis: the names of its files, and the fingerprint by which they are recognized. */
-static ks_status name_basis(struct ks_analysis *a)
-{
-    if (!a->options->keep_basis)
-        return KS_OK;
-    KS_TRY(ks_on_leader(a, name_stem));
-    KS_TRY(ks_team_broadcast_string(a->world, &a->stem));
-    KS_TRY(ks_on_all(a, find_fingerprint));
-    a->measurement.basis_stem = a->stem;
-    a->measurement.fingerprint = a->fingerprint;
-    return KS_OK;
 }
 
 static ks_status write_spectrum(struct ks_analysis *a)
@@ -73,7 +49,6 @@ ks_status ks_analyze(struct ks_analysis *a)
         KS_TRY(ks_analysis_pose_products(a));
         KS_TRY(ks_analysis_make_operator(a));
         ks_analysis_set_measurement(a);
-        KS_TRY(name_basis(a));
         KS_TRY(ks_analysis_find_null_space(a));
         KS_TRY(ks_analysis_run_probes(a));
         KS_TRY(ks_analysis_certify(a));

@@ -286,8 +286,6 @@ void ks_analysis_clear(struct ks_analysis *a)
     ks_analysis_clear_block(a);
     ks_operator_free(a->full);
     free(a->rows);
-    free(a->stem);
-    free(a->fingerprint);
     ks_checkpoint_free(a->checkpoint);
     ks_team_leave(&a->team);
 }

@@ -21,7 +21,7 @@ static void say_size(struct ks_monitor *m)
     m->size_said = true;
     ks_say("%s: %s%zu products in %zu dimensions; memory: %.2f GB for vectors%s, %.2f GB for "
            "activations, %.2f GB for checkpoint and workspace",
-           m->checkpoint, m->at_most ? "at most " : "", m->products - m->skipped, m->dimension,
+           m->checkpoint, m->at_most ? "at most " : "", m->products, m->dimension,
            1e-9 * (double)b->held,
            b->squeezed ? " (in float32, since they do not fit in float64)" : "",
            1e-9 * (double)b->kept, 1e-9 * (double)b->fixed);
@@ -52,7 +52,7 @@ void ks_monitor_end(struct ks_monitor *m)
 static void announce(struct ks_monitor *m, size_t done)
 {
     double product = ks_seconds() - m->started;
-    double all = product * (double)(m->products - m->skipped);
+    double all = product * (double)m->products;
     bool representative = done == 2 || product >= LONG_RUN;
 
     if (done > 2 || m->time_said)
@@ -66,23 +66,12 @@ static void announce(struct ks_monitor *m, size_t done)
            m->at_most ? "at most" : "about", all);
 }
 
-void ks_monitor_resumed(void *monitor, const struct ks_lanczos *l)
-{
-    struct ks_monitor *m = monitor;
-
-    m->skipped += l->steps;
-    m->progress.total = m->products - m->skipped;
-    if (!m->quiet)
-        ks_say("%s: probe %llu: resuming after %zu of %zu steps", m->checkpoint,
-               (unsigned long long)l->probe, l->steps, l->order);
-}
-
 void ks_monitor_step(void *monitor, const struct ks_lanczos *l)
 {
     struct ks_monitor *m = monitor;
     size_t probe = l->probe == KS_PROBE_GRADIENT ? m->probes : (size_t)l->probe;
     size_t done = m->earlier + m->null_products + probe / m->groups * m->order + l->steps +
-                  m->sampled - m->skipped;
+                  m->sampled;
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     double largest, residual;
     char note[96];

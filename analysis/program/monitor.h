@@ -28,7 +28,6 @@ struct ks_monitor {
     bool size_said, time_said; /* lines that have been printed                         */
     size_t done;    /* products of Lanczos steps, of the null space and of earlier layers */
     size_t sampled; /* products' worth of random vectors for the trace, of this spectrum  */
-    size_t skipped; /* products that resumed probes do not need              */
     double *work;   /* [KS_JACOBI_WORK order]; owned                         */
     struct ks_progress progress;
 };
@@ -37,11 +36,9 @@ ks_status ks_monitor_start(struct ks_monitor *monitor);
 /* Ends the progress, if it was started, and frees `work`. */
 void ks_monitor_end(struct ks_monitor *monitor);
 
-/* Callbacks, whose first argument is a struct ks_monitor: ks_slq's, when a probe resumes from steps
- * on disk and after each step; after each other product, of which `products` were computed for this
- * spectrum; and after `vectors` random vectors for the trace were multiplied, each by a minibatch.
- */
-void ks_monitor_resumed(void *monitor, const struct ks_lanczos *lanczos);
+/* Callbacks, whose first argument is a struct ks_monitor: after each Lanczos step; after each other
+ * product, of which `products` were computed for this spectrum; and after `vectors` random vectors
+ * for the trace were multiplied, each by a minibatch. */
 void ks_monitor_step(void *monitor, const struct ks_lanczos *lanczos);
 void ks_monitor_product(void *monitor, size_t products);
 void ks_monitor_sample(void *monitor, size_t vectors);

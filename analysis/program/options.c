@@ -164,7 +164,6 @@ static const char *lanczos_option(const struct ks_options_given *given)
            : given->probes          ? "--probes"
            : given->tolerance       ? "--tolerance"
            : given->seed            ? "--seed"
-           : given->keep_basis      ? "--keep-basis"
            : given->start           ? "--start"
            : given->no_certificates ? "--no-certificates"
                                     : NULL;
@@ -219,10 +218,7 @@ static ks_status read_eigenvectors(const struct ks_options_given *given, struct 
 /* Bounds and intervals are what --tolerance waits for. */
 static ks_status read_tolerance(const struct ks_options_given *given, struct ks_options *o)
 {
-    const char *found = given->compat       ? "--compat"
-                        : given->keep_basis ? "--keep-basis"
-                        : given->layers     ? "--layers"
-                                            : NULL;
+    const char *found = given->compat ? "--compat" : given->layers ? "--layers" : NULL;
 
     if (given->eigenvectors)
         return read_eigenvectors(given, o);
@@ -241,7 +237,6 @@ static ks_status check_layers(const struct ks_options_given *given, const struct
     const char *found = given->layer        ? "--layer"
                         : given->exact      ? "--exact"
                         : given->compat     ? "--compat"
-                        : given->keep_basis ? "--keep-basis"
                         : o->gradient_probe ? "--start gradient"
                         : given->folder     ? "--out"
                         : given->name       ? "--name"
@@ -260,7 +255,6 @@ static ks_status check_eigenvectors(const struct ks_options_given *given)
                         : given->layers          ? "--layers"
                         : given->exact           ? "--exact"
                         : given->compat          ? "--compat"
-                        : given->keep_basis      ? "--keep-basis"
                         : given->probes          ? "--probes"
                         : given->start           ? "--start"
                         : given->no_certificates ? "--no-certificates"
@@ -338,7 +332,6 @@ ks_status ks_options_read(const struct ks_options_given *given, struct ks_option
                              .csv = given->csv,
                              .exact = given->exact,
                              .layers = given->layers,
-                             .keep_basis = given->keep_basis,
                              .certificates = !given->no_certificates,
                              .learning_rate = NAN,
                              .order = KS_OPTIONS_ORDER,

@@ -24,7 +24,6 @@ struct ks_options {
     bool compat;         /* --compat xqc: the published code's Lanczos recurrence, unweighted
                           * statistics, products divided by N once more, raw rewards */
     enum ks_rewards rewards;
-    bool keep_basis;                 /* keep the Lanczos steps on disk                      */
     bool certificates;               /* certify bounds by float64 products                  */
     bool gradient_probe;             /* one more probe, which starts at the gradient        */
     double learning_rate;            /* used by sharpness_ratio; NaN: the checkpoint's      */

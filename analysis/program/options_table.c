@@ -48,8 +48,6 @@ void ks_options_table(struct ks_options_given *given, struct poptOption table[KS
         TEXT("scale", scale, "multiply the loss by C (1)", "C"),
         TEXT("memory", memory, "memory per process, e.g. 800M or 2G (half of the free memory)",
              "SIZE"),
-        FLAG("keep-basis", keep_basis,
-             "keep the Lanczos steps on disk: a stopped run resumes, a larger --order adds steps"),
         FLAG("exact", exact, "all eigenvalues, from the dense operator (small critics)"),
         TEXT(
             "compat", compat,

@@ -10,12 +10,12 @@
 /* The options as popt reads them: 0 and NULL if an option is absent. All values are strings, so
  * that every refusal has the same form. */
 struct ks_options_given {
-    int json, csv, exact, layers, keep_basis, no_certificates;
+    int json, csv, exact, layers, no_certificates;
     char *folder, *name, *operator_name, *critic, *layer, *batchnorm, *order, *probes, *seed,
         *precision, *batches, *weight_decay, *scale, *memory, *compat, *tolerance, *rewards, *start,
         *learning_rate, *apply, *output, *gradient, *eigenvectors; /* owned */
 };
-enum { KS_OPTIONS_TABLE = 30 }; /* the length of the table, with its end */
+enum { KS_OPTIONS_TABLE = 29 }; /* the length of the table, with its end */
 
 /* Fills the table by which popt reads a command line into `given`, which is all zero before. Both
  * must outlive popt's context. The caller ends with ks_options_clear. */

@@ -21,11 +21,6 @@ static ks_status name_output(const char *checkpoint, const char *folder, const c
                            OUTPUT_SUFFIX);
 }
 
-ks_status ks_output_stem(const char *output, char **stem)
-{
-    return ks_print_string(stem, "%.*s", (int)ks_path_stem(output, OUTPUT_SUFFIX), output);
-}
-
 /* stat() of the folder that holds the file; false if that fails. */
 static bool stat_folder(const char *path, struct stat *info)
 {

@@ -26,8 +26,4 @@ ks_status ks_output_check(const char *output, const char *input);
 /* Whether two outputs are the same file: the same name in the same folder, under any path to it. */
 bool ks_output_same(const char *a, const char *b);
 
-/* The path of a spectrum without its ending, with which the names of its Lanczos basis files start
- * (lanczos/basis.h). The caller frees *stem. */
-ks_status ks_output_stem(const char *output, char **stem);
-
 #endif

@@ -76,8 +76,6 @@ static ks_status run_lanczos(struct ks_measurement *m)
                                .single = m->single_basis,
                                .single_products = m->analyzed->single,
                                .xqc = m->analyzed->published,
-                               .basis_stem = m->basis_stem,
-                               .fingerprint = m->fingerprint,
                                .world = m->world,
                                .team = m->team,
                                .group = ks_slq_group(m->world, ks_team_rank(m->world), m->groups),
@@ -85,7 +83,6 @@ static ks_status run_lanczos(struct ks_measurement *m)
                                .gradient = m->gradient,
                                .on_finished = certificates ? take_vectors : NULL,
                                .finished_context = m,
-                               .on_resume = m->on_resume,
                                .on_step = m->on_step,
                                .context = m->context};
 

@@ -41,15 +41,13 @@ struct ks_measurement {
     bool gradient_probe;  /* one more probe, which starts at the gradient                */
     bool uncertified;     /* leave out the float64 products                              */
     double learning_rate; /* used by sharpness_ratio; NaN: the checkpoint's              */
-    const char *basis_stem, *fingerprint; /* as in slq.h; NULL: Lanczos steps are not stored    */
     /* As in slq.h: all ranks; those that share a product; into how many such groups the ranks are
      * divided. NULL, NULL and 0: a single rank. */
     const struct ks_team *world, *team;
     size_t groups;
-    /* Callbacks, which may be NULL: when a probe resumes from stored steps, and after each step;
-     * after each other product, of which `products` were computed so far; and after random vectors
-     * for the trace, of which `vectors` were multiplied by a minibatch so far. */
-    void (*on_resume)(void *context, const struct ks_lanczos *lanczos);
+    /* Callbacks, which may be NULL: after each step; after each other product, of which `products`
+     * were computed so far; and after random vectors for the trace, of which `vectors` were
+     * multiplied by a minibatch so far. */
     void (*on_step)(void *context, const struct ks_lanczos *lanczos);
     void (*on_product)(void *context, size_t products);
     void (*on_sample)(void *context, size_t vectors);

@@ -96,15 +96,6 @@ static ks_status add_run(const struct ks_measurement *m, struct ks_attributes *l
     return ks_attribute_add_string(list, "basis_precision", m->single_basis ? "f32" : "f64");
 }
 
-/* What the numbers of a Lanczos step depend on. */
-static ks_status add_step(const struct ks_measurement *m, struct ks_attributes *list)
-{
-    KS_TRY(add_loss(m->analyzed, list));
-    KS_TRY(add_product(m->analyzed, list));
-    KS_TRY(add_run(m, list));
-    return add_machines(m->analyzed, list);
-}
-
 ks_status ks_provenance_vectors(const struct ks_analyzed *analyzed, const double *loss,
                                 struct ks_attributes *list)
 {
@@ -140,43 +131,12 @@ ks_status ks_provenance_spectrum(const struct ks_measurement *m,
     KS_TRY(ks_attribute_add_integer(list, "probes", (int64_t)m->spectrum->probes));
     if (!analyzed->kind)
         return add_caller(m, list);
-    KS_TRY(add_step(m, list));
+    KS_TRY(add_loss(analyzed, list));
+    KS_TRY(add_product(analyzed, list));
+    KS_TRY(add_run(m, list));
+    KS_TRY(add_machines(analyzed, list));
     KS(loss_name)(&analyzed->problem.checkpoint->critic.arch->loss, sizeof loss, loss);
     KS_TRY(ks_attribute_add_string(list, "loss_kind", loss));
     KS_TRY(copy_attributes(&analyzed->problem.checkpoint->attributes, list));
     return add_claim(analyzed, terms, m->spectrum);
-}
-
-/* Appends "NAME VALUE\n"; numbers are hexadecimal (%a), which keeps every bit. */
-static ks_status add_line(const struct ks_attribute *a, char **text)
-{
-    char *before = *text;
-    ks_status status;
-
-    if (a->type == KS_ATTRIBUTE_STRING)
-        status = ks_print_string(text, "%s%s %s\n", before, a->name, a->string);
-    else if (a->type == KS_ATTRIBUTE_INTEGER)
-        status = ks_print_string(text, "%s%s %lld\n", before, a->name, (long long)a->integer);
-    else
-        status = ks_print_string(text, "%s%s %a\n", before, a->name, a->number);
-    free(before);
-    return status;
-}
-
-ks_status ks_provenance_fingerprint(const struct ks_measurement *m, char **fingerprint)
-{
-    ks_status status = KS_OK;
-    struct ks_attributes list = {.n = 0};
-
-    KS_GO(ks_copy_string("", fingerprint));
-    KS_GO(add_step(m, &list));
-    for (size_t i = 0; i < list.n; i++)
-        KS_GO(add_line(&list.list[i], fingerprint));
-done:
-    ks_attributes_clear(&list);
-    if (status != KS_OK) {
-        free(*fingerprint);
-        *fingerprint = NULL;
-    }
-    return status;
 }

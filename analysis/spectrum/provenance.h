@@ -23,9 +23,5 @@ ks_status ks_provenance_probes(const struct ks_certificates *c, struct ks_spectr
  * the list, also after a failure. */
 ks_status ks_provenance_vectors(const struct ks_analyzed *analyzed, const double *loss,
                                 struct ks_attributes *list);
-/* The attributes that the numbers of a Lanczos step depend on, one "NAME VALUE" per line. Stored
- * steps (--keep-basis) are resumed only if their fingerprint is the same. The caller frees
- * *fingerprint. */
-ks_status ks_provenance_fingerprint(const struct ks_measurement *m, char **fingerprint);
 
 #endif

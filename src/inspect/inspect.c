@@ -55,20 +55,18 @@ static ks_status read_start(const char *path, char start[16], size_t *length)
 
 static ks_status inspect_file(const char *path, FILE *out)
 {
-    static const char H5[] = "\x89HDF\r\n\x1a\n", BASIS[] = "kappascope-basis";
+    static const char H5[] = "\x89HDF\r\n\x1a\n";
     char start[16];
     size_t length = 0;
 
     if (ks_path_ends(path, ".study"))
         return ks_inspect_study(path, out);
     KS_TRY(read_start(path, start, &length));
-    if (length == sizeof start && memcmp(start, BASIS, sizeof start) == 0)
-        return ks_inspect_basis(path, out);
     if (ks_path_ends(path, ".h5") || (length >= 8 && memcmp(start, H5, 8) == 0))
         return inspect_h5(path, out);
     return ks_fail(KS_FORMAT,
-                   "%s: expected a checkpoint, spectrum or vector file (HDF5), a kept basis, an "
-                   ".arch file, a .study file or a study's folder; found none of them",
+                   "%s: expected a checkpoint, spectrum or vector file (HDF5), an .arch "
+                   "file, a .study file or a study's folder; found none of them",
                    path);
 }
 

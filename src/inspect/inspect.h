@@ -20,7 +20,6 @@ ks_status ks_inspect(const char *path, size_t inputs, FILE *out);
 ks_status ks_inspect_checkpoint(const char *path, FILE *out);
 ks_status ks_inspect_spectrum(const char *path, FILE *out);
 ks_status ks_inspect_vectors(const char *path, FILE *out);
-ks_status ks_inspect_basis(const char *path, FILE *out);
 ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out);
 /* A .study file, or a study's folder. `out` is standard output. */
 ks_status ks_inspect_study(const char *path, FILE *out);

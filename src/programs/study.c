@@ -162,11 +162,10 @@ static void compare_analysis(struct job *job, size_t number, const struct ks_stu
 {
     const struct ks_study_analysis *asked = &job->study->analysis[number];
     const struct ks_study_analysis *other = ks_study_find_analysis(held, asked->name);
-    struct ks_graph_change change = {!other || !ks_study_same_analysis(asked, other),
-                                     !other || !ks_study_same_steps(asked, other)};
+    const bool changed = !other || !ks_study_same_analysis(asked, other);
 
-    job->differs[number] = other && change.spectra;
-    ks_graph_set_change(job->graph, number, change);
+    job->differs[number] = other && changed;
+    ks_graph_set_changed(job->graph, number, changed);
 }
 
 /* If the folder holds a study already, its runs must be able to go on as runs of this one. */

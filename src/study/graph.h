@@ -23,7 +23,6 @@ extern const char *const ks_graph_point[KS_GRAPH_POINTS];
 struct ks_graph_job {
     bool trains;             /* it trains a run; false: it analyzes a checkpoint       */
     bool stale;              /* the existing spectrum is outdated and counts as missing */
-    bool stale_steps;        /* the Lanczos steps that its analysis has kept are outdated, too */
     size_t run;              /* index of the run: seed * n_architectures + architecture */
     size_t analysis;         /* index in the study; 0 for a training                   */
     size_t checkpoint, step; /* the analyzed checkpoint: its index in the study and its environment
@@ -37,18 +36,14 @@ struct ks_graph_job {
     char **target; /* [n_targets] the files that it writes */
 };
 
-/* Which files of an analysis were made with other options than the study has now. */
-struct ks_graph_change {
-    bool spectra, steps; /* steps: the Lanczos steps kept by --keep-basis */
-};
-
 struct ks_graph {
     const struct ks_study *study;
     size_t n_jobs, n_runs;
     /* [n_jobs] first the trainings, job i that of run i; then, by run
      * and checkpoint, the analyses that the study asks for; owned */
     struct ks_graph_job *job;
-    struct ks_graph_change change[KS_STUDY_ANALYSES]; /* [n_analyses] */
+    /* [n_analyses] whether its spectra were made with other options than the study has now */
+    bool changed[KS_STUDY_ANALYSES];
 };
 
 /* What goes into the commands of a graph. */
@@ -89,16 +84,16 @@ ks_status ks_graph_restart(const struct ks_graph *graph, size_t run, const char 
 ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const char *study,
                          const char *plot, FILE *out);
 
-/* Marks files of an analysis as made with other options: its jobs become stale. */
-void ks_graph_set_change(struct ks_graph *graph, size_t analysis, struct ks_graph_change change);
+/* Whether spectra of an analysis were made with other options: its jobs then are stale. */
+void ks_graph_set_changed(struct ks_graph *graph, size_t analysis, bool changed);
 
 /* Checks all existing spectra. Spectra that cannot be read, that name another run or step, or whose
  * checkpoint_sha256 is not the checksum of their checkpoint become stale, and are named on standard
  * error unless `quiet`. Reads every checkpoint that has a spectrum: about 0.1 s each. */
 ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool quiet);
 
-/* Removes stale spectra and Lanczos steps, so that they are computed again; if options have
- * changed, also those of checkpoints after `stop`. Removes the resume points of runs that will
+/* Removes stale spectra, so that they are computed again; if options have changed, also spectra of
+ * checkpoints after `stop`. Removes the resume points of runs that will
  * start from the beginning, because training would resume from there. */
 ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir);
 /* Prints these removals as shell commands. */

@@ -1,9 +1,7 @@
 /* Checks that the existing spectra belong to the existing checkpoints. */
 #include "study/graph.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +99,7 @@ static ks_status read_checkpoints(const struct ks_graph *graph, const char *dir,
     return status == KS_OK ? KS_OK : ks_fail(status, "%s", message);
 }
 
-/* A spectrum of another checkpoint is stale, and so are the Lanczos steps that its analysis kept.
- */
+/* A spectrum of another checkpoint is stale. */
 static void compare(const char *dir, struct ks_graph_job *job, const struct digests *digests,
                     bool quiet)
 {
@@ -111,7 +108,7 @@ static void compare(const char *dir, struct ks_graph_job *job, const struct dige
 
     if (!*spectrum || !*digests->checkpoint || strcmp(spectrum, digests->checkpoint) == 0)
         return;
-    job->stale = job->stale_steps = true;
+    job->stale = true;
     snprintf(message, sizeof message,
              "%s/%s: checkpoint_sha256: expected %.12s... (its checkpoint), found %.12s...", dir,
              job->target[0], digests->checkpoint, spectrum);
@@ -170,66 +167,18 @@ static ks_status print_removal(const char *dir, const char *path, FILE *out)
     return KS_OK;
 }
 
-/* Whether the analyzer gave this name to a file of Lanczos steps: "step_000001000.probe0.basis", or
- * for one MPI rank of several "step_000001000.probe0.1of4.basis". `stem` ends before ".probe".
- */
-static bool is_step_file(const char *name, const char *stem)
+/* Acts on the spectrum of one checkpoint and analysis. */
+static ks_status take_spectrum(const struct ks_study_analysis *analysis,
+                               const struct ks_graph_job *job, const char *dir,
+                               struct action action)
 {
-    static const char digits[] = "0123456789", probe[] = ".probe";
-
-    if (strncmp(name, stem, strlen(stem)) != 0)
-        return false;
-    name += strlen(stem);
-    if (strncmp(name, probe, strlen(probe)) != 0 || !strspn(name + strlen(probe), digits))
-        return false;
-    name += strlen(probe) + strspn(name + strlen(probe), digits);
-    return strcmp(name, ".basis") == 0 || fnmatch(".[0-9]*of[0-9]*.basis", name, 0) == 0;
-}
-
-/* Acts on the files of Lanczos steps that the analysis with this output stem has kept. */
-static ks_status take_steps(const char *dir, const char *folder, const char *stem,
-                            struct action action)
-{
-    char *full = NULL, *path = NULL;
-    struct dirent *entry;
-    DIR *list = NULL;
+    char *spectrum = NULL;
     ks_status status = KS_OK;
 
-    KS_TRY(ks_print_string(&full, "%s/%s", dir, folder));
-    list = opendir(full);
-    if (!list && errno != ENOENT)
-        status = ks_file_fail(errno, full, "opened");
-    while (list && status == KS_OK && (entry = readdir(list)))
-        if (is_step_file(entry->d_name, stem)) {
-            KS_GO(ks_print_string(&path, "%s/%s", folder, entry->d_name));
-            status = action.take(dir, path, action.out);
-            free(path);
-            path = NULL;
-        }
-done:
-    if (list)
-        closedir(list);
-    free(full);
-    return status;
-}
-
-/* Acts on the spectrum and the Lanczos steps of one checkpoint and analysis. */
-static ks_status take_output(const struct ks_study_analysis *analysis,
-                             const struct ks_graph_job *job, struct ks_graph_change change,
-                             const char *dir, struct action action)
-{
-    char *spectrum = NULL, *stem = NULL;
-    ks_status status = KS_OK;
-
-    KS_GO(ks_study_output(analysis, job->folder, job->step, KS_STUDY_SPECTRUM, &spectrum));
-    KS_GO(ks_study_output(analysis, job->folder, job->step, "", &stem));
-    if (change.spectra && ks_graph_has(dir, spectrum))
-        KS_GO(action.take(dir, spectrum, action.out));
-    if (change.steps)
-        KS_GO(take_steps(dir, job->folder, ks_path_base(stem), action));
-done:
+    KS_TRY(ks_study_output(analysis, job->folder, job->step, KS_STUDY_SPECTRUM, &spectrum));
+    if (ks_graph_has(dir, spectrum))
+        status = action.take(dir, spectrum, action.out);
     free(spectrum);
-    free(stem);
     return status;
 }
 
@@ -247,7 +196,8 @@ static ks_status take_unasked(const struct ks_graph *graph, const struct ks_grap
             if (i < s->n_checkpoints && ks_study_asks(s, k, job.run % s->n_architectures, i))
                 continue;
             job.step = s->checkpoint[i];
-            KS_TRY(take_output(&s->analysis[k], &job, graph->change[k], dir, action));
+            if (graph->changed[k])
+                KS_TRY(take_spectrum(&s->analysis[k], &job, dir, action));
         }
     return KS_OK;
 }
@@ -279,24 +229,21 @@ static ks_status take_stale(const struct ks_graph *graph, const char *dir, struc
         KS_TRY(take_resume_points(graph, n, dir, action));
     for (size_t i = 0; i < graph->n_jobs; i++) {
         const struct ks_graph_job *job = &graph->job[i];
-        struct ks_graph_change change = {job->stale, job->stale_steps};
 
         if (job->trains)
             KS_TRY(take_unasked(graph, job, dir, action));
-        else if (job->stale || job->stale_steps)
-            KS_TRY(take_output(&graph->study->analysis[job->analysis], job, change, dir, action));
+        else if (job->stale)
+            KS_TRY(take_spectrum(&graph->study->analysis[job->analysis], job, dir, action));
     }
     return KS_OK;
 }
 
-void ks_graph_set_change(struct ks_graph *graph, size_t analysis, struct ks_graph_change change)
+void ks_graph_set_changed(struct ks_graph *graph, size_t analysis, bool changed)
 {
-    graph->change[analysis] = change;
+    graph->changed[analysis] = changed;
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-        if (graph->job[i].analysis == analysis) {
-            graph->job[i].stale = change.spectra;
-            graph->job[i].stale_steps = change.steps;
-        }
+        if (graph->job[i].analysis == analysis)
+            graph->job[i].stale = changed;
 }
 
 ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out)
@@ -308,8 +255,8 @@ ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir)
 {
     KS_TRY(take_stale(graph, dir, (struct action){remove_file, NULL}));
     for (size_t k = 0; k < graph->study->n_analyses; k++)
-        graph->change[k] = (struct ks_graph_change){false, false};
+        graph->changed[k] = false;
     for (size_t i = 0; i < graph->n_jobs; i++)
-        graph->job[i].stale = graph->job[i].stale_steps = false;
+        graph->job[i].stale = false;
     return KS_OK;
 }

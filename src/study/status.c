@@ -13,7 +13,7 @@
 #include "study/study_parse.h"
 #include "train/architecture.h"
 
-enum { SINGLE = 4, DOUBLE = 8 }; /* bytes of a number */
+enum { SINGLE = 4 }; /* bytes of a number */
 
 /* The descriptions of one architecture's networks. */
 struct networks {
@@ -71,35 +71,18 @@ static double resume_bytes(const struct ks_study *study, const struct ks_setting
     return SINGLE * (2 * networks + steps * (double)(inputs + 2));
 }
 
-static ks_status basis_bytes(const struct ks_study *study, const struct ks_settings *s,
-                             const struct networks *n, double *bytes)
-{
-    for (size_t k = 0; k < study->n_analyses; k++) {
-        struct ks_options o;
-
-        KS_TRY(ks_study_read_analysis(&study->analysis[k], &o));
-        if (o.keep_basis)
-            *bytes += DOUBLE * (double)((o.order + 1) * (o.probes + o.gradient_probe)) *
-                      (double)(s->critics * n->critic->parameters);
-    }
-    return KS_OK;
-}
-
 ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_t actions,
                         struct ks_disk *disk)
 {
-    *disk = (struct ks_disk){0, 0, 0};
+    *disk = (struct ks_disk){0, 0};
     for (size_t a = 0; a < study->n_architectures; a++) {
         const struct ks_settings *s = &study->architecture[a].settings;
-        double files = (double)(study->n_seeds * study->n_checkpoints), basis = 0, resume;
+        double files = (double)(study->n_seeds * study->n_checkpoints), resume;
         struct networks n;
         ks_status status = networks_read(&study->architecture[a], observations, actions, &n);
 
-        if (status == KS_OK)
-            status = basis_bytes(study, s, &n, &basis);
         if (status == KS_OK) {
             disk->checkpoints += files * checkpoint_bytes(s, &n);
-            disk->basis += files * basis;
             resume = resume_bytes(study, s, &n, 2 * observations + actions);
             disk->resume = resume > disk->resume ? resume : disk->resume;
         }
@@ -205,8 +188,6 @@ static void print_disk(const struct ks_disk *disk, FILE *out)
 {
     fprintf(out, "# disk: at most ");
     print_bytes(disk->checkpoints, "for all checkpoints, ", out);
-    if (disk->basis > 0)
-        print_bytes(disk->basis, "for Lanczos vectors (keep-basis), ", out);
     print_bytes(disk->resume, "for each unfinished run to resume; spectra and plots are small\n",
                 out);
 }

@@ -34,7 +34,6 @@ ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t obser
 struct ks_disk {
     double checkpoints; /* all of them, in the end                              */
     double resume;      /* resume points and replay of one unfinished run; the largest */
-    double basis;       /* Lanczos vectors kept by keep-basis                   */
 };
 
 /* For a task of these widths. Fails with KS_USAGE, KS_FORMAT, KS_IO or KS_MEMORY. */

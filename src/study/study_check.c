@@ -192,13 +192,6 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
                                               : different_architecture(asked, held, any_threads);
 }
 
-/* Kept Lanczos steps depend on an option unless it only sets how many there are, or the memory. */
-static bool affects_steps(const struct ks_setting *s)
-{
-    return strcmp(s->key, "order") != 0 && strcmp(s->key, "probes") != 0 &&
-           strcmp(s->key, "memory") != 0;
-}
-
 static bool has(const struct ks_study_analysis *analysis, const struct ks_setting *s)
 {
     for (size_t i = 0; i < analysis->n; i++)
@@ -208,24 +201,18 @@ static bool has(const struct ks_study_analysis *analysis, const struct ks_settin
     return false;
 }
 
-/* Whether `b` has every setting of `a`; with `steps`, every one on which Lanczos steps depend. */
-static bool includes(const struct ks_study_analysis *b, const struct ks_study_analysis *a,
-                     bool steps)
+/* Whether `b` has every setting of `a`. */
+static bool includes(const struct ks_study_analysis *b, const struct ks_study_analysis *a)
 {
     for (size_t i = 0; i < a->n; i++)
-        if ((!steps || affects_steps(&a->setting[i])) && !has(b, &a->setting[i]))
+        if (!has(b, &a->setting[i]))
             return false;
     return true;
 }
 
 bool ks_study_same_analysis(const struct ks_study_analysis *a, const struct ks_study_analysis *b)
 {
-    return includes(a, b, false) && includes(b, a, false);
-}
-
-bool ks_study_same_steps(const struct ks_study_analysis *a, const struct ks_study_analysis *b)
-{
-    return includes(a, b, true) && includes(b, a, true);
+    return includes(a, b) && includes(b, a);
 }
 
 const struct ks_study_analysis *ks_study_find_analysis(const struct ks_study *s, const char *name)

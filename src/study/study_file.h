@@ -108,10 +108,8 @@ bool ks_study_asks(const struct ks_study *study, size_t analysis, size_t archite
  * threads. */
 const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held,
                                 bool any_threads);
-/* Whether two analyses have the same options; whether they agree in the options on which kept
- * Lanczos steps (--keep-basis) depend, so that one can continue with the steps of the other. */
+/* Whether two analyses have the same options. */
 bool ks_study_same_analysis(const struct ks_study_analysis *a, const struct ks_study_analysis *b);
-bool ks_study_same_steps(const struct ks_study_analysis *a, const struct ks_study_analysis *b);
 
 /* The architecture of the list `architectures` that a variant changes, as an index; n_architectures
  * if there is none. `architecture`: an index, too. */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "lanczos/basis.h"
 #include "lanczos/slq.h"
 #include "mpirun.h"
 #include "operators.h"
@@ -299,59 +298,11 @@ static void failures(void)
     fail_at = 0;
 }
 
-/* Each rank keeps its slice; where one has lost steps, all resume from the fewest. */
-static void basis(void)
-{
-    const char *stem = getenv("STEM");
-    struct ks_operator *a = new_share(&world, &(struct share){0});
-    struct ks_lanczos *l, *m;
-    struct ks_basis *b;
-    char path[512];
-
-    must(ks_lanczos_new(N, ORDER, false, &world, &l) == KS_OK);
-    must(ks_lanczos_new(N, ORDER, false, &world, &m) == KS_OK);
-    ks_lanczos_start(m, 3, 0);
-    while (m->steps < ORDER)
-        must(ks_lanczos_step(m, a) == KS_OK);
-    snprintf(path, sizeof path, "%s.probe0.basis", stem);
-    if (world.size > 1)
-        snprintf(path, sizeof path, "%s.probe0.%dof%d.basis", stem, world.rank + 1, world.size);
-    for (size_t stop = 0; stop <= ORDER; stop += 5) {
-        ks_lanczos_start(l, 3, 0);
-        must(ks_basis_open(stem, "key\n", l, &b) == KS_OK);
-        must(l->steps == (stop > 0 ? stop - 5 - (stop > 5) : 0));
-        while (l->steps < stop) {
-            must(ks_lanczos_step(l, a) == KS_OK);
-            must(ks_basis_append(b, l) == KS_OK);
-        }
-        ks_basis_close(b);
-        must(memcmp(l->alpha, m->alpha, stop * sizeof(double)) == 0);
-        must(memcmp(l->basis, m->basis, (stop + 1) * l->length * sizeof(double)) == 0);
-        if (stop > 0 && world.rank == world.size - 1) { /* truncates its last byte */
-            struct stat info;
-
-            must(stat(path, &info) == 0 && truncate(path, info.st_size - 1) == 0);
-        }
-    }
-    if (world.rank == world.size - 1) { /* a file that is not a Lanczos basis */
-        FILE *file = fopen(path, "w");
-
-        must(file && fputs("something else, and longer", file) > 0 && fclose(file) == 0);
-    }
-    ks_lanczos_start(l, 3, 0);
-    must(ks_basis_open(stem, "key\n", l, &b) == KS_FORMAT);
-    must(strstr(ks_error_text(), "not a Lanczos basis file"));
-    ks_basis_close(b);
-    ks_lanczos_free(l), ks_lanczos_free(m);
-    ks_operator_free(a);
-}
-
 static const struct worker {
     const char *name;
     void (*run)(void);
 } workers[] = {{"sums", sums},       {"messages", messages}, {"groups", groups},
-               {"lanczos", lanczos}, {"spectra", spectra},   {"failures", failures},
-               {"basis", basis}};
+               {"lanczos", lanczos}, {"spectra", spectra},   {"failures", failures}};
 
 static int work(void)
 {
@@ -373,10 +324,8 @@ static void test_ranks(void **state)
     if (!have_mpirun())
         skip();
     for (int n = 1; n <= 4; n++) {
-        setenv("STEM", scratch("a"), 1);
         snprintf(command, sizeof command, "timeout -k 10 120 mpirun -n %d '%s' work", n, self);
         assert_int_equal(system(command), 0);
-        assert_int_equal(scratch_files(true), n);
     }
 }
 

@@ -59,11 +59,11 @@ static const struct refusal {
     {"--rewards raw ln+ce.h5", "ln+ce.h5: --rewards raw: expected the dataset /batch/target"},
     {"--rewards raw --compat xqc ln+ce.h5", "expected the dataset /batch/target_raw"},
     {"--rewards raw --gradient g.h5 ln+ce.h5", "expected the dataset /batch/target_raw"},
-    {"--keep-basis --exact ln+ce.h5", "--keep-basis: expected without --exact"},
+    {"--keep-basis ln+ce.h5", "--keep-basis"},
+    {"--start-at v.h5 ln+ce.h5", "--start-at"},
     {"--exact --order 90 ln+ce.h5", "--order: expected without --exact"},
     {"--exact --probes 1 ln+ce.h5", "--probes: expected without --exact"},
     {"--exact --seed 0 ln+ce.h5", "--seed: expected without --exact"},
-    {"--keep-basis --gradient g.h5 ln+ce.h5", "--keep-basis"},
     {"--compat xqc --operator preconditioned ln+ce.h5", "Adam's second moment"},
     {"--exact --apply units.h5 --output o.h5 ln+ce.h5", "expected no --exact"},
     {"--json --apply units.h5 --output o.h5 ln+ce.h5", "expected no --json"},
@@ -231,10 +231,10 @@ static void test_control_characters(void **state)
 static void test_help_and_version(void **state)
 {
     static const char *const options[] = {
-        "--out",        "--json",    "--csv",       "--operator", "--batchnorm",    "--order",
-        "--probes",     "--seed",    "--precision", "--batches",  "--weight-decay", "--scale",
-        "--memory",     "--exact",   "--compat",    "--apply",    "--output",       "--gradient",
-        "--keep-basis", "--rewards", "--quiet"};
+        "--out",          "--json",   "--csv",      "--operator",  "--batchnorm",
+        "--order",        "--probes", "--seed",     "--precision", "--batches",
+        "--weight-decay", "--scale",  "--memory",   "--exact",     "--compat",
+        "--apply",        "--output", "--gradient", "--rewards",   "--quiet"};
 
     (void)state;
     assert_runs("--help");

@@ -148,7 +148,7 @@ static void test_forms(void **state)
 
 static void test_refusals(void **state)
 {
-    static const char *const options[] = {"--layer 1", "--exact", "--compat xqc",    "--keep-basis",
+    static const char *const options[] = {"--layer 1", "--exact", "--compat xqc",
                                           "--name x",  "--out d", "--start gradient"};
 
     (void)state;

@@ -380,30 +380,6 @@ static void test_rewards_of_compat(void **state)
     assert_non_null(strstr(printed, ",f32,raw,xqc,"));
 }
 
-/* A kept basis resumes bit for bit, and only with the same rewards and the same recurrence. */
-static void test_keep_basis(void **state)
-{
-    static const char *const others[] = {"", "--rewards raw", "--scale 0.5 --compat xqc"};
-    struct ks_spectrum *s = spectrum("raw+mse", "--compat xqc --order 20"), *t;
-
-    (void)state;
-    assert_runs("--compat xqc --keep-basis --order 11 raw+mse.h5");
-    t = spectrum("raw+mse", "--compat xqc --keep-basis --order 20");
-    assert_non_null(strstr(complained, "resuming after 11 of 20 steps"));
-    assert_memory_equal(s->alpha, t->alpha, 20 * sizeof *s->alpha);
-    assert_memory_equal(s->beta, t->beta, 20 * sizeof *s->beta);
-    for (size_t i = 0; i < 3; i++)
-        assert_int_equal(analyzer("--keep-basis %s raw+mse.h5", others[i]), 2);
-    assert_int_equal(remove(scratch("raw+mse.probe0.basis")), 0);
-    assert_runs("--keep-basis --order 11 raw+mse.h5");
-    assert_int_equal(analyzer("--keep-basis --rewards raw raw+mse.h5"), 2);
-    assert_non_null(strstr(complained, "'rewards raw'; found those of another, 'rewards "
-                                       "normalized'"));
-    assert_int_equal(remove(scratch("raw+mse.probe0.basis")), 0);
-    ks_spectrum_free(s);
-    ks_spectrum_free(t);
-}
-
 /* The six checkpoints, and one with raw targets. */
 static int write_all(void **state)
 {
@@ -425,7 +401,6 @@ int main(void)
         cmocka_unit_test(test_program),    cmocka_unit_test(test_no_bounds),
         cmocka_unit_test(test_unweighted), cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_rewards),    cmocka_unit_test(test_rewards_of_compat),
-        cmocka_unit_test(test_keep_basis),
     };
 
     return cmocka_run_group_tests(tests, write_all, scratch_remove);

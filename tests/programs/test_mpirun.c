@@ -2,15 +2,11 @@
  * process. If one rank fails, all ranks end. */
 #include "small_critics.h"
 
-#include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
-#include <time.h>
 
 #include "io/spectrum.h"
 #include "mpirun.h"
 
-enum { KILLS = 3 };
 static const char PROJECTED[] =
     "dense 6 project=unit\nlayernorm\nrelu\ndense 4\nloss ce min=-5 max=5\n";
 static const char OWN[] = "dense 6 trainable=no\nlayernorm\nrelu\ndense 4\nloss ce min=-5 max=5\n";
@@ -268,18 +264,15 @@ static void test_memory(void **state)
 /* The published code's Lanczos recurrence on slices: the same numbers to float32 rounding. */
 static void test_compat(void **state)
 {
-    enum { KEY_AT = 24 }; /* the offset of the key in a file of basis.c */
     struct ks_spectrum *s[2];
     double size = 0;
-    size_t bytes;
-    char *key;
 
     (void)state;
     if (!have_mpirun())
         skip();
     for (int together = 0; together < 2; together++) {
         launch(together ? 3 : 0);
-        s[together] = spectrum("raw+mse", "-q --compat xqc --order 20 --keep-basis");
+        s[together] = spectrum("raw+mse", "-q --compat xqc --order 20");
         assert_string_equal(ks_attribute_find(&s[together]->attributes, "rewards")->string, "raw");
     }
     for (size_t i = 0; i < 20; i++)
@@ -288,10 +281,6 @@ static void test_compat(void **state)
         assert_close(s[1]->alpha[i], s[0]->alpha[i], 1e-5 * size);
         assert_close(s[1]->beta[i], s[0]->beta[i], 1e-5 * size);
     }
-    key = (char *)read_bytes(scratch("raw+mse.probe0.3of3.basis"), &bytes) + KEY_AT;
-    assert_non_null(
-        strstr(key, "\nrewards raw\n")); /* also on a rank that does not read the checkpoint */
-    free(key - KEY_AT);
     ks_spectrum_free(s[0]), ks_spectrum_free(s[1]);
 }
 
@@ -341,109 +330,13 @@ static void test_help(void **state)
     assert_null(strstr(first + 1, "NAME\n"));
 }
 
-/* --- the kept basis ------------------------------------------------------------------------- */
-
-static void remove_bases(void)
-{
-    char name[64];
-
-    for (int size = 1; size <= 3; size++)
-        for (int rank = 1; rank <= size; rank++) {
-            snprintf(name, sizeof name, "medium.probe0.%dof%d.basis", rank, size);
-            remove(scratch(name));
-        }
-}
-
-static void check_bytes(const unsigned char *expected, size_t expected_size)
-{
-    size_t size;
-    unsigned char *bytes = read_bytes(file("medium.spectrum"), &size);
-
-    assert_int_equal(size, expected_size);
-    assert_memory_equal(bytes, expected, size);
-    free(bytes);
-}
-
-/* Starts three ranks and kills one of them after that time. */
-static void run_and_kill(const char *program, int victim, long nanoseconds)
-{
-    static const char script[] = "echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec \"$0\" \"$@\"";
-    const struct timespec delay = {.tv_nsec = nanoseconds};
-    char name[16], text[32] = "";
-    pid_t child = fork();
-    int status;
-
-    assert_true(child >= 0);
-    snprintf(name, sizeof name, "pid.%d", victim);
-    if (child == 0) {
-        int null = open("/dev/null", O_WRONLY);
-
-        if (chdir(scratch_folder) == 0 && dup2(null, 1) >= 0 && dup2(null, 2) >= 0)
-            execlp("timeout", "timeout", "-k", "10", "120", "mpirun", "-n", "3", "sh", "-c", script,
-                   program, "-q", "--keep-basis", "--precision", "f64", "--order", "400",
-                   "medium.h5", (char *)NULL);
-        _exit(127);
-    }
-    while (access(scratch(name), R_OK) != 0 && waitpid(child, &status, WNOHANG) == 0)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    nanosleep(&delay, NULL);
-    slurp(scratch(name), text, sizeof text);
-    if (atoi(text) > 0)
-        kill((pid_t)atoi(text), SIGKILL);
-    waitpid(child, &status, 0);
-    remove(scratch(name));
-}
-
-/* A basis that has ended, or whose analysis lost a killed rank, is resumed by the same number of
- * ranks: the same bytes. */
-static void test_keep_basis(void **state)
-{
-    struct ks_rng rng = ks_rng_start(63, 0);
-    const char *folder = getenv("KS_BIN");
-    char here[1024] = "", program[1200];
-    unsigned char *expected;
-    size_t size;
-
-    (void)state;
-    if (!have_mpirun())
-        skip();
-    folder = folder ? folder : "build/bin";
-    if (folder[0] != '/')
-        assert_non_null(getcwd(here, sizeof here));
-    snprintf(program, sizeof program, "%s%s%s/kappascope-analyze", here, here[0] ? "/" : "",
-             folder);
-    launch(3);
-    assert_runs("-q --precision f64 --order 400 medium.h5");
-    expected = read_bytes(file("medium.spectrum"), &size);
-    assert_runs("--keep-basis --precision f64 --order 100 medium.h5");
-    assert_runs("--keep-basis --precision f64 --order 400 medium.h5");
-    assert_non_null(strstr(complained, "probe 0: resuming after 100 of 400 steps"));
-    check_bytes(expected, size);
-    assert_int_equal(truncate(scratch("medium.probe0.2of3.basis"), 100000), 0);
-    assert_runs("--keep-basis --precision f64 --order 400 medium.h5");
-    check_bytes(expected, size);
-    for (int i = 0; i < KILLS; i++) {
-        if (i > 0)
-            remove_bases();
-        run_and_kill(program, i % 3, (long)(ks_rng_uniform(&rng, 0.05, 0.6) * 1e9));
-        assert_runs("-q --keep-basis --precision f64 --order 400 medium.h5");
-        check_bytes(expected, size);
-    }
-    launch(2); /* another number of ranks uses other files */
-    assert_runs("--keep-basis --precision f64 --order 20 medium.h5");
-    assert_null(strstr(complained, "resuming after"));
-    assert_int_equal(access(scratch("medium.probe0.2of2.basis"), F_OK), 0);
-    assert_int_equal(access(scratch("medium.probe0.3of3.basis"), F_OK), 0);
-    free(expected);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_statistics),   cmocka_unit_test(test_exact_and_vectors),
         cmocka_unit_test(test_eigenvectors), cmocka_unit_test(test_memory),
         cmocka_unit_test(test_failures),     cmocka_unit_test(test_help),
-        cmocka_unit_test(test_keep_basis),   cmocka_unit_test(test_compat),
+        cmocka_unit_test(test_compat),
     };
 
     return cmocka_run_group_tests(tests, write_critics, scratch_remove);

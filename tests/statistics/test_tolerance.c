@@ -389,7 +389,7 @@ static void test_trace_limit(void **state)
 
 static void test_refusals(void **state)
 {
-    static const char *const others[] = {"--compat xqc", "--keep-basis", "--layers"};
+    static const char *const others[] = {"--compat xqc", "--layers"};
 
     (void)state;
     write_critic(1);

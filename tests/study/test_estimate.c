@@ -130,11 +130,10 @@ static void test_disk(void **state)
                         "[train]\nhidden = 2\ndepth = 1\nactor_hidden = 2\nactor_depth = 1\n"
                         "critics = 3\nbatch = 8\ncheckpoints = 2\nrandom_steps = 10\nreplay = 30\n"
                         "analysis_minibatches = 7\n"
-                        "[analyze]\norder = 4\nkeep-basis = yes\nprobes = 2\n",
+                        "[analyze]\norder = 4\nprobes = 2\n",
                         &s));
     assert_ok(ks_study_disk(s, 3, 2, &disk));
     assert_close(disk.checkpoints, 3 * 3 * 4 * (4 * 3 * critic + actor + 7 * batch), 0);
-    assert_close(disk.basis, 3 * 3 * 8 * 2 * 5 * 3 * critic, 0);
     assert_close(disk.resume, 4 * (2 * (4 * 3 * critic + 3 * actor) + 30 * (3 + 3 + 2 + 2)), 0);
     ks_study_free(s);
 }
