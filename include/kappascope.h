@@ -24,8 +24,8 @@
  * it. There is no global state except in OpenBLAS and HDF5. HDF5 is not reentrant: the library
  * locks its own calls, and a program that also calls HDF5 must not do so while another thread reads
  * or writes a file here. Products run in OpenMP threads (OMP_NUM_THREADS), one per minibatch, and
- * each calls OpenBLAS: see kappascope_blas_one_thread. Files are read in a forked child process, so
- * that a damaged file cannot crash the caller.
+ * each calls OpenBLAS: see kappascope_blas_one_thread. A damaged or malicious file can crash
+ * libhdf5, and the caller with it: see kappascope_scout.
  *
  * Matrices are row-major. All numbers are double, whatever the precision of the products. */
 #ifndef KAPPASCOPE_H
@@ -115,6 +115,11 @@ KAPPASCOPE_API enum kappascope_status kappascope_arch_sizes(const char *arch, si
  * KAPPASCOPE_IO, KAPPASCOPE_FORMAT, KAPPASCOPE_MEMORY. */
 KAPPASCOPE_API enum kappascope_status
 kappascope_checkpoint_read(const char *path, struct kappascope_checkpoint **checkpoint);
+/* Reads a checkpoint or a spectrum in a forked child process with limits on memory and processor
+ * time. Call it before another function reads a file that you do not trust: if the file makes
+ * libhdf5 crash or hang, only the child ends, and this fails with KAPPASCOPE_IO. Fails as reading
+ * fails. The only function here that forks. */
+KAPPASCOPE_API enum kappascope_status kappascope_scout(const char *path);
 /* Copies critics from memory and applies the checks of a file. KAPPASCOPE_USAGE: a size is out of
  * range; KAPPASCOPE_FORMAT: the description is malformed, targets are not distributions, or a
  * second moment or a variance is negative; KAPPASCOPE_NUMBER: an array has a NaN or an infinity. */

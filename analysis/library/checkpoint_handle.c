@@ -7,6 +7,7 @@
 
 #include "core/blas.h"
 #include "core/memory.h"
+#include "io/scout.h"
 #include "library/library.h"
 
 /* Rows and columns of a minibatch, since BLAS counts in int; minibatches and critics. */
@@ -65,7 +66,7 @@ static ks_status read_checkpoint(const char *path, struct kappascope_checkpoint 
     double bytes = 0;
 
     KS_TRY(ks_copy_string(path, &k->path));
-    KS_TRY(ks_checkpoint_measure(path, &bytes));
+    KS_TRY(ks_checkpoint_bytes(path, &bytes));
     KS_TRY(ks_library_fits(path, bytes));
     KS_TRY(ks_checkpoint_read_loss(path, &k->c));
     return ks_sha256_file(path, k->digest);
@@ -104,6 +105,17 @@ enum kappascope_status kappascope_checkpoint_read(const char *path,
     *checkpoint = k, k = NULL;
 done:
     kappascope_checkpoint_free(k);
+    return (enum kappascope_status)status;
+}
+
+enum kappascope_status kappascope_scout(const char *path)
+{
+    ks_status status;
+
+    KS_GIVEN(path);
+    ks_library_lock();
+    status = ks_scout(path, 0);
+    ks_library_unlock();
     return (enum kappascope_status)status;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/memory.h"
 #include "core/say.h"
+#include "io/scout.h"
 #include "lanczos/slq.h"
 #include "operators/primal.h"
 #include "program/distribute.h"
@@ -66,14 +67,27 @@ static ks_status choose_targets(struct ks_analysis *a)
     return KS_OK;
 }
 
+/* Has the files that the user gave read by a scout. */
+static ks_status scout(const struct ks_analysis *a)
+{
+    const struct ks_options *o = a->options;
+    const double memory = ks_budget_limit(o, a->world, 0);
+
+    KS_TRY(ks_foreign_check(a->path));
+    if (a->trusts_files)
+        return KS_OK;
+    KS_TRY(ks_scout(a->path, memory));
+    return o->apply ? ks_scout(o->apply, memory) : KS_OK;
+}
+
 static ks_status read_file(struct ks_analysis *a)
 {
     const size_t batches = a->options->batches;
     ks_status status;
     double bytes;
 
-    KS_TRY(ks_foreign_check(a->path));
-    KS_TRY(ks_checkpoint_measure(a->path, &bytes));
+    KS_TRY(scout(a));
+    KS_TRY(ks_checkpoint_bytes(a->path, &bytes));
     KS_TRY(ks_budget_check(a->options, a->world, a->path, bytes));
     status = ks_checkpoint_read_loss(a->path, &a->checkpoint);
     if (status == KS_MEMORY) /* an allocation does not know for which file it is */

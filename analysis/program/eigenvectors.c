@@ -209,8 +209,8 @@ static ks_status write_file(const struct ks_analysis *a, const struct ks_eigenve
     for (size_t i = 0; i < p->count; i++)
         ks_selection_scatter(selection, p->vector + i * p->n, full + i * selection->of);
     KS_GO(list_attributes(a, v, &list));
-    KS_GO(
-        ks_vectors_write_tables(a->options->output, p->count, selection->of, full, &list, tables));
+    KS_GO(ks_vectors_write_tables(
+        a->options->output, &(struct ks_vectors){p->count, selection->of, full, &list, tables}));
 done:
     free(full);
     ks_attributes_clear(&list);

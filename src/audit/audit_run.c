@@ -79,6 +79,7 @@ static ks_status analyze(const struct ks_audit *audit, const struct task *t, con
                             .output = output,
                             .quiet = o->quiet,
                             .says_proofs = true,
+                            .trusts_files = true,
                             .report = &report,
                             .world = &alone};
     char *printed = NULL;

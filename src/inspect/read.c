@@ -19,7 +19,7 @@ ks_status ks_inspect_read(const char *path, struct ks_checkpoint **checkpoint)
 {
     double bytes;
 
-    KS_TRY(ks_checkpoint_measure(path, &bytes));
+    KS_TRY(ks_checkpoint_bytes(path, &bytes));
     KS_TRY(ks_inspect_expect_memory(path, "its arrays", bytes));
     return ks_checkpoint_read_loss(path, checkpoint);
 }

@@ -78,9 +78,9 @@ ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **check
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint,
                               bool single);
 /* Sets *bytes to the memory that the arrays of ks_checkpoint_read_loss take. It reads shapes and no
- * values, so a small file that claims huge datasets can be refused. Fails as
+ * values, so a small file that declares huge datasets can be refused. Fails as
  * ks_checkpoint_read_loss does, but does not check the values. */
-ks_status ks_checkpoint_measure(const char *path, double *bytes);
+ks_status ks_checkpoint_bytes(const char *path, double *bytes);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
 
@@ -114,16 +114,21 @@ struct ks_vectors_table {
     const double *values;
 };
 
-/* A vector file: k vectors of n numbers, and root attributes (NULL: none), which are written but
- * not read; attributes other than those of `kappascope analyze` are refused. ks_vectors_count reads
- * only k, ks_vectors_read all vectors into *vectors [k, n], which the caller frees. Tables, which
- * end with one without a name, are written with the vectors. */
+/* The contents of a vector file. Nothing is owned. */
+struct ks_vectors {
+    size_t k, n;
+    const double *values;                   /* [k, n]                                     */
+    const struct ks_attributes *attributes; /* of the root; NULL: none                    */
+    const struct ks_vectors_table *tables;  /* the last one has no name; NULL: none       */
+};
+
+/* A vector file: k vectors of n numbers. Root attributes and tables are written but not read;
+ * attributes other than those of `kappascope analyze` are refused. ks_vectors_count reads only k,
+ * ks_vectors_read all vectors into *vectors [k, n], which the caller frees. */
 ks_status ks_vectors_count(const char *path, size_t n, size_t *k);
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
 ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
                            const struct ks_attributes *attributes);
-ks_status ks_vectors_write_tables(const char *path, size_t k, size_t n, const double *vectors,
-                                  const struct ks_attributes *attributes,
-                                  const struct ks_vectors_table *tables);
+ks_status ks_vectors_write_tables(const char *path, const struct ks_vectors *vectors);
 
 #endif

@@ -203,9 +203,9 @@ static ks_status read_groups(const struct ks_h5 *h5, bool all, struct ks_checkpo
     return all ? read_engine_groups(h5, c) : KS_OK;
 }
 
-/* Reads what ks_checkpoint_read_loss reads, and with `all` the rest. `claimed` is that of struct
+/* Reads what ks_checkpoint_read_loss reads, and with `all` the rest. `declared` is that of struct
  * ks_h5. */
-static ks_status read_file(const char *path, bool all, double *claimed, struct ks_checkpoint **out)
+static ks_status read_file(const char *path, bool all, double *declared, struct ks_checkpoint **out)
 {
     ks_status status = KS_OK;
     struct ks_checkpoint *c = NULL;
@@ -213,7 +213,7 @@ static ks_status read_file(const char *path, bool all, double *claimed, struct k
 
     *out = NULL;
     KS_GO(ks_h5_open(path, "kappascope-checkpoint", &h5));
-    h5->claimed = claimed;
+    h5->declared = declared;
     KS_GO(ks_alloc(1, sizeof *c, &c));
     KS_GO(read_groups(h5, all, c));
     *out = c, c = NULL;
@@ -233,7 +233,7 @@ ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **out)
     return read_file(path, false, NULL, out);
 }
 
-ks_status ks_checkpoint_measure(const char *path, double *bytes)
+ks_status ks_checkpoint_bytes(const char *path, double *bytes)
 {
     struct ks_checkpoint *c = NULL;
     ks_status status;

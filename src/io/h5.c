@@ -1,22 +1,275 @@
+/* Files: opening, creating, closing; the image in memory in which a new file is built. */
 #include "io/h5.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/h5_image.h"
-#include "io/h5_reader.h"
+#include "core/memory.h"
+
+/* Bytes, more than libhdf5 needs to start and to open or create a file: it crashes if an allocation
+ * fails there. */
+static const size_t ROOM = (size_t)8 << 20;
+enum { LONGEST_TAIL = 1 << 20 }; /* most bytes accepted after the end that the superblock names */
+
+const char *ks_h5_version(void)
+{
+    static _Thread_local char text[32];
+    unsigned major = 0, minor = 0, release = 0;
+
+    H5get_libversion(&major, &minor, &release);
+    snprintf(text, sizeof text, "%u.%u.%u", major, minor, release);
+    return text;
+}
+
+void ks_h5_print_shape(const struct ks_h5_shape *shape, char text[KS_H5_SHAPE_TEXT])
+{
+    size_t at = (size_t)snprintf(text, KS_H5_SHAPE_TEXT, "[");
+
+    for (size_t i = 0; i < shape->n_dims; i++)
+        at += (size_t)snprintf(text + at, KS_H5_SHAPE_TEXT - at, "%s%zu", i > 0 ? ", " : "",
+                               shape->dims[i]);
+    snprintf(text + at, KS_H5_SHAPE_TEXT - at, "]");
+}
+
+/* For H5Ewalk2: copies the innermost message, with which an upward walk starts (number 0). */
+static herr_t innermost(unsigned int number, const H5E_error2_t *error, void *text)
+{
+    if (number == 0)
+        snprintf(text, 256, "%s", error->desc ? error->desc : "");
+    return 0;
+}
+
+ks_status ks_h5_fail(const struct ks_h5 *h5, ks_status status, const char *object, const char *what)
+{
+    char inner[256] = "";
+
+    if (H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, inner) < 0)
+        inner[0] = 0;
+    if (h5->image_failed)
+        return ks_fail(KS_MEMORY, "%s: out of memory while writing the file", h5->path);
+    return ks_fail(status, "%s: %s%s%s%s%s%s", h5->path, object ? object : "", object ? ": " : "",
+                   what, inner[0] ? " (HDF5: " : "", inner, inner[0] ? ")" : "");
+}
+
+/* Tries an allocation and frees it. `volatile` keeps the compiler from removing both. */
+static ks_status expect_room(const char *path, bool writing)
+{
+    void *volatile room = malloc(ROOM);
+    const bool enough = room != NULL;
+
+    free(room);
+    return enough ? KS_OK
+                  : ks_fail(KS_MEMORY, "%s: out of memory while %s the file", path,
+                            writing ? "writing" : "reading");
+}
+
+/* Prepares libhdf5 and creates a handle with this path, which opens no file yet. Fails with
+ * KS_MEMORY or KS_RUN. */
+static ks_status new_handle(const char *path, bool writing, struct ks_h5 **out)
+{
+    ks_status status;
+    struct ks_h5 *h5;
+
+    *out = NULL;
+    KS_TRY(expect_room(path, writing));
+    if (H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0) /* without this HDF5 prints every failure */
+        return ks_fail(KS_RUN, "%s: the HDF5 library cannot be used", path);
+    KS_TRY(ks_alloc(1, sizeof *h5, &h5));
+    h5->id = H5I_INVALID_HID;
+    h5->links = H5P_DEFAULT;
+    h5->writing = writing;
+    h5->file.descriptor = -1;
+    status = ks_copy_string(path, &h5->path);
+    if (status != KS_OK)
+        ks_h5_close(h5);
+    else
+        *out = h5;
+    return status;
+}
+
+/* --- reading --- */
+
+/* Bytes after the end that the superblock names belong to no object. A few are harmless. Many, as
+ * in a file that was extended by mistake, would be read and hashed in vain. */
+static ks_status check_end(const struct ks_h5 *h5)
+{
+    haddr_t end = 0;
+    struct stat found;
+
+    if (H5Fget_eoa(h5->id, &end) < 0 || stat(h5->path, &found) != 0)
+        return ks_h5_fail(h5, KS_FORMAT, NULL, "a damaged HDF5 file");
+    if ((haddr_t)found.st_size <= end || (haddr_t)found.st_size - end <= LONGEST_TAIL)
+        return KS_OK;
+    return ks_fail(KS_FORMAT,
+                   "%s: expected a file of %llu bytes, as its HDF5 superblock says, found %llu",
+                   h5->path, (unsigned long long)end, (unsigned long long)found.st_size);
+}
+
+/* For H5Pset_elink_cb: HDF5 calls it before it follows an external link. */
+static herr_t refuse_link(const char *file, const char *group, const char *to,
+                          const char *to_object, unsigned *flags, hid_t access, void *data)
+{
+    (void)file, (void)group, (void)to, (void)to_object, (void)flags, (void)access, (void)data;
+    return -1;
+}
+
+/* While a file is open for reading, plugins are off, so that no file can make libhdf5 load a filter
+ * from HDF5_PLUGIN_PATH. They are on again when the last one is closed, since the setting belongs
+ * to the whole process. */
+static unsigned plugins;
+static size_t without_plugins; /* open files */
+
+static bool forbid_plugins(struct ks_h5 *h5)
+{
+    if (without_plugins == 0 && H5PLget_loading_state(&plugins) < 0)
+        return false;
+    h5->forbids_plugins = true;
+    without_plugins++;
+    return H5PLset_loading_state(0) >= 0;
+}
+
+static void allow_plugins(struct ks_h5 *h5)
+{
+    if (h5->forbids_plugins && --without_plugins == 0)
+        H5PLset_loading_state(plugins);
+    h5->forbids_plugins = false;
+}
+
+/* No file lock: files are renamed into place when they are complete, and some cluster file systems
+ * have no locks. */
+static ks_status open_file(struct ks_h5 *h5)
+{
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    ks_status status = KS_OK;
+
+    h5->links = H5Pcreate(H5P_LINK_ACCESS);
+    if (access < 0 || h5->links < 0 || H5Pset_file_locking(access, false, true) < 0 ||
+        H5Pset_elink_cb(h5->links, refuse_link, NULL) < 0 || !forbid_plugins(h5)) {
+        status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
+        goto done;
+    }
+    if (H5Fis_hdf5(h5->path) <= 0) {
+        status = ks_fail(KS_FORMAT, "%s: expected an HDF5 file, found no HDF5 signature", h5->path);
+        goto done;
+    }
+    h5->id = H5Fopen(h5->path, H5F_ACC_RDONLY, access);
+    if (h5->id < 0)
+        status = ks_h5_fail(h5, KS_FORMAT, NULL, "a damaged or truncated HDF5 file");
+    else
+        status = check_end(h5);
+done:
+    if (access >= 0)
+        H5Pclose(access);
+    return status;
+}
+
+/* --- a new file, built in memory ---
+ *
+ * HDF5's core driver builds the file in memory, and ks_file_commit writes it. If the disk is full,
+ * our own write() fails, and not HDF5's cache, which cannot close a file that it fails to write.
+ * The bytes are taken when HDF5 closes the file, because those of H5Fget_file_image (1.10.8) have a
+ * wrong checksum in the superblock of this format. */
+
+static const size_t IMAGE_STEP = (size_t)1 << 20; /* bytes by which HDF5 lets the image grow */
+
+/* The callbacks through which HDF5 allocates the image. It grows by doubling; HDF5 itself clears
+ * the bytes that it adds. */
+static void *image_resize(void *old, size_t size, H5FD_file_image_op_t operation, void *self)
+{
+    struct ks_h5 *h5 = self;
+    size_t room = h5->image_room;
+    void *grown = NULL;
+
+    (void)old, (void)operation; /* h5->image is the only block, and the file only grows */
+    if (h5->image && size <= room)
+        return h5->image;
+    room = 2 * room > size ? 2 * room : size;
+    if (ks_alloc(room, 1, &grown) != KS_OK) {
+        h5->image_failed = true;
+        return NULL;
+    }
+    if (h5->image)
+        memcpy(grown, h5->image, h5->image_room);
+    free(h5->image);
+    h5->image = grown;
+    h5->image_room = room;
+    return grown;
+}
+
+static void *image_new(size_t size, H5FD_file_image_op_t operation, void *self)
+{
+    return image_resize(NULL, size, operation, self);
+}
+
+static herr_t image_keep(void *image, H5FD_file_image_op_t operation, void *self)
+{
+    (void)image, (void)operation, (void)self; /* ks_h5_close frees it */
+    return 0;
+}
+
+static void *same_self(void *self)
+{
+    return self;
+}
+
+static herr_t keep_self(void *self)
+{
+    (void)self;
+    return 0;
+}
+
+/* HDF5's core driver reads the whole existing file of the name that it is given. No file has the
+ * name "PATH/". */
+static ks_status create_image(struct ks_h5 *h5)
+{
+    H5FD_file_image_callbacks_t callbacks = {.image_malloc = image_new,
+                                             .image_realloc = image_resize,
+                                             .image_free = image_keep,
+                                             .udata_copy = same_self,
+                                             .udata_free = keep_self,
+                                             .udata = h5};
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
+    ks_status status = KS_OK;
+    char *name = NULL;
+
+    KS_GO(ks_print_string(&name, "%s/", h5->path));
+    if (access < 0 || creation < 0 || H5Pset_fapl_core(access, IMAGE_STEP, false) < 0 ||
+        H5Pset_file_image_callbacks(access, &callbacks) < 0 ||
+        H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
+        H5Pset_obj_track_times(creation, false) < 0)
+        status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
+    else if ((h5->id = H5Fcreate(name, H5F_ACC_TRUNC, creation, access)) < 0)
+        status = ks_h5_fail(h5, KS_RUN, NULL, "cannot be built");
+done:
+    free(name);
+    if (access >= 0)
+        H5Pclose(access);
+    if (creation >= 0)
+        H5Pclose(creation);
+    return status;
+}
+
+/* --- opening, creating, closing --- */
 
 void ks_h5_close(struct ks_h5 *h5)
 {
     if (!h5)
         return;
-    ks_h5_reader_end(h5);
     if (h5->writing)
         ks_file_close(&h5->file);
-    ks_h5_file_free(h5);
+    /* If closing fails for lack of memory, HDF5 keeps using the image: it must not be freed. */
+    if (h5->id >= 0 && H5Fclose(h5->id) < 0 && h5->writing)
+        return;
+    if (h5->links > 0)
+        H5Pclose(h5->links);
+    allow_plugins(h5);
+    free(h5->image);
+    free(h5->path);
+    free(h5);
 }
 
 static ks_status check_format(const struct ks_h5 *h5, const char *format)
@@ -62,8 +315,8 @@ ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **out)
     if (!S_ISREG(found.st_mode))
         return ks_fail(KS_IO, "%s: expected an HDF5 file, found %s", path,
                        S_ISDIR(found.st_mode) ? "a directory" : "a special file");
-    KS_TRY(ks_h5_file_new(path, false, &h5));
-    KS_GO(ks_h5_reader_start(h5));
+    KS_TRY(new_handle(path, false, &h5));
+    KS_GO(open_file(h5));
     if (format)
         KS_GO(check_format(h5, format));
     *out = h5, h5 = NULL;
@@ -84,9 +337,9 @@ ks_status ks_h5_create_version(const char *path, const char *format, int64_t ver
     struct ks_h5 *h5 = NULL;
 
     *out = NULL;
-    KS_TRY(ks_h5_file_new(path, true, &h5));
+    KS_TRY(new_handle(path, true, &h5));
     KS_GO(ks_file_create(path, &h5->file));
-    KS_GO(ks_h5_image_create(h5));
+    KS_GO(create_image(h5));
     KS_GO(ks_h5_write_string(h5, "/", "format", format));
     KS_GO(ks_h5_write_integer(h5, "/", "version", version));
     *out = h5, h5 = NULL;
@@ -97,5 +350,14 @@ done:
 
 ks_status ks_h5_commit(struct ks_h5 *h5)
 {
-    return ks_h5_image_commit(h5);
+    ssize_t size = -1;
+
+    if (H5Fflush(h5->id, H5F_SCOPE_GLOBAL) >= 0)
+        size = H5Fget_file_image(h5->id, NULL, 0); /* only its size */
+    if (size < 0)
+        return ks_h5_fail(h5, KS_RUN, NULL, "cannot be built");
+    if (H5Fclose(h5->id) < 0)
+        return ks_h5_fail(h5, KS_RUN, NULL, "cannot be built");
+    h5->id = H5I_INVALID_HID;
+    return ks_file_commit(&h5->file, h5->image, (size_t)size);
 }

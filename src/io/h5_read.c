@@ -1,22 +1,173 @@
-#include "io/h5_read.h"
+/* Datasets of any numeric type and storage layout, read as double. */
+#include "io/h5.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
-#include "io/h5_ask.h"
-#include "io/h5_local.h"
 
+/* Hard and soft links lead to objects of this file; other kinds may lead anywhere. */
+static ks_status expect_inside(const struct ks_h5 *h5, const char *part)
+{
+    H5L_info_t info;
+
+    if (H5Lget_info(h5->id, part, &info, h5->links) < 0)
+        return ks_h5_fail(h5, KS_IO, part, "cannot be looked up");
+    if (info.type != H5L_TYPE_HARD && info.type != H5L_TYPE_SOFT)
+        return ks_fail(KS_FORMAT, "%s: %s: expected an object of the file itself, found %s link",
+                       h5->path, part,
+                       info.type == H5L_TYPE_EXTERNAL ? "an external" : "a user-defined");
+    return KS_OK;
+}
+
+/* H5Lexists fails if a group on the way is missing, so the path is tried component by component. */
 ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found)
 {
-    return ks_h5_ask_has(h5, object, found);
+    char part[KS_H5_OBJECT];
+    size_t length = strlen(object);
+    htri_t exists = true;
+
+    assert(object[0] == '/' && length < sizeof part);
+    *found = false;
+    for (size_t end = 1; end <= length && exists > 0; end++) {
+        if (end < length && object[end] != '/')
+            continue;
+        memcpy(part, object, end);
+        part[end] = 0;
+        if (end == 1)
+            continue;
+        exists = H5Lexists(h5->id, part, h5->links);
+        if (exists > 0) {
+            KS_TRY(expect_inside(h5, part));
+            exists = H5Oexists_by_name(h5->id, part, h5->links);
+        }
+    }
+    if (exists < 0)
+        return ks_h5_fail(h5, KS_IO, object, "cannot be looked up");
+    *found = exists > 0;
+    return KS_OK;
+}
+
+static ks_status expect_found(const struct ks_h5 *h5, const char *object)
+{
+    bool found;
+
+    KS_TRY(ks_h5_has(h5, object, &found));
+    return found ? KS_OK : ks_fail(KS_FORMAT, "%s: %s: missing", h5->path, object);
+}
+
+static ks_status read_type(const struct ks_h5 *h5, const char *object, hid_t set,
+                           enum ks_h5_stored *stored)
+{
+    hid_t type = H5Dget_type(set);
+    H5T_class_t kind = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+    size_t bytes = type < 0 ? 0 : H5Tget_size(type);
+
+    if (type < 0)
+        return ks_h5_fail(h5, KS_IO, object, "its type cannot be read");
+    H5Tclose(type);
+    if (kind != H5T_FLOAT && kind != H5T_INTEGER)
+        return ks_fail(KS_FORMAT, "%s: %s: expected numbers, found another type", h5->path, object);
+    *stored = kind == H5T_INTEGER      ? KS_H5_INTEGERS
+              : bytes < sizeof(double) ? KS_H5_REALS
+                                       : KS_H5_WIDE_REALS;
+    return KS_OK;
+}
+
+/* The values must be in this file, not in other files that it names: libhdf5 reads zeros from a
+ * virtual dataset whose source file is missing. */
+static ks_status expect_own_values(const struct ks_h5 *h5, const char *object, hid_t set)
+{
+    const char *found = NULL;
+    hid_t list = H5Dget_create_plist(set);
+    H5D_layout_t layout = list < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(list);
+    int files = layout == H5D_LAYOUT_ERROR ? -1 : H5Pget_external_count(list);
+
+    if (list >= 0)
+        H5Pclose(list);
+    if (files < 0)
+        return ks_h5_fail(h5, KS_IO, object, "its storage layout cannot be read");
+    if (layout == H5D_VIRTUAL)
+        found = "a virtual dataset";
+    else if (files > 0)
+        found = "external storage";
+    return found ? ks_fail(KS_FORMAT, "%s: %s: expected values in the file itself, found %s",
+                           h5->path, object, found)
+                 : KS_OK;
+}
+
+static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t set,
+                            struct ks_h5_shape *shape)
+{
+    hsize_t dims[H5S_MAX_RANK];
+    hid_t space = H5Dget_space(set);
+    int rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, dims, NULL);
+
+    if (space >= 0)
+        H5Sclose(space);
+    if (rank < 0)
+        return ks_h5_fail(h5, KS_IO, object, "its shape cannot be read");
+    if (rank > KS_H5_DIMS)
+        return ks_fail(KS_FORMAT, "%s: %s: expected at most %d dimensions, found %d", h5->path,
+                       object, KS_H5_DIMS, rank);
+    shape->n_dims = (size_t)rank;
+    for (size_t i = 0; i < shape->n_dims; i++)
+        shape->dims[i] = (size_t)dims[i];
+    return KS_OK;
+}
+
+/* Opens a numeric dataset; the caller closes *set. */
+static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set,
+                          struct ks_h5_shape *shape, enum ks_h5_stored *stored)
+{
+    ks_status status = KS_OK;
+    hid_t id = H5I_INVALID_HID;
+
+    *set = H5I_INVALID_HID;
+    KS_TRY(expect_found(h5, object));
+    id = H5Oopen(h5->id, object, h5->links);
+    if (id < 0)
+        return ks_h5_fail(h5, KS_IO, object, "cannot be opened");
+    if (H5Iget_type(id) != H5I_DATASET) {
+        status = ks_fail(KS_FORMAT, "%s: %s: expected a dataset, found another object", h5->path,
+                         object);
+        goto done;
+    }
+    KS_GO(expect_own_values(h5, object, id));
+    KS_GO(read_type(h5, object, id, stored));
+    KS_GO(read_shape(h5, object, id, shape));
+    *set = id, id = H5I_INVALID_HID;
+done:
+    if (id >= 0)
+        H5Oclose(id);
+    return status;
+}
+
+static ks_status find_type(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape,
+                           enum ks_h5_stored *stored)
+{
+    hid_t set;
+
+    KS_TRY(open_set(h5, object, &set, shape, stored));
+    H5Dclose(set);
+    return KS_OK;
 }
 
 ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)
 {
     enum ks_h5_stored stored;
 
-    return ks_h5_ask_shape(h5, object, shape, &stored);
+    return find_type(h5, object, shape, &stored);
+}
+
+ks_status ks_h5_stored(const struct ks_h5 *h5, const char *object, enum ks_h5_stored *stored)
+{
+    struct ks_h5_shape shape;
+
+    return find_type(h5, object, &shape, stored);
 }
 
 ks_status ks_h5_find_shape(const struct ks_h5 *h5, const char *object, bool *found,
@@ -26,11 +177,26 @@ ks_status ks_h5_find_shape(const struct ks_h5 *h5, const char *object, bool *fou
     return *found ? ks_h5_shape(h5, object, shape) : KS_OK;
 }
 
-ks_status ks_h5_stored(const struct ks_h5 *h5, const char *object, enum ks_h5_stored *stored)
+static bool same_shape(const struct ks_h5_shape *a, const struct ks_h5_shape *b)
 {
-    struct ks_h5_shape shape;
+    if (a->n_dims != b->n_dims)
+        return false;
+    for (size_t i = 0; i < a->n_dims; i++)
+        if (a->dims[i] != b->dims[i])
+            return false;
+    return true;
+}
 
-    return ks_h5_ask_shape(h5, object, &shape, stored);
+static ks_status compare_shape(const struct ks_h5 *h5, const char *object,
+                               const struct ks_h5_shape *expected, const struct ks_h5_shape *found)
+{
+    char want[KS_H5_SHAPE_TEXT], got[KS_H5_SHAPE_TEXT];
+
+    if (same_shape(expected, found))
+        return KS_OK;
+    ks_h5_print_shape(expected, want);
+    ks_h5_print_shape(found, got);
+    return ks_fail(KS_FORMAT, "%s: %s: expected shape %s, found %s", h5->path, object, want, got);
 }
 
 ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
@@ -39,7 +205,7 @@ ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
     struct ks_h5_shape found = {.n_dims = 0};
 
     KS_TRY(ks_h5_shape(h5, object, &found));
-    return ks_h5_compare_shape(h5, object, shape, &found);
+    return compare_shape(h5, object, shape, &found);
 }
 
 ks_status ks_h5_expect_reals(const struct ks_h5 *h5, const char *object,
@@ -48,18 +214,32 @@ ks_status ks_h5_expect_reals(const struct ks_h5 *h5, const char *object,
     struct ks_h5_shape found = {.n_dims = 0};
     enum ks_h5_stored stored;
 
-    KS_TRY(ks_h5_ask_shape(h5, object, &found, &stored));
+    KS_TRY(find_type(h5, object, &found, &stored));
     if (stored == KS_H5_INTEGERS)
         return ks_fail(KS_FORMAT,
                        "%s: %s: expected real numbers (float32 or float64), found integers",
                        h5->path, object);
-    return ks_h5_compare_shape(h5, object, shape, &found);
+    return compare_shape(h5, object, shape, &found);
 }
 
 ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
                      double *values)
 {
-    return ks_h5_ask_values(h5, object, shape, values);
+    struct ks_h5_shape found = {.n_dims = 0};
+    enum ks_h5_stored stored;
+    ks_status status = KS_OK;
+    bool empty = false;
+    hid_t set;
+
+    KS_TRY(open_set(h5, object, &set, &found, &stored));
+    KS_GO(compare_shape(h5, object, shape, &found));
+    for (size_t i = 0; i < shape->n_dims; i++)
+        empty = empty || shape->dims[i] == 0;
+    if (!empty && H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+        status = ks_h5_fail(h5, KS_IO, object, "cannot be read: damaged?");
+done:
+    H5Dclose(set);
+    return status;
 }
 
 /* The number of elements; fails if their bytes do not fit into a size_t. */
@@ -76,7 +256,7 @@ static ks_status count(const struct ks_h5 *h5, const char *object, const struct 
     return KS_OK;
 }
 
-/* In floating point, because a file can claim any number of elements. */
+/* In floating point, because a file can declare any number of elements. */
 static double bytes_of(const struct ks_h5_shape *shape)
 {
     double bytes = sizeof(double);
@@ -95,8 +275,8 @@ ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
 
     *out = NULL;
     KS_TRY(ks_h5_expect_shape(h5, object, shape)); /* before memory is allocated for it */
-    if (h5->claimed) {
-        *h5->claimed += bytes_of(shape);
+    if (h5->declared) {
+        *h5->declared += bytes_of(shape);
         return KS_OK;
     }
     KS_TRY(count(h5, object, shape, &n));
@@ -117,71 +297,4 @@ ks_status ks_h5_expect_finite(const struct ks_h5 *h5, const char *object, size_t
             return ks_fail(KS_FORMAT, "%s: %s: expected finite numbers, found %g at element %zu",
                            h5->path, object, values[i], i);
     return KS_OK;
-}
-
-/* --- attributes --- */
-
-ks_status ks_h5_has_attribute(const struct ks_h5 *h5, const char *object, const char *name,
-                              bool *found)
-{
-    return ks_h5_ask_has_attribute(h5, object, name, found);
-}
-
-ks_status ks_h5_read_attribute(const struct ks_h5 *h5, const char *object, const char *name,
-                               enum ks_attribute_type type, struct ks_attribute *attribute)
-{
-    static const char *const words[] = {"a number", "an integer", "a string", "a list of numbers"};
-    bool found, fits = false;
-
-    KS_TRY(ks_h5_has_attribute(h5, object, name, &found));
-    if (!found)
-        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: missing", h5->path, object, name);
-    KS_TRY(ks_h5_ask_attribute(h5, object, name, attribute, &fits));
-    if (fits) {
-        ks_status status = ks_attribute_convert(attribute, type, &fits);
-
-        if (status != KS_OK || !fits)
-            ks_attribute_clear(attribute);
-        KS_TRY(status);
-    }
-    if (!fits)
-        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: expected %s, found something else",
-                       h5->path, object, name, words[type]);
-    return KS_OK;
-}
-
-ks_status ks_h5_read_integer(const struct ks_h5 *h5, const char *object, const char *name,
-                             int64_t low, int64_t *value)
-{
-    struct ks_attribute a = {.n = 0};
-
-    KS_TRY(ks_h5_read_attribute(h5, object, name, KS_ATTRIBUTE_INTEGER, &a));
-    if (a.integer < low)
-        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: expected at least %lld, found %lld",
-                       h5->path, object, name, (long long)low, (long long)a.integer);
-    *value = a.integer;
-    return KS_OK;
-}
-
-ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const char *name,
-                            char **value)
-{
-    struct ks_attribute a = {.n = 0};
-
-    *value = NULL;
-    KS_TRY(ks_h5_read_attribute(h5, object, name, KS_ATTRIBUTE_STRING, &a));
-    *value = a.string;
-    return KS_OK;
-}
-
-ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
-                                struct ks_attributes *attributes)
-{
-    return ks_h5_ask_attributes(h5, object, attributes);
-}
-
-ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attributes,
-                           struct ks_h5_names *names)
-{
-    return ks_h5_ask_names(h5, object, attributes, names);
 }

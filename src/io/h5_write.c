@@ -1,4 +1,5 @@
-#include "io/h5_write.h"
+/* Groups, datasets and attributes of a file that ks_h5_create has created. */
+#include "io/h5.h"
 
 #include <assert.h>
 #include <float.h>
@@ -7,7 +8,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "io/h5_local.h"
 
 enum {
     CHUNK_BYTES = 1 << 20, /* HDF5's chunk cache holds 1 MiB */
@@ -21,7 +21,7 @@ ks_status ks_h5_group(struct ks_h5 *h5, const char *group)
     hid_t creation, id = H5I_INVALID_HID;
     bool found;
 
-    KS_TRY(ks_h5_local_has(h5, group, &found));
+    KS_TRY(ks_h5_has(h5, group, &found));
     if (found)
         return KS_OK;
     creation = H5Pcreate(H5P_GROUP_CREATE);

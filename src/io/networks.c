@@ -117,7 +117,7 @@ static ks_status check_states(const struct ks_h5 *h5, const struct cursor *c, si
 }
 
 /* Shapes are checked before memory is allocated, so the sizes in the description cannot ask for
- * more memory than the datasets of the file claim to need. */
+ * more memory than the datasets of the file declare. */
 static ks_status read_flat(const struct ks_h5 *h5, struct cursor c, bool optional, double **out)
 {
     ks_status status = KS_OK;
@@ -129,8 +129,8 @@ static ks_status read_flat(const struct ks_h5 *h5, struct cursor c, bool optiona
     KS_TRY(check_shapes(h5, c, optional, &complete, &largest));
     if (!complete || (optional && n == 0))
         return KS_OK;
-    if (h5->claimed) {
-        *h5->claimed += (double)c.ensemble * ((double)n + (double)largest) * sizeof *flat;
+    if (h5->declared) {
+        *h5->declared += (double)c.ensemble * ((double)n + (double)largest) * sizeof *flat;
         return KS_OK;
     }
     if (n > 0 && c.ensemble > SIZE_MAX / sizeof *flat / n)

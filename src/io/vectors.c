@@ -90,20 +90,18 @@ done:
     return status;
 }
 
-ks_status ks_vectors_write_tables(const char *path, size_t k, size_t n, const double *vectors,
-                                  const struct ks_attributes *attributes,
-                                  const struct ks_vectors_table *tables)
+ks_status ks_vectors_write_tables(const char *path, const struct ks_vectors *v)
 {
-    const struct ks_h5_shape shape = {2, {k, n}};
+    const struct ks_h5_shape shape = {2, {v->k, v->n}};
     ks_status status = KS_OK;
     struct ks_h5 *h5 = NULL;
 
     KS_GO(ks_h5_create(path, FORMAT, &h5));
-    if (attributes)
-        KS_GO(ks_h5_write_attributes(h5, "/", attributes));
-    KS_GO(ks_h5_write_finite(h5, OBJECT, KS_H5_F64, &shape, vectors));
-    for (const struct ks_vectors_table *t = tables; t && t->name; t++) {
-        const struct ks_h5_shape own = {t->columns > 0 ? 2 : 1, {k, t->columns}};
+    if (v->attributes)
+        KS_GO(ks_h5_write_attributes(h5, "/", v->attributes));
+    KS_GO(ks_h5_write_finite(h5, OBJECT, KS_H5_F64, &shape, v->values));
+    for (const struct ks_vectors_table *t = v->tables; t && t->name; t++) {
+        const struct ks_h5_shape own = {t->columns > 0 ? 2 : 1, {v->k, t->columns}};
 
         KS_GO(ks_h5_write_finite(h5, t->name, KS_H5_F64, &own, t->values));
     }
@@ -116,5 +114,6 @@ done:
 ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
                            const struct ks_attributes *attributes)
 {
-    return ks_vectors_write_tables(path, k, n, vectors, attributes, NULL);
+    return ks_vectors_write_tables(
+        path, &(struct ks_vectors){.k = k, .n = n, .values = vectors, .attributes = attributes});
 }

@@ -16,8 +16,8 @@
 #include "core/number.h"
 #include "core/path.h"
 #include "core/program.h"
-#include "io/checkpoint.h"
 #include "io/h5.h"
+#include "io/scout.h"
 #include "io/text.h"
 #include "program/foreign.h"
 #include "program/outputs.h"
@@ -193,10 +193,8 @@ static ks_status read_against(struct job *job)
 
 static ks_status check_checkpoint(const char *path)
 {
-    double bytes;
-
     KS_TRY(ks_foreign_check(path));
-    KS_TRY(ks_checkpoint_measure(path, &bytes));
+    KS_TRY(ks_scout(path, 0));
     return page ? ks_output_check(page, path) : KS_OK;
 }
 

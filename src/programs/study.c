@@ -366,6 +366,7 @@ int main(int argc, char **argv)
     struct job job = {.lock = -1};
     ks_status status;
 
+    setenv("KAPPASCOPE_SCOUT", "0", 0); /* jobs analyze checkpoints that other jobs wrote */
     status = ks_program_start(&program, argc, argv, &arguments);
     if (status == KS_OK && !arguments.done)
         status = study(&arguments, &job);

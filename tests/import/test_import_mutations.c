@@ -6,7 +6,6 @@
 
 #include "foreign_formats.h"
 #include "importing.h"
-#include "io/h5_reader.h"
 #include "mutations.h"
 
 enum { MUTATIONS = 1000 };
@@ -124,31 +123,6 @@ static void test_msgpack(void **state)
     clear_files(NULL);
 }
 
-/* HDF5 as this project writes it, with the reading process. Fewer, since each forks. */
-static void test_hdf5(void **state)
-{
-    struct ks_checkpoint *c = make_plain(CE);
-    struct ks_rng rng = ks_rng_start(13, 5);
-    unsigned char *bytes, *bad;
-    char name[256];
-    size_t n;
-
-    (void)state;
-    assert_ok(ks_checkpoint_write(scratch("good.h5"), c, true));
-    snprintf(name, sizeof name, "%s", scratch("bad.h5"));
-    bytes = read_bytes(scratch("good.h5"), &n);
-    bad = malloc(n);
-    assert_non_null(bad);
-    for (size_t i = 0; i < mutations_asked(MUTATIONS) / 50; i++) {
-        memcpy(bad, bytes, n);
-        write_bytes(name, bad, mutate(&rng, bad, n));
-        read_all(name, false);
-    }
-    free(bytes);
-    free(bad);
-    ks_checkpoint_free(c);
-}
-
 /* The text of a map, too. */
 static void test_map(void **state)
 {
@@ -176,21 +150,14 @@ static void test_map(void **state)
     clear_files(NULL);
 }
 
-static int setup(void **state)
-{
-    ks_h5_reader_limits(1, 0);
-    return scratch_make(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_npz, scratch_clean),
         cmocka_unit_test_teardown(test_safetensors, scratch_clean),
         cmocka_unit_test_teardown(test_msgpack, scratch_clean),
-        cmocka_unit_test_teardown(test_hdf5, scratch_clean),
         cmocka_unit_test_teardown(test_map, scratch_clean),
     };
 
-    return cmocka_run_group_tests(tests, setup, scratch_remove);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -286,7 +286,7 @@ static void test_loss_parts(void **state)
     assert_true(H5Adelete_by_name(file, "/actor", "arch", H5P_DEFAULT) >= 0);
     assert_true(H5Fclose(file) >= 0);
     assert_fails(ks_checkpoint_read(path, &read), KS_FORMAT, "/actor");
-    assert_ok(ks_checkpoint_measure(path, &bytes));
+    assert_ok(ks_checkpoint_bytes(path, &bytes));
     assert_ok(ks_checkpoint_read_loss(path, &read));
     assert_null(read->adam_m);
     assert_null(read->actor.text);

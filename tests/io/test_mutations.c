@@ -1,16 +1,16 @@
-/* Two checkpoints with random bytes changed: reading succeeds or fails with one line that names the
- * file, and the analyzer ends with exit status 0 or 2.
+/* Two checkpoints with random bytes changed: a scout and reading succeed or fail with one line that
+ * names the file, and the analyzer ends with exit status 0 or 2.
  *
  * $KS_MUTATIONS: the number of mutations of each checkpoint; .ci/run sets more than the default. */
 #include "analyzer.h"
 #include "example_checkpoint.h"
-#include "io/h5_reader.h"
+#include "io/scout.h"
 #include "mutations.h"
 
 enum {
     MUTATIONS = 150,
     SOME = 25
-}; /* the analyzer reads one in SOME, and all that crash the reader */
+}; /* the analyzer reads one in SOME, and all that crash the scout */
 
 /* --- a checkpoint as h5py writes it: format version 0, without checksums, strings in the global
  * heap --- */
@@ -92,7 +92,7 @@ static void check_mutations(const char *path, uint64_t stream, bool checked)
     char name[256];
 
     snprintf(name, sizeof name, "%s", scratch("bad.h5"));
-    assert_ok(ks_checkpoint_read(path, &good));
+    assert_ok(ks_checkpoint_read_loss(path, &good));
     bytes = read_bytes(path, &n);
     bad = malloc(n);
     assert_non_null(bad);
@@ -101,7 +101,7 @@ static void check_mutations(const char *path, uint64_t stream, bool checked)
 
         memcpy(bad, bytes, n);
         write_bytes(name, bad, mutate(&rng, bad, n));
-        if (ks_checkpoint_read(name, &c) == KS_OK) {
+        if (ks_scout(name, 0) == KS_OK && ks_checkpoint_read_loss(name, &c) == KS_OK) {
             if (checked)
                 same_checkpoint(c, good, false);
             ks_checkpoint_free(c);
@@ -143,7 +143,7 @@ static void test_foreign(void **state)
 
 static int setup(void **state)
 {
-    ks_h5_reader_limits(1, 0);
+    setenv("KAPPASCOPE_SCOUT", "1", 1);
     return scratch_make(state) == 0 && mkdir(scratch("out"), 0700) == 0 ? 0 : -1;
 }
 

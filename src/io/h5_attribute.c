@@ -1,5 +1,6 @@
-/* Attributes of HDF5 objects, read as named numbers, strings and lists. */
-#include "io/h5_local.h"
+/* Attributes of HDF5 objects, read as named numbers, strings and lists; names of objects and of
+ * attributes. */
+#include "io/h5.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@ static ks_status attribute_fail(const struct ks_h5 *h5, const char *object, cons
     snprintf(what, sizeof what, "attribute %s: cannot be read", name);
     return ks_h5_fail(h5, KS_IO, object, what);
 }
+
+/* --- one attribute --- */
 
 /* An open attribute: its handles, and its type and size. */
 struct open_attribute {
@@ -42,7 +45,7 @@ static bool open_attribute(const struct ks_h5 *h5, const char *object, const cha
 
     r->name = name;
     r->type = r->space = H5I_INVALID_HID;
-    r->id = H5Aopen_by_name(h5->id, object, name, H5P_DEFAULT, H5P_DEFAULT);
+    r->id = H5Aopen_by_name(h5->id, object, name, H5P_DEFAULT, h5->links);
     if (r->id < 0 || (r->type = H5Aget_type(r->id)) < 0 || (r->space = H5Aget_space(r->id)) < 0 ||
         (n = H5Sget_simple_extent_npoints(r->space)) < 0)
         return false;
@@ -149,8 +152,10 @@ static ks_status read_value(const struct ks_h5 *h5, const char *object,
     return KS_OK;
 }
 
-ks_status ks_h5_local_attribute(const struct ks_h5 *h5, const char *object, const char *name,
-                                struct ks_attribute *out, bool *known)
+/* Reads an existing attribute; *known is false if a struct ks_attribute cannot hold its type. The
+ * caller clears it. */
+static ks_status read_any(const struct ks_h5 *h5, const char *object, const char *name,
+                          struct ks_attribute *out, bool *known)
 {
     ks_status status = KS_OK;
     struct open_attribute r;
@@ -171,23 +176,73 @@ ks_status ks_h5_local_attribute(const struct ks_h5 *h5, const char *object, cons
     return status;
 }
 
-ks_status ks_h5_local_has_attribute(const struct ks_h5 *h5, const char *object, const char *name,
-                                    bool *found)
+ks_status ks_h5_has_attribute(const struct ks_h5 *h5, const char *object, const char *name,
+                              bool *found)
 {
     htri_t exists;
 
     *found = false;
     if (strcmp(object, "/") != 0) {
-        KS_TRY(ks_h5_local_has(h5, object, found));
+        KS_TRY(ks_h5_has(h5, object, found));
         if (!*found)
             return KS_OK;
     }
-    exists = H5Aexists_by_name(h5->id, object, name, H5P_DEFAULT);
+    exists = H5Aexists_by_name(h5->id, object, name, h5->links);
     if (exists < 0)
         return ks_h5_fail(h5, KS_IO, object, "its attributes cannot be read");
     *found = exists > 0;
     return KS_OK;
 }
+
+ks_status ks_h5_read_attribute(const struct ks_h5 *h5, const char *object, const char *name,
+                               enum ks_attribute_type type, struct ks_attribute *attribute)
+{
+    static const char *const words[] = {"a number", "an integer", "a string", "a list of numbers"};
+    bool found, fits = false;
+
+    KS_TRY(ks_h5_has_attribute(h5, object, name, &found));
+    if (!found)
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: missing", h5->path, object, name);
+    KS_TRY(read_any(h5, object, name, attribute, &fits));
+    if (fits) {
+        ks_status status = ks_attribute_convert(attribute, type, &fits);
+
+        if (status != KS_OK || !fits)
+            ks_attribute_clear(attribute);
+        KS_TRY(status);
+    }
+    if (!fits)
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: expected %s, found something else",
+                       h5->path, object, name, words[type]);
+    return KS_OK;
+}
+
+ks_status ks_h5_read_integer(const struct ks_h5 *h5, const char *object, const char *name,
+                             int64_t low, int64_t *value)
+{
+    struct ks_attribute a = {.n = 0};
+
+    KS_TRY(ks_h5_read_attribute(h5, object, name, KS_ATTRIBUTE_INTEGER, &a));
+    if (a.integer < low)
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: expected at least %lld, found %lld",
+                       h5->path, object, name, (long long)low, (long long)a.integer);
+    *value = a.integer;
+    return KS_OK;
+}
+
+ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const char *name,
+                            char **value)
+{
+    struct ks_attribute a = {.n = 0};
+
+    *value = NULL;
+    KS_TRY(ks_h5_read_attribute(h5, object, name, KS_ATTRIBUTE_STRING, &a));
+    *value = a.string;
+    return KS_OK;
+}
+
+
+/* --- all attributes of an object --- */
 
 /* The list that H5Aiterate fills; a failure of list_one ends the iteration and is kept here. */
 struct listing {
@@ -204,21 +259,70 @@ static herr_t list_one(hid_t object, const char *name, const H5A_info_t *info, v
     bool known;
 
     (void)object, (void)info;
-    l->status = ks_h5_local_attribute(l->h5, l->object, name, &one, &known);
+    l->status = read_any(l->h5, l->object, name, &one, &known);
     if (l->status == KS_OK && known)
         l->status = ks_attribute_add(l->attributes, &one);
     return l->status == KS_OK ? 0 : -1;
 }
 
-ks_status ks_h5_local_attributes(const struct ks_h5 *h5, const char *object,
-                                 struct ks_attributes *attributes)
+ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
+                                struct ks_attributes *attributes)
 {
     struct listing l = {.h5 = h5, .object = object, .attributes = attributes, .status = KS_OK};
     hsize_t position = 0;
 
     if (H5Aiterate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC, &position, list_one, &l,
-                           H5P_DEFAULT) < 0)
+                           h5->links) < 0)
         return l.status != KS_OK ? l.status
                                  : ks_h5_fail(h5, KS_IO, object, "its attributes cannot be read");
+    return KS_OK;
+}
+
+/* --- names --- */
+
+/* What the iterations fill; a failure of add_name ends them and is kept here. */
+struct names_listing {
+    struct ks_h5_names *names;
+    ks_status status;
+};
+
+static herr_t add_name(struct names_listing *l, const char *name)
+{
+    struct ks_h5_names *names = l->names;
+
+    if (names->n == KS_H5_NAMES)
+        return 1; /* ends the iteration */
+    l->status = ks_grow(names->n, sizeof *names->name, &names->room, &names->name);
+    if (l->status != KS_OK)
+        return -1;
+    snprintf(names->name[names->n++], sizeof *names->name, "%s", name);
+    return 0;
+}
+
+static herr_t take_object(hid_t group, const char *name, const H5L_info_t *info, void *data)
+{
+    (void)group, (void)info;
+    return add_name(data, name);
+}
+
+static herr_t take_attribute(hid_t object, const char *name, const H5A_info_t *info, void *data)
+{
+    (void)object, (void)info;
+    return add_name(data, name);
+}
+
+ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attributes,
+                           struct ks_h5_names *names)
+{
+    struct names_listing l = {.names = names, .status = KS_OK};
+    hsize_t position = 0;
+    herr_t result = attributes ? H5Aiterate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC,
+                                                    &position, take_attribute, &l, h5->links)
+                               : H5Literate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC,
+                                                    &position, take_object, &l, h5->links);
+
+    if (result < 0)
+        return l.status != KS_OK ? l.status
+                                 : ks_h5_fail(h5, KS_IO, object, "its contents cannot be listed");
     return KS_OK;
 }

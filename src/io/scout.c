@@ -1,0 +1,289 @@
+#include "io/scout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "io/checkpoint.h"
+#include "io/h5.h"
+#include "io/spectrum.h"
+
+#ifdef KS_COVERAGE /* _exit writes no counters */
+void __gcov_dump(void);
+#endif
+
+/* Seconds of processor time, which depends neither on other processes nor on a slow disk. Without
+ * large arrays, reading takes milliseconds. */
+enum { SECONDS = 5, MOST_SECONDS = 1000, LAST_SIGNAL = 64 };
+/* Decompressed bytes a second: a tenth of the usual speed of reading. */
+static const double SLOWEST = 20e6;
+
+struct scout {
+    const char *path;
+    double memory;    /* arrays of more bytes are not read */
+    unsigned seconds; /* of processor time, apart from large arrays */
+};
+
+/* What the child says at its end. */
+struct answer {
+    ks_status status;
+    char text[1024]; /* the message, if status is not KS_OK */
+};
+
+/* --- the child --- */
+
+static void limit(int resource, rlim_t most)
+{
+    struct rlimit now;
+
+    if (getrlimit(resource, &now) != 0 || now.rlim_cur <= most)
+        return; /* RLIM_INFINITY is the largest number */
+    now.rlim_cur = most;
+    setrlimit(resource, &now);
+}
+
+/* Allows the processor time for reading arrays of so many bytes, from now on. */
+static void allow(const struct scout *s, double bytes)
+{
+    struct rusage used;
+    struct rlimit now;
+
+    if (getrusage(RUSAGE_SELF, &used) != 0 || getrlimit(RLIMIT_CPU, &now) != 0)
+        return;
+    now.rlim_cur = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1 + s->seconds +
+                   (rlim_t)(bytes / SLOWEST);
+    if (now.rlim_cur > now.rlim_max)
+        now.rlim_cur = now.rlim_max;
+    setrlimit(RLIMIT_CPU, &now);
+}
+
+/* Bytes of address space that the child may have: what this process has now, plus the free memory.
+ */
+static rlim_t address_space(double free_bytes)
+{
+    double pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    bool found = file && fscanf(file, "%lf", &pages) == 1;
+
+    if (file)
+        fclose(file);
+    return found && free_bytes > 0 ? (rlim_t)(pages * (double)sysconf(_SC_PAGESIZE) + free_bytes)
+                                   : RLIM_INFINITY;
+}
+
+/* Removes the program's handlers, and ignores the signals by which a user stops the program: the
+ * child ends when the program does. */
+static void reset_signals(void)
+{
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE};
+    struct sigaction action;
+    sigset_t none;
+
+    for (int number = 1; number <= LAST_SIGNAL; number++)
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            signal(number, SIG_DFL);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
+    signal(SIGXCPU, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static ks_status read_checkpoint(const struct scout *s)
+{
+    struct ks_checkpoint *checkpoint;
+    double bytes;
+
+    KS_TRY(ks_checkpoint_bytes(s->path, &bytes));
+    if (bytes > s->memory)
+        return KS_OK;
+    allow(s, bytes);
+    KS_TRY(ks_checkpoint_read_loss(s->path, &checkpoint));
+    ks_checkpoint_free(checkpoint);
+    return KS_OK;
+}
+
+static ks_status read_spectrum(const struct scout *s)
+{
+    struct ks_spectrum *spectrum;
+
+    KS_TRY(ks_spectrum_read(s->path, &spectrum));
+    ks_spectrum_free(spectrum);
+    return KS_OK;
+}
+
+static ks_status read_vectors(const struct scout *s)
+{
+    struct ks_attributes attributes = {.n = 0};
+    struct ks_h5_shape shape = {.n_dims = 0};
+    struct ks_h5 *h5 = NULL;
+    ks_status status = KS_OK;
+    double *vectors = NULL, bytes = 0;
+    size_t k;
+
+    KS_TRY(ks_h5_open(s->path, NULL, &h5));
+    KS_GO(ks_h5_read_attributes(h5, "/", &attributes));
+    KS_GO(ks_h5_shape(h5, "/vector", &shape));
+    bytes = sizeof *vectors * (double)shape.dims[0] * (double)shape.dims[1];
+done:
+    ks_attributes_clear(&attributes);
+    ks_h5_close(h5);
+    if (status != KS_OK || shape.n_dims != 2 || bytes > s->memory)
+        return status;
+    allow(s, bytes);
+    status = ks_vectors_read(s->path, shape.dims[1], &k, &vectors);
+    free(vectors);
+    return status;
+}
+
+static ks_status read_file(const struct scout *s)
+{
+    static const struct {
+        const char *format;
+        ks_status (*read)(const struct scout *s);
+    } kinds[] = {{"kappascope-checkpoint", read_checkpoint},
+                 {"kappascope-spectrum", read_spectrum},
+                 {"kappascope-vector", read_vectors}};
+    struct ks_h5 *h5 = NULL;
+    ks_status status = KS_OK;
+    char *format = NULL;
+    bool found = false;
+
+    KS_TRY(ks_h5_open(s->path, NULL, &h5));
+    KS_GO(ks_h5_has_attribute(h5, "/", "format", &found));
+    if (found)
+        KS_GO(ks_h5_read_string(h5, "/", "format", &format));
+done:
+    ks_h5_close(h5);
+    for (size_t i = 0; format && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(format, kinds[i].format) == 0)
+            status = kinds[i].read(s);
+    free(format);
+    return status;
+}
+
+static void end(int code) __attribute__((noreturn));
+static void end(int code)
+{
+#ifdef KS_COVERAGE
+    __gcov_dump();
+#endif
+    _exit(code);
+}
+
+/* After a fork of a program with threads, only calls that need no other thread are safe. What the C
+ * library and libhdf5 print about damaged memory is discarded. */
+static void run(const struct scout *s, pid_t parent, rlim_t memory, int pipe)
+    __attribute__((noreturn));
+static void run(const struct scout *s, pid_t parent, rlim_t memory, int pipe)
+{
+    struct answer answer = {.status = KS_OK};
+    int null;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        end(1);
+    reset_signals();
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_AS, memory);
+    allow(s, 0);
+    null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0) {
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+    }
+    answer.status = read_file(s);
+    if (answer.status != KS_OK)
+        snprintf(answer.text, sizeof answer.text, "%s", ks_error_text());
+    end(write(pipe, &answer, sizeof answer) == sizeof answer ? 0 : 1); /* less than PIPE_BUF */
+}
+
+/* --- this process --- */
+
+/* Waits for the child's end and reads its answer, for which the pipe has room. False if there is no
+ * whole answer; then *result is waitpid's. */
+static bool collect(pid_t child, int pipe, struct answer *answer, int *result)
+{
+    ssize_t got;
+
+    while (waitpid(child, result, 0) < 0 && errno == EINTR)
+        ;
+    fcntl(pipe, F_SETFL, O_NONBLOCK); /* other processes may have inherited the other end */
+    got = read(pipe, answer, sizeof *answer);
+    close(pipe);
+    answer->text[sizeof answer->text - 1] = '\0';
+    return got == sizeof *answer;
+}
+
+static ks_status damaged(const struct scout *s, int result)
+{
+    const int number = WIFSIGNALED(result) ? WTERMSIG(result) : 0;
+    char how[96];
+
+    if (number == SIGXCPU)
+        snprintf(how, sizeof how, "did not finish in time");
+    else if (number == SIGKILL)
+        snprintf(how, sizeof how, "was killed, as happens when memory runs out,");
+    else if (number > 0)
+        snprintf(how, sizeof how, "crashed (%s)", strsignal(number));
+    else
+        snprintf(how, sizeof how, "crashed (exit status %d)", WEXITSTATUS(result));
+    return ks_fail(KS_IO, "%s: the file is damaged: the HDF5 library %s while reading it", s->path,
+                   how);
+}
+
+static unsigned seconds_asked(void)
+{
+    const char *asked = getenv("KAPPASCOPE_SCOUT");
+    unsigned seconds = SECONDS;
+
+    if (asked && sscanf(asked, "%u", &seconds) == 1 && seconds <= MOST_SECONDS)
+        return seconds;
+    return SECONDS;
+}
+
+ks_status ks_scout(const char *path, double memory)
+{
+    const double free_bytes = (double)ks_memory_available("", 1);
+    const rlim_t space = address_space(free_bytes);
+    struct scout s = {.path = path, .memory = memory, .seconds = seconds_asked()};
+    const pid_t parent = getpid();
+    struct answer answer = {.status = KS_OK};
+    int ends[2], result = 0;
+    bool answered;
+    pid_t child;
+
+    if (s.seconds == 0)
+        return KS_OK;
+    if (!(memory > 0))
+        s.memory = free_bytes > 0 ? free_bytes : INFINITY;
+    if (pipe(ends) != 0)
+        return ks_fail(KS_RUN, "%s: cannot create a pipe to the reading process: %s", path,
+                       strerror(errno));
+    child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        run(&s, parent, space, ends[1]);
+    }
+    close(ends[1]);
+    if (child < 0) {
+        close(ends[0]);
+        return ks_fail(KS_RUN, "%s: cannot start the reading process: %s", path, strerror(errno));
+    }
+    answered = collect(child, ends[0], &answer, &result);
+    if (!answered)
+        return damaged(&s, result);
+    if (answer.status == KS_MEMORY && strncmp(answer.text, path, strlen(path)) != 0)
+        return ks_fail(KS_MEMORY, "%s: %s", path, answer.text); /* an allocation does not know */
+    return answer.status == KS_OK ? KS_OK : ks_fail(answer.status, "%s", answer.text);
+}
