@@ -73,17 +73,17 @@ static ks_status read_checkpoint(const char *path, struct kappascope_checkpoint 
 }
 
 /* Outside of the lock: this computes, and reads no file. */
-static ks_status prove(struct kappascope_checkpoint *k)
+static ks_status check_references(struct kappascope_checkpoint *k)
 {
     double bytes;
 
-    if (!ks_proofs_exist(&k->c->proofs))
+    if (!ks_references_exist(&k->c->references))
         return KS_OK;
-    KS_TRY(ks_proofs_bytes(k->c, &k->c->proofs, &bytes));
+    KS_TRY(ks_references_bytes(k->c, &k->c->references, &bytes));
     KS_TRY(ks_library_fits(k->path, bytes));
     KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
-    KS_TRY(ks_proofs_compare(k->c, k->path, "/batch/", k->c->minibatches));
-    ks_proofs_clear(&k->c->proofs);
+    KS_TRY(ks_references_compare(k->c, k->path, "/batch/", k->c->minibatches));
+    ks_references_clear(&k->c->references);
     return KS_OK;
 }
 
@@ -101,7 +101,7 @@ enum kappascope_status kappascope_checkpoint_read(const char *path,
     status = read_checkpoint(path, k);
     ks_library_unlock();
     KS_GO(status);
-    KS_GO(prove(k));
+    KS_GO(check_references(k));
     *checkpoint = k, k = NULL;
 done:
     kappascope_checkpoint_free(k);

@@ -23,7 +23,7 @@ struct ks_analysis {
     const char *path;            /* the checkpoint's file                          */
     const char *output;          /* the spectrum's file; NULL: none is written     */
     bool quiet;                  /* no progress and no warnings on standard error  */
-    bool says_proofs;            /* the caller says itself if the file has no proofs */
+    bool says_references;        /* the caller says itself if the file has no reference results */
     bool trusts_files;           /* the caller has had the files read by a scout    */
     struct ks_report *report;    /* what rank 0 prints                             */
     const struct ks_team *world; /* all ranks                                      */

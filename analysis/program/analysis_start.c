@@ -13,7 +13,7 @@
 #include "operators/primal.h"
 #include "program/distribute.h"
 #include "program/foreign.h"
-#include "program/prove.h"
+#include "program/reference_check.h"
 
 bool ks_is_leader(const struct ks_analysis *a)
 {
@@ -97,7 +97,7 @@ static ks_status read_file(struct ks_analysis *a)
     if (a->minibatches > a->checkpoint->minibatches)
         return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", a->path,
                        a->checkpoint->minibatches, batches);
-    status = ks_prove(a, bytes);
+    status = ks_reference_check(a, bytes);
     if (status == KS_MEMORY)
         return ks_name_checkpoint(a, status);
     KS_TRY(status);

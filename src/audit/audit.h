@@ -44,11 +44,11 @@ struct ks_audit_facts {
     size_t stored, minibatches; /* minibatches in the file; how many are analyzed     */
     size_t rows, loss_rows;
     enum { KS_MOMENTS_ABSENT, KS_MOMENTS_ZERO, KS_MOMENTS_PRESENT } moments; /* Adam's second */
-    size_t proofs;               /* how many of the three proofs (/batch/output, ...) are there   */
-    char loss[64];               /* "ce"; "mse+quantile" for two heads                            */
-    char env[64];                /* "" if the file does not say                                   */
-    double env_step;             /* NaN if the file does not say                                  */
-    char digest[KS_SHA256_TEXT]; /* of the file                              */
+    size_t references; /* how many of /batch/output, loss and gradient_norm are there       */
+    char loss[64];     /* "ce"; "mse+quantile" for two heads                            */
+    char env[64];      /* "" if the file does not say                                   */
+    double env_step;   /* NaN if the file does not say                                  */
+    char digest[KS_SHA256_TEXT];          /* of the file                              */
     unsigned char batch[KS_SHA256_BYTES]; /* of the analyzed inputs, targets, weights */
     size_t tried;                         /* minibatches tried for dead units         */
     size_t n_units;

@@ -24,12 +24,12 @@ static double step_of(const struct ks_checkpoint *c)
     return a && a->type == KS_ATTRIBUTE_INTEGER ? (double)a->integer : NAN;
 }
 
-static size_t count_proofs(const struct ks_proofs *p)
+static size_t count_references(const struct ks_references *p)
 {
-    size_t proofs = p->output.value != NULL;
+    size_t references = p->output.value != NULL;
 
-    proofs += p->loss.value != NULL;
-    return proofs + (p->gradient_norm.value != NULL);
+    references += p->loss.value != NULL;
+    return references + (p->gradient_norm.value != NULL);
 }
 
 static int find_moments(const struct ks_checkpoint *c)
@@ -83,7 +83,7 @@ static ks_status take_facts(const struct ks_checkpoint *c, struct ks_audit_facts
     f->rows = c->rows;
     f->loss_rows = c->loss_rows;
     f->moments = find_moments(c);
-    f->proofs = count_proofs(&c->proofs);
+    f->references = count_references(&c->references);
     f->env_step = step_of(c);
     KS(loss_name)(&c->critic.arch->loss, sizeof f->loss, f->loss);
     copy_text(c, "env", sizeof f->env, f->env);

@@ -78,7 +78,7 @@ static ks_status analyze(const struct ks_audit *audit, const struct task *t, con
                             .path = audit->path,
                             .output = output,
                             .quiet = o->quiet,
-                            .says_proofs = true,
+                            .says_references = true,
                             .trusts_files = true,
                             .report = &report,
                             .world = &alone};

@@ -17,18 +17,19 @@ static double hessian(const struct ks_audit *a, const char *name)
     return ks_statistic(a->spectrum[KS_AUDIT_HESSIAN], name);
 }
 
-static void find_proofs(const struct ks_audit *a, struct ks_document *d)
+static void find_references(const struct ks_audit *a, struct ks_document *d)
 {
-    if (a->facts.proofs == 0)
+    if (a->facts.references == 0)
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "The file has no proofs (/batch/output, /batch/loss, "
+                        "The file has no reference results (/batch/output, /batch/loss, "
                         "/batch/gradient_norm): nothing was compared with the program that made "
                         "it, so a wrong export would not be noticed.");
     else
-        ks_document_add(d, KS_BLOCK_ITEM,
-                        "The file has %zu of the 3 kinds of proofs, which are results of the "
-                        "program that made it. They agree with what is computed here.",
-                        a->facts.proofs);
+        ks_document_add(
+            d, KS_BLOCK_ITEM,
+            "The file has %zu of the 3 kinds of reference results of the program that made it. "
+            "They agree with what is computed here.",
+            a->facts.references);
 }
 
 /* For a dead coordinate the curvature is zero, but the loss may still change linearly. */
@@ -181,7 +182,7 @@ static void find_products(const struct ks_audit *a, struct ks_document *d)
 
 void ks_audit_findings(const struct ks_audit *a, struct ks_document *d)
 {
-    find_proofs(a, d);
+    find_references(a, d);
     find_condition(a, d);
     find_gradient(a, d);
     find_negative(a, d);

@@ -131,7 +131,7 @@ static ks_status take_weight(const struct ks_weights *batch, struct ks_checkpoin
     return ks_checkpoint_check_weights(c, batch->path, "weight");
 }
 
-/* --- proofs (io/proofs.h) --- */
+/* --- reference results (io/reference.h) --- */
 
 /* Whether an array belongs to all minibatches, or to the first one. */
 static bool fits(const struct ks_checkpoint *c, const struct ks_stored *s)
@@ -139,12 +139,12 @@ static bool fits(const struct ks_checkpoint *c, const struct ks_stored *s)
     return s->dims[0] == c->minibatches || s->dims[0] == 1;
 }
 
-static ks_status read_proof(const struct ks_weights *batch, const struct ks_stored *s,
-                            struct ks_proof *proof)
+static ks_status read_reference(const struct ks_weights *batch, const struct ks_stored *s,
+                                struct ks_reference *reference)
 {
-    KS_TRY(read_ordered(batch, s, &proof->value, &proof->wide));
-    proof->minibatches = s->dims[0];
-    proof->rows = s->n_dims > 1 ? s->dims[1] : 1;
+    KS_TRY(read_ordered(batch, s, &reference->value, &reference->wide));
+    reference->minibatches = s->dims[0];
+    reference->rows = s->n_dims > 1 ? s->dims[1] : 1;
     return KS_OK;
 }
 
@@ -160,7 +160,7 @@ static ks_status take_output(const struct ks_weights *batch, struct ks_checkpoin
         return KS_OK;
     if (s->n_dims == 4 && fits(c, s) && (s->dims[1] == c->loss_rows || s->dims[1] == c->rows) &&
         s->dims[2] == critics && s->dims[3] == outputs)
-        return read_proof(batch, s, &c->proofs.output);
+        return read_reference(batch, s, &c->references.output);
     return ks_fail(KS_FORMAT,
                    "%s: output: expected %zu minibatches (or the first alone), %zu or %zu rows, "
                    "%zu critics and %zu outputs, found %s",
@@ -168,9 +168,10 @@ static ks_status take_output(const struct ks_weights *batch, struct ks_checkpoin
                    ks_stored_describe(s, words));
 }
 
-/* Reads an optional proof with one number for each of N minibatches, or for the first one. */
+/* Reads an optional reference result with one number for each of N minibatches, or for the first
+ * one. */
 static ks_status take_numbers(const struct ks_weights *batch, const char *name,
-                              const struct ks_checkpoint *c, struct ks_proof *proof)
+                              const struct ks_checkpoint *c, struct ks_reference *reference)
 {
     const struct ks_stored *s = ks_weights_find(batch, name);
     char words[KS_STORED_SHAPE];
@@ -178,19 +179,19 @@ static ks_status take_numbers(const struct ks_weights *batch, const char *name,
     if (!s)
         return KS_OK;
     if (s->n_dims == 1 && fits(c, s))
-        return read_proof(batch, s, proof);
+        return read_reference(batch, s, reference);
     return ks_fail(KS_FORMAT,
                    "%s: %s: expected a number for each of %zu minibatches (or the first "
                    "alone), found %s",
                    batch->path, name, c->minibatches, ks_stored_describe(s, words));
 }
 
-static ks_status take_proofs(const struct ks_weights *batch, struct ks_checkpoint *c)
+static ks_status take_references(const struct ks_weights *batch, struct ks_checkpoint *c)
 {
     KS_TRY(take_output(batch, c));
-    KS_TRY(take_numbers(batch, "loss", c, &c->proofs.loss));
-    KS_TRY(take_numbers(batch, "gradient_norm", c, &c->proofs.gradient_norm));
-    return ks_proofs_compare(c, batch->path, "", c->minibatches);
+    KS_TRY(take_numbers(batch, "loss", c, &c->references.loss));
+    KS_TRY(take_numbers(batch, "gradient_norm", c, &c->references.gradient_norm));
+    return ks_references_compare(c, batch->path, "", c->minibatches);
 }
 
 ks_status ks_batch_take(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide)
@@ -202,5 +203,5 @@ ks_status ks_batch_take(const struct ks_weights *batch, struct ks_checkpoint *c,
     KS_TRY(read_ordered(batch, input, &c->input, wide));
     KS_TRY(take_target(batch, c, wide));
     KS_TRY(take_weight(batch, c, wide));
-    return take_proofs(batch, c);
+    return take_references(batch, c);
 }

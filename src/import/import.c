@@ -142,15 +142,15 @@ static ks_status take_critics(struct job *job)
     return KS_OK;
 }
 
-/* Prints which proofs were compared, and which the file does not have. */
-static void list_proofs(const struct ks_import *import, const struct ks_proofs *p)
+/* Prints which reference results were compared, and which the file does not have. */
+static void list_references(const struct ks_import *import, const struct ks_references *p)
 {
     const char *const names[] = {"output", "loss", "gradient_norm"};
     const bool given[] = {p->output.value, p->loss.value, p->gradient_norm.value};
 
     if (import->quiet)
         return;
-    if (!ks_proofs_exist(p)) {
+    if (!ks_references_exist(p)) {
         printf("%s: nothing was compared: it has no output, loss or gradient_norm of the program "
                "that trained the critic\n",
                import->batch);
@@ -188,7 +188,7 @@ ks_status ks_import_run(const struct ks_import *import)
     KS_GO(match_all(&job));
     KS_GO(take_critics(&job));
     KS_GO(ks_batch_take(job.batch, job.checkpoint, &job.wide));
-    list_proofs(import, &job.checkpoint->proofs);
+    list_references(import, &job.checkpoint->references);
     KS_GO(write_checkpoint(&job));
 done:
     job_clear(&job);

@@ -38,27 +38,27 @@ static void print_batch(const struct ks_checkpoint *c, FILE *out)
         print_range(out, "from raw rewards", targets, c->target_raw);
 }
 
-static void print_proof(FILE *out, const char *name, const struct ks_proof *proof,
-                        size_t minibatches)
+static void print_reference(FILE *out, const char *name, const struct ks_reference *reference,
+                            size_t minibatches)
 {
-    if (proof->value)
-        ks_line_print(out, name, "present, for %zu of %zu minibatches", proof->minibatches,
+    if (reference->value)
+        ks_line_print(out, name, "present, for %zu of %zu minibatches", reference->minibatches,
                       minibatches);
     else
         ks_line_print(out, name, "absent");
 }
 
 /* Which results of the program that made the file it holds. Nothing is compared with them here. */
-static void print_proofs(const struct ks_checkpoint *c, FILE *out)
+static void print_references(const struct ks_checkpoint *c, FILE *out)
 {
-    const struct ks_proofs *p = &c->proofs;
+    const struct ks_references *p = &c->references;
 
-    ks_title_print(out,
-                   "Proofs (results of the program that made the file; `analyze` compares them)");
-    print_proof(out, "/batch/output", &p->output, c->minibatches);
-    print_proof(out, "/batch/loss", &p->loss, c->minibatches);
-    print_proof(out, "/batch/gradient_norm", &p->gradient_norm, c->minibatches);
-    if (!ks_proofs_exist(p))
+    ks_title_print(
+        out, "Reference results (of the program that made the file; `analyze` compares them)");
+    print_reference(out, "/batch/output", &p->output, c->minibatches);
+    print_reference(out, "/batch/loss", &p->loss, c->minibatches);
+    print_reference(out, "/batch/gradient_norm", &p->gradient_norm, c->minibatches);
+    if (!ks_references_exist(p))
         ks_paragraph_print(out, "Nothing in this file shows that it describes the critic that was "
                                 "meant: a wrong layout or a wrong eps would not be noticed.");
 }
@@ -159,7 +159,7 @@ ks_status ks_inspect_checkpoint(const char *path, FILE *out)
     KS_GO(ks_inspect_read(path, &c));
     print_critic(c, path, out);
     print_batch(c, out);
-    print_proofs(c, out);
+    print_references(c, out);
     KS_GO(print_layers(c, out));
     KS_GO(print_dead_units(c, out));
     if (c->attributes.n > 0)

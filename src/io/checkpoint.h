@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "io/adam.h"
 #include "io/attribute.h"
-#include "io/proofs.h"
+#include "io/reference.h"
 #include "net/arch.h"
 
 /* `ensemble` networks of the same description, with their parameters. */
@@ -46,8 +46,8 @@ struct ks_checkpoint {
      * the file does not have them. Owned. */
     double *target_raw;
     /* Optional: what the exporting program computed from all this. Reading does not compare it, but
-     * ks_proofs_compare does. */
-    struct ks_proofs proofs;
+     * ks_references_compare does. */
+    struct ks_references references;
     /* Written by the training engine; NULL or 0 in other files. */
     struct ks_networks target_critic, actor;            /* groups /target, /actor                */
     double *adam_m, *adam_v;                            /* [E, P]; owned                         */
@@ -57,7 +57,8 @@ struct ks_checkpoint {
 };
 
 /* Reads a file and checks versions, shapes and types, that numbers are finite, and that targets of
- * a ce loss are distributions (no negative entry, sums within 1e-3 of 1). Proofs are not compared.
+ * a ce loss are distributions (no negative entry, sums within 1e-3 of 1). Reference results are not
+ * compared.
  *
  * Objects under /critic and /batch that the format does not define are refused, and so are such
  * attributes of /optimizer. Other objects and root attributes that it does not define are ignored.
@@ -84,7 +85,7 @@ ks_status ks_checkpoint_bytes(const char *path, double *bytes);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
 
-/* Minibatch n alone, without proofs. The copy borrows all arrays; do not free it. */
+/* Minibatch n alone, without reference results. The copy borrows all arrays; do not free it. */
 struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *checkpoint, size_t n);
 /* The numbers in the targets of a minibatch. */
 size_t ks_checkpoint_target_size(const struct ks_checkpoint *checkpoint);

@@ -255,6 +255,6 @@ ks_status ks_checkpoint_read_batch(const struct ks_h5 *h5, const struct ks_h5_sh
     KS_TRY(read_target(h5, "/batch/target", c, &target, &c->target));
     KS_TRY(read_weight(h5, c));
     KS_TRY(read_target_raw(h5, c));
-    KS_TRY(ks_proofs_read(h5, c));
+    KS_TRY(ks_references_read(h5, c));
     return ks_known_batch(h5);
 }

@@ -1,5 +1,5 @@
-/* The group /batch of a checkpoint: minibatches, targets, weights of rows and proofs. For
- * checkpoint_read.c only; other callers include checkpoint.h. */
+/* The group /batch of a checkpoint: minibatches, targets, weights of rows and reference results.
+ * For checkpoint_read.c only; other callers include checkpoint.h. */
 #ifndef KS_IO_CHECKPOINT_BATCH_H
 #define KS_IO_CHECKPOINT_BATCH_H
 

@@ -257,7 +257,7 @@ void ks_checkpoint_free(struct ks_checkpoint *c)
     free(c->target_raw);
     free(c->adam_m);
     free(c->adam_v);
-    ks_proofs_clear(&c->proofs);
+    ks_references_clear(&c->references);
     ks_attributes_clear(&c->attributes);
     ks_attributes_clear(&c->metrics);
     ks_attributes_clear(&c->settings);

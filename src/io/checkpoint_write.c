@@ -46,7 +46,7 @@ static ks_status write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bo
         KS_TRY(ks_h5_write_finite(h5, "/batch/weight", type, &weight, c->weight));
     if (c->target_raw)
         KS_TRY(write_target(h5, c, "/batch/target_raw", type, c->target_raw));
-    return ks_proofs_write(h5, c);
+    return ks_references_write(h5, c);
 }
 
 static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)

@@ -8,7 +8,7 @@
 static const char *const batch_objects[] = {
     "input",  "target", "target_raw",    /* what is analyzed     */
     "weight",                            /* weights of the rows  */
-    "output", "loss",   "gradient_norm", /* proofs, see proofs.h */
+    "output", "loss",   "gradient_norm", /* reference results, see reference.h */
     NULL};
 static const char *const critic_attributes[] = {"arch", "ensemble", NULL};
 static const char *const no_attributes[] = {NULL};

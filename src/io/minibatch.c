@@ -33,6 +33,6 @@ struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *c, size
         one.target_raw += n * ks_checkpoint_target_size(c);
     if (one.weight)
         one.weight += n * c->loss_rows;
-    one.proofs = (struct ks_proofs){.output = {.value = NULL}};
+    one.references = (struct ks_references){.output = {.value = NULL}};
     return one;
 }

@@ -22,8 +22,8 @@ static const struct ks_program program = {
     .synopsis = "[OPTION...] FILE",
     .description = "prints what is in a file",
     .details = "FILE is one of these:\n"
-               "  a checkpoint          layers with shapes and norms, loss, minibatches, proofs,\n"
-               "                        known null directions, dead units\n"
+               "  a checkpoint          layers with shapes and norms, loss, minibatches,\n"
+               "                        reference results, known null directions, dead units\n"
                "  a spectrum            what was computed, statistics, certificates, the claim\n"
                "  a vector file         number of vectors, their norms, how they were computed\n"
                "  a Lanczos basis       complete steps, and the analysis that they belong to\n"

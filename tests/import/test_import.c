@@ -237,8 +237,9 @@ static void use_layout_flax(void)
     free(map);
 }
 
-/* Proofs are stored; wrong ones, and a square kernel in the other layout, are refused. */
-static void test_proofs(void **state)
+/* Reference results are stored; wrong ones, and a square kernel in the other layout, are refused.
+ */
+static void test_references(void **state)
 {
     static const char SQUARE[] = "dense 5\nrelu\ndense 1\nloss mse\n";
     const struct export e = {.text = SQUARE, .type = "<f8", .torch = true};
@@ -249,13 +250,14 @@ static void test_proofs(void **state)
     struct foreign *norm = foreign_add(&batch, "gradient_norm", "<f8", 1, (size_t[]){1});
 
     (void)state;
-    c->proofs.output = (struct ks_proof){.minibatches = MINIBATCHES, .rows = ROWS, .wide = true};
-    c->proofs.loss = (struct ks_proof){.minibatches = MINIBATCHES, .rows = 1};
-    c->proofs.gradient_norm = (struct ks_proof){.minibatches = 1, .rows = 1, .wide = true};
-    assert_ok(ks_proofs_compute(c, &c->proofs));
-    memcpy(output->values, c->proofs.output.value, foreign_count(output) * sizeof(double));
-    memcpy(loss->values, c->proofs.loss.value, foreign_count(loss) * sizeof(double));
-    norm->values[0] = c->proofs.gradient_norm.value[0];
+    c->references.output = (struct ks_reference){
+        .minibatches = MINIBATCHES, .rows = ROWS, .wide = true};
+    c->references.loss = (struct ks_reference){.minibatches = MINIBATCHES, .rows = 1};
+    c->references.gradient_norm = (struct ks_reference){.minibatches = 1, .rows = 1, .wide = true};
+    assert_ok(ks_references_compute(c, &c->references));
+    memcpy(output->values, c->references.output.value, foreign_count(output) * sizeof(double));
+    memcpy(loss->values, c->references.loss.value, foreign_count(loss) * sizeof(double));
+    norm->values[0] = c->references.gradient_norm.value[0];
     write_files();
     assert_ok(import_one("w.npz"));
     assert_imported(c, false);
@@ -293,7 +295,7 @@ int main(void)
         cmocka_unit_test_teardown(test_types, scratch_clean),
         cmocka_unit_test_teardown(test_targets, scratch_clean),
         cmocka_unit_test_teardown(test_weight, scratch_clean),
-        cmocka_unit_test_teardown(test_proofs, scratch_clean),
+        cmocka_unit_test_teardown(test_references, scratch_clean),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -73,10 +73,10 @@ static void test_checkpoint(void **state)
     assert_non_null(strstr(line_of("  env "), "dog-trot"));
 }
 
-/* A proof that is present is said to be. */
-static void test_proofs(void **state)
+/* A reference result that is present is said to be. */
+static void test_references(void **state)
 {
-    const char *path = scratch("proved.h5");
+    const char *path = scratch("references.h5");
     hsize_t n = MINIBATCHES;
     hid_t file, space, set;
 
@@ -90,7 +90,7 @@ static void test_proofs(void **state)
     H5Dclose(set);
     H5Sclose(space);
     H5Fclose(file);
-    assert_int_equal(run_program("kappascope-inspect", "proved.h5"), 0);
+    assert_int_equal(run_program("kappascope-inspect", "references.h5"), 0);
     assert_non_null(strstr(line_of("/batch/loss"), "present, for 3 of 3 minibatches"));
     assert_non_null(strstr(line_of("/batch/output"), "absent"));
     assert_null(strstr(printed, "Nothing in this file shows"));
@@ -342,7 +342,7 @@ static void test_containers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_proofs),
+        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_references),
         cmocka_unit_test(test_dead_units), cmocka_unit_test(test_frozen),
         cmocka_unit_test(test_heads),      cmocka_unit_test(test_running_statistics),
         cmocka_unit_test(test_spectrum),   cmocka_unit_test(test_basis),

@@ -23,7 +23,7 @@ static void test_round_trip(void **state)
     (void)state;
     for (int variant = 0; variant < 6; variant++) {
         const bool single = variant % 2;
-        struct ks_checkpoint *written = variant < 2 ? make_proved()
+        struct ks_checkpoint *written = variant < 2 ? make_with_references()
                                                     : make_plain(variant < 4 ? CE : MSE);
         struct ks_checkpoint *read;
 
@@ -44,7 +44,7 @@ static void test_round_trip(void **state)
 static void test_deterministic(void **state)
 {
     const struct timespec second = {.tv_sec = 1, .tv_nsec = 50000000};
-    struct ks_checkpoint *c = make_proved();
+    struct ks_checkpoint *c = make_with_references();
 
     (void)state;
     assert_ok(ks_checkpoint_write(scratch("a.h5"), c, true));
@@ -62,7 +62,7 @@ static void test_truncated(void **state)
     size_t n;
 
     (void)state;
-    write_one(path, make_proved(), true);
+    write_one(path, make_with_references(), true);
     bytes = read_bytes(path, &n);
     for (size_t i = 0; i <= 200; i++) {
         ks_status status;
@@ -86,7 +86,7 @@ static void test_flipped_bytes(void **state)
     size_t n, found = 0;
 
     (void)state;
-    write_one(path, make_proved(), false);
+    write_one(path, make_with_references(), false);
     assert_ok(ks_checkpoint_read(path, &good));
     bytes = read_bytes(path, &n);
     for (size_t i = 0; i < FLIPS; i++) {
@@ -111,7 +111,7 @@ static void test_flipped_bytes(void **state)
 static void test_not_written(void **state)
 {
     const char *path = scratch("a.h5");
-    struct ks_checkpoint *c = make_proved();
+    struct ks_checkpoint *c = make_with_references();
 
     (void)state;
     assert_ok(ks_checkpoint_write(path, c, true));
@@ -130,7 +130,7 @@ static void test_not_written(void **state)
 static void test_full_disk(void **state)
 {
     const char *path = scratch("a.h5");
-    struct ks_checkpoint *c = make_proved(), *read;
+    struct ks_checkpoint *c = make_with_references(), *read;
     struct rlimit old, small;
     ks_status status;
 
@@ -154,7 +154,7 @@ static void test_full_disk(void **state)
 static void test_allocation_failures(void **state)
 {
     const char *path = scratch("a.h5");
-    struct ks_checkpoint *written = make_proved(), *read = NULL;
+    struct ks_checkpoint *written = make_with_references(), *read = NULL;
     ks_status status = KS_MEMORY;
     size_t n = 0;
 
@@ -254,7 +254,7 @@ static int serve_peer(const char *command, const char *path)
     ks_status status;
 
     if (strcmp(command, "write") == 0) {
-        c = make_proved();
+        c = make_with_references();
         status = ks_checkpoint_write(path, c, true);
     } else {
         status = ks_checkpoint_read(path, &c);
@@ -274,7 +274,7 @@ static int serve_peer(const char *command, const char *path)
 static void test_loss_parts(void **state)
 {
     const char *path = scratch("a.h5");
-    struct ks_checkpoint *written = make_proved(), *read;
+    struct ks_checkpoint *written = make_with_references(), *read;
     const size_t p = written->critic.ensemble * written->critic.arch->parameters;
     double bytes;
     hid_t file;

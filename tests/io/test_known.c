@@ -1,5 +1,5 @@
 /* What a checkpoint and a vector file may not hold: objects and attributes that nothing reads,
- * integers in place of real numbers, proofs and targets of other shapes. */
+ * integers in place of real numbers, reference results and targets of other shapes. */
 #include "analyzer.h"
 #include "naive_critic.h"
 

@@ -127,7 +127,7 @@ static void test_own(void **state)
 
     (void)state;
     snprintf(path, sizeof path, "%s", scratch("good.h5"));
-    write_one(path, make_proved(), false);
+    write_one(path, make_with_references(), false);
     check_mutations(path, 0, true);
 }
 

@@ -99,8 +99,9 @@ static void check_last_checkpoint(const struct ks_csv *progress)
     assert_int_equal(attribute(c, "returns")->n, 1);
     assert_non_null(strstr(attribute(c, "library_versions")->string, "MuJoCo"));
     check_settings(c);
-    assert_true(c->proofs.output.value && c->proofs.loss.value && c->proofs.gradient_norm.value);
-    assert_ok(ks_proofs_compare(c, "a run", "/batch/", c->minibatches));
+    assert_true(c->references.output.value && c->references.loss.value &&
+                c->references.gradient_norm.value);
+    assert_ok(ks_references_compare(c, "a run", "/batch/", c->minibatches));
     /* the evaluation comes before the checkpoint */
     assert_close(attribute(c, "return_mean")->number, cell(progress, last, "return_mean"), 1e-6);
     assert_close(ks_attribute_find(&c->metrics, "critic_loss")->number,

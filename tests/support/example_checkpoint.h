@@ -79,17 +79,17 @@ static inline void make_batch(struct ks_rng *rng, struct ks_checkpoint *c)
     c->target = make_targets(rng, c->critic.arch->loss.targets);
 }
 
-/* Random proofs, which belong to no critic: of float32 numbers for all rows of the loss, and of the
- * first minibatch. */
-static inline void make_proofs(struct ks_rng *rng, struct ks_checkpoint *c)
+/* Random reference results, which belong to no critic: of float32 numbers for all rows of the loss,
+ * and of the first minibatch. */
+static inline void make_references(struct ks_rng *rng, struct ks_checkpoint *c)
 {
     const size_t outputs = MINIBATCHES * LOSS_ROWS * ENSEMBLE * c->critic.arch->out;
-    struct ks_proofs *p = &c->proofs;
+    struct ks_references *p = &c->references;
 
-    p->output = (struct ks_proof){
+    p->output = (struct ks_reference){
         .value = numbers(rng, outputs), .minibatches = MINIBATCHES, .rows = LOSS_ROWS};
-    p->loss = (struct ks_proof){.value = numbers(rng, 1), .minibatches = 1, .rows = 1};
-    p->gradient_norm = (struct ks_proof){
+    p->loss = (struct ks_reference){.value = numbers(rng, 1), .minibatches = 1, .rows = 1};
+    p->gradient_norm = (struct ks_reference){
         .value = numbers(rng, MINIBATCHES), .minibatches = MINIBATCHES, .rows = 1, .wide = true};
 }
 
@@ -115,7 +115,7 @@ static inline void add_copies(struct ks_attributes *to, size_t n, const struct k
     }
 }
 
-/* A checkpoint as the training engine writes it, with all optional parts but proofs. */
+/* A checkpoint as the training engine writes it, with all optional parts but reference results. */
 static inline struct ks_checkpoint *make_full(void)
 {
     char env[] = "dog-trot", versions[] = "mujoco 3.1.6", none[] = "none";
@@ -155,13 +155,13 @@ static inline struct ks_checkpoint *make_full(void)
     return c;
 }
 
-/* The same with random proofs, for reading and writing only: an analysis refuses it. */
-static inline struct ks_checkpoint *make_proved(void)
+/* The same with random reference results, for reading and writing only: an analysis refuses it. */
+static inline struct ks_checkpoint *make_with_references(void)
 {
     struct ks_checkpoint *c = make_full();
     struct ks_rng rng = ks_rng_start(7, 3);
 
-    make_proofs(&rng, c);
+    make_references(&rng, c);
     return c;
 }
 
@@ -210,7 +210,8 @@ static inline void same_attributes(const struct ks_attributes *a, const struct k
     assert_null(ks_attribute_find(a, "no such name"));
 }
 
-static inline void same_proof(size_t n, const struct ks_proof *a, const struct ks_proof *b)
+static inline void same_reference(size_t n, const struct ks_reference *a,
+                                  const struct ks_reference *b)
 {
     assert_int_equal(a->minibatches, b->minibatches);
     assert_int_equal(a->rows, b->rows);
@@ -234,10 +235,10 @@ static inline void same_checkpoint(const struct ks_checkpoint *a, const struct k
                  single);
     same_numbers(a->minibatches * a->loss_rows * a->critic.arch->loss.targets, a->target_raw,
                  b->target_raw, single);
-    same_proof(a->minibatches * a->loss_rows * a->critic.ensemble * a->critic.arch->out,
-               &a->proofs.output, &b->proofs.output);
-    same_proof(1, &a->proofs.loss, &b->proofs.loss);
-    same_proof(a->minibatches, &a->proofs.gradient_norm, &b->proofs.gradient_norm);
+    same_reference(a->minibatches * a->loss_rows * a->critic.ensemble * a->critic.arch->out,
+                   &a->references.output, &b->references.output);
+    same_reference(1, &a->references.loss, &b->references.loss);
+    same_reference(a->minibatches, &a->references.gradient_norm, &b->references.gradient_norm);
     same_numbers(n, a->adam_m, b->adam_m, single);
     same_numbers(n, a->adam_v, b->adam_v, single);
     assert_int_equal(a->adam_step, b->adam_step);

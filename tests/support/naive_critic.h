@@ -1,5 +1,5 @@
 /* One critic as a reader of the formulas would write it: no matrix products, no shared code. It
- * gives proofs that do not come from what they are to check. */
+ * gives reference results that do not come from what they are to check. */
 #ifndef KS_TEST_NAIVE_CRITIC_H
 #define KS_TEST_NAIVE_CRITIC_H
 
@@ -171,17 +171,17 @@ static inline double naive_squares(const struct ks_checkpoint *c, size_t e, size
     return squares;
 }
 
-/* The proofs of a program that computes as `forward` says, and differentiates as `backward` does.
- * Outputs and loss are in float64, and of `rows` rows. */
-static inline void naive_prove(struct ks_checkpoint *c, size_t rows, struct how forward,
-                               struct how backward)
+/* The reference results of a program that computes as `forward` says, and differentiates as
+ * `backward` does. Outputs and loss are in float64, and of `rows` rows. */
+static inline void naive_references(struct ks_checkpoint *c, size_t rows, struct how forward,
+                                    struct how backward)
 {
-    struct ks_proofs *p = &c->proofs;
+    struct ks_references *p = &c->references;
 
-    ks_proofs_clear(p);
-    p->output = (struct ks_proof){.minibatches = BATCHES, .rows = rows, .wide = true};
-    p->loss = (struct ks_proof){.minibatches = BATCHES, .rows = 1, .wide = true};
-    p->gradient_norm = (struct ks_proof){.minibatches = BATCHES, .rows = 1};
+    ks_references_clear(p);
+    p->output = (struct ks_reference){.minibatches = BATCHES, .rows = rows, .wide = true};
+    p->loss = (struct ks_reference){.minibatches = BATCHES, .rows = 1, .wide = true};
+    p->gradient_norm = (struct ks_reference){.minibatches = BATCHES, .rows = 1};
     assert_ok(ks_alloc(BATCHES * rows * CRITICS, sizeof(double), &p->output.value));
     assert_ok(ks_alloc(BATCHES, sizeof(double), &p->loss.value));
     assert_ok(ks_alloc(BATCHES, sizeof(double), &p->gradient_norm.value));
@@ -213,7 +213,7 @@ static inline struct ks_checkpoint *naive_critic(void)
     struct ks_checkpoint *c = random_critic(NAIVE, sizes, 5);
 
     assert_int_equal(c->critic.arch->parameters, PARAMETERS);
-    naive_prove(c, BATCH_LOSS_ROWS, RIGHT, RIGHT);
+    naive_references(c, BATCH_LOSS_ROWS, RIGHT, RIGHT);
     return c;
 }
 

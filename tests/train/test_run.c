@@ -260,9 +260,9 @@ static void test_frozen_rewards(void **state)
     teardown(&s);
 }
 
-/* The proofs in a checkpoint are those of the run's own networks in float32, for the first frozen
- * minibatch. A reader accepts them, and not for other parameters. */
-static void test_proofs(void **state)
+/* The reference results in a checkpoint are those of the run's own networks in float32, for the
+ * first frozen minibatch. A reader accepts them, and not for other parameters. */
+static void test_references(void **state)
 {
     struct ks_checkpoint *c;
     struct run_fixture s;
@@ -276,9 +276,9 @@ static void test_proofs(void **state)
     assert_ok(ks_save_checkpoint(s.run));
     assert_ok(ks_checkpoint_read(scratch("step_000000024.h5"), &c));
     net = s.run->learner.agent->critic_train;
-    assert_int_equal(c->proofs.output.minibatches, 1);
-    assert_int_equal(c->proofs.output.rows, BATCH);
-    assert_false(c->proofs.output.wide);
+    assert_int_equal(c->references.output.minibatches, 1);
+    assert_int_equal(c->references.output.rows, BATCH);
+    assert_false(c->references.output.wide);
     assert_ok(ks_alloc(net->rows * net->arch->in, sizeof *x, &x));
     assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
     for (size_t i = 0; i < net->rows * net->arch->in; i++)
@@ -291,16 +291,16 @@ static void test_proofs(void **state)
         for (size_t i = 0; i < BATCH; i++) {
             const double error = (double)f[i] - c->target[i];
 
-            assert_close(c->proofs.output.value[i * c->critic.ensemble + e], (double)f[i],
+            assert_close(c->references.output.value[i * c->critic.ensemble + e], (double)f[i],
                          1e-5 * fabs((double)f[i]));
             loss += error * error / 2 / BATCH;
         }
     }
-    assert_close(c->proofs.loss.value[0], loss, 1e-5 * loss);
-    assert_true(c->proofs.gradient_norm.value[0] > 0);
-    assert_ok(ks_proofs_compare(c, "a run", "/batch/", FROZEN));
+    assert_close(c->references.loss.value[0], loss, 1e-5 * loss);
+    assert_true(c->references.gradient_norm.value[0] > 0);
+    assert_ok(ks_references_compare(c, "a run", "/batch/", FROZEN));
     c->critic.w[0] += 1;
-    assert_fails(ks_proofs_compare(c, "a run", "/batch/", FROZEN), KS_FORMAT,
+    assert_fails(ks_references_compare(c, "a run", "/batch/", FROZEN), KS_FORMAT,
                  "a run: /batch/output: minibatch 0, row ");
     free(x), free(primal);
     ks_checkpoint_free(c);
@@ -451,7 +451,7 @@ int main(void)
         cmocka_unit_test(test_actions),        cmocka_unit_test(test_update_rewards),
         cmocka_unit_test(test_frozen_rewards), cmocka_unit_test(test_n_step),
         cmocka_unit_test(test_reset),          cmocka_unit_test(test_evaluation),
-        cmocka_unit_test(test_episodes),       cmocka_unit_test(test_proofs),
+        cmocka_unit_test(test_episodes),       cmocka_unit_test(test_references),
         cmocka_unit_test(test_last_batch),     cmocka_unit_test(test_memory_is_flat),
     };
 

@@ -1,21 +1,142 @@
-/* The proofs in a file against what is computed from the file. */
-#include "io/proofs.h"
+/* Reference results: reading, writing, and comparing them with what is computed from the file. */
+#include "io/reference.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "io/checkpoint.h"
+#include "io/h5.h"
+
+bool ks_references_exist(const struct ks_references *p)
+{
+    return p->output.value || p->loss.value || p->gradient_norm.value;
+}
+
+void ks_references_clear(struct ks_references *p)
+{
+    free(p->output.value);
+    free(p->loss.value);
+    free(p->gradient_norm.value);
+    *p = (struct ks_references){.output = {.value = NULL}};
+}
+
+static ks_status wrong_output(const struct ks_h5 *h5, const struct ks_checkpoint *c,
+                              const struct ks_h5_shape *found)
+{
+    char text[KS_H5_SHAPE_TEXT];
+
+    ks_h5_print_shape(found, text);
+    return ks_fail(KS_FORMAT,
+                   "%s: /batch/output: expected [N, B, E, K] or [N, R, E, K] with N = %zu "
+                   "minibatches (or 1: the first), B = %zu, R = %zu rows, E = %zu critics and "
+                   "K = %zu outputs, found %s",
+                   h5->path, c->minibatches, c->loss_rows, c->rows, c->critic.ensemble,
+                   c->critic.arch->out, text);
+}
+
+/* Reads one reference result of this shape. */
+static ks_status read_reference(const struct ks_h5 *h5, const char *name,
+                                const struct ks_h5_shape *shape, struct ks_reference *reference)
+{
+    enum ks_h5_stored stored;
+    size_t n = 1;
+
+    for (size_t i = 0; i < shape->n_dims; i++)
+        n *= shape->dims[i];
+    KS_TRY(ks_h5_expect_reals(h5, name, shape));
+    KS_TRY(ks_h5_stored(h5, name, &stored));
+    KS_TRY(ks_h5_read_new(h5, name, shape, &reference->value));
+    KS_TRY(ks_h5_expect_finite(h5, name, n, reference->value));
+    reference->minibatches = shape->dims[0];
+    reference->rows = shape->n_dims > 1 ? shape->dims[1] : 1;
+    reference->wide = stored == KS_H5_WIDE_REALS;
+    return KS_OK;
+}
+
+static bool fits(const struct ks_checkpoint *c, size_t minibatches)
+{
+    return minibatches == c->minibatches || minibatches == 1;
+}
+
+static ks_status read_output(const struct ks_h5 *h5, struct ks_checkpoint *c)
+{
+    static const char name[] = "/batch/output";
+    struct ks_h5_shape shape;
+    bool found;
+
+    KS_TRY(ks_h5_find_shape(h5, name, &found, &shape));
+    if (!found)
+        return KS_OK;
+    if (shape.n_dims != 4 || !fits(c, shape.dims[0]) ||
+        (shape.dims[1] != c->loss_rows && shape.dims[1] != c->rows) ||
+        shape.dims[2] != c->critic.ensemble || shape.dims[3] != c->critic.arch->out)
+        return wrong_output(h5, c, &shape);
+    return read_reference(h5, name, &shape, &c->references.output);
+}
+
+/* Reads a reference result that has a number for each minibatch. */
+static ks_status read_numbers(const struct ks_h5 *h5, const char *name,
+                              const struct ks_checkpoint *c, struct ks_reference *reference)
+{
+    char text[KS_H5_SHAPE_TEXT];
+    struct ks_h5_shape shape;
+    bool found;
+
+    KS_TRY(ks_h5_find_shape(h5, name, &found, &shape));
+    if (!found)
+        return KS_OK;
+    if (shape.n_dims == 1 && fits(c, shape.dims[0]))
+        return read_reference(h5, name, &shape, reference);
+    ks_h5_print_shape(&shape, text);
+    return ks_fail(KS_FORMAT,
+                   "%s: %s: expected [N] with N = %zu minibatches (or 1: the first), found %s",
+                   h5->path, name, c->minibatches, text);
+}
+
+ks_status ks_references_read(const struct ks_h5 *h5, struct ks_checkpoint *c)
+{
+    KS_TRY(read_output(h5, c));
+    KS_TRY(read_numbers(h5, "/batch/loss", c, &c->references.loss));
+    return read_numbers(h5, "/batch/gradient_norm", c, &c->references.gradient_norm);
+}
+
+static ks_status write_reference(struct ks_h5 *h5, const char *name,
+                                 const struct ks_h5_shape *shape,
+                                 const struct ks_reference *reference)
+{
+    if (!reference->value)
+        return KS_OK;
+    return ks_h5_write_finite(h5, name, reference->wide ? KS_H5_F64 : KS_H5_F32, shape,
+                              reference->value);
+}
+
+ks_status ks_references_write(struct ks_h5 *h5, const struct ks_checkpoint *c)
+{
+    const struct ks_references *p = &c->references;
+    const struct ks_h5_shape output = {
+        .n_dims = 4,
+        .dims = {p->output.minibatches, p->output.rows, c->critic.ensemble, c->critic.arch->out}};
+    const struct ks_h5_shape loss = {.n_dims = 1, .dims = {p->loss.minibatches}};
+    const struct ks_h5_shape norm = {.n_dims = 1, .dims = {p->gradient_norm.minibatches}};
+
+    KS_TRY(write_reference(h5, "/batch/output", &output, &p->output));
+    KS_TRY(write_reference(h5, "/batch/loss", &loss, &p->loss));
+    return write_reference(h5, "/batch/gradient_norm", &norm, &p->gradient_norm);
+}
+
+/* --- comparing --- */
 
 /* Allowed differences, relative to the root mean square. Programs in float32 agree to about 1e-6,
  * programs in float64 to about 1e-15. Products in TF32 or bfloat16, the default of some libraries
  * on some GPUs, cause differences of up to about ROUGH. */
 static const double TOLERANCE = 1e-4, WIDE_TOLERANCE = 1e-9, ROUGH = 1e-2;
 
-/* One dataset of proofs, and what is computed for it. */
+/* One dataset of reference results, and what is computed for it. */
 struct comparison {
     const char *path, *group, *name;
     const char *advice; /* what to check if the values differ */
-    const struct ks_proof *found, *computed;
+    const struct ks_reference *found, *computed;
     size_t critics, outputs; /* of a row. Both are 1 for a dataset with a number per minibatch. */
     bool has_rows;
 };
@@ -125,9 +246,9 @@ static ks_status compare(const struct comparison *c)
  * because the loss does not depend on how gradients flow. So the first dataset that differs says
  * most about the reason. */
 static ks_status compare_all(const struct ks_checkpoint *c, struct comparison start,
-                             const struct ks_proofs *computed)
+                             const struct ks_references *computed)
 {
-    const struct ks_proofs *p = &c->proofs;
+    const struct ks_references *p = &c->references;
     const bool output = p->output.value, loss = p->loss.value;
     struct comparison one = start;
 
@@ -153,29 +274,29 @@ static ks_status compare_all(const struct ks_checkpoint *c, struct comparison st
     return compare(&one);
 }
 
-/* As much of a proof as belongs to the first `minibatches` minibatches. */
-static struct ks_proof part(const struct ks_proof *p, size_t minibatches)
+/* As much of a reference result as belongs to the first `minibatches` minibatches. */
+static struct ks_reference part(const struct ks_reference *p, size_t minibatches)
 {
-    return (struct ks_proof){.minibatches = p->minibatches < minibatches ? p->minibatches
-                                                                         : minibatches,
-                             .rows = p->rows};
+    return (struct ks_reference){.minibatches = p->minibatches < minibatches ? p->minibatches
+                                                                             : minibatches,
+                                 .rows = p->rows};
 }
 
-ks_status ks_proofs_compare(const struct ks_checkpoint *c, const char *path, const char *group,
-                            size_t minibatches)
+ks_status ks_references_compare(const struct ks_checkpoint *c, const char *path, const char *group,
+                                size_t minibatches)
 {
     const struct comparison start = {.path = path, .group = group, .critics = 1, .outputs = 1};
-    const struct ks_proofs *p = &c->proofs;
-    struct ks_proofs computed = {.output = part(&p->output, minibatches),
-                                 .loss = part(&p->loss, minibatches),
-                                 .gradient_norm = part(&p->gradient_norm, minibatches)};
+    const struct ks_references *p = &c->references;
+    struct ks_references computed = {.output = part(&p->output, minibatches),
+                                     .loss = part(&p->loss, minibatches),
+                                     .gradient_norm = part(&p->gradient_norm, minibatches)};
     ks_status status;
 
-    if (!ks_proofs_exist(p))
+    if (!ks_references_exist(p))
         return KS_OK;
     KS_TRY(ks_networks_check_state(&c->critic, path));
-    KS_TRY(ks_proofs_compute(c, &computed));
+    KS_TRY(ks_references_compute(c, &computed));
     status = compare_all(c, start, &computed);
-    ks_proofs_clear(&computed);
+    ks_references_clear(&computed);
     return status;
 }

@@ -2,7 +2,7 @@
  * both values. */
 #include "analyzer.h"
 #include "naive_critic.h"
-#include "refused_proofs.h"
+#include "refused_references.h"
 
 #include "kappascope.h"
 
@@ -78,7 +78,7 @@ static void reshape_outputs(struct ks_checkpoint *c)
     double from[BATCH_LOSS_ROWS * CRITICS];
 
     for (size_t k = 0; k < BATCHES; k++) {
-        double *to = c->proofs.output.value + k * n;
+        double *to = c->references.output.value + k * n;
 
         memcpy(from, to, sizeof from);
         for (size_t i = 0; i < n; i++)
@@ -95,8 +95,8 @@ static void targets_of_another_batch(struct ks_checkpoint *c)
 static void scale_loss(struct ks_checkpoint *c, double factor)
 {
     for (size_t n = 0; n < BATCHES; n++) {
-        c->proofs.loss.value[n] *= factor;
-        c->proofs.gradient_norm.value[n] *= factor;
+        c->references.loss.value[n] *= factor;
+        c->references.gradient_norm.value[n] *= factor;
     }
 }
 
@@ -125,11 +125,11 @@ static void other_loss(struct ks_checkpoint *c)
 static void squared_norm(struct ks_checkpoint *c)
 {
     for (size_t n = 0; n < BATCHES; n++)
-        c->proofs.gradient_norm.value[n] *= c->proofs.gradient_norm.value[n];
+        c->references.gradient_norm.value[n] *= c->references.gradient_norm.value[n];
 }
 
-/* The errors. Either `change` makes the error in the checkpoint, or the proofs are those of a
- * program that computes as `forward` says and differentiates as `backward` says. */
+/* The errors. Either `change` makes the error in the checkpoint, or the reference results are those
+ * of a program that computes as `forward` says and differentiates as `backward` says. */
 static const struct wrong {
     const char *name, *object; /* the dataset that differs */
     void (*change)(struct ks_checkpoint *c);
@@ -168,18 +168,18 @@ static void make_wrong(const struct wrong *w, struct ks_checkpoint *c)
         return;
     }
     forward.eps = backward.eps = RIGHT.eps;
-    naive_prove(c, BATCH_LOSS_ROWS, forward, backward);
+    naive_references(c, BATCH_LOSS_ROWS, forward, backward);
 }
 
 static void check_place(const struct wrong *w, const struct ks_checkpoint *c, struct place p)
 {
     struct moments m;
     double f[BATCH_ROWS];
-    double stored =
-        w->object == OUTPUT
-            ? c->proofs.output.value[(p.minibatch * BATCH_LOSS_ROWS + p.row) * CRITICS + p.critic]
-        : w->object == LOSS ? c->proofs.loss.value[p.minibatch]
-                            : c->proofs.gradient_norm.value[p.minibatch];
+    double stored = w->object == OUTPUT
+                        ? c->references.output
+                              .value[(p.minibatch * BATCH_LOSS_ROWS + p.row) * CRITICS + p.critic]
+                    : w->object == LOSS ? c->references.loss.value[p.minibatch]
+                                        : c->references.gradient_norm.value[p.minibatch];
 
     assert_close(p.stored, stored, 1e-6 * fabs(stored));
     assert_true(fabs(p.computed - p.stored) > 1e-9 * fabs(stored));

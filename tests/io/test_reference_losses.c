@@ -1,7 +1,7 @@
-/* Proofs of other losses, with critics of one linear layer. */
+/* Reference results of other losses, with critics of one linear layer. */
 #include "analyzer.h"
 #include "naive_critic.h"
-#include "refused_proofs.h"
+#include "refused_references.h"
 
 static double softmax_loss(size_t k, const double *f, const double *t)
 {
@@ -29,22 +29,22 @@ static double quantile_loss(size_t k, const double *f, const double *t)
 }
 
 /* Proves the loss of a critic whose only layer is a dense with `arch->out` outputs. */
-static void prove_loss(struct ks_checkpoint *c,
-                       double (*loss)(size_t k, const double *f, const double *t))
+static void put_loss(struct ks_checkpoint *c,
+                     double (*loss)(size_t k, const double *f, const double *t))
 {
     const size_t k = c->critic.arch->out;
     const double *w = c->critic.w;
     double f[8];
 
-    c->proofs.loss = (struct ks_proof){.minibatches = BATCHES, .rows = 1, .wide = true};
-    assert_ok(ks_alloc(BATCHES, sizeof(double), &c->proofs.loss.value));
+    c->references.loss = (struct ks_reference){.minibatches = BATCHES, .rows = 1, .wide = true};
+    assert_ok(ks_alloc(BATCHES, sizeof(double), &c->references.loss.value));
     for (size_t n = 0; n < BATCHES * BATCH_LOSS_ROWS; n++) {
         const double *x = c->input +
                           (n / BATCH_LOSS_ROWS * BATCH_ROWS + n % BATCH_LOSS_ROWS) * SIDE;
 
         naive_dense(k, w, w + SIDE * k, x, f);
-        c->proofs.loss.value[n / BATCH_LOSS_ROWS] += loss(k, f, c->target + n * k) /
-                                                     BATCH_LOSS_ROWS;
+        c->references.loss.value[n / BATCH_LOSS_ROWS] += loss(k, f, c->target + n * k) /
+                                                         BATCH_LOSS_ROWS;
     }
 }
 
@@ -54,12 +54,12 @@ static void test_weights(void **state)
     struct ks_checkpoint *c = linear_critic("dense 4\nloss quantile\n");
 
     (void)state;
-    prove_loss(c, quantile_loss);
+    put_loss(c, quantile_loss);
     assert_ok(ks_alloc(BATCHES * BATCH_LOSS_ROWS, sizeof(double), &c->weight));
     for (size_t i = 0; i < BATCHES * BATCH_LOSS_ROWS; i++)
         c->weight[i] = 2;
     for (size_t n = 0; n < BATCHES; n++)
-        c->proofs.loss.value[n] *= 2;
+        c->references.loss.value[n] *= 2;
     write_file("a.h5", c);
     assert_runs("-q --order 5 a.h5%s", "");
     c->weight[BATCH_LOSS_ROWS] = 0;
@@ -76,7 +76,7 @@ static void test_other_losses(void **state)
     struct ks_checkpoint *c = linear_critic("dense 4\nloss ce min=-1 max=1\n");
 
     (void)state;
-    prove_loss(c, softmax_loss);
+    put_loss(c, softmax_loss);
     write_file("a.h5", c);
     assert_runs("-q --order 5 a.h5%s", "");
     for (size_t i = 0; i < BATCHES * BATCH_LOSS_ROWS; i++)
@@ -87,11 +87,11 @@ static void test_other_losses(void **state)
     assert_int_equal(read_place(LOSS, complained).minibatch, 0);
     ks_checkpoint_free(c);
     c = linear_critic("dense 4\nloss quantile\n");
-    prove_loss(c, quantile_loss);
+    put_loss(c, quantile_loss);
     write_file("a.h5", c);
     assert_runs("-q --order 5 a.h5%s", "");
     for (size_t n = 0; n < BATCHES; n++)
-        c->proofs.loss.value[n] /= 4;
+        c->references.loss.value[n] /= 4;
     write_file("a.h5", c);
     assert_int_equal(analyzer("-q --order 5 a.h5%s", ""), 2);
     assert_int_equal(read_place(LOSS, complained).minibatch, 0);

@@ -1,6 +1,6 @@
-/* What the message about a proof that differs says. */
-#ifndef KS_TEST_REFUSED_PROOFS_H
-#define KS_TEST_REFUSED_PROOFS_H
+/* What the message about a reference result that differs says. */
+#ifndef KS_TEST_REFUSED_REFERENCES_H
+#define KS_TEST_REFUSED_REFERENCES_H
 
 #include <stdio.h>
 #include <string.h>

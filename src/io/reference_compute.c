@@ -1,7 +1,7 @@
 /* Outputs, losses and gradients of a checkpoint's critics, by a forward and a backward pass through
  * the network of the description. (The analyzer multiplies with a network whose first layers are
  * folded, see operators/fold.h. Here they are not.) */
-#include "io/proofs.h"
+#include "io/reference.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@ static size_t largest(size_t a, size_t b)
 
 struct evaluation {
     const struct ks_checkpoint *c;
-    struct ks_proofs *to; /* says what is computed, and receives it */
-    struct ks_arch *arch; /* in float64, whatever the precision of c's own; owned */
-    struct ks_net *net;   /* owned */
+    struct ks_references *to; /* says what is computed, and receives it */
+    struct ks_arch *arch;     /* in float64, whatever the precision of c's own; owned */
+    struct ks_net *net;       /* owned */
     size_t minibatches, workers;
 };
 
@@ -110,7 +110,7 @@ static size_t output_row(const struct ks_checkpoint *c)
 
 /* Parses the description and lays out the network. Rows without a loss are part of it if other rows
  * depend on them, or if their outputs are asked for. */
-static ks_status evaluation_new(const struct ks_checkpoint *c, struct ks_proofs *to,
+static ks_status evaluation_new(const struct ks_checkpoint *c, struct ks_references *to,
                                 struct evaluation *e)
 {
     const size_t threads = (size_t)omp_get_max_threads();
@@ -167,7 +167,7 @@ static void free_workers(size_t n, struct worker *worker)
     free(worker);
 }
 
-static ks_status make_values(const struct ks_checkpoint *c, struct ks_proofs *to)
+static ks_status make_values(const struct ks_checkpoint *c, struct ks_references *to)
 {
     const size_t output = to->output.minibatches * to->output.rows * output_row(c);
 
@@ -180,16 +180,16 @@ static ks_status make_values(const struct ks_checkpoint *c, struct ks_proofs *to
     return KS_OK;
 }
 
-ks_status ks_proofs_compute(const struct ks_checkpoint *c, struct ks_proofs *proofs)
+ks_status ks_references_compute(const struct ks_checkpoint *c, struct ks_references *references)
 {
     struct evaluation e = {.c = NULL};
     struct worker *worker = NULL;
     ks_status status = KS_OK;
 
-    KS_GO(evaluation_new(c, proofs, &e));
+    KS_GO(evaluation_new(c, references, &e));
     if (e.minibatches == 0)
         goto done;
-    KS_GO(make_values(c, proofs));
+    KS_GO(make_values(c, references));
     KS_GO(ks_alloc(e.workers, sizeof *worker, &worker));
     KS_GO(make_workers(&e, worker));
 #pragma omp parallel for num_threads((int)e.workers) schedule(static, 1)
@@ -201,20 +201,20 @@ done:
     free_workers(e.workers, worker);
     evaluation_clear(&e);
     if (status != KS_OK)
-        ks_proofs_clear(proofs);
+        ks_references_clear(references);
     return status;
 }
 
-ks_status ks_proofs_bytes(const struct ks_checkpoint *c, const struct ks_proofs *proofs,
-                          double *bytes)
+ks_status ks_references_bytes(const struct ks_checkpoint *c, const struct ks_references *references,
+                              double *bytes)
 {
-    struct ks_proofs to = *proofs;
+    struct ks_references to = *references;
     struct evaluation e = {.c = NULL};
     ks_status status = KS_OK;
     double numbers;
 
     *bytes = 0;
-    if (!ks_proofs_exist(proofs))
+    if (!ks_references_exist(references))
         return KS_OK;
     KS_GO(evaluation_new(c, &to, &e));
     numbers = (double)e.net->primal + (double)gradient_size(&e) + (double)extended_size(&e) +

@@ -1,12 +1,12 @@
-/* Checkpoints that prove themselves: right ones are accepted. tests/io/test_proofs_wrong.c has the
- * ways to export a critic wrongly, tests/io/test_proofs_losses.c other losses. */
+/* Checkpoints with reference results: right ones are accepted. tests/io/test_reference_wrong.c has
+ * the ways to export a critic wrongly, tests/io/test_reference_losses.c other losses. */
 #include "analyzer.h"
 #include "naive_critic.h"
 
 #include "kappascope.h"
 
 /* Outputs of the rows of the loss or of all rows, of all minibatches or of the first, in both
- * precisions, each proof alone: all are accepted, in every kind of analysis. */
+ * precisions, each reference result alone: all are accepted, in every kind of analysis. */
 static void test_right(void **state)
 {
     static const char *const runs[] = {"--order 5 a.h5", "--layers --order 5 a.h5",
@@ -20,13 +20,13 @@ static void test_right(void **state)
         const size_t minibatches = i & 2 ? 1 : BATCHES;
 
         if (i & 1)
-            naive_prove(c, BATCH_ROWS, RIGHT, RIGHT);
-        c->proofs.output.minibatches = c->proofs.loss.minibatches = minibatches;
-        c->proofs.gradient_norm.minibatches = minibatches;
-        c->proofs.output.wide = c->proofs.loss.wide = !(i & 4);
+            naive_references(c, BATCH_ROWS, RIGHT, RIGHT);
+        c->references.output.minibatches = c->references.loss.minibatches = minibatches;
+        c->references.gradient_norm.minibatches = minibatches;
+        c->references.output.wide = c->references.loss.wide = !(i & 4);
         if (i & 8) {
-            free(c->proofs.loss.value), c->proofs.loss.value = NULL;
-            free(c->proofs.gradient_norm.value), c->proofs.gradient_norm.value = NULL;
+            free(c->references.loss.value), c->references.loss.value = NULL;
+            free(c->references.gradient_norm.value), c->references.gradient_norm.value = NULL;
         }
         write_file("a.h5", c);
         assert_runs("%s", runs[i % 5]);
@@ -37,13 +37,13 @@ static void test_right(void **state)
     }
 }
 
-/* Without proofs a line says so, unless --quiet. */
+/* Without reference results a line says so, unless --quiet. */
 static void test_none(void **state)
 {
     struct ks_checkpoint *c = naive_critic();
 
     (void)state;
-    ks_proofs_clear(&c->proofs);
+    ks_references_clear(&c->references);
     write_file("a.h5", c);
     assert_runs("--order 5 a.h5%s", "");
     assert_non_null(
@@ -59,7 +59,7 @@ static void test_batches(void **state)
     struct ks_checkpoint *c = naive_critic();
 
     (void)state;
-    c->proofs.output.value[2 * BATCH_LOSS_ROWS * CRITICS + 7] += 1;
+    c->references.output.value[2 * BATCH_LOSS_ROWS * CRITICS + 7] += 1;
     write_file("a.h5", c);
     assert_runs("-q --order 5 --batches 2 a.h5%s", "");
     assert_int_equal(analyzer("-q --order 5 a.h5%s", ""), 2);
@@ -68,8 +68,8 @@ static void test_batches(void **state)
     ks_checkpoint_free(c);
 }
 
-/* Proofs in float64 must be results of float64. Errors of 1e-6 are accepted in a float32 dataset
- * only, errors of 1e-3 in none. The message gives the likely reason. */
+/* Reference results in float64 must be results of float64. Errors of 1e-6 are accepted in a float32
+ * dataset only, errors of 1e-3 in none. The message gives the likely reason. */
 static void test_precision(void **state)
 {
     const double errors[] = {1e-11, 1e-6, 1e-3};
@@ -79,9 +79,9 @@ static void test_precision(void **state)
         struct ks_checkpoint *c = naive_critic();
         const bool wide = i % 2, right = i / 2 == 0 || (i / 2 == 1 && !wide);
 
-        c->proofs.output.wide = wide;
+        c->references.output.wide = wide;
         for (size_t k = 0; k < BATCHES * BATCH_LOSS_ROWS * CRITICS; k++)
-            c->proofs.output.value[k] *= 1 + errors[i / 2];
+            c->references.output.value[k] *= 1 + errors[i / 2];
         write_file("a.h5", c);
         assert_int_equal(analyzer("-q --order 5 a.h5%s", ""), right ? 0 : 2);
         assert_int_equal(!!strstr(complained, "results of float32 belong in a float32 dataset"),
@@ -100,11 +100,11 @@ static void test_scales(void **state)
     (void)state;
     for (size_t i = KERNEL7; i <= BIAS7; i++)
         c->critic.w[PARAMETERS + i] *= 1e-6;
-    naive_prove(c, BATCH_LOSS_ROWS, RIGHT, RIGHT);
-    c->proofs.output.wide = false;
+    naive_references(c, BATCH_LOSS_ROWS, RIGHT, RIGHT);
+    c->references.output.wide = false;
     write_file("a.h5", c);
     assert_runs("-q --order 5 a.h5%s", "");
-    c->proofs.output.value[CRITICS + 1] *= 2;
+    c->references.output.value[CRITICS + 1] *= 2;
     write_file("a.h5", c);
     assert_int_equal(analyzer("-q --order 5 a.h5%s", ""), 2);
     assert_non_null(strstr(complained, "minibatch 0, row 1, critic 1, output 0: expected"));
@@ -143,7 +143,7 @@ static void test_frozen(void **state)
     (void)state;
     how.from = KERNEL1;
     how.behind = SCALE2;
-    naive_prove(c, BATCH_LOSS_ROWS, RIGHT, how);
+    naive_references(c, BATCH_LOSS_ROWS, RIGHT, how);
     free(c->critic.frozen);
     assert_ok(ks_alloc(CRITICS * frozen, sizeof(double), &c->critic.frozen));
     for (size_t e = 0; e < CRITICS; e++) {
