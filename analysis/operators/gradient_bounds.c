@@ -8,7 +8,7 @@
 #include <cblas.h>
 
 #include "core/memory.h"
-#include "core/sort.h"
+#include "core/number.h"
 #include "operators/fold.h"
 #include "operators/hidden.h"
 #include "operators/primal.h"

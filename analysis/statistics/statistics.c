@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/sort.h"
+#include "core/number.h"
 #include "lanczos/jacobi.h"
 #include "statistics/certificate.h"
 #include "statistics/intervals.h"

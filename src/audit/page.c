@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "config.h"
-#include "core/installed.h"
 #include "core/memory.h"
+#include "core/path.h"
 #include "report/template.h"
 
 struct page {

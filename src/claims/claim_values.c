@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/sort.h"
+#include "core/number.h"
 #include "io/csv.h"
 #include "io/text.h"
 #include "results/aggregate.h"

@@ -1,4 +1,4 @@
-/* The BLAS library in use: its version, its kernel, its threads. */
+/* The BLAS library in use: its version, its kernel, its threads; and the processor. */
 #ifndef KS_CORE_BLAS_H
 #define KS_CORE_BLAS_H
 
@@ -36,5 +36,9 @@ const char *ks_blas_better_kernel(const char *kernel, bool avx2, bool avx512);
 
 /* A one-line warning if the kernel is slower than the processor allows, else NULL. */
 const char *ks_blas_warning(void);
+
+/* The model name that the system reports, "Intel(R) Xeon(R) CPU @ 2.30GHz", else the architecture,
+ * "aarch64". Never NULL; valid until the thread's next call. */
+const char *ks_processor_name(void);
 
 #endif

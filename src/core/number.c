@@ -42,3 +42,12 @@ bool ks_parse_integer(const char *text, uint64_t low, uint64_t high, uint64_t *v
     *value = integer;
     return true;
 }
+
+int ks_ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    if (isnan(x) || isnan(y))
+        return isnan(x) - isnan(y);
+    return (x > y) - (x < y);
+}

@@ -1,4 +1,5 @@
-/* Parsing decimal numbers. The text must be exactly one number, without spaces around it. */
+/* Numbers: parsing decimal ones, where the text must be exactly one number without spaces around
+ * it, and sorting. */
 #ifndef KS_CORE_NUMBER_H
 #define KS_CORE_NUMBER_H
 
@@ -10,5 +11,8 @@
 bool ks_parse_integer(const char *text, uint64_t low, uint64_t high, uint64_t *value);
 /* The same for a finite number in [low, high]. */
 bool ks_parse_number(const char *text, double low, double high, double *value);
+
+/* A qsort comparator for doubles, or for structs that begin with one: ascending, NaN last. */
+int ks_ascending(const void *a, const void *b);
 
 #endif

@@ -1,6 +1,13 @@
 #include "core/path.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "core/memory.h"
 
 const char *ks_path_base(const char *path)
 {
@@ -20,4 +27,60 @@ size_t ks_path_stem(const char *path, const char *ending)
     bool has = length > end && strcmp(path + length - end, ending) == 0;
 
     return has ? length - end : length;
+}
+
+/* --- files that come with the programs --- */
+
+ks_status ks_installed_folder(char **folder)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+
+    *folder = NULL;
+    if (length < 0)
+        return ks_fail(KS_IO, "/proc/self/exe: cannot be read: %s", strerror(errno));
+    path[length] = '\0';
+    *strrchr(path, '/') = '\0';
+    return ks_copy_string(path, folder);
+}
+
+ks_status ks_installed_find(const char *relative, char **path)
+{
+    char *folder = NULL;
+    ks_status status;
+
+    *path = NULL;
+    KS_TRY(ks_installed_folder(&folder));
+    status = ks_print_string(path, "%s/%s", folder, relative);
+    free(folder);
+    if (status == KS_OK && access(*path, F_OK) != 0) {
+        free(*path);
+        *path = NULL;
+    }
+    return status;
+}
+
+/* Relative to PREFIX/bin of an installation, and to build/bin of the build tree. */
+static const char *const SHARED[] = {"../share/kappascope", "../.."};
+
+ks_status ks_installed_shared(const char *relative, char **path)
+{
+    *path = NULL;
+    for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED && !*path; i++) {
+        char *beside = NULL;
+        ks_status status;
+
+        KS_TRY(ks_print_string(&beside, "%s/%s", SHARED[i], relative));
+        status = ks_installed_find(beside, path);
+        free(beside);
+        KS_TRY(status);
+    }
+    if (*path)
+        return KS_OK;
+    KS_TRY(ks_print_string(path, "%s/%s", KS_SHARE_DIR, relative));
+    if (access(*path, F_OK) == 0)
+        return KS_OK;
+    free(*path);
+    *path = NULL;
+    return ks_fail(KS_MISSING, "%s: not found among the project's files", relative);
 }

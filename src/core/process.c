@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -11,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/installed.h"
 #include "core/memory.h"
+#include "core/path.h"
 
 enum { CANNOT_RUN = 127, BY_SIGNAL = 128 };
 
@@ -142,4 +143,17 @@ ks_status ks_locate_program(const char *name, char **path)
         status = ks_fail(KS_MISSING, "%s: not found in %s or in PATH", name, folder);
     free(folder);
     return status;
+}
+
+/* --- signals that ask a program to stop --- */
+
+void ks_signal_catch(int number, void (*handler)(int), struct sigaction *old)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, before;
+
+    sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+    if (old)
+        *old = before;
 }

@@ -1,7 +1,8 @@
-/* Child processes: start a program, read its output, wait for it. */
+/* Child processes: start a program, read its output, wait for it; and signals. */
 #ifndef KS_CORE_PROCESS_H
 #define KS_CORE_PROCESS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -25,5 +26,12 @@ ks_status ks_process_end(struct ks_process *process, int *code);
 /* *path = the program of that name in the folder of the running program, else in PATH. The caller
  * frees it. KS_MISSING if it is in neither. */
 ks_status ks_locate_program(const char *name, char **path);
+
+/* --- signals that ask a program to stop (SIGINT, SIGTERM) --- */
+
+/* Installs `handler` for the signal, with SA_RESTART. If `old` is not NULL, it receives the
+ * previous action. A signal that is ignored stays ignored, as nohup and a shell's background jobs
+ * require. */
+void ks_signal_catch(int number, void (*handler)(int), struct sigaction *old);
 
 #endif

@@ -11,8 +11,8 @@
 
 #include <libxml/parser.h>
 
-#include "core/installed.h"
 #include "core/memory.h"
+#include "core/path.h"
 #include "env/physics.h"
 
 /* The package whose models are used: that of the suite's environment variable, the one installed

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "config.h"
-#include "core/installed.h"
+#include "core/path.h"
 
 #define DEFINE(name) __typeof__(name) *ks_##name;
 KS_MUJOCO_NAMES(DEFINE)

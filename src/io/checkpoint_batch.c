@@ -1,4 +1,5 @@
-#include "io/checkpoint_batch.h"
+/* The group /batch of a checkpoint: minibatches, targets, weights of rows, reference results. */
+#include "io/checkpoint_parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,8 +7,10 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "io/known.h"
 
+/* All that the group may contain. */
+static const char *const objects[] = {"input",  "target", "target_raw",    "weight",
+                                      "output", "loss",   "gradient_norm", NULL};
 enum { WHERE = 512 };                  /* bytes of the words that name a row */
 static const double TARGET_SUM = 1e-3; /* how far the sum of a distribution may be from 1 */
 
@@ -256,5 +259,44 @@ ks_status ks_checkpoint_read_batch(const struct ks_h5 *h5, const struct ks_h5_sh
     KS_TRY(read_weight(h5, c));
     KS_TRY(read_target_raw(h5, c));
     KS_TRY(ks_references_read(h5, c));
-    return ks_known_batch(h5);
+    KS_TRY(ks_h5_expect_known(h5, "/batch", true, (const char *const[]){NULL}, ""));
+    return ks_h5_expect_known(h5, "/batch", false, objects, "");
+}
+
+/* --- the parts that belong to one minibatch --- */
+
+static size_t critic_size(const struct ks_checkpoint *c) /* numbers in the targets of one critic */
+{
+    return c->loss_rows * c->critic.arch->loss.targets;
+}
+
+size_t ks_checkpoint_target_size(const struct ks_checkpoint *c)
+{
+    return (c->targets_differ ? c->critic.ensemble : 1) * critic_size(c);
+}
+
+const double *ks_checkpoint_target(const struct ks_checkpoint *c, size_t critic, size_t n)
+{
+    return c->target + n * ks_checkpoint_target_size(c) +
+           (c->targets_differ ? critic * critic_size(c) : 0);
+}
+
+const double *ks_checkpoint_weight(const struct ks_checkpoint *c, size_t n)
+{
+    return c->weight ? c->weight + n * c->loss_rows : NULL;
+}
+
+struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *c, size_t n)
+{
+    struct ks_checkpoint one = *c;
+
+    one.minibatches = 1;
+    one.input += n * c->rows * c->critic.arch->in;
+    one.target += n * ks_checkpoint_target_size(c);
+    if (one.target_raw)
+        one.target_raw += n * ks_checkpoint_target_size(c);
+    if (one.weight)
+        one.weight += n * c->loss_rows;
+    one.references = (struct ks_references){.output = {.value = NULL}};
+    return one;
 }

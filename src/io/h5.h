@@ -143,6 +143,13 @@ ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
 ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attributes,
                            struct ks_h5_names *names);
 
+/* Fails with KS_FORMAT unless the names of all objects in the group, or of all attributes of the
+ * object, are among `known`, which ends in NULL. The message ends in `by`. An unknown one may be a
+ * parameter that the description lacks, such as a bias, or a setting that the analysis would
+ * ignore: then another critic would be analyzed. */
+ks_status ks_h5_expect_known(const struct ks_h5 *h5, const char *object, bool attributes,
+                             const char *const *known, const char *by);
+
 /* --- writing to a file that ks_h5_create has created (h5_write.c) --- */
 
 /* Creates a group unless it exists; its parent must exist. */

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
@@ -241,52 +242,15 @@ ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const ch
     return KS_OK;
 }
 
-
-/* --- all attributes of an object --- */
-
-/* The list that H5Aiterate fills; a failure of list_one ends the iteration and is kept here. */
-struct listing {
-    const struct ks_h5 *h5;
-    const char *object;
-    struct ks_attributes *attributes;
-    ks_status status;
-};
-
-static herr_t list_one(hid_t object, const char *name, const H5A_info_t *info, void *data)
-{
-    struct listing *l = data;
-    struct ks_attribute one;
-    bool known;
-
-    (void)object, (void)info;
-    l->status = read_any(l->h5, l->object, name, &one, &known);
-    if (l->status == KS_OK && known)
-        l->status = ks_attribute_add(l->attributes, &one);
-    return l->status == KS_OK ? 0 : -1;
-}
-
-ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
-                                struct ks_attributes *attributes)
-{
-    struct listing l = {.h5 = h5, .object = object, .attributes = attributes, .status = KS_OK};
-    hsize_t position = 0;
-
-    if (H5Aiterate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC, &position, list_one, &l,
-                           h5->links) < 0)
-        return l.status != KS_OK ? l.status
-                                 : ks_h5_fail(h5, KS_IO, object, "its attributes cannot be read");
-    return KS_OK;
-}
-
 /* --- names --- */
 
 /* What the iterations fill; a failure of add_name ends them and is kept here. */
-struct names_listing {
+struct listing {
     struct ks_h5_names *names;
     ks_status status;
 };
 
-static herr_t add_name(struct names_listing *l, const char *name)
+static herr_t add_name(struct listing *l, const char *name)
 {
     struct ks_h5_names *names = l->names;
 
@@ -314,7 +278,7 @@ static herr_t take_attribute(hid_t object, const char *name, const H5A_info_t *i
 ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attributes,
                            struct ks_h5_names *names)
 {
-    struct names_listing l = {.names = names, .status = KS_OK};
+    struct listing l = {.names = names, .status = KS_OK};
     hsize_t position = 0;
     herr_t result = attributes ? H5Aiterate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC,
                                                     &position, take_attribute, &l, h5->links)
@@ -325,4 +289,62 @@ ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attr
         return l.status != KS_OK ? l.status
                                  : ks_h5_fail(h5, KS_IO, object, "its contents cannot be listed");
     return KS_OK;
+}
+
+ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
+                                struct ks_attributes *attributes)
+{
+    struct ks_h5_names names = {.n = 0};
+    ks_status status = KS_OK;
+
+    KS_GO(ks_h5_read_names(h5, object, true, &names));
+    for (size_t i = 0; i < names.n; i++) {
+        struct ks_attribute one;
+        bool known;
+
+        KS_GO(read_any(h5, object, names.name[i], &one, &known));
+        if (known)
+            KS_GO(ks_attribute_add(attributes, &one));
+    }
+done:
+    free(names.name);
+    return status;
+}
+
+enum { LIST = 256 };
+
+static bool contains(const char *const *list, const char *name)
+{
+    for (; *list; list++)
+        if (strcmp(*list, name) == 0)
+            return true;
+    return false;
+}
+
+/* Prints "input, target, loss", or "none" if the list is empty. */
+static void print_list(const char *const *list, char text[LIST])
+{
+    size_t used = (size_t)snprintf(text, LIST, "%s", *list ? *list : "none");
+
+    for (; *list && *++list && used < LIST;)
+        used += (size_t)snprintf(text + used, LIST - used, ", %s", *list);
+}
+
+ks_status ks_h5_expect_known(const struct ks_h5 *h5, const char *object, bool attributes,
+                             const char *const *known, const char *by)
+{
+    struct ks_h5_names names = {.n = 0};
+    ks_status status = KS_OK;
+    char list[LIST];
+
+    KS_GO(ks_h5_read_names(h5, object, attributes, &names));
+    print_list(known, list);
+    for (size_t i = 0; i < names.n && status == KS_OK; i++)
+        if (!contains(known, names.name[i]))
+            status = ks_fail(KS_FORMAT, "%s: %s%s%s%s: expected only %s%s", h5->path, object,
+                             attributes ? ": unknown attribute " : "/", names.name[i],
+                             attributes ? "" : ": unknown object", list, by);
+done:
+    free(names.name);
+    return status;
 }

@@ -1,6 +1,6 @@
 /* The networks of a group. A file has the datasets GROUP/NN_kind/ARRAY, each [E, ...]. In memory
  * each network is a flat vector, and one network follows the other. */
-#include "io/networks.h"
+#include "io/checkpoint_parts.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -281,4 +281,68 @@ ks_status ks_networks_check_variances(const struct ks_networks *networks, const 
         }
     }
     return KS_OK;
+}
+
+/* --- what a group may contain --- */
+
+static const char *const critic_attributes[] = {"arch", "ensemble", NULL};
+static const char *const no_attributes[] = {NULL};
+
+/* Fails unless the layer's group holds only the layer's arrays. */
+static ks_status expect_arrays(const struct ks_h5 *h5, const struct ks_layer *layer,
+                               const char *name)
+{
+    const char *known[2 * KS_LAYER_ARRAYS + 1] = {NULL};
+    char group[KS_H5_OBJECT];
+    size_t n = 0;
+
+    for (size_t i = 0; i < layer->n_params; i++)
+        known[n++] = layer->param[i].name;
+    for (size_t i = 0; i < layer->n_states; i++)
+        known[n++] = layer->state[i].name;
+    snprintf(group, sizeof group, "/critic/%s", name);
+    KS_TRY(ks_h5_expect_known(h5, group, true, no_attributes, ""));
+    return ks_h5_expect_known(h5, group, false, known, ", by the description");
+}
+
+/* The layer with arrays whose group has this name, or NULL. */
+static const struct ks_layer *find_layer(const struct ks_arch *arch, const char *name)
+{
+    const size_t number = strtoul(name, NULL, 10);
+
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct ks_layer *layer = &arch->layer[i];
+        char group[32];
+
+        if (layer->number != number || layer->n_params + layer->n_states == 0)
+            continue;
+        KS(arch_group)(layer, group);
+        if (strcmp(group, name) == 0)
+            return layer;
+    }
+    return NULL;
+}
+
+ks_status ks_networks_expect_known(const struct ks_h5 *h5, const struct ks_networks *critic)
+{
+    struct ks_h5_names names = {.n = 0};
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_h5_expect_known(h5, "/critic", true, critic_attributes, ""));
+    KS_GO(ks_h5_read_names(h5, "/critic", false, &names));
+    for (size_t i = 0; i < names.n; i++) {
+        const struct ks_layer *layer = find_layer(critic->arch, names.name[i]);
+
+        if (!layer) {
+            status = ks_fail(KS_FORMAT,
+                             "%s: /critic/%s: unknown object: expected groups of the description's "
+                             "layers with parameters, named like 00_dense",
+                             h5->path, names.name[i]);
+            goto done;
+        }
+        KS_GO(expect_arrays(h5, layer, names.name[i]));
+    }
+done:
+    free(names.name);
+    return status;
 }

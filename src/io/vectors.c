@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "io/h5.h"
-#include "io/known.h"
 
 static const char FORMAT[] = "kappascope-vector";
 static const char OBJECT[] = "/vector";
@@ -45,7 +44,7 @@ static ks_status find_shape(const struct ks_h5 *h5, const char *path, size_t n,
 {
     char text[KS_H5_SHAPE_TEXT];
 
-    KS_TRY(ks_known_attributes(h5, "/", attributes_known));
+    KS_TRY(ks_h5_expect_known(h5, "/", true, attributes_known, ""));
     KS_TRY(ks_h5_shape(h5, OBJECT, shape));
     ks_h5_print_shape(shape, text);
     if (shape->n_dims != 2 || shape->dims[0] == 0)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/line.h"
 #include "core/memory.h"
-#include "core/near.h"
 #include "net/parser.h"
 
 enum { MAX_LAYERS = 4096, MAX_REPEATS = 1024, MAX_DEPTH = 16 };

@@ -11,7 +11,6 @@
 #include "audit/gate.h"
 #include "audit/page.h"
 #include "core/blas.h"
-#include "core/installed.h"
 #include "core/memory.h"
 #include "core/number.h"
 #include "core/path.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/installed.h"
 #include "core/memory.h"
+#include "core/path.h"
 #include "core/process.h"
 #include "core/program.h"
 #include "io/h5.h"

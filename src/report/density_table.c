@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "core/sort.h"
+#include "core/number.h"
 #include "lanczos/density.h"
 #include "report/plot_tables.h"
 #include "statistics/statistics.h"

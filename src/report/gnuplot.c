@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/installed.h"
 #include "core/memory.h"
 #include "core/path.h"
 #include "core/process.h"

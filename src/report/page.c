@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/installed.h"
 #include "core/memory.h"
 #include "core/path.h"
 #include "io/text.h"

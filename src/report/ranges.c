@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/number.h"
 #include "core/round.h"
-#include "core/sort.h"
 #include "report/plot_tables.h"
 
 const char *const ks_range_names[KS_RANGES] = {"directions_1e2", "kappa_q99", "kappa_gradient_90"};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/sort.h"
+#include "core/number.h"
 #include "lanczos/jacobi.h"
 #include "report/plot_tables.h"
 #include "statistics/statistics.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "core/sort.h"
+#include "core/number.h"
 
 double ks_iqm(size_t n, double *values)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/sort.h"
+#include "core/number.h"
 
 uint64_t ks_splitmix(uint64_t seed, uint64_t k)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/sort.h"
+#include "core/number.h"
 
 struct entry {
     double p; /* sorted by it: the first member */

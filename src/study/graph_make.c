@@ -11,7 +11,6 @@
 #include "core/process.h"
 #include "core/progress.h"
 #include "core/say.h"
-#include "core/signals.h"
 #include "io/text.h"
 
 static const char TIME[] = "%Y-%m-%dT%H:%M:%SZ";

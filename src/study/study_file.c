@@ -6,7 +6,6 @@
 
 #include <jansson.h>
 
-#include "core/installed.h"
 #include "core/memory.h"
 #include "core/milestones.h"
 #include "core/path.h"

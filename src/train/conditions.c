@@ -7,7 +7,6 @@
 
 #include "config.h"
 #include "core/blas.h"
-#include "core/processor.h"
 #include "env/env.h"
 #include "train/fingerprint.h"
 

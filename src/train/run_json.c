@@ -8,7 +8,6 @@
 
 #include "config.h"
 #include "core/blas.h"
-#include "core/processor.h"
 #include "io/file.h"
 #include "io/h5.h"
 #include "train/fingerprint.h"

@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-#include "core/signals.h"
+#include "core/process.h"
 
 static volatile sig_atomic_t signal_seen; /* 0: none */
 static bool obeyed;

@@ -8,7 +8,6 @@
 
 #include <ini.h>
 
-#include "core/installed.h"
 #include "core/memory.h"
 #include "core/path.h"
 #include "io/text.h"

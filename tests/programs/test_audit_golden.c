@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "auditor.h"
-#include "core/sort.h"
+#include "core/number.h"
 
 static const char FOLDER[] = "../shared/golden/claims";
 static const double SLACK = 1e-6; /* relative; of the stored eigenvalues and of printed digits */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/sort.h"
+#include "core/number.h"
 #include "io/csv.h"
 #include "results/aggregate.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/sort.h"
+#include "core/number.h"
 #include "results/comparisons.h"
 
 /* {1 2 1 2} and {2 2 1 1} against {1 2 3} on both tasks: 1/3 on each. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/sort.h"
+#include "core/number.h"
 #include "results/correlation.h"
 
 /* --- points --- */

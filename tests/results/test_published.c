@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/sort.h"
+#include "core/number.h"
 #include "results/comparisons.h"
 #include "results/score_ranges.h"
 #include "results/score_summary.h"

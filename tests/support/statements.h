@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/sort.h"
+#include "core/number.h"
 #include "io/spectrum.h"
 #include "statistics/beta_distribution.h"
 #include "statistics/statistics.h"

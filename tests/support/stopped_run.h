@@ -5,7 +5,7 @@
 #include "resume_points.h"
 #include "trainer.h"
 
-#include "core/processor.h"
+#include "core/blas.h"
 #include "io/checkpoint.h"
 
 static struct unstarted_run unstarted[2]; /* one thread, two */

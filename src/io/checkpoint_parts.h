@@ -1,7 +1,6 @@
-/* The networks of a checkpoint: the groups /critic, /target and /actor, and Adam's moments, which
- * have the same layout. */
-#ifndef KS_IO_NETWORKS_H
-#define KS_IO_NETWORKS_H
+/* The parts of a checkpoint, for checkpoint.c only; other callers include checkpoint.h. */
+#ifndef KS_IO_CHECKPOINT_PARTS_H
+#define KS_IO_CHECKPOINT_PARTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,6 +9,9 @@
 #include "io/checkpoint.h"
 #include "io/h5.h"
 #include "net/arch.h"
+
+/* --- networks (networks.c): the groups /critic, /target and /actor, and Adam's moments, which have
+ * the same layout --- */
 
 /* A group of a file, and the networks that it must have. */
 struct ks_networks_group {
@@ -33,5 +35,23 @@ ks_status ks_parameters_read(const struct ks_h5 *h5, const char *group,
                              const struct ks_networks *like, double **w);
 ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_networks *like,
                               const double *w, bool single);
+/* Fails with KS_FORMAT unless /critic holds only the arrays of its description, `arch` and
+ * `ensemble`. */
+ks_status ks_networks_expect_known(const struct ks_h5 *h5, const struct ks_networks *critic);
+
+/* --- the group /batch (checkpoint_batch.c) --- */
+
+/* The most rows or columns of a minibatch, because sizes in BLAS are of type int. */
+enum { KS_CHECKPOINT_SIDE = 1 << 30 };
+
+/* Sets *input to the shape [N, R, D] of /batch/input. Fails with KS_FORMAT unless all three numbers
+ * are at least 1, R and D are at most KS_CHECKPOINT_SIDE, and the dataset has real numbers. */
+ks_status ks_checkpoint_input_shape(const struct ks_h5 *h5, struct ks_h5_shape *input);
+
+/* Reads and checks the whole group into c, whose critics have been read. `input` is the shape of
+ * /batch/input. Fails with KS_FORMAT, KS_IO or KS_MEMORY. ks_checkpoint_free frees the arrays, also
+ * after a failure. */
+ks_status ks_checkpoint_read_batch(const struct ks_h5 *h5, const struct ks_h5_shape *input,
+                                   struct ks_checkpoint *c);
 
 #endif
