@@ -7,7 +7,7 @@
 #include "audit/audit.h"
 #include "core/memory.h"
 #include "inspect/dead_units.h"
-#include "inspect/read.h"
+#include "inspect/inspect.h"
 
 static void copy_text(const struct ks_checkpoint *c, const char *name, size_t size, char *text)
 {

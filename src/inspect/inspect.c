@@ -1,22 +1,302 @@
-/* Finds out which kind of file it is, and calls the function for that kind. */
+/* Finds out which kind of file it is, and prints spectra, vectors and studies. */
 #include "inspect/inspect.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/memory.h"
 #include "core/path.h"
+#include "inspect/lines.h"
+#include "io/attribute.h"
+#include "io/checkpoint.h"
 #include "io/h5.h"
 #include "io/scout.h"
+#include "io/spectrum.h"
+#include "io/text.h"
+#include "statistics/statistic_text.h"
+#include "study/graph.h"
+#include "study/status.h"
+#include "study/study_file.h"
+
+ks_status ks_inspect_expect_memory(const char *path, const char *what, double bytes)
+{
+    const double most = (double)ks_memory_available("", 1) / 2;
+
+    if (most > 0 && bytes > most)
+        return ks_fail(KS_MEMORY,
+                       "%s: %s take %.0fK, expected at most half of the free memory, %.0fK", path,
+                       what, ceil(bytes / 1024), floor(most / 1024));
+    return KS_OK;
+}
+
+ks_status ks_inspect_read(const char *path, struct ks_checkpoint **checkpoint)
+{
+    double bytes;
+
+    KS_TRY(ks_checkpoint_bytes(path, &bytes));
+    KS_TRY(ks_inspect_expect_memory(path, "its arrays", bytes));
+    return ks_checkpoint_read_loss(path, checkpoint);
+}
+
+/* --- spectra --- */
+
+/* Attributes that are printed elsewhere, or say no more than the first line. */
+static bool is_left_out(const char *name)
+{
+    return strcmp(name, "claim") == 0 || strcmp(name, "format") == 0 ||
+           strcmp(name, "version") == 0;
+}
+
+static void print_settings(const struct ks_spectrum *s, FILE *out)
+{
+    ks_title_print(out, "What was computed");
+    for (size_t i = 0; i < s->attributes.n; i++)
+        if (!is_left_out(s->attributes.list[i].name))
+            ks_attribute_print(out, &s->attributes.list[i]);
+    for (size_t p = 0; p < s->probes && s->steps; p++)
+        ks_line_print(out, p ? "" : "probes' steps", "%lld, from %s", (long long)s->steps[p],
+                      s->gradient && p + 1 == s->probes ? "the gradient" : "a random vector");
+}
+
+static void print_statistics(const struct ks_spectrum *s, FILE *out)
+{
+    char text[KS_STATISTIC_TEXT];
+
+    ks_title_print(out,
+                   "Statistics (intervals in brackets hold with 99%; /summary has all of them)");
+    for (const struct ks_statistic_row *row = ks_statistic_rows; row->name; row++) {
+        if (!ks_statistic_present(s, row->name))
+            continue;
+        ks_statistic_text(s, row->name, text);
+        fprintf(out, "  %-21s %-22s %s\n", row->name, text, row->words);
+    }
+}
+
+/* The vectors behind the bounds: y'Ay/y'y and |A y|/|y| in float64, and their error in the run. */
+static void print_certificates(const struct ks_spectrum *s, FILE *out)
+{
+    static const char *const vectors[] = {"largest", "smallest", "flat"};
+    char name[KS_ATTRIBUTE_NAME];
+
+    ks_title_print(out, "Certificates");
+    if (s->certificate.n == 0) {
+        ks_paragraph_print(out, "None: bounds and intervals are uncertified.");
+        return;
+    }
+    fprintf(out, "  %-9s %12s %12s %12s %15s\n", "vector", "y'Ay/y'y", "|Ay|/|y|", "residual",
+            "product error");
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        static const char *const parts[] = {"quotient", "size", "residual", "product_error"};
+
+        snprintf(name, sizeof name, "%s_quotient", vectors[i]);
+        if (!ks_attribute_find(&s->certificate, name))
+            continue;
+        fprintf(out, "  %-9s", vectors[i]);
+        for (size_t k = 0; k < 4; k++) {
+            snprintf(name, sizeof name, "%s_%s", vectors[i], parts[k]);
+            fprintf(out, " %*.4g", k < 3 ? 12 : 15, ks_attribute_number(&s->certificate, name));
+        }
+        fputc('\n', out);
+    }
+}
+
+static ks_status inspect_spectrum(const char *path, FILE *out)
+{
+    const struct ks_attribute *claim;
+    struct ks_spectrum *s;
+
+    KS_TRY(ks_spectrum_read(path, &s));
+    ks_line_print(out, "spectrum", "%s", path);
+    print_settings(s, out);
+    print_statistics(s, out);
+    print_certificates(s, out);
+    claim = ks_attribute_find(&s->attributes, "claim");
+    if (claim && claim->type == KS_ATTRIBUTE_STRING) {
+        ks_title_print(out, "Claim");
+        ks_paragraph_print(out, claim->string);
+    }
+    ks_spectrum_free(s);
+    return KS_OK;
+}
+
+/* --- vector files --- */
+
+enum { SHOWN = 20 }; /* vectors whose norms are printed */
+
+/* The attributes that say what the vectors are. */
+static ks_status print_root_attributes(const struct ks_h5 *h5, FILE *out)
+{
+    struct ks_attributes list = {.n = 0};
+    ks_status status = ks_h5_read_attributes(h5, "/", &list);
+
+    for (size_t i = 0; status == KS_OK && i < list.n; i++)
+        ks_attribute_print(out, &list.list[i]);
+    ks_attributes_clear(&list);
+    return status;
+}
+
+/* eigenvalue [k]: NULL unless the vectors are eigenvectors. */
+static void print_norms(size_t k, size_t n, const double *vectors, const double *eigenvalue,
+                        FILE *out)
+{
+    ks_title_print(out, "Vectors");
+    fprintf(out, "  %6s %12s %12s %10s%s\n", "number", "norm", "largest |x|", "zeros",
+            eigenvalue ? "   eigenvalue" : "");
+    for (size_t i = 0; i < k && i < SHOWN; i++) {
+        double sum = 0, largest = 0;
+        size_t zeros = 0;
+
+        for (size_t j = 0; j < n; j++) {
+            double x = vectors[i * n + j];
+
+            sum += x * x;
+            largest = fmax(largest, fabs(x));
+            zeros += x == 0;
+        }
+        fprintf(out, "  %6zu %12.6g %12.6g %10zu", i, sqrt(sum), largest, zeros);
+        if (eigenvalue)
+            fprintf(out, " %12.6g", eigenvalue[i]);
+        fputc('\n', out);
+    }
+    if (k > SHOWN)
+        fprintf(out, "  and %zu more\n", k - SHOWN);
+}
+
+/* *eigenvalue [k], which the caller frees; NULL if the file has none. */
+static ks_status read_eigenvalues(const struct ks_h5 *h5, size_t k, double **eigenvalue)
+{
+    const struct ks_h5_shape shape = {1, {k}};
+    bool found;
+
+    *eigenvalue = NULL;
+    KS_TRY(ks_h5_has(h5, "/eigenvalue", &found));
+    if (!found)
+        return KS_OK;
+    KS_TRY(ks_h5_expect_reals(h5, "/eigenvalue", &shape));
+    return ks_h5_read_new(h5, "/eigenvalue", &shape, eigenvalue);
+}
+
+static ks_status inspect_vectors(const char *path, FILE *out)
+{
+    ks_status status = KS_OK;
+    struct ks_h5 *h5 = NULL;
+    struct ks_h5_shape shape;
+    double *vectors = NULL, *eigenvalue = NULL;
+    size_t k;
+
+    KS_TRY(ks_h5_open(path, "kappascope-vector", &h5));
+    KS_GO(ks_h5_shape(h5, "/vector", &shape));
+    if (shape.n_dims != 2) {
+        status = ks_fail(KS_FORMAT, "%s: /vector: expected [k, n], found %zu dimensions", path,
+                         shape.n_dims);
+        goto done;
+    }
+    KS_GO(ks_inspect_expect_memory(path, "its vectors",
+                                   sizeof(double) * (double)shape.dims[0] * (double)shape.dims[1]));
+    KS_GO(ks_vectors_read(path, shape.dims[1], &k, &vectors));
+    KS_GO(read_eigenvalues(h5, k, &eigenvalue));
+    ks_line_print(out, "vector file", "%s", path);
+    ks_line_print(out, "vectors", "%zu of %zu numbers", k, shape.dims[1]);
+    KS_GO(print_root_attributes(h5, out));
+    print_norms(k, shape.dims[1], vectors, eigenvalue, out);
+done:
+    free(vectors);
+    free(eigenvalue);
+    ks_h5_close(h5);
+    return status;
+}
+
+/* --- studies: what they ask for, and the progress of their runs --- */
+
+static void print_study(const struct ks_study *s, const char *path, FILE *out)
+{
+    ks_line_print(out, "study", "%s", path);
+    ks_line_print(out, "task", "%s", s->env);
+    ks_line_print(out, "steps", "%zu environment steps per run%s", s->end,
+                  s->stop ? ", stopped early" : "");
+    ks_line_print(out, "seeds", "%zu", s->n_seeds);
+    ks_line_print(out, "checkpoints", "%zu per run", s->n_checkpoints);
+    for (size_t i = 0; i < s->n_architectures; i++)
+        ks_line_print(out, i ? "" : "architectures", "%s", s->architecture[i].name);
+    for (size_t i = 0; i < s->n_analyses; i++)
+        ks_line_print(out, i ? "" : "analyses", "%s", s->analysis[i].name);
+}
+
+/* The lines of `kappascope study --status`, on standard output. */
+static ks_status print_progress(const struct ks_study *s, const char *dir, FILE *out)
+{
+    const struct ks_graph_programs programs = {"kappascope-train", "kappascope-analyze", false, 0};
+    struct ks_study_view view = {.dir = dir, .held = true};
+    struct ks_graph *graph = NULL;
+    ks_status status;
+
+    ks_title_print(out, "Progress");
+    fflush(out);
+    KS_TRY(ks_graph_new(s, &programs, &graph));
+    view.graph = graph;
+    status = ks_study_print_status(&view);
+    ks_graph_free(graph);
+    return status;
+}
+
+/* The study's file and its folder. The folder is the one that holds study.study; for a file with
+ * another name it is checkpoints/NAME, and *dir is NULL if that does not exist. */
+static ks_status find_paths(const char *path, char **file, char **dir)
+{
+    struct stat info;
+    const char *base = ks_path_base(path);
+
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        KS_TRY(ks_copy_string(path, dir));
+        return ks_print_string(file, "%s/study.study", path);
+    }
+    KS_TRY(ks_copy_string(path, file));
+    if (strcmp(base, "study.study") == 0)
+        return ks_print_string(dir, "%.*s.", (int)(base - path), path);
+    KS_TRY(ks_print_string(dir, "checkpoints/%.*s", (int)ks_path_stem(base, ".study"), base));
+    if (!ks_path_exists(*dir)) {
+        free(*dir);
+        *dir = NULL;
+    }
+    return KS_OK;
+}
+
+static ks_status inspect_study(const char *path, FILE *out)
+{
+    char *file = NULL, *dir = NULL;
+    struct ks_study *study = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(find_paths(path, &file, &dir));
+    if (!ks_path_exists(file)) {
+        status = ks_fail(KS_IO, "%s: expected a study's folder, found no study.study in it", path);
+        goto done;
+    }
+    KS_GO(ks_study_read(file, false, &study));
+    print_study(study, path, out);
+    if (dir)
+        KS_GO(print_progress(study, dir, out));
+    else
+        ks_line_print(out, "folder", "none in checkpoints/: it has not run here");
+done:
+    ks_study_free(study);
+    free(file);
+    free(dir);
+    return status;
+}
+
+/* --- the kind of file --- */
 
 static const struct kind {
     const char *format; /* the root attribute of an HDF5 file */
     ks_status (*inspect)(const char *path, FILE *out);
 } kinds[] = {{"kappascope-checkpoint", ks_inspect_checkpoint},
-             {"kappascope-spectrum", ks_inspect_spectrum},
-             {"kappascope-vector", ks_inspect_vectors}};
+             {"kappascope-spectrum", inspect_spectrum},
+             {"kappascope-vector", inspect_vectors}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static ks_status inspect_h5(const char *path, FILE *out)
@@ -62,7 +342,7 @@ static ks_status inspect_file(const char *path, FILE *out)
     size_t length = 0;
 
     if (ks_path_ends(path, ".study"))
-        return ks_inspect_study(path, out);
+        return inspect_study(path, out);
     KS_TRY(read_start(path, start, &length));
     if (ks_path_ends(path, ".h5") || (length >= 8 && memcmp(start, H5, 8) == 0))
         return inspect_h5(path, out);
@@ -81,7 +361,7 @@ ks_status ks_inspect(const char *path, size_t inputs, FILE *out)
     if (inputs > 0 && !ks_path_ends(path, ".arch"))
         return ks_fail(KS_USAGE, "--inputs: expected an architecture file (.arch), found %s", path);
     if (S_ISDIR(info.st_mode))
-        return ks_inspect_study(path, out);
+        return inspect_study(path, out);
     if (!S_ISREG(info.st_mode))
         return ks_fail(KS_IO, "%s: expected a regular file or a study's folder", path);
     if (ks_path_ends(path, ".arch"))

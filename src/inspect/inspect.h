@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "io/checkpoint.h"
 
 /* The most characters of a printed line, apart from lines with a long path. */
 enum { KS_INSPECT_WIDTH = 100 };
@@ -16,12 +17,16 @@ enum { KS_INSPECT_WIDTH = 100 };
  * kind. */
 ks_status ks_inspect(const char *path, size_t inputs, FILE *out);
 
-/* The same for one kind of file each. */
+/* For inspect.c: checkpoints and architecture files. */
 ks_status ks_inspect_checkpoint(const char *path, FILE *out);
-ks_status ks_inspect_spectrum(const char *path, FILE *out);
-ks_status ks_inspect_vectors(const char *path, FILE *out);
 ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out);
-/* A .study file, or a study's folder. `out` is standard output. */
-ks_status ks_inspect_study(const char *path, FILE *out);
+
+/* Fails with KS_MEMORY if `bytes` are more than half of the free memory. The message starts with
+ * `path` and says that `what` take so many bytes. */
+ks_status ks_inspect_expect_memory(const char *path, const char *what, double bytes);
+
+/* ks_checkpoint_read_loss, after a check that the arrays which the file declares fit. Fails
+ * in the same way, and with KS_MEMORY. The caller frees with ks_checkpoint_free. */
+ks_status ks_inspect_read(const char *path, struct ks_checkpoint **checkpoint);
 
 #endif

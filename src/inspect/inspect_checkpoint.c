@@ -1,16 +1,142 @@
+/* Checkpoints and architecture files: layers, losses, minibatches, dead units. */
 #include "inspect/inspect.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "inspect/dead_units.h"
-#include "inspect/layers.h"
 #include "inspect/lines.h"
-#include "inspect/read.h"
+#include "net/arch.h"
 #include "operators/null_space.h"
 #include "operators/operator_kinds.h"
 #include "operators/selection.h"
 
-enum { CRITICS = 8 }; /* columns of the table of dead units */
+enum { NORMS = 4 };        /* norms of up to so many critics are printed, else their range */
+enum { DEAD_CRITICS = 8 }; /* columns of the table of dead units */
+enum { SHAPE = 48 };       /* the longest text of a shape                                  */
+
+/* A line for the loss; if the critic has several heads, a line for that of each. */
+static void print_loss(FILE *out, const struct ks_loss *l)
+{
+    char text[128];
+    int used = snprintf(text, sizeof text, "%s, %zu output%s", l->kind->name, l->outputs,
+                        l->outputs == 1 ? "" : "s");
+
+    for (size_t h = 0; h < l->n_heads; h++)
+        print_loss(out, &l->head[h]);
+    if (l->n_heads > 0)
+        return;
+    if (strcmp(l->kind->name, "ce") == 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", atoms from %g to %g", l->min,
+                         l->max);
+    else if (strcmp(l->kind->name, "huber") == 0 || strcmp(l->kind->name, "quantile") == 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", threshold %g", l->delta);
+    if (l->weight != 1)
+        snprintf(text + used, sizeof text - (size_t)used, ", weight %g", l->weight);
+    ks_line_print(out, "loss", "%s", text);
+}
+
+/* "[512, 101]", or "[512]" for a vector. */
+static const char *shape_text(const struct ks_array *a, char text[SHAPE])
+{
+    if (a->rows > 0)
+        snprintf(text, SHAPE, "[%zu, %zu]", a->rows, a->columns);
+    else
+        snprintf(text, SHAPE, "[%zu]", a->columns);
+    return text;
+}
+
+static double norm_of(size_t n, const double *x)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return sqrt(sum);
+}
+
+/* The numbers of an array of one critic, at `offset` of the extended vector (arch.h). */
+static const double *numbers_of(const struct ks_networks *c, size_t critic, size_t offset)
+{
+    const size_t n = c->arch->parameters;
+
+    return offset < n ? c->w + critic * n + offset
+                      : c->frozen + critic * c->arch->frozen + (offset - n);
+}
+
+static void print_norms(FILE *out, const struct ks_networks *c, size_t offset, size_t n)
+{
+    double low = INFINITY, high = 0;
+
+    for (size_t e = 0; e < c->ensemble; e++) {
+        double one = norm_of(n, numbers_of(c, e, offset));
+
+        low = fmin(low, one);
+        high = fmax(high, one);
+        if (c->ensemble <= NORMS)
+            fprintf(out, " %10.4g", one);
+    }
+    if (c->ensemble > NORMS)
+        fprintf(out, " %10.4g to %.4g", low, high);
+}
+
+/* Each direction is counted in the array of its first parameter. */
+static size_t count_null_in(const struct ks_null_space *space, size_t offset, size_t n)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < space->n_families; i++)
+        if (space->family[i].offset >= offset && space->family[i].offset < offset + n)
+            count += space->family[i].count;
+    return count;
+}
+
+static void print_heading(FILE *out, const struct ks_networks *c, const struct ks_null_space *space)
+{
+    fprintf(out, "  %-16s %-9s %-14s %10s", "layer", "array", "shape", "parameters");
+    if (space)
+        fprintf(out, " %6s", "null");
+    for (size_t e = 0; c->w && e < c->ensemble && c->ensemble <= NORMS; e++)
+        fprintf(out, "   critic %zu", e);
+    if (c->w && c->ensemble > NORMS)
+        fprintf(out, " %10s", "critics");
+    fputc('\n', out);
+}
+
+/* A row per parameter array: its layer, shape and number of parameters; with `space` how many known
+ * null directions of a critic start in it, and its Euclidean norm in each critic. `networks`: as in
+ * a checkpoint; its `w` may be NULL, and then `space` is, too. */
+static void print_arrays(FILE *out, const struct ks_networks *c, const struct ks_null_space *space)
+{
+    const struct ks_arch *arch = c->arch;
+
+    print_heading(out, c, space);
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct ks_layer *l = &arch->layer[i];
+        size_t offset = l->offset;
+        char name[32], shape[SHAPE];
+
+        if (l->n_params == 0 && !l->kind->uncounted)
+            fprintf(out, "  %02zu %s\n", l->number, l->kind->name);
+        for (size_t k = 0; k < l->n_params; k++) {
+            size_t n = KS(array_size)(&l->param[k]);
+
+            snprintf(name, sizeof name, "%02zu %s%s", l->number, l->kind->name,
+                     l->frozen > 0 ? " frozen" : "");
+            fprintf(out, "  %-16s %-9s %-14s %10zu", k ? "" : name, l->param[k].name,
+                    shape_text(&l->param[k], shape), n);
+            if (space)
+                fprintf(out, " %6zu", count_null_in(space, offset, n));
+            if (c->w)
+                print_norms(out, c, offset, n);
+            fputc('\n', out);
+            offset += n;
+        }
+    }
+}
+
+/* --- checkpoints --- */
 
 static void print_range(FILE *out, const char *name, size_t n, const double *x)
 {
@@ -102,7 +228,7 @@ static ks_status print_layers(const struct ks_checkpoint *c, FILE *out)
     KS_GO(find_null_space(c, &selection, &space));
     ks_title_print(out,
                    "Layers (null: known null directions of a critic; critic 0, ...: its norm)");
-    ks_layers_print(out, &c->critic, space);
+    print_arrays(out, &c->critic, space);
     ks_line_print(out, "null directions",
                   "%zu over all critics: the loss is constant along them, whatever the parameters",
                   count_null(space));
@@ -114,7 +240,7 @@ done:
 
 static ks_status print_dead_units(const struct ks_checkpoint *c, FILE *out)
 {
-    const size_t critics = c->critic.ensemble < CRITICS ? c->critic.ensemble : CRITICS;
+    const size_t critics = c->critic.ensemble < DEAD_CRITICS ? c->critic.ensemble : DEAD_CRITICS;
     struct ks_dead_units units;
     ks_status status;
 
@@ -145,7 +271,7 @@ static void print_critic(const struct ks_checkpoint *c, const char *path, FILE *
     ks_line_print(out, "critics", "%zu, of %zu parameters each", c->critic.ensemble,
                   c->critic.arch->parameters);
     ks_line_print(out, "inputs", "%zu columns", c->critic.arch->in);
-    ks_loss_print(out, &c->critic.arch->loss);
+    print_loss(out, &c->critic.arch->loss);
     print_optimizer(c, out);
     if (c->critic.arch->states > 0)
         ks_line_print(out, "running statistics", "%s", c->critic.state ? "present" : "absent");
@@ -168,5 +294,63 @@ ks_status ks_inspect_checkpoint(const char *path, FILE *out)
         ks_attribute_print(out, &c->attributes.list[i]);
 done:
     ks_checkpoint_free(c);
+    return status;
+}
+
+/* --- architecture files --- */
+
+/* Without a width the description is checked for inputs of one column, which some layers refuse. */
+static ks_status parse_architecture(const char *path, size_t inputs, struct ks_networks *networks)
+{
+    ks_status status = KS(arch_parse)(networks->text, path, inputs > 0 ? inputs : 1,
+                                      &networks->arch);
+    char said[1024];
+
+    if (status == KS_OK || inputs > 0)
+        return status;
+    snprintf(said, sizeof said, "%s", ks_error_text());
+    return ks_fail(status, "%s (checked for one input column: --inputs D gives their number)",
+                   said);
+}
+
+/* Those that have a number. */
+static size_t count_layers(const struct ks_arch *arch)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < arch->n_layers; i++)
+        n += !arch->layer[i].kind->uncounted;
+    return n;
+}
+
+ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out)
+{
+    struct ks_networks networks = {.ensemble = 1};
+    ks_status status = KS_OK;
+    const struct ks_arch *arch;
+
+    KS_GO(KS(arch_read)(path, &networks.text));
+    KS_GO(parse_architecture(path, inputs, &networks));
+    arch = networks.arch;
+    ks_line_print(out, "architecture", "%s", path);
+    ks_line_print(out, "layers", "%zu", count_layers(arch));
+    if (arch->loss.kind)
+        print_loss(out, &arch->loss);
+    else if (arch->policy.actions > 0)
+        ks_line_print(out, "policy", "%s, %zu actions",
+                      arch->policy.shift   ? "shift"
+                      : arch->policy.fixed ? "tanh"
+                                           : "tanh-gaussian",
+                      arch->policy.actions);
+    if (inputs == 0) {
+        ks_line_print(out, "parameters", "not known without the input's width: --inputs D");
+        goto done;
+    }
+    ks_line_print(out, "inputs", "%zu", inputs);
+    ks_line_print(out, "parameters", "%zu", arch->parameters);
+    ks_title_print(out, "Layers");
+    print_arrays(out, &networks, NULL);
+done:
+    ks_networks_clear(&networks);
     return status;
 }
