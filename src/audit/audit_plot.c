@@ -23,7 +23,7 @@ static ks_status write_table(const struct ks_audit *a)
     KS_TRY(ks_print_string(&path, "%s/tables/distribution.csv", a->folder));
     status = ks_text_open(path, &text);
     if (status == KS_OK) {
-        fputs(KS_DISTRIBUTION_COLUMNS, text.stream);
+        fputs(KS_DISTRIBUTION_COLUMNS "\n", text.stream);
         ks_distribution_print("critic", a->spectrum[KS_AUDIT_HESSIAN], text.stream);
     }
     free(path);

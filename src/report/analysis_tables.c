@@ -11,8 +11,6 @@ ks_status ks_intervals_write(const struct ks_tables *t, FILE *out)
 {
     const struct ks_study *study = t->r->study;
 
-    fprintf(out, KS_TABLE_LOOK ",env_step");
-    ks_range_print_header(out);
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_result *run[KS_STUDY_SEEDS];
         size_t n = ks_results_runs(t->r, t->table->row[i].architecture, run);
@@ -108,8 +106,6 @@ ks_status ks_kappa_write(const struct ks_tables *t, FILE *out)
 {
     size_t paper = ks_table_paper_curve(t);
 
-    fprintf(out, KS_TABLE_LOOK ",analysis,env_step,kappa,kappa_low,kappa_high,noise_limit,"
-                               "beyond_noise\n");
     for (size_t i = 0; i < t->table->n_rows; i++)
         KS_TRY(write_kappa(t, i, 0, out));
     for (size_t i = 0; paper > 0 && i < t->table->n_rows; i++)
@@ -154,8 +150,6 @@ done:
 
 ks_status ks_sharpness_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, KS_TABLE_LOOK ",analysis,operator,env_step,sharpness_ratio,sharpness_ratio_low,"
-                               "sharpness_ratio_high,lambda_max,lambda_max_low,lambda_max_high\n");
     for (size_t k = 0; k < t->r->study->n_analyses; k++)
         for (size_t i = 0; i < t->table->n_rows; i++) {
             const struct ks_spectrum *s = ks_table_any_spectrum(t, i, k);
@@ -194,8 +188,6 @@ done:
 
 ks_status ks_layers_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, KS_TABLE_LOOK ",analysis,layer,env_step,lambda_max,lambda_max_low,lambda_max_high,"
-                               "kappa,kappa_low,kappa_high,trace,trace_low,trace_high\n");
     for (size_t i = 0; i < t->table->n_rows; i++)
         for (size_t k = 0; k < t->r->study->n_analyses; k++) {
             const struct ks_spectrum *s = ks_table_any_spectrum(t, i, k);

@@ -134,8 +134,6 @@ done:
 
 ks_status ks_density_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, "architecture,lower,upper,density_per_decade,density_per_decade_low,"
-                 "density_per_decade_high\n");
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
 

@@ -144,9 +144,6 @@ done:
 
 ks_status ks_efficiency_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, KS_TABLE_LOOK ",parameters,flops,actor_parameters,actor_flops,updates_per_second,"
-                               "updates_per_second_low,updates_per_second_high,return,return_low,"
-                               "return_high\n");
     for (size_t i = 0; i < t->table->n_rows; i++)
         KS_TRY(write_architecture(t, i, out));
     return KS_OK;

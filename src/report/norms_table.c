@@ -62,10 +62,6 @@ done:
 
 ks_status ks_norms_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, KS_TABLE_LOOK ",env_step,param_norm,param_norm_low,param_norm_high,grad_norm,"
-                               "grad_norm_low,grad_norm_high,effective_lr,effective_lr_low,"
-                               "effective_lr_high,definition_1_lr,definition_1_lr_low,"
-                               "definition_1_lr_high\n");
     for (size_t i = 0; i < t->table->n_rows; i++)
         KS_TRY(write_architecture(t, i, out));
     return KS_OK;

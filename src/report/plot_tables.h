@@ -1,5 +1,5 @@
-/* The tables that the plots draw, and what writers of tables share. checkpoints/README.md describes
- * the columns. Every writer prints a header and then its rows, which may be none. */
+/* The tables that the plots draw, and what writers of tables share. A table's
+ * columns stand in ks_table_files; its writer prints the rows, which may be none. */
 #ifndef KS_REPORT_PLOT_TABLES_H
 #define KS_REPORT_PLOT_TABLES_H
 
@@ -17,16 +17,28 @@ struct ks_tables {
     size_t resamples;
 };
 
+/* A table of a study, for the program and for checkpoints/README.md. `columns`: names between
+ * commas. NAME~ stands for NAME, NAME_low and NAME_high; NAME| for NAME, NAME_lower and NAME_upper;
+ * NAME% for NAME_lower, NAME_upper, NAME_least and NAME_most; architecture* also for normalization,
+ * weight_normalization and loss. If "..." ends them, the writer goes on with the header. */
+struct ks_table_file {
+    const char *name, *row; /* tables/NAME.csv; what a row stands for */
+    ks_status (*write)(const struct ks_tables *t, FILE *out);
+    const char *columns, *notes; /* notes: "" or what the columns mean, as Markdown */
+};
+extern const struct ks_table_file ks_table_files[]; /* a NULL name ends the list */
+/* Prints the columns as a header of CSV, without an end of line. */
+void ks_table_header(const char *columns, FILE *out);
+
 /* --- for writers --- */
 
 /* The architecture of a row of the summary. */
 const struct ks_study_architecture *ks_table_architecture(const struct ks_tables *t, size_t row);
-/* Print ",VALUE", with "-" for NaN; ",VALUE,LOW,HIGH"; "NAME,NORMALIZATION,WN,LOSS" of a row, whose
- * header is KS_TABLE_LOOK. */
+/* Print ",VALUE", with "-" for NaN; ",VALUE,LOW,HIGH"; "NAME,NORMALIZATION,WN,LOSS" of a row:
+ * the columns architecture*. */
 void ks_table_number(FILE *out, double value);
 void ks_table_estimate(FILE *out, const struct ks_estimate *estimate);
 void ks_table_look(const struct ks_tables *t, size_t row, FILE *out);
-#define KS_TABLE_LOOK "architecture,normalization,weight_normalization,loss"
 
 /* The run whose spectra are drawn: the first aggregated one that has its last spectrum, else the
  * first one. And the last spectrum of it in an analysis; NULL if that analysis failed. */
@@ -58,6 +70,9 @@ void ks_series_free(struct ks_series *series);
 
 /* Conditioning against the return. kappa_return.csv: of ks_table_paper; preconditioned_return.csv:
  * of the first analysis of the preconditioned Hessian. */
+#define KS_KAPPA_RETURN_COLUMNS                                                                    \
+    "architecture*,analysis,kappa~,lambda_max~,kurtosis~,return~,first_return,noise_limit,"        \
+    "beyond_noise,kappa_starts,kappa_starts_least,kappa_starts_most"
 ks_status ks_kappa_return_write(const struct ks_tables *t, FILE *out);
 ks_status ks_preconditioned_return_write(const struct ks_tables *t, FILE *out);
 
@@ -76,7 +91,7 @@ ks_status ks_distribution_write(const struct ks_tables *t, FILE *out);
  * to x for a negative x, above x for a positive one. */
 void ks_distribution_print(const char *architecture, const struct ks_spectrum *spectrum, FILE *out);
 #define KS_DISTRIBUTION_COLUMNS                                                                    \
-    "architecture,eigenvalue,cumulative_lower,cumulative_upper,beyond_lower,beyond_upper\n"
+    "architecture,eigenvalue,cumulative_lower,cumulative_upper,beyond_lower,beyond_upper"
 ks_status ks_orders_write(const struct ks_tables *t, FILE *out);
 
 /* operators.csv: Ritz values of the Hessian and of analyses of `ggn` and `residual`, if there are

@@ -30,7 +30,6 @@ static void descend(double kappa, FILE *out)
 ks_status ks_quadratics_write(const struct ks_tables *t, FILE *out)
 {
     (void)t;
-    fprintf(out, "kappa,step,x1,x2,value,distance\n");
     for (size_t i = 0; i < sizeof kappas / sizeof *kappas; i++)
         descend(kappas[i], out);
     return KS_OK;

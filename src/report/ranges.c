@@ -91,14 +91,6 @@ void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT])
         snprintf(text, KS_RANGE_TEXT, "%s to %s", lower, upper);
 }
 
-void ks_range_print_header(FILE *out)
-{
-    for (size_t k = 0; k < KS_RANGES; k++)
-        fprintf(out, ",%s_lower,%s_upper,%s_least,%s_most", ks_range_names[k], ks_range_names[k],
-                ks_range_names[k], ks_range_names[k]);
-    putc('\n', out);
-}
-
 void ks_range_print_ends(const struct ks_range range[KS_RANGES], FILE *out)
 {
     for (size_t k = 0; k < KS_RANGES; k++) {

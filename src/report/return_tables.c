@@ -87,17 +87,8 @@ static void write_rows(const struct ks_tables *t, size_t analysis, FILE *out)
     }
 }
 
-static void write_header(FILE *out)
-{
-    fprintf(out, KS_TABLE_LOOK
-            ",analysis,kappa,kappa_low,kappa_high,lambda_max,lambda_max_low,lambda_max_high,"
-            "kurtosis,kurtosis_low,kurtosis_high,return,return_low,return_high,first_return,"
-            "noise_limit,beyond_noise,kappa_starts,kappa_starts_least,kappa_starts_most\n");
-}
-
 ks_status ks_kappa_return_write(const struct ks_tables *t, FILE *out)
 {
-    write_header(out);
     write_rows(t, ks_table_paper(t), out);
     return KS_OK;
 }
@@ -117,7 +108,6 @@ static bool is_preconditioned(const struct ks_tables *t, size_t analysis)
 
 ks_status ks_preconditioned_return_write(const struct ks_tables *t, FILE *out)
 {
-    write_header(out);
     for (size_t k = 0; k < t->r->study->n_analyses; k++)
         if (is_preconditioned(t, k)) {
             write_rows(t, k, out);

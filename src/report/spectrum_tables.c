@@ -14,7 +14,6 @@ ks_status ks_ritz_write(const struct ks_tables *t, FILE *out)
 {
     size_t analysis[] = {0, ks_table_paper_curve(t)};
 
-    fprintf(out, "architecture,analysis,env_step,ritz\n");
     for (size_t a = 0; a < (analysis[1] > 0 ? 2 : 1); a++)
         for (size_t i = 0; i < t->table->n_rows; i++)
             for (size_t k = 0; k < t->r->study->n_checkpoints; k++) {
@@ -38,10 +37,6 @@ ks_status ks_mass_write(const struct ks_tables *t, FILE *out)
         "negative_mass_lower", "negative_mass_upper", "noise_floor"};
     enum { NAMES = sizeof names / sizeof *names };
 
-    fprintf(out, "architecture");
-    for (size_t k = 0; k < NAMES; k++)
-        fprintf(out, ",%s", names[k]);
-    putc('\n', out);
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
 
@@ -62,7 +57,6 @@ struct node {
 /* The cumulative spectral weight: over the probes, the mean weight of Ritz values up to x. */
 ks_status ks_staircase_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, "architecture,eigenvalue,cumulative\n");
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
         struct node *node = NULL;
@@ -105,7 +99,6 @@ void ks_distribution_print(const char *architecture, const struct ks_spectrum *s
 
 ks_status ks_distribution_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, KS_DISTRIBUTION_COLUMNS);
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
 
@@ -193,8 +186,6 @@ done:
 
 ks_status ks_orders_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, "architecture,order,kappa,kappa_lower_bound,kappa_effective_bound,"
-                 "noise_limit\n");
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
 
@@ -225,7 +216,6 @@ ks_status ks_operators_write(const struct ks_tables *t, FILE *out)
     static const char *const names[] = {"hessian", "ggn", "residual"};
     enum { NAMES = sizeof names / sizeof *names };
 
-    fprintf(out, "architecture,operator,ritz,weight\n");
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_spectrum *s[NAMES];
 

@@ -82,8 +82,6 @@ static ks_status write_checkpoints(const struct ks_tables *c, FILE *out)
     size_t n = 0;
     ks_status status = find_statistics(r, &n, &names);
 
-    fprintf(out, "env,architecture,seed,env_step,analysis,update,return_mean,loss,blas_version,"
-                 "blas_kernel");
     for (size_t k = 0; k < n; k++)
         fprintf(out, ",%s", names[k]);
     putc('\n', out);
@@ -106,7 +104,6 @@ static ks_status write_returns(const struct ks_tables *c, FILE *out)
 {
     const struct ks_results *r = c->r;
 
-    fprintf(out, "env,architecture,seed,env_step,return_mean\n");
     for (size_t run = 0; run < r->n_runs; run++)
         for (size_t k = 0; k < r->study->n_evaluations; k++)
             if (!isnan(r->run[run].returns[k])) {
@@ -121,11 +118,6 @@ static ks_status write_returns(const struct ks_tables *c, FILE *out)
 
 static ks_status write_summary(const struct ks_tables *c, FILE *out)
 {
-    fprintf(out, "architecture,normalization,weight_normalization,loss,analysis,runs,dropped");
-    for (size_t k = 0; k < KS_COLUMNS; k++)
-        fprintf(out, ",%s,%s_low,%s_high", ks_column_names[k], ks_column_names[k],
-                ks_column_names[k]);
-    ks_range_print_header(out);
     for (size_t i = 0; i < c->table->n_analyses * c->table->n_rows; i++) {
         const struct ks_study_architecture *a = ks_table_architecture(c, i);
         const struct ks_row *row = &c->table->row[i];
@@ -179,7 +171,6 @@ done:
 
 static ks_status write_return_curves(const struct ks_tables *c, FILE *out)
 {
-    fprintf(out, KS_TABLE_LOOK ",env_step,return,return_low,return_high\n");
     for (size_t i = 0; i < c->table->n_rows; i++)
         KS_TRY(write_curve(c, i, out));
     return KS_OK;
@@ -215,46 +206,109 @@ static ks_status write_correlation(const struct ks_tables *c, FILE *out)
     return write_comparison(c, ks_comparison_write_correlation, out);
 }
 
-static const struct {
-    const char *name;
-    ks_status (*write)(const struct ks_tables *c, FILE *out);
-} files[] = {
-    {"checkpoints", write_checkpoints},
-    {"returns", write_returns},
-    {"summary", write_summary},
-    {"kappa_return", ks_kappa_return_write},
-    {"preconditioned_return", ks_preconditioned_return_write},
-    {"kappa", ks_kappa_write},
-    {"return_curves", write_return_curves},
-    {"ritz", ks_ritz_write},
-    {"density", ks_density_write},
-    {"mass", ks_mass_write},
-    {"staircase", ks_staircase_write},
-    {"distribution", ks_distribution_write},
-    {"orders", ks_orders_write},
-    {"operators", ks_operators_write},
-    {"layers", ks_layers_write},
-    {"intervals", ks_intervals_write},
-    {"sharpness", ks_sharpness_write},
-    {"norms", ks_norms_write},
-    {"efficiency", ks_efficiency_write},
-    {"quadratics", ks_quadratics_write},
-    {"variants", ks_variants_write},
-    {"improvement", write_improvement},
-    {"profile", write_profile},
-    {"correlation", write_correlation},
+#define LOOK "architecture*"
+const struct ks_table_file ks_table_files[] = {
+    {"checkpoints", "checkpoint and analysis", write_checkpoints,
+     "env,architecture,seed,env_step,analysis,update,return_mean,loss,blas_version,blas_kernel,...",
+     "then all statistics. `loss`: `loss_kind` of the spectrum, empty if an older version made it"},
+    {"returns", "evaluation", write_returns, "env,architecture,seed,env_step,return_mean", ""},
+    {"summary", "architecture and analysis", write_summary,
+     LOOK ",analysis,runs,dropped,kappa~,kappa_lower_bound~,kappa_effective_bound~,lambda_max~,"
+          "kurtosis~,kappa_geometric~,return~,area~,directions_1e2%,kappa_q99%,kappa_gradient_90%",
+     "[below](#summarycsv)"},
+    {"kappa_return", "architecture", ks_kappa_return_write, KS_KAPPA_RETURN_COLUMNS,
+     "[below](#kappa_returncsv-preconditioned_returncsv)"},
+    {"preconditioned_return", "architecture", ks_preconditioned_return_write,
+     KS_KAPPA_RETURN_COLUMNS, "the same of the preconditioned Hessian"},
+    {"kappa", "analysis, architecture and checkpoint", ks_kappa_write,
+     LOOK ",analysis,env_step,kappa~,noise_limit,beyond_noise",
+     "means; the last two as in `kappa_return.csv`, over the seeds"},
+    {"return_curves", "architecture and evaluation", write_return_curves, LOOK ",env_step,return~",
+     "means"},
+    {"ritz", "Ritz value", ks_ritz_write, "architecture,analysis,env_step,ritz", ""},
+    {"density", "cell of a histogram", ks_density_write,
+     "architecture,lower,upper,density_per_decade~", "[below](#densitycsv)"},
+    {"mass", "architecture", ks_mass_write, "architecture,zero_mass|,negative_mass|,noise_floor",
+     ""},
+    {"staircase", "Ritz value", ks_staircase_write, "architecture,eigenvalue,cumulative",
+     "the weight up to this value"},
+    {"distribution", "point of the band", ks_distribution_write, KS_DISTRIBUTION_COLUMNS,
+     "the band in spectra; the same as numbers of eigenvalues, up to x for a negative x, above x "
+     "for a positive x"},
+    {"orders", "architecture and number of Lanczos steps", ks_orders_write,
+     "architecture,order,kappa,kappa_lower_bound,kappa_effective_bound,noise_limit",
+     "from the leading part of the Jacobi matrices; `kappa_effective_bound` is certified at the "
+     "full order only; `noise_limit` (largest absolute eigenvalue over noise floor) is of the full "
+     "order"},
+    {"operators", "Ritz value", ks_operators_write, "architecture,operator,ritz,weight",
+     "of the Hessian and of the first analyses of `ggn` and `residual` without `compat = xqc`, if "
+     "an architecture has one of them"},
+    {"layers", "architecture and analysis of one layer over all critics", ks_layers_write,
+     LOOK ",analysis,layer,env_step,lambda_max~,kappa~,trace~", "means at the last checkpoint"},
+    {"intervals", "architecture and checkpoint", ks_intervals_write,
+     LOOK ",env_step,directions_1e2%,kappa_q99%,kappa_gradient_90%", "as in `summary.csv`"},
+    {"sharpness", "analysis, architecture and checkpoint", ks_sharpness_write,
+     LOOK ",analysis,operator,env_step,sharpness_ratio~,lambda_max~",
+     "means, where the ratio is defined; not for analyses of one critic or layer"},
+    {"norms", "architecture and row of `progress.csv`", ks_norms_write,
+     LOOK ",env_step,param_norm~,grad_norm~,effective_lr~,definition_1_lr~",
+     "means of the critics' metrics"},
+    {"efficiency", "architecture", ks_efficiency_write,
+     LOOK ",parameters,flops,actor_parameters,actor_flops,updates_per_second~,return~",
+     "[below](#efficiencycsv)"},
+    {"quadratics", "condition number and step", ks_quadratics_write,
+     "kappa,step,x1,x2,value,distance",
+     "gradient descent on (x1^2 + kappa x2^2)/2 with the best constant step; `distance` relative "
+     "to step 0. The same for all studies"},
+    {"variants", "variant of an architecture of the study", ks_variants_write,
+     "architecture,base,changes,return,base_return,kappa,base_kappa,lambda_max,base_lambda_max",
+     "beside the architecture that it changes; as in `summary.csv`"},
+    {"improvement", "ordered pair of architectures", write_improvement,
+     "architecture,other,probability~", "[below](#improvementcsv-profilecsv-correlationcsv)"},
+    {"profile", "architecture and threshold", write_profile, "architecture,tau,fraction~", ""},
+    {"correlation", "analysis and statistic", write_correlation,
+     "analysis,statistic,scale,architectures,spearman~,p", ""},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
-static ks_status write_file(const struct ks_tables *c, size_t file)
+void ks_table_header(const char *columns, FILE *out)
+{
+    static const struct {
+        char mark;
+        const char *endings[5]; /* of the columns in place of the marked one */
+    } marks[] = {{'*', {"", NULL}},
+                 {'~', {"", "_low", "_high", NULL}},
+                 {'|', {"", "_lower", "_upper", NULL}},
+                 {'%', {"_lower", "_upper", "_least", "_most", NULL}}};
+    const char *comma = "";
+
+    for (const char *at = columns; *at && strncmp(at, "...", 3) != 0; at += *at == ',') {
+        size_t length = strcspn(at, ",*~|%"), m = sizeof marks / sizeof *marks;
+
+        while (m > 0 && at[length] != marks[m - 1].mark)
+            m--;
+        for (const char *const *e = marks[m ? m - 1 : 0].endings; *e; e++, comma = ",")
+            fprintf(out, "%s%.*s%s", comma, (int)length, at, *e);
+        if (m > 0 && at[length] == '*')
+            fprintf(out, ",normalization,weight_normalization,loss");
+        at += length + (m > 0);
+    }
+}
+
+static ks_status write_file(const struct ks_tables *c, const struct ks_table_file *file)
 {
     struct ks_text text = {0};
     char *path = NULL;
     ks_status status;
 
-    KS_TRY(ks_print_string(&path, "%s/tables/%s.csv", c->r->dir, files[file].name));
+    KS_TRY(ks_print_string(&path, "%s/tables/%s.csv", c->r->dir, file->name));
     status = ks_text_open(path, &text);
-    if (status == KS_OK)
-        status = files[file].write(c, text.stream);
+    if (status == KS_OK) {
+        ks_table_header(file->columns, text.stream);
+        if (!strstr(file->columns, "..."))
+            putc('\n', text.stream);
+        status = file->write(c, text.stream);
+    }
     free(path);
     return ks_text_close(&text, status);
 }
@@ -265,7 +319,7 @@ ks_status ks_tables_write(const struct ks_results *results, const struct ks_summ
     struct ks_tables tables = {results, table, resamples};
 
     KS_TRY(ks_folder_make_in(results->dir, "tables"));
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        KS_TRY(write_file(&tables, i));
+    for (const struct ks_table_file *file = ks_table_files; file->name; file++)
+        KS_TRY(write_file(&tables, file));
     return KS_OK;
 }

@@ -91,10 +91,8 @@ struct ks_range_place {
 void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks_result *const *run,
                    struct ks_range range[KS_RANGES]);
 
-/* The columns of all ranges and the end of a line of CSV: ",NAME_lower,NAME_upper,NAME_least,
- * NAME_most,...", and the four ends in the form that spectra use: '-' for an upper end that is not
- * resolved, 'inf' if the statistic itself is infinite. */
-void ks_range_print_header(FILE *out);
+/* The four ends of all ranges and the end of a line of CSV, in the form that spectra use: '-' for
+ * an upper end that is not resolved, 'inf' if the statistic itself is infinite. */
 void ks_range_print_ends(const struct ks_range range[KS_RANGES], FILE *out);
 
 /* One end of an interval: three digits, rounded so that the interval does not become smaller;

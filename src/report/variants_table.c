@@ -30,10 +30,6 @@ static void print_row(const struct ks_study *study, const struct ks_row *variant
 
 ks_status ks_variants_write(const struct ks_tables *t, FILE *out)
 {
-    fprintf(out, "architecture,base,changes");
-    for (size_t k = 0; k < COLUMNS; k++)
-        fprintf(out, ",%s,base_%s", ks_column_names[columns[k]], ks_column_names[columns[k]]);
-    putc('\n', out);
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_row *variant = &t->table->row[i];
         const struct ks_row *base = find_row(t, ks_study_base(t->r->study, variant->architecture));

@@ -113,7 +113,6 @@ static ks_status compare(const struct ks_comparison *c, size_t i, size_t j,
  * order of the table. */
 ks_status ks_comparison_write_improvement(const struct ks_comparison *c, FILE *out)
 {
-    fprintf(out, "architecture,other,probability,probability_low,probability_high\n");
     for (size_t i = 0; i < c->n; i++)
         for (size_t j = 0; j < c->n; j++) {
             struct ks_estimate p;
@@ -167,7 +166,6 @@ ks_status ks_comparison_write_profile(const struct ks_comparison *c, FILE *out)
     double *score = NULL, any;
     ks_status status = KS_OK;
 
-    fprintf(out, "architecture,tau,fraction,fraction_low,fraction_high\n");
     if (ks_score_range_of_returns(c->results->study->env, &range) != KS_OK ||
         ks_score_normalize(range, 0, &any) != KS_OK)
         return KS_OK;

@@ -153,7 +153,6 @@ static ks_status write_one(const struct ks_comparison *c, size_t analysis, const
 
 ks_status ks_comparison_write_correlation(const struct ks_comparison *c, FILE *out)
 {
-    fprintf(out, "analysis,statistic,scale,architectures,spearman,spearman_low,spearman_high,p\n");
     for (size_t a = 0; a < c->results->study->n_analyses; a++)
         for (size_t k = 0; k < STATISTICS; k++)
             KS_TRY(write_one(c, a, statistics[k].name, out));
