@@ -1,5 +1,5 @@
 /* Checkpoints with reference results: right ones are accepted. tests/io/test_reference_wrong.c has
- * the ways to export a critic wrongly, tests/io/test_reference_losses.c other losses. */
+ * the ways to export a critic wrongly. */
 #include "analyzer.h"
 #include "naive_critic.h"
 

@@ -2,9 +2,38 @@
  * both values. */
 #include "analyzer.h"
 #include "naive_critic.h"
-#include "refused_references.h"
 
 #include "kappascope.h"
+
+static const char OUTPUT[] = "/batch/output", LOSS[] = "/batch/loss",
+                  NORM[] = "/batch/gradient_norm";
+
+/* The place of the first value that differs, the value in the file and the computed one. */
+struct place {
+    size_t minibatch, row, critic, output;
+    double stored, computed;
+};
+
+/* Reads the message "FILE: OBJECT: minibatch ...", and fails the test if it is another one. */
+static struct place read_place(const char *object, const char *message)
+{
+    static const char OUTPUT_WORDS[] = ": minibatch %zu, row %zu, critic %zu, output %zu: expected "
+                                       "the same as in the file, %lf, found %lf (",
+                      WORDS[] =
+                          ": minibatch %zu: expected the same as in the file, %lf, found %lf (";
+    struct place p = {.row = 0};
+    const char *at = strstr(message, object);
+    int found = 0;
+
+    if (at && object == OUTPUT)
+        found = sscanf(at + strlen(object), OUTPUT_WORDS, &p.minibatch, &p.row, &p.critic,
+                       &p.output, &p.stored, &p.computed);
+    else if (at)
+        found = sscanf(at + strlen(object), WORDS, &p.minibatch, &p.stored, &p.computed);
+    if (found != (object == OUTPUT ? 6 : 3))
+        fail_msg("'%s' does not name %s, its place and both values", message, object);
+    return p;
+}
 
 static void swap(double *a, double *b)
 {
@@ -215,10 +244,113 @@ static void test_wrong(void **state)
     }
 }
 
+/* --- other losses, with critics of one linear layer --- */
+
+static double softmax_loss(size_t k, const double *f, const double *t)
+{
+    double sum = 0, loss = 0;
+
+    for (size_t i = 0; i < k; i++)
+        sum += exp(f[i]);
+    for (size_t i = 0; i < k; i++)
+        loss -= t[i] * (f[i] - log(sum));
+    return loss;
+}
+
+/* sum_ij abs(q_i - [t_j < f_i]) huber(t_j - f_i), over K. */
+static double quantile_loss(size_t k, const double *f, const double *t)
+{
+    double loss = 0;
+
+    for (size_t i = 0; i < k; i++)
+        for (size_t j = 0; j < k; j++) {
+            const double e = fabs(t[j] - f[i]), q = (2 * (double)i + 1) / (2 * (double)k);
+
+            loss += fabs(q - (t[j] < f[i])) * (e <= 1 ? e * e / 2 : e - 0.5) / (double)k;
+        }
+    return loss;
+}
+
+/* Stores the loss of a critic whose only layer is a dense with `arch->out` outputs. */
+static void put_loss(struct ks_checkpoint *c,
+                     double (*loss)(size_t k, const double *f, const double *t))
+{
+    const size_t k = c->critic.arch->out;
+    const double *w = c->critic.w;
+    double f[8];
+
+    c->references.loss = (struct ks_reference){.minibatches = BATCHES, .rows = 1, .wide = true};
+    assert_ok(ks_alloc(BATCHES, sizeof(double), &c->references.loss.value));
+    for (size_t n = 0; n < BATCHES * BATCH_LOSS_ROWS; n++) {
+        const double *x = c->input +
+                          (n / BATCH_LOSS_ROWS * BATCH_ROWS + n % BATCH_LOSS_ROWS) * SIDE;
+
+        naive_dense(k, w, w + SIDE * k, x, f);
+        c->references.loss.value[n / BATCH_LOSS_ROWS] += loss(k, f, c->target + n * k) /
+                                                         BATCH_LOSS_ROWS;
+    }
+}
+
+static void is_right(const struct ks_checkpoint *c)
+{
+    write_file("a.h5", c);
+    assert_runs("-q --order 5 a.h5%s", "");
+}
+
+static void loss_differs(const struct ks_checkpoint *c, size_t minibatch)
+{
+    write_file("a.h5", c);
+    assert_int_equal(analyzer("-q --order 5 a.h5%s", ""), 2);
+    assert_int_equal(read_place(LOSS, complained).minibatch, minibatch);
+}
+
+/* Weights of rows count in the loss. */
+static void test_weights(void **state)
+{
+    struct ks_checkpoint *c = linear_critic("dense 4\nloss quantile\n");
+
+    (void)state;
+    put_loss(c, quantile_loss);
+    assert_ok(ks_alloc(BATCHES * BATCH_LOSS_ROWS, sizeof(double), &c->weight));
+    for (size_t i = 0; i < BATCHES * BATCH_LOSS_ROWS; i++)
+        c->weight[i] = 2;
+    for (size_t n = 0; n < BATCHES; n++)
+        c->references.loss.value[n] *= 2;
+    is_right(c);
+    c->weight[BATCH_LOSS_ROWS] = 0;
+    loss_differs(c, 1);
+    ks_checkpoint_free(c);
+}
+
+/* Targets of another kind for the same returns (smeared, where they were two-hot), and the quantile
+ * loss as a mean over both indices, are other losses. */
+static void test_other_losses(void **state)
+{
+    struct ks_checkpoint *c = linear_critic("dense 4\nloss ce min=-1 max=1\n");
+
+    (void)state;
+    put_loss(c, softmax_loss);
+    is_right(c);
+    for (size_t i = 0; i < BATCHES * BATCH_LOSS_ROWS; i++)
+        for (size_t k = 0; k < 4; k++)
+            c->target[4 * i + k] = 0.75 * c->target[4 * i + k] + 0.0625;
+    loss_differs(c, 0);
+    ks_checkpoint_free(c);
+    c = linear_critic("dense 4\nloss quantile\n");
+    put_loss(c, quantile_loss);
+    is_right(c);
+    for (size_t n = 0; n < BATCHES; n++)
+        c->references.loss.value[n] /= 4;
+    loss_differs(c, 0);
+    ks_checkpoint_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_wrong, scratch_clean),
+        cmocka_unit_test_teardown(test_other_losses, scratch_clean),
+        cmocka_unit_test_teardown(test_weights, scratch_clean),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -1,13 +1,7 @@
 /* Vector files: a round trip, and what is refused. */
-#include "io/checkpoint.h"
-
-#include <hdf5.h>
-
+#include "analyzer.h"
 #include "core/rng.h"
 #include "example_checkpoint.h"
-#include "io/h5.h"
-#include "scratch.h"
-#include "test.h"
 
 static void test_vectors(void **state)
 {
@@ -47,10 +41,36 @@ static void test_vectors(void **state)
     free(vectors);
 }
 
+/* An attribute that nothing reads is refused; those that the analyzer writes are not. */
+static void test_attributes(void **state)
+{
+    struct ks_checkpoint *c = make_plain(MSE);
+    const size_t n = ks_networks_parameters(&c->critic);
+    struct ks_attributes attributes = {.n = 0};
+    double *v;
+
+    (void)state;
+    assert_ok(ks_alloc(n, sizeof *v, &v));
+    v[3] = 1;
+    write_one(scratch("a.h5"), c, false);
+    assert_ok(ks_vectors_write(scratch("v.h5"), 1, n, v, NULL));
+    assert_runs("-q --apply v.h5 --output hv.h5 a.h5%s", "");
+    assert_runs("-q --apply hv.h5 --output hhv.h5 a.h5%s", ""); /* what the analyzer writes */
+    assert_runs("-q --gradient g.h5 a.h5%s", "");
+    assert_runs("-q --apply g.h5 --output hg.h5 a.h5%s", "");
+    assert_ok(ks_attribute_add_string(&attributes, "order", "pytorch"));
+    assert_ok(ks_vectors_write(scratch("v.h5"), 1, n, v, &attributes));
+    assert_int_equal(analyzer("-q --apply v.h5 --output hv.h5 a.h5%s", ""), 2);
+    assert_non_null(strstr(complained, "v.h5: /: unknown attribute order: expected only format"));
+    ks_attributes_clear(&attributes);
+    free(v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_vectors, scratch_clean),
+        cmocka_unit_test_teardown(test_attributes, scratch_clean),
     };
 
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
