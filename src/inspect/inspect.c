@@ -22,7 +22,9 @@
 #include "study/status.h"
 #include "study/study_file.h"
 
-ks_status ks_inspect_expect_memory(const char *path, const char *what, double bytes)
+/* Fails with KS_MEMORY if `bytes` are more than half of the free memory. The message starts with
+ * `path` and says that `what` take so many bytes. */
+static ks_status expect_memory(const char *path, const char *what, double bytes)
 {
     const double most = (double)ks_memory_available("", 1) / 2;
 
@@ -38,7 +40,7 @@ ks_status ks_inspect_read(const char *path, struct ks_checkpoint **checkpoint)
     double bytes;
 
     KS_TRY(ks_checkpoint_bytes(path, &bytes));
-    KS_TRY(ks_inspect_expect_memory(path, "its arrays", bytes));
+    KS_TRY(expect_memory(path, "its arrays", bytes));
     return ks_checkpoint_read_loss(path, checkpoint);
 }
 
@@ -195,8 +197,8 @@ static ks_status inspect_vectors(const char *path, FILE *out)
                          shape.n_dims);
         goto done;
     }
-    KS_GO(ks_inspect_expect_memory(path, "its vectors",
-                                   sizeof(double) * (double)shape.dims[0] * (double)shape.dims[1]));
+    KS_GO(expect_memory(path, "its vectors",
+                        sizeof(double) * (double)shape.dims[0] * (double)shape.dims[1]));
     KS_GO(ks_vectors_read(path, shape.dims[1], &k, &vectors));
     KS_GO(read_eigenvalues(h5, k, &eigenvalue));
     ks_line_print(out, "vector file", "%s", path);

@@ -21,10 +21,6 @@ ks_status ks_inspect(const char *path, size_t inputs, FILE *out);
 ks_status ks_inspect_checkpoint(const char *path, FILE *out);
 ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out);
 
-/* Fails with KS_MEMORY if `bytes` are more than half of the free memory. The message starts with
- * `path` and says that `what` take so many bytes. */
-ks_status ks_inspect_expect_memory(const char *path, const char *what, double bytes);
-
 /* ks_checkpoint_read_loss, after a check that the arrays which the file declares fit. Fails
  * in the same way, and with KS_MEMORY. The caller frees with ks_checkpoint_free. */
 ks_status ks_inspect_read(const char *path, struct ks_checkpoint **checkpoint);

@@ -102,9 +102,6 @@ ks_status ks_h5_find_shape(const struct ks_h5 *h5, const char *object, bool *fou
                            struct ks_h5_shape *shape);
 /* How the numbers of a dataset are stored; fails as ks_h5_shape does. */
 ks_status ks_h5_stored(const struct ks_h5 *h5, const char *object, enum ks_h5_stored *stored);
-/* Fails unless the dataset has this shape. */
-ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
-                             const struct ks_h5_shape *shape);
 /* Fails unless the dataset has this shape, and if its numbers are stored as integers. Where real
  * numbers belong, integers are a sign of values that were rounded, or of another array. */
 ks_status ks_h5_expect_reals(const struct ks_h5 *h5, const char *object,

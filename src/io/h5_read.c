@@ -199,8 +199,8 @@ static ks_status compare_shape(const struct ks_h5 *h5, const char *object,
     return ks_fail(KS_FORMAT, "%s: %s: expected shape %s, found %s", h5->path, object, want, got);
 }
 
-ks_status ks_h5_expect_shape(const struct ks_h5 *h5, const char *object,
-                             const struct ks_h5_shape *shape)
+static ks_status expect_shape(const struct ks_h5 *h5, const char *object,
+                              const struct ks_h5_shape *shape)
 {
     struct ks_h5_shape found = {.n_dims = 0};
 
@@ -274,7 +274,7 @@ ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
     size_t n;
 
     *out = NULL;
-    KS_TRY(ks_h5_expect_shape(h5, object, shape)); /* before memory is allocated for it */
+    KS_TRY(expect_shape(h5, object, shape)); /* before memory is allocated for it */
     if (h5->declared) {
         *h5->declared += bytes_of(shape);
         return KS_OK;

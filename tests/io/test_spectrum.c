@@ -129,14 +129,6 @@ static void test_round_trip(void **state)
     assert_int_equal(scratch_files(false), 1);
 }
 
-static void write_spectrum(const char *path)
-{
-    struct ks_spectrum *s = make_spectrum(true);
-
-    assert_ok(ks_spectrum_write(path, s));
-    ks_spectrum_free(s);
-}
-
 /* Replaces `object` by a dataset of another shape, or removes it if rank is 0. */
 static void change(const char *path, const char *object, int rank, hsize_t rows, hsize_t columns)
 {
@@ -166,46 +158,43 @@ static void refused(const char *path, const char *words)
 
 static void test_shapes(void **state)
 {
-    static const char *const matrices[] = {"/lanczos/alpha", "/lanczos/beta", "/ritz/weight",
-                                           "/ritz/residual"};
-    static const char *const grids[] = {"/density/value", "/density/symlog_grid",
-                                        "/density/symlog_value"};
+    static const struct {
+        const char *object;
+        int rank; /* 0: the object is removed */
+        hsize_t rows, columns;
+        const char *words;
+    } changes[] = {
+        {"/lanczos/alpha", 2, PROBES, ORDER + 1, "expected shape [2, 7], found [2, 8]"},
+        {"/lanczos/beta", 2, PROBES, ORDER + 1, "expected shape [2, 7], found [2, 8]"},
+        {"/ritz/weight", 2, PROBES, ORDER + 1, "expected shape [2, 7], found [2, 8]"},
+        {"/ritz/residual", 2, PROBES, ORDER + 1, "expected shape [2, 7], found [2, 8]"},
+        {"/lanczos/alpha", 0, 0, 0, "/lanczos/alpha: missing"},
+        {"/lanczos/beta", 0, 0, 0, "/lanczos/beta: missing"},
+        {"/ritz/weight", 0, 0, 0, "/ritz/weight: missing"},
+        {"/ritz/residual", 0, 0, 0, "/ritz/residual: missing"},
+        {"/density/value", 1, GRID - 1, 0, "expected shape [50], found [49]"},
+        {"/density/symlog_grid", 1, GRID - 1, 0, "expected shape [50], found [49]"},
+        {"/density/symlog_value", 1, GRID - 1, 0, "expected shape [50], found [49]"},
+        {"/density/grid", 2, GRID, 1, "/density/grid: expected 1 dimension"},
+        {"/distribution/lower", 1, BAND + 1, 0, "expected shape [30], found [31]"},
+        {"/distribution/upper", 1, BAND + 1, 0, "expected shape [30], found [31]"},
+        {"/distribution/eigenvalue", 2, BAND, 1,
+         "/distribution/eigenvalue: expected 1 dimension, found 2"},
+        {"/ritz/value", 1, ORDER, 0, "/ritz/value: expected at least one number, in 2 dimensions"},
+        {"/summary", 0, 0, 0, "/summary: missing"},
+        {"/lanczos/steps", 1, PROBES + 1, 0, "/lanczos/steps: expected shape [2], found [3]"},
+    };
     const char *path = scratch("a.spectrum.h5");
 
     (void)state;
-    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
-        write_spectrum(path);
-        change(path, matrices[i], 2, PROBES, ORDER + 1);
-        refused(path, "expected shape [2, 7], found [2, 8]");
-        write_spectrum(path);
-        change(path, matrices[i], 0, 0, 0);
-        refused(path, "missing");
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        struct ks_spectrum *s = make_spectrum(true);
+
+        assert_ok(ks_spectrum_write(path, s));
+        ks_spectrum_free(s);
+        change(path, changes[i].object, changes[i].rank, changes[i].rows, changes[i].columns);
+        refused(path, changes[i].words);
     }
-    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
-        write_spectrum(path);
-        change(path, grids[i], 1, GRID - 1, 0);
-        refused(path, "expected shape [50], found [49]");
-    }
-    for (int upper = 0; upper < 2; upper++) {
-        write_spectrum(path);
-        change(path, upper ? "/distribution/upper" : "/distribution/lower", 1, BAND + 1, 0);
-        refused(path, "expected shape [30], found [31]");
-    }
-    write_spectrum(path);
-    change(path, "/distribution/eigenvalue", 2, BAND, 1);
-    refused(path, "/distribution/eigenvalue: expected 1 dimension, found 2");
-    write_spectrum(path);
-    change(path, "/ritz/value", 1, ORDER, 0);
-    refused(path, "/ritz/value: expected at least one number, in 2 dimensions");
-    write_spectrum(path);
-    change(path, "/density/grid", 2, GRID, 1);
-    refused(path, "/density/grid: expected 1 dimension");
-    write_spectrum(path);
-    change(path, "/summary", 0, 0, 0);
-    refused(path, "/summary: missing");
-    write_spectrum(path);
-    change(path, "/lanczos/steps", 1, PROBES + 1, 0);
-    refused(path, "/lanczos/steps: expected shape [2], found [3]");
 }
 
 /* NaN is allowed only after the last step of a probe. */
