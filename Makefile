@@ -1,4 +1,4 @@
-# Targets: all deps deps-myosuite test check study install uninstall bench bench-peers bench-answers sanitize coverage lint format clean.
+# Targets: all deps deps-myosuite test check study install uninstall bench bench-peers bench-answers sanitize lto coverage lint format clean.
 # README.md, CONTRIBUTING.md and tests/README.md say what they do; clean removes BUILD.
 #
 #   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
@@ -78,7 +78,7 @@ compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN) $(CFLAGS) -fopenmp -fPI
 build     = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: FORCE all deps deps-myosuite programs libraries test test-programs run-tests check study further install uninstall bench run-benches bench-peers bench-answers sanitize coverage lint format clean
+.PHONY: FORCE all deps deps-myosuite programs libraries test test-programs run-tests check study further install uninstall bench run-benches bench-peers bench-answers sanitize lto coverage lint format clean
 .SECONDARY:
 all: deps
 	+@$(build) programs
@@ -100,6 +100,8 @@ $(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/config.h
 # NumPy does not use fused multiply-add: without it, the results equal dm_control's to the last bit.
 $(BUILD)/src/env/%.o: CFLAGS += -ffp-contract=off
 $(BUILD)/tests/%.o: CPPFLAGS += -iquote tests/support
+# Tests and benchmarks of training have its precision. Systems are compared with definitions in double.
+$(filter-out %/test_systems.o,$(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/train/*.c tests/bench/*.c tests/bench/peer/cycle.c))): CPPFLAGS += -DKS_SINGLE
 $(BUILD)/config.h: FORCE
 	@mkdir -p $(@D) && echo "$$config" >$@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/flags: FORCE
@@ -205,6 +207,9 @@ sanitize:
 	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
 	    without="coverage extreme_bound share_coverage mass loss_interval search mpirun plot train_resume" \
 	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+# Whether all files of the programs agree on functions and types (the macro KS() in core/real.h).
+lto:
+	+@$(build) programs BUILD=build/lto CFLAGS="-O1 -flto=$(JOBS) -Wlto-type-mismatch -Werror"
 coverage:
 	+@$(MAKE) test BUILD=build/coverage CFLAGS="-O0 -g --coverage -DKS_COVERAGE"
 	@cd build/coverage && find . -name '*.gcno' | grep -v /tests/ | xargs gcov -r -s $(CURDIR) 2>/dev/null \

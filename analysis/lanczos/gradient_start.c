@@ -11,11 +11,11 @@
 /* g_j -= (w_j' g_j) / (w_j' w_j) w_j for every projected column w_j of every critic. */
 static void project(const struct ks_networks *critics, double *g)
 {
-    const struct ks_arch *arch = critics->arch;
+    const struct KS(arch) *arch = critics->arch;
 
     for (size_t e = 0; e < critics->ensemble; e++)
         for (size_t i = 0; i < arch->n_layers; i++) {
-            const struct ks_layer *l = &arch->layer[i];
+            const struct KS(layer) *l = &arch->layer[i];
             size_t at = e * arch->parameters + l->offset;
 
             for (size_t j = 0; l->sphere_rows > 0 && j < l->out; j++) {

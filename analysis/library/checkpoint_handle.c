@@ -20,7 +20,7 @@ void kappascope_critic_defaults(struct kappascope_critic *critic)
             .ensemble = 1, .adam_beta2 = KS_ADAM_BETA2, .adam_eps = KS_ADAM_EPS};
 }
 
-static struct kappascope_sizes sizes_of(const struct ks_arch *arch)
+static struct kappascope_sizes sizes_of(const struct KS(arch) *arch)
 {
     struct kappascope_sizes sizes = {.parameters = arch->parameters,
                                      .frozen = arch->frozen,
@@ -37,7 +37,7 @@ static struct kappascope_sizes sizes_of(const struct ks_arch *arch)
 enum kappascope_status kappascope_arch_sizes(const char *arch, size_t inputs,
                                              struct kappascope_sizes *sizes)
 {
-    struct ks_arch *parsed = NULL;
+    struct KS(arch) *parsed = NULL;
 
     KS_GIVEN(arch);
     KS_GIVEN(sizes);

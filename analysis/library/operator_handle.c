@@ -37,7 +37,7 @@ static ks_status check_block(const char *name, int number, size_t most)
 
 static ks_status check_problem(const struct kappascope_problem *p, const struct ks_checkpoint *c)
 {
-    const struct ks_arch *arch = c->critic.arch;
+    const struct KS(arch) *arch = c->critic.arch;
 
     if (p->precision < KAPPASCOPE_DEFAULT || p->precision > KAPPASCOPE_F64)
         return ks_fail(KS_USAGE, "precision: expected a kappascope_precision, found %d",

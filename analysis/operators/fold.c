@@ -9,7 +9,7 @@
 #include "net/net.h"
 
 /* Whether a layer behind the first reads the network's input, which a fold would replace. */
-static bool reads_input(const struct ks_arch *arch)
+static bool reads_input(const struct KS(arch) *arch)
 {
     for (size_t i = 0; i < arch->n_layers; i++)
         if (arch->layer[i].kind->reads_input)
@@ -17,19 +17,19 @@ static bool reads_input(const struct ks_arch *arch)
     return false;
 }
 
-static bool can_fold(const struct ks_arch *arch, bool evaluation)
+static bool can_fold(const struct KS(arch) *arch, bool evaluation)
 {
-    const struct ks_layer *norm = arch->layer, *dense = norm + 1;
+    const struct KS(layer) *norm = arch->layer, *dense = norm + 1;
 
     return arch->n_layers > 1 && norm->kind->affine && norm->frozen == 0 && dense->frozen == 0 &&
-           !((evaluation || arch->reads_state) && norm->states > 0) && dense->kind == &KS(dense) &&
-           !dense->normed && dense->param[0].rows == dense->in && !ks_arch_opens(arch, 0) &&
-           !ks_arch_opens(arch, 1) && !reads_input(arch);
+           !((evaluation || arch->reads_state) && norm->states > 0) && !dense->normed &&
+           dense->param[0].rows == dense->in && !ks_arch_opens(arch, 0) &&
+           !ks_arch_opens(arch, 1) && !reads_input(arch) && dense->kind == &KS(dense);
 }
 
 static ks_status set_up(struct ks_fold *f)
 {
-    const struct ks_layer *norm = f->from->layer, *dense = norm + 1;
+    const struct KS(layer) *norm = f->from->layer, *dense = norm + 1;
 
     f->n_scale = norm->n_params > 0 ? norm->in : 0;
     f->n_bias = norm->n_params > 1 ? norm->in : 0;
@@ -42,7 +42,7 @@ static ks_status set_up(struct ks_fold *f)
     return KS_OK;
 }
 
-ks_status ks_fold_new(const struct ks_arch *arch, bool evaluation, struct ks_fold **fold)
+ks_status ks_fold_new(const struct KS(arch) *arch, bool evaluation, struct ks_fold **fold)
 {
     ks_status status = KS_OK;
     struct ks_fold *f = NULL;
@@ -50,6 +50,9 @@ ks_status ks_fold_new(const struct ks_arch *arch, bool evaluation, struct ks_fol
     *fold = NULL;
     KS_GO(ks_alloc(1, sizeof *f, &f));
     f->from = arch;
+    f->text = arch->text;
+    f->inputs = arch->in;
+    f->targets = arch->loss.targets;
     f->folded = can_fold(arch, evaluation);
     if (f->folded)
         KS_GO(set_up(f));
@@ -71,7 +74,7 @@ void ks_fold_free(struct ks_fold *fold)
 
 size_t ks_fold_cache(const struct ks_fold *fold, size_t rows)
 {
-    const struct ks_layer *norm = fold->from->layer;
+    const struct KS(layer) *norm = fold->from->layer;
 
     return fold->folded ? rows * (norm->in + norm->cache_row) + norm->cache_fixed : 0;
 }
@@ -79,8 +82,8 @@ size_t ks_fold_cache(const struct ks_fold *fold, size_t rows)
 void ks_fold_input(const struct ks_fold *fold, size_t rows, const double *x, double *z,
                    double *cache)
 {
-    const struct ks_layer *norm = fold->from->layer;
-    struct ks_pass p = {.rows = rows, .x = x, .w = fold->unit, .y = z};
+    const struct KS(layer) *norm = fold->from->layer;
+    struct KS(pass) p = {.rows = rows, .x = x, .w = fold->unit, .y = z};
     double *centred = cache;
 
     if (norm->kind->sums == KS_SUMS_COLUMNS) { /* it subtracts the mean anyway */

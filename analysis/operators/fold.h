@@ -20,10 +20,15 @@
 #include "core/error.h"
 #include "net/arch.h"
 
+struct ks_arch_f32; /* of net/arch.h, which defines the one of the precision of the code */
+struct ks_arch_f64;
+
 struct ks_fold {
-    const struct ks_arch *from;   /* not owned: outlives the fold */
-    struct ks_arch *arch;         /* the folded network in float64 (ks_fold_arch_f64). Owned */
-    bool folded;                  /* false: the two layers cannot be folded, and `arch` is a copy */
+    const struct ks_arch_f64 *from; /* not owned: outlives the fold */
+    struct ks_arch_f64 *arch;       /* the folded network in float64 (ks_fold_arch_f64). Owned */
+    bool folded;      /* false: the two layers cannot be folded, and `arch` is a copy */
+    const char *text; /* of `from`, as are its inputs and its targets */
+    size_t inputs, targets;
     size_t n_scale, n_bias;       /* scales and biases of the normalizer: its width, or 0 if none */
     size_t in, out, n_dense_bias; /* inputs, outputs and biases of the dense                     */
     double *unit;                 /* the normalizer's parameters that give z: 1 and 0. Owned  */
@@ -33,14 +38,14 @@ struct ks_fold {
  * groups and norm, no container that opens at either of them, none of them frozen, no later layer
  * that reads the input, and no running statistics in use: in training mode those of all layers are,
  * if one layer reads its own. The caller frees with ks_fold_free. */
-ks_status ks_fold_new(const struct ks_arch *arch, bool evaluation, struct ks_fold **fold);
+ks_status ks_fold_new(const struct ks_arch_f64 *arch, bool evaluation, struct ks_fold **fold);
 void ks_fold_free(struct ks_fold *fold);
 
 /* The folded network with layers in float32 or float64, or a copy of `from` if it is not folded.
  * Its `text` is that of `from` in both cases. The caller frees it with ks_arch_free_f32 or _f64.
  * KS_MEMORY. */
-ks_status ks_fold_arch_f32(const struct ks_fold *fold, struct ks_arch **arch);
-ks_status ks_fold_arch_f64(const struct ks_fold *fold, struct ks_arch **arch);
+ks_status ks_fold_arch_f32(const struct ks_fold *fold, struct ks_arch_f32 **arch);
+ks_status ks_fold_arch_f64(const struct ks_fold *fold, struct ks_arch_f64 **arch);
 
 /* z [rows, in] of a minibatch x [rows, in]; `cache` [ks_fold_cache(fold, rows)] is scratch. To be
  * called only if `folded`. */

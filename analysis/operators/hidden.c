@@ -9,11 +9,11 @@
 /* The number of parameters that layer i has in theta_h. */
 static size_t hidden_of(const struct ks_problem *problem, size_t i)
 {
-    const struct ks_arch *arch = problem->checkpoint->critic.arch;
-    const struct ks_layer *l = &arch->layer[i], *next = l + 1;
+    const struct KS(arch) *arch = problem->checkpoint->critic.arch;
+    const struct KS(layer) *l = &arch->layer[i], *next = l + 1;
 
-    if ((l->kind != &KS(dense) && l->kind != &KS(conv2d)) || l->normed || i + 1 == arch->n_layers ||
-        !next->kind->scale_free || ks_arch_opens(arch, i + 1))
+    if (!(l->kind == &KS(dense) || l->kind == &KS(conv2d)) || l->normed ||
+        i + 1 == arch->n_layers || !next->kind->scale_free || ks_arch_opens(arch, i + 1))
         return 0;
     return next->kind->couples_rows && problem->evaluation ? 0 : l->parameters;
 }
@@ -29,7 +29,7 @@ size_t ks_hidden_parameters(const struct ks_problem *problem)
 
 double ks_hidden_dot(const struct ks_problem *problem, const double *a, const double *b)
 {
-    const struct ks_arch *arch = problem->checkpoint->critic.arch;
+    const struct KS(arch) *arch = problem->checkpoint->critic.arch;
     double sum = 0;
 
     for (size_t i = 0; i < arch->n_layers; i++)
@@ -40,7 +40,7 @@ double ks_hidden_dot(const struct ks_problem *problem, const double *a, const do
 
 void ks_hidden_project(const struct ks_problem *problem, double *v)
 {
-    const struct ks_arch *arch = problem->checkpoint->critic.arch;
+    const struct KS(arch) *arch = problem->checkpoint->critic.arch;
 
     for (size_t i = 0; i < arch->n_layers; i++)
         if (hidden_of(problem, i) == 0)

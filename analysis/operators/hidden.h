@@ -3,7 +3,7 @@
  * paper's Definition 1 and Theorem 1 speak of such functions (Palenicek et al., ICLR 2026).
  *
  * A dense or a conv2d is one if only a normalization reads its output, and this normalization does
- * not depend on the scale of what it reads (ks_layer_kind.scale_free). Its output is proportional
+ * not depend on the scale of what it reads (scale_free in layer.h). Its output is proportional
  * to its kernel and bias taken together; a kernel that is a function of other parameters (norm=) is
  * left out. Batch normalization does so only in training mode. The normalizations' epsilon spoils
  * the invariance a little. By Euler's theorem theta_h' g_h = 0 for the gradient g_h of the loss

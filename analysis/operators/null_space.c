@@ -101,7 +101,7 @@ static struct sums add(struct finder *f, struct sums a, struct sums b)
 }
 
 /* The sums of x_bar, from those of y_bar. */
-static struct sums pass(struct finder *f, const struct ks_layer *l, bool evaluation,
+static struct sums pass(struct finder *f, const struct KS(layer) *l, bool evaluation,
                         struct sums y_bar)
 {
     switch (l->kind->sums) {
@@ -123,16 +123,16 @@ static struct sums pass(struct finder *f, const struct ks_layer *l, bool evaluat
 
 /* Rows that sum to zero: the output of a layernorm or groupnorm without parameters, and residual
  * sums of such outputs. */
-static void find_centred(const struct ks_arch *arch, bool *centred)
+static void find_centred(const struct KS(arch) *arch, bool *centred)
 {
     for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
+        const struct KS(layer) *l = &arch->layer[i];
 
         if (l->kind->sums == KS_SUMS_COPIED)
             centred[i] = centred[i - 1] && l->body > 0 && centred[l->body - 1];
         else
-            centred[i] = (l->kind == &KS(layernorm) || l->kind == &KS(groupnorm)) &&
-                         l->n_params == 0;
+            centred[i] = l->n_params == 0 &&
+                         (l->kind == &KS(layernorm) || l->kind == &KS(groupnorm));
     }
 }
 
@@ -221,7 +221,7 @@ static void find_in_kernel(struct finder *f, size_t offset, const struct ks_arra
                                               a->columns / groups, KS_NO_PARTNER, false});
 }
 
-static void find_in_layer(struct finder *f, const struct ks_layer *l, bool centred,
+static void find_in_layer(struct finder *f, const struct KS(layer) *l, bool centred,
                           struct sums y_bar)
 {
     size_t offset = l->offset, end = offset + (f->spheres ? l->sphere_rows * l->out : 0);
@@ -247,7 +247,7 @@ static void find_in_layer(struct finder *f, const struct ks_layer *l, bool centr
 }
 
 /* Those of the adjoint of the outputs that a loss reads. */
-static struct sums of_outputs(struct finder *f, const struct ks_loss *loss)
+static struct sums of_outputs(struct finder *f, const struct KS(loss) *loss)
 {
     return loss->kind->shift_invariant ? zero_rows(f, 1) : unknown(f);
 }
@@ -255,11 +255,11 @@ static struct sums of_outputs(struct finder *f, const struct ks_loss *loss)
 /* Visits the layers from the output to the input, in the order of net_backward. */
 static void walk(struct finder *f, const struct ks_problem *q)
 {
-    const struct ks_arch *arch = q->checkpoint->critic.arch;
+    const struct KS(arch) *arch = q->checkpoint->critic.arch;
     struct sums bar = of_outputs(f, &arch->loss);
 
     for (size_t i = arch->n_layers; i-- > 0;) {
-        const struct ks_layer *l = &arch->layer[i];
+        const struct KS(layer) *l = &arch->layer[i];
 
         if (l->frozen == 0 && (q->layer < 0 || l->number == (size_t)q->layer))
             find_in_layer(f, l, i > 0 && f->centred[i - 1], bar);
@@ -282,7 +282,7 @@ static void walk(struct finder *f, const struct ks_problem *q)
 static ks_status find(const struct ks_problem *q, const struct ks_operator_kind *kind,
                       struct ks_null_space *space)
 {
-    const struct ks_arch *arch = q->checkpoint->critic.arch;
+    const struct KS(arch) *arch = q->checkpoint->critic.arch;
     ks_status status = KS_OK;
     size_t ids = MAX_IDS * (arch->n_layers + 1);
     struct finder f = {.space = space,

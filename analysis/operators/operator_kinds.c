@@ -9,7 +9,7 @@
 static size_t ggn_operator_rank(const struct ks_problem *q)
 {
     const struct ks_checkpoint *c = q->checkpoint;
-    const struct ks_loss *loss = &c->critic.arch->loss;
+    const struct KS(loss) *loss = &c->critic.arch->loss;
     size_t critics = q->critic < 0 ? c->critic.ensemble : 1, rows = ks_problem_minibatches(q);
 
     size_t rank = loss->outputs - loss->kind->shift_invariant;

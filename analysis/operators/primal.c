@@ -41,7 +41,7 @@ static ks_status fold_parameters(struct ks_primal *p)
     return KS_OK;
 }
 
-double ks_primal_unit(const struct ks_loss *loss)
+double ks_primal_unit(const struct KS(loss) *loss)
 {
     return loss->weight > 0 ? ldexp(1, ilogb(loss->weight)) : 1;
 }
@@ -50,7 +50,7 @@ double ks_primal_unit(const struct ks_loss *loss)
 static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
 {
     const struct ks_checkpoint *c = problem->checkpoint;
-    const struct ks_arch *arch = c->critic.arch;
+    const struct KS(arch) *arch = c->critic.arch;
 
     p->problem = problem;
     p->rows = arch->joint && !problem->evaluation && !problem->loss_rows_only ? c->rows
@@ -152,8 +152,8 @@ struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t c
                                         size_t minibatch, double *block, double *gradient)
 {
     const struct ks_checkpoint *c = primal->problem->checkpoint;
-    const struct ks_arch *arch = primal->fold->arch;
-    const struct ks_net *net = primal->net;
+    const struct KS(arch) *arch = primal->fold->arch;
+    const struct KS(net) *net = primal->net;
     const double *w = primal->w + critic * ks_arch_extended(arch);
     const double *x = c->input + minibatch * c->rows * arch->in;
     const double *t = ks_checkpoint_target(c, critic, minibatch);
@@ -162,7 +162,7 @@ struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t c
     double *state = state_of(primal, critic, b.state);
     double *output = KS(net_output)(net, b.primal);
     double *output_bar = KS(net_output_bar)(net, b.adjoint), loss;
-    const struct ks_outputs outputs = {c->loss_rows, output, t};
+    const struct KS(outputs) outputs = {c->loss_rows, output, t};
 
     if (primal->fold->folded)
         ks_fold_input(primal->fold, primal->rows, x, b.input, b.cache);
@@ -175,7 +175,7 @@ struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t c
     if (primal->gauss_newton)
         memset(output_bar, 0, c->loss_rows * arch->out * sizeof *output_bar);
     KS(net_backward)
-    (net, &(struct ks_net_backward){
+    (net, &(struct KS(net_backward)){
               .w = w, .x = b.input, .primal = b.primal, .adjoint = b.adjoint, .w_bar = gradient});
     KS(loss_curvature)(&arch->loss, &outputs, weight, output);
     b.loss = loss * primal->output_scale;

@@ -14,12 +14,15 @@
 #include "operators/fold.h"
 #include "operators/operator.h"
 
+struct ks_net_f64; /* of net/net.h and net/loss.h, in code compiled for double */
+struct ks_loss_f64;
+
 struct ks_primal {
     const struct ks_problem *problem; /* not owned */
     struct ks_fold *fold;
-    struct ks_net *net; /* the folded critic */
-    double *w;          /* [E, ...] extended parameters (arch.h) of the folded critics */
-    bool gauss_newton;  /* adjoints are zero: a Gauss-Newton product does not depend on them */
+    struct ks_net_f64 *net; /* the folded critic */
+    double *w;              /* [E, ...] extended parameters (arch.h) of the folded critics */
+    bool gauss_newton;      /* adjoints are zero: a Gauss-Newton product does not depend on them */
     size_t rows;  /* rows of a minibatch that are computed: all R, or only the B rows that enter the
                    * loss, if these do not depend on the others */
     size_t input; /* rows * D, the size of the input of a minibatch */
@@ -35,7 +38,7 @@ ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
                         struct ks_primal **primal);
 void ks_primal_free(struct ks_primal *primal);
 /* The largest power of two that is not above the weight of the loss; 1 if the weight is 0. */
-double ks_primal_unit(const struct ks_loss *loss);
+double ks_primal_unit(const struct ks_loss_f64 *loss);
 
 /* A lower bound of the bytes that any operator of the problem allocates before it is prepared, with
  * products in float32 if `single`. It follows from sizes alone, so a problem that does not fit is

@@ -28,7 +28,7 @@ struct lone {
     bool hidden;        /* the derivatives by the other parameters are left out      */
     double *block, *kept, *tangent, *scratch, *f_bar_dot; /* owned */
     double *v, *v_folded;                                 /* [P], [P folded]; owned */
-    struct ks_net_tangent pass;
+    struct KS(net_tangent) pass;
 };
 
 static void lone_free(struct lone *l)
@@ -46,7 +46,7 @@ static void lone_free(struct lone *l)
 static void choose_row(const struct ks_problem *problem, struct ks_row at, struct lone *l)
 {
     const struct ks_checkpoint *c = problem->checkpoint;
-    const struct ks_arch *arch = c->critic.arch;
+    const struct KS(arch) *arch = c->critic.arch;
     bool alone = !arch->joint || problem->evaluation;
 
     l->critic = at.critic;
@@ -70,9 +70,9 @@ static void choose_row(const struct ks_problem *problem, struct ks_row at, struc
 /* Computes the activations at theta, with which the tangent passes are products with J and J'. */
 static ks_status linearize(struct lone *l)
 {
-    const struct ks_arch *arch = l->checkpoint.critic.arch;
+    const struct KS(arch) *arch = l->checkpoint.critic.arch;
     struct ks_primal_pass pass;
-    const struct ks_net *net;
+    const struct KS(net) *net;
 
     KS_TRY(ks_primal_new(&l->problem, true, &l->primal));
     assert(l->primal);
@@ -86,19 +86,19 @@ static ks_status linearize(struct lone *l)
     KS_TRY(ks_alloc(ks_arch_extended(net->arch), sizeof *l->v_folded, &l->v_folded));
     pass = ks_primal_compute(l->primal, l->critic, 0, l->block, NULL);
     KS(net_keep)(net, pass.primal, pass.adjoint, l->kept);
-    l->pass = (struct ks_net_tangent){.w = l->primal->w + l->critic * ks_arch_extended(net->arch),
-                                      .w_dot = l->v_folded,
-                                      .x = pass.input,
-                                      .kept = l->kept,
-                                      .tangent = l->tangent,
-                                      .gauss_newton = true};
+    l->pass = (struct KS(net_tangent)){.w = l->primal->w + l->critic * ks_arch_extended(net->arch),
+                                       .w_dot = l->v_folded,
+                                       .x = pass.input,
+                                       .kept = l->kept,
+                                       .tangent = l->tangent,
+                                       .gauss_newton = true};
     return KS_OK;
 }
 
 /* u [K] = J v, for v in the parameters of the critic. */
 static void multiply(struct lone *l, double *u)
 {
-    const struct ks_arch *arch = l->checkpoint.critic.arch;
+    const struct KS(arch) *arch = l->checkpoint.critic.arch;
     const double *w = l->checkpoint.critic.w + l->critic * arch->parameters;
 
     ks_fold_tangent(l->primal->fold, w, l->v, l->v_folded);
@@ -110,8 +110,8 @@ static void multiply(struct lone *l, double *u)
 /* v = J' u, or its part in the hidden layers; follows a `multiply`. */
 static void multiply_transposed(struct lone *l, const double *u)
 {
-    const struct ks_net *net = l->primal->net;
-    const struct ks_arch *arch = l->checkpoint.critic.arch;
+    const struct KS(net) *net = l->primal->net;
+    const struct KS(arch) *arch = l->checkpoint.critic.arch;
     const double *w = l->checkpoint.critic.w + l->critic * arch->parameters;
 
     memset(l->f_bar_dot, 0, net->out_rows * arch->out * sizeof *l->f_bar_dot);

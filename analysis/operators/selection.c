@@ -6,7 +6,7 @@
 
 #include "core/memory.h"
 
-static const struct ks_layer *find_layer(const struct ks_arch *arch, size_t number)
+static const struct KS(layer) *find_layer(const struct KS(arch) *arch, size_t number)
 {
     for (size_t i = 0; i < arch->n_layers; i++)
         if (arch->layer[i].number == number && !arch->layer[i].kind->uncounted)
@@ -17,7 +17,7 @@ static const struct ks_layer *find_layer(const struct ks_arch *arch, size_t numb
 ks_status ks_selection_range(const struct ks_networks *critics, int critic, int layer, size_t *low,
                              size_t *high)
 {
-    const struct ks_layer *l;
+    const struct KS(layer) *l;
 
     *low = 0;
     *high = critics->arch->parameters;

@@ -43,8 +43,8 @@ struct curvature {
     enum kind kind;
     double stretch; /* H v is computed as H (stretch v) / stretch: see find_stretch */
     struct ks_primal *primal;
-    struct ks_arch *arch; /* the folded critic in this precision */
-    struct ks_net *net;
+    struct KS(arch) *arch; /* the folded critic in this precision */
+    struct KS(net) *net;
     size_t first, critics;     /* the problem's critics: the first one, their number      */
     real *w;                   /* [critics, extended]: folded and frozen parameters       */
     real *v;                   /* [extended]: the tangent, 0 for frozen parameters        */
@@ -240,14 +240,14 @@ static ks_status curvature_prepare(void *self, size_t memory)
 /* t->sum += the part of the product from one critic and minibatch. */
 static void add_product(const struct curvature *h, struct worker *t, size_t critic, size_t n)
 {
-    const struct ks_net *net = h->net;
+    const struct KS(net) *net = h->net;
     size_t pair = critic * h->problem->minibatches + n;
-    struct ks_net_tangent pass = {.w = h->w + critic * ks_arch_extended(h->arch),
-                                  .w_dot = h->v,
-                                  .x = h->input + n * h->primal->input,
-                                  .kept = h->kept + pair * net->kept,
-                                  .tangent = t->tangent,
-                                  .gauss_newton = h->kind == GGN};
+    struct KS(net_tangent) pass = {.w = h->w + critic * ks_arch_extended(h->arch),
+                                   .w_dot = h->v,
+                                   .x = h->input + n * h->primal->input,
+                                   .kept = h->kept + pair * net->kept,
+                                   .tangent = t->tangent,
+                                   .gauss_newton = h->kind == GGN};
 
     if (pair >= h->n_kept) {
         compute(h, t, pair, t->kept, NULL);
@@ -287,10 +287,10 @@ static void multiply(struct curvature *h, size_t critic)
  * its entries in a product are exactly zero, and its entries in a tangent have no effect. Setting
  * both to zero avoids the rounding of a bias that the next batch norm subtracts again. `w` is in
  * the folded parameters. */
-static void clear_shifts(const struct ks_net *net, double *w)
+static void clear_shifts(const struct KS(net) *net, double *w)
 {
     for (size_t i = 0; i < net->arch->n_layers; i++) {
-        const struct ks_layer *l = &net->arch->layer[i];
+        const struct KS(layer) *l = &net->arch->layer[i];
         double *at = w + l->offset;
 
         for (size_t k = 0; k < l->n_params && l->frozen == 0 && net->at[i].invariant; k++) {
@@ -307,7 +307,7 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
 {
     struct curvature *h = self;
     const struct ks_networks *critics = &h->problem->checkpoint->critic;
-    size_t n = critics->arch->parameters, folded = h->arch->parameters;
+    size_t n = ks_networks_parameters(critics) / critics->ensemble, folded = h->arch->parameters;
     bool decays = h->kind != RESIDUAL && !h->problem->omits_decay;
     double decay = decays ? h->problem->weight_decay : 0, c = h->problem->scale;
     const double unit = h->primal->unit;

@@ -10,23 +10,24 @@
 
 #include "core/line.h"
 #include "core/real.h"
+#include "net/arch.h"
 #include "operators/fold.h"
 
 /* A dense of `in` inputs with a bias and without projection. */
-static ks_status make_dense(size_t in, size_t out, struct ks_layer *l)
+static ks_status make_dense(size_t in, size_t out, struct KS(layer) *l)
 {
     struct ks_line line;
     char text[32];
 
     snprintf(text, sizeof text, "dense %zu", out);
-    *l = (struct ks_layer){.kind = &KS(dense), .in = in};
+    *l = (struct KS(layer)){.kind = &KS(dense), .in = in};
     KS_TRY(ks_line_split(&line, "folded dense", 1, text));
     return l->kind->configure(l, &line);
 }
 
 /* Replaces layers 0 and 1 by `dense`, whose settings the network then owns. No container starts
  * there, so every body moves down by one layer. */
-static void replace_two(struct ks_arch *arch, const struct ks_layer *dense)
+static void replace_two(struct KS(arch) *arch, const struct KS(layer) *dense)
 {
     free(arch->layer[0].settings);
     free(arch->layer[1].settings);
@@ -40,16 +41,15 @@ static void replace_two(struct ks_arch *arch, const struct ks_layer *dense)
     KS(arch_place)(arch);
 }
 
-ks_status KS(fold_arch)(const struct ks_fold *fold, struct ks_arch **arch)
+ks_status KS(fold_arch)(const struct ks_fold *fold, struct KS(arch) **arch)
 {
-    const struct ks_arch *from = fold->from;
-    struct ks_layer dense = {.kind = NULL};
-    struct ks_arch *folded = NULL;
+    struct KS(layer) dense = {.kind = NULL};
+    struct KS(arch) *folded = NULL;
     ks_status status = KS_OK;
 
     *arch = NULL;
-    KS_GO(KS(arch_parse)(from->text, "/critic", from->in, &folded));
-    folded->loss.targets = from->loss.targets; /* the description does not have it */
+    KS_GO(KS(arch_parse)(fold->text, "/critic", fold->inputs, &folded));
+    folded->loss.targets = fold->targets; /* the description does not have it */
     if (fold->folded) {
         assert(folded->n_layers > 1 && folded->layer[1].in == fold->in);
         KS_GO(make_dense(fold->in, fold->out, &dense));

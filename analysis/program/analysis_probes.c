@@ -105,10 +105,10 @@ ks_status ks_analysis_certify(struct ks_analysis *a)
 }
 
 /* The layer that holds a coordinate of a critic's parameters. */
-static const struct ks_layer *find_layer(const struct ks_arch *arch, size_t parameter)
+static const struct KS(layer) *find_layer(const struct KS(arch) *arch, size_t parameter)
 {
     for (size_t k = 0; k < arch->n_layers; k++) {
-        const struct ks_layer *l = &arch->layer[k];
+        const struct KS(layer) *l = &arch->layer[k];
 
         if (parameter >= l->offset && parameter - l->offset < l->parameters)
             return l;
@@ -118,7 +118,7 @@ static const struct ks_layer *find_layer(const struct ks_arch *arch, size_t para
 
 void ks_analysis_warn(const struct ks_analysis *a)
 {
-    const struct ks_arch *arch = a->checkpoint->critic.arch;
+    const struct KS(arch) *arch = a->checkpoint->critic.arch;
     const size_t *index = a->analyzed.selection->index;
     double error = ks_statistic(a->measurement.spectrum, "product_error");
     size_t at = a->measurement.certificates.worst;

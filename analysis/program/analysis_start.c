@@ -145,11 +145,11 @@ ks_status ks_analysis_read(struct ks_analysis *a)
 /* --layer 02_dense: the layer with this number must be a dense. */
 static ks_status check_layer_kind(const struct ks_analysis *a)
 {
-    const struct ks_arch *arch = a->checkpoint->critic.arch;
+    const struct KS(arch) *arch = a->checkpoint->critic.arch;
     const char *kind = a->options->layer_kind;
 
     for (size_t i = 0; kind && i < arch->n_layers; i++) {
-        const struct ks_layer *layer = &arch->layer[i];
+        const struct KS(layer) *layer = &arch->layer[i];
 
         if (layer->kind->uncounted || (int)layer->number != a->layer)
             continue;

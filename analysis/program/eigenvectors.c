@@ -102,11 +102,11 @@ done:
 }
 
 /* The number of a layer among those with parameters, for each parameter of a critic. */
-static ks_status list_layers(const struct ks_arch *arch, struct ks_eigenvectors *v, size_t *number)
+static ks_status list_layers(const struct KS(arch) *arch, struct ks_eigenvectors *v, size_t *number)
 {
     KS_TRY(ks_alloc(arch->n_layers, sizeof *v->layer, &v->layer));
     for (size_t k = 0; k < arch->n_layers; k++) {
-        const struct ks_layer *l = &arch->layer[k];
+        const struct KS(layer) *l = &arch->layer[k];
 
         if (l->parameters == 0)
             continue;
@@ -120,7 +120,7 @@ static ks_status list_layers(const struct ks_arch *arch, struct ks_eigenvectors 
 
 static ks_status share_layers(const struct ks_analysis *a, struct ks_eigenvectors *v)
 {
-    const struct ks_arch *arch = a->checkpoint->critic.arch;
+    const struct KS(arch) *arch = a->checkpoint->critic.arch;
     const size_t *index = a->analyzed.selection->index;
     const struct ks_eigenpairs *p = &v->pairs;
     ks_status status = KS_OK;

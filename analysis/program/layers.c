@@ -13,7 +13,7 @@
 #include "statistics/statistics.h"
 
 /* The number of a layer's coordinates that ks_selection_new selects. */
-static size_t count_coordinates(const struct ks_problem *q, const struct ks_layer *l, bool moving)
+static size_t count_coordinates(const struct ks_problem *q, const struct KS(layer) *l, bool moving)
 {
     const struct ks_networks *critics = &q->checkpoint->critic;
     const double *v = moving ? q->checkpoint->adam_v : NULL;
@@ -28,7 +28,7 @@ static size_t count_coordinates(const struct ks_problem *q, const struct ks_laye
 ks_status ks_layers_new(const struct ks_problem *q, bool moving, size_t *n,
                         struct ks_layer_row **rows)
 {
-    const struct ks_arch *arch = q->checkpoint->critic.arch;
+    const struct KS(arch) *arch = q->checkpoint->critic.arch;
     size_t low, high;
 
     *n = 0;
@@ -36,7 +36,7 @@ ks_status ks_layers_new(const struct ks_problem *q, bool moving, size_t *n,
     KS_TRY(ks_selection_range(&q->checkpoint->critic, q->critic, -1, &low, &high));
     KS_TRY(ks_alloc(arch->n_layers, sizeof **rows, rows));
     for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
+        const struct KS(layer) *l = &arch->layer[i];
         size_t dimension = count_coordinates(q, l, moving);
 
         if (dimension > 0)

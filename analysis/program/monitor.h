@@ -29,7 +29,7 @@ struct ks_monitor {
     size_t done;    /* products of Lanczos steps, of the null space and of earlier layers */
     size_t sampled; /* products' worth of random vectors for the trace, of this spectrum  */
     double *work;   /* [KS_JACOBI_WORK order]; owned                         */
-    struct ks_progress progress;
+    struct ks_progress_bar progress;
 };
 /* Starts the clock. KS_MEMORY. */
 ks_status ks_monitor_start(struct ks_monitor *monitor);

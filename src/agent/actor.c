@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void KS(noise_draw)(const struct ks_agent *a, struct ks_rng *rng, real *noise)
+void KS(noise_draw)(const struct KS(agent) *a, struct ks_rng *rng, real *noise)
 {
     size_t n = a->config.actions;
 
@@ -17,7 +17,7 @@ void KS(noise_draw)(const struct ks_agent *a, struct ks_rng *rng, real *noise)
     rng->drawn += a->config.batch * n;
 }
 
-void KS(noise_of_update)(const struct ks_agent *a, enum ks_purpose purpose, int64_t update,
+void KS(noise_of_update)(const struct KS(agent) *a, enum ks_purpose purpose, int64_t update,
                          real *noise)
 {
     struct ks_rng rng = ks_stream(a->config.seed, purpose, 0);
@@ -26,10 +26,10 @@ void KS(noise_of_update)(const struct ks_agent *a, enum ks_purpose purpose, int6
     KS(noise_draw)(a, &rng, noise);
 }
 
-struct ks_policy_pass KS(actor_pass)(const struct ks_agent *a, const real *head,
-                                     const struct ks_draw *draw, real *input)
+struct KS(policy_pass) KS(actor_pass)(const struct KS(agent) *a, const real *head,
+                                      const struct KS(draw) *draw, real *input)
 {
-    return (struct ks_policy_pass){
+    return (struct KS(policy_pass)){
         .rows = a->config.batch,
         .stride = KS(agent_width)(a),
         .head = head,
@@ -39,31 +39,31 @@ struct ks_policy_pass KS(actor_pass)(const struct ks_agent *a, const real *head,
     };
 }
 
-void KS(actor_forward_next)(struct ks_agent *a)
+void KS(actor_forward_next)(struct KS(agent) *a)
 {
     KS(net_forward)(a->actor_eval, a->actor.w, a->actor.state, a->next_s, a->next_primal);
 }
 
-void KS(actor_forward)(struct ks_agent *a, real *state)
+void KS(actor_forward)(struct KS(agent) *a, real *state)
 {
     KS(net_forward)(a->actor_train, a->actor.w, state, a->s, a->actor.primal);
 }
 
-void KS(actor_sample_next)(struct ks_agent *a)
+void KS(actor_sample_next)(struct KS(agent) *a)
 {
-    struct ks_policy_pass p = KS(actor_pass)(a, KS(net_output)(a->actor_eval, a->next_primal),
-                                             &a->next,
-                                             a->input + a->config.batch * KS(agent_width)(a));
+    struct KS(policy_pass) p = KS(actor_pass)(a, KS(net_output)(a->actor_eval, a->next_primal),
+                                              &a->next,
+                                              a->input + a->config.batch * KS(agent_width)(a));
 
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t i = 0; i < p.rows; i++)
         KS(policy_sample)(&a->actor_arch->policy, &p, i);
 }
 
-void KS(actor_sample)(struct ks_agent *a)
+void KS(actor_sample)(struct KS(agent) *a)
 {
-    struct ks_policy_pass p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
-                                             &a->policy, a->policy_input);
+    struct KS(policy_pass) p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
+                                              &a->policy, a->policy_input);
     size_t obs = a->config.observations;
 
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)

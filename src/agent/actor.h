@@ -12,33 +12,33 @@
 
 /* Draws the noise [batch, actions] of a minibatch's actions from `rng`; the noise of update number
  * `update`, which depends only on this number, the purpose and the seed. */
-void KS(noise_draw)(const struct ks_agent *a, struct ks_rng *rng, real *noise);
-void KS(noise_of_update)(const struct ks_agent *a, enum ks_purpose purpose, int64_t update,
+void KS(noise_draw)(const struct KS(agent) *a, struct ks_rng *rng, real *noise);
+void KS(noise_of_update)(const struct KS(agent) *a, enum ks_purpose purpose, int64_t update,
                          real *noise);
 
 /* The forward pass on next_s in evaluation mode, into next_primal; the pass on s in training mode,
  * into actor.primal, which updates the running statistics `state` (NULL: none). */
-void KS(actor_forward_next)(struct ks_agent *a);
-void KS(actor_forward)(struct ks_agent *a, real *state);
+void KS(actor_forward_next)(struct KS(agent) *a);
+void KS(actor_forward)(struct KS(agent) *a, real *state);
 
 /* Sample the actions of such a pass, with the noise in a->next or a->policy: a' into the rows of
  * (s', a') in `input`; a into policy_input, next to s. */
-void KS(actor_sample_next)(struct ks_agent *a);
-void KS(actor_sample)(struct ks_agent *a);
+void KS(actor_sample_next)(struct KS(agent) *a);
+void KS(actor_sample)(struct KS(agent) *a);
 /* The pass of the policy behind them, from the output `head` of a pass of the actor to the action
  * columns of `input`. */
-struct ks_policy_pass KS(actor_pass)(const struct ks_agent *a, const real *head,
-                                     const struct ks_draw *draw, real *input);
+struct KS(policy_pass) KS(actor_pass)(const struct KS(agent) *a, const real *head,
+                                      const struct KS(draw) *draw, real *input);
 
 /* The critics in evaluation mode at policy_input: returns the sum of Q over the rows, and sets
  * action_bar [batch, D] = d/dx of -mean(Q). */
-double KS(policy_values)(struct ks_agent *a);
+double KS(policy_values)(struct KS(agent) *a);
 
 /* From the adjoint of the actor's output, after actor_forward at s: the gradient, to actor.g. */
-void KS(actor_backward)(struct ks_agent *a);
+void KS(actor_backward)(struct KS(agent) *a);
 
 /* Returns the loss mean(T log pi - Q(s, a)) after actor_forward and actor_sample; its
  * gradient goes to actor.g, and *entropy is the mean of -log pi. */
-double KS(actor_loss)(struct ks_agent *a, double *entropy);
+double KS(actor_loss)(struct KS(agent) *a, double *entropy);
 
 #endif

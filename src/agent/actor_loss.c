@@ -7,9 +7,9 @@
 #include "agent/target.h"
 
 /* q = Q_e(s, a ~ pi); the distributions go to a->values. */
-static void policy_values(struct ks_agent *a, size_t e)
+static void policy_values(struct KS(agent) *a, size_t e)
 {
-    struct ks_trained *c = &a->critic[e];
+    struct KS(trained) *c = &a->critic[e];
     size_t rows = a->config.batch, n = a->critic_arch->out;
     const real *f = KS(net_output)(a->critic_eval, c->primal);
 
@@ -20,7 +20,7 @@ static void policy_values(struct ks_agent *a, size_t e)
 }
 
 /* The critic with the smallest value at row i, the first on a tie. */
-static size_t smallest(const struct ks_agent *a, size_t i)
+static size_t smallest(const struct KS(agent) *a, size_t i)
 {
     size_t at = 0, rows = a->config.batch;
 
@@ -30,12 +30,12 @@ static size_t smallest(const struct ks_agent *a, size_t i)
     return at;
 }
 
-static double share_of_smallest(const struct ks_agent *a, size_t e, size_t i)
+static double share_of_smallest(const struct KS(agent) *a, size_t e, size_t i)
 {
     return smallest(a, i) == e;
 }
 
-static double share_of_mean(const struct ks_agent *a, size_t e, size_t i)
+static double share_of_mean(const struct KS(agent) *a, size_t e, size_t i)
 {
     (void)e;
     (void)i;
@@ -43,15 +43,15 @@ static double share_of_mean(const struct ks_agent *a, size_t e, size_t i)
 }
 
 /* dQ/dQ_e at row i; Q = sum_e share Q_e. */
-static double (*const share[])(const struct ks_agent *a, size_t e, size_t i) = {
+static double (*const share[])(const struct KS(agent) *a, size_t e, size_t i) = {
     [KS_SMALLEST] = share_of_smallest,
     [KS_MEAN] = share_of_mean,
 };
 
 /* x_bar = d/dx of -mean_i Q: nonzero only in rows where the critic has a share. */
-static void policy_value_gradient(struct ks_agent *a, size_t e)
+static void policy_value_gradient(struct KS(agent) *a, size_t e)
 {
-    struct ks_trained *c = &a->critic[e];
+    struct KS(trained) *c = &a->critic[e];
     size_t rows = a->config.batch, n = a->critic_arch->out;
     real *f_bar = KS(net_output_bar)(a->critic_eval, c->adjoint);
 
@@ -65,15 +65,15 @@ static void policy_value_gradient(struct ks_agent *a, size_t e)
         (&a->critic_arch->loss, q, p, (real)(-part / (double)rows), f_bar + i * n);
     }
     KS(net_backward)
-    (a->critic_eval, &(struct ks_net_backward){.w = c->w,
-                                               .x = a->policy_input,
-                                               .primal = c->primal,
-                                               .adjoint = c->adjoint,
-                                               .x_bar = a->x_bar + e * rows * KS(agent_width)(a)});
+    (a->critic_eval, &(struct KS(net_backward)){.w = c->w,
+                                                .x = a->policy_input,
+                                                .primal = c->primal,
+                                                .adjoint = c->adjoint,
+                                                .x_bar = a->x_bar + e * rows * KS(agent_width)(a)});
 }
 
 /* action_bar = sum of x_bar over the critics. */
-static void sum_action_bars(struct ks_agent *a)
+static void sum_action_bars(struct KS(agent) *a)
 {
     size_t n = a->config.batch * KS(agent_width)(a);
 
@@ -83,7 +83,7 @@ static void sum_action_bars(struct ks_agent *a)
             a->action_bar[i] += a->x_bar[e * n + i];
 }
 
-double KS(policy_values)(struct ks_agent *a)
+double KS(policy_values)(struct KS(agent) *a)
 {
     double sum = 0;
 
@@ -101,7 +101,7 @@ double KS(policy_values)(struct ks_agent *a)
 }
 
 /* Returns mean(T log pi - Q), given the sum of Q; *entropy is the mean of -log pi. */
-static double mean_loss(const struct ks_agent *a, double values, double *entropy)
+static double mean_loss(const struct KS(agent) *a, double values, double *entropy)
 {
     double log_pi = 0, n = (double)a->config.batch;
 
@@ -111,21 +111,21 @@ static double mean_loss(const struct ks_agent *a, double values, double *entropy
     return (KS(agent_temperature)(a) * log_pi - values) / n;
 }
 
-void KS(actor_backward)(struct ks_agent *a)
+void KS(actor_backward)(struct KS(agent) *a)
 {
     memset(a->actor.g, 0, a->actor_arch->parameters * sizeof *a->actor.g);
     KS(net_backward)
-    (a->actor_train, &(struct ks_net_backward){.w = a->actor.w,
-                                               .x = a->s,
-                                               .primal = a->actor.primal,
-                                               .adjoint = a->actor.adjoint,
-                                               .w_bar = a->actor.g});
+    (a->actor_train, &(struct KS(net_backward)){.w = a->actor.w,
+                                                .x = a->s,
+                                                .primal = a->actor.primal,
+                                                .adjoint = a->actor.adjoint,
+                                                .w_bar = a->actor.g});
 }
 
-double KS(actor_loss)(struct ks_agent *a, double *entropy)
+double KS(actor_loss)(struct KS(agent) *a, double *entropy)
 {
-    struct ks_policy_pass p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
-                                             &a->policy, a->policy_input);
+    struct KS(policy_pass) p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
+                                              &a->policy, a->policy_input);
     const double values = KS(policy_values)(a);
 
     p.a_bar = a->action_bar + a->config.observations;

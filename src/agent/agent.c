@@ -10,30 +10,30 @@
 #include "agent/trained.h"
 #include "core/memory.h"
 
-size_t KS(agent_width)(const struct ks_agent *a)
+size_t KS(agent_width)(const struct KS(agent) *a)
 {
     return a->critic_arch->in;
 }
 
-size_t KS(agent_rows)(const struct ks_agent *a)
+size_t KS(agent_rows)(const struct KS(agent) *a)
 {
     return a->config.batch * (a->critic_arch->joint ? 2 : 1);
 }
 
-size_t KS(agent_critic_parameters)(const struct ks_agent *a)
+size_t KS(agent_critic_parameters)(const struct KS(agent) *a)
 {
     return a->config.ensemble * a->critic_arch->parameters;
 }
 
-double KS(agent_temperature)(const struct ks_agent *a)
+double KS(agent_temperature)(const struct KS(agent) *a)
 {
     return exp(a->log_temperature);
 }
 
 /* What the critics' description must be for training. */
-static ks_status check_critic(const struct ks_agent *a, const char *name)
+static ks_status check_critic(const struct KS(agent) *a, const char *name)
 {
-    const struct ks_loss_kind *loss = a->critic_arch->loss.kind;
+    const struct KS(loss_kind) *loss = a->critic_arch->loss.kind;
 
     if (!loss || !loss->trainable)
         return ks_fail(
@@ -46,7 +46,7 @@ static ks_status check_critic(const struct ks_agent *a, const char *name)
         return ks_fail(KS_FORMAT, "%s: trainable=no is for analysis: training updates all layers",
                        name);
     for (size_t i = 0; i < a->critic_arch->n_layers; i++) {
-        const struct ks_layer *l = &a->critic_arch->layer[i];
+        const struct KS(layer) *l = &a->critic_arch->layer[i];
 
         if (l->kind->reads_input)
             return ks_fail(KS_FORMAT,
@@ -75,7 +75,7 @@ static const char *other_policy(const struct ks_policy *policy, bool fixed)
 }
 
 /* With an encoder the actor is deterministic, and no network has batch statistics. */
-static ks_status check_actor(const struct ks_agent *a, const char *name)
+static ks_status check_actor(const struct KS(agent) *a, const char *name)
 {
     const struct ks_policy *policy = &a->actor_arch->policy;
     const bool fixed = a->encoder != NULL;
@@ -95,7 +95,7 @@ static ks_status check_actor(const struct ks_agent *a, const char *name)
                : KS_OK;
 }
 
-static ks_status parse(struct ks_agent *a)
+static ks_status parse(struct KS(agent) *a)
 {
     const struct ks_agent_config *c = &a->config;
     const char *name = c->name ? c->name : "critic";
@@ -112,7 +112,7 @@ static ks_status parse(struct ks_agent *a)
     return check_actor(a, name);
 }
 
-static ks_status build_nets(struct ks_agent *a)
+static ks_status build_nets(struct KS(agent) *a)
 {
     size_t batch = a->config.batch, rows = KS(agent_rows)(a);
 
@@ -124,13 +124,13 @@ static ks_status build_nets(struct ks_agent *a)
     return KS(net_new)(a->actor_arch, 1, 1, true, &a->actor_one);
 }
 
-static ks_status allocate_draw(const struct ks_agent *a, struct ks_draw *draw)
+static ks_status allocate_draw(const struct KS(agent) *a, struct KS(draw) *draw)
 {
     KS_TRY(KS(reals)(a->config.batch * a->config.actions, &draw->noise));
     return KS(reals)(a->config.batch, &draw->log_pi);
 }
 
-static ks_status allocate_acting(const struct ks_agent *a, struct ks_acting *acting)
+static ks_status allocate_acting(const struct KS(agent) *a, struct KS(acting) *acting)
 {
     KS_TRY(KS(reals)(a->config.observations, &acting->s));
     KS_TRY(KS(reals)(a->actor_one->primal, &acting->primal));
@@ -138,7 +138,7 @@ static ks_status allocate_acting(const struct ks_agent *a, struct ks_acting *act
     return KS(reals)(a->config.actions, &acting->action);
 }
 
-static ks_status allocate_networks(struct ks_agent *a)
+static ks_status allocate_networks(struct KS(agent) *a)
 {
     size_t ensemble = a->config.ensemble;
 
@@ -158,7 +158,7 @@ static ks_status allocate_networks(struct ks_agent *a)
     return allocate_draw(a, &a->policy);
 }
 
-static ks_status allocate(struct ks_agent *a)
+static ks_status allocate(struct KS(agent) *a)
 {
     size_t batch = a->config.batch, outputs = a->critic_arch->out, ensemble = a->config.ensemble;
     size_t threads = (size_t)a->config.threads;
@@ -180,7 +180,7 @@ static ks_status allocate(struct ks_agent *a)
     return ks_alloc(ensemble, sizeof *a->outputs, &a->outputs);
 }
 
-static ks_status init(struct ks_agent *a)
+static ks_status init(struct KS(agent) *a)
 {
     const struct ks_agent_config *c = &a->config;
 
@@ -206,15 +206,15 @@ static ks_status init(struct ks_agent *a)
     return a->optimist ? KS(optimist_init)(a) : KS_OK;
 }
 
-ks_status KS(agent_reset)(struct ks_agent *a)
+ks_status KS(agent_reset)(struct KS(agent) *a)
 {
     return init(a);
 }
 
-ks_status KS(agent_new)(const struct ks_agent_config *config, struct ks_agent **agent)
+ks_status KS(agent_new)(const struct ks_agent_config *config, struct KS(agent) **agent)
 {
     ks_status status = KS_OK;
-    struct ks_agent *a = NULL;
+    struct KS(agent) *a = NULL;
 
     *agent = NULL;
     KS_GO(ks_alloc(1, sizeof *a, &a));
@@ -236,7 +236,7 @@ done:
     return status;
 }
 
-void KS(agent_free)(struct ks_agent *a)
+void KS(agent_free)(struct KS(agent) *a)
 {
     if (!a)
         return;
@@ -270,9 +270,10 @@ void KS(agent_free)(struct ks_agent *a)
     free(a);
 }
 
-void KS(agent_act)(struct ks_agent *a, const float *observation, const double *noise, float *action)
+void KS(agent_act)(struct KS(agent) *a, const float *observation, const double *noise,
+                   float *action)
 {
-    struct ks_acting *t = &a->acting;
+    struct KS(acting) *t = &a->acting;
 
     for (size_t j = 0; j < a->config.observations; j++)
         t->s[j] = (real)observation[j];
@@ -283,7 +284,7 @@ void KS(agent_act)(struct ks_agent *a, const float *observation, const double *n
         action[j] = (float)t->action[j];
 }
 
-void KS(agent_refresh)(struct ks_agent *a, double value_scale)
+void KS(agent_refresh)(struct KS(agent) *a, double value_scale)
 {
     const size_t n = a->critic_arch->parameters;
 
@@ -304,8 +305,8 @@ static ks_status check(const char *name, const char *what, size_t n, const real 
     return KS_OK;
 }
 
-static ks_status check_trained(const char *name, const struct ks_arch *arch,
-                               const struct ks_trained *t)
+static ks_status check_trained(const char *name, const struct KS(arch) *arch,
+                               const struct KS(trained) *t)
 {
     KS_TRY(check(name, "parameters", arch->parameters, t->w));
     KS_TRY(check(name, "running statistics", arch->states, t->state));
@@ -315,7 +316,7 @@ static ks_status check_trained(const char *name, const struct ks_arch *arch,
     return check(name, "second moments", arch->parameters, t->v);
 }
 
-ks_status KS(agent_check)(const struct ks_agent *a)
+ks_status KS(agent_check)(const struct KS(agent) *a)
 {
     for (size_t e = 0; e < a->config.ensemble; e++)
         KS_TRY(check_trained("critic", a->critic_arch, &a->critic[e]));

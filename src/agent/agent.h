@@ -74,42 +74,42 @@ struct ks_update {
 };
 
 /* The random part of the actions that the actor samples for a minibatch. All owned. */
-struct ks_draw {
+struct KS(draw) {
     real *noise;  /* [batch, actions] */
     real *log_pi; /* [batch]          */
 };
 
 /* Work space of ks_agent_act, for one row. All owned. */
-struct ks_acting {
+struct KS(acting) {
     real *s, *primal;     /* [observations]; the pass of actor_one            */
     real *noise, *action; /* [actions]                                        */
     real log_pi;          /* computed with the action; not used               */
 };
 
-struct ks_agent {
+struct KS(agent) {
     struct ks_agent_config config;
-    const struct ks_agent_kind *kind; /* kind.h */
-    struct ks_arch *critic_arch, *actor_arch;
+    const struct KS(agent_kind) *kind; /* kind.h */
+    struct KS(arch) *critic_arch, *actor_arch;
     /* The passes. In training mode a critic with batchnorm ("joint") has 2 batch input rows,
      * [(s, a); (s', a')], others have batch; outputs are wanted of the first batch rows. */
-    struct ks_net *critic_train, *critic_eval, *actor_train, *actor_eval;
-    struct ks_net *actor_one;   /* evaluation mode, one row: acting                           */
-    struct ks_net *critic_both; /* training mode, outputs of all 2 batch rows: measuring      */
-    struct ks_trained *critic, actor;   /* critic: [ensemble]                                   */
+    struct KS(net) *critic_train, *critic_eval, *actor_train, *actor_eval;
+    struct KS(net) *actor_one;   /* evaluation mode, one row: acting                           */
+    struct KS(net) *critic_both; /* training mode, outputs of all 2 batch rows: measuring      */
+    struct KS(trained) *critic, actor;  /* critic: [ensemble]                                   */
     struct ks_critic_step *critic_step; /* [ensemble]                                         */
     struct ks_adam critic_adam, actor_adam, temperature_adam; /* the last has actor_adam's step */
     double log_temperature, temperature_m, temperature_v;     /* stepped together with the actor */
     int64_t updates;                                          /* made so far                     */
-    struct ks_optimist *optimist; /* NULL: the actor itself explores; owned                      */
-    struct ks_encoder *encoder;   /* NULL: the networks see s and a themselves; owned            */
-    double value_scale;           /* factor of the target critics' values (agent_refresh)        */
+    struct KS(optimist) *optimist; /* NULL: the actor itself explores; owned */
+    struct KS(encoder) *encoder;   /* NULL: the networks see s and a themselves; owned            */
+    double value_scale;            /* factor of the target critics' values (agent_refresh)        */
     real *deviation; /* [batch]: max_e |Q_e - target| at the last update; NULL: not computed */
     /* Work space. D, S: columns of a critic's and of the actor's input: observations + actions and
      * observations, or those of the encoder's outputs, which are then meant by (s, a) and s. K =
      * outputs of a critic. */
-    struct ks_acting acting;
-    struct ks_draw next, policy; /* the actor at s' (evaluation mode) and at s (training mode) */
-    real *next_primal;           /* the actor's pass at s'                                     */
+    struct KS(acting) acting;
+    struct KS(draw) next, policy; /* the actor at s' (evaluation mode) and at s (training mode) */
+    real *next_primal;            /* the actor's pass at s'                                     */
     real *next_state;     /* the actor's running statistics, while the pass at s moves them */
     real *input;          /* [2 or 3 batch, D]: (s, a), (s', a'); if joint, (s, a) again   */
     real *s, *next_s;     /* [batch, S]                                                    */
@@ -125,51 +125,51 @@ struct ks_agent {
 
 /* Networks initialized from config->seed and projected, targets copied from the critics. Fails with
  * KS_FORMAT if a description cannot be trained, KS_MEMORY. The caller frees. */
-ks_status KS(agent_new)(const struct ks_agent_config *config, struct ks_agent **agent);
-void KS(agent_free)(struct ks_agent *agent);
+ks_status KS(agent_new)(const struct ks_agent_config *config, struct KS(agent) **agent);
+void KS(agent_free)(struct KS(agent) *agent);
 
 /* Sets networks, optimizers and temperature to their start. The random numbers of later updates do
  * not start again. */
-ks_status KS(agent_reset)(struct ks_agent *agent);
+ks_status KS(agent_reset)(struct KS(agent) *agent);
 
 /* The entropy temperature T; 0 with an encoder. */
-double KS(agent_temperature)(const struct ks_agent *agent);
+double KS(agent_temperature)(const struct KS(agent) *agent);
 /* R, D: rows and columns of a frozen minibatch's input. */
-size_t KS(agent_rows)(const struct ks_agent *agent);
-size_t KS(agent_width)(const struct ks_agent *agent);
+size_t KS(agent_rows)(const struct KS(agent) *agent);
+size_t KS(agent_width)(const struct KS(agent) *agent);
 /* E P: the number of parameters of all critics together. */
-size_t KS(agent_critic_parameters)(const struct ks_agent *agent);
+size_t KS(agent_critic_parameters)(const struct KS(agent) *agent);
 
 /* The action [actions] for one observation, the actor in evaluation mode: sampled with the noise
  * [actions], by the optimistic actor if there is one; or tanh(mean) of the actor if noise is NULL.
  */
-void KS(agent_act)(struct ks_agent *agent, const float *observation, const double *noise,
+void KS(agent_act)(struct KS(agent) *agent, const float *observation, const double *noise,
                    float *action);
 
 /* With a target_period: sets the targets to copies of the networks. To be called before every
  * update whose number is a multiple of the period. From then on the target critics' values count
  * `value_scale` times: rewards are in other units than when these networks were trained. */
-void KS(agent_refresh)(struct ks_agent *agent, double value_scale);
+void KS(agent_refresh)(struct KS(agent) *agent, double value_scale);
 
 /* One gradient update. Fails with KS_NUMBER, naming the quantity, if a loss or a parameter is not
  * finite. */
-ks_status KS(agent_update)(struct ks_agent *agent, const struct ks_batch *batch,
+ks_status KS(agent_update)(struct KS(agent) *agent, const struct ks_batch *batch,
                            struct ks_update *update);
 /* The same in two parts, so that rewards and mask may become known later: only agent_finish reads
  * them. Both fill their part of `update`. */
-ks_status KS(agent_begin)(struct ks_agent *agent, const struct ks_batch *batch,
+ks_status KS(agent_begin)(struct KS(agent) *agent, const struct ks_batch *batch,
                           struct ks_update *update);
-ks_status KS(agent_finish)(struct ks_agent *agent, const struct ks_batch *batch,
+ks_status KS(agent_finish)(struct KS(agent) *agent, const struct ks_batch *batch,
                            struct ks_update *update);
 
 /* A frozen minibatch for the analyzer: the critics' input [R, D] as an update on `batch` would use
  * it now, with the noise of `rng`. Rewards are not read. */
-void KS(agent_freeze)(struct ks_agent *agent, const struct ks_batch *batch, struct ks_rng *rng,
+void KS(agent_freeze)(struct KS(agent) *agent, const struct ks_batch *batch, struct ks_rng *rng,
                       double *input);
 /* The targets [batch, targets] of the minibatch last given to agent_freeze, with the rewards of
  * `batch`. May be called repeatedly with differently scaled rewards, but no other function of the
  * agent may be called in between. */
-void KS(agent_freeze_target)(struct ks_agent *agent, const struct ks_batch *batch, double *target);
+void KS(agent_freeze_target)(struct KS(agent) *agent, const struct ks_batch *batch, double *target);
 
 /* Restores the last update for measurements; `batch` is its minibatch, whose rewards are not read.
  * At least one update has been made. Afterwards:
@@ -179,22 +179,22 @@ void KS(agent_freeze_target)(struct ks_agent *agent, const struct ks_batch *batc
  *   actor_g        [P of the actor] is the gradient of the actor's loss at that update, even if the
  *                  policy delay skipped its step
  * Nothing is changed that a later update or measurement depends on. */
-void KS(agent_review)(struct ks_agent *agent, const struct ks_batch *batch, real *actor_g);
+void KS(agent_review)(struct KS(agent) *agent, const struct ks_batch *batch, real *actor_g);
 
 /* Fails with KS_NUMBER if a parameter, a running statistic or one of Adam's moments is not finite.
  * If the square of a gradient overflows, its second moment becomes infinite and its parameter never
  * moves again, which nothing else would show. */
-ks_status KS(agent_check)(const struct ks_agent *agent);
+ks_status KS(agent_check)(const struct KS(agent) *agent);
 
 /* Copies networks and moments into a checkpoint that has none yet. ks_checkpoint_free frees the
  * copies, also after a failure (KS_MEMORY, KS_FORMAT). */
-ks_status KS(agent_export)(const struct ks_agent *agent, struct ks_checkpoint *checkpoint);
+ks_status KS(agent_export)(const struct KS(agent) *agent, struct ks_checkpoint *checkpoint);
 
 /* Parts of an update, for tests; no optimizer step is made. Loss and gradient of critic e, on the
  * input and target in the work space, go to critic_step[e].loss and critic[e].g. */
-void KS(critic_gradient)(struct ks_agent *agent, size_t e);
+void KS(critic_gradient)(struct KS(agent) *agent, size_t e);
 /* Returns the actor's loss on s with the noise of `policy`; its gradient goes to actor.g, and
  * *entropy is the mean of -log pi. */
-double KS(actor_gradient)(struct ks_agent *agent, double *entropy);
+double KS(actor_gradient)(struct KS(agent) *agent, double *entropy);
 
 #endif

@@ -15,9 +15,10 @@ static const char *const names[KS_PARTS] = {
     [KS_MODEL_PART] = "encoder's model",
 };
 
-static ks_status parse(const struct ks_agent *a, enum ks_part part, size_t in, struct ks_encoder *e)
+static ks_status parse(const struct KS(agent) *a, enum ks_part part, size_t in,
+                       struct KS(encoder) *e)
 {
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
 
     KS_TRY(KS(arch_parse)(a->config.encoder[part], names[part], in, &e->arch[part]));
     arch = e->arch[part];
@@ -35,7 +36,7 @@ static ks_status parse(const struct ks_agent *a, enum ks_part part, size_t in, s
     return KS_OK;
 }
 
-static ks_status parse_parts(const struct ks_agent *a, struct ks_encoder *e)
+static ks_status parse_parts(const struct KS(agent) *a, struct KS(encoder) *e)
 {
     size_t z, expected;
 
@@ -52,7 +53,7 @@ static ks_status parse_parts(const struct ks_agent *a, struct ks_encoder *e)
     return KS_OK;
 }
 
-static ks_status build_nets(size_t batch, struct ks_encoder *e)
+static ks_status build_nets(size_t batch, struct KS(encoder) *e)
 {
     const size_t rows = e->steps * batch;
 
@@ -63,13 +64,13 @@ static ks_status build_nets(size_t batch, struct ks_encoder *e)
     return KS(net_new)(e->arch[KS_STATE_PART], 1, 1, true, &e->one);
 }
 
-static ks_status allocate(const struct ks_agent *a, struct ks_encoder *e)
+static ks_status allocate(const struct KS(agent) *a, struct KS(encoder) *e)
 {
     const size_t batch = a->config.batch, rows = e->steps * batch;
     const size_t z = e->arch[KS_STATE_PART]->out, pair = e->arch[KS_PAIR_PART]->in;
 
     for (enum ks_part k = KS_STATE_PART; k < KS_PARTS; k++) {
-        const struct ks_net *larger = e->all[k] ? e->all[k] : e->batch[k];
+        const struct KS(net) *larger = e->all[k] ? e->all[k] : e->batch[k];
 
         KS_TRY(KS(trained_allocate)(e->batch[k], larger, e->batch[k], &e->part[k]));
         if (k != KS_MODEL_PART)
@@ -86,7 +87,7 @@ static ks_status allocate(const struct ks_agent *a, struct ks_encoder *e)
     return KS(reals)(batch * a->config.actions, &e->action_bar);
 }
 
-static ks_status build(const struct ks_agent *a, struct ks_encoder *e)
+static ks_status build(const struct KS(agent) *a, struct KS(encoder) *e)
 {
     e->steps = a->config.horizon;
     KS_TRY(parse_parts(a, e));
@@ -94,13 +95,13 @@ static ks_status build(const struct ks_agent *a, struct ks_encoder *e)
     return allocate(a, e);
 }
 
-ks_status KS(encoder_new)(const struct ks_agent *a, struct ks_encoder **encoder)
+ks_status KS(encoder_new)(const struct KS(agent) *a, struct KS(encoder) **encoder)
 {
     KS_TRY(ks_alloc(1, sizeof **encoder, encoder));
     return build(a, *encoder);
 }
 
-void KS(encoder_free)(struct ks_encoder *e)
+void KS(encoder_free)(struct KS(encoder) *e)
 {
     if (!e)
         return;
@@ -119,9 +120,9 @@ void KS(encoder_free)(struct ks_encoder *e)
     free(e);
 }
 
-ks_status KS(encoder_init)(struct ks_agent *a)
+ks_status KS(encoder_init)(struct KS(agent) *a)
 {
-    struct ks_encoder *e = a->encoder;
+    struct KS(encoder) *e = a->encoder;
 
     e->adam = a->critic_adam;
     e->adam.rate = a->config.encoder_rate;
@@ -132,31 +133,31 @@ ks_status KS(encoder_init)(struct ks_agent *a)
     return KS_OK;
 }
 
-void KS(encoder_copy_targets)(struct ks_encoder *e)
+void KS(encoder_copy_targets)(struct KS(encoder) *e)
 {
     for (enum ks_part k = KS_STATE_PART; k < KS_MODEL_PART; k++)
         memcpy(e->part[k].target, e->part[k].w, e->arch[k]->parameters * sizeof *e->part[k].w);
 }
 
 /* The output of part k for a minibatch, with its own or its target parameters. */
-static const real *pass(struct ks_encoder *e, enum ks_part k, bool target, const real *x)
+static const real *pass(struct KS(encoder) *e, enum ks_part k, bool target, const real *x)
 {
-    struct ks_trained *t = &e->part[k];
+    struct KS(trained) *t = &e->part[k];
 
     KS(net_forward)(e->batch[k], target ? t->target : t->w, NULL, x, t->primal);
     return KS(net_output)(e->batch[k], t->primal);
 }
 
-void KS(encode_states)(struct ks_agent *a, bool target, const real *s, real *z)
+void KS(encode_states)(struct KS(agent) *a, bool target, const real *s, real *z)
 {
     const size_t n = a->config.batch * a->encoder->arch[KS_STATE_PART]->out;
 
     memcpy(z, pass(a->encoder, KS_STATE_PART, target, s), n * sizeof *z);
 }
 
-void KS(encode_pairs)(struct ks_agent *a, bool target, const real *z, const real *actions, real *x)
+void KS(encode_pairs)(struct KS(agent) *a, bool target, const real *z, const real *actions, real *x)
 {
-    struct ks_encoder *e = a->encoder;
+    struct KS(encoder) *e = a->encoder;
     const size_t nz = e->arch[KS_STATE_PART]->out, nu = e->arch[KS_ACTION_PART]->out;
     const real *u = pass(e, KS_ACTION_PART, target, actions);
 
@@ -170,28 +171,28 @@ void KS(encode_pairs)(struct ks_agent *a, bool target, const real *z, const real
            a->config.batch * e->arch[KS_PAIR_PART]->out * sizeof *x);
 }
 
-void KS(encode_pairs_backward)(struct ks_agent *a, const real *actions, const real *x_bar,
+void KS(encode_pairs_backward)(struct KS(agent) *a, const real *actions, const real *x_bar,
                                real *a_bar)
 {
-    struct ks_encoder *e = a->encoder;
-    struct ks_trained *pair = &e->part[KS_PAIR_PART], *action = &e->part[KS_ACTION_PART];
+    struct KS(encoder) *e = a->encoder;
+    struct KS(trained) *pair = &e->part[KS_PAIR_PART], *action = &e->part[KS_ACTION_PART];
     const size_t nz = e->arch[KS_STATE_PART]->out, nu = e->arch[KS_ACTION_PART]->out;
     real *u_bar = KS(net_output_bar)(e->batch[KS_ACTION_PART], action->adjoint);
 
     memcpy(KS(net_output_bar)(e->batch[KS_PAIR_PART], pair->adjoint), x_bar,
            a->config.batch * e->arch[KS_PAIR_PART]->out * sizeof *x_bar);
     KS(net_backward)
-    (e->batch[KS_PAIR_PART], &(struct ks_net_backward){.w = pair->w,
-                                                       .x = e->pair_input,
-                                                       .primal = pair->primal,
-                                                       .adjoint = pair->adjoint,
-                                                       .x_bar = e->pair_bar});
+    (e->batch[KS_PAIR_PART], &(struct KS(net_backward)){.w = pair->w,
+                                                        .x = e->pair_input,
+                                                        .primal = pair->primal,
+                                                        .adjoint = pair->adjoint,
+                                                        .x_bar = e->pair_bar});
     for (size_t i = 0; i < a->config.batch; i++)
         memcpy(u_bar + i * nu, e->pair_bar + i * (nz + nu) + nz, nu * sizeof *u_bar);
     KS(net_backward)
-    (e->batch[KS_ACTION_PART], &(struct ks_net_backward){.w = action->w,
-                                                         .x = actions,
-                                                         .primal = action->primal,
-                                                         .adjoint = action->adjoint,
-                                                         .x_bar = a_bar});
+    (e->batch[KS_ACTION_PART], &(struct KS(net_backward)){.w = action->w,
+                                                          .x = actions,
+                                                          .primal = action->primal,
+                                                          .adjoint = action->adjoint,
+                                                          .x_bar = a_bar});
 }

@@ -25,7 +25,7 @@
 #include "core/real.h"
 #include "net/net.h"
 
-struct ks_agent;
+struct KS(agent);
 
 /* The parts of an encoder, in the order of their descriptions. */
 enum ks_part { KS_STATE_PART, KS_ACTION_PART, KS_PAIR_PART, KS_MODEL_PART, KS_PARTS };
@@ -40,11 +40,11 @@ struct ks_windows {
     bool terminates;            /* a terminal state has been seen                             */
 };
 
-struct ks_encoder {
-    struct ks_arch *arch[KS_PARTS];
-    struct ks_trained part[KS_PARTS]; /* targets of all but the model */
+struct KS(encoder) {
+    struct KS(arch) *arch[KS_PARTS];
+    struct KS(trained) part[KS_PARTS]; /* targets of all but the model */
     /* Passes: of a minibatch; of all steps of its windows at once (state, action); of one row. */
-    struct ks_net *batch[KS_PARTS], *all[KS_PARTS], *one;
+    struct KS(net) *batch[KS_PARTS], *all[KS_PARTS], *one;
     struct ks_adam adam;
     size_t steps; /* H */
     /* Work space of the loss. Z, X: columns of z and x. */
@@ -59,26 +59,26 @@ struct ks_encoder {
 
 /* Creates the encoder of an agent, of which only `config` is read. KS_FORMAT if the descriptions do
  * not fit each other, KS_MEMORY. The caller frees it, also after a failure. */
-ks_status KS(encoder_new)(const struct ks_agent *agent, struct ks_encoder **encoder);
-void KS(encoder_free)(struct ks_encoder *encoder);
+ks_status KS(encoder_new)(const struct KS(agent) *agent, struct KS(encoder) **encoder);
+void KS(encoder_free)(struct KS(encoder) *encoder);
 /* Sets parameters and moments to their start, targets to copies. */
-ks_status KS(encoder_init)(struct ks_agent *agent);
+ks_status KS(encoder_init)(struct KS(agent) *agent);
 /* Copies the parameters to the targets. */
-void KS(encoder_copy_targets)(struct ks_encoder *encoder);
+void KS(encoder_copy_targets)(struct KS(encoder) *encoder);
 
 /* z [batch, Z] = state(s), and x [batch, X] = pair([z; action(actions)]). target: with the target
  * networks. The passes stay in the parts' primal blocks. */
-void KS(encode_states)(struct ks_agent *agent, bool target, const real *s, real *z);
-void KS(encode_pairs)(struct ks_agent *agent, bool target, const real *z, const real *actions,
+void KS(encode_states)(struct KS(agent) *agent, bool target, const real *s, real *z);
+void KS(encode_pairs)(struct KS(agent) *agent, bool target, const real *z, const real *actions,
                       real *x);
 /* a_bar [batch, A] = dL/d actions from x_bar, after encode_pairs with the same actions. */
-void KS(encode_pairs_backward)(struct ks_agent *agent, const real *actions, const real *x_bar,
+void KS(encode_pairs_backward)(struct KS(agent) *agent, const real *actions, const real *x_bar,
                                real *a_bar);
 
 /* The loss above; its gradient goes to part[].g. For tests also. */
-double KS(encoder_gradient)(struct ks_agent *agent, const struct ks_windows *windows);
+double KS(encoder_gradient)(struct KS(agent) *agent, const struct ks_windows *windows);
 /* One step of all parts. KS_NUMBER if a parameter is not finite afterwards. */
-ks_status KS(encoder_step)(struct ks_agent *agent, const struct ks_windows *windows);
+ks_status KS(encoder_step)(struct KS(agent) *agent, const struct ks_windows *windows);
 
 /* The bins of rewards. */
 enum { KS_REWARD_BINS = 65 };

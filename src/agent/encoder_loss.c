@@ -41,10 +41,10 @@ static void widen(size_t n, const float *from, real *to)
 /* --- forward --- */
 
 /* state_target of the states after each step, and u of all actions at once. */
-static void encode_windows(struct ks_agent *a, const struct ks_windows *w)
+static void encode_windows(struct KS(agent) *a, const struct ks_windows *w)
 {
-    struct ks_encoder *e = a->encoder;
-    struct ks_trained *state = &e->part[KS_STATE_PART], *action = &e->part[KS_ACTION_PART];
+    struct KS(encoder) *e = a->encoder;
+    struct KS(trained) *state = &e->part[KS_STATE_PART], *action = &e->part[KS_ACTION_PART];
     const size_t batch = a->config.batch, rows = w->steps * batch, obs = a->config.observations;
 
     widen(rows * obs, w->s + batch * obs, e->s);
@@ -63,9 +63,9 @@ struct step {
     const real *u, *target, *outputs;
 };
 
-static struct step step_at(const struct ks_agent *a, size_t i)
+static struct step step_at(const struct KS(agent) *a, size_t i)
 {
-    const struct ks_encoder *e = a->encoder;
+    const struct KS(encoder) *e = a->encoder;
     const size_t batch = a->config.batch;
     const real *u = KS(net_output)(e->all[KS_ACTION_PART], e->part[KS_ACTION_PART].primal);
     struct step s = {
@@ -81,9 +81,9 @@ static struct step step_at(const struct ks_agent *a, size_t i)
 }
 
 /* Predicts from z, whose rows are `stride` apart. */
-static void predict(struct ks_agent *a, const struct step *s, const real *z, size_t stride)
+static void predict(struct KS(agent) *a, const struct step *s, const real *z, size_t stride)
 {
-    struct ks_encoder *e = a->encoder;
+    struct KS(encoder) *e = a->encoder;
     const size_t nz = e->arch[KS_STATE_PART]->out, nu = e->arch[KS_ACTION_PART]->out;
 
     for (size_t b = 0; b < a->config.batch; b++) {
@@ -153,10 +153,10 @@ static double done_loss(const struct row_loss *l, double done, real *bar)
 
 /* The loss of step i. Sets the model's output adjoint, in which dL/dz of the later steps is added
  * to that of z'. */
-static double step_loss(struct ks_agent *a, const struct ks_windows *w, size_t i,
+static double step_loss(struct KS(agent) *a, const struct ks_windows *w, size_t i,
                         const struct step *s)
 {
-    struct ks_encoder *e = a->encoder;
+    struct KS(encoder) *e = a->encoder;
     const size_t batch = a->config.batch, nz = e->arch[KS_STATE_PART]->out;
     const size_t width = e->arch[KS_MODEL_PART]->out;
     real *bars = KS(net_output_bar)(e->batch[KS_MODEL_PART], e->part[KS_MODEL_PART].adjoint);
@@ -184,25 +184,25 @@ static double step_loss(struct ks_agent *a, const struct ks_windows *w, size_t i
 
 /* --- backward --- */
 
-static void backward(struct ks_encoder *e, enum ks_part k, const struct ks_net *net, const real *x,
-                     real *primal, real *x_bar)
+static void backward(struct KS(encoder) *e, enum ks_part k, const struct KS(net) *net,
+                     const real *x, real *primal, real *x_bar)
 {
-    struct ks_trained *t = &e->part[k];
+    struct KS(trained) *t = &e->part[k];
 
     KS(net_backward)
-    (net, &(struct ks_net_backward){.w = t->w,
-                                    .x = x,
-                                    .primal = primal,
-                                    .adjoint = t->adjoint,
-                                    .x_bar = x_bar,
-                                    .w_bar = t->g});
+    (net, &(struct KS(net_backward)){.w = t->w,
+                                     .x = x,
+                                     .primal = primal,
+                                     .adjoint = t->adjoint,
+                                     .x_bar = x_bar,
+                                     .w_bar = t->g});
 }
 
 /* From the model's output adjoint to dL/dz of the step, and to the adjoint of its u. */
-static void step_backward(struct ks_agent *a, size_t i, const struct step *s)
+static void step_backward(struct KS(agent) *a, size_t i, const struct step *s)
 {
-    struct ks_encoder *e = a->encoder;
-    const struct ks_net *pair = e->batch[KS_PAIR_PART];
+    struct KS(encoder) *e = a->encoder;
+    const struct KS(net) *pair = e->batch[KS_PAIR_PART];
     const size_t batch = a->config.batch, nz = e->arch[KS_STATE_PART]->out;
     const size_t nu = e->arch[KS_ACTION_PART]->out;
     real *u_bar = KS(net_output_bar)(e->all[KS_ACTION_PART], e->part[KS_ACTION_PART].adjoint);
@@ -218,10 +218,10 @@ static void step_backward(struct ks_agent *a, size_t i, const struct step *s)
     }
 }
 
-double KS(encoder_gradient)(struct ks_agent *a, const struct ks_windows *w)
+double KS(encoder_gradient)(struct KS(agent) *a, const struct ks_windows *w)
 {
-    struct ks_encoder *e = a->encoder;
-    struct ks_trained *state = &e->part[KS_STATE_PART];
+    struct KS(encoder) *e = a->encoder;
+    struct KS(trained) *state = &e->part[KS_STATE_PART];
     const size_t nz = e->arch[KS_STATE_PART]->out, width = e->arch[KS_MODEL_PART]->out;
     double loss = 0;
 
@@ -249,9 +249,9 @@ double KS(encoder_gradient)(struct ks_agent *a, const struct ks_windows *w)
     return loss;
 }
 
-ks_status KS(encoder_step)(struct ks_agent *a, const struct ks_windows *w)
+ks_status KS(encoder_step)(struct KS(agent) *a, const struct ks_windows *w)
 {
-    struct ks_encoder *e = a->encoder;
+    struct KS(encoder) *e = a->encoder;
     const double loss = KS(encoder_gradient)(a, w);
     bool finite = true;
 

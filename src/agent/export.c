@@ -1,6 +1,4 @@
-/* A checkpoint holds all numbers in double. The parsed descriptions in it have the precision of the
- * agent, which does not matter: writing a file reads only names and shapes from them. */
-
+/* A checkpoint holds all numbers, and its parsed descriptions, in double. */
 #include "agent/agent.h"
 #include "core/memory.h"
 
@@ -10,21 +8,10 @@ static void copy(size_t n, const real *from, double *to)
         to[i] = (double)from[i];
 }
 
-/* Allocates the parameters of `ensemble` networks with this description. */
-static ks_status prepare(const struct ks_arch *arch, size_t ensemble, struct ks_networks *networks)
+static ks_status export_networks(const struct KS(arch) *arch, size_t ensemble,
+                                 const struct KS(trained) *t, struct ks_networks *networks)
 {
-    networks->ensemble = ensemble;
-    KS_TRY(ks_copy_string(arch->text, &networks->text));
-    KS_TRY(KS(arch_parse)(arch->text, "description", arch->in, &networks->arch));
-    return ks_alloc(ensemble * arch->parameters, sizeof *networks->w, &networks->w);
-}
-
-static ks_status export_networks(const struct ks_arch *arch, size_t ensemble,
-                                 const struct ks_trained *t, struct ks_networks *networks)
-{
-    KS_TRY(prepare(arch, ensemble, networks));
-    if (arch->states > 0)
-        KS_TRY(ks_alloc(ensemble * arch->states, sizeof *networks->state, &networks->state));
+    KS_TRY(ks_networks_allocate(arch->text, arch->in, ensemble, true, networks));
     for (size_t e = 0; e < ensemble; e++) {
         copy(arch->parameters, t[e].w, networks->w + e * arch->parameters);
         if (arch->states > 0)
@@ -34,12 +21,13 @@ static ks_status export_networks(const struct ks_arch *arch, size_t ensemble,
 }
 
 /* The targets' running statistics are not stored: they are never used. */
-ks_status KS(agent_export)(const struct ks_agent *a, struct ks_checkpoint *checkpoint)
+ks_status KS(agent_export)(const struct KS(agent) *a, struct ks_checkpoint *checkpoint)
 {
     size_t ensemble = a->config.ensemble, n = a->critic_arch->parameters;
 
     KS_TRY(export_networks(a->critic_arch, ensemble, a->critic, &checkpoint->critic));
-    KS_TRY(prepare(a->critic_arch, ensemble, &checkpoint->target_critic));
+    KS_TRY(ks_networks_allocate(a->critic_arch->text, a->critic_arch->in, ensemble, false,
+                                &checkpoint->target_critic));
     KS_TRY(export_networks(a->actor_arch, 1, &a->actor, &checkpoint->actor));
     KS_TRY(
         ks_alloc(KS(agent_critic_parameters)(a), sizeof *checkpoint->adam_m, &checkpoint->adam_m));

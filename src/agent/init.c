@@ -98,20 +98,20 @@ void KS(xavier_uniform)(const struct ks_array *shape, double gain, struct ks_rng
 }
 
 /* Whether layer i is in the body of a residual container, which comes after its body. */
-static bool in_residual(const struct ks_arch *arch, size_t i)
+static bool in_residual(const struct KS(arch) *arch, size_t i)
 {
     for (size_t k = i + 1; k < arch->n_layers; k++)
-        if (arch->layer[k].kind == &KS(residual) && arch->layer[k].body <= i)
+        if (arch->layer[k].body <= i && arch->layer[k].kind == &KS(residual))
             return true;
     return false;
 }
 
 /* The layers side by side that layer i stands for: one for each group of the dense that reads its
  * features. */
-static size_t layers_side_by_side(const struct ks_arch *arch, size_t i)
+static size_t layers_side_by_side(const struct KS(arch) *arch, size_t i)
 {
     for (size_t k = i + 1; k < arch->n_layers; k++) {
-        const struct ks_layer *reader = &arch->layer[k];
+        const struct KS(layer) *reader = &arch->layer[k];
 
         if (reader->kind == &KS(dense))
             return reader->in == arch->layer[i].out ? reader->in / reader->param[0].rows : 1;
@@ -119,10 +119,10 @@ static size_t layers_side_by_side(const struct ks_arch *arch, size_t i)
     return 1;
 }
 
-static ks_status init_orthogonal(const struct ks_arch *arch, size_t i, double gain,
+static ks_status init_orthogonal(const struct KS(arch) *arch, size_t i, double gain,
                                  struct ks_rng *rng, real *w)
 {
-    const struct ks_layer *l = &arch->layer[i];
+    const struct KS(layer) *l = &arch->layer[i];
     const struct ks_array *a = &l->param[0];
     const size_t actions = arch->policy.actions, beside = layers_side_by_side(arch, i);
 
@@ -139,12 +139,12 @@ static ks_status init_orthogonal(const struct ks_arch *arch, size_t i, double ga
     return KS(orthogonal)(a->rows, actions, LOG_STD_GAIN, rng, a->columns, w + actions);
 }
 
-static ks_status init_kernel(const struct ks_arch *arch, const struct ks_starts *starts, size_t i,
+static ks_status init_kernel(const struct KS(arch) *arch, const struct ks_starts *starts, size_t i,
                              struct ks_rng *rng, real *w)
 {
     /* Variance times the number of inputs. */
     static const double scales[] = {[KS_HE_NORMAL] = 2, [KS_LECUN_NORMAL] = 1};
-    const struct ks_layer *l = &arch->layer[i];
+    const struct KS(layer) *l = &arch->layer[i];
     const enum ks_start start = in_residual(arch, i) ? starts->blocks : starts->kernels;
     const double gain = starts->gain > 0 ? starts->gain : l->param[0].start;
 
@@ -157,11 +157,11 @@ static ks_status init_kernel(const struct ks_arch *arch, const struct ks_starts 
     return KS_OK;
 }
 
-ks_status KS(init_network)(const struct ks_arch *arch, const struct ks_starts *starts,
+ks_status KS(init_network)(const struct KS(arch) *arch, const struct ks_starts *starts,
                            struct ks_rng *rng, real *w, real *state)
 {
     for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
+        const struct KS(layer) *l = &arch->layer[i];
         real *at = w + l->offset, *state_at = state + l->state_offset;
 
         for (size_t k = 0; k < l->n_params; at += KS(array_size)(&l->param[k]), k++)

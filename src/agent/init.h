@@ -39,7 +39,7 @@ void KS(xavier_uniform)(const struct ks_array *shape, double gain, struct ks_rng
  * for G layers side by side, each orthogonal by itself. The last kernel of a Gaussian actor
  * consists of two heads, each orthogonal by itself: means with the layer's gain, log-stds with gain
  * 1; that of a shift has the policy's gain. */
-ks_status KS(init_network)(const struct ks_arch *arch, const struct ks_starts *starts,
+ks_status KS(init_network)(const struct KS(arch) *arch, const struct ks_starts *starts,
                            struct ks_rng *rng, real *w, real *state);
 
 #endif

@@ -5,27 +5,27 @@
 
 #include "agent/agent.h"
 
-struct ks_agent_kind {
+struct KS(agent_kind) {
     /* acting.action from acting.s, with the noise in acting.noise if it explores. */
-    void (*act)(struct ks_agent *a, bool explores);
+    void (*act)(struct KS(agent) *a, bool explores);
     /* From a minibatch to the networks' inputs: s, next_s, and `input` but for the rows (s', a').
      */
-    void (*gather)(struct ks_agent *a, const struct ks_batch *batch);
+    void (*gather)(struct KS(agent) *a, const struct ks_batch *batch);
     /* a' with the noise in a->next; the rows (s', a') of `input`; the target critics there. */
-    void (*look_ahead)(struct ks_agent *a);
+    void (*look_ahead)(struct KS(agent) *a);
     /* After gather, the part of an update that reads no rewards; the actor's step after that of the
      * critics. KS_NUMBER. */
-    ks_status (*begin)(struct ks_agent *a, struct ks_update *u);
-    ks_status (*step_actor)(struct ks_agent *a, struct ks_update *u);
+    ks_status (*begin)(struct KS(agent) *a, struct ks_update *u);
+    ks_status (*step_actor)(struct KS(agent) *a, struct ks_update *u);
     /* After gather: agent_review. */
-    void (*review)(struct ks_agent *a, real *actor_g);
+    void (*review)(struct KS(agent) *a, real *actor_g);
 };
 
-extern const struct ks_agent_kind KS(soft_actor_critic), KS(mrq);
+extern const struct KS(agent_kind) KS(soft_actor_critic), KS(mrq);
 
 /* The target critics on the rows (s', a') of `input`. */
-void KS(next_values)(struct ks_agent *a);
+void KS(next_values)(struct KS(agent) *a);
 /* Whether the actor steps at update number `update`. */
-bool KS(actor_steps)(const struct ks_agent *a, int64_t update);
+bool KS(actor_steps)(const struct KS(agent) *a, int64_t update);
 
 #endif

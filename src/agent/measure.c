@@ -11,7 +11,7 @@
 
 static const double RANK_SHARE = 0.99;
 
-void KS(measured_add)(struct ks_measured *s, const char *quantity, int layer, double value)
+void KS(measured_add)(struct KS(measured) *s, const char *quantity, int layer, double value)
 {
     struct ks_measure *m = &s->list[s->n++];
 
@@ -56,7 +56,7 @@ static struct ks_norms array_norms(size_t rows, size_t width, size_t columns, co
     return n;
 }
 
-struct ks_norms KS(measured_norms)(const struct ks_measured *s, const struct ks_layer *l,
+struct ks_norms KS(measured_norms)(const struct KS(measured) *s, const struct KS(layer) *l,
                                    size_t parts)
 {
     struct ks_norms sum = {0};
@@ -78,24 +78,24 @@ struct ks_norms KS(measured_norms)(const struct ks_measured *s, const struct ks_
     return sum;
 }
 
-bool KS(has_norms)(const struct ks_layer *l)
+bool KS(has_norms)(const struct KS(layer) *l)
 {
     return l->n_params > 0 && l->param[0].orthogonal;
 }
 
-static void report_norms(struct ks_measured *s, int layer, const struct ks_norms *n)
+static void report_norms(struct KS(measured) *s, int layer, const struct ks_norms *n)
 {
     KS(measured_add)(s, "param_norm", layer, sqrt(n->w2));
     KS(measured_add)(s, "grad_norm", layer, sqrt(n->g2));
     KS(measured_add)(s, "effective_lr", layer, n->count > 0 ? n->rates / n->count : 0);
 }
 
-static void measure_norms(struct ks_measured *s)
+static void measure_norms(struct KS(measured) *s)
 {
     struct ks_norms all = {0};
 
     for (size_t i = 0; i < s->net->arch->n_layers; i++) {
-        const struct ks_layer *l = &s->net->arch->layer[i];
+        const struct KS(layer) *l = &s->net->arch->layer[i];
         struct ks_norms n;
 
         if (!KS(has_norms)(l))
@@ -135,12 +135,12 @@ static size_t count_dormant(size_t rows, size_t d, const real *y)
     return dormant;
 }
 
-static void measure_activations(struct ks_measured *s)
+static void measure_activations(struct KS(measured) *s)
 {
     size_t dormant = 0, units = 0, rows = s->net->rows;
 
     for (size_t i = 0; i + 1 < s->net->arch->n_layers; i++) {
-        const struct ks_layer *l = &s->net->arch->layer[i];
+        const struct KS(layer) *l = &s->net->arch->layer[i];
         const real *y = s->t->primal + s->net->at[i].y;
         size_t silent;
 
@@ -193,7 +193,7 @@ done:
     return status;
 }
 
-static ks_status measure_features(struct ks_measured *s)
+static ks_status measure_features(struct KS(measured) *s)
 {
     size_t d = s->net->arch->layer[s->net->arch->n_layers - 1].in;
     double rank = NAN, norm = NAN;
@@ -215,7 +215,7 @@ static double last_rate(const struct ks_adam *adam)
     return adam->step > 0 ? KS(rate_at)(&adam->rate, adam->step - 1) : NAN;
 }
 
-static ks_status measure(struct ks_measured *s)
+static ks_status measure(struct KS(measured) *s)
 {
     measure_norms(s);
     measure_activations(s);
@@ -223,45 +223,45 @@ static ks_status measure(struct ks_measured *s)
 }
 
 /* All quantities but those in _xqc. The critics' input rows are (s, a). */
-static ks_status measure_agent(struct ks_agent *a, struct ks_measure *list, size_t *n)
+static ks_status measure_agent(struct KS(agent) *a, struct ks_measure *list, size_t *n)
 {
     bool updated = a->updates > 0;
-    struct ks_measured s = {.n = 0};
+    struct KS(measured) s = {.n = 0};
 
     for (size_t e = 0; e < a->config.ensemble; e++) {
-        struct ks_trained *c = &a->critic[e];
+        struct KS(trained) *c = &a->critic[e];
 
         if (updated)
             KS(net_forward)(a->critic_eval, c->w, c->state, a->input, c->primal);
-        s = (struct ks_measured){.name = "critic",
-                                 .net = a->critic_eval,
-                                 .t = c,
-                                 .g = c->g,
-                                 .rate = last_rate(&a->critic_adam),
-                                 .updated = updated,
-                                 .list = list,
-                                 .weight = 1 / (double)a->config.ensemble,
-                                 .first = e == 0};
+        s = (struct KS(measured)){.name = "critic",
+                                  .net = a->critic_eval,
+                                  .t = c,
+                                  .g = c->g,
+                                  .rate = last_rate(&a->critic_adam),
+                                  .updated = updated,
+                                  .list = list,
+                                  .weight = 1 / (double)a->config.ensemble,
+                                  .first = e == 0};
         KS_TRY(measure(&s));
     }
     if (updated)
         KS(net_forward)(a->actor_eval, a->actor.w, a->actor.state, a->s, a->actor.primal);
-    s = (struct ks_measured){.name = "actor",
-                             .net = a->actor_eval,
-                             .t = &a->actor,
-                             .g = a->actor.g,
-                             .rate = last_rate(&a->actor_adam),
-                             .updated = updated,
-                             .list = list,
-                             .n = s.n,
-                             .weight = 1,
-                             .first = true};
+    s = (struct KS(measured)){.name = "actor",
+                              .net = a->actor_eval,
+                              .t = &a->actor,
+                              .g = a->actor.g,
+                              .rate = last_rate(&a->actor_adam),
+                              .updated = updated,
+                              .list = list,
+                              .n = s.n,
+                              .weight = 1,
+                              .first = true};
     KS_TRY(measure(&s));
     *n = s.n;
     return KS_OK;
 }
 
-ks_status KS(agent_measure)(struct ks_agent *a, const struct ks_batch *batch,
+ks_status KS(agent_measure)(struct KS(agent) *a, const struct ks_batch *batch,
                             struct ks_measure *list, size_t *n)
 {
     size_t own, published;
@@ -273,7 +273,7 @@ ks_status KS(agent_measure)(struct ks_agent *a, const struct ks_batch *batch,
 }
 
 /* Per network: 7 quantities of all layers and 5 that end in _xqc; per layer 3 and 2. */
-size_t KS(agent_measures)(const struct ks_agent *a)
+size_t KS(agent_measures)(const struct KS(agent) *a)
 {
     return 24 + 5 * (a->critic_arch->n_layers + a->actor_arch->n_layers);
 }

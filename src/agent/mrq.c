@@ -34,7 +34,7 @@ static void widen(size_t n, const float *from, real *to)
 }
 
 /* The actor's action with noise [actions]; NULL: without. */
-static void perturb(const struct ks_agent *a, const real *head, const real *noise, double scale,
+static void perturb(const struct KS(agent) *a, const real *head, const real *noise, double scale,
                     double bound, real *action)
 {
     KS(policy_mean)(&a->actor_arch->policy, head, action);
@@ -42,11 +42,11 @@ static void perturb(const struct ks_agent *a, const real *head, const real *nois
         action[j] = (real)clip((double)action[j] + clip(scale * (double)noise[j], bound), 1);
 }
 
-static void act(struct ks_agent *a, bool explores)
+static void act(struct KS(agent) *a, bool explores)
 {
-    struct ks_acting *t = &a->acting;
-    struct ks_trained *state = &a->encoder->part[KS_STATE_PART];
-    const struct ks_net *one = a->encoder->one;
+    struct KS(acting) *t = &a->acting;
+    struct KS(trained) *state = &a->encoder->part[KS_STATE_PART];
+    const struct KS(net) *one = a->encoder->one;
 
     KS(net_forward)(one, state->w, NULL, t->s, state->primal);
     KS(net_forward)
@@ -55,9 +55,9 @@ static void act(struct ks_agent *a, bool explores)
             INFINITY, t->action);
 }
 
-static void gather(struct ks_agent *a, const struct ks_batch *b)
+static void gather(struct KS(agent) *a, const struct ks_batch *b)
 {
-    struct ks_encoder *e = a->encoder;
+    struct KS(encoder) *e = a->encoder;
     const size_t n = a->config.batch * a->config.observations;
 
     widen(n, b->s, e->s);
@@ -68,7 +68,7 @@ static void gather(struct ks_agent *a, const struct ks_batch *b)
     KS(encode_pairs)(a, false, a->s, e->a, a->input);
 }
 
-static void look_ahead(struct ks_agent *a)
+static void look_ahead(struct KS(agent) *a)
 {
     const size_t n = a->config.actions;
     const real *head = KS(net_output)(a->actor_eval, a->next_primal);
@@ -82,7 +82,7 @@ static void look_ahead(struct ks_agent *a)
     KS(next_values)(a);
 }
 
-static ks_status begin(struct ks_agent *a, struct ks_update *u)
+static ks_status begin(struct KS(agent) *a, struct ks_update *u)
 {
     (void)u;
     KS(noise_of_update)(a, KS_NEXT_ACTION, a->updates, a->next.noise);
@@ -90,7 +90,7 @@ static ks_status begin(struct ks_agent *a, struct ks_update *u)
     return KS_OK;
 }
 
-double KS(mrq_actor_gradient)(struct ks_agent *a)
+double KS(mrq_actor_gradient)(struct KS(agent) *a)
 {
     const size_t n = a->config.batch * a->config.actions, rows = a->config.batch;
     const real *head = KS(net_output)(a->actor_train, a->actor.primal);
@@ -113,7 +113,7 @@ double KS(mrq_actor_gradient)(struct ks_agent *a)
     return loss;
 }
 
-static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
+static ks_status step_actor(struct KS(agent) *a, struct ks_update *u)
 {
     u->actor_loss = KS(mrq_actor_gradient)(a);
     u->entropy = u->temperature_loss = NAN;
@@ -125,7 +125,7 @@ static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
 }
 
 /* If the actor did not step, it is still the one whose gradient was skipped. */
-static void review(struct ks_agent *a, real *actor_g)
+static void review(struct KS(agent) *a, real *actor_g)
 {
     const int64_t last = a->updates - 1;
     real *own = a->actor.g;
@@ -142,9 +142,9 @@ static void review(struct ks_agent *a, real *actor_g)
     a->actor.g = own;
 }
 
-const struct ks_agent_kind KS(mrq) = {.act = act,
-                                      .gather = gather,
-                                      .look_ahead = look_ahead,
-                                      .begin = begin,
-                                      .step_actor = step_actor,
-                                      .review = review};
+const struct KS(agent_kind) KS(mrq) = {.act = act,
+                                       .gather = gather,
+                                       .look_ahead = look_ahead,
+                                       .begin = begin,
+                                       .step_actor = step_actor,
+                                       .review = review};

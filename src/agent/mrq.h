@@ -6,6 +6,6 @@
 
 /* The actor's loss -mean(Q) + 1e-5 mean(f^2), f being the actor's outputs before the tanh, on the
  * embeddings in a->s; its gradient goes to actor.g. */
-double KS(mrq_actor_gradient)(struct ks_agent *a);
+double KS(mrq_actor_gradient)(struct KS(agent) *a);
 
 #endif

@@ -47,7 +47,7 @@ static struct constants constants(const struct ks_adam *adam, bool decays)
 }
 
 /* Steps n parameters from number `at` on, a row of a block; adds their squares to t->columns. */
-static void step_row(const struct constants *k, const struct ks_trained *t, size_t at, size_t n)
+static void step_row(const struct constants *k, const struct KS(trained) *t, size_t at, size_t n)
 {
     struct constants c = *k;
     const real *restrict g = t->g + at;
@@ -97,7 +97,7 @@ static void average_row(size_t n, real tau, const real *restrict w, real *restri
         target[j] += tau * (w[j] - target[j]);
 }
 
-static bool decays(const struct ks_arch *arch, const struct ks_layer *l, enum ks_decay decayed)
+static bool decays(const struct KS(arch) *arch, const struct KS(layer) *l, enum ks_decay decayed)
 {
     bool norms = decayed == KS_DECAY_NORMS || decayed == KS_DECAY_NORMS_AND_HEADS;
     bool heads = decayed == KS_DECAY_HEADS || decayed == KS_DECAY_NORMS_AND_HEADS;
@@ -113,7 +113,7 @@ struct block {
 };
 
 /* Returns false if a parameter is not finite. */
-static bool step_block(const struct constants *k, const struct ks_trained *t, struct block b)
+static bool step_block(const struct constants *k, const struct KS(trained) *t, struct block b)
 {
     size_t at = b.offset;
     bool finite;
@@ -133,13 +133,13 @@ static bool step_block(const struct constants *k, const struct ks_trained *t, st
     return finite;
 }
 
-bool KS(adam_step)(const struct ks_arch *arch, const struct ks_adam *adam,
-                   const struct ks_trained *t)
+bool KS(adam_step)(const struct KS(arch) *arch, const struct ks_adam *adam,
+                   const struct KS(trained) *t)
 {
     bool finite = true;
 
     for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
+        const struct KS(layer) *l = &arch->layer[i];
         struct constants k = constants(adam, decays(arch, l, adam->decayed));
         size_t rows = l->parameters / l->out; /* every array of a layer has l->out columns */
         struct block projected = {l->offset, l->sphere_rows, l->out, .projected = true};
@@ -165,10 +165,10 @@ double KS(adam_scalar)(const struct ks_adam *adam, double g, double *m, double *
                (sqrt(*v / (1 - pow(KS_ADAM_BETA2, t))) + KS_ADAM_EPS);
 }
 
-void KS(project)(const struct ks_arch *arch, real *w, real *columns)
+void KS(project)(const struct KS(arch) *arch, real *w, real *columns)
 {
     for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
+        const struct KS(layer) *l = &arch->layer[i];
         real *at = w + l->offset;
 
         memset(columns, 0, l->out * sizeof *columns);
@@ -180,7 +180,7 @@ void KS(project)(const struct ks_arch *arch, real *w, real *columns)
     }
 }
 
-size_t KS(widest)(const struct ks_arch *arch)
+size_t KS(widest)(const struct KS(arch) *arch)
 {
     size_t widest = 0;
 

@@ -39,7 +39,7 @@ struct ks_adam {
 };
 
 /* A network in training. P, S: arch->parameters, arch->states. */
-struct ks_trained {
+struct KS(trained) {
     real *w, *state;        /* [P], [S]: parameters, running statistics                 */
     real *m, *v, *g;        /* [P]: Adam's moments, gradient                            */
     real *target;           /* [P]: Polyak average or older copy of w; NULL: no target  */
@@ -50,15 +50,15 @@ struct ks_trained {
 /* One step of Adam, projection and Polyak average, as step number adam->step. The caller increments
  * that number afterwards, so that networks in several threads can share `adam`. Returns false if a
  * parameter is not finite. */
-bool KS(adam_step)(const struct ks_arch *arch, const struct ks_adam *adam,
-                   const struct ks_trained *t);
+bool KS(adam_step)(const struct KS(arch) *arch, const struct ks_adam *adam,
+                   const struct KS(trained) *t);
 /* The same step of Adam for a single parameter w with moments m, v, which decays by weight_decay
  * whatever `decayed` says; returns the new w. */
 double KS(adam_scalar)(const struct ks_adam *adam, double g, double *m, double *v, double w);
 
 /* Scales the columns that the description projects to norm 1. columns [ks_widest]: work space. */
-void KS(project)(const struct ks_arch *arch, real *w, real *columns);
+void KS(project)(const struct KS(arch) *arch, real *w, real *columns);
 /* The largest number of outputs of a layer. */
-size_t KS(widest)(const struct ks_arch *arch);
+size_t KS(widest)(const struct KS(arch) *arch);
 
 #endif

@@ -36,7 +36,7 @@ static void step_dual(const struct ks_adam *adam, double direction, double exces
 
 /* --- new, free --- */
 
-static ks_status check(const struct ks_agent *a, const struct ks_arch *arch)
+static ks_status check(const struct KS(agent) *a, const struct KS(arch) *arch)
 {
     if (!arch->policy.shift || arch->policy.actions != a->config.actions)
         return ks_fail(KS_FORMAT, "optimist: expected 'policy shift' of %zu actions, found %s%zu",
@@ -48,7 +48,7 @@ static ks_status check(const struct ks_agent *a, const struct ks_arch *arch)
     return KS_OK;
 }
 
-static ks_status build(struct ks_agent *a, const char *description, struct ks_optimist *o)
+static ks_status build(struct KS(agent) *a, const char *description, struct KS(optimist) *o)
 {
     const size_t batch = a->config.batch, width = KS(agent_width)(a);
 
@@ -61,14 +61,14 @@ static ks_status build(struct ks_agent *a, const char *description, struct ks_op
     return KS(reals)(batch * width, &o->input);
 }
 
-ks_status KS(optimist_new)(struct ks_agent *a, const char *description,
-                           struct ks_optimist **optimist)
+ks_status KS(optimist_new)(struct KS(agent) *a, const char *description,
+                           struct KS(optimist) **optimist)
 {
     KS_TRY(ks_alloc(1, sizeof **optimist, optimist));
     return build(a, description, *optimist);
 }
 
-void KS(optimist_free)(struct ks_optimist *o)
+void KS(optimist_free)(struct KS(optimist) *o)
 {
     if (!o)
         return;
@@ -81,9 +81,9 @@ void KS(optimist_free)(struct ks_optimist *o)
     free(o);
 }
 
-ks_status KS(optimist_init)(struct ks_agent *a)
+ks_status KS(optimist_init)(struct KS(agent) *a)
 {
-    struct ks_optimist *o = a->optimist;
+    struct KS(optimist) *o = a->optimist;
 
     o->adam = a->actor_adam;
     o->dual_adam = (struct ks_adam){.rate = {DUAL_RATE, DUAL_RATE, 1}, .beta1 = DUAL_BETA1};
@@ -96,14 +96,14 @@ ks_status KS(optimist_init)(struct ks_agent *a)
 /* --- actions --- */
 
 /* The network's input for one row: s and the means, the first outputs of the actor's head. */
-static void join(const struct ks_agent *a, const real *s, const real *head, real *input)
+static void join(const struct KS(agent) *a, const real *s, const real *head, real *input)
 {
     memcpy(input, s, a->config.observations * sizeof *input);
     memcpy(input + a->config.observations, head, a->config.actions * sizeof *input);
 }
 
-static void sample(const struct ks_agent *a, const real *head, const real *shift, const real *noise,
-                   real *action)
+static void sample(const struct KS(agent) *a, const real *head, const real *shift,
+                   const real *noise, real *action)
 {
     const size_t n = a->config.actions;
 
@@ -114,10 +114,10 @@ static void sample(const struct ks_agent *a, const real *head, const real *shift
     }
 }
 
-void KS(optimist_act)(struct ks_agent *a, const real *s, const real *head, const real *noise,
+void KS(optimist_act)(struct KS(agent) *a, const real *s, const real *head, const real *noise,
                       real *action)
 {
-    struct ks_optimist *o = a->optimist;
+    struct KS(optimist) *o = a->optimist;
 
     join(a, s, head, o->input);
     KS(net_forward)(o->one, o->shift.w, o->shift.state, o->input, o->shift.primal);
@@ -128,9 +128,9 @@ void KS(optimist_act)(struct ks_agent *a, const real *s, const real *head, const
 
 /* The actor in evaluation mode at s, the shifts, and the actions: into policy_input, next to s.
  * Returns the actor's outputs. */
-static const real *forward(struct ks_agent *a)
+static const real *forward(struct KS(agent) *a)
 {
-    struct ks_optimist *o = a->optimist;
+    struct KS(optimist) *o = a->optimist;
     const size_t n = a->config.actions, obs = a->config.observations, d = KS(agent_width)(a);
     const real *head = KS(net_output)(a->actor_eval, a->next_primal), *shift;
 
@@ -147,7 +147,7 @@ static const real *forward(struct ks_agent *a)
 }
 
 /* The mean upper bound over the rows. Sets the critics' f_bar to the derivative of its negative. */
-static double upper_bound(struct ks_agent *a)
+static double upper_bound(struct KS(agent) *a)
 {
     const size_t n = a->config.batch * a->critic_arch->out;
     const double optimism = KS(dual_value)(&a->optimist->optimism);
@@ -172,7 +172,7 @@ static double upper_bound(struct ks_agent *a)
 
 /* The critics' passes on policy_input. Sets x_bar = d/dx of the negative mean upper bound, which it
  * returns. */
-static double bound_values(struct ks_agent *a)
+static double bound_values(struct KS(agent) *a)
 {
     const size_t size = a->config.batch * KS(agent_width)(a);
     double bound;
@@ -185,18 +185,18 @@ static double bound_values(struct ks_agent *a)
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t e = 0; e < 2; e++)
         KS(net_backward)
-    (a->critic_eval, &(struct ks_net_backward){.w = a->critic[e].w,
-                                               .x = a->policy_input,
-                                               .primal = a->critic[e].primal,
-                                               .adjoint = a->critic[e].adjoint,
-                                               .x_bar = a->x_bar + e * size});
+    (a->critic_eval, &(struct KS(net_backward)){.w = a->critic[e].w,
+                                                .x = a->policy_input,
+                                                .primal = a->critic[e].primal,
+                                                .adjoint = a->critic[e].adjoint,
+                                                .x_bar = a->x_bar + e * size});
     return bound;
 }
 
 /* The mean of KL. Sets shift_bar [batch, actions] = dL/d shift. */
-static double distance(struct ks_agent *a, const real *head, real *shift_bar)
+static double distance(struct KS(agent) *a, const real *head, real *shift_bar)
 {
-    const struct ks_optimist *o = a->optimist;
+    const struct KS(optimist) *o = a->optimist;
     const size_t n = a->config.actions, d = KS(agent_width)(a), rows = a->config.batch;
     const real *shift = KS(net_output)(o->train, o->shift.primal);
     const double price = KS(dual_value)(&o->price);
@@ -217,26 +217,26 @@ static double distance(struct ks_agent *a, const real *head, real *shift_bar)
     return sum / (double)rows;
 }
 
-double KS(optimist_gradient)(struct ks_agent *a, double *kl)
+double KS(optimist_gradient)(struct KS(agent) *a, double *kl)
 {
-    struct ks_optimist *o = a->optimist;
+    struct KS(optimist) *o = a->optimist;
     const real *head = forward(a);
     const double bound = bound_values(a);
 
     *kl = distance(a, head, KS(net_output_bar)(o->train, o->shift.adjoint));
     memset(o->shift.g, 0, o->arch->parameters * sizeof *o->shift.g);
     KS(net_backward)
-    (o->train, &(struct ks_net_backward){.w = o->shift.w,
-                                         .x = o->input,
-                                         .primal = o->shift.primal,
-                                         .adjoint = o->shift.adjoint,
-                                         .w_bar = o->shift.g});
+    (o->train, &(struct KS(net_backward)){.w = o->shift.w,
+                                          .x = o->input,
+                                          .primal = o->shift.primal,
+                                          .adjoint = o->shift.adjoint,
+                                          .w_bar = o->shift.g});
     return KS(dual_value)(&o->price) * *kl - bound;
 }
 
-ks_status KS(optimist_step)(struct ks_agent *a)
+ks_status KS(optimist_step)(struct KS(agent) *a)
 {
-    struct ks_optimist *o = a->optimist;
+    struct KS(optimist) *o = a->optimist;
     double kl, excess;
 
     KS(noise_of_update)(a, KS_OPTIMIST_ACTION, a->updates, o->noise);

@@ -21,17 +21,17 @@
 #include "core/real.h"
 #include "net/net.h"
 
-struct ks_agent;
+struct KS(agent);
 
 /* A positive number exp(-10 + 17.5 (1 + tanh x)/2) with Adam's moments of x. */
 struct ks_dual {
     double x, m, v;
 };
 
-struct ks_optimist {
-    struct ks_arch *arch;
-    struct ks_net *train, *one; /* passes in training mode; in evaluation mode of one row */
-    struct ks_trained shift;
+struct KS(optimist) {
+    struct KS(arch) *arch;
+    struct KS(net) *train, *one; /* passes in training mode; in evaluation mode of one row */
+    struct KS(trained) shift;
     struct ks_adam adam, dual_adam; /* both with the number of the actor's steps */
     struct ks_dual optimism, price;
     real *noise, *input; /* [batch, actions], [batch, observations + actions] */
@@ -41,20 +41,20 @@ double KS(dual_value)(const struct ks_dual *dual);
 
 /* Creates that of an agent whose networks are built, from a description that ends in `policy
  * shift`. KS_FORMAT if it does not fit the agent, KS_MEMORY. */
-ks_status KS(optimist_new)(struct ks_agent *agent, const char *description,
-                           struct ks_optimist **optimist);
-void KS(optimist_free)(struct ks_optimist *optimist);
+ks_status KS(optimist_new)(struct KS(agent) *agent, const char *description,
+                           struct KS(optimist) **optimist);
+void KS(optimist_free)(struct KS(optimist) *optimist);
 /* Sets parameters, moments and dual variables to their start. */
-ks_status KS(optimist_init)(struct ks_agent *agent);
+ks_status KS(optimist_init)(struct KS(agent) *agent);
 
 /* The step after the actor's: on the observations in agent->s, with the critics in evaluation mode
  * and the noise of this update. KS_NUMBER if a parameter is not finite afterwards. */
-ks_status KS(optimist_step)(struct ks_agent *agent);
+ks_status KS(optimist_step)(struct KS(agent) *agent);
 /* The loss above and, in optimist->shift.g, its gradient; *kl is the mean of KL. For tests also. */
-double KS(optimist_gradient)(struct ks_agent *agent, double *kl);
+double KS(optimist_gradient)(struct KS(agent) *agent, double *kl);
 /* The action [actions] at the observation s [observations], with that noise; head: the actor's
  * output there. */
-void KS(optimist_act)(struct ks_agent *agent, const real *s, const real *head, const real *noise,
+void KS(optimist_act)(struct KS(agent) *agent, const real *s, const real *head, const real *noise,
                       real *action);
 
 #endif

@@ -45,7 +45,7 @@ static real log_one_minus_tanh2(real u)
     return 2 * ((real)LOG_2 - u - softplus);
 }
 
-void KS(policy_sample)(const struct ks_policy *policy, const struct ks_policy_pass *p, size_t i)
+void KS(policy_sample)(const struct ks_policy *policy, const struct KS(policy_pass) *p, size_t i)
 {
     size_t n = policy->actions;
     const real *head = p->head + i * 2 * n, *noise = p->noise + i * n;
@@ -60,7 +60,7 @@ void KS(policy_sample)(const struct ks_policy *policy, const struct ks_policy_pa
     p->log_pi[i] = sum;
 }
 
-void KS(policy_backward)(const struct ks_policy *policy, const struct ks_policy_pass *p)
+void KS(policy_backward)(const struct ks_policy *policy, const struct KS(policy_pass) *p)
 {
     size_t n = policy->actions;
 

@@ -9,7 +9,7 @@
 
 /* A: number of actions. `head`: outputs of the actor's last layer. The rows of action and a_bar are
  * `stride` apart, so that they can be columns of a critic's input. */
-struct ks_policy_pass {
+struct KS(policy_pass) {
     size_t rows, stride;
     const real *head;  /* [rows, 2A]: means, then log-stds before their bounds   */
     const real *noise; /* [rows, A]: standard normal                             */
@@ -23,9 +23,9 @@ struct ks_policy_pass {
 /* The logarithm of the standard deviation, with its bounds applied, from an output of the head. */
 real KS(policy_log_std)(const struct ks_policy *policy, real x);
 /* Samples row i: sets action and log_pi. */
-void KS(policy_sample)(const struct ks_policy *policy, const struct ks_policy_pass *p, size_t i);
+void KS(policy_sample)(const struct ks_policy *policy, const struct KS(policy_pass) *p, size_t i);
 /* head_bar = dL/d head through the sampled actions and their log pi, at constant `noise`. */
-void KS(policy_backward)(const struct ks_policy *policy, const struct ks_policy_pass *p);
+void KS(policy_backward)(const struct ks_policy *policy, const struct KS(policy_pass) *p);
 /* action [A] = tanh(mean) of one row of a head. */
 void KS(policy_mean)(const struct ks_policy *policy, const real *head, real *action);
 

@@ -29,19 +29,19 @@ static size_t count_dormant(size_t rows, size_t d, const real *y, double *score)
     return dormant;
 }
 
-static bool is_last(const struct ks_arch *arch, size_t i)
+static bool is_last(const struct KS(arch) *arch, size_t i)
 {
     return i + 1 == arch->n_layers;
 }
 
 /* Layers: the activation functions, and the last layer. */
-static void measure_units(struct ks_measured *s, double *score)
+static void measure_units(struct KS(measured) *s, double *score)
 {
-    const struct ks_arch *arch = s->net->arch;
+    const struct KS(arch) *arch = s->net->arch;
     double norms = 0, dormant = 0, layers = 0;
 
     for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
+        const struct KS(layer) *l = &arch->layer[i];
         const real *y = s->t->primal + s->net->at[i].y;
         double norm = NAN, share = NAN;
 
@@ -60,9 +60,9 @@ static void measure_units(struct ks_measured *s, double *score)
 }
 
 /* The rank of the last activation function, if any. The published count starts at 1. */
-static ks_status measure_rank(struct ks_measured *s)
+static ks_status measure_rank(struct KS(measured) *s)
 {
-    const struct ks_arch *arch = s->net->arch;
+    const struct KS(arch) *arch = s->net->arch;
     size_t i = arch->n_layers;
     double rank = NAN;
 
@@ -76,9 +76,9 @@ static ks_status measure_rank(struct ks_measured *s)
 }
 
 /* The published actor has a layer for the means and one for the log-stds. */
-static void measure_gradient(struct ks_measured *s)
+static void measure_gradient(struct KS(measured) *s)
 {
-    const struct ks_arch *arch = s->net->arch;
+    const struct KS(arch) *arch = s->net->arch;
     struct ks_norms all = {0};
 
     for (size_t i = 0; i < arch->n_layers && s->updated; i++)
@@ -94,7 +94,7 @@ static void measure_gradient(struct ks_measured *s)
 }
 
 /* The published code records log-stds within their bounds. */
-static void bound_log_stds(const struct ks_agent *a)
+static void bound_log_stds(const struct KS(agent) *a)
 {
     const struct ks_policy *policy = &a->actor_arch->policy;
     real *head = KS(net_output)(a->actor_train, a->actor.primal);
@@ -105,12 +105,12 @@ static void bound_log_stds(const struct ks_agent *a)
             head[i * 2 * n + j] = KS(policy_log_std)(policy, head[i * 2 * n + j]);
 }
 
-static ks_status measure_critics(struct ks_agent *a, struct ks_measured *s, double *score)
+static ks_status measure_critics(struct KS(agent) *a, struct KS(measured) *s, double *score)
 {
     size_t start = s->n;
 
     for (size_t e = 0; e < a->config.ensemble; e++) {
-        const struct ks_trained *c = &a->critic[e];
+        const struct KS(trained) *c = &a->critic[e];
 
         if (s->updated)
             KS(net_forward)(a->critic_both, c->w, NULL, a->input, c->primal);
@@ -123,7 +123,7 @@ static ks_status measure_critics(struct ks_agent *a, struct ks_measured *s, doub
     return KS_OK;
 }
 
-static ks_status measure_actor(struct ks_agent *a, struct ks_measured *s, double *score)
+static ks_status measure_actor(struct KS(agent) *a, struct KS(measured) *s, double *score)
 {
     if (s->updated)
         bound_log_stds(a);
@@ -133,12 +133,12 @@ static ks_status measure_actor(struct ks_agent *a, struct ks_measured *s, double
     return KS_OK;
 }
 
-ks_status KS(agent_measure_published)(struct ks_agent *a, const struct ks_batch *batch,
+ks_status KS(agent_measure_published)(struct KS(agent) *a, const struct ks_batch *batch,
                                       struct ks_measure *list, size_t *n)
 {
     ks_status status = KS_OK;
     size_t critic = KS(widest)(a->critic_arch), actor = KS(widest)(a->actor_arch);
-    struct ks_measured s = {.updated = batch != NULL, .list = list};
+    struct KS(measured) s = {.updated = batch != NULL, .list = list};
     double *score = NULL;
     real *actor_g = NULL;
 

@@ -18,12 +18,12 @@
 #include <string.h>
 
 /* Atom k of a ce loss is at z_k = min + k dz. */
-static double atom_spacing(const struct ks_loss *loss)
+static double atom_spacing(const struct KS(loss) *loss)
 {
     return (loss->max - loss->min) / (double)(loss->outputs - 1);
 }
 
-double KS(atoms_mean)(const struct ks_loss *loss, const real *p)
+double KS(atoms_mean)(const struct KS(loss) *loss, const real *p)
 {
     const int n = (int)loss->outputs;
     double mass = 0, moment = 0;
@@ -36,7 +36,7 @@ double KS(atoms_mean)(const struct ks_loss *loss, const real *p)
     return loss->min * mass + atom_spacing(loss) * moment;
 }
 
-double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p)
+double KS(critic_value)(const struct KS(loss) *loss, const real *f, real *p)
 {
     double sum = 0;
 
@@ -51,7 +51,7 @@ double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p)
 }
 
 /* Q = sum_k z_k p_k, p = softmax(f):  dQ/df_k = p_k (z_k - Q).   Q = mean_k f_k:  dQ/df_k = 1/K. */
-void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real *p, real scale,
+void KS(critic_value_gradient)(const struct KS(loss) *loss, double q, const real *p, real scale,
                                real *f_bar)
 {
     const bool atoms = loss->kind->distribution;
@@ -64,7 +64,7 @@ void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real 
 
 /* The row p of the critic with the smallest value, on a tie of the first, goes to the first half of
  * scratch. */
-static void smallest(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
+static void smallest(const struct KS(loss) *loss, const struct KS(next_values) *b, size_t i,
                      real *scratch)
 {
     size_t n = loss->outputs;
@@ -81,7 +81,7 @@ static void smallest(const struct ks_loss *loss, const struct ks_next_values *b,
 }
 
 /* The mean of the critics' rows p goes to the first half of scratch. */
-static void mean(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
+static void mean(const struct KS(loss) *loss, const struct KS(next_values) *b, size_t i,
                  real *scratch)
 {
     size_t n = loss->outputs;
@@ -96,15 +96,15 @@ static void mean(const struct ks_loss *loss, const struct ks_next_values *b, siz
         scratch[k] /= (real)b->ensemble;
 }
 
-static void (*const combine[])(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
-                               real *scratch) = {
+static void (*const combine[])(const struct KS(loss) *loss, const struct KS(next_values) *b,
+                               size_t i, real *scratch) = {
     [KS_SMALLEST] = smallest,
     [KS_MEAN] = mean,
 };
 
 /* Moves the mass p [K] of the atoms to z'_k = shift + slope z_k, clipped to the support, and splits
  * it between neighbouring atoms. Returns how many atoms were clipped. */
-static size_t project(const struct ks_loss *loss, double shift, double slope, const real *p,
+static size_t project(const struct KS(loss) *loss, double shift, double slope, const real *p,
                       real *target)
 {
     const int last = (int)loss->outputs - 1;
@@ -126,7 +126,7 @@ static size_t project(const struct ks_loss *loss, double shift, double slope, co
     return clipped;
 }
 
-size_t KS(critic_target)(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
+size_t KS(critic_target)(const struct KS(loss) *loss, const struct KS(next_values) *b, size_t i,
                          real *scratch, real *target)
 {
     const double slope = b->gamma * (double)b->mask[i];

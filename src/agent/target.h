@@ -12,16 +12,16 @@
 enum ks_value { KS_SMALLEST, KS_MEAN };
 
 /* sum_k z_k p_k over the K atoms z_k of a ce loss; with masses p [K], the mean times their sum. */
-double KS(atoms_mean)(const struct ks_loss *loss, const real *p);
+double KS(atoms_mean)(const struct KS(loss) *loss, const real *p);
 
 /* The value Q of one row f [K] of a critic's output: the mean of f (mse, where K = 1; quantile), or
  * that of the distribution softmax(f) over the atoms (ce). Sets p [K] to f or to softmax(f). */
-double KS(critic_value)(const struct ks_loss *loss, const real *f, real *p);
+double KS(critic_value)(const struct KS(loss) *loss, const real *f, real *p);
 /* f_bar [K] = scale * dQ/df, with q and p from ks_critic_value. */
-void KS(critic_value_gradient)(const struct ks_loss *loss, double q, const real *p, real scale,
+void KS(critic_value_gradient)(const struct KS(loss) *loss, double q, const real *p, real scale,
                                real *f_bar);
 
-struct ks_next_values {
+struct KS(next_values) {
     size_t ensemble;
     enum ks_value value;  /* how the critics' values become one                           */
     const real *const *f; /* [ensemble][rows, K]: the target critics' outputs at (s', a') */
@@ -33,7 +33,7 @@ struct ks_next_values {
 
 /* Sets row i of target [rows, loss->targets], which is the same for all critics. scratch [2 K].
  * Returns how many atoms were clipped to the ends of the support (0 without atoms). */
-size_t KS(critic_target)(const struct ks_loss *loss, const struct ks_next_values *b, size_t i,
+size_t KS(critic_target)(const struct KS(loss) *loss, const struct KS(next_values) *b, size_t i,
                          real *scratch, real *target);
 
 #endif

@@ -15,8 +15,8 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-ks_status KS(trained_allocate)(const struct ks_net *train, const struct ks_net *eval,
-                               const struct ks_net *forward, struct ks_trained *t)
+ks_status KS(trained_allocate)(const struct KS(net) *train, const struct KS(net) *eval,
+                               const struct KS(net) *forward, struct KS(trained) *t)
 {
     size_t n = train->arch->parameters, primal = larger(train->primal, eval->primal);
 
@@ -30,7 +30,7 @@ ks_status KS(trained_allocate)(const struct ks_net *train, const struct ks_net *
     return KS(reals)(KS(widest)(train->arch), &t->columns);
 }
 
-void KS(trained_free)(struct ks_trained *t)
+void KS(trained_free)(struct KS(trained) *t)
 {
     real *block[] = {t->w,      t->state,  t->m,       t->v,      t->g,
                      t->target, t->primal, t->adjoint, t->columns};
@@ -39,8 +39,8 @@ void KS(trained_free)(struct ks_trained *t)
         free(block[i]);
 }
 
-ks_status KS(trained_init)(const struct ks_arch *arch, const struct ks_starts *starts,
-                           struct ks_rng rng, struct ks_trained *t)
+ks_status KS(trained_init)(const struct KS(arch) *arch, const struct ks_starts *starts,
+                           struct ks_rng rng, struct KS(trained) *t)
 {
     const size_t size = arch->parameters * sizeof *t->w;
 

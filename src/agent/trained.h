@@ -12,12 +12,12 @@
 ks_status KS(reals)(size_t n, real **out);
 /* Allocates all of *t but the target. The blocks have room for the passes of `train` and `eval`,
  * and for the forward pass of `forward`. After a failure (KS_MEMORY) the caller still frees it. */
-ks_status KS(trained_allocate)(const struct ks_net *train, const struct ks_net *eval,
-                               const struct ks_net *forward, struct ks_trained *t);
-void KS(trained_free)(struct ks_trained *t); /* frees what it holds */
+ks_status KS(trained_allocate)(const struct KS(net) *train, const struct KS(net) *eval,
+                               const struct KS(net) *forward, struct KS(trained) *t);
+void KS(trained_free)(struct KS(trained) *t); /* frees what it holds */
 /* Sets parameters and running statistics to their start, projected, the target to a copy, moments
  * to zero. */
-ks_status KS(trained_init)(const struct ks_arch *arch, const struct ks_starts *starts,
-                           struct ks_rng rng, struct ks_trained *t);
+ks_status KS(trained_init)(const struct KS(arch) *arch, const struct ks_starts *starts,
+                           struct ks_rng rng, struct KS(trained) *t);
 
 #endif

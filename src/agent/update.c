@@ -40,7 +40,7 @@ static void widen(size_t n, const float *from, real *to)
 /* The critics' input: (s, a) from row 0, (s', .) from row `batch` and, for a joint critic, (s, a)
  * again from row 2 batch. So the targets' input starts at row `batch`, and the half whose outputs
  * are needed, (s', a'), is its first. */
-static void gather(struct ks_agent *a, const struct ks_batch *b)
+static void gather(struct KS(agent) *a, const struct ks_batch *b)
 {
     size_t n = a->config.batch, obs = a->config.observations, act = a->config.actions;
     size_t d = KS(agent_width)(a);
@@ -59,7 +59,7 @@ static void gather(struct ks_agent *a, const struct ks_batch *b)
 
 /* Step 1 and the forward pass of step 6, which needs no results of the steps in between. That pass
  * moves a copy of the running statistics, because step 1 reads the old ones. */
-static void act(struct ks_agent *a, bool steps)
+static void act(struct KS(agent) *a, bool steps)
 {
     size_t size = a->actor_arch->states * sizeof *a->actor.state;
 
@@ -81,11 +81,11 @@ static void act(struct ks_agent *a, bool steps)
     memcpy(a->actor.state, a->next_state, size);
 }
 
-void KS(next_values)(struct ks_agent *a) /* step 2 */
+void KS(next_values)(struct KS(agent) *a) /* step 2 */
 {
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t e = 0; e < a->config.ensemble; e++) {
-        struct ks_trained *c = &a->critic[e];
+        struct KS(trained) *c = &a->critic[e];
 
         KS(net_forward)
         (a->critic_train, c->target, NULL, a->input + a->config.batch * KS(agent_width)(a),
@@ -95,11 +95,11 @@ void KS(next_values)(struct ks_agent *a) /* step 2 */
 }
 
 /* Step 3. Returns the fraction of clipped atoms. */
-static double targets(struct ks_agent *a, const struct ks_batch *b)
+static double targets(struct KS(agent) *a, const struct ks_batch *b)
 {
-    const struct ks_loss *loss = &a->critic_arch->loss;
+    const struct KS(loss) *loss = &a->critic_arch->loss;
     size_t clipped = 0;
-    struct ks_next_values bootstrap = {
+    struct KS(next_values) bootstrap = {
         .ensemble = a->config.ensemble,
         .value = a->config.target_value,
         .f = a->outputs,
@@ -118,12 +118,12 @@ static double targets(struct ks_agent *a, const struct ks_batch *b)
     return (double)clipped / (double)(a->config.batch * loss->outputs);
 }
 
-void KS(critic_gradient)(struct ks_agent *a, size_t e)
+void KS(critic_gradient)(struct KS(agent) *a, size_t e)
 {
-    struct ks_trained *c = &a->critic[e];
-    const struct ks_loss *loss = &a->critic_arch->loss;
-    const struct ks_outputs outputs = {a->config.batch, KS(net_output)(a->critic_train, c->primal),
-                                       a->target};
+    struct KS(trained) *c = &a->critic[e];
+    const struct KS(loss) *loss = &a->critic_arch->loss;
+    const struct KS(outputs) outputs = {a->config.batch, KS(net_output)(a->critic_train, c->primal),
+                                        a->target};
     real *f_bar = KS(net_output_bar)(a->critic_train, c->adjoint);
 
     memset(c->g, 0, a->critic_arch->parameters * sizeof *c->g);
@@ -132,7 +132,7 @@ void KS(critic_gradient)(struct ks_agent *a, size_t e)
                                                   (real)(1 / (double)a->config.batch), f_bar);
     KS(net_backward)
     (a->critic_train,
-     &(struct ks_net_backward){
+     &(struct KS(net_backward)){
          .w = c->w, .x = a->input, .primal = c->primal, .adjoint = c->adjoint, .w_bar = c->g});
 }
 
@@ -141,9 +141,9 @@ void KS(critic_gradient)(struct ks_agent *a, size_t e)
  *
  *   f_bar = weight (p - t) / batch,  so  sum_k z_k p_k = sum_k z_k (t_k + f_bar_k batch / weight)
  */
-static double sum_of_values(const struct ks_agent *a, const struct ks_trained *c)
+static double sum_of_values(const struct KS(agent) *a, const struct KS(trained) *c)
 {
-    const struct ks_loss *loss = &a->critic_arch->loss;
+    const struct KS(loss) *loss = &a->critic_arch->loss;
     const real *f = KS(net_output)(a->critic_train, c->primal);
     const real *f_bar = KS(net_output_bar)(a->critic_train, c->adjoint);
     double sum = 0, scale = (double)a->config.batch / loss->weight;
@@ -158,7 +158,7 @@ static double sum_of_values(const struct ks_agent *a, const struct ks_trained *c
 }
 
 /* max_e |Q_e - target|, of critics with one output. */
-static void note_deviations(struct ks_agent *a)
+static void note_deviations(struct KS(agent) *a)
 {
     for (size_t i = 0; i < a->config.batch; i++) {
         a->deviation[i] = 0;
@@ -172,7 +172,7 @@ static void note_deviations(struct ks_agent *a)
 
 /* Scales the critics' gradients, as if they were one vector, to the norm gradient_norm if theirs is
  * larger; the divisor is that of PyTorch's clip_grad_norm_. */
-static void clip_gradients(struct ks_agent *a)
+static void clip_gradients(struct KS(agent) *a)
 {
     const size_t n = a->critic_arch->parameters;
     double squares = 0, factor;
@@ -186,7 +186,7 @@ static void clip_gradients(struct ks_agent *a)
             a->critic[e].g[i] *= (real)factor;
 }
 
-double KS(actor_gradient)(struct ks_agent *a, double *entropy)
+double KS(actor_gradient)(struct KS(agent) *a, double *entropy)
 {
     KS(actor_forward)(a, a->actor.state);
     KS(actor_sample)(a);
@@ -194,7 +194,7 @@ double KS(actor_gradient)(struct ks_agent *a, double *entropy)
 }
 
 /* The rest of step 6, and step 7. */
-static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
+static ks_status step_actor(struct KS(agent) *a, struct ks_update *u)
 {
     double temperature = KS(agent_temperature)(a);
 
@@ -211,7 +211,7 @@ static ks_status step_actor(struct ks_agent *a, struct ks_update *u)
     return a->optimist ? KS(optimist_step)(a) : KS_OK;
 }
 
-static ks_status step_critics(struct ks_agent *a, struct ks_update *u) /* steps 4 and 5 */
+static ks_status step_critics(struct KS(agent) *a, struct ks_update *u) /* steps 4 and 5 */
 {
     double rows = (double)a->config.batch, ensemble = (double)a->config.ensemble;
 
@@ -238,7 +238,7 @@ static ks_status step_critics(struct ks_agent *a, struct ks_update *u) /* steps 
     return KS_OK;
 }
 
-static ks_status check_losses(const struct ks_agent *a, const struct ks_update *u)
+static ks_status check_losses(const struct KS(agent) *a, const struct ks_update *u)
 {
     if (!isfinite(u->critic_loss))
         return ks_fail(KS_NUMBER, "the critic loss is %g", u->critic_loss);
@@ -249,13 +249,13 @@ static ks_status check_losses(const struct ks_agent *a, const struct ks_update *
     return KS_OK;
 }
 
-bool KS(actor_steps)(const struct ks_agent *a, int64_t update)
+bool KS(actor_steps)(const struct KS(agent) *a, int64_t update)
 {
     return (uint64_t)update % a->config.policy_delay == 0;
 }
 
 /* Steps 1 and 2, with the noise in a->next. */
-static void look_ahead(struct ks_agent *a)
+static void look_ahead(struct KS(agent) *a)
 {
     KS(actor_forward_next)(a);
     KS(actor_sample_next)(a);
@@ -263,7 +263,7 @@ static void look_ahead(struct ks_agent *a)
 }
 
 /* Steps 6, 7, 1 and 2. */
-static ks_status begin_actor_first(struct ks_agent *a, struct ks_update *u)
+static ks_status begin_actor_first(struct KS(agent) *a, struct ks_update *u)
 {
     const bool steps = KS(actor_steps)(a, a->updates);
 
@@ -280,7 +280,7 @@ static ks_status begin_actor_first(struct ks_agent *a, struct ks_update *u)
 }
 
 /* With the critics first: steps 1 and 2, and the forward pass of 6. */
-static ks_status begin(struct ks_agent *a, struct ks_update *u)
+static ks_status begin(struct KS(agent) *a, struct ks_update *u)
 {
     if (a->config.order == KS_ACTOR_FIRST)
         return begin_actor_first(a, u);
@@ -292,7 +292,7 @@ static ks_status begin(struct ks_agent *a, struct ks_update *u)
 /* If the actor did not step, the actor and the temperature are still those that step 6 would have
  * used. With the critics first, so are the critics, and actor_loss computes exactly the gradient
  * that was skipped. */
-static void review(struct ks_agent *a, real *actor_g)
+static void review(struct KS(agent) *a, real *actor_g)
 {
     int64_t last = a->updates - 1;
     real *own = a->actor.g;
@@ -313,15 +313,15 @@ static void review(struct ks_agent *a, real *actor_g)
     a->actor.g = own;
 }
 
-static void choose_action(struct ks_agent *a, bool explores)
+static void choose_action(struct KS(agent) *a, bool explores)
 {
-    struct ks_acting *t = &a->acting;
-    struct ks_policy_pass pass = {.rows = 1,
-                                  .stride = a->config.actions,
-                                  .head = KS(net_output)(a->actor_one, t->primal),
-                                  .noise = t->noise,
-                                  .action = t->action,
-                                  .log_pi = &t->log_pi};
+    struct KS(acting) *t = &a->acting;
+    struct KS(policy_pass) pass = {.rows = 1,
+                                   .stride = a->config.actions,
+                                   .head = KS(net_output)(a->actor_one, t->primal),
+                                   .noise = t->noise,
+                                   .action = t->action,
+                                   .log_pi = &t->log_pi};
 
     KS(net_forward)(a->actor_one, a->actor.w, a->actor.state, t->s, t->primal);
     if (explores && a->optimist)
@@ -332,23 +332,23 @@ static void choose_action(struct ks_agent *a, bool explores)
         KS(policy_mean)(&a->actor_arch->policy, pass.head, t->action);
 }
 
-const struct ks_agent_kind KS(soft_actor_critic) = {.act = choose_action,
-                                                    .gather = gather,
-                                                    .look_ahead = look_ahead,
-                                                    .begin = begin,
-                                                    .step_actor = step_actor,
-                                                    .review = review};
+const struct KS(agent_kind) KS(soft_actor_critic) = {.act = choose_action,
+                                                     .gather = gather,
+                                                     .look_ahead = look_ahead,
+                                                     .begin = begin,
+                                                     .step_actor = step_actor,
+                                                     .review = review};
 
 /* --- what all kinds have in common --- */
 
-ks_status KS(agent_begin)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
+ks_status KS(agent_begin)(struct KS(agent) *a, const struct ks_batch *b, struct ks_update *u)
 {
     a->kind->gather(a, b);
     u->actor_stepped = false;
     return a->kind->begin(a, u);
 }
 
-ks_status KS(agent_finish)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
+ks_status KS(agent_finish)(struct KS(agent) *a, const struct ks_batch *b, struct ks_update *u)
 {
     u->clipped_fraction = targets(a, b);
     KS_TRY(step_critics(a, u));
@@ -358,13 +358,13 @@ ks_status KS(agent_finish)(struct ks_agent *a, const struct ks_batch *b, struct 
     return check_losses(a, u);
 }
 
-ks_status KS(agent_update)(struct ks_agent *a, const struct ks_batch *b, struct ks_update *u)
+ks_status KS(agent_update)(struct KS(agent) *a, const struct ks_batch *b, struct ks_update *u)
 {
     KS_TRY(KS(agent_begin)(a, b, u));
     return KS(agent_finish)(a, b, u);
 }
 
-void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rng *rng,
+void KS(agent_freeze)(struct KS(agent) *a, const struct ks_batch *b, struct ks_rng *rng,
                       double *input)
 {
     size_t rows = KS(agent_rows)(a);
@@ -376,14 +376,14 @@ void KS(agent_freeze)(struct ks_agent *a, const struct ks_batch *b, struct ks_rn
         input[i] = (double)a->input[i];
 }
 
-void KS(agent_freeze_target)(struct ks_agent *a, const struct ks_batch *b, double *target)
+void KS(agent_freeze_target)(struct KS(agent) *a, const struct ks_batch *b, double *target)
 {
     targets(a, b);
     for (size_t i = 0; i < a->config.batch * a->critic_arch->loss.targets; i++)
         target[i] = (double)a->target[i];
 }
 
-void KS(agent_review)(struct ks_agent *a, const struct ks_batch *b, real *actor_g)
+void KS(agent_review)(struct KS(agent) *a, const struct ks_batch *b, real *actor_g)
 {
     a->kind->gather(a, b);
     a->kind->review(a, actor_g);

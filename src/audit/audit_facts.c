@@ -62,7 +62,7 @@ static ks_status count_dead(const struct ks_checkpoint *c, struct ks_audit_facts
     if (status == KS_OK)
         status = ks_alloc(dead.n, sizeof *f->units, &f->units);
     for (size_t i = 0; status == KS_OK && i < dead.n; i++) {
-        const struct ks_layer *l = dead.layer[i].layer;
+        const struct KS(layer) *l = dead.layer[i].layer;
         struct ks_audit_units *u = &f->units[f->n_units++];
 
         u->number = l->number;

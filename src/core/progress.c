@@ -29,14 +29,14 @@ void ks_progress_warn(bool quiet)
     warned = true;
 }
 
-void ks_progress_start(struct ks_progress *p, const char *label, size_t total, bool quiet)
+void ks_progress_start(struct ks_progress_bar *p, const char *label, size_t total, bool quiet)
 {
-    *p = (struct ks_progress){.label = label, .total = total, .quiet = quiet};
+    *p = (struct ks_progress_bar){.label = label, .total = total, .quiet = quiet};
     p->printed = ks_seconds();
     ks_progress_warn(quiet);
 }
 
-void ks_progress_restart(struct ks_progress *p, size_t done)
+void ks_progress_restart(struct ks_progress_bar *p, size_t done)
 {
     p->done = done;
     p->rate = 0;
@@ -56,7 +56,7 @@ void ks_print_duration(double seconds, char text[32])
 }
 
 /* One fprintf, so that lines of concurrent programs do not interleave. */
-static void print(const struct ks_progress *p, const char *before, const char *bar,
+static void print(const struct ks_progress_bar *p, const char *before, const char *bar,
                   const char *note, const char *after)
 {
     char duration[32], label[256], pace[64] = "";
@@ -70,7 +70,7 @@ static void print(const struct ks_progress *p, const char *before, const char *b
             note ? ", " : "", note ? note : "", after);
 }
 
-static void print_bar(const struct ks_progress *p, const char *note)
+static void print_bar(const struct ks_progress_bar *p, const char *note)
 {
     enum { WIDTH = 30 };
     char bar[WIDTH + 4] = " [";
@@ -84,7 +84,7 @@ static void print_bar(const struct ks_progress *p, const char *note)
 
 /* The mean of the rates between prints, weighted by e^(-age/RATE_AGE). Work that begins again may
  * report a smaller `done` than before. */
-static void update_rate(struct ks_progress *p, size_t done, double interval)
+static void update_rate(struct ks_progress_bar *p, size_t done, double interval)
 {
     double now, kept = exp(-interval / RATE_AGE);
 
@@ -95,7 +95,7 @@ static void update_rate(struct ks_progress *p, size_t done, double interval)
     p->done = done;
 }
 
-void ks_progress_update(struct ks_progress *p, size_t done, const char *note)
+void ks_progress_update(struct ks_progress_bar *p, size_t done, const char *note)
 {
     bool terminal = isatty(STDERR_FILENO);
     double now = ks_seconds(), interval = now - p->printed;
@@ -110,7 +110,7 @@ void ks_progress_update(struct ks_progress *p, size_t done, const char *note)
         print(p, "", "", note, "\n");
 }
 
-void ks_progress_end(struct ks_progress *p)
+void ks_progress_end(struct ks_progress_bar *p)
 {
     if (!p->quiet && isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[K");

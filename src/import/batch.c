@@ -101,7 +101,7 @@ static ks_status check_target(const struct ks_weights *batch, const struct ks_st
 static ks_status take_target(const struct ks_weights *batch, struct ks_checkpoint *c, bool *wide)
 {
     const struct ks_stored *s = ks_weights_find(batch, "target");
-    struct ks_loss *loss = &c->critic.arch->loss;
+    struct KS(loss) *loss = &c->critic.arch->loss;
     struct ks_view view = ks_view_of(s);
 
     if (loss->kind->any_targets && s->n_dims > 2)

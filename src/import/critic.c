@@ -125,7 +125,7 @@ static ks_status check_variances(const struct ks_weights *w, const struct ks_sto
 /* Where one critic's array starts. */
 static double *place(const struct ks_networks *networks, const struct ks_object *o, size_t critic)
 {
-    const struct ks_arch *arch = networks->arch;
+    const struct KS(arch) *arch = networks->arch;
 
     if (o->state)
         return networks->state + critic * arch->states + o->offset;

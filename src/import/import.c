@@ -115,7 +115,7 @@ static ks_status count_critics(struct job *job)
 static ks_status make_room(const struct job *job)
 {
     struct ks_networks *critic = &job->checkpoint->critic;
-    const struct ks_arch *arch = critic->arch;
+    const struct KS(arch) *arch = critic->arch;
     const size_t n = critic->ensemble, states = job->match[0].states ? arch->states : 0;
     const double numbers = (double)n * (double)(ks_arch_extended(arch) + states);
 

@@ -6,7 +6,7 @@
 #include "core/memory.h"
 
 /* Appends the arrays of a layer: its parameters, or its states. */
-static void append(struct ks_objects *objects, const struct ks_layer *layer, bool state)
+static void append(struct ks_objects *objects, const struct KS(layer) *layer, bool state)
 {
     const size_t n = state ? layer->n_states : layer->n_params;
     size_t offset = state ? layer->state_offset : layer->offset;
@@ -28,7 +28,7 @@ static void append(struct ks_objects *objects, const struct ks_layer *layer, boo
     }
 }
 
-ks_status ks_objects_of(const struct ks_arch *arch, struct ks_objects *objects)
+ks_status ks_objects_of(const struct KS(arch) *arch, struct ks_objects *objects)
 {
     *objects = (struct ks_objects){.read_states = arch->reads_state};
     KS_TRY(ks_alloc(arch->n_layers * 2 * KS_LAYER_ARRAYS, sizeof *objects->list, &objects->list));

@@ -24,6 +24,6 @@ struct ks_objects {
     bool read_states; /* a layer reads running statistics in training mode */
 };
 
-ks_status ks_objects_of(const struct ks_arch *arch, struct ks_objects *objects);
+ks_status ks_objects_of(const struct KS(arch) *arch, struct ks_objects *objects);
 
 #endif

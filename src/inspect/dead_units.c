@@ -11,7 +11,7 @@
 /* One critic's passes. */
 struct passes {
     const struct ks_checkpoint *c;
-    struct ks_net *net;    /* owned */
+    struct KS(net) *net;   /* owned */
     double *primal;        /* owned */
     double *w;             /* parameters and frozen numbers, as passes read them; owned */
     const double *running; /* running statistics, if passes read them; else NULL */
@@ -21,7 +21,7 @@ struct passes {
 
 static ks_status find_layers(const struct ks_checkpoint *c, struct ks_dead_units *u)
 {
-    const struct ks_arch *arch = c->critic.arch;
+    const struct KS(arch) *arch = c->critic.arch;
 
     KS_TRY(ks_alloc(arch->n_layers, sizeof *u->layer, &u->layer));
     for (size_t i = 0; i + 1 < arch->n_layers; i++) {
@@ -73,14 +73,14 @@ static void take_critic(struct passes *p, size_t critic)
 /* Marks the units that are not zero in all rows of one minibatch. A NaN is not zero. */
 static void mark_alive(const struct passes *p, size_t minibatch, const struct ks_dead_units *u)
 {
-    const struct ks_arch *arch = p->c->critic.arch;
+    const struct KS(arch) *arch = p->c->critic.arch;
     const double *x = p->c->input + minibatch * p->c->rows * arch->in;
 
     if (p->running)
         memcpy(p->state, p->running, arch->states * sizeof *p->state);
     KS(net_forward)(p->net, p->w, p->running ? p->state : NULL, x, p->primal);
     for (size_t i = 0; i < u->n; i++) {
-        const struct ks_layer *l = u->layer[i].layer;
+        const struct KS(layer) *l = u->layer[i].layer;
         const struct ks_layout *at = &p->net->at[l - arch->layer];
         bool *alive = p->alive + place_of(u, i);
 

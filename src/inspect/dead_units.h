@@ -9,8 +9,8 @@
 #include "io/checkpoint.h"
 
 struct ks_dead_layer {
-    const struct ks_layer *layer; /* an activation function               */
-    size_t *dead;                 /* [ensemble] dead units of each critic */
+    const struct KS(layer) *layer; /* an activation function               */
+    size_t *dead;                  /* [ensemble] dead units of each critic */
 };
 
 struct ks_dead_units {

@@ -17,7 +17,7 @@ enum { DEAD_CRITICS = 8 }; /* columns of the table of dead units */
 enum { SHAPE = 48 };       /* the longest text of a shape                                  */
 
 /* A line for the loss; if the critic has several heads, a line for that of each. */
-static void print_loss(FILE *out, const struct ks_loss *l)
+static void print_loss(FILE *out, const struct KS(loss) *l)
 {
     char text[128];
     int used = snprintf(text, sizeof text, "%s, %zu output%s", l->kind->name, l->outputs,
@@ -109,11 +109,11 @@ static void print_heading(FILE *out, const struct ks_networks *c, const struct k
  * a checkpoint; its `w` may be NULL, and then `space` is, too. */
 static void print_arrays(FILE *out, const struct ks_networks *c, const struct ks_null_space *space)
 {
-    const struct ks_arch *arch = c->arch;
+    const struct KS(arch) *arch = c->arch;
 
     print_heading(out, c, space);
     for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
+        const struct KS(layer) *l = &arch->layer[i];
         size_t offset = l->offset;
         char name[32], shape[SHAPE];
 
@@ -254,7 +254,7 @@ static ks_status print_dead_units(const struct ks_checkpoint *c, FILE *out)
         fprintf(out, "%s\n", critics < c->critic.ensemble ? " ..." : "");
     }
     for (size_t i = 0; status == KS_OK && i < units.n; i++) {
-        const struct ks_layer *l = units.layer[i].layer;
+        const struct KS(layer) *l = units.layer[i].layer;
 
         fprintf(out, "  %02zu %-13s %8zu", l->number, l->kind->name, l->out);
         for (size_t e = 0; e < critics; e++)
@@ -314,7 +314,7 @@ static ks_status parse_architecture(const char *path, size_t inputs, struct ks_n
 }
 
 /* Those that have a number. */
-static size_t count_layers(const struct ks_arch *arch)
+static size_t count_layers(const struct KS(arch) *arch)
 {
     size_t n = 0;
 
@@ -327,7 +327,7 @@ ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out)
 {
     struct ks_networks networks = {.ensemble = 1};
     ks_status status = KS_OK;
-    const struct ks_arch *arch;
+    const struct KS(arch) *arch;
 
     KS_GO(KS(arch_read)(path, &networks.text));
     KS_GO(parse_architecture(path, inputs, &networks));

@@ -16,21 +16,20 @@
 #include "io/reference.h"
 #include "net/arch.h"
 
+struct ks_arch_f64; /* of net/arch.h, which code in float32 includes as ks_arch_f32 */
+
 /* `ensemble` networks of the same description, with their parameters. */
 struct ks_networks {
-    char *text;           /* the description; owned. NULL: the group is absent   */
-    struct ks_arch *arch; /* parsed from it; owned                               */
-    size_t ensemble;      /* E                                                   */
-    double *w;            /* [E, P] parameters; owned                            */
-    double *frozen;       /* [E, arch->frozen] those of layers with trainable=no; owned */
+    char *text;               /* the description; owned. NULL: the group is absent   */
+    struct ks_arch_f64 *arch; /* parsed from it; owned                               */
+    size_t ensemble;          /* E                                                   */
+    double *w;                /* [E, P] parameters; owned                            */
+    double *frozen;           /* [E, arch->frozen] those of layers with trainable=no; owned */
     double *state; /* [E, arch->states] running statistics; owned. NULL if the file lacks some */
 };
 
 /* E P: the parameters of all of them. */
-static inline size_t ks_networks_parameters(const struct ks_networks *networks)
-{
-    return networks->ensemble * networks->arch->parameters;
-}
+size_t ks_networks_parameters(const struct ks_networks *networks);
 
 struct ks_checkpoint {
     struct ks_networks critic;
@@ -83,7 +82,12 @@ ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *chec
  * ks_checkpoint_read_loss does, but does not check the values. */
 ks_status ks_checkpoint_bytes(const char *path, double *bytes);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
-void ks_networks_clear(struct ks_networks *networks);      /* frees what it holds */
+/* Parses a description of networks with `in` inputs and allocates `ensemble` such networks, all
+ * numbers zero: parameters, and running statistics if `states`. KS_FORMAT, KS_MEMORY. The caller
+ * ends with ks_networks_clear, also after a failure. */
+ks_status ks_networks_allocate(const char *text, size_t in, size_t ensemble, bool states,
+                               struct ks_networks *networks);
+void ks_networks_clear(struct ks_networks *networks); /* frees what it holds */
 
 /* Minibatch n alone, without reference results. The copy borrows all arrays; do not free it. */
 struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *checkpoint, size_t n);

@@ -110,7 +110,7 @@ static void name_row(const struct ks_checkpoint *c, const char *path, const char
 ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *c, const char *path,
                                       const char *name, const double *target)
 {
-    const struct ks_loss *loss = &c->critic.arch->loss;
+    const struct KS(loss) *loss = &c->critic.arch->loss;
     const size_t heads = loss->n_heads > 0 ? loss->n_heads : 1;
     const size_t rows = c->minibatches * ks_checkpoint_target_size(c) / loss->targets;
     char where[WHERE];
@@ -119,7 +119,7 @@ ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *c, const char 
         const double *t = target + row * loss->targets;
 
         for (size_t h = 0; h < heads; h++) {
-            const struct ks_loss *head = loss->n_heads > 0 ? &loss->head[h] : loss;
+            const struct KS(loss) *head = loss->n_heads > 0 ? &loss->head[h] : loss;
 
             if (head->kind->distribution) {
                 name_row(c, path, name, row, where);
@@ -169,7 +169,7 @@ static ks_status read_target_shape(const struct ks_h5 *h5, struct ks_checkpoint 
                                    struct ks_h5_shape *target)
 {
     static const char name[] = "/batch/target";
-    struct ks_loss *loss = &c->critic.arch->loss;
+    struct KS(loss) *loss = &c->critic.arch->loss;
     size_t last;
 
     KS_TRY(ks_h5_shape(h5, name, target));

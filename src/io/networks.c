@@ -17,7 +17,7 @@ enum part { PARAMETERS, FROZEN, STATES };
 
 /* Walks over the arrays of a description in the canonical order. */
 struct cursor {
-    const struct ks_arch *arch;
+    const struct KS(arch) *arch;
     const char *group;
     size_t ensemble;
     enum part part;
@@ -43,7 +43,7 @@ static size_t length(const struct cursor *c) /* numbers in one network's flat ve
 }
 
 /* The number of the layer's arrays that belong to the part. */
-static size_t count_arrays(const struct cursor *c, const struct ks_layer *layer)
+static size_t count_arrays(const struct cursor *c, const struct KS(layer) *layer)
 {
     if (c->part == STATES)
         return layer->n_states;
@@ -51,10 +51,10 @@ static size_t count_arrays(const struct cursor *c, const struct ks_layer *layer)
 }
 
 /* The layer of the next array; NULL if there are no more. */
-static const struct ks_layer *next_layer(struct cursor *c)
+static const struct KS(layer) *next_layer(struct cursor *c)
 {
     for (; c->layer < c->arch->n_layers; c->layer++, c->array = 0) {
-        const struct ks_layer *layer = &c->arch->layer[c->layer];
+        const struct KS(layer) *layer = &c->arch->layer[c->layer];
 
         if (c->array < count_arrays(c, layer))
             return layer;
@@ -64,7 +64,7 @@ static const struct ks_layer *next_layer(struct cursor *c)
 
 static bool advance(struct cursor *c)
 {
-    const struct ks_layer *layer = next_layer(c);
+    const struct KS(layer) *layer = next_layer(c);
     const struct ks_array *array;
     char name[LAYER_LENGTH];
 
@@ -211,7 +211,7 @@ ks_status ks_networks_read(const struct ks_h5 *h5, const struct ks_networks_grou
                            struct ks_networks *networks)
 {
     const bool actor = group->actor;
-    const struct ks_arch *arch;
+    const struct KS(arch) *arch;
 
     *networks = (struct ks_networks){.text = NULL};
     KS_TRY(read_description(h5, group, networks));
@@ -243,6 +243,24 @@ ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks
     return KS_OK;
 }
 
+size_t ks_networks_parameters(const struct ks_networks *networks)
+{
+    return networks->ensemble * networks->arch->parameters;
+}
+
+ks_status ks_networks_allocate(const char *text, size_t in, size_t ensemble, bool states,
+                               struct ks_networks *networks)
+{
+    networks->ensemble = ensemble;
+    KS_TRY(ks_copy_string(text, &networks->text));
+    KS_TRY(KS(arch_parse)(text, "description", in, &networks->arch));
+    KS_TRY(ks_alloc(ks_networks_parameters(networks), sizeof *networks->w, &networks->w));
+    if (states && networks->arch->states > 0)
+        KS_TRY(
+            ks_alloc(ensemble * networks->arch->states, sizeof *networks->state, &networks->state));
+    return KS_OK;
+}
+
 void ks_networks_clear(struct ks_networks *networks)
 {
     KS(arch_free)(networks->arch);
@@ -268,7 +286,7 @@ ks_status ks_networks_check_variances(const struct ks_networks *networks, const 
     size_t at = 0;
 
     for (size_t k = 0; k < networks->ensemble * networks->arch->n_layers; k++) {
-        const struct ks_layer *layer = &networks->arch->layer[k % networks->arch->n_layers];
+        const struct KS(layer) *layer = &networks->arch->layer[k % networks->arch->n_layers];
 
         for (size_t i = 0; i < layer->n_states; i++) {
             size_t size = KS(array_size)(&layer->state[i]);
@@ -289,7 +307,7 @@ static const char *const critic_attributes[] = {"arch", "ensemble", NULL};
 static const char *const no_attributes[] = {NULL};
 
 /* Fails unless the layer's group holds only the layer's arrays. */
-static ks_status expect_arrays(const struct ks_h5 *h5, const struct ks_layer *layer,
+static ks_status expect_arrays(const struct ks_h5 *h5, const struct KS(layer) *layer,
                                const char *name)
 {
     const char *known[2 * KS_LAYER_ARRAYS + 1] = {NULL};
@@ -306,12 +324,12 @@ static ks_status expect_arrays(const struct ks_h5 *h5, const struct ks_layer *la
 }
 
 /* The layer with arrays whose group has this name, or NULL. */
-static const struct ks_layer *find_layer(const struct ks_arch *arch, const char *name)
+static const struct KS(layer) *find_layer(const struct KS(arch) *arch, const char *name)
 {
     const size_t number = strtoul(name, NULL, 10);
 
     for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *layer = &arch->layer[i];
+        const struct KS(layer) *layer = &arch->layer[i];
         char group[32];
 
         if (layer->number != number || layer->n_params + layer->n_states == 0)
@@ -331,7 +349,7 @@ ks_status ks_networks_expect_known(const struct ks_h5 *h5, const struct ks_netwo
     KS_TRY(ks_h5_expect_known(h5, "/critic", true, critic_attributes, ""));
     KS_GO(ks_h5_read_names(h5, "/critic", false, &names));
     for (size_t i = 0; i < names.n; i++) {
-        const struct ks_layer *layer = find_layer(critic->arch, names.name[i]);
+        const struct KS(layer) *layer = find_layer(critic->arch, names.name[i]);
 
         if (!layer) {
             status = ks_fail(KS_FORMAT,

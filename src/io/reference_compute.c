@@ -24,8 +24,8 @@ static size_t largest(size_t a, size_t b)
 struct evaluation {
     const struct ks_checkpoint *c;
     struct ks_references *to; /* says what is computed, and receives it */
-    struct ks_arch *arch;     /* in float64, whatever the precision of c's own; owned */
-    struct ks_net *net;       /* owned */
+    struct KS(arch) *arch;    /* in float64, whatever the precision of c's own; owned */
+    struct KS(net) *net;      /* owned */
     size_t minibatches, workers;
 };
 
@@ -69,13 +69,13 @@ static void evaluate_critic(const struct evaluation *e, const struct worker *w, 
                             size_t n)
 {
     const struct ks_checkpoint *c = e->c;
-    const struct ks_arch *arch = e->arch;
-    const struct ks_net *net = e->net;
+    const struct KS(arch) *arch = e->arch;
+    const struct KS(net) *net = e->net;
     const double *theta = parameters_of(e, w, critic);
     const double *x = c->input + n * c->rows * arch->in;
     const double *t = ks_checkpoint_target(c, critic, n);
     const double *f = KS(net_output)(net, w->primal);
-    const struct ks_outputs at = {.rows = c->loss_rows, .f = f, .t = t};
+    const struct KS(outputs) at = {.rows = c->loss_rows, .f = f, .t = t};
     const bool backward = n < e->to->gradient_norm.minibatches;
     double *f_bar = backward ? KS(net_output_bar)(net, w->adjoint) : NULL, loss, size;
 
@@ -95,7 +95,7 @@ static void evaluate_critic(const struct evaluation *e, const struct worker *w, 
     memset(w->gradient, 0, arch->parameters * sizeof *w->gradient);
     KS(net_backward)
     (net,
-     &(struct ks_net_backward){
+     &(struct KS(net_backward)){
          .w = theta, .x = x, .primal = w->primal, .adjoint = w->adjoint, .w_bar = w->gradient});
     size = cblas_dnrm2((int)arch->parameters, w->gradient, 1);
     e->to->gradient_norm.value[n] = hypot(e->to->gradient_norm.value[n], size);

@@ -173,7 +173,7 @@ struct settings {
     double a;
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     const size_t n = sizeof curves / sizeof *curves;
     size_t k = 0, variant = 0;
@@ -195,7 +195,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
     size_t n = p->rows * l->in;
@@ -209,7 +209,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const real *f1 = p->cache;
 
@@ -217,7 +217,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
         p->x_bar[i] = f1[i] * p->y_bar[i];
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const real *f1 = p->cache;
 
@@ -225,7 +225,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
         p->y_dot[i] = p->x_dot ? f1[i] * p->x_dot[i] : 0;
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t n = p->rows * l->in;
     const real *f1 = p->cache, *f2 = p->cache + n;
@@ -239,7 +239,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 
 #define ACTIVATION(word, ...)                                                                      \
     static const char *const word##_examples[] = {__VA_ARGS__, NULL};                              \
-    const struct ks_layer_kind KS(word) = {                                                        \
+    const struct KS(layer_kind) KS(word) = {                                                       \
         .name = #word,                                                                             \
         .examples = word##_examples,                                                               \
         .role = KS_ACTIVATION,                                                                     \

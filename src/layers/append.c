@@ -12,7 +12,7 @@ struct settings {
     real constant;
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double constant = 0;
     struct settings *s;
@@ -26,44 +26,44 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 }
 
 /* to = [from, last]; from NULL counts as zero */
-static void widen(const struct ks_layer *l, size_t rows, const real *from, real last, real *to)
+static void widen(const struct KS(layer) *l, size_t rows, const real *from, real last, real *to)
 {
-    KS(copy_columns)(&(struct ks_column_copy){rows, l->in, from, l->in, to, l->out});
+    KS(copy_columns)(&(struct KS(column_copy)){rows, l->in, from, l->in, to, l->out});
     for (size_t i = 0; i < rows; i++)
         to[i * l->out + l->in] = last;
 }
 
 /* to = from without its last column; to NULL: not computed */
-static void narrow(const struct ks_layer *l, size_t rows, const real *from, real *to)
+static void narrow(const struct KS(layer) *l, size_t rows, const real *from, real *to)
 {
-    KS(copy_columns)(&(struct ks_column_copy){rows, l->in, from, l->out, to, l->in});
+    KS(copy_columns)(&(struct KS(column_copy)){rows, l->in, from, l->out, to, l->in});
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
 
     widen(l, p->rows, p->x, s->constant, p->y);
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     narrow(l, p->rows, p->y_bar, p->x_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     widen(l, p->rows, p->x_dot, 0, p->y_dot);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     narrow(l, p->rows, p->y_bar_dot, p->x_bar_dot);
 }
 
 static const char *const examples[] = {"append 3", "append -0.5", NULL};
 
-const struct ks_layer_kind KS(append) = {
+const struct KS(layer_kind) KS(append) = {
     .name = "append",
     .examples = examples,
     .sums = KS_SUMS_LINEAR,

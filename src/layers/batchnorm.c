@@ -54,7 +54,7 @@ void KS(batchnorm_settings)(double eps, double momentum, void *settings)
     s->affine = true;
 }
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double eps = 1e-3, momentum = 0.99;
     size_t affine = true;
@@ -82,10 +82,10 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 }
 
 /* The pass, with constants in place of the parameters if there are none. */
-static struct ks_pass with_parameters(const struct ks_layer *l, const struct ks_pass *p)
+static struct KS(pass) with_parameters(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
-    struct ks_pass q = *p;
+    struct KS(pass) q = *p;
 
     if (!s->affine) {
         q.w = s->constant;
@@ -110,7 +110,8 @@ struct block {
     size_t rows, d, at, n;
 };
 
-static struct block block(const struct ks_layer *l, const struct ks_pass *p, size_t at, size_t most)
+static struct block block(const struct KS(layer) *l, const struct KS(pass) *p, size_t at,
+                          size_t most)
 {
     size_t left = l->in - at;
 
@@ -171,7 +172,8 @@ static void batch_statistics(const struct block *b, const real *restrict x, real
         var[j] /= (real)b->rows;
 }
 
-static void forward_block(const struct ks_layer *l, const struct ks_pass *p, const struct block *b)
+static void forward_block(const struct KS(layer) *l, const struct KS(pass) *p,
+                          const struct block *b)
 {
     const struct settings *s = l->settings;
     const real *restrict g = p->w + b->at, *restrict bias = g + b->d, *restrict x = p->x + b->at;
@@ -196,9 +198,9 @@ static void forward_block(const struct ks_layer *l, const struct ks_pass *p, con
             y[i * b->d + j] = g[j] * ((x[i * b->d + j] - m[j]) * r[j]) + bias[j];
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    struct ks_pass q = with_parameters(l, p);
+    struct KS(pass) q = with_parameters(l, p);
 
     for (size_t at = 0; at < l->in; at += NARROW) {
         struct block b = block(l, &q, at, NARROW);
@@ -208,7 +210,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
 }
 
 /* x_bar = k (y_bar - sum_y/N) - k z sum_yz/N,   k = g r,   N rows; 1/N is 0 in evaluation mode */
-static void backward_block(const struct ks_pass *p, const struct block *b)
+static void backward_block(const struct KS(pass) *p, const struct block *b)
 {
     const real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict g = p->w + b->at;
     const real *restrict x = p->x + b->at, *restrict y_bar = p->y_bar + b->at;
@@ -240,9 +242,9 @@ static void backward_block(const struct ks_pass *p, const struct block *b)
                                   (of_x[j] * (x[i * b->d + j] - m[j]) + constant[j]);
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    struct ks_pass q = with_parameters(l, p);
+    struct KS(pass) q = with_parameters(l, p);
 
     for (size_t at = 0; at < l->in; at += NARROW) {
         struct block b = block(l, &q, at, NARROW);
@@ -252,7 +254,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
 }
 
 /* Sets the tangent cache: <x_dot> and s. Both are 0 in evaluation mode, or if x_dot is 0. */
-static void tangent_means(const struct ks_pass *p, const struct block *b)
+static void tangent_means(const struct KS(pass) *p, const struct block *b)
 {
     const real *restrict m = p->cache + b->at, *restrict r = m + b->d;
     const real *restrict x = p->x + b->at, *restrict x_dot = (p->x_dot ? p->x_dot : p->x) + b->at;
@@ -274,7 +276,7 @@ static void tangent_means(const struct ks_pass *p, const struct block *b)
 }
 
 /* y_dot = k_dot (x - m) + k x_dot + (b_dot - k <x_dot>),   k = g r,   k_dot = r (g_dot - k s) */
-static void tangent_forward_block(const struct ks_pass *p, const struct block *b)
+static void tangent_forward_block(const struct KS(pass) *p, const struct block *b)
 {
     const real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict g = p->w + b->at;
     const real *restrict g_dot = p->w_dot + b->at, *restrict b_dot = g_dot + b->d;
@@ -300,9 +302,9 @@ static void tangent_forward_block(const struct ks_pass *p, const struct block *b
     }
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    struct ks_pass q = with_parameters(l, p);
+    struct KS(pass) q = with_parameters(l, p);
 
     for (size_t at = 0; at < l->in; at += WIDE) {
         struct block b = block(l, &q, at, WIDE);
@@ -324,7 +326,8 @@ struct coefficients {
     real k[WIDE], k_dot[WIDE], of_z[WIDE], offset[WIDE];
 };
 
-static void set_coefficients(const struct ks_pass *p, const struct block *b, struct coefficients *c)
+static void set_coefficients(const struct KS(pass) *p, const struct block *b,
+                             struct coefficients *c)
 {
     const real *restrict r = p->cache + b->d + b->at, *restrict g = p->w + b->at;
     const real *restrict sum_y = r + b->d, *restrict sum_yz = sum_y + b->d;
@@ -345,8 +348,8 @@ static void set_coefficients(const struct ks_pass *p, const struct block *b, str
  *   sum_y_dot  = sum y_bar_dot
  *   sum_yz_dot = sum y_bar_dot z + y_bar z_dot
  *              = r (sum y_bar_dot (x - m) + y_bar (x_dot - <x_dot>) - s sum_yz) */
-static void first_pass(const struct ks_pass *p, const struct block *b, const struct coefficients *c,
-                       real *sum_y_dot, real *sum_yz_dot)
+static void first_pass(const struct KS(pass) *p, const struct block *b,
+                       const struct coefficients *c, real *sum_y_dot, real *sum_yz_dot)
 {
     const real *m = p->cache + b->at, *r = m + b->d, *sum_yz = r + 2 * b->d;
     const real *mean = p->cache_dot + b->at, *s = mean + b->d;
@@ -384,7 +387,7 @@ static void first_pass(const struct ks_pass *p, const struct block *b, const str
 }
 
 /* Adds of_x (x - m) + constant to x_bar_dot. */
-static void second_pass(const struct ks_pass *p, const struct block *b,
+static void second_pass(const struct KS(pass) *p, const struct block *b,
                         const struct coefficients *c, const real *sum_y_dot, const real *sum_yz_dot)
 {
     const real *m = p->cache + b->at, *r = m + b->d, *sum_y = r + b->d, *sum_yz = sum_y + b->d;
@@ -408,7 +411,7 @@ static void second_pass(const struct ks_pass *p, const struct block *b,
     }
 }
 
-static void tangent_backward_block(const struct ks_pass *p, const struct block *b)
+static void tangent_backward_block(const struct KS(pass) *p, const struct block *b)
 {
     struct coefficients c;
     real sum_y_dot[WIDE], sum_yz_dot[WIDE];
@@ -423,9 +426,9 @@ static void tangent_backward_block(const struct ks_pass *p, const struct block *
         second_pass(p, b, &c, sum_y_dot, sum_yz_dot);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    struct ks_pass q = with_parameters(l, p);
+    struct KS(pass) q = with_parameters(l, p);
 
     for (size_t at = 0; at < l->in; at += WIDE) {
         struct block b = block(l, &q, at, WIDE);
@@ -437,7 +440,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 static const char *const examples[] = {"batchnorm", "batchnorm eps=1e-2 momentum=0.9",
                                        "batchnorm affine=no", NULL};
 
-const struct ks_layer_kind KS(batchnorm) = {
+const struct KS(layer_kind) KS(batchnorm) = {
     .name = "batchnorm",
     .examples = examples,
     .couples_rows = true,

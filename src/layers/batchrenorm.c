@@ -25,14 +25,14 @@
 
 struct settings {
     double eps, momentum, rmax, dmax;
-    struct ks_layer inner; /* a batchnorm; its settings are the next field */
+    struct KS(layer) inner; /* a batchnorm; its settings are the next field */
     alignas(16) char batchnorm[KS_BATCHNORM_SETTINGS];
 };
 
 enum { INNER = 4, Q = INNER, D, WEIGHT, ROOM = WEIGHT + 2, ARRAYS = ROOM + 2 }; /* of [in] each */
 enum { WEIGHT_DOT = INNER, ROOM_DOT = WEIGHT_DOT + 2 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double eps = 1e-3, momentum = 0.99, rmax = 3, dmax = 5;
     struct settings *s;
@@ -46,7 +46,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     s->eps = eps, s->momentum = momentum, s->rmax = rmax, s->dmax = dmax;
     KS(batchnorm_settings)(eps, momentum, s->batchnorm);
     l->out = l->in;
-    s->inner = (struct ks_layer){
+    s->inner = (struct KS(layer)){
         .kind = &KS(batchnorm), .in = l->in, .out = l->in, .settings = s->batchnorm};
     l->param[l->n_params++] = (struct ks_array){.name = "scale", .columns = l->in, .start = 1};
     l->param[l->n_params++] = (struct ks_array){.name = "bias", .columns = l->in};
@@ -58,7 +58,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-static const struct ks_layer *inner(const struct ks_layer *l)
+static const struct KS(layer) *inner(const struct KS(layer) *l)
 {
     return &((const struct settings *)l->settings)->inner;
 }
@@ -69,7 +69,7 @@ static double clip(double x, double low, double high)
 }
 
 /* Sets q and d of feature j, and updates its running statistics. */
-static void correct(const struct ks_layer *l, const struct ks_pass *p, size_t j)
+static void correct(const struct KS(layer) *l, const struct KS(pass) *p, size_t j)
 {
     const struct settings *s = l->settings;
     size_t n = l->in;
@@ -83,11 +83,11 @@ static void correct(const struct ks_layer *l, const struct ks_pass *p, size_t j)
     *var = (real)(s->momentum * (double)*var + (1 - s->momentum) * (width * width - s->eps));
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t n = l->in;
     real *weight = p->cache + WEIGHT * n, *q = p->cache + Q * n, *d = p->cache + D * n;
-    struct ks_pass z = *p;
+    struct KS(pass) z = *p;
 
     for (size_t j = 0; j < n; j++) {
         weight[j] = q[j] = 1;
@@ -108,7 +108,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
 }
 
 /* bar += the adjoints of g and b, from those of g' and b' */
-static void add_adjoint(const struct ks_layer *l, const struct ks_pass *p, const real *room,
+static void add_adjoint(const struct KS(layer) *l, const struct KS(pass) *p, const real *room,
                         real *bar)
 {
     size_t n = l->in;
@@ -119,9 +119,9 @@ static void add_adjoint(const struct ks_layer *l, const struct ks_pass *p, const
     }
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    struct ks_pass z = *p;
+    struct KS(pass) z = *p;
 
     z.w = p->cache + WEIGHT * l->in;
     z.w_bar = p->cache + ROOM * l->in;
@@ -131,11 +131,11 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
     memset(z.w_bar, 0, 2 * l->in * sizeof *z.w_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t n = l->in;
     real *weight_dot = p->cache_dot + WEIGHT_DOT * n;
-    struct ks_pass z = *p;
+    struct KS(pass) z = *p;
 
     for (size_t j = 0; j < n; j++) {
         weight_dot[j] = p->cache[Q * n + j] * p->w_dot[j];
@@ -146,9 +146,9 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
     KS(batchnorm).tangent_forward(inner(l), &z);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    struct ks_pass z = *p;
+    struct KS(pass) z = *p;
 
     z.w = p->cache + WEIGHT * l->in;
     z.w_dot = p->cache_dot + WEIGHT_DOT * l->in;
@@ -163,7 +163,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 static const char *const examples[] = {"batchrenorm momentum=1 rmax=1.01 dmax=0.01",
                                        "batchrenorm momentum=1 eps=1e-2 rmax=1 dmax=0", NULL};
 
-const struct ks_layer_kind KS(batchrenorm) = {
+const struct KS(layer_kind) KS(batchrenorm) = {
     .name = "batchrenorm",
     .examples = examples,
     .couples_rows = true,

@@ -9,7 +9,7 @@
 #include "layers/copy.h"
 #include "layers/layer.h"
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     (void)line;
     l->out = 2 * l->in; /* the parser corrects it when it knows the width of the body */
@@ -17,39 +17,39 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 }
 
 /* A matrix of `columns` columns, those of y from `at`; NULL counts as zero, or is not computed. */
-static void put(const struct ks_layer *l, size_t rows, const real *part, size_t at, real *y)
+static void put(const struct KS(layer) *l, size_t rows, const real *part, size_t at, real *y)
 {
     size_t columns = at == 0 ? l->in : l->out - l->in;
 
-    KS(copy_columns)(&(struct ks_column_copy){rows, columns, part, columns, y + at, l->out});
+    KS(copy_columns)(&(struct KS(column_copy)){rows, columns, part, columns, y + at, l->out});
 }
 
-static void take(const struct ks_layer *l, size_t rows, const real *y, size_t at, real *part)
+static void take(const struct KS(layer) *l, size_t rows, const real *y, size_t at, real *part)
 {
     size_t columns = at == 0 ? l->in : l->out - l->in;
 
-    KS(copy_columns)(&(struct ks_column_copy){rows, columns, y + at, l->out, part, columns});
+    KS(copy_columns)(&(struct KS(column_copy)){rows, columns, y + at, l->out, part, columns});
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     put(l, p->rows, p->skip, 0, p->y);
     put(l, p->rows, p->x, l->in, p->y);
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     take(l, p->rows, p->y_bar, 0, p->skip_bar);
     take(l, p->rows, p->y_bar, l->in, p->x_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     put(l, p->rows, p->skip_dot, 0, p->y_dot);
     put(l, p->rows, p->x_dot, l->in, p->y_dot);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     take(l, p->rows, p->y_bar_dot, 0, p->skip_bar_dot);
     take(l, p->rows, p->y_bar_dot, l->in, p->x_bar_dot);
@@ -57,7 +57,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 
 static const char *const examples[] = {"branch {", NULL};
 
-const struct ks_layer_kind KS(branch) = {
+const struct KS(layer_kind) KS(branch) = {
     .name = "branch",
     .examples = examples,
     .container = true,

@@ -14,7 +14,7 @@ struct settings {
     size_t from;
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     struct settings *s;
     size_t from, to;
@@ -28,48 +28,48 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 }
 
 /* to = the layer's columns of from; NULL counts as zero */
-static void take(const struct ks_layer *l, size_t rows, const real *from, real *to)
+static void take(const struct KS(layer) *l, size_t rows, const real *from, real *to)
 {
     const struct settings *s = l->settings;
 
     from = from ? from + s->from : NULL;
-    KS(copy_columns)(&(struct ks_column_copy){rows, l->out, from, l->in, to, l->out});
+    KS(copy_columns)(&(struct KS(column_copy)){rows, l->out, from, l->in, to, l->out});
 }
 
 /* to = from in the layer's columns, 0 in the others; to NULL: not computed */
-static void put(const struct ks_layer *l, size_t rows, const real *from, real *to)
+static void put(const struct KS(layer) *l, size_t rows, const real *from, real *to)
 {
     const struct settings *s = l->settings;
 
     if (!to)
         return;
     memset(to, 0, rows * l->in * sizeof *to);
-    KS(copy_columns)(&(struct ks_column_copy){rows, l->out, from, l->out, to + s->from, l->in});
+    KS(copy_columns)(&(struct KS(column_copy)){rows, l->out, from, l->out, to + s->from, l->in});
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     take(l, p->rows, p->x, p->y);
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     put(l, p->rows, p->y_bar, p->x_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     take(l, p->rows, p->x_dot, p->y_dot);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     put(l, p->rows, p->y_bar_dot, p->x_bar_dot);
 }
 
 static const char *const slice_examples[] = {"slice [1:4]", "slice [:2]", "slice [3:]", NULL};
 
-const struct ks_layer_kind KS(slice) = {
+const struct KS(layer_kind) KS(slice) = {
     .name = "slice",
     .examples = slice_examples,
     .head = true,
@@ -84,7 +84,7 @@ const struct ks_layer_kind KS(slice) = {
 
 static const char *const input_examples[] = {"input [1:4]", NULL};
 
-const struct ks_layer_kind KS(input) = {
+const struct KS(layer_kind) KS(input) = {
     .name = "input",
     .examples = input_examples,
     .first = true,

@@ -14,7 +14,7 @@ struct settings {
     size_t from, inputs; /* u is input[from : from + l->out - l->in], of `inputs` columns */
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     struct settings *s;
     size_t from, to;
@@ -29,47 +29,47 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 }
 
 /* to = [from, u]; from NULL counts as zero, and so does input NULL */
-static void widen(const struct ks_layer *l, size_t rows, const real *from, const real *input,
+static void widen(const struct KS(layer) *l, size_t rows, const real *from, const real *input,
                   real *to)
 {
     const struct settings *s = l->settings;
-    struct ks_column_copy first = {rows, l->in, from, l->in, to, l->out};
-    struct ks_column_copy last = {rows,      l->out - l->in, input ? input + s->from : NULL,
-                                  s->inputs, to + l->in,     l->out};
+    struct KS(column_copy) first = {rows, l->in, from, l->in, to, l->out};
+    struct KS(column_copy) last = {rows,      l->out - l->in, input ? input + s->from : NULL,
+                                   s->inputs, to + l->in,     l->out};
 
     KS(copy_columns)(&first);
     KS(copy_columns)(&last);
 }
 
 /* to = from without the columns of u; to NULL: not computed */
-static void narrow(const struct ks_layer *l, size_t rows, const real *from, real *to)
+static void narrow(const struct KS(layer) *l, size_t rows, const real *from, real *to)
 {
-    KS(copy_columns)(&(struct ks_column_copy){rows, l->in, from, l->out, to, l->in});
+    KS(copy_columns)(&(struct KS(column_copy)){rows, l->in, from, l->out, to, l->in});
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     widen(l, p->rows, p->x, p->input, p->y);
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     narrow(l, p->rows, p->y_bar, p->x_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     widen(l, p->rows, p->x_dot, NULL, p->y_dot);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     narrow(l, p->rows, p->y_bar_dot, p->x_bar_dot);
 }
 
 static const char *const examples[] = {"concat input[1:4]", "concat input[2:]", NULL};
 
-const struct ks_layer_kind KS(concat) = {
+const struct KS(layer_kind) KS(concat) = {
     .name = "concat",
     .examples = examples,
     .reads_input = true,

@@ -52,7 +52,7 @@ static ks_status option_size(struct ks_line *line, const char *name, size_t low,
 }
 
 /* The image that a row of x holds: as the line says, or as the layer before made it. */
-static ks_status read_image(const struct ks_layer *l, struct ks_line *line, struct ks_image *image)
+static ks_status read_image(const struct KS(layer) *l, struct ks_line *line, struct ks_image *image)
 {
     *image = l->in_image;
     KS_TRY(option_size(line, "channels", 1, &image->channels));
@@ -66,7 +66,7 @@ static ks_status read_image(const struct ks_layer *l, struct ks_line *line, stru
     return KS_OK;
 }
 
-static ks_status read_filters(struct ks_layer *l, struct ks_line *line, struct settings *s)
+static ks_status read_filters(struct KS(layer) *l, struct ks_line *line, struct settings *s)
 {
     size_t height, width;
 
@@ -89,7 +89,7 @@ static ks_status read_filters(struct ks_layer *l, struct ks_line *line, struct s
     return KS_OK;
 }
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     size_t bias = true, filters;
     struct settings *s;
@@ -218,7 +218,7 @@ static void add_bias_bar(const struct settings *s, const real *y_bar, real *w_ba
             b_bar[i] += y_bar[i * s->places + j];
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
 
@@ -229,7 +229,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
 
@@ -248,7 +248,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
 
@@ -266,7 +266,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
 }
 
 /* What row i adds to the tangents of the parameters' adjoints. */
-static void tangent_of_parameters(const struct ks_layer *l, const struct ks_pass *p, size_t i)
+static void tangent_of_parameters(const struct KS(layer) *l, const struct KS(pass) *p, size_t i)
 {
     const struct settings *s = l->settings;
 
@@ -279,7 +279,7 @@ static void tangent_of_parameters(const struct ks_layer *l, const struct ks_pass
     add_bias_bar(s, p->y_bar_dot + i * l->out, p->w_bar_dot);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
 
@@ -303,7 +303,7 @@ static const char *const examples[] = {
     NULL,
 };
 
-const struct ks_layer_kind KS(conv2d) = {
+const struct KS(layer_kind) KS(conv2d) = {
     .name = "conv2d",
     .examples = examples,
     .sums = KS_SUMS_LINEAR,

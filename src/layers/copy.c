@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void KS(copy_columns)(const struct ks_column_copy *copy)
+void KS(copy_columns)(const struct KS(column_copy) *copy)
 {
     size_t bytes = copy->columns * sizeof(real);
 

@@ -7,13 +7,13 @@
 #include "core/real.h"
 
 /* Each matrix is given by its first entry to copy and by the columns of the whole matrix. */
-struct ks_column_copy {
+struct KS(column_copy) {
     size_t rows, columns;
     const real *from; /* NULL counts as a matrix of zeros */
     size_t from_width;
     real *to; /* NULL: nothing is done */
     size_t to_width;
 };
-void KS(copy_columns)(const struct ks_column_copy *copy);
+void KS(copy_columns)(const struct KS(column_copy) *copy);
 
 #endif

@@ -18,8 +18,8 @@
 struct settings {
     bool bias;
     size_t groups;
-    size_t bias_at;                    /* where b starts in the parameters    */
-    const struct ks_kernel_norm *norm; /* NULL: W is the start of the parameters */
+    size_t bias_at;                     /* where b starts in the parameters    */
+    const struct KS(kernel_norm) *norm; /* NULL: W is the start of the parameters */
 };
 
 static const char *const no_yes[] = {"no", "yes", NULL};
@@ -31,7 +31,7 @@ enum { MAX_WIDTH = 1 << 16 };
 static const double ORTHOGONAL_GAIN = 1.4142135623730951; /* sqrt(2): He et al., ICCV 2015 */
 
 /* Adds what a norm of the kernel has besides the kernel. */
-static ks_status configure_norm(struct ks_layer *l, struct ks_line *line, size_t project)
+static ks_status configure_norm(struct KS(layer) *l, struct ks_line *line, size_t project)
 {
     struct settings *s = l->settings;
     size_t norm = NORM_NONE;
@@ -50,7 +50,7 @@ static ks_status configure_norm(struct ks_layer *l, struct ks_line *line, size_t
     return KS_OK;
 }
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     size_t bias = true, project = PROJECT_NONE, kernel_rows;
     double groups = 1;
@@ -84,12 +84,12 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 }
 
 /* The kernel and its tangent. */
-static const real *kernel(const struct ks_layer *l, const struct ks_pass *p)
+static const real *kernel(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     return ((const struct settings *)l->settings)->norm ? p->cache : p->w;
 }
 
-static const real *kernel_dot(const struct ks_layer *l, const struct ks_pass *p)
+static const real *kernel_dot(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     return ((const struct settings *)l->settings)->norm ? p->cache_dot : p->w_dot;
 }
@@ -99,7 +99,7 @@ struct group {
     size_t x, y, in, out;
 };
 
-static struct group group(const struct ks_layer *l, size_t g)
+static struct group group(const struct KS(layer) *l, size_t g)
 {
     const struct settings *s = l->settings;
     size_t in = l->in / s->groups, out = l->out / s->groups;
@@ -110,7 +110,7 @@ static struct group group(const struct ks_layer *l, size_t g)
 /* Y += X W, group by group. Products are added to results that were set before: memset and an
  * addition by OpenBLAS are faster than its overwriting. Sizes fit an int: configure limits the
  * widths; the checkpoint reader and the training settings limit the rows. */
-static void add_product(const struct ks_layer *l, size_t rows, const real *x, const real *w,
+static void add_product(const struct KS(layer) *l, size_t rows, const real *x, const real *w,
                         real *y)
 {
     const struct settings *s = l->settings;
@@ -125,7 +125,7 @@ static void add_product(const struct ks_layer *l, size_t rows, const real *x, co
 }
 
 /* X += Y W'. */
-static void add_product_transposed(const struct ks_layer *l, size_t rows, const real *y,
+static void add_product_transposed(const struct KS(layer) *l, size_t rows, const real *y,
                                    const real *w, real *x)
 {
     const struct settings *s = l->settings;
@@ -140,7 +140,7 @@ static void add_product_transposed(const struct ks_layer *l, size_t rows, const 
 }
 
 /* W += X' Y. */
-static void add_outer(const struct ks_layer *l, size_t rows, const real *x, const real *y, real *w)
+static void add_outer(const struct KS(layer) *l, size_t rows, const real *x, const real *y, real *w)
 {
     const struct settings *s = l->settings;
 
@@ -162,7 +162,7 @@ static void add_column_sums(size_t rows, size_t columns, const real *restrict y,
 }
 
 /* Sets every row of Y to the bias, which is at w + bias_at; without a bias to zero. */
-static void set_to_bias(const struct ks_layer *l, size_t rows, const real *w, real *y)
+static void set_to_bias(const struct KS(layer) *l, size_t rows, const real *w, real *y)
 {
     const struct settings *s = l->settings;
 
@@ -173,14 +173,14 @@ static void set_to_bias(const struct ks_layer *l, size_t rows, const real *w, re
 }
 
 /* X = Y W'. */
-static void set_to_product_transposed(const struct ks_layer *l, size_t rows, const real *y,
+static void set_to_product_transposed(const struct KS(layer) *l, size_t rows, const real *y,
                                       const real *w, real *x)
 {
     memset(x, 0, rows * l->in * sizeof *x);
     add_product_transposed(l, rows, y, w, x);
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
 
@@ -191,7 +191,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
 }
 
 /* The second matrix of a cache (kernel_norm.h), set to zero. */
-static real *clear_kernel_bar(const struct ks_layer *l, real *cache)
+static real *clear_kernel_bar(const struct KS(layer) *l, real *cache)
 {
     size_t size = l->param[0].rows * l->out;
 
@@ -199,7 +199,7 @@ static real *clear_kernel_bar(const struct ks_layer *l, real *cache)
     return cache + size;
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
 
@@ -214,7 +214,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
         set_to_product_transposed(l, p->rows, p->y_bar, kernel(l, p), p->x_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
 
@@ -226,7 +226,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
         add_product(l, p->rows, p->x_dot, kernel(l, p), p->y_dot);
 }
 
-static void tangent_of_parameters(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_of_parameters(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
     real *kernel_bar_dot = s->norm ? clear_kernel_bar(l, p->cache_dot) : p->w_bar_dot;
@@ -240,7 +240,7 @@ static void tangent_of_parameters(const struct ks_layer *l, const struct ks_pass
         add_column_sums(p->rows, l->out, p->y_bar_dot, p->w_bar_dot + s->bias_at);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     if (p->w_bar_dot)
         tangent_of_parameters(l, p);
@@ -264,7 +264,7 @@ static const char *const examples[] = {
     NULL,
 };
 
-const struct ks_layer_kind KS(dense) = {
+const struct KS(layer_kind) KS(dense) = {
     .name = "dense",
     .examples = examples,
     .head = true,

@@ -16,7 +16,7 @@ struct settings {
     double factor;       /* c */
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     static const double MOST = 1 - 1e-6;
     double rate = 0;
@@ -39,13 +39,13 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 }
 
 /* out = c u in; in NULL counts as zero, out NULL: not computed */
-static void mask(const struct ks_layer *l, const struct ks_pass *p, const real *in, real *out)
+static void mask(const struct KS(layer) *l, const struct KS(pass) *p, const real *in, real *out)
 {
     for (size_t i = 0; i < p->rows * l->in && out; i++)
         out[i] = in ? p->cache[i] * in[i] : 0;
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
 
@@ -56,24 +56,24 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
     mask(l, p, p->x, p->y);
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     mask(l, p, p->y_bar, p->x_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     mask(l, p, p->x_dot, p->y_dot);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     mask(l, p, p->y_bar_dot, p->x_bar_dot);
 }
 
 static const char *const examples[] = {"dropout input[0:6]", "dropout input[:] rate=0.25", NULL};
 
-const struct ks_layer_kind KS(dropout) = {
+const struct KS(layer_kind) KS(dropout) = {
     .name = "dropout",
     .examples = examples,
     .in_place = true,

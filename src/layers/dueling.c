@@ -16,7 +16,7 @@ struct settings {
     size_t atoms;
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double atoms = 1;
     struct settings *s;
@@ -35,7 +35,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 }
 
 /* y from x; x NULL counts as zero */
-static void combine(const struct ks_layer *l, size_t rows, const real *x, real *y)
+static void combine(const struct KS(layer) *l, size_t rows, const real *x, real *y)
 {
     size_t m = ((const struct settings *)l->settings)->atoms, actions = l->out / m;
 
@@ -52,7 +52,7 @@ static void combine(const struct ks_layer *l, size_t rows, const real *x, real *
 }
 
 /* x_bar from y_bar; NULL: not computed */
-static void distribute(const struct ks_layer *l, size_t rows, const real *y_bar, real *x_bar)
+static void distribute(const struct KS(layer) *l, size_t rows, const real *y_bar, real *x_bar)
 {
     size_t m = ((const struct settings *)l->settings)->atoms, actions = l->out / m;
 
@@ -69,29 +69,29 @@ static void distribute(const struct ks_layer *l, size_t rows, const real *y_bar,
     }
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     combine(l, p->rows, p->x, p->y);
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     distribute(l, p->rows, p->y_bar, p->x_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     combine(l, p->rows, p->x_dot, p->y_dot);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     distribute(l, p->rows, p->y_bar_dot, p->x_bar_dot);
 }
 
 static const char *const examples[] = {"dueling", "dueling atoms=2", NULL};
 
-const struct ks_layer_kind KS(dueling) = {
+const struct KS(layer_kind) KS(dueling) = {
     .name = "dueling",
     .examples = examples,
     .head = true,

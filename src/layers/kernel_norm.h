@@ -11,15 +11,15 @@
  * kernel: W and W_bar, W_dot and W_bar_dot. The dense sets W_bar and W_bar_dot before it calls
  * `backward` and `tangent_backward`. These two add to p->w_bar and p->w_bar_dot; w_bar may be NULL,
  * and then only what the tangents read is computed. */
-struct ks_kernel_norm {
+struct KS(kernel_norm) {
     /* Adds to a layer whose first array is the kernel what this parametrization has besides. */
-    void (*configure)(struct ks_layer *l);
-    void (*forward)(const struct ks_layer *l, const struct ks_pass *p);
-    void (*backward)(const struct ks_layer *l, const struct ks_pass *p);
-    void (*tangent_forward)(const struct ks_layer *l, const struct ks_pass *p);
-    void (*tangent_backward)(const struct ks_layer *l, const struct ks_pass *p);
+    void (*configure)(struct KS(layer) *l);
+    void (*forward)(const struct KS(layer) *l, const struct KS(pass) *p);
+    void (*backward)(const struct KS(layer) *l, const struct KS(pass) *p);
+    void (*tangent_forward)(const struct KS(layer) *l, const struct KS(pass) *p);
+    void (*tangent_backward)(const struct KS(layer) *l, const struct KS(pass) *p);
 };
 
-extern const struct ks_kernel_norm KS(weight_norm), KS(spectral_norm);
+extern const struct KS(kernel_norm) KS(weight_norm), KS(spectral_norm);
 
 #endif

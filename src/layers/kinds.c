@@ -3,4 +3,4 @@
 
 #define ADDRESS(name) &KS(name),
 
-const struct ks_layer_kind *const KS(layer_kinds)[] = {KS_LAYER_KINDS(ADDRESS) NULL};
+const struct KS(layer_kind) *const KS(layer_kinds)[] = {KS_LAYER_KINDS(ADDRESS) NULL};

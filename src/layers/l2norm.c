@@ -21,7 +21,7 @@ struct settings {
     real eps;
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double eps = 1e-8;
     struct settings *s;
@@ -46,7 +46,7 @@ static real row_product(size_t d, const real *restrict a, const real *restrict b
     return sum;
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
     size_t d = l->in;
@@ -64,7 +64,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t d = l->in;
 
@@ -77,7 +77,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t d = l->in;
 
@@ -94,7 +94,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t d = l->in;
 
@@ -126,7 +126,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
  * and on both sides of 2.7. */
 static const char *const examples[] = {"l2norm", "l2norm eps=100", "l2norm eps=2.7", NULL};
 
-const struct ks_layer_kind KS(l2norm) = {
+const struct KS(layer_kind) KS(l2norm) = {
     .name = "l2norm",
     .examples = examples,
     .scale_free = true,

@@ -8,7 +8,7 @@
  * To add a layer kind:
  *
  * 1. Write src/layers/NAME.c: its equations, `configure`, the four functions, example lines, and
- *    a `const struct ks_layer_kind KS(NAME)`. relu.c is a short example without parameters,
+ *    a `const struct KS(layer_kind) KS(NAME)`. relu.c is a short example without parameters,
  *    scaler.c one with parameters.
  * 2. Add a row ROW(NAME) to KS_LAYER_KINDS at the end of this file.
  *
@@ -64,8 +64,8 @@ struct ks_image {
     size_t channels, height, width;
 };
 
-struct ks_layer {
-    const struct ks_layer_kind *kind;
+struct KS(layer) {
+    const struct KS(layer_kind) *kind;
     size_t number; /* in the order of the text, repeat unrolled; an uncounted layer has the number
                     * of the layer after it */
     size_t body;   /* Index in ks_arch.layer of the first layer of a container's body. A container's
@@ -96,7 +96,7 @@ struct ks_layer {
 };
 
 /* The arrays of one call. Each function reads and writes only the arrays that it needs. */
-struct ks_pass {
+struct KS(pass) {
     size_t rows;                 /* samples                                          */
     bool evaluation;             /* batchnorm uses its running statistics            */
     const real *input;           /* forward, in: the network's input [rows, network_in], for kinds
@@ -123,7 +123,7 @@ struct ks_pass {
  * metrics (agent/measure.h) are those of the outputs of KS_ACTIVATION layers. */
 enum ks_role { KS_NO_ROLE, KS_BATCH_NORM, KS_ACTIVATION };
 
-struct ks_layer_kind {
+struct KS(layer_kind) {
     const char *name;            /* the first word of its line in a description          */
     const char *const *examples; /* lines for the tests that use each option; end in NULL */
     /* Outputs may alias inputs: y may be x if the kind does not use x, and x_bar may be y_bar if it
@@ -156,11 +156,11 @@ struct ks_layer_kind {
     /* Parses the line of a layer whose l->in, l->in_image and l->network_in are set; sets out,
      * out_image if it is not that of an activation, the arrays, cache sizes, uses, sphere_rows and
      * settings. */
-    ks_status (*configure)(struct ks_layer *l, struct ks_line *line);
-    void (*forward)(const struct ks_layer *l, const struct ks_pass *p);
-    void (*backward)(const struct ks_layer *l, const struct ks_pass *p);
-    void (*tangent_forward)(const struct ks_layer *l, const struct ks_pass *p);
-    void (*tangent_backward)(const struct ks_layer *l, const struct ks_pass *p);
+    ks_status (*configure)(struct KS(layer) *l, struct ks_line *line);
+    void (*forward)(const struct KS(layer) *l, const struct KS(pass) *p);
+    void (*backward)(const struct KS(layer) *l, const struct KS(pass) *p);
+    void (*tangent_forward)(const struct KS(layer) *l, const struct KS(pass) *p);
+    void (*tangent_backward)(const struct KS(layer) *l, const struct KS(pass) *p);
 };
 
 /* All layer kinds, one row each: the name of a KS(NAME) that a file of this folder defines. */
@@ -196,10 +196,10 @@ struct ks_layer_kind {
     ROW(residual)                                                                                  \
     ROW(lerp)
 
-#define KS_DECLARE_KIND(name) extern const struct ks_layer_kind KS(name);
+#define KS_DECLARE_KIND(name) extern const struct KS(layer_kind) KS(name);
 KS_LAYER_KINDS(KS_DECLARE_KIND)
 
 /* The same as a table, which ends in NULL. */
-extern const struct ks_layer_kind *const KS(layer_kinds)[];
+extern const struct KS(layer_kind) *const KS(layer_kinds)[];
 
 #endif

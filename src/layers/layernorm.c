@@ -36,7 +36,7 @@ struct settings {
 
 static const char *const no_yes[] = {"no", "yes", NULL};
 
-static ks_status read_groups(struct ks_layer *l, struct ks_line *line)
+static ks_status read_groups(struct KS(layer) *l, struct ks_line *line)
 {
     double groups = 0;
 
@@ -49,7 +49,7 @@ static ks_status read_groups(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double eps = 1e-6;
     size_t affine = true, bias = true;
@@ -90,14 +90,14 @@ struct group {
     size_t d, x, w, in;
 };
 
-static struct group group(const struct ks_layer *l, size_t k)
+static struct group group(const struct KS(layer) *l, size_t k)
 {
     size_t d = l->in / l->groups;
 
     return (struct group){d, k * d, k % l->groups * d, l->in};
 }
 
-static inline void forward_group(const struct ks_layer *l, const struct ks_pass *p, size_t k,
+static inline void forward_group(const struct KS(layer) *l, const struct KS(pass) *p, size_t k,
                                  size_t parameters)
 {
     const struct settings *s = l->settings;
@@ -122,7 +122,7 @@ static inline void forward_group(const struct ks_layer *l, const struct ks_pass 
     cache[R] = r;
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     for (size_t k = 0; k < p->rows * l->groups; k++)
         if (l->n_params > 1)
@@ -172,7 +172,7 @@ static inline void backward_group(const struct inputs *in, size_t parameters, re
                         (x[j] - m) * r * mean_uz);
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     for (size_t k = 0; k < p->rows * l->groups; k++) {
         struct group at = group(l, k);
@@ -192,7 +192,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static inline void tangent_forward_group(const struct ks_layer *l, const struct ks_pass *p,
+static inline void tangent_forward_group(const struct KS(layer) *l, const struct KS(pass) *p,
                                          size_t k, size_t parameters)
 {
     struct group at = group(l, k);
@@ -227,7 +227,7 @@ static inline void tangent_forward_group(const struct ks_layer *l, const struct 
     cache_dot[MEAN_ZX_DOT] = zx;
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     for (size_t k = 0; k < p->rows * l->groups; k++)
         if (l->n_params > 1)
@@ -285,7 +285,7 @@ static inline void tangent_backward_group(const struct inputs *in, size_t parame
     }
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     for (size_t k = 0; k < p->rows * l->groups; k++) {
         struct group at = group(l, k);
@@ -314,7 +314,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 static const char *const layernorm_examples[] = {"layernorm", "layernorm eps=1e-2",
                                                  "layernorm affine=no", "layernorm bias=no", NULL};
 
-const struct ks_layer_kind KS(layernorm) = {
+const struct KS(layer_kind) KS(layernorm) = {
     .name = "layernorm",
     .examples = layernorm_examples,
     .sums = KS_SUMS_ROWS,
@@ -332,7 +332,7 @@ static const char *const groupnorm_examples[] = {
     "groupnorm groups=2", "groupnorm groups=3 eps=1e-2", "groupnorm groups=2 affine=no",
     "groupnorm groups=2 bias=no eps=0.1", NULL};
 
-const struct ks_layer_kind KS(groupnorm) = {
+const struct KS(layer_kind) KS(groupnorm) = {
     .name = "groupnorm",
     .examples = groupnorm_examples,
     .sums = KS_SUMS_ROWS,

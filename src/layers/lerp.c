@@ -32,7 +32,7 @@ struct settings {
     real c;
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double init = 1, scale = 1;
     struct settings *s;
@@ -61,7 +61,7 @@ static const real *at(const real *a, size_t first)
     return a ? a + first : NULL;
 }
 
-static struct row row(const struct ks_layer *l, const struct ks_pass *p, size_t i)
+static struct row row(const struct KS(layer) *l, const struct KS(pass) *p, size_t i)
 {
     size_t first = i * l->in;
 
@@ -91,7 +91,7 @@ static inline real u_dot(const struct row *q, size_t j)
            q->c * q->alpha_dot[j] * (q->x[j] - q->k[j]);
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     real c = ((const struct settings *)l->settings)->c;
     size_t d = l->in;
@@ -115,7 +115,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t d = l->in;
 
@@ -140,7 +140,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t d = l->in;
 
@@ -160,7 +160,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t d = l->in;
 
@@ -196,7 +196,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 
 static const char *const examples[] = {"lerp {", "lerp init=0.5 scale=0.7 {", NULL};
 
-const struct ks_layer_kind KS(lerp) = {
+const struct KS(layer_kind) KS(lerp) = {
     .name = "lerp",
     .examples = examples,
     .container = true,

@@ -13,7 +13,7 @@ struct settings {
     real shift;
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double shift = 0;
     struct settings *s;
@@ -29,7 +29,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
 
@@ -38,20 +38,20 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
 }
 
 /* out = h in; out may alias in */
-static void mask(const struct ks_layer *l, const struct ks_pass *p, const real *in, real *out)
+static void mask(const struct KS(layer) *l, const struct KS(pass) *p, const real *in, real *out)
 {
     const real *x = l->uses & KS_USES_Y ? p->y : p->x; /* y > 0 where x > 0 */
 
     ks_gate(p->rows * l->in, x, in, out);
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     if (p->x_bar)
         mask(l, p, p->y_bar, p->x_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     if (p->x_dot)
         mask(l, p, p->x_dot, p->y_dot);
@@ -60,7 +60,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
             p->y_dot[i] = 0;
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     if (p->x_bar_dot)
         mask(l, p, p->y_bar_dot, p->x_bar_dot);
@@ -68,7 +68,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 
 static const char *const examples[] = {"relu", "relu shift=-0.3", NULL};
 
-const struct ks_layer_kind KS(relu) = {
+const struct KS(layer_kind) KS(relu) = {
     .name = "relu",
     .examples = examples,
     .in_place = true,

@@ -7,7 +7,7 @@
  */
 #include "layers/layer.h"
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     (void)line;
     l->out = l->in;
@@ -30,29 +30,29 @@ static void copy_twice(size_t n, const real *bar, real *first, real *second)
         first[i] = bar[i];
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     add(p->rows * l->in, p->x, p->skip, p->y);
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     copy_twice(p->rows * l->in, p->y_bar, p->x_bar, p->skip_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     add(p->rows * l->in, p->x_dot, p->skip_dot, p->y_dot);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     copy_twice(p->rows * l->in, p->y_bar_dot, p->x_bar_dot, p->skip_bar_dot);
 }
 
 static const char *const examples[] = {"residual {", NULL};
 
-const struct ks_layer_kind KS(residual) = {
+const struct KS(layer_kind) KS(residual) = {
     .name = "residual",
     .examples = examples,
     .in_place = true,

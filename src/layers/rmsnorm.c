@@ -25,7 +25,7 @@ struct settings {
     real eps;
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double eps = 1e-6;
     struct settings *s;
@@ -41,7 +41,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
     size_t d = l->in;
@@ -61,7 +61,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t d = l->in;
     const real *restrict g = p->w;
@@ -81,7 +81,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t d = l->in;
     const real *restrict g = p->w, *restrict g_dot = p->w_dot;
@@ -107,7 +107,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
     }
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t d = l->in;
     const real *restrict g = p->w, *restrict g_dot = p->w_dot;
@@ -145,7 +145,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 
 static const char *const examples[] = {"rmsnorm", "rmsnorm eps=1e-1", NULL};
 
-const struct ks_layer_kind KS(rmsnorm) = {
+const struct KS(layer_kind) KS(rmsnorm) = {
     .name = "rmsnorm",
     .examples = examples,
     .affine = true,

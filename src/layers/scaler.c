@@ -16,7 +16,7 @@ struct settings {
     real c;
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double init = 1, scale = 1;
     struct settings *s;
@@ -32,7 +32,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     real c = ((const struct settings *)l->settings)->c;
     size_t d = l->in;
@@ -42,7 +42,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
             p->y[i * d + j] = c * p->w[j] * p->x[i * d + j];
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     real c = ((const struct settings *)l->settings)->c;
     size_t d = l->in;
@@ -55,7 +55,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
             p->x_bar[i * d + j] = c * p->w[j] * p->y_bar[i * d + j];
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     real c = ((const struct settings *)l->settings)->c;
     size_t d = l->in;
@@ -68,7 +68,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
         }
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     real c = ((const struct settings *)l->settings)->c;
     size_t d = l->in;
@@ -88,7 +88,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 
 static const char *const examples[] = {"scaler", "scaler init=1.4 scale=0.3", NULL};
 
-const struct ks_layer_kind KS(scaler) = {
+const struct KS(layer_kind) KS(scaler) = {
     .name = "scaler",
     .examples = examples,
     .sums = KS_SUMS_LINEAR,

@@ -18,7 +18,7 @@ struct settings {
     size_t from, inputs; /* u is input[from : from + cache_row], of `inputs` columns */
 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     struct settings *s;
     size_t from, to;
@@ -37,7 +37,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
 }
 
 /* y from x; x NULL counts as zero */
-static void add_up(const struct ks_layer *l, const struct ks_pass *p, const real *x, real *y)
+static void add_up(const struct KS(layer) *l, const struct KS(pass) *p, const real *x, real *y)
 {
     memset(y, 0, p->rows * l->out * sizeof *y);
     for (size_t i = 0; i < p->rows && x; i++)
@@ -47,7 +47,7 @@ static void add_up(const struct ks_layer *l, const struct ks_pass *p, const real
 }
 
 /* x_bar from y_bar; NULL: not computed */
-static void spread(const struct ks_layer *l, const struct ks_pass *p, const real *y_bar,
+static void spread(const struct KS(layer) *l, const struct KS(pass) *p, const real *y_bar,
                    real *x_bar)
 {
     for (size_t i = 0; i < p->rows && x_bar; i++)
@@ -56,7 +56,7 @@ static void spread(const struct ks_layer *l, const struct ks_pass *p, const real
                                    y_bar[i * l->out + j % l->out];
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
 
@@ -66,24 +66,24 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
     add_up(l, p, p->x, p->y);
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     spread(l, p, p->y_bar, p->x_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     add_up(l, p, p->x_dot, p->y_dot);
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     spread(l, p, p->y_bar_dot, p->x_bar_dot);
 }
 
 static const char *const examples[] = {"select input[1:4]", "select input[2:4]", NULL};
 
-const struct ks_layer_kind KS(select) = {
+const struct KS(layer_kind) KS(select) = {
     .name = "select",
     .examples = examples,
     .reads_input = true,

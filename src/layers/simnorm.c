@@ -13,7 +13,7 @@
 
 enum { MAX_DIM = 1 << 16 };
 
-static ks_status configure(struct ks_layer *l, struct ks_line *line)
+static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double dim = 8;
 
@@ -26,7 +26,7 @@ static ks_status configure(struct ks_layer *l, struct ks_line *line)
     return KS_OK;
 }
 
-static size_t group(const struct ks_layer *l)
+static size_t group(const struct KS(layer) *l)
 {
     return l->in / l->groups;
 }
@@ -40,7 +40,7 @@ static real dot(size_t n, const real *a, const real *b)
     return sum;
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t n = group(l);
 
@@ -62,7 +62,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
 }
 
 /* out = y (in - <y in>); in NULL counts as zero */
-static void project(const struct ks_layer *l, const struct ks_pass *p, const real *in, real *out)
+static void project(const struct KS(layer) *l, const struct KS(pass) *p, const real *in, real *out)
 {
     size_t n = group(l);
 
@@ -74,19 +74,19 @@ static void project(const struct ks_layer *l, const struct ks_pass *p, const rea
     }
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     if (p->x_bar)
         project(l, p, p->y_bar, p->x_bar);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     project(l, p, p->x_dot, p->y_dot);
 }
 
 /* One group; x_dot NULL counts as zero. */
-static void tangent_backward_group(size_t n, const struct ks_pass *p, size_t at)
+static void tangent_backward_group(size_t n, const struct KS(pass) *p, size_t at)
 {
     const real *y = p->y + at, *y_bar = p->y_bar + at, *y_bar_dot = p->y_bar_dot + at;
     const real *x_dot = p->x_dot ? p->x_dot + at : NULL;
@@ -102,7 +102,7 @@ static void tangent_backward_group(size_t n, const struct ks_pass *p, size_t at)
     }
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     for (size_t at = 0; at < p->rows * l->in && p->x_bar_dot; at += group(l))
         tangent_backward_group(group(l), p, at);
@@ -110,7 +110,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
 
 static const char *const examples[] = {"simnorm dim=3", "simnorm dim=6", NULL};
 
-const struct ks_layer_kind KS(simnorm) = {
+const struct KS(layer_kind) KS(simnorm) = {
     .name = "simnorm",
     .examples = examples,
     .sums = KS_SUMS_ROWS,

@@ -23,7 +23,7 @@
 
 #include "layers/kernel_norm.h"
 
-static void configure(struct ks_layer *l)
+static void configure(struct KS(layer) *l)
 {
     const struct ks_array *kernel = &l->param[0];
 
@@ -40,7 +40,7 @@ struct arrays {
     real *w_dot, *w_bar_dot, *q;            /* the tangent cache */
 };
 
-static struct arrays arrays(const struct ks_layer *l, const struct ks_pass *p)
+static struct arrays arrays(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t rows = l->param[0].rows, n = l->out, size = rows * n;
     struct arrays k = {.rows = rows, .n = n, .size = size};
@@ -71,7 +71,7 @@ static double form(const struct arrays *k, const real *m)
     return sum;
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     struct arrays k = arrays(l, p);
 
@@ -82,7 +82,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
         k.w[i] = *k.by_sigma * p->w[i];
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     struct arrays k = arrays(l, p);
 
@@ -92,7 +92,7 @@ static void backward(const struct ks_layer *l, const struct ks_pass *p)
             p->w_bar[i * k.n + j] += *k.by_sigma * (k.w_bar[i * k.n + j] - *k.t * k.v[i] * k.u[j]);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     struct arrays k = arrays(l, p);
 
@@ -102,7 +102,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
         k.w_dot[i] = *k.by_sigma * p->w_dot[i] - *k.q * k.w[i];
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     struct arrays k = arrays(l, p);
     real t_dot;
@@ -119,7 +119,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
         }
 }
 
-const struct ks_kernel_norm KS(spectral_norm) = {
+const struct KS(kernel_norm) KS(spectral_norm) = {
     .configure = configure,
     .forward = forward,
     .backward = backward,

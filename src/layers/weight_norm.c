@@ -23,7 +23,7 @@
 
 #include "layers/kernel_norm.h"
 
-static void configure(struct ks_layer *l)
+static void configure(struct KS(layer) *l)
 {
     struct ks_array *v = &l->param[0];
 
@@ -43,7 +43,7 @@ struct arrays {
     real *v_bar_dot, *g_bar_dot;
 };
 
-static struct arrays arrays(const struct ks_layer *l, const struct ks_pass *p)
+static struct arrays arrays(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     size_t rows = l->param[0].rows, n = l->out, size = rows * n;
     struct arrays k = {.rows = rows, .n = n, .v = p->w, .g = p->w + size};
@@ -70,7 +70,7 @@ static void add_products(const struct arrays *k, const real *restrict x, const r
             sum[j] += x[i * k->n + j] * y[i * k->n + j];
 }
 
-static void forward(const struct ks_layer *l, const struct ks_pass *p)
+static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     struct arrays k = arrays(l, p);
 
@@ -83,7 +83,7 @@ static void forward(const struct ks_layer *l, const struct ks_pass *p)
             k.w[i * k.n + j] = k.g[j] * k.r[j] * k.v[i * k.n + j];
 }
 
-static void backward(const struct ks_layer *l, const struct ks_pass *p)
+static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     struct arrays k = arrays(l, p);
 
@@ -108,7 +108,7 @@ static real k_dot(const struct arrays *k, size_t j)
     return k->r[j] * (k->g_dot[j] - k->g[j] * k->s[j]);
 }
 
-static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     struct arrays k = arrays(l, p);
 
@@ -125,7 +125,7 @@ static void tangent_forward(const struct ks_layer *l, const struct ks_pass *p)
         }
 }
 
-static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
+static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     struct arrays k = arrays(l, p);
 
@@ -148,7 +148,7 @@ static void tangent_backward(const struct ks_layer *l, const struct ks_pass *p)
         }
 }
 
-const struct ks_kernel_norm KS(weight_norm) = {
+const struct KS(kernel_norm) KS(weight_norm) = {
     .configure = configure,
     .forward = forward,
     .backward = backward,

@@ -15,12 +15,12 @@ size_t KS(array_size)(const struct ks_array *a)
     return (a->rows > 0 ? a->rows : 1) * a->columns;
 }
 
-void KS(arch_place)(struct ks_arch *arch)
+void KS(arch_place)(struct KS(arch) *arch)
 {
     arch->parameters = arch->states = arch->frozen = 0;
     arch->joint = arch->reads_state = false;
     for (size_t i = 0; i < arch->n_layers; i++) {
-        struct ks_layer *l = &arch->layer[i];
+        struct KS(layer) *l = &arch->layer[i];
 
         l->offset = arch->parameters;
         l->state_offset = arch->states;
@@ -30,7 +30,7 @@ void KS(arch_place)(struct ks_arch *arch)
         arch->reads_state = arch->reads_state || l->reads_state;
     }
     for (size_t i = 0; i < arch->n_layers; i++) {
-        struct ks_layer *l = &arch->layer[i];
+        struct KS(layer) *l = &arch->layer[i];
 
         if (l->frozen > 0)
             l->offset = arch->parameters + arch->frozen;
@@ -38,7 +38,7 @@ void KS(arch_place)(struct ks_arch *arch)
     }
 }
 
-static ks_status parse_all(struct ks_parser *p, const char *text, size_t in)
+static ks_status parse_all(struct KS(parser) *p, const char *text, size_t in)
 {
     KS_TRY(ks_copy_string(text, &p->arch->text));
     p->arch->in = p->arch->out = in;
@@ -50,9 +50,9 @@ static ks_status parse_all(struct ks_parser *p, const char *text, size_t in)
     return KS_OK;
 }
 
-ks_status KS(arch_parse)(const char *text, const char *source, size_t in, struct ks_arch **arch)
+ks_status KS(arch_parse)(const char *text, const char *source, size_t in, struct KS(arch) **arch)
 {
-    struct ks_parser p = {.source = source};
+    struct KS(parser) p = {.source = source};
     ks_status status;
 
     *arch = NULL;
@@ -93,7 +93,7 @@ done:
     return status;
 }
 
-void KS(arch_free)(struct ks_arch *arch)
+void KS(arch_free)(struct KS(arch) *arch)
 {
     if (!arch)
         return;
@@ -105,12 +105,12 @@ void KS(arch_free)(struct ks_arch *arch)
     free(arch);
 }
 
-bool KS(arch_is_head)(const struct ks_arch *arch, const struct ks_layer *layer)
+bool KS(arch_is_head)(const struct KS(arch) *arch, const struct KS(layer) *layer)
 {
     return layer == &arch->layer[arch->n_layers - 1];
 }
 
-void KS(arch_group)(const struct ks_layer *layer, char name[32])
+void KS(arch_group)(const struct KS(layer) *layer, char name[32])
 {
     snprintf(name, 32, "%02zu_%s", layer->number, layer->kind->name);
 }

@@ -29,40 +29,40 @@ struct ks_policy {
     double log_std_min, log_std_max;
 };
 
-struct ks_arch {
+struct KS(arch) {
     char *text;     /* as given; owned */
     size_t in, out; /* columns of the input and of the output (K; an actor: 2 * actions) */
     size_t n_layers;
     /* [n_layers], in order of execution: a container follows its body. Owned. */
-    struct ks_layer *layer;
-    size_t parameters;   /* P, the length of the parameter vector        */
-    size_t frozen;       /* the length of the vector of frozen numbers   */
-    size_t states;       /* the length of the state vector               */
-    bool reads_state;    /* a layer reads its state arrays in training mode */
-    bool joint;          /* a layer couples the rows, as batchnorm does  */
-    struct ks_loss loss; /* kind NULL for an actor, and for a part of an encoder, which has neither
-                          * loss nor policy */
+    struct KS(layer) *layer;
+    size_t parameters;    /* P, the length of the parameter vector        */
+    size_t frozen;        /* the length of the vector of frozen numbers   */
+    size_t states;        /* the length of the state vector               */
+    bool reads_state;     /* a layer reads its state arrays in training mode */
+    bool joint;           /* a layer couples the rows, as batchnorm does  */
+    struct KS(loss) loss; /* kind NULL for an actor, and for a part of an encoder, which has neither
+                           * loss nor policy */
     struct ks_policy policy;
 };
 
 /* Parses `text` for inputs of `in` columns. `source` is its file name in messages
  * ("FILE:LINE: ..."). Fails with KS_FORMAT. The caller frees *arch with ks_arch_free. */
-ks_status KS(arch_parse)(const char *text, const char *source, size_t in, struct ks_arch **arch);
+ks_status KS(arch_parse)(const char *text, const char *source, size_t in, struct KS(arch) **arch);
 /* Reads a text file of at most 1 MiB into *text, which the caller frees. KS_IO, KS_FORMAT. */
 ks_status KS(arch_read)(const char *path, char **text);
-void KS(arch_free)(struct ks_arch *arch);
+void KS(arch_free)(struct KS(arch) *arch);
 
 /* The number of elements: rows * columns, or columns for a vector. */
 size_t KS(array_size)(const struct ks_array *a);
 
 /* The length of the extended vector. */
-static inline size_t ks_arch_extended(const struct ks_arch *arch)
+static inline size_t ks_arch_extended(const struct KS(arch) *arch)
 {
     return arch->parameters + arch->frozen;
 }
 
 /* Whether the body of a container starts with layer i: then the container reads its input, too. */
-static inline bool ks_arch_opens(const struct ks_arch *arch, size_t i)
+static inline bool ks_arch_opens(const struct KS(arch) *arch, size_t i)
 {
     for (size_t c = i + 1; c < arch->n_layers; c++)
         if (arch->layer[c].body == i)
@@ -72,12 +72,12 @@ static inline bool ks_arch_opens(const struct ks_arch *arch, size_t i)
 
 /* Sets what depends on the list of layers: their places in these vectors and in that of the states,
  * and the sums over all layers. */
-void KS(arch_place)(struct ks_arch *arch);
+void KS(arch_place)(struct KS(arch) *arch);
 
 /* Whether the layer is the network's last one. */
-bool KS(arch_is_head)(const struct ks_arch *arch, const struct ks_layer *layer);
+bool KS(arch_is_head)(const struct KS(arch) *arch, const struct KS(layer) *layer);
 
 /* Writes the name of a layer's group in a checkpoint, "03_dense". */
-void KS(arch_group)(const struct ks_layer *layer, char name[32]);
+void KS(arch_group)(const struct KS(layer) *layer, char name[32]);
 
 #endif

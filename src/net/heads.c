@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static double gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+static double gradient(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
                        real *f_bar)
 {
     double value = 0;
@@ -13,8 +13,8 @@ static double gradient(const struct ks_loss *l, const struct ks_outputs *at, rea
         size_t f = i * l->outputs, t = i * l->targets;
 
         for (size_t h = 0; h < l->n_heads; h++) {
-            const struct ks_loss *head = &l->head[h];
-            const struct ks_outputs row = {1, at->f + f, at->t + t};
+            const struct KS(loss) *head = &l->head[h];
+            const struct KS(outputs) row = {1, at->f + f, at->t + t};
 
             value += head->kind->gradient(head, &row, scale, f_bar ? f_bar + f : NULL);
             f += head->outputs;
@@ -24,14 +24,14 @@ static double gradient(const struct ks_loss *l, const struct ks_outputs *at, rea
     return value;
 }
 
-static void curvature(const struct ks_loss *l, const struct ks_outputs *at, real *c)
+static void curvature(const struct KS(loss) *l, const struct KS(outputs) *at, real *c)
 {
     for (size_t i = 0; i < at->rows; i++) {
         size_t f = i * l->outputs, t = i * l->targets;
 
         for (size_t h = 0; h < l->n_heads; h++) {
-            const struct ks_loss *head = &l->head[h];
-            const struct ks_outputs row = {1, at->f + f, at->t + t};
+            const struct KS(loss) *head = &l->head[h];
+            const struct KS(outputs) row = {1, at->f + f, at->t + t};
 
             head->kind->curvature(head, &row, c + f);
             f += head->outputs;
@@ -40,7 +40,7 @@ static void curvature(const struct ks_loss *l, const struct ks_outputs *at, real
     }
 }
 
-void KS(loss_name)(const struct ks_loss *l, size_t size, char *name)
+void KS(loss_name)(const struct KS(loss) *l, size_t size, char *name)
 {
     size_t used = 0;
 
@@ -50,5 +50,5 @@ void KS(loss_name)(const struct ks_loss *l, size_t size, char *name)
                                  l->head[h].kind->name);
 }
 
-const struct ks_loss_kind KS(heads) = {
-    .name = "heads", .gradient = gradient, .curvature = curvature};
+const struct KS(loss_kind)
+    KS(heads) = {.name = "heads", .gradient = gradient, .curvature = curvature};

@@ -70,9 +70,9 @@ static void keep(size_t n, const double *from, size_t at, real *kept)
 
 /* Keeps the output of layer i, shifted, and its means in the next layer's cache, with the same
  * shift. */
-static void keep_shifted(const struct ks_net *net, size_t i, const double *primal, real *kept)
+static void keep_shifted(const struct KS(net) *net, size_t i, const double *primal, real *kept)
 {
-    const struct ks_layer *l = &net->arch->layer[i];
+    const struct KS(layer) *l = &net->arch->layer[i];
     const struct ks_layout *at = &net->at[i];
     const double *y = primal + at->y, *mean = primal + at[1].cache;
     struct shift a = {.rows = at->rows, .d = l->out};
@@ -91,10 +91,11 @@ static void keep_shifted(const struct ks_net *net, size_t i, const double *prima
     }
 }
 
-void KS(net_keep)(const struct ks_net *net, const double *primal, const double *adjoint, real *kept)
+void KS(net_keep)(const struct KS(net) *net, const double *primal, const double *adjoint,
+                  real *kept)
 {
     for (size_t i = 0; i < net->arch->n_layers; i++) {
-        const struct ks_layer *l = &net->arch->layer[i];
+        const struct KS(layer) *l = &net->arch->layer[i];
         const struct ks_layout *at = &net->at[i];
 
         keep(at->rows * l->out, primal + at->y, at->kept_own, kept);

@@ -8,7 +8,7 @@ static size_t padded(size_t n)
     return (n + 15) / 16 * 16;
 }
 
-size_t KS(layout_container)(const struct ks_arch *arch, size_t i, size_t c)
+size_t KS(layout_container)(const struct KS(arch) *arch, size_t i, size_t c)
 {
     for (c = c > i ? c : i + 1; c < arch->n_layers; c++)
         if (arch->layer[c].body == i)
@@ -17,13 +17,13 @@ size_t KS(layout_container)(const struct ks_arch *arch, size_t i, size_t c)
 }
 
 /* Whether a container's body starts at layer i. */
-static bool opens(const struct ks_arch *arch, size_t i)
+static bool opens(const struct KS(arch) *arch, size_t i)
 {
     return KS(layout_container)(arch, i, 0) < arch->n_layers;
 }
 
 /* The number of containers around layer i. */
-static size_t depth(const struct ks_arch *arch, size_t i)
+static size_t depth(const struct KS(arch) *arch, size_t i)
 {
     size_t containers = 0;
 
@@ -34,7 +34,7 @@ static size_t depth(const struct ks_arch *arch, size_t i)
 
 /* Whether the output of layer i is the network's, or the tangent passes of another layer read it.
  */
-static bool output_is_read(const struct ks_arch *arch, size_t i)
+static bool output_is_read(const struct KS(arch) *arch, size_t i)
 {
     bool read = i + 1 == arch->n_layers || (arch->layer[i + 1].uses & KS_USES_X) != 0;
 
@@ -46,9 +46,9 @@ static bool output_is_read(const struct ks_arch *arch, size_t i)
 
 /* Sets ks_layout.invariant of all layers, from the last to the first. The rules are those for the
  * column sums of adjoints in analysis/operators/null_space.c. */
-static void find_invariant(struct ks_net *net)
+static void find_invariant(struct KS(net) *net)
 {
-    const struct ks_arch *arch = net->arch;
+    const struct KS(arch) *arch = net->arch;
     bool invariant = false;
 
     for (size_t i = arch->n_layers; i-- > 0;) {
@@ -70,39 +70,39 @@ static void find_invariant(struct ks_net *net)
 }
 
 /* Whether tangent_backward of the next layer recomputes the adjoint y_bar of layer i. */
-static bool is_recomputed(const struct ks_arch *arch, size_t i)
+static bool is_recomputed(const struct KS(arch) *arch, size_t i)
 {
     return i + 1 < arch->n_layers && arch->layer[i + 1].kind->recomputes_x_bar &&
            !opens(arch, i + 1);
 }
 
 /* Whether the tangent passes read y_bar of layer i from the kept block. */
-static bool keeps_y_bar(const struct ks_arch *arch, size_t i)
+static bool keeps_y_bar(const struct KS(arch) *arch, size_t i)
 {
     return (arch->layer[i].uses & KS_USES_Y_BAR) != 0 && !is_recomputed(arch, i);
 }
 
 /* Whether layer i may overwrite x_dot with y_dot, and y_bar with x_bar. The input of a container's
  * body must not be overwritten, as the container reads it again. */
-static bool in_place(const struct ks_arch *arch, size_t i)
+static bool in_place(const struct KS(arch) *arch, size_t i)
 {
     return arch->layer[i].kind->in_place && i > 0 && !opens(arch, i);
 }
 
 /* Whether layer i may also overwrite x with y: neither the later passes nor the metrics of
  * activations read x. */
-static bool overwrites_x(const struct ks_arch *arch, size_t i)
+static bool overwrites_x(const struct KS(arch) *arch, size_t i)
 {
-    const struct ks_layer *l = &arch->layer[i];
+    const struct KS(layer) *l = &arch->layer[i];
 
     return in_place(arch, i) && !(l->uses & KS_USES_X) && !(l[-1].uses & KS_USES_Y) &&
            l[-1].kind->role != KS_ACTIVATION;
 }
 
 /* Whether the tangent functions of layer i - 1 do the work of those of layer i, a gate. */
-static bool is_gate(const struct ks_arch *arch, size_t i)
+static bool is_gate(const struct KS(arch) *arch, size_t i)
 {
-    const struct ks_layer *l = &arch->layer[i];
+    const struct KS(layer) *l = &arch->layer[i];
 
     return l->kind->gates && (l->uses & KS_USES_SIGN) != 0 && in_place(arch, i) &&
            i + 1 < arch->n_layers && l[-1].kind->takes_gate;
@@ -118,12 +118,12 @@ static size_t reserve(size_t *block, size_t n)
 }
 
 /* The size of one array in a scratch block: the widest activation. */
-static size_t scratch_array(const struct ks_net *net)
+static size_t scratch_array(const struct KS(net) *net)
 {
     size_t widest = 0;
 
     for (size_t i = 0; i < net->arch->n_layers; i++) {
-        const struct ks_layer *l = &net->arch->layer[i];
+        const struct KS(layer) *l = &net->arch->layer[i];
 
         widest = l->in > widest ? l->in : widest;
         widest = l->out > widest ? l->out : widest;
@@ -131,10 +131,10 @@ static size_t scratch_array(const struct ks_net *net)
     return padded(net->rows * widest);
 }
 
-static void lay_out_layer(struct ks_net *net, size_t i)
+static void lay_out_layer(struct KS(net) *net, size_t i)
 {
-    const struct ks_arch *arch = net->arch;
-    const struct ks_layer *l = &arch->layer[i];
+    const struct KS(arch) *arch = net->arch;
+    const struct KS(layer) *l = &arch->layer[i];
     struct ks_layout *at = &net->at[i];
     size_t rows = i + 1 == arch->n_layers ? net->out_rows : net->rows;
     size_t cache = rows * l->cache_row + l->cache_fixed;
@@ -165,9 +165,9 @@ static void lay_out_layer(struct ks_net *net, size_t i)
  * alternate as y_bar and x_bar. Then follows a skip_bar_dot per level of nested containers. */
 enum { FIXED = 4 };
 
-void KS(layout_fill)(struct ks_net *net)
+void KS(layout_fill)(struct KS(net) *net)
 {
-    const struct ks_arch *arch = net->arch;
+    const struct KS(arch) *arch = net->arch;
     size_t one = scratch_array(net), deepest = 0;
 
     find_invariant(net);

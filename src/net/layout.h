@@ -5,10 +5,10 @@
 #include "net/net.h"
 
 /* Sets net->at and the sizes of the blocks, from arch, rows, out_rows and evaluation. */
-void KS(layout_fill)(struct ks_net *net);
+void KS(layout_fill)(struct KS(net) *net);
 
 /* The first container with an index of at least c whose body starts at layer i; n_layers if there
  * is none. Such a container reads layer i's input again, as its skip. */
-size_t KS(layout_container)(const struct ks_arch *arch, size_t i, size_t c);
+size_t KS(layout_container)(const struct KS(arch) *arch, size_t i, size_t c);
 
 #endif

@@ -9,14 +9,14 @@
 /* mse: l = (f - t)^2 / 2,   dl/df = f - t,   d2l/df2 = 1 (Palenicek et al., XQC, ICLR 2026,
  * Propositions 1 and 5). */
 
-static ks_status mse_configure(struct ks_loss *l, struct ks_line *line)
+static ks_status mse_configure(struct KS(loss) *l, struct ks_line *line)
 {
     if (l->outputs != 1)
         return ks_line_fail(line, "mse: expected a last dense of 1 column, found %zu", l->outputs);
     return KS_OK;
 }
 
-static double mse_gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+static double mse_gradient(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
                            real *f_bar)
 {
     double sum = 0;
@@ -31,7 +31,7 @@ static double mse_gradient(const struct ks_loss *l, const struct ks_outputs *at,
     return l->weight * sum;
 }
 
-static void mse_curvature(const struct ks_loss *l, const struct ks_outputs *at, real *c)
+static void mse_curvature(const struct KS(loss) *l, const struct KS(outputs) *at, real *c)
 {
     for (size_t i = 0; i < at->rows; i++)
         c[i] = (real)l->weight;
@@ -43,7 +43,7 @@ static void mse_curvature(const struct ks_loss *l, const struct ks_outputs *at, 
  *
  * (the same, Propositions 2 and 6, for S = 1). */
 
-static ks_status ce_configure(struct ks_loss *l, struct ks_line *line)
+static ks_status ce_configure(struct KS(loss) *l, struct ks_line *line)
 {
     if (!ks_line_has_option(line, "min") || !ks_line_has_option(line, "max"))
         return ks_line_fail(line, "ce: expected the options min=V and max=V");
@@ -118,7 +118,7 @@ void KS(softmax)(size_t rows, size_t columns, const real *f, real *p)
         row_softmax(columns, f + i * columns, p + i * columns);
 }
 
-static double ce_gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+static double ce_gradient(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
                           real *f_bar)
 {
     size_t n = l->outputs;
@@ -139,7 +139,7 @@ static double ce_gradient(const struct ks_loss *l, const struct ks_outputs *at, 
     return l->weight * value;
 }
 
-static void ce_curvature(const struct ks_loss *l, const struct ks_outputs *at, real *c)
+static void ce_curvature(const struct KS(loss) *l, const struct KS(outputs) *at, real *c)
 {
     size_t n = l->outputs;
 
@@ -178,7 +178,7 @@ static bool huber_curved(real e, real d)
 
 /* huber: l = huber_delta(f - t) */
 
-static ks_status huber_configure(struct ks_loss *l, struct ks_line *line)
+static ks_status huber_configure(struct KS(loss) *l, struct ks_line *line)
 {
     l->delta = 1;
     KS_TRY(ks_line_option_number(line, "delta", 1e-12, 1e12, &l->delta));
@@ -188,7 +188,7 @@ static ks_status huber_configure(struct ks_loss *l, struct ks_line *line)
     return KS_OK;
 }
 
-static double huber_gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+static double huber_gradient(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
                              real *f_bar)
 {
     real delta = (real)l->delta;
@@ -204,7 +204,7 @@ static double huber_gradient(const struct ks_loss *l, const struct ks_outputs *a
     return l->weight * sum;
 }
 
-static void huber_curvature(const struct ks_loss *l, const struct ks_outputs *at, real *c)
+static void huber_curvature(const struct KS(loss) *l, const struct KS(outputs) *at, real *c)
 {
     for (size_t i = 0; i < at->rows; i++)
         c[i] = huber_curved(at->f[i] - at->t[i], (real)l->delta) ? (real)l->weight : 0;
@@ -220,21 +220,21 @@ static void huber_curvature(const struct ks_loss *l, const struct ks_outputs *at
  * c_ij jumps only where the Huber loss and its derivative are 0, so both derivatives treat it as a
  * constant. */
 
-static ks_status quantile_configure(struct ks_loss *l, struct ks_line *line)
+static ks_status quantile_configure(struct KS(loss) *l, struct ks_line *line)
 {
     l->delta = 1;
     return ks_line_option_number(line, "kappa", 1e-12, 1e12, &l->delta);
 }
 
 /* c_ij / T for output i. */
-static real quantile_share(const struct ks_loss *l, size_t i, real f, real t)
+static real quantile_share(const struct KS(loss) *l, size_t i, real f, real t)
 {
     real q = (2 * (real)i + 1) / (2 * (real)l->outputs);
 
     return (t < f ? 1 - q : q) / (real)l->targets;
 }
 
-static double quantile_gradient(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+static double quantile_gradient(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
                                 real *f_bar)
 {
     size_t n = l->outputs, targets = l->targets;
@@ -256,7 +256,7 @@ static double quantile_gradient(const struct ks_loss *l, const struct ks_outputs
     return l->weight * value;
 }
 
-static void quantile_curvature(const struct ks_loss *l, const struct ks_outputs *at, real *c)
+static void quantile_curvature(const struct KS(loss) *l, const struct KS(outputs) *at, real *c)
 {
     size_t n = l->outputs, targets = l->targets;
 
@@ -271,7 +271,7 @@ static void quantile_curvature(const struct ks_loss *l, const struct ks_outputs 
     }
 }
 
-double KS(loss_gradient)(const struct ks_loss *l, const struct ks_outputs *at,
+double KS(loss_gradient)(const struct KS(loss) *l, const struct KS(outputs) *at,
                          const real *row_weight, real scale, real *f_bar)
 {
     double value = 0;
@@ -279,7 +279,7 @@ double KS(loss_gradient)(const struct ks_loss *l, const struct ks_outputs *at,
     if (!row_weight)
         return l->kind->gradient(l, at, scale, f_bar);
     for (size_t i = 0; i < at->rows; i++) {
-        const struct ks_outputs row = {1, at->f + i * l->outputs, at->t + i * l->targets};
+        const struct KS(outputs) row = {1, at->f + i * l->outputs, at->t + i * l->targets};
         real *bar = f_bar ? f_bar + i * l->outputs : NULL;
 
         value += (double)row_weight[i] * l->kind->gradient(l, &row, scale * row_weight[i], bar);
@@ -288,7 +288,7 @@ double KS(loss_gradient)(const struct ks_loss *l, const struct ks_outputs *at,
 }
 
 /* Multiplying c by a number multiplies the Hessian that it describes, for a distribution too. */
-void KS(loss_curvature)(const struct ks_loss *l, const struct ks_outputs *at,
+void KS(loss_curvature)(const struct KS(loss) *l, const struct KS(outputs) *at,
                         const real *row_weight, real *c)
 {
     l->kind->curvature(l, at, c);
@@ -299,7 +299,7 @@ void KS(loss_curvature)(const struct ks_loss *l, const struct ks_outputs *at,
 /* For a distribution, with v = f_dot: f_bar_dot_k = c_k (v_k - <v>), where <v> is the mean of v
  * with the weights c. If one weight is nearly 1, <v> is nearly that entry of v, and v_k - <v> would
  * cancel. Adding a constant to v changes nothing, so that entry is subtracted from v first. */
-void KS(loss_multiply)(const struct ks_loss *l, size_t rows, const real *c, real scale,
+void KS(loss_multiply)(const struct KS(loss) *l, size_t rows, const real *c, real scale,
                        const real *f_dot, real *f_bar_dot)
 {
     size_t n = l->outputs;
@@ -326,40 +326,40 @@ void KS(loss_multiply)(const struct ks_loss *l, size_t rows, const real *c, real
 }
 
 static const char *const mse_examples[] = {"loss mse", "loss mse weight=0.5", NULL};
-static const struct ks_loss_kind mse = {.name = "mse",
-                                        .examples = mse_examples,
-                                        .trainable = true,
-                                        .configure = mse_configure,
-                                        .gradient = mse_gradient,
-                                        .curvature = mse_curvature};
+static const struct KS(loss_kind) mse = {.name = "mse",
+                                         .examples = mse_examples,
+                                         .trainable = true,
+                                         .configure = mse_configure,
+                                         .gradient = mse_gradient,
+                                         .curvature = mse_curvature};
 
 static const char *const ce_examples[] = {"loss ce min=-5 max=5", "loss ce min=0 max=3 weight=2",
                                           NULL};
-static const struct ks_loss_kind ce = {.name = "ce",
-                                       .examples = ce_examples,
-                                       .distribution = true,
-                                       .trainable = true,
-                                       .shift_invariant = true,
-                                       .configure = ce_configure,
-                                       .gradient = ce_gradient,
-                                       .curvature = ce_curvature};
+static const struct KS(loss_kind) ce = {.name = "ce",
+                                        .examples = ce_examples,
+                                        .distribution = true,
+                                        .trainable = true,
+                                        .shift_invariant = true,
+                                        .configure = ce_configure,
+                                        .gradient = ce_gradient,
+                                        .curvature = ce_curvature};
 
 static const char *const huber_examples[] = {"loss huber", "loss huber delta=0.7 weight=0.5", NULL};
-static const struct ks_loss_kind huber = {.name = "huber",
-                                          .examples = huber_examples,
-                                          .trainable = true,
-                                          .configure = huber_configure,
-                                          .gradient = huber_gradient,
-                                          .curvature = huber_curvature};
+static const struct KS(loss_kind) huber = {.name = "huber",
+                                           .examples = huber_examples,
+                                           .trainable = true,
+                                           .configure = huber_configure,
+                                           .gradient = huber_gradient,
+                                           .curvature = huber_curvature};
 
 static const char *const quantile_examples[] = {"loss quantile", "loss quantile kappa=0.8 weight=3",
                                                 NULL};
-static const struct ks_loss_kind quantile = {.name = "quantile",
-                                             .examples = quantile_examples,
-                                             .any_targets = true,
-                                             .trainable = true,
-                                             .configure = quantile_configure,
-                                             .gradient = quantile_gradient,
-                                             .curvature = quantile_curvature};
+static const struct KS(loss_kind) quantile = {.name = "quantile",
+                                              .examples = quantile_examples,
+                                              .any_targets = true,
+                                              .trainable = true,
+                                              .configure = quantile_configure,
+                                              .gradient = quantile_gradient,
+                                              .curvature = quantile_curvature};
 
-const struct ks_loss_kind *const KS(loss_kinds)[] = {&mse, &ce, &huber, &quantile, NULL};
+const struct KS(loss_kind) *const KS(loss_kinds)[] = {&mse, &ce, &huber, &quantile, NULL};

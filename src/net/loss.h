@@ -11,10 +11,10 @@
 #include "core/line.h"
 #include "core/real.h"
 
-struct ks_loss_kind;
+struct KS(loss_kind);
 
-struct ks_loss {
-    const struct ks_loss_kind *kind;
+struct KS(loss) {
+    const struct KS(loss_kind) *kind;
     size_t outputs;  /* K: columns of the network's output            */
     size_t targets;  /* T, columns of the target: K unless any_targets */
     double min, max; /* ce: the first and the last atom      */
@@ -23,53 +23,53 @@ struct ks_loss {
     /* Of several heads: their losses, which are summed; their outputs lie side by side in a row,
      * and so do their targets. kind is KS(heads), weight 1. Owned by the description. */
     size_t n_heads;
-    struct ks_loss *head;
+    struct KS(loss) *head;
 };
 
 /* Outputs of a network, and what they should be. */
-struct ks_outputs {
+struct KS(outputs) {
     size_t rows;
     const real *f; /* [rows, outputs] */
     const real *t; /* [rows, targets] */
 };
 
-struct ks_loss_kind {
+struct KS(loss_kind) {
     const char *name;            /* the word after `loss` on its line               */
     const char *const *examples; /* lines for the tests; end in NULL                */
     bool distribution;           /* the target is a probability vector              */
     bool trainable;              /* training can compute its targets (target.h)     */
     bool any_targets;            /* the number of targets is free                   */
     bool shift_invariant;        /* adding a constant to a row of outputs changes nothing */
-    ks_status (*configure)(struct ks_loss *l, struct ks_line *line);
+    ks_status (*configure)(struct KS(loss) *l, struct ks_line *line);
     /* Returns the sum over the rows of weight * l(f, t). Unless f_bar is NULL, sets f_bar [rows,
      * outputs] to scale * weight * dl/df. */
-    double (*gradient)(const struct ks_loss *l, const struct ks_outputs *at, real scale,
+    double (*gradient)(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
                        real *f_bar);
     /* Sets c [rows, outputs], which describes the Hessian of weight * l in the outputs: for each
      * row diag(c) - c c' / sum_k c_k for a distribution, else diag(c). The Hessian is positive
      * semidefinite. c may alias f. */
-    void (*curvature)(const struct ks_loss *l, const struct ks_outputs *at, real *c);
+    void (*curvature)(const struct KS(loss) *l, const struct KS(outputs) *at, real *c);
 };
 
 /* The sum of the losses of several heads; it is not in the table. */
-extern const struct ks_loss_kind KS(heads);
+extern const struct KS(loss_kind) KS(heads);
 
 /* The kind's name, such as "ce"; of several heads theirs, such as "mse+quantile". `name` is cut off
  * to fit into `size` bytes. */
-void KS(loss_name)(const struct ks_loss *l, size_t size, char *name);
+void KS(loss_name)(const struct KS(loss) *l, size_t size, char *name);
 
 /* All kinds; ends in NULL. */
-extern const struct ks_loss_kind *const KS(loss_kinds)[];
+extern const struct KS(loss_kind) *const KS(loss_kinds)[];
 
 /* The gradient and curvature of the kind, with l multiplied by row_weight [rows] in each row; NULL:
  * by 1. */
-double KS(loss_gradient)(const struct ks_loss *loss, const struct ks_outputs *at,
+double KS(loss_gradient)(const struct KS(loss) *loss, const struct KS(outputs) *at,
                          const real *row_weight, real scale, real *f_bar);
-void KS(loss_curvature)(const struct ks_loss *loss, const struct ks_outputs *at,
+void KS(loss_curvature)(const struct KS(loss) *loss, const struct KS(outputs) *at,
                         const real *row_weight, real *c);
 
 /* f_bar_dot = scale * (weight d2l/df2) f_dot for each row, with c from `curvature`. */
-void KS(loss_multiply)(const struct ks_loss *loss, size_t rows, const real *c, real scale,
+void KS(loss_multiply)(const struct KS(loss) *loss, size_t rows, const real *c, real scale,
                        const real *f_dot, real *f_bar_dot);
 
 /* p = softmax(f) for each row of [rows, columns], without overflow; p may alias f. */

@@ -7,11 +7,11 @@
 #include "core/memory.h"
 #include "net/layout.h"
 
-ks_status KS(net_new)(const struct ks_arch *arch, size_t rows, size_t out_rows, bool evaluation,
-                      struct ks_net **net)
+ks_status KS(net_new)(const struct KS(arch) *arch, size_t rows, size_t out_rows, bool evaluation,
+                      struct KS(net) **net)
 {
     ks_status status = KS_OK;
-    struct ks_net *n = NULL;
+    struct KS(net) *n = NULL;
 
     assert(rows > 0 && out_rows > 0 && out_rows <= rows);
     *net = NULL;
@@ -29,7 +29,7 @@ done:
     return status;
 }
 
-void KS(net_free)(struct ks_net *net)
+void KS(net_free)(struct KS(net) *net)
 {
     if (!net)
         return;
@@ -37,55 +37,55 @@ void KS(net_free)(struct ks_net *net)
     free(net);
 }
 
-static const struct ks_layout *last(const struct ks_net *net)
+static const struct ks_layout *last(const struct KS(net) *net)
 {
     return &net->at[net->arch->n_layers - 1];
 }
 
-real *KS(net_output)(const struct ks_net *net, real *primal)
+real *KS(net_output)(const struct KS(net) *net, real *primal)
 {
     return primal + last(net)->y;
 }
 
-real *KS(net_output_dot)(const struct ks_net *net, real *tangent)
+real *KS(net_output_dot)(const struct KS(net) *net, real *tangent)
 {
     return tangent + last(net)->y_dot;
 }
 
-const real *KS(net_kept_output)(const struct ks_net *net, const real *kept)
+const real *KS(net_kept_output)(const struct KS(net) *net, const real *kept)
 {
     return kept + last(net)->kept_y;
 }
 
-real *KS(net_output_bar)(const struct ks_net *net, real *adjoint)
+real *KS(net_output_bar)(const struct KS(net) *net, real *adjoint)
 {
     return adjoint + last(net)->y_bar;
 }
 
-const real *KS(net_features)(const struct ks_net *net, const real *primal)
+const real *KS(net_features)(const struct KS(net) *net, const real *primal)
 {
     assert(net->arch->n_layers > 1);
     return primal + net->at[net->arch->n_layers - 2].y;
 }
 
 /* The input of layer i, and of a body that starts there. */
-static const real *input(const struct ks_net *net, size_t i, const real *x, const real *primal)
+static const real *input(const struct KS(net) *net, size_t i, const real *x, const real *primal)
 {
     return i == 0 ? x : primal + net->at[i - 1].y;
 }
 
 /* The adjoint of the layer's parameters; NULL if it is frozen or not wanted. */
-static real *adjoint_of(const struct ks_layer *l, real *w_bar)
+static real *adjoint_of(const struct KS(layer) *l, real *w_bar)
 {
     return w_bar && l->frozen == 0 ? w_bar + l->offset : NULL;
 }
 
 /* The arrays of layer i for forward and backward. */
-static struct ks_pass pass(const struct ks_net *net, size_t i, const real *w, const real *x,
-                           real *primal)
+static struct KS(pass) pass(const struct KS(net) *net, size_t i, const real *w, const real *x,
+                            real *primal)
 {
-    const struct ks_layer *l = &net->arch->layer[i];
-    struct ks_pass p = {
+    const struct KS(layer) *l = &net->arch->layer[i];
+    struct KS(pass) p = {
         .rows = net->at[i].rows,
         .evaluation = net->evaluation,
         .x = input(net, i, x, primal),
@@ -99,12 +99,12 @@ static struct ks_pass pass(const struct ks_net *net, size_t i, const real *w, co
     return p;
 }
 
-void KS(net_forward)(const struct ks_net *net, const real *w, real *state, const real *x,
+void KS(net_forward)(const struct KS(net) *net, const real *w, real *state, const real *x,
                      real *primal)
 {
     for (size_t i = 0; i < net->arch->n_layers; i++) {
-        const struct ks_layer *l = &net->arch->layer[i];
-        struct ks_pass p = pass(net, i, w, x, primal);
+        const struct KS(layer) *l = &net->arch->layer[i];
+        struct KS(pass) p = pass(net, i, w, x, primal);
 
         p.input = x;
         p.state = state ? state + l->state_offset : NULL;
@@ -113,7 +113,7 @@ void KS(net_forward)(const struct ks_net *net, const real *w, real *state, const
 }
 
 /* The last layer sets only the first out_rows rows of x_bar; the others are zero. */
-static void clear_other_rows(const struct ks_net *net, size_t columns, real *bar)
+static void clear_other_rows(const struct KS(net) *net, size_t columns, real *bar)
 {
     memset(bar + net->out_rows * columns, 0, (net->rows - net->out_rows) * columns * sizeof *bar);
 }
@@ -125,13 +125,13 @@ static void add_skip(size_t n, const real *restrict skip_bar, real *restrict x_b
         x_bar[i] += skip_bar[i];
 }
 
-void KS(net_backward)(const struct ks_net *net, const struct ks_net_backward *b)
+void KS(net_backward)(const struct KS(net) *net, const struct KS(net_backward) *b)
 {
-    const struct ks_arch *arch = net->arch;
+    const struct KS(arch) *arch = net->arch;
 
     for (size_t i = arch->n_layers; i-- > 0;) {
-        const struct ks_layer *l = &arch->layer[i];
-        struct ks_pass p = pass(net, i, b->w, b->x, b->primal);
+        const struct KS(layer) *l = &arch->layer[i];
+        struct KS(pass) p = pass(net, i, b->w, b->x, b->primal);
 
         p.y_bar = b->adjoint + net->at[i].y_bar;
         p.x_bar = i == 0 ? b->x_bar : b->adjoint + net->at[i - 1].y_bar;
@@ -151,23 +151,23 @@ static const real *kept_array(const real *kept, size_t at)
     return at == KS_NOWHERE ? NULL : kept + at;
 }
 
-static const real *kept_input(const struct ks_net *net, size_t i, const real *x, const real *kept)
+static const real *kept_input(const struct KS(net) *net, size_t i, const real *x, const real *kept)
 {
     return i == 0 ? x : kept_array(kept, net->at[i - 1].kept_y);
 }
 
-static const real *input_dot(const struct ks_net *net, size_t i, const real *tangent)
+static const real *input_dot(const struct KS(net) *net, size_t i, const real *tangent)
 {
     return i == 0 ? NULL : tangent + net->at[i - 1].y_dot;
 }
 
 /* The arrays of layer i for the tangent functions, which do not write y and the cache. */
-static struct ks_pass tangent_pass(const struct ks_net *net, size_t i,
-                                   const struct ks_net_tangent *t)
+static struct KS(pass) tangent_pass(const struct KS(net) *net, size_t i,
+                                    const struct KS(net_tangent) *t)
 {
-    const struct ks_layer *l = &net->arch->layer[i];
+    const struct KS(layer) *l = &net->arch->layer[i];
     const struct ks_layout *at = &net->at[i];
-    struct ks_pass p = {
+    struct KS(pass) p = {
         .rows = net->at[i].rows,
         .evaluation = net->evaluation,
         .x = kept_input(net, i, t->x, t->kept),
@@ -192,29 +192,29 @@ static struct ks_pass tangent_pass(const struct ks_net *net, size_t i,
     return p;
 }
 
-void KS(net_tangent_forward)(const struct ks_net *net, const struct ks_net_tangent *t)
+void KS(net_tangent_forward)(const struct KS(net) *net, const struct KS(net_tangent) *t)
 {
     for (size_t i = 0; i < net->arch->n_layers; i++) {
-        const struct ks_layer *l = &net->arch->layer[i];
-        struct ks_pass p = tangent_pass(net, i, t);
+        const struct KS(layer) *l = &net->arch->layer[i];
+        struct KS(pass) p = tangent_pass(net, i, t);
 
         if (!net->at[i].gate)
             l->kind->tangent_forward(l, &p);
     }
 }
 
-void KS(net_tangent_backward)(const struct ks_net *net, const struct ks_net_tangent *t,
+void KS(net_tangent_backward)(const struct KS(net) *net, const struct KS(net_tangent) *t,
                               const real *output_bar_dot, real *scratch, real *w_bar_dot)
 {
-    const struct ks_arch *arch = net->arch;
+    const struct KS(arch) *arch = net->arch;
     size_t one = net->scratch_array;
     const real *bar_dot = output_bar_dot;
     real *own = scratch;     /* where bar_dot is, except that it starts in the caller's array */
     real *recomputed = NULL; /* x_bar of the next layer */
 
     for (size_t i = arch->n_layers; i-- > 0;) {
-        const struct ks_layer *l = &arch->layer[i];
-        struct ks_pass p = tangent_pass(net, i, t);
+        const struct KS(layer) *l = &arch->layer[i];
+        struct KS(pass) p = tangent_pass(net, i, t);
         real *other = own == scratch ? scratch + one : scratch;
 
         if (net->at[i].gate)

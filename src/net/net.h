@@ -14,8 +14,8 @@
 #include "core/real.h"
 #include "net/arch.h"
 
-struct ks_net {
-    const struct ks_arch *arch; /* not owned; must outlive the net */
+struct KS(net) {
+    const struct KS(arch) *arch; /* not owned; must outlive the net */
     size_t rows;          /* R: rows of the input                                                */
     size_t out_rows;      /* B <= R: the last layer computes only the first B rows               */
     bool evaluation;      /* batchnorm uses running statistics                                   */
@@ -53,37 +53,37 @@ struct ks_layout {
 /* A net for inputs of `rows` rows, of which the last layer computes the first out_rows.
  * `evaluation` is the mode of batchnorm. Fails only for lack of memory; the caller frees with
  * net_free. */
-ks_status KS(net_new)(const struct ks_arch *arch, size_t rows, size_t out_rows, bool evaluation,
-                      struct ks_net **net);
-void KS(net_free)(struct ks_net *net);
+ks_status KS(net_new)(const struct KS(arch) *arch, size_t rows, size_t out_rows, bool evaluation,
+                      struct KS(net) **net);
+void KS(net_free)(struct KS(net) *net);
 
 /* The network's output [out_rows, arch->out] inside a primal or a kept block, its tangent inside a
  * tangent block, and its adjoint inside an adjoint block: the caller sets the adjoint before
  * net_backward. */
-real *KS(net_output)(const struct ks_net *net, real *primal);
-real *KS(net_output_dot)(const struct ks_net *net, real *tangent);
-const real *KS(net_kept_output)(const struct ks_net *net, const real *kept);
-real *KS(net_output_bar)(const struct ks_net *net, real *adjoint);
+real *KS(net_output)(const struct KS(net) *net, real *primal);
+real *KS(net_output_dot)(const struct KS(net) *net, real *tangent);
+const real *KS(net_kept_output)(const struct KS(net) *net, const real *kept);
+real *KS(net_output_bar)(const struct KS(net) *net, real *adjoint);
 /* The penultimate features: the input of the last layer, [out_rows, in of the last layer]. */
-const real *KS(net_features)(const struct ks_net *net, const real *primal);
+const real *KS(net_features)(const struct KS(net) *net, const real *primal);
 
 /* Parameters w are extended vectors (arch.h), and so are their tangents w_dot, with zeros behind
  * the parameters. Adjoints w_bar are not: those of frozen layers are not computed.
  *
  * y = f(x; w): fills the primal block. x [rows, in]; state [states] holds the running averages,
  * which are read in evaluation mode and updated in training mode (NULL: not updated). */
-void KS(net_forward)(const struct ks_net *net, const real *w, real *state, const real *x,
+void KS(net_forward)(const struct KS(net) *net, const real *w, real *state, const real *x,
                      real *primal);
 
 /* The backward pass: from the output's adjoint to those of the parameters and of the input. */
-struct ks_net_backward {
+struct KS(net_backward) {
     const real *w, *x;
     real *primal;  /* as filled by net_forward; the caches are completed */
     real *adjoint; /* in: net_output_bar; the rest is filled             */
     real *x_bar;   /* [rows, in], set; NULL: not computed                */
     real *w_bar;   /* [parameters], added to; NULL: not computed         */
 };
-void KS(net_backward)(const struct ks_net *net, const struct ks_net_backward *pass);
+void KS(net_backward)(const struct KS(net) *net, const struct KS(net_backward) *pass);
 
 /* Fills a kept block with what the tangent passes read of a primal and an adjoint block. Those are
  * in float64 whatever the precision of the tangent passes.
@@ -94,24 +94,24 @@ void KS(net_backward)(const struct ks_net *net, const struct ks_net_backward *pa
  * mean over the rows, and as X' Y_bar_dot, where the columns of Y_bar_dot sum to zero. But it
  * avoids the cancellation, in the precision of the passes, of a mean that is large compared to the
  * deviations from it. */
-void KS(net_keep)(const struct ks_net *net, const double *primal, const double *adjoint,
+void KS(net_keep)(const struct KS(net) *net, const double *primal, const double *adjoint,
                   real *kept);
 
 /* Subtracts from each column of x [rows, columns] its mean, in place. */
 void KS(net_centre)(size_t rows, size_t columns, double *x);
 
 /* The tangents of both passes in the direction w_dot, with x constant. */
-struct ks_net_tangent {
+struct KS(net_tangent) {
     const real *w, *w_dot, *x;
     const real *kept;  /* as filled by net_keep                                             */
     real *tangent;     /* block, filled by net_tangent_forward                         */
     bool gauss_newton; /* the kept block was made with an output adjoint of zero: then the
                         * backward pass computes J' output_bar_dot, J = dy/dw          */
 };
-void KS(net_tangent_forward)(const struct ks_net *net, const struct ks_net_tangent *pass);
+void KS(net_tangent_forward)(const struct KS(net) *net, const struct KS(net_tangent) *pass);
 /* The tangent of net_backward. output_bar_dot [out_rows, out] is read; w_bar_dot [parameters] is
  * added to. Needs a preceding net_tangent_forward. */
-void KS(net_tangent_backward)(const struct ks_net *net, const struct ks_net_tangent *pass,
+void KS(net_tangent_backward)(const struct KS(net) *net, const struct KS(net_tangent) *pass,
                               const real *output_bar_dot, real *scratch, real *w_bar_dot);
 
 #endif

@@ -6,12 +6,12 @@
 
 enum { MAX_NAMES = 64 };
 
-static ks_status parse_loss(struct ks_parser *p)
+static ks_status parse_loss(struct KS(parser) *p)
 {
-    struct ks_arch *arch = p->arch;
+    struct KS(arch) *arch = p->arch;
     const char *known[MAX_NAMES] = {NULL};
 
-    arch->loss = (struct ks_loss){.outputs = arch->out, .targets = arch->out, .weight = 1};
+    arch->loss = (struct KS(loss)){.outputs = arch->out, .targets = arch->out, .weight = 1};
     for (size_t i = 0; i < MAX_NAMES - 1 && KS(loss_kinds)[i]; i++) {
         known[i] = KS(loss_kinds)[i]->name;
         if (p->line.n_words > 1 && strcmp(p->line.word[1], KS(loss_kinds)[i]->name) == 0)
@@ -26,9 +26,9 @@ static ks_status parse_loss(struct ks_parser *p)
 }
 
 /* Parses the loss of a head, which ends a branch, and the branch's '}'. */
-ks_status KS(parse_head)(struct ks_parser *p)
+ks_status KS(parse_head)(struct KS(parser) *p)
 {
-    const struct ks_arch *arch = p->arch;
+    const struct KS(arch) *arch = p->arch;
     size_t room = p->heads;
 
     if (arch->n_layers == 0 || !arch->layer[arch->n_layers - 1].kind->head)
@@ -43,13 +43,14 @@ ks_status KS(parse_head)(struct ks_parser *p)
 }
 
 /* Ends a description whose last layers are heads: its loss is the sum of theirs. */
-ks_status KS(parse_heads_end)(struct ks_parser *p)
+ks_status KS(parse_heads_end)(struct KS(parser) *p)
 {
-    struct ks_loss *loss = &p->arch->loss;
+    struct KS(loss) *loss = &p->arch->loss;
 
     if (p->line.n_words > 0)
         return ks_line_fail(&p->line, "'%s' follows the last branch with a loss", p->line.word[0]);
-    *loss = (struct ks_loss){.kind = &KS(heads), .weight = 1, .n_heads = p->heads, .head = p->head};
+    *loss = (struct KS(loss)){
+        .kind = &KS(heads), .weight = 1, .n_heads = p->heads, .head = p->head};
     p->head = NULL;
     for (size_t k = 0; k < loss->n_heads; k++) {
         loss->outputs += loss->head[k].outputs;
@@ -58,14 +59,14 @@ ks_status KS(parse_heads_end)(struct ks_parser *p)
     return KS_OK;
 }
 
-static ks_status parse_shift(struct ks_parser *p)
+static ks_status parse_shift(struct KS(parser) *p)
 {
     p->arch->policy = (struct ks_policy){.actions = p->arch->out, .shift = true, .gain = 0.01};
     KS_TRY(ks_line_option_number(&p->line, "gain", 1e-12, 1e12, &p->arch->policy.gain));
     return ks_line_end(&p->line);
 }
 
-static ks_status parse_tanh_gaussian(struct ks_parser *p)
+static ks_status parse_tanh_gaussian(struct KS(parser) *p)
 {
     static const char *const bounds[] = {"clip", "squash", NULL};
     struct ks_policy *policy = &p->arch->policy;
@@ -87,16 +88,16 @@ static ks_status parse_tanh_gaussian(struct ks_parser *p)
     return ks_line_end(&p->line);
 }
 
-static ks_status parse_tanh(struct ks_parser *p)
+static ks_status parse_tanh(struct KS(parser) *p)
 {
     p->arch->policy = (struct ks_policy){.actions = p->arch->out, .fixed = true};
     return ks_line_end(&p->line);
 }
 
-static ks_status parse_policy(struct ks_parser *p)
+static ks_status parse_policy(struct KS(parser) *p)
 {
     static const char *const known[] = {"tanh-gaussian", "shift", "tanh", NULL};
-    static ks_status (*const parse[])(struct ks_parser * p) = {parse_tanh_gaussian, parse_shift,
+    static ks_status (*const parse[])(struct KS(parser) *p) = {parse_tanh_gaussian, parse_shift,
                                                                parse_tanh};
     const char *word = p->line.n_words > 1 ? p->line.word[1] : "";
 
@@ -110,9 +111,9 @@ static ks_status parse_policy(struct ks_parser *p)
 
 /* Parses the last line of a description. `outputs` may follow any layer: another network reads
  * them. */
-ks_status KS(parse_end)(struct ks_parser *p)
+ks_status KS(parse_end)(struct KS(parser) *p)
 {
-    struct ks_arch *arch = p->arch;
+    struct KS(arch) *arch = p->arch;
     const char *word = p->line.word[0];
     const bool outputs = strcmp(word, "outputs") == 0;
 

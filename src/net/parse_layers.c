@@ -11,7 +11,7 @@
 enum { MAX_LAYERS = 4096, MAX_REPEATS = 1024, MAX_DEPTH = 16 };
 
 /* Reads the next line that is not blank into p->line; n_words = 0 at the end of the text. */
-ks_status KS(parser_line)(struct ks_parser *p)
+ks_status KS(parser_line)(struct KS(parser) *p)
 {
     while (*p->next) {
         size_t length = strcspn(p->next, "\n");
@@ -56,7 +56,7 @@ static const struct ks_near_alias aliases[] = {{"linear", "dense"},
 
 enum { MAX_NAMES = 64 };
 
-ks_status KS(parser_unknown)(const struct ks_parser *p, const char *what, const char *found,
+ks_status KS(parser_unknown)(const struct KS(parser) *p, const char *what, const char *found,
                              const char *const *known)
 {
     char list[512] = "";
@@ -71,7 +71,7 @@ ks_status KS(parser_unknown)(const struct ks_parser *p, const char *what, const 
                         near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "", list);
 }
 
-static ks_status unknown_layer(const struct ks_parser *p)
+static ks_status unknown_layer(const struct KS(parser) *p)
 {
     const char *known[MAX_NAMES] = {NULL};
     size_t n = 0;
@@ -83,7 +83,7 @@ static ks_status unknown_layer(const struct ks_parser *p)
     return KS(parser_unknown)(p, "layer", p->line.word[0], known);
 }
 
-static const struct ks_layer_kind *find_layer_kind(const char *name)
+static const struct KS(layer_kind) *find_layer_kind(const char *name)
 {
     for (size_t i = 0; KS(layer_kinds)[i]; i++)
         if (strcmp(name, KS(layer_kinds)[i]->name) == 0)
@@ -93,7 +93,7 @@ static const struct ks_layer_kind *find_layer_kind(const char *name)
 
 /* Counts the layer's numbers, and takes the option trainable=no, which every layer with parameters
  * has. The weight projection leaves frozen columns as they are. */
-static ks_status count_numbers(struct ks_parser *p, struct ks_layer *l)
+static ks_status count_numbers(struct KS(parser) *p, struct KS(layer) *l)
 {
     static const char *const no_yes[] = {"no", "yes", NULL};
     size_t trainable = true, numbers = 0;
@@ -112,7 +112,7 @@ static ks_status count_numbers(struct ks_parser *p, struct ks_layer *l)
 }
 
 /* Parses a layer's line. */
-static ks_status read_layer(struct ks_parser *p, struct ks_layer *l)
+static ks_status read_layer(struct KS(parser) *p, struct KS(layer) *l)
 {
     l->kind = find_layer_kind(p->line.word[0]);
     if (!l->kind)
@@ -132,9 +132,9 @@ static ks_status read_layer(struct ks_parser *p, struct ks_layer *l)
     return ks_line_end(&p->line);
 }
 
-static ks_status append(struct ks_parser *p, const struct ks_layer *l)
+static ks_status append(struct KS(parser) *p, const struct KS(layer) *l)
 {
-    struct ks_arch *arch = p->arch;
+    struct KS(arch) *arch = p->arch;
 
     if (arch->n_layers == MAX_LAYERS)
         return ks_line_fail(&p->line, "more than %d layers", MAX_LAYERS);
@@ -150,7 +150,7 @@ static ks_status append(struct ks_parser *p, const struct ks_layer *l)
 
 /* Appends the layer to the description, which then owns l->settings, if `parsed` is KS_OK. Frees
  * the settings and returns the failure otherwise. */
-static ks_status add_layer(struct ks_parser *p, struct ks_layer *l, ks_status parsed)
+static ks_status add_layer(struct KS(parser) *p, struct KS(layer) *l, ks_status parsed)
 {
     const ks_status status = parsed == KS_OK ? append(p, l) : parsed;
 
@@ -160,7 +160,7 @@ static ks_status add_layer(struct ks_parser *p, struct ks_layer *l, ks_status pa
 }
 
 /* Checks that a container's line ends in '{' and is not nested too deeply. */
-static ks_status check_opening(const struct ks_parser *p)
+static ks_status check_opening(const struct KS(parser) *p)
 {
     if (!p->line.opens)
         return ks_line_fail(&p->line, "'%s' needs '{' at the end of its line", p->line.word[0]);
@@ -170,7 +170,7 @@ static ks_status check_opening(const struct ks_parser *p)
 }
 
 /* Parses a body up to its '}'. Line number `opened` opened it, with the keyword `name`. */
-static ks_status parse_body(struct ks_parser *p, const char *name, size_t opened)
+static ks_status parse_body(struct KS(parser) *p, const char *name, size_t opened)
 {
     size_t layers = p->arch->n_layers;
 
@@ -182,7 +182,7 @@ static ks_status parse_body(struct ks_parser *p, const char *name, size_t opened
     return KS_OK;
 }
 
-static ks_status parse_container(struct ks_parser *p, const struct ks_layer *l)
+static ks_status parse_container(struct KS(parser) *p, const struct KS(layer) *l)
 {
     size_t opened = p->number;
 
@@ -202,15 +202,15 @@ struct row {
     size_t width;    /* columns of these features       */
 };
 
-static bool is_branch(const struct ks_parser *p)
+static bool is_branch(const struct KS(parser) *p)
 {
     return p->line.n_words > 0 && strcmp(p->line.word[0], KS(branch).name) == 0;
 }
 
 /* Adds a layer that takes the features [from:to]. It has no number of its own. */
-static ks_status add_slice(struct ks_parser *p, size_t from, size_t to)
+static ks_status add_slice(struct KS(parser) *p, size_t from, size_t to)
 {
-    struct ks_layer l = {.kind = &KS(slice), .in = p->arch->out, .body = p->arch->n_layers};
+    struct KS(layer) l = {.kind = &KS(slice), .in = p->arch->out, .body = p->arch->n_layers};
     struct ks_line line;
     char text[64];
 
@@ -221,7 +221,7 @@ static ks_status add_slice(struct ks_parser *p, size_t from, size_t to)
 
 /* Parses a branch's line and body. Its output is appended to the features, whose first `width`
  * columns are those that all branches of the row see. */
-static ks_status parse_branch_body(struct ks_parser *p, struct row *row, struct ks_layer *l)
+static ks_status parse_branch_body(struct KS(parser) *p, struct row *row, struct KS(layer) *l)
 {
     size_t opened = p->number, heads = p->heads;
 
@@ -239,9 +239,9 @@ static ks_status parse_branch_body(struct ks_parser *p, struct row *row, struct 
     return KS_OK;
 }
 
-static ks_status parse_branch(struct ks_parser *p, struct row *row)
+static ks_status parse_branch(struct KS(parser) *p, struct row *row)
 {
-    struct ks_layer l = {.kind = NULL};
+    struct KS(layer) l = {.kind = NULL};
     const ks_status status = parse_branch_body(p, row, &l);
 
     return add_layer(p, &l, status);
@@ -249,7 +249,7 @@ static ks_status parse_branch(struct ks_parser *p, struct row *row)
 
 /* Removes the features that all branches of the row saw, so that only the outputs of the branches
  * are left. */
-static ks_status end_branches(struct ks_parser *p, struct row *row)
+static ks_status end_branches(struct KS(parser) *p, struct row *row)
 {
     KS_TRY(add_slice(p, row->width, p->arch->out));
     if (p->heads > 0 && p->heads != row->branches)
@@ -259,9 +259,9 @@ static ks_status end_branches(struct ks_parser *p, struct row *row)
     return KS_OK;
 }
 
-static ks_status parse_layer(struct ks_parser *p)
+static ks_status parse_layer(struct KS(parser) *p)
 {
-    struct ks_layer l = {.kind = NULL};
+    struct KS(layer) l = {.kind = NULL};
     ks_status status = read_layer(p, &l);
 
     if (status == KS_OK && l.kind->container)
@@ -271,7 +271,7 @@ static ks_status parse_layer(struct ks_parser *p)
 
 /* repeat K { ... }: parses the text of the body K times, so that every copy has its own parameters.
  */
-static ks_status parse_repeat(struct ks_parser *p)
+static ks_status parse_repeat(struct KS(parser) *p)
 {
     size_t repeats = 0, opened = p->number;
     const char *body = p->next;
@@ -288,7 +288,7 @@ static ks_status parse_repeat(struct ks_parser *p)
 }
 
 /* Parses up to the '}' that closes this block, or to the line that ends the text. */
-ks_status KS(parse_block)(struct ks_parser *p)
+ks_status KS(parse_block)(struct KS(parser) *p)
 {
     bool inside = p->depth > 0, in_branch = p->in_branch;
     struct row row = {0};

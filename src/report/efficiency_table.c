@@ -27,7 +27,7 @@ struct costs {
     struct cost critics, actor;
 };
 
-static struct cost cost_of(const struct ks_arch *arch)
+static struct cost cost_of(const struct KS(arch) *arch)
 {
     double sum = 0;
     bool first = true;
@@ -49,7 +49,7 @@ static ks_status read_network(const json_t *json, const char *name, const char *
                               struct cost *cost)
 {
     const char *text = json_string_value(json_object_get(json, name));
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
 
     if (!text)
         return KS_OK;
@@ -98,10 +98,10 @@ done:
 static ks_status read_speed(const struct ks_results *r, const struct ks_result *run, double *speed)
 {
     static const char *const columns[] = {"update", "updates_per_second"};
-    struct ks_progress progress = {0};
+    struct ks_run_log progress = {0};
     double updates = 0, seconds = 0, before = 0;
 
-    KS_TRY(ks_progress_read(r, run, 2, columns, &progress));
+    KS_TRY(ks_run_log_read(r, run, 2, columns, &progress));
     for (size_t j = 0; j < progress.steps; j++) {
         double update = progress.value[j], rate = progress.value[progress.steps + j];
 
@@ -112,7 +112,7 @@ static ks_status read_speed(const struct ks_results *r, const struct ks_result *
         before = update;
     }
     *speed = seconds > 0 ? updates / seconds : NAN;
-    ks_progress_free(&progress);
+    ks_run_log_free(&progress);
     return KS_OK;
 }
 

@@ -17,10 +17,10 @@ static const char *const columns[NORMS] = {"critic_param_norm", "critic_grad_nor
 static ks_status add_run(const struct ks_tables *t, const struct ks_result *run, size_t at,
                          size_t runs, struct ks_series series[NORMS])
 {
-    struct ks_progress progress = {0};
+    struct ks_run_log progress = {0};
     ks_status status = KS_OK;
 
-    KS_GO(ks_progress_read(t->r, run, NORMS, columns, &progress));
+    KS_GO(ks_run_log_read(t->r, run, NORMS, columns, &progress));
     for (size_t k = 0; k < NORMS; k++) {
         if (at == 0) {
             KS_GO(ks_series_new(runs, progress.steps, &series[k]));
@@ -28,11 +28,11 @@ static ks_status add_run(const struct ks_tables *t, const struct ks_result *run,
                 memcpy(series[k].step, progress.step, progress.steps * sizeof *progress.step);
         }
         for (size_t j = 0; j < series[k].steps; j++)
-            series[k].value[at * series[k].steps + j] = ks_progress_at(&progress, k,
-                                                                       series[k].step[j]);
+            series[k].value[at * series[k].steps + j] = ks_run_log_at(&progress, k,
+                                                                      series[k].step[j]);
     }
 done:
-    ks_progress_free(&progress);
+    ks_run_log_free(&progress);
     return status;
 }
 

@@ -48,7 +48,7 @@ static void start_cell(double key, FILE *out)
         fprintf(out, "<td data-value=\"%.10g\">", key);
 }
 
-static void print_value(const struct ks_estimate *e, bool bound, FILE *out)
+static void print_value(const struct ks_iqm_estimate *e, bool bound, FILE *out)
 {
     start_cell(e->value, out);
     if (isnan(e->value))

@@ -146,7 +146,7 @@ static void print_evidence(const struct cited *cited, FILE *out)
 static void print_architecture(const struct ks_page *page, const char *word,
                                const struct ks_row *row, FILE *out)
 {
-    const struct ks_estimate *e = &row->value[KS_RETURN];
+    const struct ks_iqm_estimate *e = &row->value[KS_RETURN];
     char text[KS_RANGE_TEXT];
 
     fprintf(out, "%s return has <b>", word);

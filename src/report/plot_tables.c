@@ -19,7 +19,7 @@ void ks_table_number(FILE *out, double value)
         fprintf(out, ",%.10g", value);
 }
 
-void ks_table_estimate(FILE *out, const struct ks_estimate *estimate)
+void ks_table_estimate(FILE *out, const struct ks_iqm_estimate *estimate)
 {
     ks_table_number(out, estimate->value);
     ks_table_number(out, estimate->low);

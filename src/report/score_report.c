@@ -26,7 +26,7 @@ static bool is_same_system(const struct ks_score_line *a, const struct ks_score_
 enum { CELL = 112 };
 
 /* "0.933 [0.928, 0.938]", "0.933 [-]" or "-". */
-static void estimate_text(const struct ks_estimate *e, char text[CELL])
+static void estimate_text(const struct ks_iqm_estimate *e, char text[CELL])
 {
     char value[32], low[32], high[32];
 

@@ -191,7 +191,7 @@ static ks_status correlate(struct ks_summary_table *table)
 
     KS_TRY(ks_alloc(2 * table->n_rows, sizeof *values, &values));
     for (size_t i = 0; i < table->n_rows; i++) {
-        const struct ks_estimate *value = table->row[i].value;
+        const struct ks_iqm_estimate *value = table->row[i].value;
 
         if (isnan(value[KS_KAPPA_GEOMETRIC].value))
             continue;

@@ -56,7 +56,7 @@ struct ks_row {
     /* Of the pooled spectra: the IQM of ks_noise_limit, and the share of those whose kappa is above
      * theirs. NaN without a noise floor. */
     double noise_limit, beyond_noise;
-    struct ks_estimate value[KS_COLUMNS];
+    struct ks_iqm_estimate value[KS_COLUMNS];
     struct ks_range range[KS_RANGES];
 };
 

@@ -49,7 +49,7 @@ struct ks_correlation {
     bool logarithm; /* whether the statistic is pooled as its log10     */
     size_t n;       /* architectures that have both coordinates         */
     double *x, *y;  /* [architectures] NaN where there is no value; owned */
-    struct ks_estimate spearman;
+    struct ks_iqm_estimate spearman;
     double p; /* of the two-sided permutation test */
 };
 /* `statistic`: one of those of correlation.csv. The caller frees with ks_correlation_free, also

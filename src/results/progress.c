@@ -8,7 +8,7 @@
 #include "io/text.h"
 
 /* The index of a step among those read so far; `steps` if it is new. */
-static size_t find_step(const struct ks_progress *p, double step)
+static size_t find_step(const struct ks_run_log *p, double step)
 {
     size_t i = 0;
 
@@ -28,7 +28,7 @@ static double number_in(const struct ks_csv *csv, size_t row, size_t column)
 }
 
 /* Rows are written in the order of their steps. */
-static ks_status find_steps(const struct ks_csv *csv, size_t last, struct ks_progress *p)
+static ks_status find_steps(const struct ks_csv *csv, size_t last, struct ks_run_log *p)
 {
     size_t column;
 
@@ -44,7 +44,7 @@ static ks_status find_steps(const struct ks_csv *csv, size_t last, struct ks_pro
     return KS_OK;
 }
 
-static ks_status fill(const struct ks_csv *csv, const char *const *name, struct ks_progress *p)
+static ks_status fill(const struct ks_csv *csv, const char *const *name, struct ks_run_log *p)
 {
     size_t step_column, column;
 
@@ -67,14 +67,14 @@ static ks_status fill(const struct ks_csv *csv, const char *const *name, struct 
     return KS_OK;
 }
 
-ks_status ks_progress_read(const struct ks_results *r, const struct ks_result *run, size_t columns,
-                           const char *const *name, struct ks_progress *p)
+ks_status ks_run_log_read(const struct ks_results *r, const struct ks_result *run, size_t columns,
+                          const char *const *name, struct ks_run_log *p)
 {
     char *folder = NULL, *path = NULL;
     struct ks_csv *csv = NULL;
     ks_status status = KS_OK;
 
-    *p = (struct ks_progress){.columns = columns};
+    *p = (struct ks_run_log){.columns = columns};
     KS_GO(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
     KS_GO(ks_print_string(&path, "%s/%s/progress.csv", r->dir, folder));
     if (ks_path_exists(path)) {
@@ -89,21 +89,21 @@ ks_status ks_progress_read(const struct ks_results *r, const struct ks_result *r
     }
 done:
     if (status != KS_OK)
-        ks_progress_free(p);
+        ks_run_log_free(p);
     ks_csv_free(csv);
     free(folder);
     free(path);
     return status;
 }
 
-void ks_progress_free(struct ks_progress *p)
+void ks_run_log_free(struct ks_run_log *p)
 {
     free(p->step);
     free(p->value);
-    *p = (struct ks_progress){.steps = 0};
+    *p = (struct ks_run_log){.steps = 0};
 }
 
-double ks_progress_at(const struct ks_progress *p, size_t column, double step)
+double ks_run_log_at(const struct ks_run_log *p, size_t column, double step)
 {
     size_t at = find_step(p, step);
 

@@ -53,7 +53,7 @@ static ks_status add_rows(const struct ks_csv *csv, struct ks_paces *paces)
 }
 
 /* The step from which a training goes on, into e->step. */
-static ks_status read_step(struct ks_estimate *e, size_t run, const char *dir)
+static ks_status read_step(struct ks_forecast *e, size_t run, const char *dir)
 {
     struct ks_study_run_state state;
     char *why;
@@ -65,7 +65,7 @@ static ks_status read_step(struct ks_estimate *e, size_t run, const char *dir)
     return KS_OK;
 }
 
-static ks_status read_run(struct ks_estimate *e, size_t run, const char *dir)
+static ks_status read_run(struct ks_forecast *e, size_t run, const char *dir)
 {
     struct ks_paces *paces = &e->own[run % e->graph->study->n_architectures];
     double before = paces->training.amount;
@@ -103,7 +103,7 @@ static double find_time(const char *text, const char *word)
     return found;
 }
 
-static ks_status read_log(struct ks_estimate *e, const struct ks_graph_job *job, const char *dir)
+static ks_status read_log(struct ks_forecast *e, const struct ks_graph_job *job, const char *dir)
 {
     struct ks_paces *paces = &e->own[job->run % e->graph->study->n_architectures];
     char *path, *text = NULL;
@@ -125,9 +125,9 @@ static ks_status read_log(struct ks_estimate *e, const struct ks_graph_job *job,
 
 /* --- all --- */
 
-ks_status ks_estimate_read(const struct ks_graph *graph, const char *dir, struct ks_estimate *e)
+ks_status ks_estimate_read(const struct ks_graph *graph, const char *dir, struct ks_forecast *e)
 {
-    *e = (struct ks_estimate){.graph = graph};
+    *e = (struct ks_forecast){.graph = graph};
     KS_TRY(ks_alloc(graph->study->n_architectures, sizeof *e->own, &e->own));
     KS_TRY(ks_alloc(graph->n_runs, sizeof *e->step, &e->step));
     KS_TRY(ks_graph_done(graph, dir, &e->done));
@@ -146,12 +146,12 @@ ks_status ks_estimate_read(const struct ks_graph *graph, const char *dir, struct
     return KS_OK;
 }
 
-void ks_estimate_clear(struct ks_estimate *e)
+void ks_estimate_clear(struct ks_forecast *e)
 {
     free(e->own);
     free(e->done);
     free(e->step);
-    *e = (struct ks_estimate){.graph = NULL};
+    *e = (struct ks_forecast){.graph = NULL};
 }
 
 /* Seconds for an amount at the architecture's own pace, or at the mean one; NaN: not known. */
@@ -162,7 +162,7 @@ static double seconds_for(double amount, struct ks_pace own, struct ks_pace all)
     return amount == 0 ? 0 : pace.amount > 0 ? amount * pace.seconds / pace.amount : NAN;
 }
 
-double ks_estimate_training(const struct ks_estimate *e, size_t run)
+double ks_estimate_training(const struct ks_forecast *e, size_t run)
 {
     const struct ks_study *s = e->graph->study;
     size_t a = run % s->n_architectures;
@@ -184,7 +184,7 @@ double ks_estimate_training(const struct ks_estimate *e, size_t run)
 }
 
 /* `least`: with tolerances, the fewest. */
-static double estimate_spectra(const struct ks_estimate *e, size_t run, bool least)
+static double estimate_spectra(const struct ks_forecast *e, size_t run, bool least)
 {
     const struct ks_graph *graph = e->graph;
     const struct ks_paces *own = &e->own[run % graph->study->n_architectures];
@@ -201,12 +201,12 @@ static double estimate_spectra(const struct ks_estimate *e, size_t run, bool lea
     return sum;
 }
 
-double ks_estimate_spectra(const struct ks_estimate *e, size_t run)
+double ks_estimate_spectra(const struct ks_forecast *e, size_t run)
 {
     return estimate_spectra(e, run, false);
 }
 
-struct ks_time_left ks_estimate_all(const struct ks_estimate *e, size_t jobs)
+struct ks_time_left ks_estimate_all(const struct ks_forecast *e, size_t jobs)
 {
     struct ks_time_left left = {0, 0, 0, 0};
     double longest = 0;

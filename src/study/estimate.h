@@ -25,7 +25,7 @@ struct ks_paces {
     double least[KS_STUDY_ANALYSES];
 };
 
-struct ks_estimate {
+struct ks_forecast {
     const struct ks_graph *graph;
     bool *done;               /* [n_jobs] as by ks_graph_done; owned */
     size_t *step;             /* [n_runs] the step from which a training goes on; owned */
@@ -36,13 +36,13 @@ struct ks_estimate {
 
 /* Reads the paces from the study's folder. Files that are missing, damaged or still being written
  * are left out. Fails with KS_MEMORY. The caller clears, also after a failure. */
-ks_status ks_estimate_read(const struct ks_graph *graph, const char *dir, struct ks_estimate *e);
-void ks_estimate_clear(struct ks_estimate *e);
+ks_status ks_estimate_read(const struct ks_graph *graph, const char *dir, struct ks_forecast *e);
+void ks_estimate_clear(struct ks_forecast *e);
 
 /* Seconds that one job at a time needs for the rest of a run's training, with its evaluations;
  * seconds for its missing spectra. 0 if nothing is left, NaN if a pace is not known. */
-double ks_estimate_training(const struct ks_estimate *e, size_t run);
-double ks_estimate_spectra(const struct ks_estimate *e, size_t run);
+double ks_estimate_training(const struct ks_forecast *e, size_t run);
+double ks_estimate_spectra(const struct ks_forecast *e, size_t run);
 
 /* The sums of both over all runs, what spectra need if all tolerances are reached at the first
  * look, and the seconds for all of it with `jobs` jobs at a time: at
@@ -50,6 +50,6 @@ double ks_estimate_spectra(const struct ks_estimate *e, size_t run);
 struct ks_time_left {
     double training, spectra, least_spectra, all;
 };
-struct ks_time_left ks_estimate_all(const struct ks_estimate *e, size_t jobs);
+struct ks_time_left ks_estimate_all(const struct ks_forecast *e, size_t jobs);
 
 #endif

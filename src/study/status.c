@@ -17,8 +17,8 @@ enum { SINGLE = 4 }; /* bytes of a number */
 
 /* The descriptions of one architecture's networks. */
 struct networks {
-    struct ks_arch *critic, *actor; /* owned */
-    size_t encoder;                 /* parameters; 0: it has none */
+    struct KS(arch) *critic, *actor; /* owned */
+    size_t encoder;                  /* parameters; 0: it has none */
 };
 
 static void networks_clear(struct networks *n)
@@ -97,7 +97,7 @@ ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_
 static const double GIGABYTE = 1e9, MEGABYTE = 1e6;
 
 /* Whether one of this architecture's runs has work left whose time is not known. */
-static bool is_unknown(const struct ks_estimate *e, size_t a)
+static bool is_unknown(const struct ks_forecast *e, size_t a)
 {
     const struct ks_graph *graph = e->graph;
 
@@ -108,7 +108,7 @@ static bool is_unknown(const struct ks_estimate *e, size_t a)
 }
 
 /* Measures the architectures whose time is not known; *measured is their number. */
-static ks_status measure(struct ks_estimate *e, size_t *measured)
+static ks_status measure(struct ks_forecast *e, size_t *measured)
 {
     const struct ks_study *s = e->graph->study;
 
@@ -143,7 +143,7 @@ static ks_status print_work(const struct ks_study_view *view, const bool *done, 
     return KS_OK;
 }
 
-static void print_time(const struct ks_study_view *view, const struct ks_estimate *e,
+static void print_time(const struct ks_study_view *view, const struct ks_forecast *e,
                        size_t measured, FILE *out)
 {
     struct ks_time_left left = ks_estimate_all(e, view->jobs);
@@ -195,7 +195,7 @@ static void print_disk(const struct ks_disk *disk, FILE *out)
 ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t observations,
                                   size_t actions, FILE *out)
 {
-    struct ks_estimate estimate;
+    struct ks_forecast estimate;
     struct ks_disk disk;
     size_t measured = 0;
     ks_status status;
@@ -255,7 +255,7 @@ struct sums {
     size_t checkpoints, spectra;
 };
 
-static ks_status print_run(const struct ks_study_view *view, const struct ks_estimate *estimate,
+static ks_status print_run(const struct ks_study_view *view, const struct ks_forecast *estimate,
                            const struct queue *queue, size_t n, struct sums *sums)
 {
     const struct ks_graph *graph = view->graph;
@@ -302,7 +302,7 @@ static void print_sums(const struct ks_study_view *view, const struct sums *sums
     putchar('\n');
 }
 
-static bool is_complete(const struct ks_estimate *estimate)
+static bool is_complete(const struct ks_forecast *estimate)
 {
     for (size_t i = 0; i < estimate->graph->n_jobs; i++)
         if (!estimate->done[i])
@@ -311,7 +311,7 @@ static bool is_complete(const struct ks_estimate *estimate)
 }
 
 /* In Slurm as many tasks run at a time as run now. */
-static void print_time_left(const struct ks_study_view *view, const struct ks_estimate *estimate,
+static void print_time_left(const struct ks_study_view *view, const struct ks_forecast *estimate,
                             const struct queue *queue)
 {
     size_t jobs = queue->running > 0            ? queue->running
@@ -338,7 +338,7 @@ static void print_time_left(const struct ks_study_view *view, const struct ks_es
 ks_status ks_study_print_status(const struct ks_study_view *view)
 {
     struct sums sums = {0, 0};
-    struct ks_estimate estimate;
+    struct ks_forecast estimate;
     struct queue queue;
     ks_status status;
 

@@ -37,7 +37,7 @@ static ks_status fail_at(const struct check *c, const char *key, const char *arc
                    architecture ? architecture : "", architecture ? ": " : "", message);
 }
 
-static ks_status check_projected(const struct ks_arch *arch)
+static ks_status check_projected(const struct KS(arch) *arch)
 {
     for (size_t i = 0; i < arch->n_layers; i++)
         if (arch->layer[i].sphere_rows > 0)

@@ -331,7 +331,7 @@ ks_status ks_study_parse(struct ks_study *study, bool check_files)
 
 /* Options that a study's file must not set: the study itself decides where files go and what is
  * printed. */
-static const char *const refused[] = {"out",      "json", "csv",    "apply",        "output",
+static const char *const refused[] = {"out",      "json", "csv",    "apply",       "output",
                                       "gradient", "name", "layers", "eigenvectors"};
 
 /* The analyzer's options, and where their values go. */

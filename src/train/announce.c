@@ -29,8 +29,8 @@ static double resident_bytes(void)
  * moments. */
 static double checkpoint_numbers(const struct ks_run *r)
 {
-    const struct ks_agent *agent = r->learner.agent;
-    const struct ks_arch *critic = agent->critic_arch;
+    const struct KS(agent) *agent = r->learner.agent;
+    const struct KS(arch) *critic = agent->critic_arch;
     const struct ks_settings *s = &r->plan.options->settings;
     double rows = (double)KS(agent_rows)(agent) * (double)critic->in +
                   2 * (double)s->batch * (double)critic->loss.targets; /* target, target_raw */
@@ -44,8 +44,8 @@ static double checkpoint_numbers(const struct ks_run *r)
 /* How many numbers the forward and backward pass of one critic fills. */
 static double pass_numbers(const struct ks_run *r)
 {
-    const struct ks_agent *agent = r->learner.agent;
-    const struct ks_net *net = agent->critic_train;
+    const struct KS(agent) *agent = r->learner.agent;
+    const struct KS(net) *net = agent->critic_train;
 
     return (double)net->primal + (double)net->adjoint + (double)agent->critic_arch->parameters;
 }

@@ -261,7 +261,7 @@ ks_status ks_architecture_encoder(const char *name, char *encoder[KS_PARTS])
 /* Widths and parameters from the descriptions of an encoder's parts. */
 static ks_status encoder_widths(char *const encoder[KS_PARTS], struct ks_widths *widths)
 {
-    struct ks_arch *arch[KS_PARTS] = {NULL};
+    struct KS(arch) *arch[KS_PARTS] = {NULL};
     const size_t observations = widths->actor, actions = widths->critic - widths->actor;
     ks_status status = KS_OK;
 

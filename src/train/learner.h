@@ -19,7 +19,7 @@
 struct ks_learner {
     const struct ks_plan *plan; /* not owned */
     struct ks_player player;
-    struct ks_agent *agent;           /* owned */
+    struct ks_agent_f32 *agent;       /* owned */
     struct ks_replay *replay;         /* owned */
     struct ks_priorities *priorities; /* of an agent with an encoder; else NULL; owned */
     struct ks_returns returns;
@@ -40,6 +40,8 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
 /* `learner` is zero, except for its player. On failure (KS_FORMAT, KS_MEMORY) the caller still
  * frees it. */
 ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *learner);
+/* The columns of the critics' input. */
+size_t ks_learner_critic_in(const struct ks_learner *learner);
 void ks_learner_free(struct ks_learner *learner); /* frees what it holds, with the player */
 
 /* What replay draws: rows that span up to n_step transitions. */

@@ -69,7 +69,7 @@ static ks_status record(struct ks_run *r)
 
 /* A signal after the last step's record is ignored: the run is complete. */
 static ks_status train(struct ks_run *r, struct ks_resume_points *points,
-                       struct ks_progress *progress)
+                       struct ks_progress_bar *progress)
 {
     struct ks_learner *l = &r->learner;
     char note[64] = "";
@@ -118,7 +118,7 @@ static ks_status end_after_failure(struct ks_run *r, struct ks_resume_points *po
 static ks_status train_and_describe(struct ks_run *r, struct ks_resume_points *points, bool resumed)
 {
     const struct ks_plan *plan = &r->plan;
-    struct ks_progress progress;
+    struct ks_progress_bar progress;
     ks_status status = KS_OK;
 
     ks_progress_start(&progress, plan->name, plan->end, plan->options->quiet);

@@ -55,7 +55,7 @@ static ks_status read_columns(struct ks_metrics *m)
     return status;
 }
 
-ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent *agent,
+ks_status ks_metrics_new(const char *path, size_t size, const struct KS(agent) *agent,
                          struct ks_metrics **metrics)
 {
     ks_status status = KS_OK;
@@ -130,7 +130,7 @@ static void set(struct ks_metrics *m, const char *name, double value)
     measure->value = value;
 }
 
-static ks_status fill_row(struct ks_metrics *m, struct ks_agent *agent,
+static ks_status fill_row(struct ks_metrics *m, struct KS(agent) *agent,
                           const struct ks_batch *batch, size_t env_step, double return_mean)
 {
     double updates = (double)m->updates,
@@ -229,8 +229,8 @@ static ks_status write_row(struct ks_metrics *m, size_t env_step, int64_t update
     return status;
 }
 
-ks_status ks_metrics_row(struct ks_metrics *m, struct ks_agent *agent, const struct ks_batch *batch,
-                         size_t env_step, double return_mean)
+ks_status ks_metrics_row(struct ks_metrics *m, struct KS(agent) *agent,
+                         const struct ks_batch *batch, size_t env_step, double return_mean)
 {
     KS_TRY(fill_row(m, agent, batch, env_step, return_mean));
     if (!m->columns)

@@ -44,7 +44,7 @@ struct ks_metrics {
  * that another version of the program began keeps its columns: values are matched to them by name,
  * a column that is no longer measured gets nan, and a value without a column is left out. Fails
  * with KS_IO, KS_FORMAT. The caller frees. */
-ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent *agent,
+ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent_f32 *agent,
                          struct ks_metrics **metrics);
 void ks_metrics_free(struct ks_metrics *metrics); /* closes the file; NULL is fine */
 
@@ -52,7 +52,7 @@ void ks_metrics_free(struct ks_metrics *metrics); /* closes the file; NULL is fi
 void ks_metrics_add(struct ks_metrics *metrics, const struct ks_update *update, double seconds);
 /* Appends a row; on a full disk, no part of it is left. `batch`: the minibatch of the last update,
  * NULL before the first update (measure.h). return_mean: NaN if this row has no evaluation. */
-ks_status ks_metrics_row(struct ks_metrics *metrics, struct ks_agent *agent,
+ks_status ks_metrics_row(struct ks_metrics *metrics, struct ks_agent_f32 *agent,
                          const struct ks_batch *batch, size_t env_step, double return_mean);
 /* Flushes the rows to disk. */
 ks_status ks_metrics_flush(const struct ks_metrics *metrics);

@@ -60,14 +60,14 @@ static void keep_finite(size_t n, struct ks_reference *reference)
 /* What the critics give for the first minibatch, by which a reader can check that it computes the
  * same. It is computed in float64 and stored in float32, so that float32 rounding in the training
  * of an ill-conditioned critic cannot make a reader refuse the file. */
-static ks_status add_references(struct ks_checkpoint *c)
+static ks_status add_references(const struct ks_learner *l, struct ks_checkpoint *c)
 {
     struct ks_references *p = &c->references;
 
     p->output = (struct ks_reference){.minibatches = 1, .rows = c->loss_rows};
     p->loss = p->gradient_norm = (struct ks_reference){.minibatches = 1, .rows = 1};
     KS_TRY(ks_references_compute(c, p));
-    keep_finite(c->loss_rows * c->critic.ensemble * c->critic.arch->out, &p->output);
+    keep_finite(c->loss_rows * c->critic.ensemble * l->agent->critic_arch->out, &p->output);
     keep_finite(1, &p->loss);
     keep_finite(1, &p->gradient_norm);
     return KS_OK;
@@ -151,7 +151,7 @@ ks_status ks_save_checkpoint(struct ks_run *r)
     KS_GO(describe_settings(&r->plan.options->settings, c));
     KS_GO(ks_metrics_attributes(r->metrics, &c->metrics));
     KS_GO(freeze_batches(&r->learner, c));
-    KS_GO(add_references(c));
+    KS_GO(add_references(&r->learner, c));
     KS_GO(ks_plan_checkpoint_path(&r->plan, r->learner.env_step, &path));
     KS_GO(ks_checkpoint_write(path, c, true));
 done:

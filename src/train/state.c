@@ -95,7 +95,7 @@ static void reals(struct pack *p, const char *name, size_t n, real *x)
     pack_value(p, name, x, n * sizeof *x);
 }
 
-static void pack_trained(struct pack *p, const struct ks_arch *arch, struct ks_trained *t)
+static void pack_trained(struct pack *p, const struct KS(arch) *arch, struct KS(trained) *t)
 {
     reals(p, "w", arch->parameters, t->w);
     reals(p, "m", arch->parameters, t->m);
@@ -108,7 +108,7 @@ static void pack_trained(struct pack *p, const struct ks_arch *arch, struct ks_t
 
 /* Gradients and the last minibatch belong to the state because an interrupted evaluation leaves a
  * row of progress.csv to be written after the resume, which measures them. */
-static void pack_agent(struct pack *p, struct ks_agent *a)
+static void pack_agent(struct pack *p, struct KS(agent) *a)
 {
     char group[NAME];
 
@@ -194,7 +194,7 @@ static void pack_normalizer(struct pack *p, struct ks_normalizer *n)
 }
 
 /* Its step is that of the actor. */
-static void pack_optimist(struct pack *p, struct ks_optimist *o)
+static void pack_optimist(struct pack *p, struct KS(optimist) *o)
 {
     p->group = "optimist ";
     pack_trained(p, o->arch, &o->shift);
@@ -203,7 +203,7 @@ static void pack_optimist(struct pack *p, struct ks_optimist *o)
     p->group = "";
 }
 
-static void pack_encoder(struct pack *p, struct ks_encoder *e)
+static void pack_encoder(struct pack *p, struct KS(encoder) *e)
 {
     static const char *const groups[KS_PARTS] = {"encoder state ", "encoder action ",
                                                  "encoder pair ", "encoder model "};

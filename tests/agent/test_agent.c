@@ -8,7 +8,7 @@
  * its running statistics move. log T steps by the rate, against the sign of H - H*, at first. */
 static void test_delay(void **state)
 {
-    struct ks_agent *a = make_agent("bn+wn+ce");
+    struct KS(agent) *a = make_agent("bn+wn+ce");
     struct transitions t;
     struct ks_update u;
 
@@ -39,7 +39,7 @@ static void test_delay(void **state)
 static void test_temperature_gradient(void **state)
 {
     const double h = 1e-5;
-    struct ks_agent *a = make_agent("ln+mse");
+    struct KS(agent) *a = make_agent("ln+mse");
     double log_t = a->log_temperature, slope;
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 0);
@@ -53,7 +53,7 @@ static void test_temperature_gradient(void **state)
     KS(agent_free)(a);
 }
 
-static void run_updates(struct ks_agent *a, size_t n)
+static void run_updates(struct KS(agent) *a, size_t n)
 {
     struct transitions t;
     struct ks_update u;
@@ -67,7 +67,7 @@ static void run_updates(struct ks_agent *a, size_t n)
 
 static void test_threads(void **state)
 {
-    struct ks_agent *one = make_agent("bn+wn+ce"), *two = make_agent_of("bn+wn+ce", 2);
+    struct KS(agent) *one = make_agent("bn+wn+ce"), *two = make_agent_of("bn+wn+ce", 2);
     size_t n = one->critic_arch->parameters;
 
     (void)state;
@@ -88,7 +88,7 @@ static void test_freeze(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct ks_agent *a = make_agent(names[i]);
+        struct KS(agent) *a = make_agent(names[i]);
         struct ks_rng rng = ks_stream(SEED, KS_NEXT_ACTION, 0);
         double input[2 * BATCH * WIDTH], target[BATCH * 11];
         size_t rows = KS(agent_rows)(a), columns = a->critic_arch->loss.targets;
@@ -110,7 +110,7 @@ static void test_freeze(void **state)
 
 static void test_act(void **state)
 {
-    struct ks_agent *a = make_agent("bn+wn+ce");
+    struct KS(agent) *a = make_agent("bn+wn+ce");
     float s[OBSERVATIONS] = {1, -2, 3, 0.5F, 0}, mean[ACTIONS], sample[ACTIONS];
     double x[OBSERVATIONS] = {1, -2, 3, 0.5, 0}, noise[ACTIONS] = {0.3, -1, 2}, *head;
 
@@ -133,7 +133,7 @@ static void test_not_finite(void **state)
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 6);
     struct ks_update u;
-    struct ks_agent *a = make_agent("bn+wn+ce");
+    struct KS(agent) *a = make_agent("bn+wn+ce");
 
     (void)state;
     a->critic[1].w[a->critic_arch->layer[4].offset + 3] = NAN;
@@ -146,7 +146,7 @@ static void test_not_finite(void **state)
     KS(agent_free)(a);
 }
 
-static void assert_found(struct ks_agent *a, double *at, const char *words)
+static void assert_found(struct KS(agent) *a, double *at, const char *words)
 {
     double before = *at;
 
@@ -160,7 +160,7 @@ static void assert_found(struct ks_agent *a, double *at, const char *words)
  * the check of the second moments finds it. */
 static void test_moments(void **state)
 {
-    struct ks_agent *a = make_agent("dense+mse");
+    struct KS(agent) *a = make_agent("dense+mse");
 
     (void)state;
     assert_found(a, &a->critic[1].m[3], "critic first moments");
@@ -180,7 +180,7 @@ static void test_bad_descriptions(void **state)
     static const char critic[] = "dense 1\nloss mse\n";
     static const char actor[] = "dense 6\npolicy tanh-gaussian log-std=clip\n";
     struct ks_agent_config config;
-    struct ks_agent *a;
+    struct KS(agent) *a;
 
     (void)state;
     config = small_config(actor, actor);
@@ -197,7 +197,7 @@ static void test_out_of_memory(void **state)
 {
     char *critic, *actor;
     struct ks_agent_config config;
-    struct ks_agent *a = NULL;
+    struct KS(agent) *a = NULL;
     size_t n = 1;
 
     (void)state;

@@ -69,8 +69,8 @@ static void test_no_preferred_sign(void **state)
 static void test_critic(void **state)
 {
     struct ks_rng rng = ks_stream(3, KS_INIT_CRITIC, 0);
-    struct ks_arch *arch;
-    const struct ks_layer *l;
+    struct KS(arch) *arch;
+    const struct KS(layer) *l;
     real *w, *s;
 
     (void)state;
@@ -100,7 +100,7 @@ static void test_weight_norm(void **state)
 {
     enum { IN = 4, OUT = 6 };
     struct ks_rng rng = ks_stream(3, KS_INIT_CRITIC, 0);
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
     real w[(IN + 2) * OUT + OUT + 1];
 
     (void)state;
@@ -122,7 +122,7 @@ static void test_weight_norm(void **state)
 static void test_actor_heads(void **state)
 {
     struct ks_rng rng = ks_stream(3, KS_INIT_ACTOR, 0);
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
     const real *head;
     real *w;
 
@@ -143,7 +143,7 @@ static void test_actor_heads(void **state)
 static void test_side_by_side(void **state)
 {
     struct ks_rng rng = ks_stream(3, KS_INIT_ACTOR, 0);
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
     const real *two;
     real *w;
 
@@ -165,7 +165,7 @@ static void test_side_by_side(void **state)
 static void test_shift(void **state)
 {
     struct ks_rng rng = ks_stream(3, KS_INIT_OPTIMIST, 0);
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
     real *w;
 
     (void)state;
@@ -205,7 +205,7 @@ static void test_normal(void **state)
     const struct ks_starts mixed = {.kernels = KS_LECUN_NORMAL, .blocks = KS_HE_NORMAL},
                            blocks = {.kernels = KS_ORTHOGONAL, .blocks = KS_HE_NORMAL, .gain = 1};
     struct ks_rng rng = ks_stream(3, KS_INIT_CRITIC, 0);
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
     real *w;
 
     (void)state;

@@ -17,10 +17,10 @@ struct rows {
 };
 
 /* With skips: three blocks, two of them residual. */
-static struct ks_agent *make_agent(const char *name, bool skip, double gamma)
+static struct KS(agent) *make_agent(const char *name, bool skip, double gamma)
 {
     struct ks_settings settings;
-    struct ks_agent *agent;
+    struct KS(agent) *agent;
     char *critic, *actor;
 
     ks_settings_start(&settings);
@@ -83,7 +83,7 @@ static struct ks_batch draw(struct rows *r, struct ks_rng *rng, bool bandit)
     return (struct ks_batch){r->s, r->a, r->next_s, r->reward, r->mask};
 }
 
-static void learn(struct ks_agent *a, bool bandit, struct rows *r)
+static void learn(struct KS(agent) *a, bool bandit, struct rows *r)
 {
     struct ks_rng rng = ks_rng_start(12, 0);
     struct ks_update u;
@@ -96,7 +96,7 @@ static void learn(struct ks_agent *a, bool bandit, struct rows *r)
 }
 
 /* The root mean square error of the actor's mean action on new states. */
-static double miss(struct ks_agent *a)
+static double miss(struct KS(agent) *a)
 {
     struct ks_rng rng = ks_rng_start(13, 0);
     double sum = 0;
@@ -114,7 +114,7 @@ static double miss(struct ks_agent *a)
 /* A mean action of 0 has an error of 0.6/sqrt(3) = 0.35. */
 static void check_best_action(const char *name, bool skip)
 {
-    struct ks_agent *a = make_agent(name, skip, 0.9);
+    struct KS(agent) *a = make_agent(name, skip, 0.9);
     double before = miss(a), after;
     struct rows r;
 
@@ -137,7 +137,7 @@ static void test_best_action(void **state)
 /* Reward 1 in every step: Q = 1/(1 - gamma) plus the entropies to come, T H gamma/(1 - gamma). */
 static void check_geometric_series(const char *name, bool skip)
 {
-    struct ks_agent *a = make_agent(name, skip, 0.5);
+    struct KS(agent) *a = make_agent(name, skip, 0.5);
     double q = 0, bonus, p[51];
     struct ks_rng rng = ks_rng_start(14, 0);
     struct ks_batch batch;

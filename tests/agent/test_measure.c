@@ -5,7 +5,7 @@
  * gradients of known norms; means over the two critics. */
 static void test_norms(void **state)
 {
-    struct ks_agent *a = make_agent("dense+ce");
+    struct KS(agent) *a = make_agent("dense+ce");
     struct ks_measure *list;
     const size_t kernel = 56, bias = 7, rest = 56 + 88;
     size_t n;
@@ -38,7 +38,7 @@ static void test_norms(void **state)
  * that are all 1. */
 static void test_definition_1(void **state)
 {
-    struct ks_agent *a = make_agent("dense+ce");
+    struct KS(agent) *a = make_agent("dense+ce");
     struct ks_measure *list;
     size_t n;
 
@@ -63,7 +63,7 @@ static void test_definition_1(void **state)
 /* Three of seven units of the last hidden layer switched off, the others equal: rank 1. */
 static void test_activations(void **state)
 {
-    struct ks_agent *a = make_agent("dense+ce");
+    struct KS(agent) *a = make_agent("dense+ce");
     struct ks_measure *list;
     size_t n;
 
@@ -91,7 +91,7 @@ static void test_activations(void **state)
 /* Orthogonal features of equal size: all directions count, so the rank of 6 rows is 6. */
 static void test_full_rank(void **state)
 {
-    struct ks_agent *a = make_agent("dense+mse");
+    struct KS(agent) *a = make_agent("dense+mse");
     struct ks_measure *list;
     size_t n;
 
@@ -117,7 +117,7 @@ static void test_full_rank(void **state)
 /* progress.csv needs the same columns in every row, for every architecture. */
 static void check_names(const char *name)
 {
-    struct ks_agent *a = make_agent(name);
+    struct KS(agent) *a = make_agent(name);
     size_t before, after;
     struct ks_measure *first = measure(a, &before), *second;
 
@@ -157,7 +157,7 @@ static void test_which_layers(void **state)
                                 "a"     /* relu                                           */
                                 "daaa." /* dense, tanh, gelu, elu, layernorm              */
                                 "d";
-    struct ks_agent *a = make_agent(EVERY_KIND);
+    struct KS(agent) *a = make_agent(EVERY_KIND);
     size_t n, found = 0;
     struct ks_measure *list = measure(a, &n);
 
@@ -184,14 +184,14 @@ static void test_which_layers(void **state)
 /* If all units are off, the published count of singular values is 1, and ours is 0. */
 static void test_dead_features(void **state)
 {
-    struct ks_agent *a = make_agent("dense+ce");
+    struct KS(agent) *a = make_agent("dense+ce");
     struct ks_measure *list;
     size_t n;
 
     (void)state;
     update(a);
     for (size_t e = 0; e < 2; e++) {
-        const struct ks_layer *l = &a->critic_arch->layer[2];
+        const struct KS(layer) *l = &a->critic_arch->layer[2];
 
         for (size_t j = 0; j < l->parameters; j++)
             a->critic[e].w[l->offset + j] = -1;
@@ -209,8 +209,8 @@ static void assert_same(size_t n, const double *x, const double *y)
     assert_memory_equal(x, y, n * sizeof *x);
 }
 
-static void assert_same_trained(const struct ks_arch *arch, const struct ks_trained *x,
-                                const struct ks_trained *y)
+static void assert_same_trained(const struct KS(arch) *arch, const struct KS(trained) *x,
+                                const struct KS(trained) *y)
 {
     assert_same(arch->parameters, x->w, y->w);
     assert_same(arch->parameters, x->m, y->m);
@@ -225,7 +225,7 @@ static void assert_same_trained(const struct ks_arch *arch, const struct ks_trai
  * same values. */
 static void check_undisturbed(const char *name)
 {
-    struct ks_agent *a = make_agent(name), *plain = make_agent(name);
+    struct KS(agent) *a = make_agent(name), *plain = make_agent(name);
 
     for (uint64_t i = 0; i < 5; i++) {
         struct ks_measure *one, *two;

@@ -4,7 +4,7 @@
 #include "measured_agents.h"
 
 /* The rows [(s, a); (s', a')] of the last update, with a' from the current actor. */
-static double *both_halves(const struct ks_agent *a)
+static double *both_halves(const struct KS(agent) *a)
 {
     struct ks_rng rng = ks_stream(SEED, KS_NEXT_ACTION, 0);
     double *x = calloc(2 * BATCH * WIDTH, sizeof *x), next[BATCH * OBSERVATIONS], *head;
@@ -92,11 +92,11 @@ struct published {
 };
 
 /* Activations of a pass in training mode on x [rows, in]; an actor's log-stds within [-10, 2]. */
-static struct published published(const struct ks_arch *arch, size_t rows, const double *w,
+static struct published published(const struct KS(arch) *arch, size_t rows, const double *w,
                                   const double *x)
 {
     struct published p = {0};
-    struct ks_net *net;
+    struct KS(net) *net;
     double *primal, *y;
 
     assert_ok(KS(net_new)(arch, rows, rows, false, &net));
@@ -126,16 +126,16 @@ static struct published published(const struct ks_arch *arch, size_t rows, const
 
 /* Some units of each layer are switched off, the head's outputs have both signs, and log-stds are
  * beyond their bounds. */
-static void unsettle(struct ks_agent *a)
+static void unsettle(struct KS(agent) *a)
 {
-    struct ks_trained *t[3] = {&a->critic[0], &a->critic[1], &a->actor};
+    struct KS(trained) *t[3] = {&a->critic[0], &a->critic[1], &a->actor};
 
     for (size_t k = 0; k < 3; k++) {
-        const struct ks_arch *arch = k < 2 ? a->critic_arch : a->actor_arch;
+        const struct KS(arch) *arch = k < 2 ? a->critic_arch : a->actor_arch;
 
         shake(arch->parameters, 20 + k, t[k]->w);
         for (size_t i = 0; i < arch->n_layers; i++) {
-            const struct ks_layer *l = &arch->layer[i];
+            const struct KS(layer) *l = &arch->layer[i];
             double *bias = t[k]->w + l->offset + l->parameters - l->out;
 
             if (l->n_params < 2)
@@ -164,7 +164,7 @@ static void check_layers(const struct ks_measure *list, size_t n, const char *qu
 
 static void check_published(const char *name)
 {
-    struct ks_agent *a = make_agent(name);
+    struct KS(agent) *a = make_agent(name);
     struct published critic[2], actor;
     struct ks_measure *list;
     double *x, s[BATCH * OBSERVATIONS];
@@ -209,11 +209,11 @@ static void test_published(void **state)
         check_published(ks_architectures[k].name);
 }
 
-static struct ks_agent *make_agent_with_delay(size_t delay)
+static struct KS(agent) *make_agent_with_delay(size_t delay)
 {
     char *critic, *actor;
     struct ks_agent_config config;
-    struct ks_agent *agent;
+    struct KS(agent) *agent;
 
     describe_small("ln+wn+ce", &critic, &actor);
     config = small_config(critic, actor);
@@ -226,12 +226,12 @@ static struct ks_agent *make_agent_with_delay(size_t delay)
 
 /* The published effective learning rate: a mean over all kernels and biases, weighted with their
  * sizes. An actor's heads for means and log-stds count separately. */
-static double published_rate(const struct ks_arch *arch, const double *w, const double *g)
+static double published_rate(const struct KS(arch) *arch, const double *w, const double *g)
 {
     double rates = 0, count = 0;
 
     for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
+        const struct KS(layer) *l = &arch->layer[i];
         size_t kernel = l->parameters - l->out, parts = i + 1 == arch->n_layers ? 2 : 1;
 
         if (strcmp(l->kind->name, "dense") != 0)
@@ -257,7 +257,7 @@ static double published_rate(const struct ks_arch *arch, const double *w, const 
  * number 1, where one skips the gradient that the other uses. */
 static void test_actor_gradient(void **state)
 {
-    struct ks_agent *a = make_agent_with_delay(3), *often = make_agent_with_delay(1);
+    struct KS(agent) *a = make_agent_with_delay(3), *often = make_agent_with_delay(1);
     struct ks_measure *found, *expected;
     size_t n;
 

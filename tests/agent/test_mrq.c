@@ -31,10 +31,10 @@ static struct ks_agent_config config(void)
     return c;
 }
 
-static struct ks_agent *make(double gradient_norm)
+static struct KS(agent) *make(double gradient_norm)
 {
     struct ks_agent_config c = config();
-    struct ks_agent *a;
+    struct KS(agent) *a;
 
     c.gradient_norm = gradient_norm;
     assert_ok(KS(agent_new)(&c, &a));
@@ -78,14 +78,14 @@ static void test_encoder_gradient(void **state)
 {
     (void)state;
     for (int terminates = 0; terminates < 2; terminates++) {
-        struct ks_agent *a = make(0);
+        struct KS(agent) *a = make(0);
         struct windows w;
         struct ks_windows windows = draw_windows(&w);
 
         windows.terminates = terminates;
         for (size_t k = 0; k < KS_PARTS; k++) {
             const size_t n = a->encoder->arch[k]->parameters;
-            struct ks_trained *t = &a->encoder->part[k];
+            struct KS(trained) *t = &a->encoder->part[k];
             double *g, largest = 0;
 
             KS(encoder_gradient)(a, &windows);
@@ -108,17 +108,17 @@ static void test_encoder_gradient(void **state)
     }
 }
 
-static double *apply(const struct ks_agent *a, enum ks_part k, bool target, size_t rows,
+static double *apply(const struct KS(agent) *a, enum ks_part k, bool target, size_t rows,
                      const double *x)
 {
-    const struct ks_trained *t = &a->encoder->part[k];
+    const struct KS(trained) *t = &a->encoder->part[k];
 
     return forward(&(struct network){a->encoder->arch[k], target ? t->target : t->w, NULL, true},
                    rows, x);
 }
 
 /* pair([z; action(actions)]) */
-static double *embed(const struct ks_agent *a, bool target, const double *z, const double *actions)
+static double *embed(const struct KS(agent) *a, bool target, const double *z, const double *actions)
 {
     double *u = apply(a, KS_ACTION_PART, target, BATCH, actions), x[BATCH * INPUT], *y;
 
@@ -158,7 +158,7 @@ static double cross_entropy(const double *f, double reward)
 /* The loss by its definition, of the networks applied by hand. */
 static void test_encoder_loss(void **state)
 {
-    struct ks_agent *a = make(0);
+    struct KS(agent) *a = make(0);
     struct windows w;
     struct ks_windows windows = draw_windows(&w);
     double s[BATCH * OBSERVATIONS], actions[BATCH * ACTIONS], expected = 0, *z;
@@ -221,7 +221,7 @@ static void test_two_hot(void **state)
 
 static void test_actor_gradient(void **state)
 {
-    struct ks_agent *a = make(0);
+    struct KS(agent) *a = make(0);
     const size_t n = a->actor_arch->parameters;
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 1);
@@ -249,7 +249,7 @@ static void test_actor_gradient(void **state)
 /* The networks' inputs, the targets and the deviations by their definitions. */
 static void test_update(void **state)
 {
-    struct ks_agent *a = make(0);
+    struct KS(agent) *a = make(0);
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 1);
     double s[BATCH * OBSERVATIONS], actions[BATCH * ACTIONS], *z, *x, *next, *head, *f[2], *q[2];
@@ -293,7 +293,7 @@ static void test_update(void **state)
 /* The gradients of both critics have together at most that norm, and the same direction. */
 static void test_clip(void **state)
 {
-    struct ks_agent *free_agent = make(0), *clipped = make(0.01), *loose = make(1e3);
+    struct KS(agent) *free_agent = make(0), *clipped = make(0.01), *loose = make(1e3);
     const size_t n = free_agent->critic_arch->parameters;
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 1);
@@ -321,10 +321,10 @@ static void test_clip(void **state)
  * an update, and the targets do not change in a step of the encoder. */
 static void test_targets(void **state)
 {
-    struct ks_agent *a = make(0);
+    struct KS(agent) *a = make(0);
     const size_t n[] = {a->critic_arch->parameters, a->actor_arch->parameters,
                         a->encoder->arch[KS_PAIR_PART]->parameters};
-    struct ks_trained *const t[] = {&a->critic[1], &a->actor, &a->encoder->part[KS_PAIR_PART]};
+    struct KS(trained) *const t[] = {&a->critic[1], &a->actor, &a->encoder->part[KS_PAIR_PART]};
     double *target[3], *pair = copy(n[2], t[2]->w);
     struct transitions transitions;
     struct ks_batch batch = draw_transitions(&transitions, 1);
@@ -356,7 +356,7 @@ static void test_act(void **state)
 {
     const float observation[OBSERVATIONS] = {0.3F, -1, 0.5F, 2, -0.2F};
     const double noise[ACTIONS] = {0.4, -30, 2};
-    struct ks_agent *a = make(0);
+    struct KS(agent) *a = make(0);
     double s[OBSERVATIONS], *z, *head;
     float action[ACTIONS];
 
@@ -397,7 +397,7 @@ static void test_refusals(void **state)
         {CRITIC, "batchnorm\ndense 3\npolicy tanh\n", "expected no running statistics", KS_PARTS,
          ""},
     };
-    struct ks_agent *agent;
+    struct KS(agent) *agent;
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -416,7 +416,7 @@ static void test_refusals(void **state)
 static void test_out_of_memory(void **state)
 {
     struct ks_agent_config c = config();
-    struct ks_agent *a = NULL;
+    struct KS(agent) *a = NULL;
     size_t n = 1;
 
     (void)state;
@@ -443,7 +443,7 @@ static void test_xavier(void **state)
     struct ks_rng rng = ks_rng_start(3, 3);
     double w[3200], squares = 0, largest = 0;
     const struct ks_starts starts = {KS_XAVIER_UNIFORM, KS_XAVIER_UNIFORM, 1.5};
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
     double *whole;
 
     (void)state;

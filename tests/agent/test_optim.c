@@ -18,8 +18,8 @@ static const char text[] = "dense 4 project=unit\nlayernorm\nrelu\ndense 2 proje
 static const char free_text[] = "dense 4\nlayernorm\nrelu\ndense 2\nloss ce min=0 max=1\n";
 
 struct trainee {
-    struct ks_arch *arch;
-    struct ks_trained t;
+    struct KS(arch) *arch;
+    struct KS(trained) t;
     real *block, *g;
     struct ks_adam adam;
 };
@@ -34,11 +34,11 @@ static void setup(struct trainee *s, const char *description)
     n = s->arch->parameters;
     s->block = calloc(5 * n + KS(widest)(s->arch), sizeof *s->block);
     s->g = s->block + 3 * n;
-    s->t = (struct ks_trained){.w = s->block,
-                               .m = s->block + n,
-                               .v = s->block + 2 * n,
-                               .g = s->g,
-                               .columns = s->block + 5 * n};
+    s->t = (struct KS(trained)){.w = s->block,
+                                .m = s->block + n,
+                                .v = s->block + 2 * n,
+                                .g = s->g,
+                                .columns = s->block + 5 * n};
     for (size_t i = 0; i < n; i++) {
         s->t.w[i] = (real)ks_rng_normal(&rng);
         s->g[i] = (real)ks_rng_normal(&rng);
@@ -293,7 +293,7 @@ static void check_decay(enum ks_decay decayed, bool norms, bool heads, bool othe
     KS(adam_step)(with.arch, &with.adam, &with.t);
     KS(adam_step)(without.arch, &without.adam, &without.t);
     for (size_t l = 0; l < start.arch->n_layers; l++) {
-        const struct ks_layer *layer = &start.arch->layer[l];
+        const struct KS(layer) *layer = &start.arch->layer[l];
         bool head = l + 1 == start.arch->n_layers, norm = layer->kind == &KS(batchnorm);
         bool decays = norm ? norms : head ? heads : others;
 
@@ -330,7 +330,7 @@ static double column_norm(size_t rows, size_t columns, const real *w, size_t j)
 /* Norm 1: [kernel; bias] of the hidden layer, the kernel of the head. */
 static void assert_projected(const struct trainee *s)
 {
-    const struct ks_layer *head = &s->arch->layer[3];
+    const struct KS(layer) *head = &s->arch->layer[3];
 
     for (size_t j = 0; j < 4; j++)
         assert_close(column_norm(IN + 1, 4, s->t.w, j), 1, 4 * (double)KS_EPSILON);

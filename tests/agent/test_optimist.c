@@ -7,10 +7,10 @@
 
 static const char SHIFT[] = "dense 6\nlayernorm\nrelu\ndense 3 bias=no\npolicy shift gain=0.5\n";
 
-static struct ks_agent *make(const char *name)
+static struct KS(agent) *make(const char *name)
 {
     struct ks_agent_config config;
-    struct ks_agent *agent;
+    struct KS(agent) *agent;
     char *critic, *actor;
 
     describe_small(name, &critic, &actor);
@@ -23,9 +23,9 @@ static struct ks_agent *make(const char *name)
 }
 
 /* An agent in the middle of training, with the work space of an update. */
-static struct ks_agent *make_shaken(const char *name)
+static struct KS(agent) *make_shaken(const char *name)
 {
-    struct ks_agent *a = make(name);
+    struct KS(agent) *a = make(name);
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 1);
     struct ks_update u;
@@ -42,8 +42,8 @@ static void test_gradient(void **state)
 
     (void)state;
     for (size_t k = 0; k < 2; k++) {
-        struct ks_agent *a = make_shaken(names[k]);
-        struct ks_optimist *o = a->optimist;
+        struct KS(agent) *a = make_shaken(names[k]);
+        struct KS(optimist) *o = a->optimist;
         double *g, kl;
 
         KS(optimist_gradient)(a, &kl);
@@ -65,8 +65,8 @@ static void test_gradient(void **state)
 /* The loss and the divergence by their definition, of the networks applied by hand. */
 static void test_loss(void **state)
 {
-    struct ks_agent *a = make_shaken(QUANTILES);
-    struct ks_optimist *o = a->optimist;
+    struct KS(agent) *a = make_shaken(QUANTILES);
+    struct KS(optimist) *o = a->optimist;
     double s[BATCH * OBSERVATIONS], x[BATCH * WIDTH], *head, *shift, *f[2];
     double found, kl, expected_kl = 0, bound = 0;
 
@@ -109,8 +109,8 @@ static void test_duals(void **state)
 {
     (void)state;
     for (int far = 0; far < 2; far++) {
-        struct ks_agent *a = make(QUANTILES);
-        struct ks_optimist *o = a->optimist;
+        struct KS(agent) *a = make(QUANTILES);
+        struct KS(optimist) *o = a->optimist;
         const struct ks_dual optimism = o->optimism, price = o->price;
         struct transitions t;
         struct ks_batch batch = draw_transitions(&t, 1);
@@ -132,7 +132,7 @@ static void test_act(void **state)
 {
     const float observation[OBSERVATIONS] = {0.3F, -1, 0.5F, 2, -0.2F};
     const double noise[ACTIONS] = {0.4, -1.2, 0.1};
-    struct ks_agent *a = make_shaken(QUANTILES);
+    struct KS(agent) *a = make_shaken(QUANTILES);
     double s[OBSERVATIONS], x[WIDTH], *head, *shift;
     float action[ACTIONS];
 
@@ -161,10 +161,11 @@ static void test_act(void **state)
 /* After a reset the agent has the parameters, moments, rates and dual variables of a new one. */
 static void test_reset(void **state)
 {
-    struct ks_agent *a = make(QUANTILES), *fresh = make(QUANTILES);
-    const struct ks_trained *now[] = {&a->critic[0], &a->critic[1], &a->actor, &a->optimist->shift};
-    const struct ks_trained *new[] = {&fresh->critic[0], &fresh->critic[1], &fresh->actor,
-                                      &fresh->optimist->shift};
+    struct KS(agent) *a = make(QUANTILES), *fresh = make(QUANTILES);
+    const struct KS(trained) *now[] = {&a->critic[0], &a->critic[1], &a->actor,
+                                       &a->optimist->shift};
+    const struct KS(trained) *new[] = {&fresh->critic[0], &fresh->critic[1], &fresh->actor,
+                                       &fresh->optimist->shift};
     const size_t n[] = {a->critic_arch->parameters, a->critic_arch->parameters,
                         a->actor_arch->parameters, a->optimist->arch->parameters};
     struct transitions t;
@@ -210,7 +211,7 @@ static void test_refusals(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ks_agent_config config;
-        struct ks_agent *agent;
+        struct KS(agent) *agent;
         char *critic, *actor;
 
         describe_small(cases[i].name, &critic, &actor);

@@ -18,10 +18,10 @@ static const struct ks_policy squash = {
 struct trial_policy {
     real head[ROWS * 2 * ACTIONS], noise[ROWS * ACTIONS], action[ROWS * STRIDE], log_pi[ROWS];
     real a_bar[ROWS * STRIDE], head_bar[ROWS * 2 * ACTIONS];
-    struct ks_policy_pass pass;
+    struct KS(policy_pass) pass;
 };
 
-static void sample(const struct ks_policy *policy, const struct ks_policy_pass *p)
+static void sample(const struct ks_policy *policy, const struct KS(policy_pass) *p)
 {
     for (size_t i = 0; i < p->rows; i++)
         KS(policy_sample)(policy, p, i);
@@ -38,15 +38,15 @@ static void setup(struct trial_policy *s)
         s->noise[i] = (real)ks_rng_normal(&rng);
     for (size_t i = 0; i < ROWS * STRIDE; i++)
         s->a_bar[i] = (real)ks_rng_normal(&rng);
-    s->pass = (struct ks_policy_pass){.rows = ROWS,
-                                      .stride = STRIDE,
-                                      .head = s->head,
-                                      .noise = s->noise,
-                                      .action = s->action,
-                                      .log_pi = s->log_pi,
-                                      .a_bar = s->a_bar,
-                                      .log_pi_bar = (real)0.3,
-                                      .head_bar = s->head_bar};
+    s->pass = (struct KS(policy_pass)){.rows = ROWS,
+                                       .stride = STRIDE,
+                                       .head = s->head,
+                                       .noise = s->noise,
+                                       .action = s->action,
+                                       .log_pi = s->log_pi,
+                                       .a_bar = s->a_bar,
+                                       .log_pi_bar = (real)0.3,
+                                       .head_bar = s->head_bar};
 }
 
 /* log N(u; mean, std^2) - log(1 - tanh(u)^2), literally, in long double. */
@@ -99,12 +99,12 @@ static void test_tails(void **state)
         one.actions = 1;
         KS(policy_sample)
         (&one,
-         &(struct ks_policy_pass){.rows = 1,
-                                  .stride = 1,
-                                  .head = head,
-                                  .noise = &noise,
-                                  .action = &action,
-                                  .log_pi = &log_pi},
+         &(struct KS(policy_pass)){.rows = 1,
+                                   .stride = 1,
+                                   .head = head,
+                                   .noise = &noise,
+                                   .action = &action,
+                                   .log_pi = &log_pi},
          0);
         assert_close((double)log_pi, -0.125 - 0.918938533204672742 - (log(4) - 2 * fabs(u)),
                      4 * (double)KS_EPSILON * 2 * fabs(u));

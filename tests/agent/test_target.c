@@ -9,25 +9,26 @@
 
 enum { ATOMS = 5, MANY = 101 };
 
-static const struct ks_loss_kind atoms_kind = {.name = "ce", .distribution = true},
-                                 value_kind = {.name = "mse"}, quantile_kind = {.name = "quantile"};
+static const struct KS(loss_kind) atoms_kind = {.name = "ce", .distribution = true},
+                                  value_kind = {.name = "mse"},
+                                  quantile_kind = {.name = "quantile"};
 
-static const struct ks_loss *ce(size_t atoms, double max) /* support [-max, max] */
+static const struct KS(loss) *ce(size_t atoms, double max) /* support [-max, max] */
 {
-    static struct ks_loss loss;
+    static struct KS(loss) loss;
 
-    loss = (struct ks_loss){.kind = &atoms_kind,
-                            .outputs = atoms,
-                            .targets = atoms,
-                            .min = -max,
-                            .max = max,
-                            .weight = 1};
+    loss = (struct KS(loss)){.kind = &atoms_kind,
+                             .outputs = atoms,
+                             .targets = atoms,
+                             .min = -max,
+                             .max = max,
+                             .weight = 1};
     return &loss;
 }
 
-static const struct ks_loss mse = {.kind = &value_kind, .outputs = 1, .targets = 1, .weight = 1};
+static const struct KS(loss) mse = {.kind = &value_kind, .outputs = 1, .targets = 1, .weight = 1};
 
-static const struct ks_loss quantiles = {
+static const struct KS(loss) quantiles = {
     .kind = &quantile_kind, .outputs = 3, .targets = 3, .weight = 1};
 
 struct row {
@@ -37,24 +38,24 @@ struct row {
 };
 
 /* The target of one row with critics' outputs f[e]. */
-static size_t any_target(const struct ks_loss *loss, size_t ensemble, enum ks_value value,
+static size_t any_target(const struct KS(loss) *loss, size_t ensemble, enum ks_value value,
                          const real *const *f, struct row row, real *target)
 {
     real scratch[2 * MANY], l = (real)row.log_pi;
 
     return KS(critic_target)(loss,
-                             &(struct ks_next_values){.ensemble = ensemble,
-                                                      .value = value,
-                                                      .f = f,
-                                                      .reward = &row.reward,
-                                                      .mask = &row.mask,
-                                                      .log_pi = &l,
-                                                      .gamma = 0.5,
-                                                      .temperature = 0.1},
+                             &(struct KS(next_values)){.ensemble = ensemble,
+                                                       .value = value,
+                                                       .f = f,
+                                                       .reward = &row.reward,
+                                                       .mask = &row.mask,
+                                                       .log_pi = &l,
+                                                       .gamma = 0.5,
+                                                       .temperature = 0.1},
                              0, scratch, target);
 }
 
-static size_t one_target(const struct ks_loss *loss, size_t ensemble, const real *const *f,
+static size_t one_target(const struct KS(loss) *loss, size_t ensemble, const real *const *f,
                          struct row row, real *target)
 {
     return any_target(loss, ensemble, KS_SMALLEST, f, row, target);
@@ -112,7 +113,7 @@ static void test_projection(void **state)
  * pi). */
 static void test_mass_and_mean(void **state)
 {
-    const struct ks_loss *loss = ce(MANY, 5);
+    const struct KS(loss) *loss = ce(MANY, 5);
     struct ks_rng rng = ks_rng_start(5, 0);
     real f[MANY], p[MANY], target[MANY];
     const real *critics[] = {f};
@@ -199,7 +200,7 @@ static void test_value_gradient(void **state)
 {
     static const double logits[] = {0.3, -0.2, 0.9, 0.1, -0.5};
     const double h = sqrt((double)KS_EPSILON);
-    const struct ks_loss *loss = ce(ATOMS, 2);
+    const struct KS(loss) *loss = ce(ATOMS, 2);
     real f[ATOMS], p[ATOMS], scratch[ATOMS], bar[ATOMS];
     double q;
 

@@ -35,7 +35,7 @@ static void add(size_t n, double h, const double *v, double *w)
 }
 
 /* The loss of critic e, or with e = 2 of the actor; leaves its gradient. */
-static double loss_of(struct ks_agent *a, size_t e)
+static double loss_of(struct KS(agent) *a, size_t e)
 {
     double entropy;
 
@@ -46,7 +46,7 @@ static double loss_of(struct ks_agent *a, size_t e)
 }
 
 /* g'v against (L(w + h v) - L(w - h v)) / 2h along random directions. */
-static void check_gradient(const char *name, struct ks_agent *a, size_t e)
+static void check_gradient(const char *name, struct KS(agent) *a, size_t e)
 {
     enum { DIRECTIONS = 4 };
     size_t n = e == 2 ? a->actor_arch->parameters : a->critic_arch->parameters;
@@ -72,7 +72,7 @@ static void check_gradient(const char *name, struct ks_agent *a, size_t e)
 
 static void check_gradients(const char *name, enum ks_value value)
 {
-    struct ks_agent *a = make_agent(name);
+    struct KS(agent) *a = make_agent(name);
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 1);
     struct ks_update u;
@@ -98,7 +98,7 @@ static void test_gradients(void **state)
 
 /* Steps 1 to 3 by hand: a' from the actor in evaluation mode; the target critics, in training mode,
  * on [(s,a); (s',a')] in this order, second half. */
-static void check_targets(const struct ks_agent *a, const struct before *b,
+static void check_targets(const struct KS(agent) *a, const struct before *b,
                           const struct transitions *t, const double *noise, double temperature)
 {
     size_t rows = 2 * BATCH, k = a->critic_arch->out;
@@ -121,12 +121,12 @@ static void check_targets(const struct ks_agent *a, const struct before *b,
     for (size_t i = 0; i < BATCH; i++)
         KS(policy_sample)
     (&a->actor_arch->policy,
-     &(struct ks_policy_pass){.rows = BATCH,
-                              .stride = WIDTH,
-                              .head = head,
-                              .noise = noise,
-                              .action = x + BATCH * WIDTH + OBSERVATIONS,
-                              .log_pi = log_pi},
+     &(struct KS(policy_pass)){.rows = BATCH,
+                               .stride = WIDTH,
+                               .head = head,
+                               .noise = noise,
+                               .action = x + BATCH * WIDTH + OBSERVATIONS,
+                               .log_pi = log_pi},
      i);
     for (size_t e = 0; e < 2; e++) {
         f[e] = forward(&(struct network){a->critic_arch, b->target[e], NULL, .evaluation = false},
@@ -136,14 +136,14 @@ static void check_targets(const struct ks_agent *a, const struct before *b,
     for (size_t i = 0; i < BATCH; i++)
         KS(critic_target)
     (&a->critic_arch->loss,
-     &(struct ks_next_values){.ensemble = 2,
-                              .value = a->config.target_value,
-                              .f = second,
-                              .reward = t->reward,
-                              .mask = t->mask,
-                              .log_pi = log_pi,
-                              .gamma = 0.9,
-                              .temperature = temperature},
+     &(struct KS(next_values)){.ensemble = 2,
+                               .value = a->config.target_value,
+                               .f = second,
+                               .reward = t->reward,
+                               .mask = t->mask,
+                               .log_pi = log_pi,
+                               .gamma = 0.9,
+                               .temperature = temperature},
      i, scratch, target);
     for (size_t i = 0; i < BATCH * k; i++)
         assert_close(a->target[i], target[i], 1e-12);
@@ -153,7 +153,7 @@ static void check_targets(const struct ks_agent *a, const struct before *b,
 }
 
 /* Step 5: theta' moves towards theta as step 4 left it, projected. */
-static void check_average(const struct ks_agent *a, const struct before *b)
+static void check_average(const struct KS(agent) *a, const struct before *b)
 {
     for (size_t e = 0; e < 2; e++)
         for (size_t i = 0; i < a->critic_arch->parameters; i++)
@@ -162,7 +162,7 @@ static void check_average(const struct ks_agent *a, const struct before *b)
 }
 
 /* Step 4: the running mean of the input's batchnorm, from all 2B rows. */
-static void check_statistics(const struct ks_agent *a, const double *before)
+static void check_statistics(const struct KS(agent) *a, const double *before)
 {
     for (size_t j = 0; j < WIDTH && a->critic_arch->joint; j++) {
         double mean = 0;
@@ -175,7 +175,7 @@ static void check_statistics(const struct ks_agent *a, const double *before)
 
 /* Steps 6 and 7: the old actor in training mode; the stepped critics in evaluation mode; the noise
  * that the step has left. */
-static void check_actor_loss(const struct ks_agent *a, const struct before *b,
+static void check_actor_loss(const struct KS(agent) *a, const struct before *b,
                              const struct transitions *t, double temperature,
                              const struct ks_update *u)
 {
@@ -192,12 +192,12 @@ static void check_actor_loss(const struct ks_agent *a, const struct before *b,
     for (size_t i = 0; i < BATCH; i++)
         KS(policy_sample)
     (&a->actor_arch->policy,
-     &(struct ks_policy_pass){.rows = BATCH,
-                              .stride = WIDTH,
-                              .head = head,
-                              .noise = a->policy.noise,
-                              .action = x + OBSERVATIONS,
-                              .log_pi = log_pi},
+     &(struct KS(policy_pass)){.rows = BATCH,
+                               .stride = WIDTH,
+                               .head = head,
+                               .noise = a->policy.noise,
+                               .action = x + OBSERVATIONS,
+                               .log_pi = log_pi},
      i);
     for (size_t e = 0; e < 2; e++)
         f[e] = forward(&(struct network){a->critic_arch, a->critic[e].w, a->critic[e].state,
@@ -230,7 +230,7 @@ static void draw_next_noise(double *noise)
 
 static void check_steps(const char *name, enum ks_value value)
 {
-    struct ks_agent *a = make_agent(name);
+    struct KS(agent) *a = make_agent(name);
     double noise[BATCH * ACTIONS], *statistics;
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 2);
@@ -270,7 +270,7 @@ static void test_q_mean(void **state)
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        struct ks_agent *a = make_agent(names[i]);
+        struct KS(agent) *a = make_agent(names[i]);
         struct transitions t;
         struct ks_batch batch = draw_transitions(&t, 5);
         struct before b;
@@ -295,12 +295,13 @@ static void test_q_mean(void **state)
     }
 }
 
+struct ks_agent_f32;
 /* The functions of the float library: only those without `real` in their arguments. */
-ks_status ks_agent_new_f32(const struct ks_agent_config *config, struct ks_agent **agent);
-ks_status ks_agent_update_f32(struct ks_agent *agent, const struct ks_batch *batch,
+ks_status ks_agent_new_f32(const struct ks_agent_config *config, struct ks_agent_f32 **agent);
+ks_status ks_agent_update_f32(struct ks_agent_f32 *agent, const struct ks_batch *batch,
                               struct ks_update *update);
-ks_status ks_agent_export_f32(const struct ks_agent *agent, struct ks_checkpoint *checkpoint);
-void ks_agent_free_f32(struct ks_agent *agent);
+ks_status ks_agent_export_f32(const struct ks_agent_f32 *agent, struct ks_checkpoint *checkpoint);
+void ks_agent_free_f32(struct ks_agent_f32 *agent);
 
 /* Learning rates are 0: Adam's first step is rate * sign(g), and where g is 0 up to rounding, its
  * sign would separate the two precisions. test_optim tests Adam in both. */
@@ -308,7 +309,8 @@ static void compare_precisions(const char *name)
 {
     char *critic, *actor;
     struct ks_agent_config config;
-    struct ks_agent *one, *two;
+    struct ks_agent_f32 *one;
+    struct KS(agent) *two;
     struct ks_checkpoint *single, *exact;
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 4);

@@ -14,7 +14,6 @@
  * own.
  *
  * Rounds are interleaved, and the best round of each kind counts, so ratios are comparable. */
-#define KS_SINGLE
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +34,8 @@
 #include "peak.h"
 
 /* The checkpoint's description is in double: the other version of a function compiled twice. */
-ks_status ks_arch_parse_f64(const char *text, const char *source, size_t in, struct ks_arch **arch);
+ks_status ks_arch_parse_f64(const char *text, const char *source, size_t in,
+                            struct KS(arch) **arch);
 
 enum { IN = 261, BATCH = 256, ROUNDS = 5, ORDER = 90 };
 static const size_t MEMORY = (size_t)8 << 30; /* bytes for the operator's kept blocks */
@@ -83,17 +83,19 @@ static float *floats(size_t n, float value)
 
 static struct ks_checkpoint *make(const char *text, size_t minibatches)
 {
+    struct KS(arch) *arch;
     struct ks_checkpoint *c;
     size_t k;
 
     must(ks_alloc(1, sizeof *c, &c));
-    must(ks_copy_string(text, &c->critic.text));
-    must(ks_arch_parse_f64(text, "bench", IN, &c->critic.arch));
-    k = c->critic.arch->out;
-    c->critic.ensemble = 1;
-    c->critic.w = normal(c->critic.arch->parameters, 0.05);
+    must(ks_networks_allocate(text, IN, 1, false, &c->critic));
+    free(c->critic.w);
+    c->critic.w = normal(ks_networks_parameters(&c->critic), 0.05);
+    must(KS(arch_parse)(text, "bench", IN, &arch));
+    k = arch->out;
     c->minibatches = minibatches, c->loss_rows = BATCH;
-    c->rows = c->critic.arch->joint ? 2 * BATCH : BATCH;
+    c->rows = arch->joint ? 2 * BATCH : BATCH;
+    KS(arch_free)(arch);
     c->input = normal(minibatches * c->rows * IN, 1);
     must(ks_alloc(minibatches * BATCH * k, sizeof *c->target, &c->target));
     for (size_t i = 0; i < minibatches * BATCH; i++)
@@ -110,8 +112,8 @@ static struct ks_problem pose(const struct ks_checkpoint *c)
 /* Networks in float32 like the operator's, with separate arrays: the folded network for the matrix
  * products, the original critic for the gradient. */
 struct bare {
-    struct ks_arch *folded, *critic;
-    struct ks_net *folded_net, *critic_net;
+    struct KS(arch) *folded, *critic;
+    struct KS(net) *folded_net, *critic_net;
     size_t minibatches, rows;
     float *w, *input, *kept; /* kept [minibatches, folded_net->kept] */
     struct thread {
@@ -168,7 +170,7 @@ static double operations(const struct bare *b)
     double sum = 0;
 
     for (size_t i = 0; i < b->folded->n_layers; i++) {
-        const struct ks_layer *l = &b->folded->layer[i];
+        const struct KS(layer) *l = &b->folded->layer[i];
         double rows = (double)(i + 1 == b->folded->n_layers ? BATCH : b->rows);
 
         if (strcmp(l->kind->name, "dense") == 0)
@@ -180,22 +182,22 @@ static double operations(const struct bare *b)
 /* The dense layers' tangent functions for one minibatch, on operands like those of a product. */
 static void dense_alone(const struct bare *b, const struct thread *t, const float *kept)
 {
-    const struct ks_net *net = b->folded_net;
+    const struct KS(net) *net = b->folded_net;
 
     for (size_t i = 0; i < b->folded->n_layers; i++) {
-        const struct ks_layer *l = &b->folded->layer[i];
+        const struct KS(layer) *l = &b->folded->layer[i];
         const struct ks_layout *at = &net->at[i];
-        struct ks_pass p = {.rows = i + 1 == b->folded->n_layers ? BATCH : b->rows,
-                            .w = b->w + l->offset,
-                            .w_dot = b->w + l->offset,
-                            .x = i == 0 ? b->input : kept + at[-1].kept_y,
-                            .x_dot = i == 0 ? NULL : t->tangent + at[-1].y_dot,
-                            .y_dot = t->tangent + at->y_dot,
-                            .y_bar = at->kept_y_bar == KS_NOWHERE ? t->scratch + net->scratch / 4
-                                                                  : kept + at->kept_y_bar,
-                            .y_bar_dot = t->scratch,
-                            .x_bar_dot = i == 0 ? NULL : t->scratch + net->scratch / 2,
-                            .w_bar_dot = t->sum + l->offset};
+        struct KS(pass) p = {.rows = i + 1 == b->folded->n_layers ? BATCH : b->rows,
+                             .w = b->w + l->offset,
+                             .w_dot = b->w + l->offset,
+                             .x = i == 0 ? b->input : kept + at[-1].kept_y,
+                             .x_dot = i == 0 ? NULL : t->tangent + at[-1].y_dot,
+                             .y_dot = t->tangent + at->y_dot,
+                             .y_bar = at->kept_y_bar == KS_NOWHERE ? t->scratch + net->scratch / 4
+                                                                   : kept + at->kept_y_bar,
+                             .y_bar_dot = t->scratch,
+                             .x_bar_dot = i == 0 ? NULL : t->scratch + net->scratch / 2,
+                             .w_bar_dot = t->sum + l->offset};
 
         if (strcmp(l->kind->name, "dense") != 0)
             continue;
@@ -229,11 +231,11 @@ static double time_gradient(const struct bare *b, size_t workers)
             for (size_t j = 0; j < BATCH * b->critic->out; j++)
                 bar[j] = 1e-3F;
             KS(net_backward)
-            (b->critic_net, &(struct ks_net_backward){.w = b->w,
-                                                      .x = b->input,
-                                                      .primal = t->primal,
-                                                      .adjoint = t->adjoint,
-                                                      .w_bar = t->gradient});
+            (b->critic_net, &(struct KS(net_backward)){.w = b->w,
+                                                       .x = b->input,
+                                                       .primal = t->primal,
+                                                       .adjoint = t->adjoint,
+                                                       .w_bar = t->gradient});
         }
     return ks_seconds() - start;
 }
@@ -269,7 +271,7 @@ static struct best measure(const struct ks_checkpoint *c, const struct ks_proble
     struct best best = {INFINITY, INFINITY, INFINITY, 0};
     struct bare *b = bare_new(c, workers);
     struct ks_operator *a;
-    double *v = normal(c->critic.arch->parameters, 1), *out;
+    double *v = normal(ks_networks_parameters(&c->critic), 1), *out;
 
     omp_set_num_threads((int)workers);
     must(ks_hessian_new_f32(q, &a));
@@ -315,7 +317,7 @@ static void measure_run(const struct critic *s, size_t minibatches)
 {
     struct ks_checkpoint *c = make(s->text, minibatches);
     struct ks_problem q = pose(c);
-    struct ks_operator *h, idle = {.n = c->critic.arch->parameters, .apply = copy};
+    struct ks_operator *h, idle = {.n = ks_networks_parameters(&c->critic), .apply = copy};
     struct ks_lanczos *l;
     double *out, start, steps, product = INFINITY;
 

@@ -4,7 +4,6 @@
  *   build/bench/update [THREADS [ARCHITECTURE...]]      (default: 0 threads, which means 1 and 2)
  *
  * Prints the best of several cycles of three updates; the actor steps in one of the three. */
-#define KS_SINGLE /* the precision of training */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +30,10 @@ static void must(ks_status status)
     exit(1);
 }
 
-static struct ks_agent *make_agent(const char *name, int threads)
+static struct KS(agent) *make_agent(const char *name, int threads)
 {
     struct ks_settings settings;
-    struct ks_agent *agent;
+    struct KS(agent) *agent;
     char *critic, *actor;
 
     ks_settings_start(&settings);
@@ -72,7 +71,7 @@ static float *uniform(size_t n)
     return a;
 }
 
-static double time_updates(struct ks_agent *agent)
+static double time_updates(struct KS(agent) *agent)
 {
     float *s = uniform(BATCH * OBSERVATIONS), *next_s = uniform(BATCH * OBSERVATIONS + 1);
     float *a = uniform(BATCH * ACTIONS), mask[BATCH];
@@ -98,7 +97,7 @@ static double time_updates(struct ks_agent *agent)
 
 /* The arrays for the GEMM calls of one network; x_bar NULL: the input's adjoint is not computed. */
 struct gemms {
-    const struct ks_net *net;
+    const struct KS(net) *net;
     const float *w, *x;
     float *primal, *adjoint, *x_bar, *w_bar;
 };
@@ -116,7 +115,7 @@ static const float *input(const struct gemms *c, size_t layer)
 /* The GEMM calls of one dense layer; returns the number of operations. */
 static double dense_gemms(const struct gemms *c, size_t layer, bool forward)
 {
-    const struct ks_layer *l = &c->net->arch->layer[layer];
+    const struct KS(layer) *l = &c->net->arch->layer[layer];
     int m = (int)(layer + 1 == c->net->arch->n_layers ? c->net->out_rows : c->net->rows);
     int i = (int)l->in, o = (int)l->out;
     const float *x = input(c, layer), *w = c->w + l->offset;
@@ -159,9 +158,9 @@ static double backward_gemms(const struct gemms *c)
 
 /* The GEMM calls for critic e: targets, the critic's step, and if the actor steps the critic's
  * values for it. */
-static double critic_gemms(const struct ks_agent *a, size_t e, bool actor_steps)
+static double critic_gemms(const struct KS(agent) *a, size_t e, bool actor_steps)
 {
-    const struct ks_trained *c = &a->critic[e];
+    const struct KS(trained) *c = &a->critic[e];
     size_t width = KS(agent_width)(a);
     const float *next = a->input + BATCH * width;
     struct gemms target = {a->critic_train, c->target, next, c->primal, NULL, NULL, NULL};
@@ -179,7 +178,7 @@ static double critic_gemms(const struct ks_agent *a, size_t e, bool actor_steps)
 }
 
 /* A cycle of updates, in the same order and with the same threads as ks_agent_update. */
-static double cycle_gemms(const struct ks_agent *a)
+static double cycle_gemms(const struct KS(agent) *a)
 {
     struct gemms next = {a->actor_eval, a->actor.w, a->next_s, a->next_primal, NULL, NULL, NULL};
     struct gemms actor = {a->actor_train,   a->actor.w, a->s,      a->actor.primal,
@@ -199,7 +198,7 @@ static double cycle_gemms(const struct ks_agent *a)
     return operations;
 }
 
-static double time_gemms(const struct ks_agent *agent, double *operations)
+static double time_gemms(const struct KS(agent) *agent, double *operations)
 {
     double best = 1e9;
 
@@ -215,7 +214,7 @@ static double time_gemms(const struct ks_agent *agent, double *operations)
 
 static void measure(const char *name, int threads)
 {
-    struct ks_agent *agent = make_agent(name, threads);
+    struct KS(agent) *agent = make_agent(name, threads);
     double update = time_updates(agent), operations, gemm = time_gemms(agent, &operations);
 
     printf(

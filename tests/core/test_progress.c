@@ -8,7 +8,7 @@
 #include "core/progress.h"
 
 /* Reports `done` as if the last line had been printed 20 seconds ago; the line that this prints. */
-static const char *report(struct ks_progress *p, size_t done)
+static const char *report(struct ks_progress_bar *p, size_t done)
 {
     static char line[256];
     int kept = dup(STDERR_FILENO);
@@ -30,7 +30,7 @@ static const char *report(struct ks_progress *p, size_t done)
 
 static void test_lines(void **state)
 {
-    struct ks_progress p;
+    struct ks_progress_bar p;
 
     (void)state;
     ks_progress_start(&p, "steps", 100, false);
@@ -43,7 +43,7 @@ static void test_lines(void **state)
 
 static void test_quiet(void **state)
 {
-    struct ks_progress p;
+    struct ks_progress_bar p;
 
     (void)state;
     ks_progress_start(&p, "steps", 100, true);

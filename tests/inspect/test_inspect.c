@@ -48,7 +48,7 @@ static void test_checkpoint(void **state)
 {
     struct ks_checkpoint *c = make_full();
     double norm[ENSEMBLE] = {0}, found[ENSEMBLE];
-    const struct ks_layer *l = &c->critic.arch->layer[1];
+    const struct KS(layer) *l = &c->critic.arch->layer[1];
     size_t null = 0;
 
     (void)state;

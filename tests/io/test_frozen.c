@@ -54,10 +54,10 @@ static struct ks_problem problem_of(const struct ks_checkpoint *c)
 
 /* Splits the numbers of a critic without frozen layers, layer by layer: `part` [E, P] or [E, F]
  * gets those whose layers are not frozen in `arch`, or those that are. */
-static void take(const struct ks_checkpoint *full, const struct ks_arch *arch, bool frozen,
+static void take(const struct ks_checkpoint *full, const struct KS(arch) *arch, bool frozen,
                  const double *from, double *part)
 {
-    const struct ks_arch *all = full->critic.arch;
+    const struct KS(arch) *all = full->critic.arch;
 
     for (size_t e = 0; e < ENSEMBLE; e++)
         for (size_t i = 0; i < arch->n_layers; i++) {
@@ -74,7 +74,7 @@ static void take(const struct ks_checkpoint *full, const struct ks_arch *arch, b
 static void make_pair(const char *text, struct ks_checkpoint **full, struct ks_checkpoint **frozen)
 {
     char *plain = with_option(text, false), *option = with_option(text, true);
-    const struct ks_arch *arch;
+    const struct KS(arch) *arch;
 
     *full = make_plain(plain), *frozen = make_plain(option);
     arch = (*frozen)->critic.arch;
@@ -110,7 +110,7 @@ static void check_operators(const struct ks_checkpoint *full, const struct ks_ch
     static constructor *const kinds[] = {ks_hessian_new_f64, ks_ggn_new_f64, ks_residual_new_f64,
                                          ks_hessian_new_f32};
     struct ks_problem p = problem_of(full), q = problem_of(frozen);
-    const struct ks_arch *arch = frozen->critic.arch;
+    const struct KS(arch) *arch = frozen->critic.arch;
     size_t n = ks_networks_parameters(&full->critic), m = ks_networks_parameters(&frozen->critic);
     struct ks_rng rng = ks_rng_start(6, 0);
     double *g = numbers(&rng, n), *part = numbers(&rng, m), *h = numbers(&rng, m), loss[2];
@@ -190,7 +190,7 @@ static void test_refusals(void **state)
     struct ks_checkpoint *full, *frozen;
     struct ks_problem q;
     struct ks_selection *selection;
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
 
     (void)state;
     make_pair(TEXTS[1], &full, &frozen);

@@ -17,7 +17,7 @@ enum { TRUNK = IN * 4 + 4, HEAD_1 = 4 + 1, HEAD_2 = 3 * 4 + 3 };
 /* Layers are numbered as they are read; slices and branches do not count. */
 static void test_description(void **state)
 {
-    struct ks_arch *a;
+    struct KS(arch) *a;
     size_t numbers[8], n = 0;
     char name[16], start[6];
 
@@ -84,7 +84,7 @@ static void test_mistakes(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
-        struct ks_arch *a = NULL;
+        struct KS(arch) *a = NULL;
 
         assert_fails(ks_arch_parse_f64(mistakes[i].text, "a", IN, &a), KS_FORMAT,
                      mistakes[i].words);

@@ -14,23 +14,23 @@ struct curve {
 
 /* Passes one number forward and back: y_bar = 1 gives f', and its tangent along x_dot = 1 gives
  * f''. */
-static struct curve at_line(const struct ks_layer_kind *kind, const char *text, double x)
+static struct curve at_line(const struct KS(layer_kind) *kind, const char *text, double x)
 {
-    struct ks_layer l = {.kind = kind, .in = 1};
+    struct KS(layer) l = {.kind = kind, .in = 1};
     struct ks_line line;
     struct curve c;
     double one = 1, zero = 0, cache[4] = {0}, cache_dot[4] = {0}, y_dot;
-    struct ks_pass p = {.rows = 1,
-                        .x = &x,
-                        .y = &c.f,
-                        .cache = cache,
-                        .y_bar = &one,
-                        .x_bar = &c.f1,
-                        .x_dot = &one,
-                        .y_dot = &y_dot,
-                        .cache_dot = cache_dot,
-                        .y_bar_dot = &zero,
-                        .x_bar_dot = &c.f2};
+    struct KS(pass) p = {.rows = 1,
+                         .x = &x,
+                         .y = &c.f,
+                         .cache = cache,
+                         .y_bar = &one,
+                         .x_bar = &c.f1,
+                         .x_dot = &one,
+                         .y_dot = &y_dot,
+                         .cache_dot = cache_dot,
+                         .y_bar_dot = &zero,
+                         .x_bar_dot = &c.f2};
 
     assert_ok(ks_line_split(&line, "test", 1, text));
     assert_ok(kind->configure(&l, &line));
@@ -44,7 +44,7 @@ static struct curve at_line(const struct ks_layer_kind *kind, const char *text, 
     return c;
 }
 
-static struct curve at(const struct ks_layer_kind *kind, double x)
+static struct curve at(const struct KS(layer_kind) *kind, double x)
 {
     return at_line(kind, kind->name, x);
 }
@@ -53,7 +53,7 @@ static struct curve at(const struct ks_layer_kind *kind, double x)
 static void test_values(void **state)
 {
     static const struct {
-        const struct ks_layer_kind *kind;
+        const struct KS(layer_kind) *kind;
         double one, minus_two;
     } values[] = {
         {&KS(tanh), 0.7615941559557649, -0.9640275800758169},
@@ -93,7 +93,8 @@ static void test_kinks(void **state)
     assert_close(at(&KS(relu6), 7).f1, 0, 0);
 }
 
-static void assert_curve(const struct ks_layer_kind *kind, double x, double f, double f1, double f2)
+static void assert_curve(const struct KS(layer_kind) *kind, double x, double f, double f1,
+                         double f2)
 {
     struct curve c = at(kind, x);
 
@@ -153,7 +154,7 @@ static void test_exact_gelu_tail(void **state)
 /* For huge |x| every activation is a straight line: nothing overflows. */
 static void test_far(void **state)
 {
-    static const struct ks_layer_kind *const kinds[] = {
+    static const struct KS(layer_kind) *const kinds[] = {
         &KS(tanh), &KS(silu), &KS(gelu), &KS(elu), &KS(mish), &KS(sigmoid), &KS(softplus)};
     static const double far[] = {1e3, 1e38, 1e200};
 

@@ -50,15 +50,15 @@ static void test_values(void **state)
         real x[2] = {(real)values[i].x[0], (real)values[i].x[1]}, w[4], y[4], cache[16];
         const real skip[2] = {6, 0}, input[3] = {7, 8, 9};
         real states[] = {2, 1, 3}; /* u, v */
-        struct ks_pass p = {.rows = 1,
-                            .input = input,
-                            .x = x,
-                            .skip = skip,
-                            .w = w,
-                            .y = y,
-                            .cache = cache,
-                            .state = states};
-        struct ks_layer l = {.in = 2, .network_in = 3};
+        struct KS(pass) p = {.rows = 1,
+                             .input = input,
+                             .x = x,
+                             .skip = skip,
+                             .w = w,
+                             .y = y,
+                             .cache = cache,
+                             .state = states};
+        struct KS(layer) l = {.in = 2, .network_in = 3};
         struct ks_line line;
 
         assert_ok(ks_line_split(&line, "test", 1, values[i].line));
@@ -154,7 +154,7 @@ static void test_conv2d(void **state)
 static void test_running_statistics(void **state)
 {
     struct fixture s;
-    struct ks_pass p;
+    struct KS(pass) p;
     double mean = 0, var = 0;
 
     (void)state;
@@ -183,7 +183,7 @@ static void test_batchrenorm(void **state)
     (void)state;
     for (int bounded = 0; bounded < 2; bounded++) {
         struct fixture plain, s;
-        struct ks_pass p, q;
+        struct KS(pass) p, q;
 
         setup(&plain, &KS(batchnorm), "batchnorm", !bounded);
         setup(&s, &KS(batchrenorm), lines[bounded], false);
@@ -213,7 +213,7 @@ static void test_batchrenorm(void **state)
 static void test_rest_of_momentum(void **state)
 {
     struct fixture s;
-    struct ks_pass p;
+    struct KS(pass) p;
 
     (void)state;
     setup(&s, &KS(batchnorm), "batchnorm momentum=0.99", false);

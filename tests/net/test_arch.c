@@ -20,9 +20,9 @@ static const char *const XQC = "batchnorm\n"
                                "dense 101 project=unit-kernel\n"
                                "loss ce min=-5 max=5\n";
 
-static struct ks_arch *parse(const char *text, size_t in)
+static struct KS(arch) *parse(const char *text, size_t in)
 {
-    struct ks_arch *arch = NULL;
+    struct KS(arch) *arch = NULL;
 
     assert_ok(KS(arch_parse)(text, "test.arch", in, &arch));
     return arch;
@@ -31,7 +31,7 @@ static struct ks_arch *parse(const char *text, size_t in)
 /* 2*261 + 261*512 + 3*512*512 + 4*2*512 + 512*101 + 101 = 976,495 */
 static void test_xqc(void **state)
 {
-    struct ks_arch *a = parse(XQC, 223 + 38);
+    struct KS(arch) *a = parse(XQC, 223 + 38);
     char name[32];
 
     (void)state;
@@ -52,7 +52,7 @@ static void test_xqc(void **state)
 /* Slices of the input and of features do not count; concat does. */
 static void test_joined_input(void **state)
 {
-    struct ks_arch *a = parse(
+    struct KS(arch) *a = parse(
         "input [:3]\ndense 5\nslice [1:]\nconcat input[3:7]\ndense 1\nloss mse\n", 7);
 
     (void)state;
@@ -69,7 +69,7 @@ static void test_joined_input(void **state)
 
 static void test_nested_repeat_and_comments(void **state)
 {
-    struct ks_arch *a = parse(
+    struct KS(arch) *a = parse(
         "# a comment\n\nrepeat 2 { # twice\n  dense 3\n  repeat 3 {\n relu\n}\n}\r\n"
         "dense 1\nloss mse weight=2\n# end",
         2);
@@ -83,7 +83,7 @@ static void test_nested_repeat_and_comments(void **state)
     KS(arch_free)(a);
 }
 
-static void assert_group(const struct ks_arch *a, size_t k, const char *group)
+static void assert_group(const struct KS(arch) *a, size_t k, const char *group)
 {
     char name[32];
 
@@ -95,20 +95,20 @@ static void assert_group(const struct ks_arch *a, size_t k, const char *group)
  * body in the list. */
 static void test_containers(void **state)
 {
-    struct ks_arch *a = parse("residual {\n"
-                              "  repeat 2 {\n"
-                              "    lerp init=0.5 scale=0.25 {\n"
-                              "      residual {\n"
-                              "        relu\n"
-                              "        dense 4\n"
-                              "      }\n"
-                              "    }\n"
-                              "  }\n"
-                              "  l2norm\n"
-                              "}\n"
-                              "dense 1\n"
-                              "loss mse\n",
-                              4);
+    struct KS(arch) *a = parse("residual {\n"
+                               "  repeat 2 {\n"
+                               "    lerp init=0.5 scale=0.25 {\n"
+                               "      residual {\n"
+                               "        relu\n"
+                               "        dense 4\n"
+                               "      }\n"
+                               "    }\n"
+                               "  }\n"
+                               "  l2norm\n"
+                               "}\n"
+                               "dense 1\n"
+                               "loss mse\n",
+                               4);
     static const size_t body[] = {0, 1, 0, 0, 4, 5, 4, 4, 8, 0, 10};
 
     (void)state;
@@ -158,7 +158,7 @@ static void test_published_critics(void **state)
     globfree(&found);
     for (size_t i = 0; i < n; i++) {
         char path[64], stated[64], *text = NULL;
-        struct ks_arch *a;
+        struct KS(arch) *a;
 
         snprintf(path, sizeof path, "configs/arch/%s.arch", critics[i].name);
         assert_ok(ks_text_read(path, &text, NULL));
@@ -176,7 +176,7 @@ static void test_published_critics(void **state)
 /* The actor of SimBa-V2 at its published size. */
 static void test_published_actor(void **state)
 {
-    struct ks_arch *a = parse(
+    struct KS(arch) *a = parse(
         "append 3\nl2norm\ndense 128 bias=no project=unit\nscaler init=0.125 scale=0.125\nl2norm\n"
         "lerp init=0.5 scale=0.08838834764831845 {\ndense 512 bias=no project=unit\n"
         "scaler init=0.0625 scale=0.0625\nrelu shift=1e-8\ndense 128 bias=no project=unit\nl2norm\n"
@@ -193,15 +193,15 @@ static void test_published_actor(void **state)
  * activations. */
 static void test_images(void **state)
 {
-    struct ks_arch *a = parse("input [:63504]\n"
-                              "conv2d 32 channels=9 height=84 width=84 size=3 stride=2\nrelu\n"
-                              "repeat 3 {\nconv2d 32 size=3\nrelu\n}\ndense 50\n"
-                              "layernorm eps=1e-5\ntanh\nconcat input[63504:]\n"
-                              "branch {\nrepeat 2 {\ndense 1024\nrelu\n}\ndense 1\n"
-                              "loss mse weight=2\n}\n"
-                              "branch {\nrepeat 2 {\ndense 1024\nrelu\n}\ndense 1\n"
-                              "loss mse weight=2\n}\n",
-                              9 * 84 * 84 + 6);
+    struct KS(arch) *a = parse("input [:63504]\n"
+                               "conv2d 32 channels=9 height=84 width=84 size=3 stride=2\nrelu\n"
+                               "repeat 3 {\nconv2d 32 size=3\nrelu\n}\ndense 50\n"
+                               "layernorm eps=1e-5\ntanh\nconcat input[63504:]\n"
+                               "branch {\nrepeat 2 {\ndense 1024\nrelu\n}\ndense 1\n"
+                               "loss mse weight=2\n}\n"
+                               "branch {\nrepeat 2 {\ndense 1024\nrelu\n}\ndense 1\n"
+                               "loss mse weight=2\n}\n",
+                               9 * 84 * 84 + 6);
     size_t encoder = 9 * 9 * 32 + 32 + 3 * (32 * 9 * 32 + 32);
     size_t head = 56 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 + 1;
 
@@ -215,8 +215,8 @@ static void test_images(void **state)
 
 static void test_losses(void **state)
 {
-    struct ks_arch *huber = parse("dense 1\nloss huber delta=0.7 weight=0.5\n", 3);
-    struct ks_arch *quantile = parse("dense 8\nloss quantile\n", 3);
+    struct KS(arch) *huber = parse("dense 1\nloss huber delta=0.7 weight=0.5\n", 3);
+    struct KS(arch) *quantile = parse("dense 8\nloss quantile\n", 3);
 
     (void)state;
     assert_close(huber->loss.delta, 0.7, 0);
@@ -230,7 +230,7 @@ static void test_losses(void **state)
 
 static void test_actor(void **state)
 {
-    struct ks_arch *a = parse("dense 8\npolicy tanh-gaussian log-std=clip min=-10 max=2\n", 5);
+    struct KS(arch) *a = parse("dense 8\npolicy tanh-gaussian log-std=clip min=-10 max=2\n", 5);
 
     (void)state;
     assert_int_equal(a->policy.actions, 4);
@@ -351,7 +351,7 @@ static void test_mistakes(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ks_arch *a = NULL;
+        struct KS(arch) *a = NULL;
 
         assert_fails(KS(arch_parse)(cases[i].text, "test.arch", 4, &a), KS_FORMAT,
                      cases[i].message);
@@ -400,7 +400,7 @@ static void test_near_words(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ks_arch *a = NULL;
+        struct KS(arch) *a = NULL;
         const char *meant;
 
         assert_fails(KS(arch_parse)(cases[i].text, "test.arch", 4, &a), KS_FORMAT, "unknown ");
@@ -413,7 +413,7 @@ static void test_near_words(void **state)
 
 static void test_exploding_repeat(void **state)
 {
-    struct ks_arch *a = NULL;
+    struct KS(arch) *a = NULL;
 
     (void)state;
     assert_fails(
@@ -434,7 +434,7 @@ static void test_depth(void **state)
 
     (void)state;
     for (size_t depth = 16; depth <= 17; depth++) {
-        struct ks_arch *a = NULL;
+        struct KS(arch) *a = NULL;
 
         *text = '\0';
         for (size_t i = 0; i < depth; i++)
@@ -459,7 +459,7 @@ static void test_allocations(void **state)
 
     (void)state;
     for (n = 1; status == KS_MEMORY; n++) {
-        struct ks_arch *a = NULL;
+        struct KS(arch) *a = NULL;
 
         ks_alloc_fail_at(n);
         status = KS(arch_parse)("lerp {\nlerp {\nl2norm\n}\n}\ndense 1\nloss mse", "t", 4, &a);

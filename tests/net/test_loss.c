@@ -11,7 +11,7 @@
 enum { ROWS = 6, OUTPUTS = 5 };
 
 struct fixture {
-    struct ks_loss loss;
+    struct KS(loss) loss;
     real f[ROWS * OUTPUTS], t[ROWS * OUTPUTS], v[ROWS * OUTPUTS];
     real f_bar[ROWS * OUTPUTS], f_bar_dot[ROWS * OUTPUTS];
 };
@@ -40,13 +40,13 @@ static void draw(struct fixture *s)
 }
 
 /* Returns false if the loss does not allow this number of outputs. */
-static bool setup(struct fixture *s, const struct ks_loss_kind *kind, const char *example,
+static bool setup(struct fixture *s, const struct KS(loss_kind) *kind, const char *example,
                   size_t outputs)
 {
     struct ks_line line;
 
     memset(s, 0, sizeof *s);
-    s->loss = (struct ks_loss){.kind = kind, .outputs = outputs, .targets = outputs, .weight = 1};
+    s->loss = (struct KS(loss)){.kind = kind, .outputs = outputs, .targets = outputs, .weight = 1};
     assert_ok(ks_line_split(&line, "example", 1, example));
     line.taken[1] = true;
     assert_ok(ks_line_option_number(&line, "weight", 0, 10, &s->loss.weight));
@@ -67,13 +67,13 @@ static double dot(size_t n, const real *a, const real *b)
 }
 
 /* f_bar_dot = scale (d2l/df2) v */
-static void multiply(const struct ks_loss *l, struct ks_outputs at, real scale, const real *v,
+static void multiply(const struct KS(loss) *l, struct KS(outputs) at, real scale, const real *v,
                      real *f_bar_dot)
 {
     real c[ROWS * OUTPUTS];
 
     memcpy(c, at.f, at.rows * l->outputs * sizeof *c);
-    l->kind->curvature(l, &(struct ks_outputs){at.rows, c, at.t},
+    l->kind->curvature(l, &(struct KS(outputs)){at.rows, c, at.t},
                        c); /* c aliases f, as in an analysis */
     KS(loss_multiply)(l, at.rows, c, scale, v, f_bar_dot);
 }
@@ -81,7 +81,7 @@ static void multiply(const struct ks_loss *l, struct ks_outputs at, real scale, 
 #ifndef KS_SINGLE
 static double gradient(struct fixture *s, real scale)
 {
-    return s->loss.kind->gradient(&s->loss, &(struct ks_outputs){ROWS, s->f, s->t}, scale,
+    return s->loss.kind->gradient(&s->loss, &(struct KS(outputs)){ROWS, s->f, s->t}, scale,
                                   s->f_bar);
 }
 
@@ -102,7 +102,7 @@ static void check_differences(struct fixture *s)
         s->f[i] += h * s->v[i];
     gradient(s, scale);
     assert_close(dot(n, s->f_bar, s->v), scale * (plus - minus) / (2 * h), 1e-8);
-    multiply(&s->loss, (struct ks_outputs){ROWS, s->f, s->t}, scale, s->v, s->f_bar_dot);
+    multiply(&s->loss, (struct KS(outputs)){ROWS, s->f, s->t}, scale, s->v, s->f_bar_dot);
     for (size_t i = 0; i < n; i++)
         assert_close(s->f_bar_dot[i], (bar[0][i] - bar[1][i]) / (2 * h), 1e-8);
 }
@@ -114,11 +114,11 @@ static void check_curvature(struct fixture *s)
     size_t n = ROWS * s->loss.outputs;
     real once[ROWS * OUTPUTS];
 
-    multiply(&s->loss, (struct ks_outputs){ROWS, s->f, s->t}, 1, s->v, once);
+    multiply(&s->loss, (struct KS(outputs)){ROWS, s->f, s->t}, 1, s->v, once);
     assert_true(dot(n, s->v, once) > 0);
     for (size_t i = 0; i < n; i++)
         s->v[i] *= 2;
-    multiply(&s->loss, (struct ks_outputs){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
+    multiply(&s->loss, (struct KS(outputs)){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
     for (size_t i = 0; i < n; i++)
         assert_close(s->f_bar_dot[i], 2 * (double)once[i], 0);
 }
@@ -129,19 +129,19 @@ static void check_curvature(struct fixture *s)
 static void check_weight(struct fixture *s)
 {
     size_t n = ROWS * s->loss.outputs;
-    double value = s->loss.kind->gradient(&s->loss, &(struct ks_outputs){ROWS, s->f, s->t}, 1,
+    double value = s->loss.kind->gradient(&s->loss, &(struct KS(outputs)){ROWS, s->f, s->t}, 1,
                                           s->f_bar);
-    struct ks_loss heavy = s->loss;
+    struct KS(loss) heavy = s->loss;
     struct fixture twice = *s;
 
-    assert_close(s->loss.kind->gradient(&s->loss, &(struct ks_outputs){ROWS, s->f, s->t}, 3, NULL),
+    assert_close(s->loss.kind->gradient(&s->loss, &(struct KS(outputs)){ROWS, s->f, s->t}, 3, NULL),
                  value, 4 * DBL_EPSILON * fabs(value));
-    multiply(&s->loss, (struct ks_outputs){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
+    multiply(&s->loss, (struct KS(outputs)){ROWS, s->f, s->t}, 1, s->v, s->f_bar_dot);
     heavy.weight *= 2;
     assert_close(
-        heavy.kind->gradient(&heavy, &(struct ks_outputs){ROWS, s->f, s->t}, 1, twice.f_bar),
+        heavy.kind->gradient(&heavy, &(struct KS(outputs)){ROWS, s->f, s->t}, 1, twice.f_bar),
         2 * value, 0);
-    multiply(&heavy, (struct ks_outputs){ROWS, s->f, s->t}, 1, s->v, twice.f_bar_dot);
+    multiply(&heavy, (struct KS(outputs)){ROWS, s->f, s->t}, 1, s->v, twice.f_bar_dot);
     for (size_t i = 0; i < n; i++) {
         assert_close(twice.f_bar[i], 2 * (double)s->f_bar[i], 0);
         assert_close(twice.f_bar_dot[i], 2 * (double)s->f_bar_dot[i], 0);
@@ -153,7 +153,7 @@ static void check_row_weights(struct fixture *s)
 {
     static const real weight[ROWS] = {2, 0, 1, (real)0.5, 4, 0};
     size_t n = s->loss.outputs;
-    struct ks_outputs at = {ROWS, s->f, s->t};
+    struct KS(outputs) at = {ROWS, s->f, s->t};
     real bar[ROWS * OUTPUTS], c[ROWS * OUTPUTS], plain_c[ROWS * OUTPUTS];
     double value = KS(loss_gradient)(&s->loss, &at, weight, (real)0.5, bar);
 
@@ -161,7 +161,7 @@ static void check_row_weights(struct fixture *s)
     KS(loss_curvature)(&s->loss, &at, weight, c);
     s->loss.kind->curvature(&s->loss, &at, plain_c);
     for (size_t i = 0; i < ROWS; i++) {
-        struct ks_outputs row = {1, s->f + i * n, s->t + i * s->loss.targets};
+        struct KS(outputs) row = {1, s->f + i * n, s->t + i * s->loss.targets};
 
         value -= (double)weight[i] * s->loss.kind->gradient(&s->loss, &row, 1, NULL);
         for (size_t k = 0; k < n; k++) {
@@ -199,9 +199,9 @@ static void test_all_losses(void **state)
         }
 }
 
-static struct ks_loss find(const char *name, const char *text, size_t outputs)
+static struct KS(loss) find(const char *name, const char *text, size_t outputs)
 {
-    struct ks_loss l = {.outputs = outputs, .targets = outputs, .weight = 1};
+    struct KS(loss) l = {.outputs = outputs, .targets = outputs, .weight = 1};
     struct ks_line line;
 
     for (size_t k = 0; KS(loss_kinds)[k]; k++)
@@ -216,24 +216,24 @@ static struct ks_loss find(const char *name, const char *text, size_t outputs)
  * overflow. */
 static void test_values(void **state)
 {
-    struct ks_loss mse = find("mse", "loss mse", 1), ce = find("ce", "loss ce min=0 max=1", 3);
+    struct KS(loss) mse = find("mse", "loss mse", 1), ce = find("ce", "loss ce min=0 max=1", 3);
     real three = 3, one = 1, bar = 0, equal[3] = {7, 7, 7}, t[3] = {(real)0.25, (real)0.75, 0};
     real far[3] = {1000, 0, -1000}, first[3] = {1, 0, 0}, bars[3];
     const real last[3] = {0, 0, 1};
 
     (void)state;
-    assert_close(mse.kind->gradient(&mse, &(struct ks_outputs){1, &three, &one}, (real)0.5, &bar),
+    assert_close(mse.kind->gradient(&mse, &(struct KS(outputs)){1, &three, &one}, (real)0.5, &bar),
                  2, 0);
     assert_close(bar, 1, 0);
-    assert_close(ce.kind->gradient(&ce, &(struct ks_outputs){1, equal, t}, 1, bars), log(3),
+    assert_close(ce.kind->gradient(&ce, &(struct KS(outputs)){1, equal, t}, 1, bars), log(3),
                  4 * KS_EPSILON);
     assert_close(bars[1], 1.0 / 3 - 0.75, 4 * KS_EPSILON);
-    assert_close(ce.kind->gradient(&ce, &(struct ks_outputs){1, far, first}, 1, bars), 0, 0);
+    assert_close(ce.kind->gradient(&ce, &(struct KS(outputs)){1, far, first}, 1, bars), 0, 0);
     assert_close(bars[0], 0, 0);
-    assert_close(ce.kind->gradient(&ce, &(struct ks_outputs){1, far, last}, 1, bars), 2000, 0);
+    assert_close(ce.kind->gradient(&ce, &(struct KS(outputs)){1, far, last}, 1, bars), 2000, 0);
     far[2] = 3000;
-    assert_close(ce.kind->gradient(&ce, &(struct ks_outputs){1, far, last}, 1, bars), 0, 0);
-    assert_close(ce.kind->gradient(&ce, &(struct ks_outputs){1, equal, t}, 1, NULL), log(3),
+    assert_close(ce.kind->gradient(&ce, &(struct KS(outputs)){1, far, last}, 1, bars), 0, 0);
+    assert_close(ce.kind->gradient(&ce, &(struct KS(outputs)){1, equal, t}, 1, NULL), log(3),
                  4 * KS_EPSILON);
 }
 
@@ -256,15 +256,15 @@ static void test_softmax(void **state)
  * of 3, 2 (3 - 1) = 4. */
 static void test_huber(void **state)
 {
-    struct ks_loss huber = find("huber", "loss huber delta=2", 1);
+    struct KS(loss) huber = find("huber", "loss huber delta=2", 1);
     const real f[5] = {1, 5, -5, 2, -2}, t[5] = {2, 2, -2, 0, 0}, v[5] = {7, 7, 7, 7, 7};
     const double slope[5] = {-1, 2, -2, 2, -2}, curvature[5] = {7, 0, 0, 7, 7};
     real bar[5], bar_dot[5];
 
     (void)state;
-    assert_close(huber.kind->gradient(&huber, &(struct ks_outputs){5, f, t}, 1, bar),
+    assert_close(huber.kind->gradient(&huber, &(struct KS(outputs)){5, f, t}, 1, bar),
                  0.5 + 4 + 4 + 2 + 2, 0);
-    multiply(&huber, (struct ks_outputs){5, f, t}, 1, v, bar_dot);
+    multiply(&huber, (struct KS(outputs)){5, f, t}, 1, v, bar_dot);
     for (size_t i = 0; i < 5; i++) {
         assert_close(bar[i], slope[i], 0);
         assert_close(bar_dot[i], curvature[i], 0);
@@ -276,16 +276,16 @@ static void test_huber(void **state)
  *   f_1 is above both: 1/4 huber(7/2) + 1/4 huber(2) = 3/4 + 3/8 */
 static void test_quantile(void **state)
 {
-    struct ks_loss quantile = find("quantile", "loss quantile", 2);
+    struct KS(loss) quantile = find("quantile", "loss quantile", 2);
     const real f[2] = {0, 4}, t[2] = {(real)0.5, 2}, v[2] = {3, 3};
     real bar[2], bar_dot[2];
 
     (void)state;
-    assert_close(quantile.kind->gradient(&quantile, &(struct ks_outputs){1, f, t}, 1, bar),
+    assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, f, t}, 1, bar),
                  49. / 64, 0);
     assert_close(bar[0], -(0.125 + 0.25) / 2, 0);
     assert_close(bar[1], 0.5 / 2, 0);
-    multiply(&quantile, (struct ks_outputs){1, f, t}, 1, v, bar_dot);
+    multiply(&quantile, (struct KS(outputs)){1, f, t}, 1, v, bar_dot);
     assert_close(bar_dot[0], 3 * 0.25 / 2, 0);
     assert_close(bar_dot[1], 0, 0);
 }
@@ -294,18 +294,18 @@ static void test_quantile(void **state)
  *   1/4 huber(1) + 1/4 huber(3) = 1/8 + 5/8 */
 static void test_other_targets(void **state)
 {
-    struct ks_loss quantile = find("quantile", "loss quantile", 2);
+    struct KS(loss) quantile = find("quantile", "loss quantile", 2);
     const real f[2] = {0, 4}, once[1] = {1}, three[3] = {1, 1, 1};
     real bar[2];
 
     (void)state;
     quantile.targets = 1;
-    assert_close(quantile.kind->gradient(&quantile, &(struct ks_outputs){1, f, once}, 1, bar), 0.75,
-                 0);
+    assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, f, once}, 1, bar),
+                 0.75, 0);
     assert_close(bar[0], -0.25, 0);
     assert_close(bar[1], 0.25, 0);
     quantile.targets = 3;
-    assert_close(quantile.kind->gradient(&quantile, &(struct ks_outputs){1, f, three}, 1, NULL),
+    assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, f, three}, 1, NULL),
                  0.75, 4 * KS_EPSILON);
 }
 
@@ -313,13 +313,13 @@ static void test_other_targets(void **state)
  * entries sum to zero. p = (1, e, e^2), v = (3, 1, 2), e = exp(-50): <v> = 3 - 2 e. */
 static void test_saturated(void **state)
 {
-    struct ks_loss ce = find("ce", "loss ce min=0 max=1", 3);
+    struct KS(loss) ce = find("ce", "loss ce min=0 max=1", 3);
     const real f[3] = {0, -50, -100}, t[3] = {0, 1, 0}, v[3] = {3, 1, 2};
     real bar_dot[3];
     double e = exp(-50);
 
     (void)state;
-    multiply(&ce, (struct ks_outputs){1, f, t}, 1, v, bar_dot);
+    multiply(&ce, (struct KS(outputs)){1, f, t}, 1, v, bar_dot);
     assert_close(bar_dot[0], 2 * e, 8 * KS_EPSILON * e);
     assert_close(bar_dot[1], -2 * e, 8 * KS_EPSILON * e);
 }
@@ -327,11 +327,11 @@ static void test_saturated(void **state)
 /* With one output the quantile loss is half the Huber loss, as q = 1/2. */
 static void test_median(void **state)
 {
-    struct ks_loss quantile = find("quantile", "loss quantile kappa=2", 1);
+    struct KS(loss) quantile = find("quantile", "loss quantile kappa=2", 1);
     real five = 5, two = 2, bar;
 
     (void)state;
-    assert_close(quantile.kind->gradient(&quantile, &(struct ks_outputs){1, &five, &two}, 1, &bar),
+    assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, &five, &two}, 1, &bar),
                  2, 0);
     assert_close(bar, 1, 0);
 }

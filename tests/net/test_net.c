@@ -38,8 +38,8 @@ static const char *const TEXTS[] = {
 enum { N_TEXTS = sizeof TEXTS / sizeof *TEXTS };
 
 struct fixture {
-    struct ks_arch *arch;
-    struct ks_net *net;
+    struct KS(arch) *arch;
+    struct KS(net) *net;
     real *w, *x, *t, *state, *primal, *adjoint, *kept, *tangent, *scratch, *f_bar_dot, *v, *g, *hv;
 };
 
@@ -103,30 +103,30 @@ static void teardown(struct fixture *s)
 static void backward(struct fixture *s, real *x_bar, real *w_bar)
 {
     KS(net_backward)
-    (s->net, &(struct ks_net_backward){.w = s->w,
-                                       .x = s->x,
-                                       .primal = s->primal,
-                                       .adjoint = s->adjoint,
-                                       .x_bar = x_bar,
-                                       .w_bar = w_bar});
+    (s->net, &(struct KS(net_backward)){.w = s->w,
+                                        .x = s->x,
+                                        .primal = s->primal,
+                                        .adjoint = s->adjoint,
+                                        .x_bar = x_bar,
+                                        .w_bar = w_bar});
 }
 
-static struct ks_net_tangent tangent_along(const struct fixture *s, const real *v)
+static struct KS(net_tangent) tangent_along(const struct fixture *s, const real *v)
 {
-    return (struct ks_net_tangent){
+    return (struct KS(net_tangent)){
         .w = s->w, .w_dot = v, .x = s->x, .kept = s->kept, .tangent = s->tangent};
 }
 
 /* Returns the loss; its gradient is in g. */
 static double gradient(struct fixture *s)
 {
-    const struct ks_loss *l = &s->arch->loss;
+    const struct KS(loss) *l = &s->arch->loss;
     double value;
 
     memset(s->g, 0, s->arch->parameters * sizeof *s->g);
     KS(net_forward)(s->net, s->w, s->net->evaluation ? s->state : NULL, s->x, s->primal);
     value = l->kind->gradient(
-        l, &(struct ks_outputs){OUT_ROWS, KS(net_output)(s->net, s->primal), s->t}, 1,
+        l, &(struct KS(outputs)){OUT_ROWS, KS(net_output)(s->net, s->primal), s->t}, 1,
         KS(net_output_bar)(s->net, s->adjoint));
     backward(s, NULL, s->g);
     return value;
@@ -135,16 +135,16 @@ static double gradient(struct fixture *s)
 /* hv = H v, after gradient(). */
 static void product(struct fixture *s, const real *v)
 {
-    const struct ks_loss *l = &s->arch->loss;
+    const struct KS(loss) *l = &s->arch->loss;
     double *primal = widen(s->net->primal, s->primal),
            *adjoint = widen(s->net->adjoint, s->adjoint);
-    struct ks_net_tangent pass = tangent_along(s, v);
+    struct KS(net_tangent) pass = tangent_along(s, v);
     real *c = (real *)KS(net_kept_output)(s->net, s->kept);
 
     memset(s->hv, 0, s->arch->parameters * sizeof *s->hv);
     KS(net_keep)(s->net, primal, adjoint, s->kept);
     KS(net_tangent_forward)(s->net, &pass);
-    l->kind->curvature(l, &(struct ks_outputs){OUT_ROWS, c, s->t}, c);
+    l->kind->curvature(l, &(struct KS(outputs)){OUT_ROWS, c, s->t}, c);
     KS(loss_multiply)(l, OUT_ROWS, c, 1, KS(net_output_dot)(s->net, s->tangent), s->f_bar_dot);
     KS(net_tangent_backward)(s->net, &pass, s->f_bar_dot, s->scratch, s->hv);
     free(primal), free(adjoint);
@@ -272,7 +272,7 @@ static void test_gauss_newton(void **state)
     (void)state;
     for (size_t i = 0; i < N_TEXTS; i++) {
         struct fixture s;
-        struct ks_net_tangent pass;
+        struct KS(net_tangent) pass;
         double *primal, *adjoint, scale;
         real *u;
 

@@ -159,11 +159,11 @@ static void test_preconditioned(void **state)
 }
 
 /* For every projected column: x <- x - w (w' x), with w from `w`. */
-static void project(const struct ks_arch *arch, const double *w, double *x)
+static void project(const struct KS(arch) *arch, const double *w, double *x)
 {
     for (size_t e = 0; e < ENSEMBLE; e++)
         for (size_t k = 0; k < arch->n_layers; k++) {
-            const struct ks_layer *l = &arch->layer[k];
+            const struct KS(layer) *l = &arch->layer[k];
             size_t at = e * arch->parameters + l->offset;
 
             for (size_t j = 0; j < l->out && l->sphere_rows > 0; j++) {
@@ -179,14 +179,14 @@ static void project(const struct ks_arch *arch, const double *w, double *x)
 
 /* to = the geodesic from w with tangent v at time t: great circles for projected columns, straight
  * lines for other parameters. */
-static void geodesic(const struct ks_arch *arch, const double *w, const double *v, double t,
+static void geodesic(const struct KS(arch) *arch, const double *w, const double *v, double t,
                      double *to)
 {
     for (size_t i = 0; i < ENSEMBLE * arch->parameters; i++)
         to[i] = w[i] + t * v[i];
     for (size_t e = 0; e < ENSEMBLE; e++)
         for (size_t k = 0; k < arch->n_layers; k++) {
-            const struct ks_layer *l = &arch->layer[k];
+            const struct KS(layer) *l = &arch->layer[k];
             size_t at = e * arch->parameters + l->offset;
 
             for (size_t j = 0; j < l->out && l->sphere_rows > 0; j++) {
@@ -212,7 +212,7 @@ static void test_manifold(void **state)
     struct ks_checkpoint *c = make(PROJECTED);
     struct ks_problem q = pose(c);
     struct ks_rng rng = ks_rng_start(43, 0);
-    const struct ks_arch *arch = c->critic.arch;
+    const struct KS(arch) *arch = c->critic.arch;
     size_t n = dimension(c);
     double *w = c->critic.w, *v = numbers(&rng, n), *found, *g[2], *moved = numbers(&rng, n), loss;
     struct ks_operator *a;
@@ -285,7 +285,7 @@ static void test_manifold_memory(void **state)
 static void check_block(const struct ks_checkpoint *c, const double *h, int critic, int layer)
 {
     struct ks_problem q = pose(c);
-    const struct ks_arch *arch = c->critic.arch;
+    const struct KS(arch) *arch = c->critic.arch;
     size_t n = dimension(c), k = 0;
     struct ks_selection *s;
     struct ks_operator *a;
@@ -294,7 +294,7 @@ static void check_block(const struct ks_checkpoint *c, const double *h, int crit
     q.critic = critic, q.layer = layer;
     assert_ok(ks_selection_new(&q, false, &s));
     for (size_t i = 0; i < n; i++) {
-        const struct ks_layer *l = layer < 0 ? NULL : &arch->layer[layer];
+        const struct KS(layer) *l = layer < 0 ? NULL : &arch->layer[layer];
         size_t at = i % arch->parameters;
 
         if ((critic < 0 || (int)(i / arch->parameters) == critic) &&

@@ -46,10 +46,10 @@ static struct ks_checkpoint *make(const char *text)
 static void find_logits(const struct ks_problem *q, size_t critic, size_t n, double *f)
 {
     const struct ks_checkpoint *c = q->checkpoint;
-    const struct ks_arch *arch = c->critic.arch;
+    const struct KS(arch) *arch = c->critic.arch;
     size_t rows = q->loss_rows_only ? LOSS_ROWS : ROWS;
     double *primal, *state = q->evaluation ? c->critic.state + critic * arch->states : NULL;
-    struct ks_net *net;
+    struct KS(net) *net;
 
     assert_ok(KS(net_new)(arch, rows, LOSS_ROWS, q->evaluation, &net));
     assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
@@ -115,7 +115,7 @@ static double norm(size_t n, const double *x)
 }
 
 /* Sets the columns of a matrix [rows, P] that do not belong to the layers `hidden` to 0. */
-static void leave_hidden(const struct ks_arch *arch, unsigned hidden, size_t rows, double *matrix)
+static void leave_hidden(const struct KS(arch) *arch, unsigned hidden, size_t rows, double *matrix)
 {
     for (size_t i = 0; i < arch->n_layers; i++)
         for (size_t r = 0; r < rows && !(hidden >> i & 1); r++)
@@ -176,7 +176,7 @@ static void check_pair(const struct ks_problem *q, const struct ks_gradient_boun
                        unsigned hidden, size_t pair)
 {
     size_t critic = pair / MINIBATCHES, n = pair % MINIBATCHES;
-    const struct ks_arch *arch = q->checkpoint->critic.arch;
+    const struct KS(arch) *arch = q->checkpoint->critic.arch;
     size_t p = arch->parameters;
     double f[LOSS_ROWS * K], *jacobian = find_jacobians(q, critic, n), *g;
 

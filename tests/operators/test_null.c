@@ -143,8 +143,8 @@ static void test_dead_unit(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct ks_checkpoint *c = make(texts[i], 2);
         struct ks_problem q = full_problem(c);
-        const struct ks_arch *a = c->critic.arch;
-        const struct ks_layer *l = &a->layer[strstr(texts[i], "batchnorm") ? 1 : 0];
+        const struct KS(arch) *a = c->critic.arch;
+        const struct KS(layer) *l = &a->layer[strstr(texts[i], "batchnorm") ? 1 : 0];
 
         /* the layer's last parameter is the last unit's bias */
         c->critic.w[a->parameters + l->offset + l->parameters - 1] = -1000;

@@ -201,7 +201,7 @@ static void test_constant_inputs(void **state)
  * norm is then constant over the rows, but has a derivative. */
 static void offset_bias(struct ks_checkpoint *c, size_t layer, double offset)
 {
-    const struct ks_layer *l = &c->critic.arch->layer[layer];
+    const struct KS(layer) *l = &c->critic.arch->layer[layer];
     double *bias = c->critic.w + l->offset + KS(array_size)(&l->param[0]);
 
     for (size_t j = 0; j < l->out; j += 2)

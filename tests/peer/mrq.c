@@ -25,7 +25,7 @@ enum { SEED = 11, BATCH = 32, PERIOD = 10, RESULTS = 4 };
 struct record {
     size_t updates;
     struct ks_h5 *h5;
-    struct ks_agent *agent;
+    struct KS(agent) *agent;
     struct ks_agent_config config;
     float *s, *a, *next_s, *mask;                     /* [updates, batch, ...]; owned         */
     double *reward;                                   /* as these                             */
@@ -150,7 +150,7 @@ static ks_status write_array(struct record *r, const char *group, const char *na
 }
 
 static ks_status write_network(struct record *r, const char *group, const char *name,
-                               const struct ks_arch *arch, const struct ks_trained *t)
+                               const struct KS(arch) *arch, const struct KS(trained) *t)
 {
     KS_TRY(write_array(r, group, name, "", arch->parameters, t->w));
     KS_TRY(write_array(r, group, name, "_m", arch->parameters, t->m));
@@ -161,7 +161,7 @@ static ks_status write_network(struct record *r, const char *group, const char *
 static ks_status write_agent(struct record *r)
 {
     static const char *const parts[KS_PARTS] = {"state", "action", "pair", "model"};
-    const struct ks_agent *a = r->agent;
+    const struct KS(agent) *a = r->agent;
     char group[32];
 
     snprintf(group, sizeof group, "/update_%03d", (int)a->updates);
@@ -179,13 +179,13 @@ static ks_status write_agent(struct record *r)
 
 /* ---- The updates -------------------------------------------------------------------------- */
 
-static void shake_encoder(struct ks_agent *a)
+static void shake_encoder(struct KS(agent) *a)
 {
     struct ks_rng rng = ks_rng_start(SHAKES, 4);
 
     shake(a->actor_arch, &rng, a->actor.target);
     for (size_t k = 0; k < KS_PARTS; k++) {
-        struct ks_trained *t = &a->encoder->part[k];
+        struct KS(trained) *t = &a->encoder->part[k];
 
         shake(a->encoder->arch[k], &rng, t->w);
         shake_moments(a->encoder->arch[k]->parameters, &rng, t->m, t->v);
@@ -242,7 +242,7 @@ static ks_status update(struct record *r, size_t u)
 static ks_status write_frozen(struct record *r)
 {
     const struct ks_batch batch = {r->s, r->a, r->next_s, r->reward, r->mask};
-    struct ks_agent *a = r->agent;
+    struct KS(agent) *a = r->agent;
     struct ks_rng rng = ks_rng_start(SEED, 5);
     double noise[64] = {0.5, -1, 7};
     float action[64];

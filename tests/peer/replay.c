@@ -18,8 +18,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "../trajectory.h"
 #include "env/domain.h"
+#include "trajectory.h"
 
 static const double bound = 1e-9;
 

@@ -12,10 +12,10 @@ enum { SHAKES = 11 }; /* the seed */
 
 /* Changes entries by up to a few tenths of the size of a kernel's column, a scale or a statistic.
  */
-static inline void shake(const struct ks_arch *arch, struct ks_rng *rng, real *w)
+static inline void shake(const struct KS(arch) *arch, struct ks_rng *rng, real *w)
 {
     for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct ks_layer *l = &arch->layer[i];
+        const struct KS(layer) *l = &arch->layer[i];
         real *at = w + l->offset;
 
         for (size_t k = 0; k < l->n_params; k++) {
@@ -43,12 +43,12 @@ static inline void shake_moments(size_t n, struct ks_rng *rng, real *m, real *v)
     }
 }
 
-static inline void shake_agent(struct ks_agent *a)
+static inline void shake_agent(struct KS(agent) *a)
 {
     struct ks_rng rng = ks_rng_start(SHAKES, 3);
 
     for (size_t e = 0; e < a->config.ensemble; e++) {
-        struct ks_trained *c = &a->critic[e];
+        struct KS(trained) *c = &a->critic[e];
 
         shake(a->critic_arch, &rng, c->w);
         shake(a->critic_arch, &rng, c->target);

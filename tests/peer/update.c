@@ -251,7 +251,7 @@ static bool is_written(size_t updates)
     return updates == 1 || updates == 9 || updates == 10 || updates == 99 || updates == 100;
 }
 
-static ks_status update_and_write(struct record *r, struct ks_agent *a, struct ks_h5 *h5)
+static ks_status update_and_write(struct record *r, struct KS(agent) *a, struct ks_h5 *h5)
 {
     size_t n = r->config.batch;
 
@@ -272,7 +272,7 @@ static ks_status update_and_write(struct record *r, struct ks_agent *a, struct k
                        r->results);
 }
 
-static ks_status new_agent(const struct record *r, const char *name, struct ks_agent **agent)
+static ks_status new_agent(const struct record *r, const char *name, struct KS(agent) **agent)
 {
     const struct ks_env *env = r->run->learner.player.env;
     struct ks_train_options options = r->options;
@@ -299,7 +299,7 @@ done:
 static ks_status record_agent(struct record *r, const char *name)
 {
     ks_status status = KS_OK;
-    struct ks_agent *agent = NULL;
+    struct KS(agent) *agent = NULL;
     struct ks_h5 *h5 = NULL;
 
     KS_GO(new_agent(r, name, &agent));

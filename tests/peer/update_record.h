@@ -72,7 +72,7 @@ static inline ks_status write_number(struct ks_h5 *h5, const char *group, const 
 }
 
 static inline ks_status write_critics(struct record *r, struct ks_h5 *h5, const char *g,
-                                      const struct ks_agent *a)
+                                      const struct KS(agent) *a)
 {
     const size_t n = a->critic_arch->parameters, states = a->critic_arch->states;
     const size_t ensemble = a->config.ensemble;
@@ -82,7 +82,7 @@ static inline ks_status write_critics(struct record *r, struct ks_h5 *h5, const 
     if (ensemble > MOST_CRITICS)
         return ks_fail(KS_USAGE, "expected at most %d critics, found %zu", MOST_CRITICS, ensemble);
     for (size_t e = 0; e < ensemble; e++) {
-        const struct ks_trained *c = &a->critic[e];
+        const struct KS(trained) *c = &a->critic[e];
 
         w[e] = c->w, m[e] = c->m, v[e] = c->v, target[e] = c->target, state[e] = c->state;
     }
@@ -95,8 +95,8 @@ static inline ks_status write_critics(struct record *r, struct ks_h5 *h5, const 
 
 /* Parameters and moments of one network: NAME, NAME_m, NAME_v. */
 static inline ks_status write_trained(struct record *r, struct ks_h5 *h5, const char *g,
-                                      const char *name, const struct ks_arch *arch,
-                                      const struct ks_trained *t)
+                                      const char *name, const struct KS(arch) *arch,
+                                      const struct KS(trained) *t)
 {
     const struct {
         const char *suffix;
@@ -127,7 +127,7 @@ static inline ks_status write_scalar(struct ks_h5 *h5, const char *g, const char
 }
 
 static inline ks_status write_actor(struct record *r, struct ks_h5 *h5, const char *g,
-                                    const struct ks_agent *a)
+                                    const struct KS(agent) *a)
 {
     KS_TRY(write_trained(r, h5, g, "actor", a->actor_arch, &a->actor));
     return write_arrays(r, h5, g, (struct dataset){"actor_state", 1, a->actor_arch->states},
@@ -135,7 +135,7 @@ static inline ks_status write_actor(struct record *r, struct ks_h5 *h5, const ch
 }
 
 static inline ks_status write_optimist(struct record *r, struct ks_h5 *h5, const char *g,
-                                       const struct ks_optimist *o)
+                                       const struct KS(optimist) *o)
 {
     const struct ks_dual *optimism = &o->optimism, *price = &o->price;
 
@@ -145,7 +145,7 @@ static inline ks_status write_optimist(struct record *r, struct ks_h5 *h5, const
 }
 
 /* Writes the agent's current state to the group /update_NNN. */
-static inline ks_status write_agent(struct record *r, struct ks_h5 *h5, const struct ks_agent *a)
+static inline ks_status write_agent(struct record *r, struct ks_h5 *h5, const struct KS(agent) *a)
 {
     char g[32];
 

@@ -81,13 +81,13 @@ static double *eigenvalues(size_t n, const double *h)
 /* The squares of y in the parameters of each layer that has some, in all critics. */
 static void check_shares(const char *text, const double *y, const double *share, size_t layers)
 {
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
     size_t found = 0;
     double sum = 0;
 
     assert_ok(ks_arch_parse_f64(text, "test", IN, &arch));
     for (size_t k = 0; k < arch->n_layers; k++) {
-        const struct ks_layer *l = &arch->layer[k];
+        const struct KS(layer) *l = &arch->layer[k];
         double square = 0;
 
         if (l->parameters == 0)

@@ -16,7 +16,7 @@ static const char MEDIUM[] =
 /* Scales the columns of [kernel; bias] of layer 0, which come first, to norm 1. */
 static void project(struct ks_checkpoint *c)
 {
-    const struct ks_arch *a = c->critic.arch;
+    const struct KS(arch) *a = c->critic.arch;
 
     for (size_t column = 0; column < ENSEMBLE * 6; column++) {
         double *w = c->critic.w + column / 6 * a->parameters + column % 6, square = 0;

@@ -85,7 +85,7 @@ static void test_one_stratum(void **state)
     const size_t runs[] = {5};
     struct ks_bootstrap bootstrap = {1000, 1, 0.9, 1, runs};
     struct ks_scores scores = {1, runs, 1, step, value};
-    struct ks_estimate e, area;
+    struct ks_iqm_estimate e, area;
 
     (void)state;
     for (size_t b = 0; b < 5; b++) {
@@ -111,7 +111,7 @@ static void test_two_strata(void **state)
     const size_t runs[] = {4, 5}, first[] = {1, 0, 3, 2, 4 + 2, 4 + 1, 4 + 2, 4 + 1, 4 + 0};
     struct ks_bootstrap bootstrap = {2000, 7, 0.9, 2, runs};
     struct ks_scores scores = {2, runs, 1, step, value};
-    struct ks_estimate e;
+    struct ks_iqm_estimate e;
     size_t index[9];
 
     (void)state;
@@ -138,7 +138,7 @@ static void test_interval_that_is_undefined(void **state)
     const double value[] = {1, 2, NAN, NAN}, step[] = {0, 1};
     const size_t one[] = {1, 1}, two[] = {2};
     struct ks_scores scores = {2, one, 1, step, value};
-    struct ks_estimate e[2], area;
+    struct ks_iqm_estimate e[2], area;
 
     (void)state;
     assert_ok(ks_iqm_curve(&scores, 100, 0, e, NULL)); /* one run in every stratum */
@@ -167,7 +167,7 @@ static void test_curve_against_sorting(void **state)
     const double step[] = {0, 1};
     const struct ks_bootstrap bootstrap = {B, 2, KS_BOOTSTRAP_LEVEL, 2, runs};
     const struct ks_scores scores = {2, runs, 2, step, &value[0][0]};
-    struct ks_estimate curve[2];
+    struct ks_iqm_estimate curve[2];
     double drawn[2][B];
 
     (void)state;
@@ -225,7 +225,7 @@ static void test_pooled_kappa(void **state)
     const double step[] = {1, 2, 3};
     const size_t runs[] = {4};
     struct ks_scores scores = {1, runs, 3, step, kappa};
-    struct ks_estimate curve[3];
+    struct ks_iqm_estimate curve[3];
     double logarithm[12];
 
     (void)state;
@@ -281,7 +281,7 @@ static void test_published_returns(void **state)
     static const double median[STEPS] = {6.685573,   136.882810, 304.812552, 518.887610,
                                          775.009101, 854.499750, 886.632923, 899.740937,
                                          908.454191, 909.150266, 907.370022};
-    static const struct ks_estimate table[STEPS] = {
+    static const struct ks_iqm_estimate table[STEPS] = {
         {6.593804, 6.244987, 7.738820},       {137.432458, 127.863691, 146.232046},
         {312.169798, 288.349550, 343.642230}, {515.130814, 452.044615, 577.356645},
         {762.468772, 686.377709, 811.119074}, {832.704640, 776.063224, 865.735021},
@@ -292,7 +292,7 @@ static void test_published_returns(void **state)
     const size_t runs[] = {SEEDS};
     double step[STEPS];
     struct ks_scores scores = {1, runs, STEPS, step, &value[0][0]};
-    struct ks_estimate curve[STEPS];
+    struct ks_iqm_estimate curve[STEPS];
 
     (void)state;
     if (access(PUBLISHED, R_OK) != 0)
@@ -321,7 +321,7 @@ static void test_published_area(void **state)
     const size_t runs[] = {SEEDS};
     double step[STEPS];
     struct ks_scores scores = {1, runs, STEPS, step, &value[0][0]};
-    struct ks_estimate curve[STEPS], area;
+    struct ks_iqm_estimate curve[STEPS], area;
 
     (void)state;
     if (access(PUBLISHED, R_OK) != 0)
@@ -347,7 +347,7 @@ static void test_published_five_seeds(void **state)
     double last[SEEDS], step[] = {1e6};
     const size_t five[] = {5};
     struct ks_scores scores = {1, five, 1, step, last};
-    struct ks_estimate e;
+    struct ks_iqm_estimate e;
 
     (void)state;
     if (access(PUBLISHED, R_OK) != 0)

@@ -16,7 +16,7 @@ static void test_improvement_by_hand(void **state)
     const struct ks_sample x = {2, FOUR, X}, y = {2, THREE, Y}, first = {1, FOUR, X},
                            second = {1, FOUR + 1, X + 4}, other_first = {1, THREE, Y},
                            other_second = {1, THREE + 1, Y + 3};
-    struct ks_estimate p;
+    struct ks_iqm_estimate p;
 
     (void)state;
     assert_ok(ks_improvement(&first, &other_first, 0, 0, &p));
@@ -54,7 +54,7 @@ static void test_improvement_interval(void **state)
     const size_t all[] = {4, 4, 3, 3};
     const struct ks_bootstrap draws = {B, 3, KS_BOOTSTRAP_LEVEL, 4, all};
     const struct ks_sample x = {2, FOUR, X}, y = {2, THREE, Y};
-    struct ks_estimate p;
+    struct ks_iqm_estimate p;
     double drawn[B];
 
     (void)state;
@@ -77,7 +77,7 @@ static void test_improvement_of_single_runs(void **state)
     const size_t one[] = {1}, two[] = {2};
     const double a[] = {3}, b[] = {1, 5};
     const struct ks_sample x = {1, one, a}, y = {1, two, b};
-    struct ks_estimate p;
+    struct ks_iqm_estimate p;
 
     (void)state;
     assert_ok(ks_improvement(&x, &x, 100, 0, &p));
@@ -96,7 +96,7 @@ static void test_refused_samples(void **state)
     const struct ks_sample no_task = {0, FOUR, X}, x = {2, FOUR, X}, no_run = {2, none, X},
                            z = {2, FOUR, nan};
     const struct ks_profile profile = {.scores = z};
-    struct ks_estimate p;
+    struct ks_iqm_estimate p;
 
     (void)state;
     assert_fails(ks_improvement(&no_task, &no_task, 0, 0, &p), KS_FORMAT, "no task");
@@ -111,7 +111,7 @@ static void test_profile_by_hand(void **state)
     const double tau[] = {0, 1, 1.5, 1.75, 2}, fraction[] = {1, 0.5, 0.5, 0.5, 0},
                  above[] = {1, 1, 0, 0, 0};
     struct ks_profile profile = {{2, FOUR, X}, 5, tau, 0, 0};
-    struct ks_estimate runs[5], means[5];
+    struct ks_iqm_estimate runs[5], means[5];
 
     (void)state;
     assert_ok(ks_profile(&profile, runs, means));

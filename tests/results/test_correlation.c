@@ -39,7 +39,7 @@ static void test_interval_of_points(void **state)
 {
     enum { B = 300 };
     const struct ks_bootstrap draws = {B, 5, KS_BOOTSTRAP_LEVEL, ARCHITECTURES, THREE};
-    struct ks_estimate rho;
+    struct ks_iqm_estimate rho;
     double drawn[B], x[ALL * WIDTH], y[ALL], at_x[ARCHITECTURES], at_y[ARCHITECTURES], expected;
 
     (void)state;
@@ -70,7 +70,7 @@ static void test_undefined_points(void **state)
     const size_t one[] = {1, 1, 1}, two[] = {2, 1, 1};
     const double x[] = {1, 3, 4, 5}, nan[] = {1, NAN, 2, 3}, y[] = {1, 1, 1, 1};
     struct ks_points points = {3, one, 1, x, x};
-    struct ks_estimate rho;
+    struct ks_iqm_estimate rho;
 
     (void)state;
     assert_ok(ks_spearman_points(&points, 100, 0, &rho)); /* one run each */

@@ -69,8 +69,8 @@ static void assert_digits(const char *what, double value, double expected, int d
         fail_msg("%s: %.10g, expected %.*f", what, value, digits, expected);
 }
 
-static void assert_estimate(const char *what, struct ks_estimate value, struct ks_estimate expected,
-                            int digits)
+static void assert_estimate(const char *what, struct ks_iqm_estimate value,
+                            struct ks_iqm_estimate expected, int digits)
 {
     assert_digits(what, value.value, expected.value, digits);
     assert_digits(what, value.low, expected.low, digits);
@@ -92,7 +92,7 @@ static double *column(const struct ks_score_table *table, size_t step)
 
 static const struct {
     const char *task;
-    struct ks_estimate raw;
+    struct ks_iqm_estimate raw;
     double normalized; /* NaN: no random and target score */
 } table[KS_SCORE_RANGES] = {
     {"Ant-v4", {7546.2622, 7430.7935, 7740.8229}, 1.898306},
@@ -175,7 +175,7 @@ static void test_each_task(void **state)
         double *last = column(raw, raw->n_steps - 1), normalized;
         const struct ks_score_range *range;
         const struct ks_scores scores = {1, raw->runs, 1, &raw->step[raw->n_steps - 1], last};
-        struct ks_estimate iqm;
+        struct ks_iqm_estimate iqm;
 
         assert_close(raw->step[raw->n_steps - 1], 1e6, 0);
         assert_int_equal(raw->n_runs, 10);
@@ -244,7 +244,7 @@ static void check_group(unsigned groups, const char *name, size_t tasks, const d
 {
     struct ks_score_table *t = read_group(groups);
     const struct ks_scores scores = ks_score_table_scores(t);
-    struct ks_estimate curve[STEPS], area;
+    struct ks_iqm_estimate curve[STEPS], area;
     double *last = column(t, LAST), mean = 0;
 
     assert_int_equal(t->n_steps, STEPS);
@@ -253,10 +253,10 @@ static void check_group(unsigned groups, const char *name, size_t tasks, const d
     assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, curve, &area));
     for (size_t i = 0; i < t->n_runs; i++)
         mean += last[i] / (double)t->n_runs;
-    assert_estimate(name, curve[LAST], (struct ks_estimate){expected[0], expected[1], expected[2]},
-                    6);
+    assert_estimate(name, curve[LAST],
+                    (struct ks_iqm_estimate){expected[0], expected[1], expected[2]}, 6);
     assert_digits(name, mean, expected[3], 6);
-    assert_estimate(name, area, (struct ks_estimate){expected[4], expected[5], expected[6]}, 6);
+    assert_estimate(name, area, (struct ks_iqm_estimate){expected[4], expected[5], expected[6]}, 6);
     check_suite(name, tasks, expected);
     free(last);
     ks_score_table_free(t);
@@ -312,7 +312,7 @@ static void test_curves(void **state)
     for (size_t c = 0; c < sizeof curves / sizeof *curves; c++) {
         struct ks_score_table *t = read_group(curves[c].groups);
         const struct ks_scores scores = ks_score_table_scores(t);
-        struct ks_estimate curve[STEPS];
+        struct ks_iqm_estimate curve[STEPS];
 
         assert_ok(ks_iqm_curve(&scores, 0, 0, curve, NULL));
         for (size_t k = 0; k < STEPS; k++)
@@ -352,7 +352,7 @@ static void test_profile(void **state)
 {
     enum { TAUS = 8 };
     static const double tau[TAUS] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5};
-    static const struct ks_estimate expected[TAUS] = {
+    static const struct ks_iqm_estimate expected[TAUS] = {
         {0.970370, 0.962963, 0.975926}, {0.968519, 0.961111, 0.975926},
         {0.898148, 0.887037, 0.907407}, {0.825926, 0.814815, 0.835185},
         {0.757407, 0.742593, 0.772222}, {0.601852, 0.587037, 0.616667},
@@ -363,7 +363,7 @@ static void test_profile(void **state)
     double *last = column(t, LAST);
     const struct ks_profile profile = {
         {t->n_tasks, t->runs, last}, TAUS, tau, KS_PROFILE_RESAMPLES, 0};
-    struct ks_estimate runs[TAUS], means[TAUS];
+    struct ks_iqm_estimate runs[TAUS], means[TAUS];
 
     (void)state;
     assert_ok(ks_profile(&profile, runs, means));
@@ -383,7 +383,7 @@ static void test_other_areas(void **state)
 {
     struct ks_score_table *t = read_scores(STATES, 1, &DOG, true);
     const struct ks_scores scores = ks_score_table_scores(t);
-    struct ks_estimate curve[STEPS];
+    struct ks_iqm_estimate curve[STEPS];
     double areas[10], mean = 0;
 
     (void)state;
@@ -437,7 +437,7 @@ static void test_improvement(void **state)
     double *at_1000k = column(t, 10), *at_700k = column(t, 7), *at_500k = column(t, 5);
     const struct ks_sample x = {1, t->runs, at_1000k}, y = {1, t->runs, at_700k},
                            z = {1, t->runs, at_500k};
-    struct ks_estimate p;
+    struct ks_iqm_estimate p;
 
     (void)state;
     assert_ok(ks_improvement(&x, &z, 0, 0, &p));

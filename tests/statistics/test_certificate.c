@@ -79,7 +79,7 @@ static void settle_training(struct ks_checkpoint *c)
 
     for (size_t e = 0; e < c->critic.ensemble; e++)
         for (size_t i = 0; i < c->critic.arch->n_layers; i++) {
-            const struct ks_layer *l = &c->critic.arch->layer[i];
+            const struct KS(layer) *l = &c->critic.arch->layer[i];
 
             for (size_t j = 0; l->sphere_rows > 0 && j < l->out; j++) {
                 double *column = c->critic.w + e * c->critic.arch->parameters + l->offset + j;

@@ -23,7 +23,7 @@ enum { N_TEXTS = sizeof TEXTS / sizeof *TEXTS };
 /* Projects columns to their spheres, as training does. */
 static void project(struct ks_checkpoint *c)
 {
-    const struct ks_arch *a = c->critic.arch;
+    const struct KS(arch) *a = c->critic.arch;
     double columns[16];
 
     for (size_t e = 0; e < c->critic.ensemble; e++)

@@ -161,12 +161,12 @@ static void draw_inputs(const struct traits *t, struct ks_checkpoint *c)
 /* Large weights, units with biases that make them dead, projected columns of norm 1. */
 static void draw_weights(const struct traits *t, struct ks_checkpoint *c)
 {
-    const struct ks_arch *a = c->critic.arch;
+    const struct KS(arch) *a = c->critic.arch;
     double *w = c->critic.w;
 
     for (size_t e = 0; e < t->ensemble; e++)
         for (size_t i = 0; i < a->n_layers; i++) {
-            const struct ks_layer *l = &a->layer[i];
+            const struct KS(layer) *l = &a->layer[i];
 
             for (size_t k = 0; k < l->n_params; k++) {
                 const struct ks_array *array = &l->param[k];
@@ -193,7 +193,7 @@ static struct ks_checkpoint *draw_critic(const char *text, const struct traits *
 {
     struct critic_sizes sizes = {t->ensemble, t->in, t->minibatches, t->rows, t->loss_rows};
     struct ks_checkpoint *c = blank_critic(text, sizes);
-    const struct ks_arch *a = c->critic.arch;
+    const struct KS(arch) *a = c->critic.arch;
     size_t n = t->ensemble * a->parameters, k = a->loss.targets;
     size_t targets = t->minibatches * t->loss_rows * k;
 
@@ -212,7 +212,7 @@ static struct ks_checkpoint *draw_critic(const char *text, const struct traits *
     return c;
 }
 
-static int random_layer(const struct ks_arch *a)
+static int random_layer(const struct KS(arch) *a)
 {
     int layer[64], n = 0;
 

@@ -47,7 +47,7 @@ static double evaluations(const struct stage *stage, size_t after)
 static void test_time_left(void **state)
 {
     struct stage stage = stage_new(":");
-    struct ks_estimate e;
+    struct ks_forecast e;
     struct ks_time_left left;
     double training;
 
@@ -88,7 +88,7 @@ static void test_time_left(void **state)
 static void test_own_pace(void **state)
 {
     struct stage stage = stage_new(":");
-    struct ks_estimate e;
+    struct ks_forecast e;
 
     (void)state;
     write_records(&stage);
@@ -105,7 +105,7 @@ static void test_own_pace(void **state)
 static void test_nothing_recorded(void **state)
 {
     struct stage stage = stage_new(":");
-    struct ks_estimate e;
+    struct ks_forecast e;
 
     (void)state;
     write_in(&stage.graph->job[0], "progress.csv", "env_step,update,steps_per_second\n0,0,nan\n");

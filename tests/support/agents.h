@@ -93,11 +93,11 @@ static inline struct ks_agent_config small_config(const char *critic, const char
                                     .threads = 1};
 }
 
-static inline struct ks_agent *make_agent_of(const char *name, int threads)
+static inline struct KS(agent) *make_agent_of(const char *name, int threads)
 {
     char *critic, *actor;
     struct ks_agent_config config;
-    struct ks_agent *agent;
+    struct KS(agent) *agent;
 
     describe_small(name, &critic, &actor);
     config = small_config(critic, actor);
@@ -108,7 +108,7 @@ static inline struct ks_agent *make_agent_of(const char *name, int threads)
     return agent;
 }
 
-static inline struct ks_agent *make_agent(const char *name)
+static inline struct KS(agent) *make_agent(const char *name)
 {
     return make_agent_of(name, 1);
 }
@@ -145,10 +145,10 @@ static inline void shake(size_t n, uint64_t seed, double *w)
         w[i] += 0.1 * ks_rng_normal(&rng);
 }
 
-static inline void shake_all(struct ks_agent *a)
+static inline void shake_all(struct KS(agent) *a)
 {
     for (size_t e = 0; e < 2; e++) {
-        struct ks_trained *c = &a->critic[e];
+        struct KS(trained) *c = &a->critic[e];
 
         shake(a->critic_arch->parameters, 1 + e, c->w);
         shake(a->critic_arch->parameters, 3 + e, c->target);
@@ -159,7 +159,7 @@ static inline void shake_all(struct ks_agent *a)
 }
 
 struct network {
-    const struct ks_arch *arch;
+    const struct KS(arch) *arch;
     const double *w, *state; /* parameters; running statistics, NULL: zeros */
     bool evaluation;         /* the mode of batch normalization */
 };
@@ -167,8 +167,8 @@ struct network {
 /* The outputs [rows, out] of a network for the inputs x; the caller frees. */
 static inline double *forward(const struct network *network, size_t rows, const double *x)
 {
-    const struct ks_arch *arch = network->arch;
-    struct ks_net *net;
+    const struct KS(arch) *arch = network->arch;
+    struct KS(net) *net;
     double *primal, *moved = calloc(arch->states + 1, sizeof *moved);
     double *y = calloc(rows * arch->out, sizeof *y);
 
@@ -197,7 +197,7 @@ static inline double *copy(size_t n, const double *from)
     return to;
 }
 
-static inline struct before remember(const struct ks_agent *a)
+static inline struct before remember(const struct KS(agent) *a)
 {
     struct before b;
 

@@ -33,7 +33,7 @@ static inline void source_name(const struct ks_object *o, const char *number, ch
 static inline void export_values(const struct ks_checkpoint *c, const struct ks_object *o,
                                  bool torch, size_t e, double *out)
 {
-    const struct ks_arch *arch = c->critic.arch;
+    const struct KS(arch) *arch = c->critic.arch;
     const bool frozen = !o->state && o->offset >= arch->parameters;
     const double *from = o->state ? c->critic.state + e * arch->states
                          : frozen ? c->critic.frozen + e * arch->frozen

@@ -61,7 +61,7 @@ static inline struct ks_checkpoint *make_projected(void)
 {
     struct ks_checkpoint *c = make(PROJECTED);
     struct ks_rng rng = ks_rng_start(3, 0);
-    const struct ks_arch *arch = c->critic.arch;
+    const struct KS(arch) *arch = c->critic.arch;
     size_t n = ENSEMBLE * arch->parameters;
 
     c->adam_v = numbers(&rng, n);
@@ -70,7 +70,7 @@ static inline struct ks_checkpoint *make_projected(void)
     c->adam_step = 1000;
     c->adam = KS_ADAM_DEFAULTS;
     for (size_t k = 0; k < ENSEMBLE * arch->n_layers; k++) {
-        const struct ks_layer *l = &arch->layer[k % arch->n_layers];
+        const struct KS(layer) *l = &arch->layer[k % arch->n_layers];
         double *w = c->critic.w + k / arch->n_layers * arch->parameters + l->offset;
 
         for (size_t j = 0; l->sphere_rows > 0 && j < l->out; j++) {

@@ -12,7 +12,7 @@
 static struct transitions transitions; /* of the last update */
 static struct ks_batch last;
 
-static inline void update_with(struct ks_agent *a, uint64_t seed)
+static inline void update_with(struct KS(agent) *a, uint64_t seed)
 {
     struct ks_update u;
 
@@ -20,12 +20,12 @@ static inline void update_with(struct ks_agent *a, uint64_t seed)
     assert_ok(KS(agent_update)(a, &last, &u));
 }
 
-static inline void update(struct ks_agent *a)
+static inline void update(struct KS(agent) *a)
 {
     update_with(a, 1);
 }
 
-static inline struct ks_measure *measure(struct ks_agent *a, size_t *n)
+static inline struct ks_measure *measure(struct KS(agent) *a, size_t *n)
 {
     struct ks_measure *list = calloc(KS(agent_measures)(a), sizeof *list);
 

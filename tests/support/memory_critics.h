@@ -21,7 +21,7 @@ struct critic_sizes {
 static inline struct ks_checkpoint *blank_critic(const char *text, struct critic_sizes s)
 {
     struct ks_checkpoint *c;
-    struct ks_arch *a;
+    struct KS(arch) *a;
 
     assert_ok(ks_alloc(1, sizeof *c, &c));
     assert_ok(ks_copy_string(text, &c->critic.text));
@@ -60,7 +60,7 @@ static inline struct ks_checkpoint *random_critic(const char *text, struct criti
 {
     struct ks_rng rng = ks_rng_start(seed, 0);
     struct ks_checkpoint *c = blank_critic(text, s);
-    const struct ks_arch *a = c->critic.arch;
+    const struct KS(arch) *a = c->critic.arch;
     size_t states = s.ensemble * a->states, k = a->loss.targets;
     size_t targets = s.minibatches * s.loss_rows * k;
 

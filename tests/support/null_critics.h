@@ -22,7 +22,7 @@ static const double ZERO = 1e-14, NOT_ZERO = 1e-11;
 /* Random theta, inputs and targets; for ce each row of targets is a probability distribution. */
 static inline void draw(struct ks_rng *rng, struct ks_checkpoint *c)
 {
-    const struct ks_arch *a = c->critic.arch;
+    const struct KS(arch) *a = c->critic.arch;
     size_t k = a->loss.targets, n_target = c->minibatches * c->loss_rows * k;
 
     fill_normal(rng, ks_networks_parameters(&c->critic), c->critic.w);
@@ -39,7 +39,7 @@ static inline void draw(struct ks_rng *rng, struct ks_checkpoint *c)
 /* Makes biases small relative to the kernels, so that most units are active in some rows only. */
 static inline void settle(struct ks_checkpoint *c)
 {
-    const struct ks_arch *a = c->critic.arch;
+    const struct KS(arch) *a = c->critic.arch;
     double *w = c->critic.w;
 
     for (size_t e = 0; e < c->critic.ensemble; e++)

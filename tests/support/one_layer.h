@@ -22,9 +22,9 @@ struct variable {
 
 enum { X, W, SKIP, INPUTS };
 
-/* A layer and arrays for all fields of struct ks_pass. */
+/* A layer and arrays for all fields of struct KS(pass). */
 struct fixture {
-    struct ks_layer layer;
+    struct KS(layer) layer;
     bool evaluation;
     struct variable in[INPUTS], y; /* in[SKIP].n = 0: not a container */
     size_t ns, nc;
@@ -67,7 +67,7 @@ static inline size_t count(const struct ks_array *arrays, size_t n)
 }
 
 /* A layer of `width` inputs, in training mode. */
-static inline void setup_width(struct fixture *s, const struct ks_layer_kind *kind,
+static inline void setup_width(struct fixture *s, const struct KS(layer_kind) *kind,
                                const char *example, size_t width)
 {
     struct ks_line line;
@@ -94,7 +94,7 @@ static inline void setup_width(struct fixture *s, const struct ks_layer_kind *ki
     s->cache = random_array(s->nc), s->cache_dot = random_array(s->nc);
 }
 
-static inline void setup(struct fixture *s, const struct ks_layer_kind *kind, const char *example,
+static inline void setup(struct fixture *s, const struct KS(layer_kind) *kind, const char *example,
                          bool evaluation)
 {
     setup_width(s, kind, example, WIDTH);
@@ -111,27 +111,27 @@ static inline void teardown(struct fixture *s)
     free(s->layer.settings);
 }
 
-static inline struct ks_pass pass(const struct fixture *s)
+static inline struct KS(pass) pass(const struct fixture *s)
 {
     const struct variable *x = &s->in[X], *w = &s->in[W], *skip = &s->in[SKIP], *y = &s->y;
-    struct ks_pass p = {.rows = ROWS,
-                        .evaluation = s->evaluation,
-                        .input = s->input,
-                        .x = x->value,
-                        .w = w->value,
-                        .y = y->value,
-                        .cache = s->cache,
-                        .state = s->evaluation || s->layer.reads_state ? s->state : NULL,
-                        .y_bar = y->bar,
-                        .x_bar = x->bar,
-                        .w_bar = w->bar,
-                        .x_dot = x->dot,
-                        .w_dot = w->dot,
-                        .y_dot = y->dot,
-                        .cache_dot = s->cache_dot,
-                        .y_bar_dot = y->bar_dot,
-                        .x_bar_dot = x->bar_dot,
-                        .w_bar_dot = w->bar_dot};
+    struct KS(pass) p = {.rows = ROWS,
+                         .evaluation = s->evaluation,
+                         .input = s->input,
+                         .x = x->value,
+                         .w = w->value,
+                         .y = y->value,
+                         .cache = s->cache,
+                         .state = s->evaluation || s->layer.reads_state ? s->state : NULL,
+                         .y_bar = y->bar,
+                         .x_bar = x->bar,
+                         .w_bar = w->bar,
+                         .x_dot = x->dot,
+                         .w_dot = w->dot,
+                         .y_dot = y->dot,
+                         .cache_dot = s->cache_dot,
+                         .y_bar_dot = y->bar_dot,
+                         .x_bar_dot = x->bar_dot,
+                         .w_bar_dot = w->bar_dot};
 
     if (s->layer.kind->container) {
         p.skip = skip->value, p.skip_bar = skip->bar;
@@ -147,14 +147,14 @@ static inline void clear(real *a, size_t n)
 
 static inline void first_order(struct fixture *s)
 {
-    struct ks_pass p = pass(s);
+    struct KS(pass) p = pass(s);
 
     clear(s->in[W].bar, s->in[W].n);
     s->layer.kind->forward(&s->layer, &p);
     s->layer.kind->backward(&s->layer, &p);
 }
 
-static inline void tangents(struct fixture *s, const struct ks_pass *p)
+static inline void tangents(struct fixture *s, const struct KS(pass) *p)
 {
     clear(s->in[W].bar_dot, s->in[W].n);
     s->layer.kind->tangent_forward(&s->layer, p);
@@ -163,7 +163,7 @@ static inline void tangents(struct fixture *s, const struct ks_pass *p)
 
 static inline void second_order(struct fixture *s)
 {
-    struct ks_pass p = pass(s);
+    struct KS(pass) p = pass(s);
 
     first_order(s);
     tangents(s, &p);

@@ -3,7 +3,6 @@
 #ifndef KS_RESUMING_H
 #define KS_RESUMING_H
 
-#define KS_SINGLE
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>

@@ -88,7 +88,7 @@ static inline double statistic_of(const char *name, const char *arguments,
 
 static inline size_t dimension(const char *text)
 {
-    struct ks_arch *a;
+    struct KS(arch) *a;
     size_t n;
 
     assert_ok(ks_arch_parse_f64(text, "test", IN, &a));

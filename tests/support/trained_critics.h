@@ -31,7 +31,7 @@ static inline double task_value(const double *x)
 }
 
 /* The two atoms next to the value share the probability. */
-static inline void set_target(const struct ks_loss *loss, double value, double *target)
+static inline void set_target(const struct KS(loss) *loss, double value, double *target)
 {
     double at, step = (loss->max - loss->min) / ((double)loss->targets - 1);
     size_t k;
@@ -48,7 +48,7 @@ static inline void set_target(const struct ks_loss *loss, double value, double *
 
 static inline void draw_task(struct ks_rng *rng, struct ks_checkpoint *c)
 {
-    const struct ks_loss *loss = &c->critic.arch->loss;
+    const struct KS(loss) *loss = &c->critic.arch->loss;
 
     for (size_t i = 0; i < c->minibatches * c->rows; i++) {
         double *x = c->input + i * TASK_IN;
@@ -66,7 +66,7 @@ static inline void draw_task(struct ks_rng *rng, struct ks_checkpoint *c)
 static inline void project_columns(struct ks_networks *n)
 {
     for (size_t i = 0; i < n->arch->n_layers; i++) {
-        const struct ks_layer *l = &n->arch->layer[i];
+        const struct KS(layer) *l = &n->arch->layer[i];
 
         for (size_t j = 0; l->sphere_rows > 0 && j < l->out; j++) {
             double *column = n->w + l->offset + j;
@@ -111,7 +111,7 @@ static inline struct ks_checkpoint *train_critic(size_t k)
     struct ks_rng rng = ks_rng_start(0x747261696e, k);
     struct critic_sizes sizes = {1, TASK_IN, TASK_BATCHES, TASK_ROWS, TASK_ROWS};
     struct ks_checkpoint *c = blank_critic(trained[k].text, sizes);
-    const struct ks_arch *a = c->critic.arch;
+    const struct KS(arch) *a = c->critic.arch;
     struct ks_problem q;
     double *gradient, loss;
 

@@ -1,7 +1,6 @@
 /* Runs of a system with an encoder: when it is trained and targets are copied, what is drawn, the
  * scale of rewards and values, priorities, frozen minibatches. On dog-trot, with tiny networks, in
  * the engine's precision. */
-#define KS_SINGLE
 
 #include <string.h>
 
@@ -90,7 +89,7 @@ static void test_refresh(void **state)
 {
     struct ks_run *run = make();
     struct ks_learner *l = &run->learner;
-    const struct ks_agent *a = l->agent;
+    const struct KS(agent) *a = l->agent;
     const size_t bytes = a->critic_arch->parameters * sizeof *a->critic->w;
     double scale = 1;
     float w[256], copied[256];
@@ -183,8 +182,8 @@ static void test_frozen(void **state)
     assert_ok(ks_save_checkpoint(run));
     assert_ok(ks_plan_checkpoint_path(&run->plan, l->env_step, &path));
     assert_ok(ks_checkpoint_read(path, &c));
-    assert_int_equal(c->critic.arch->in, WIDTH);
-    assert_int_equal(c->actor.arch->in, 6);
+    assert_int_equal(l->agent->critic_arch->in, WIDTH);
+    assert_int_equal(l->agent->actor_arch->in, 6);
     assert_int_equal(c->rows, BATCH);
     replay = ks_stream(SEED, KS_FROZEN_REPLAY, l->env_step);
     noise = ks_stream(SEED, KS_FROZEN_ACTION, l->env_step);

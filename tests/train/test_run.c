@@ -1,6 +1,5 @@
 /* Agent steps, evaluations and frozen minibatches of a run, each compared with the algorithm's
  * definition. On dog-trot, with tiny networks, in the engine's precision. */
-#define KS_SINGLE
 
 #include <malloc.h>
 
@@ -266,7 +265,7 @@ static void test_references(void **state)
 {
     struct ks_checkpoint *c;
     struct run_fixture s;
-    const struct ks_net *net;
+    const struct KS(net) *net;
     double loss = 0;
     float *x, *primal;
 

@@ -266,7 +266,7 @@ static const struct {
 
 static size_t count_parameters(const char *text, size_t in)
 {
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
     size_t parameters;
 
     assert_ok(KS(arch_parse)(text, "test", in, &arch));

@@ -1,6 +1,5 @@
 /* The share of evaluation episodes that solve the task: how it is counted, and that it is a column
  * of progress.csv only for tasks that have a goal. */
-#define KS_SINGLE
 
 #include "suites.h"
 #include "trainer.h"

@@ -27,7 +27,7 @@ enum { SYSTEMS = sizeof systems / sizeof systems[0] };
 
 static size_t parameters(const char *text, size_t in)
 {
-    struct ks_arch *arch;
+    struct KS(arch) *arch;
     size_t n;
 
     assert_ok(KS(arch_parse)(text, "test", in, &arch));
@@ -207,11 +207,12 @@ struct pair {
     const char *critic, *actor;
 };
 
-static struct ks_agent *make(struct pair names, enum ks_order order, double critic_rate, double tau)
+static struct KS(agent) *make(struct pair names, enum ks_order order, double critic_rate,
+                              double tau)
 {
     char *critic, *actor, *unused[2];
     struct ks_agent_config config;
-    struct ks_agent *agent;
+    struct KS(agent) *agent;
 
     describe_small(names.critic, &critic, &unused[0]);
     describe_small(names.actor, &unused[1], &actor);
@@ -230,9 +231,9 @@ static struct ks_agent *make(struct pair names, enum ks_order order, double crit
  * critic here has a batchnorm or projected columns, which would move before the actor's step. */
 static void check_order(struct pair name)
 {
-    struct ks_agent *a = make(name, KS_ACTOR_FIRST, 1e-3, 0.1);
-    struct ks_agent *still = make(name, KS_CRITICS_FIRST, 0, 0);
-    struct ks_agent *after = make(name, KS_CRITICS_FIRST, 1e-3, 0.1);
+    struct KS(agent) *a = make(name, KS_ACTOR_FIRST, 1e-3, 0.1);
+    struct KS(agent) *still = make(name, KS_CRITICS_FIRST, 0, 0);
+    struct KS(agent) *after = make(name, KS_CRITICS_FIRST, 1e-3, 0.1);
     const size_t n = a->actor_arch->parameters, m = a->critic_arch->parameters;
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 1);

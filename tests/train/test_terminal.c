@@ -1,7 +1,6 @@
 /* True terminal states: how a step reports them, what replay and evaluations make of them, and the
  * values that critics learn. On a task with known values: a chain of states, of which each gives
  * the reward 1, whatever the action. It steps cartpole's model, which no reward depends on. */
-#define KS_SINGLE
 
 #include "scratch.h"
 
@@ -148,7 +147,7 @@ static void test_transitions(void **state)
 }
 
 /* Q(s, a) of the first critic after that many steps of the chain. */
-static double value_of(const struct ks_agent *agent, const struct ks_net *net, size_t step,
+static double value_of(const struct KS(agent) *agent, const struct KS(net) *net, size_t step,
                        double action, real *primal)
 {
     real input[WIDTH + 1] = {0};
@@ -164,8 +163,8 @@ static void test_values(void **state)
 {
     enum { STEPS = 3000, RANDOM_STEPS = 64 };
     struct ks_run *run = start(1, RANDOM_STEPS);
-    struct ks_agent *agent = run->learner.agent;
-    struct ks_net *net;
+    struct KS(agent) *agent = run->learner.agent;
+    struct KS(net) *net;
     double value = 0;
     real *primal;
 

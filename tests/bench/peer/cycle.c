@@ -6,7 +6,6 @@
  * in turn. OMP_NUM_THREADS threads share the critics. Prints a line "ready" with a JSON object
  * about the program. Then, for every line of standard input, makes a cycle of three updates, one of
  * which steps the actor, and prints the seconds that they took. */
-#define KS_SINGLE /* the precision of training */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +86,7 @@ static void free_minibatches(struct minibatches *m)
     free(m->reward);
 }
 
-static void serve(struct ks_agent *agent, const struct minibatches *m)
+static void serve(struct KS(agent) *agent, const struct minibatches *m)
 {
     struct ks_update results;
     char line[256];

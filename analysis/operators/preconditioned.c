@@ -10,8 +10,10 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "core/real.h"
 #include "operators/operator.h"
+
+/* Makes the Hessian in float32 or in float64. */
+typedef ks_status hessian_new(const struct ks_problem *problem, struct ks_operator **a);
 
 struct preconditioned {
     struct ks_operator *hessian; /* owned */
@@ -52,7 +54,8 @@ static ks_status preconditioned_apply(void *self, const double *v, double *out)
     return KS_OK;
 }
 
-static ks_status build(const struct ks_problem *problem, struct preconditioned *p)
+static ks_status build(const struct ks_problem *problem, hessian_new *hessian,
+                       struct preconditioned *p)
 {
     const struct ks_checkpoint *c = problem->checkpoint;
 
@@ -60,7 +63,7 @@ static ks_status build(const struct ks_problem *problem, struct preconditioned *
         return ks_fail(KS_FORMAT, "the preconditioned operator needs Adam's second moment, "
                                   "/optimizer/v, and the attribute step of /optimizer, at least "
                                   "1: the checkpoint holds none");
-    KS_TRY(KS(hessian_new)(problem, &p->hessian));
+    KS_TRY(hessian(problem, &p->hessian));
     KS_TRY(ks_alloc(p->hessian->n, sizeof *p->root, &p->root));
     KS_TRY(ks_alloc(p->hessian->n, sizeof *p->v, &p->v));
     for (size_t i = 0; i < p->hessian->n; i++)
@@ -69,7 +72,8 @@ static ks_status build(const struct ks_problem *problem, struct preconditioned *
     return KS_OK;
 }
 
-ks_status KS(preconditioned_new)(const struct ks_problem *problem, struct ks_operator **out)
+static ks_status preconditioned_new(const struct ks_problem *problem, hessian_new *hessian,
+                                    struct ks_operator **out)
 {
     static const struct ks_operator PRECONDITIONED = {.prepare = preconditioned_prepare,
                                                       .apply = preconditioned_apply,
@@ -79,10 +83,20 @@ ks_status KS(preconditioned_new)(const struct ks_problem *problem, struct ks_ope
 
     *out = NULL;
     KS_GO(ks_operator_new(&PRECONDITIONED, sizeof(struct preconditioned), &a));
-    KS_GO(build(problem, a->self));
+    KS_GO(build(problem, hessian, a->self));
     a->n = ks_networks_parameters(&problem->checkpoint->critic);
     *out = a, a = NULL;
 done:
     ks_operator_free(a);
     return status;
+}
+
+ks_status ks_preconditioned_new_f32(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return preconditioned_new(problem, ks_hessian_new_f32, a);
+}
+
+ks_status ks_preconditioned_new_f64(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return preconditioned_new(problem, ks_hessian_new_f64, a);
 }

@@ -10,9 +10,12 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/real.h"
+#include "net/arch.h"
 #include "operators/operator.h"
 #include "operators/primal.h"
+
+/* Makes the Hessian in float32 or in float64. */
+typedef ks_status hessian_new(const struct ks_problem *problem, struct ks_operator **a);
 
 static const double OFF_SPHERE = 1e-5; /* the largest |w'w - 1| that float32 explains */
 
@@ -109,13 +112,13 @@ static ks_status check_sphere(const struct manifold *m, const struct sphere *s, 
 static ks_status find_spheres(const struct ks_problem *problem, const double *gradient,
                               struct manifold *m)
 {
-    const struct ks_arch *arch = problem->checkpoint->critic.arch;
+    const struct KS(arch) *arch = problem->checkpoint->critic.arch;
     size_t first = ks_primal_first_critic(problem), critics = ks_primal_critics(problem);
 
     KS_TRY(ks_alloc(critics * arch->n_layers, sizeof *m->sphere, &m->sphere));
     for (size_t e = first; e < first + critics; e++)
         for (size_t i = 0; i < arch->n_layers; i++) {
-            const struct ks_layer *l = &arch->layer[i];
+            const struct KS(layer) *l = &arch->layer[i];
             struct sphere *s = &m->sphere[m->n_spheres];
 
             if (l->sphere_rows == 0)
@@ -135,7 +138,7 @@ static ks_status find_spheres(const struct ks_problem *problem, const double *gr
     return KS_OK;
 }
 
-static ks_status build(const struct ks_problem *problem, struct manifold *m)
+static ks_status build(const struct ks_problem *problem, hessian_new *hessian, struct manifold *m)
 {
     const struct ks_networks *critics = &problem->checkpoint->critic;
     size_t n = ks_networks_parameters(critics);
@@ -145,10 +148,11 @@ static ks_status build(const struct ks_problem *problem, struct manifold *m)
     KS_TRY(ks_alloc(n, sizeof *m->v, &m->v));
     KS_TRY(ks_gradient(problem, NULL, &loss, m->v)); /* in the space of P v */
     KS_TRY(find_spheres(problem, m->v, m));
-    return KS(hessian_new)(problem, &m->hessian);
+    return hessian(problem, &m->hessian);
 }
 
-ks_status KS(manifold_new)(const struct ks_problem *problem, struct ks_operator **out)
+static ks_status manifold_new(const struct ks_problem *problem, hessian_new *hessian,
+                              struct ks_operator **out)
 {
     static const struct ks_operator MANIFOLD = {
         .prepare = manifold_prepare, .apply = manifold_apply, .free = manifold_free};
@@ -157,10 +161,20 @@ ks_status KS(manifold_new)(const struct ks_problem *problem, struct ks_operator 
 
     *out = NULL;
     KS_GO(ks_operator_new(&MANIFOLD, sizeof(struct manifold), &a));
-    KS_GO(build(problem, a->self));
+    KS_GO(build(problem, hessian, a->self));
     a->n = ks_networks_parameters(&problem->checkpoint->critic);
     *out = a, a = NULL;
 done:
     ks_operator_free(a);
     return status;
+}
+
+ks_status ks_manifold_new_f32(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return manifold_new(problem, ks_hessian_new_f32, a);
+}
+
+ks_status ks_manifold_new_f64(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return manifold_new(problem, ks_hessian_new_f64, a);
 }
