@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import h5py
 import numpy as np
 
-from kappascope.names import Arrays, Path
+from kappascope.names import Array, Arrays, Path
 from kappascope.refusal import fail
+
+
+def fixed_string(text: str) -> Array:
+    """An attribute of fixed length, as the programs of KappaScope write it: HDF5 stores strings of variable
+    length in a heap without a checksum."""
+    data = text.encode("utf-8", "surrogateescape")
+    return np.array(data, h5py.string_dtype("utf-8", max(len(data), 1)))
 
 
 def _image(contents: Arrays, attributes: dict[str, dict[str, Any]]) -> bytes:
@@ -53,16 +61,18 @@ def write_checkpoint(
     batch: Arrays,
     adam: dict[str, Any] | None,
     root: dict[str, Any],
+    fixed: bool = False,
 ) -> None:
     """arrays: {"NN_kind/name": [E, ...]}; batch: {name: array}; adam: None, or {"m": arrays, "v":
-    arrays, attributes}; root: further attributes of the file."""
+    arrays, attributes}; root: further attributes of the file; fixed: strings have a fixed length."""
+    say: Callable[[str], Any] = fixed_string if fixed else str
     contents = {f"critic/{name}": array for name, array in arrays.items()}
     contents |= {f"batch/{name}": array for name, array in batch.items()}
-    own = {"format": "kappascope-checkpoint", "version": 2 if "weight" in batch else 1}
+    own = {"format": say("kappascope-checkpoint"), "version": 2 if "weight" in batch else 1}
     reserved = [name for name in own if name in root]
     if reserved:
         fail(f"attributes: {', '.join(reserved)} says what kind of file this is, and cannot be given")
-    objects = {"/": own | root, "/critic": {"arch": arch, "ensemble": ensemble}}
+    objects = {"/": own | root, "/critic": {"arch": say(arch), "ensemble": ensemble}}
     if adam:
         for moment in "mv":
             contents |= {f"optimizer/{moment}/{name}": a for name, a in adam[moment].items()}

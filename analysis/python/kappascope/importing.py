@@ -1,0 +1,532 @@
+"""kappascope import: critics from the files of other frameworks, as a checkpoint.
+
+The program reads the map, the description and the minibatches (import_files), finds the source of each array
+of the critic (maps.py), checks all shapes before it reads values, and writes the checkpoint into a temporary
+folder. There the programs of KappaScope read it: `inspect` has read the description before, and `analyze`
+compares the results of the other framework with its own. Only then does the checkpoint get its name."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from kappascope import __version__
+from kappascope.arrays import Stored, Weights, open_weights, shape_text
+from kappascope.checkpoint import write_checkpoint
+from kappascope.description import Description, read_description
+from kappascope.maps import Map, Match, Object, Problems, read_map, read_text
+from kappascope.names import Array, Arrays
+from kappascope.refusal import Refused, fail
+
+HELP = """\
+NAME
+  kappascope-import - writes a critic from another framework's files as a checkpoint
+
+SYNOPSIS
+Usage: kappascope import --arch A.arch --map M.map --batch B.npz WEIGHTS... -o C.h5
+  -q, --quiet                  print no progress
+  -h, --help                   print this text
+      --version                print the versions of the program and its
+                               libraries
+
+Options:
+      --arch=A.arch            the critic's description, with its loss
+      --map=M.map              which array of WEIGHTS is which of the critic's
+      --batch=B.npz            the minibatches: arrays input and target, and
+                               optionally weight, output, loss and
+                               gradient_norm
+  -o, --output=C.h5            the checkpoint to write; without it only the
+                               listing is printed
+      --ensemble-axis=AXIS     each index of this axis of every array is
+                               another critic; axes count from 0
+      --slice=AXIS:INDEX       take one index of an axis of every array, such
+                               as one of several seeds
+
+DESCRIPTION
+  WEIGHTS is a file of safetensors, NumPy (.npz), Flax (.msgpack) or HDF5 (.h5);
+  where Python has PyTorch, also .pt, .pth, and the .zip of Stable-Baselines3.
+  Several files are several critics. The map has a line 'layout = torch' or
+  'layout = flax' and a line for each array:
+
+    layout = torch
+    00_dense/kernel = critic.0.weight
+    00_dense/bias   = critic.0.bias
+    ignore actor.**
+
+  In names, * stands for any characters except '.' and '/', ** for any
+  characters, and ? for one character except '.' and '/'. Several matches are
+  several critics. Every array of WEIGHTS must be taken or ignored. If one is
+  unused, missing or ambiguous, the listing says so and nothing is written.
+  If B.npz has what the other program computed (output [N,B,E,K], loss [N],
+  gradient_norm [N]), this is compared before anything is written.
+
+EXAMPLES
+  kappascope import --arch a.arch --map m.map --batch b.npz critic.npz -o c.h5
+  kappascope import --arch a.arch --map m.map --batch b.npz --slice 0:3 \\
+      --ensemble-axis 1 seeds.npz -o seed3.h5
+
+EXIT STATUS
+  0 success; 1 failure at run time; 2 invalid options, missing or malformed files.
+"""
+_AXES, _MOST_INDEX, _MOST_SIDE = 7, 1 << 30, 1 << 30
+_REFERENCE = "output", "loss", "gradient_norm"
+_BATCH = ("input", "target", "weight", *_REFERENCE)  # the first two are required
+
+
+@dataclass
+class Import:
+    """arch, map, batch and weights are paths. output: None for the listing alone. axis: each index of this
+    axis of every array belongs to another critic. slice: (axis, index), the only index of this axis that is
+    taken. Axes count from 0 in the shapes of the file."""
+
+    arch: str
+    map: str
+    batch: str
+    weights: list[str]
+    output: str | None = None
+    axis: int | None = None
+    slice: tuple[int, int] | None = None
+    quiet: bool = False
+
+
+# --- critics ---
+
+
+def _cut(array: Array, job: Import, critic: int) -> Array:
+    """The array of one critic in the file's own layout, without the axes of the options."""
+    index: list[Any] = [slice(None)] * array.ndim
+    if job.slice:
+        index[job.slice[0]] = job.slice[1]
+    if job.axis is not None:
+        index[job.axis] = critic
+    return np.asarray(array[tuple(index)])
+
+
+def _squeeze(array: Array, dims: int) -> Array:
+    """The same with `dims` axes, if the others have length 1: ensembles of linear layers often store biases
+    [E, 1, out] beside kernels [E, in, out]."""
+    while array.ndim > dims and 1 in array.shape:
+        array = array.squeeze(array.shape.index(1))
+    return array
+
+
+def _check_source(match: Match, o: Object, s: Stored, job: Import) -> None:
+    where = f"{match.weights.path}: {s.name}"
+    if not s.real:
+        fail(f"{where}: expected real numbers for {o.name}, found {s.type}")
+    if job.slice and (job.slice[0] >= len(s.shape) or job.slice[1] >= s.shape[job.slice[0]]):
+        axis, index = job.slice
+        fail(f"{where}: expected an index {index} in axis {axis} (--slice), found {s.describe()}")
+    if job.axis is not None and (job.axis >= len(s.shape) or s.shape[job.axis] == 0):
+        fail(f"{where}: expected critics in axis {job.axis} (--ensemble-axis), found {s.describe()}")
+    found = _cut(np.broadcast_to(np.float32(0), s.shape), job, 0)  # which has a shape and takes no memory
+    shape, layout = _squeeze(found, len(o.shape)).shape, match.map.layout
+    expected, other = o.shape, o.shape[::-1]
+    if layout == "torch":
+        expected, other = other, expected
+    if shape != expected:
+        hint = ", as the other layout has it" if len(o.shape) == 2 and shape == other else ""
+        fail(
+            f"{where}: expected shape {shape_text(expected)} for {o.name} with layout = {layout}, found "
+            f"{shape_text(found.shape)}{hint}"
+        )
+
+
+def _count_critics(match: Match, job: Import) -> int:
+    """The number of critics in a file, whose sources all have the right types and shapes."""
+    critics = 0
+    for k, found in enumerate(match.found):
+        n = len(found.sources)
+        if job.axis is not None and n != 1 and found.line:
+            fail(
+                f"{match.map.path}:{found.line.number}: '{found.line.glob}': expected one array, whose "
+                f"axis has "
+                f"the critics (--ensemble-axis), found {n}"
+            )
+        for s, _ in found.sources:
+            _check_source(match, found.object, s, job)
+        first = found.sources[0][0]
+        n = n if job.axis is None else first.shape[job.axis]
+        if k > 0 and n != critics:
+            fail(
+                f"{match.weights.path}: {first.name}: expected {critics} critics, as "
+                f"{match.found[0].sources[0][0].name} has, found {n}"
+            )
+        critics = n
+    return critics
+
+
+def _take(match: Match, job: Import, arrays: dict[str, list[Array]]) -> bool:
+    """Appends the critics of a file to arrays; whether a source has the type float64."""
+    wide = False
+    for found in match.found:
+        o = found.object
+        for s, _ in found.sources:
+            values = match.weights.read(s)
+            if o.name.endswith("norm/var") and (values < 0).any():
+                flat = values.ravel(order="K")
+                at = int(np.flatnonzero(flat < 0)[0])
+                fail(
+                    f"{match.weights.path}: {s.name}: expected variances, found {flat[at]:g} at element {at}"
+                )
+            for e in range(1 if job.axis is None else s.shape[job.axis]):
+                one = _squeeze(_cut(values, job, e), len(o.shape))
+                arrays.setdefault(o.name, []).append(one.T if match.map.layout == "torch" else one)
+            wide = wide or s.type == "float64"
+    return wide
+
+
+# --- minibatches ---
+
+
+def _open_batch(path: str) -> Weights:
+    """The file of minibatches: its names and types are right, and input and target exist."""
+    batch = open_weights(path)
+    for s in batch.arrays:
+        if s.name not in _BATCH:
+            fail(
+                f"{path}: {s.name}: expected no arrays but input, target, weight, output, loss and "
+                f"gradient_norm"
+            )
+        if not s.real:
+            fail(f"{path}: {s.name}: expected real numbers, found {s.type}")
+        wrong = [d for d in s.shape if not 1 <= d <= _MOST_SIDE]
+        if wrong:
+            fail(f"{path}: {s.name}: expected 1 to {_MOST_SIDE} in each dimension, found {wrong[0]}")
+    for name in _BATCH[:2]:
+        if not batch.find(name):
+            fail(f"{path}: expected an array {name}, found none")
+    return batch
+
+
+def _input_shape(batch: Weights) -> tuple[int, int, int]:
+    s = batch.find("input")
+    if not s or len(s.shape) != 3:
+        fail(
+            f"{batch.path}: input: expected [minibatches, rows, inputs], found "
+            f"{s.describe() if s else 'none'}"
+        )
+    return s.shape[0], s.shape[1], s.shape[2]
+
+
+def _check_target(batch: Weights, s: Stored, description: Description, critics: int) -> None:
+    """The shape is [N, B, T] or [N, B, E, T], or [N, B] where T = 1, with B <= R."""
+    n, rows, _ = _input_shape(batch)
+    targets, heads = description.outputs, description.heads
+    if len(heads) == 1 and heads[0][0].name == "quantile" and len(s.shape) > 2:  # any number of samples
+        targets = s.shape[-1]
+    fits = s.shape[2:] in ((targets,), (critics, targets), *([()] if targets == 1 else []))
+    if len(s.shape) < 2 or not fits or s.shape[0] != n or s.shape[1] > rows:
+        without = " or without the last dimension" if targets == 1 else ""
+        fail(
+            f"{batch.path}: target: expected [{n}, rows, {targets}]{without}, or with the targets of each "
+            f"critic "
+            f"[{n}, rows, {critics}, {targets}], with at most {rows} rows, found {s.describe()}"
+        )
+
+
+def _check_reference(batch: Weights, s: Stored, outputs: int, critics: int, loss_rows: int) -> None:
+    """Results of the other framework belong to all minibatches, or to the first one. Outputs are [N, B, E,
+    K] or [N, R, E, K], others [N]."""
+    n, rows, _ = _input_shape(batch)
+    fits = s.shape[:1] in ((n,), (1,))
+    if s.name == "output" and not (
+        fits and s.shape[1:] in [(r, critics, outputs) for r in (loss_rows, rows)]
+    ):
+        fail(
+            f"{batch.path}: output: expected {n} minibatches (or the first alone), {loss_rows} or {rows} "
+            f"rows, "
+            f"{critics} critics and {outputs} outputs, found {s.describe()}"
+        )
+    if s.name != "output" and not (fits and len(s.shape) == 1):
+        fail(
+            f"{batch.path}: {s.name}: expected a number for each of {n} minibatches (or the first alone), "
+            f"found "
+            f"{s.describe()}"
+        )
+
+
+def _take_batch(batch: Weights, description: Description, critics: int) -> tuple[Arrays, bool]:
+    """All arrays; and whether inputs, targets or weights have the type float64."""
+    found: Arrays = {}
+    wide, loss_rows = False, 0
+    for name in _BATCH:
+        s = batch.find(name)
+        if not s:
+            continue
+        if name == "target":
+            _check_target(batch, s, description, critics)
+            loss_rows = s.shape[1]
+        elif name == "weight" and s.shape != (_input_shape(batch)[0], loss_rows):
+            expected = shape_text((_input_shape(batch)[0], loss_rows))
+            fail(f"{batch.path}: weight: expected {expected}, found {s.describe()}")
+        elif name in _REFERENCE:
+            _check_reference(batch, s, description.outputs, critics, loss_rows)
+        found[name] = batch.read(s)
+        wide = wide or (s.type == "float64" and name not in _REFERENCE)
+    if found["target"].ndim == 2:
+        found["target"] = found["target"][..., None]
+    return found, wide
+
+
+# --- the programs of KappaScope ---
+
+
+def _program(name: str) -> str:
+    """The program, beside the one that started this, or in PATH."""
+    folder = os.environ.get("KAPPASCOPE_PROGRAMS")
+    path = shutil.which(name, path=folder) if folder else shutil.which(name)
+    if not path:
+        fail(
+            f"{name}: not found in {folder or 'PATH'}: install KappaScope, whose programs check what is "
+            f"imported"
+        )
+    return path
+
+
+def _call(name: str, arguments: list[str], rename: dict[str, str]) -> str:
+    """What the program prints. Its message, with other names for the files, is a refusal."""
+    done = subprocess.run(
+        [_program(name), *arguments], capture_output=True, text=True, errors="surrogateescape", check=False
+    )
+    if done.returncode == 0:
+        return done.stdout
+    lines = [line for line in done.stderr.splitlines() if line.startswith(f"{name}: ")]
+    message = lines[-1].removeprefix(f"{name}: ") if lines else f"{name}: exit status {done.returncode}"
+    for old, new in rename.items():
+        message = message.replace(old, new)
+    fail(message)
+
+
+def _read_description(job: Import, folder: str, inputs: int) -> tuple[str, Description]:
+    """The text of the description, which `kappascope inspect` has read, and what it says."""
+    text, copy = read_text(job.arch), os.path.join(folder, "description.arch")
+    with open(copy, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(text)
+    found = _call("kappascope-inspect", ["--inputs", str(inputs), copy], {copy: job.arch})
+    if not re.search(r"^ +loss ", found, re.M):
+        what = "an actor" if re.search(r"^ +policy ", found, re.M) else "a part of an encoder"
+        fail(f"{job.arch}: expected a critic, which ends in a loss, found {what}")
+    description = read_description(text, inputs)
+    counted = re.search(r"^ +parameters +(\d+)$", found, re.M)
+    ours = sum(math.prod(shape) for x in description.layers if x.trainable for shape in x.params.values())
+    if not counted or int(counted[1]) != ours:
+        fail(f"{job.arch}: {_program('kappascope-inspect')} is of another version than this package")
+    return text, description
+
+
+def _objects(description: Description) -> list[Object]:
+    """The arrays that the description asks for, in the canonical order."""
+    return [
+        Object(f"{layer.group}/{name}", shape, state)
+        for layer in description.layers
+        for arrays, state in ((layer.params, False), (layer.state, True))
+        for name, shape in arrays.items()
+    ]
+
+
+# --- the program ---
+
+
+def _refuse_inputs(job: Import) -> None:
+    """The checkpoint must not replace one of the files that it is made from."""
+    for path in (job.arch, job.map, job.batch, *job.weights):
+        if job.output and os.path.exists(job.output) and os.path.exists(path):
+            if os.path.samefile(path, job.output):
+                fail(f"{path}: the checkpoint would replace this input")
+
+
+def _match_all(map: Map, job: Import, description: Description) -> list[Match]:
+    """Applies the map to the files. All of them are listed before it fails because of a problem in one."""
+    # These layers read their running statistics in training mode.
+    needs = any(x.kind == "batchrenorm" or "u" in x.state for x in description.layers)
+    objects, problems = _objects(description), Problems()
+    matches = [Match(map, open_weights(path), objects, needs) for path in job.weights]
+    for match in matches:
+        for line in match.list_all(problems):
+            _say(job, line)
+    if problems.first:
+        fail(
+            f"{job.map}: {problems.unused} arrays unused, {problems.missing} missing, {problems.ambiguous} "
+            f"ambiguous; the first: {problems.first}"
+        )
+    return matches
+
+
+def _say(job: Import, line: str) -> None:
+    if not job.quiet:
+        print(printable(line))
+
+
+def _write(path: str, text: str, arrays: dict[str, list[Array]], batch: Arrays, wide: bool) -> None:
+    """In float64 if a source is, else in float32; results of the other framework in their own type."""
+    type = np.float64 if wide else np.float32
+    critics = {name: np.stack(values).astype(type) for name, values in arrays.items()}
+    batch = {name: a if name in _REFERENCE else a.astype(type) for name, a in batch.items()}
+    write_checkpoint(path, text, len(next(iter(arrays.values()))), critics, batch, None, {}, fixed=True)
+
+
+def import_files(job: Import) -> None:
+    """Prints the listing on standard output and writes the checkpoint. A failure leaves no checkpoint, and an
+    existing one as it is."""
+    _refuse_inputs(job)
+    map = read_map(job.map)
+    batch = _open_batch(job.batch)
+    inputs = _input_shape(batch)
+    parent = (os.path.dirname(job.output) or ".") if job.output else None
+    with tempfile.TemporaryDirectory(prefix=".import-", dir=parent) as folder:
+        text, description = _read_description(job, folder, inputs[2])
+        matches = _match_all(map, job, description)
+        counts = [_count_critics(match, job) for match in matches]
+        arrays: dict[str, list[Array]] = {}
+        wide = any([_take(match, job, arrays) for match in matches])
+        results, wide_batch = _take_batch(batch, description, sum(counts))
+        wide, path = wide or wide_batch, os.path.join(folder, "checkpoint.h5")
+        _write(path, text, arrays, results, wide)
+        out = ["--quiet", "--precision", "f64", "--gradient", os.path.join(folder, "gradient.h5"), path]
+        _call(
+            "kappascope-analyze",
+            out,
+            {f"{path}: /batch/": f"{job.batch}: ", path: job.output or "the checkpoint"},
+        )
+        _list_results(job, results)
+        if job.output:
+            os.replace(path, job.output)
+            count = sum(math.prod(s) for x in description.layers if x.trainable for s in x.params.values())
+            _say(
+                job,
+                f"{job.output}: {sum(counts)} critics of {count} parameters, {inputs[0]} minibatches of "
+                f"{inputs[1]} "
+                f"rows, in {'float64' if wide else 'float32'}",
+            )
+
+
+def _list_results(job: Import, batch: Arrays) -> None:
+    """Which results of the other framework were compared, and which the file does not have."""
+    if not any(name in batch for name in _REFERENCE):
+        _say(
+            job,
+            f"{job.batch}: nothing was compared: it has no output, loss or gradient_norm of the program that "
+            "trained the critic",
+        )
+        return
+    for name in _REFERENCE:
+        equal = "equal to what is computed here, up to rounding"
+        missing = "not compared, because the file does not have it"
+        _say(job, f"{job.batch}: {name}: {equal if name in batch else missing}")
+
+
+def printable(text: str) -> str:
+    """The text in one line, with \\xNN for each byte that a terminal could interpret."""
+
+    def escape(c: str) -> str:
+        if c >= " " and not "\x7f" <= c <= "\x9f" and not "\ud800" <= c <= "\udfff":
+            return c
+        return "".join(f"\\x{byte:02x}" for byte in c.encode("utf-8", "surrogateescape"))
+
+    return "".join(map(escape, text))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        unknown = message.removeprefix("unrecognized arguments: ")
+        missing = re.fullmatch(r"argument (?:.*/)?(-\S+): expected one argument", message)
+        if unknown != message:
+            fail(f"{unknown.split()[0]}: unknown option (see --help)")
+        fail(f"{missing[1]}: missing argument (see --help)" if missing else f"{message} (see --help)")
+
+
+def _integer(text: str, most: int) -> int | None:
+    return int(text) if re.fullmatch("[0-9]{1,10}", text) and int(text) <= most else None
+
+
+def _slice(text: str) -> tuple[int, int]:
+    """AXIS:INDEX, such as 0:3."""
+    axis, colon, index = text.partition(":")
+    first, second = _integer(axis, _AXES), _integer(index, _MOST_INDEX)
+    if first is None or second is None:
+        fail(f"--slice: expected AXIS:INDEX, such as 0:3, found '{axis}{colon}{index}'")
+    return first, second
+
+
+def _parse(arguments: list[str]) -> Import | None:
+    """None if only the help or the version was asked for, which it prints."""
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    for name in ("--arch", "--map", "--batch", "--ensemble-axis", "--slice"):
+        parser.add_argument(name)
+    parser.add_argument("--output", "-o")
+    parser.add_argument("--quiet", "-q", action="store_true")
+    parser.add_argument("--help", "-h", action="store_true")
+    parser.add_argument("--version", action="store_true")
+    parser.add_argument("weights", nargs="*")
+    given = parser.parse_intermixed_args(arguments)
+    if given.help:
+        print(HELP, end="")
+        return None
+    if given.version:
+        import h5py
+
+        print(f"kappascope-import {__version__}\nPython {sys.version.split()[0]}\nNumPy {np.__version__}")
+        print(f"h5py {h5py.__version__}\nHDF5 {h5py.version.hdf5_version}")
+        return None
+    for option, path in (
+        ("--arch A.arch", given.arch),
+        ("--map M.map", given.map),
+        ("--batch B.npz", given.batch),
+    ):
+        if path is None:
+            fail(f"expected {option} (see --help)")
+    if not given.weights:
+        fail("expected a file of weights, found none (see --help)")
+    axis = None if given.ensemble_axis is None else _integer(given.ensemble_axis, _AXES)
+    if given.ensemble_axis is not None and axis is None:
+        fail(f"--ensemble-axis: expected an integer from 0 to {_AXES}, found '{given.ensemble_axis}'")
+    part = None if given.slice is None else _slice(given.slice)
+    if part and part[0] == axis:
+        fail(f"--slice and --ensemble-axis: expected two axes, both are {axis}")
+    return Import(given.arch, given.map, given.batch, given.weights, given.output, axis, part, given.quiet)
+
+
+def _run(arguments: list[str]) -> tuple[int, str]:
+    """The exit status, and the message of a failure."""
+    try:
+        job = _parse(arguments)
+        if job:
+            import_files(job)
+        sys.stdout.flush()
+        return 0, ""
+    except Refused as error:
+        return 2, str(error)
+    except MemoryError:
+        return 1, "out of memory"
+    except BrokenPipeError as error:
+        return 1, f"cannot write to standard output: {error.strerror}"
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+        return 1 if full else 2, f"{error.filename or 'a file'}: {error.strerror or error}"
+    except KeyboardInterrupt:
+        return 130, "interrupted"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    status, message = _run(sys.argv[1:] if arguments is None else arguments)
+    if status != 0:
+        print(f"kappascope-import: {printable(message)}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

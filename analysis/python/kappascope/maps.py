@@ -1,0 +1,286 @@
+"""Maps (*.map): which array of a file is which array of a critic.
+
+    layout = torch                            required. Kernels are [out, in] and are transposed.
+                                              With `layout = flax` they are [in, out]
+    00_dense/kernel = critic.net.0.weight     an array of the critic, and the name of its source
+    02_dense/kernel = critics.*.net.2.weight  with wildcards each match is another critic
+    ignore actor.**                           these arrays are not used
+
+In names, `*` stands for any characters except '.' and '/', `**` for any characters, and `?` for one character
+except these two. Every other character stands for itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from kappascope.arrays import Stored, Weights, length_of, shape_text
+from kappascope.refusal import fail
+
+WILDCARDS, GLOB_LENGTH = 8, 256  # most wildcards of a pattern, and fewer characters than this
+_LONGEST_TEXT = 1 << 20
+_SPACES = re.compile(r"[ \t\v\f\r]+")
+_PIECES = re.compile(r"\*\*|\*|\?|[^*?]+")
+
+
+# --- patterns ---
+
+
+def valid_glob(glob: str) -> bool:
+    wildcards = sum(piece in ("*", "**", "?") for piece in _PIECES.findall(glob))
+    return 0 < length_of(glob) < GLOB_LENGTH and wildcards <= WILDCARDS
+
+
+def match_glob(glob: str, name: str) -> tuple[str, ...] | None:
+    """What each wildcard of the pattern stands for in the name, or None if the name does not match. Wildcards
+    at the left stand for as few characters as possible. Each pair of positions is tried once, so the time is
+    bounded by the product of the lengths, whatever the name is."""
+    pieces = _PIECES.findall(glob)
+    failed: set[tuple[int, int]] = set()
+
+    def match(p: int, s: int) -> tuple[str, ...] | None:
+        if p == len(pieces):
+            return () if s == len(name) else None
+        piece = pieces[p]
+        if piece not in ("*", "**", "?"):
+            return match(p + 1, s + len(piece)) if name.startswith(piece, s) else None
+        if (p, s) in failed:
+            return None
+        end = s + (piece == "?")
+        while end <= len(name) and (piece == "**" or end == s or name[end - 1] not in "./"):
+            rest = match(p + 1, end)
+            if rest is not None:
+                return (name[s:end], *rest)
+            if piece == "?":
+                break
+            end += 1
+        failed.add((p, s))
+        return None
+
+    return match(0, 0)
+
+
+def order_of(name: str) -> list[tuple[int, int]]:
+    """A key that orders names by their characters, but digits as numbers: q2 comes before q10."""
+    parts = re.findall(r"[0-9]+|.", name, re.DOTALL)
+    return [(ord("0"), int(part)) if part[0] in "0123456789" else (ord(part), 0) for part in parts]
+
+
+# --- the file ---
+
+
+@dataclass
+class Line:
+    number: int  # in the file, from 1
+    object: str | None  # "00_dense/kernel", or None for `ignore`
+    glob: str
+
+
+@dataclass
+class Map:
+    path: str
+    layout: str = ""
+    lines: list[Line] = field(default_factory=list)
+
+    def find(self, name: str) -> Line | None:
+        return next((line for line in self.lines if line.object == name), None)
+
+    def add(self, number: int, name: str | None, glob: str) -> None:
+        if not valid_glob(glob):
+            fail(f"{self.path}:{number}: expected a name with at most {WILDCARDS} wildcards, found '{glob}'")
+        earlier = self.find(name) if name is not None else None
+        if earlier:
+            fail(f"{self.path}:{number}: {name} has a second line; its first is line {earlier.number}")
+        self.lines.append(Line(number, name, glob))
+
+    def set_layout(self, number: int, value: str) -> None:
+        if self.layout:
+            fail(f"{self.path}:{number}: layout is given twice")
+        if value not in ("torch", "flax"):
+            fail(f"{self.path}:{number}: layout: expected torch or flax, found '{value}'")
+        self.layout = value
+
+    def read_line(self, number: int, words: list[str]) -> None:
+        """KEY = VALUE, KEY=VALUE or ignore NAME."""
+        key, value = "", ""
+        if len(words) == 2 and words[0] == "ignore":
+            self.add(number, None, words[1])
+            return
+        if len(words) == 3 and words[1] == "=":
+            key, value = words[0], words[2]
+        elif len(words) == 1:
+            key, _, value = words[0].partition("=")
+        if not key or not value:
+            fail(
+                f"{self.path}:{number}: expected 'NN_kind/ARRAY = NAME', 'layout = torch', 'layout = "
+                f"flax' or "
+                "'ignore NAME'"
+            )
+        if key == "layout":
+            self.set_layout(number, value)
+        else:
+            self.add(number, key, value)
+
+
+def read_text(path: str) -> str:
+    """A text file of at most 1 MiB."""
+    with open(path, "rb") as file:
+        data = file.read(_LONGEST_TEXT + 1)
+    if len(data) > _LONGEST_TEXT:
+        fail(f"{path}: expected a text of at most {_LONGEST_TEXT} bytes")
+    if b"\0" in data:
+        fail(f"{path}: expected a text, found a zero byte")
+    return data.decode("utf-8", "surrogateescape")
+
+
+def read_map(path: str) -> Map:
+    found = Map(path)
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        words = [word for word in _SPACES.split(line.split("#")[0]) if word]
+        if words:
+            found.read_line(number, words)
+    if not found.layout:
+        fail(
+            f"{path}: expected a line 'layout = torch' (kernels [out, in], as PyTorch stores them) or "
+            f"'layout = "
+            "flax' ([in, out]), found none"
+        )
+    return found
+
+
+# --- a map applied to a file ---
+
+
+@dataclass
+class Object:
+    """An array of the critic."""
+
+    name: str  # "00_dense/kernel"
+    shape: tuple[int, ...]
+    state: bool  # a running statistic; else a parameter
+
+
+@dataclass
+class Found:
+    """The sources of one array of the critic: one for each critic, in the order of their names, with what the
+    wildcards stand for."""
+
+    object: Object
+    line: Line | None  # None if the map has none for it
+    sources: list[tuple[Stored, tuple[str, ...]]]
+
+    def key(self, i: int) -> str:
+        """The parts of a source's name that are not the same in all sources: they tell critics apart."""
+        mine = self.sources[i][1]
+        differ = [k for k in range(len(mine)) if any(parts[k] != mine[k] for _, parts in self.sources)]
+        return ",".join(mine[k] for k in differ)
+
+
+@dataclass
+class Problems:
+    """How often a listing found each of these, and the first line about any of them."""
+
+    unused: int = 0
+    missing: int = 0
+    ambiguous: int = 0
+    first: str = ""
+
+
+class Match:
+    """A map applied to a file: the sources of each array that the file must have, and the arrays left over.
+    The file must have running statistics if the map has a line for one of them, or if a layer needs them in
+    training mode."""
+
+    def __init__(self, map: Map, weights: Weights, objects: list[Object], needs_states: bool) -> None:
+        self.map, self.weights = map, weights
+        names = [o.name for o in objects]
+        for line in map.lines:
+            if line.object is not None and line.object not in names:
+                fail(
+                    f"{map.path}:{line.number}: the description has no array {line.object}: expected one of "
+                    + ", ".join(names)
+                )
+        states = needs_states or any(o.state and map.find(o.name) for o in objects)
+        self.uses: dict[str, list[Line]] = {s.name: [] for s in weights.arrays}
+        self.found = [
+            Found(o, map.find(o.name), self._sources(map.find(o.name)))
+            for o in objects
+            if states or not o.state
+        ]
+        for line in map.lines:
+            if line.object is None:
+                self._sources(line)
+
+    def _sources(self, line: Line | None) -> list[tuple[Stored, tuple[str, ...]]]:
+        sources = []
+        for stored in self.weights.arrays if line else ():
+            parts = match_glob(line.glob, stored.name) if line else None
+            if parts is not None and line:
+                sources.append((stored, parts))
+                self.uses[stored.name].append(line)
+        return sorted(sources, key=lambda source: (order_of(source[0].name), source[0].name))
+
+    def list_all(self, problems: Problems) -> list[str]:
+        """A line for everything that is taken, ignored, unused, ambiguous or missing; adds to problems."""
+        lines = [f"{self.weights.path}: {self.weights.format}, {len(self.weights.arrays)} arrays"]
+        for found in self.found:
+            lines += self._taken(found)
+        for stored in self.weights.arrays:
+            lines += self._leftover(stored, problems)
+        for found in self.found:
+            lines += self._missing(found, problems)
+        for found in self.found[1:]:
+            lines += self._mismatch(found, problems)
+        return lines
+
+    def _problem(self, problems: Problems, kind: str, text: str) -> list[str]:
+        line = f"{kind:10} {text}"
+        setattr(problems, kind, getattr(problems, kind) + 1)
+        problems.first = problems.first or line[:500]
+        return [line]
+
+    def _taken(self, found: Found) -> list[str]:
+        transposed = ", transposed" if len(found.object.shape) == 2 and self.map.layout == "torch" else ""
+        return [
+            f"taken      {s.name} {s.describe()} -> {found.object.name} "
+            f"{shape_text(found.object.shape)}{transposed}"
+            f"{', widened' if s.type in ('float16', 'bfloat16') else ''}, source {i} of {len(found.sources)}"
+            for i, (s, _) in enumerate(found.sources, 1)
+        ]
+
+    def _leftover(self, s: Stored, problems: Problems) -> list[str]:
+        uses, what = self.uses[s.name], f"{s.name} {s.describe()}"
+        if not uses:
+            return self._problem(problems, "unused", what)
+        if len(uses) > 1:
+            numbers = f"lines {uses[0].number} and {uses[1].number}"
+            return self._problem(problems, "ambiguous", f"{what}: {numbers} of {self.map.path} both match it")
+        return [f"ignored    {what}"] if uses[0].object is None else []
+
+    def _missing(self, found: Found, problems: Problems) -> list[str]:
+        if found.sources:
+            return []
+        what, path = f"{found.object.name} {shape_text(found.object.shape)}", self.map.path
+        if not found.line:
+            return self._problem(problems, "missing", f"{what}: {path} has no line for it")
+        where = f"({path}:{found.line.number})"
+        return self._problem(problems, "missing", f"{what}: no array matches '{found.line.glob}' {where}")
+
+    def _mismatch(self, found: Found, problems: Problems) -> list[str]:
+        """Every array must have as many sources as the first one, and the same parts of their names must tell
+        them apart. Otherwise a kernel of one critic might meet a bias of another."""
+        first, n = self.found[0], len(found.sources)
+        if not n or not first.sources or not found.line or not first.line:
+            return []
+        name, ours, theirs = found.object.name, found.line.glob, first.line.glob
+        if n != len(first.sources):
+            others = f"'{theirs}' of {first.object.name} matches {len(first.sources)}"
+            return self._problem(problems, "ambiguous", f"{name}: '{ours}' matches {n} arrays, but {others}")
+        for i in range(n):
+            a, b = first.key(i), found.key(i)
+            if a != b:
+                text = (
+                    f"{name}: source {i + 1} of '{ours}' is '{b}', but source {i + 1} of '{theirs}' is '{a}'"
+                )
+                return self._problem(problems, "ambiguous", text)
+        return []

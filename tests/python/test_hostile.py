@@ -1,0 +1,440 @@
+"""Files of weights that are damaged or lie: each ends in one line, and what they claim beyond their bytes is
+refused before memory is allocated for it.
+
+$KS_MUTATIONS: the number of mutations of each file; .ci/run sets more than the default."""
+
+import io
+import json
+import os
+import pickle
+import random
+import resource
+import unittest
+import zipfile
+
+import h5py
+import numpy as np
+from foreign import (
+    CE,
+    MSE,
+    ImportTest,
+    flax_array,
+    pack,
+    packed_hdf5,
+    packed_msgpack,
+    packed_npz,
+    packed_safetensors,
+)
+
+from kappascope.arrays import open_weights
+from kappascope.importing import printable
+from kappascope.maps import read_map
+from kappascope.refusal import Refused
+
+MUTATIONS = int(os.environ.get("KS_MUTATIONS", 200))
+ROOM = 256 << 20  # bytes that reading files of a few KB may take
+
+
+class TestRefusals(ImportTest):
+    def test_shapes(self):
+        e = self.example()
+        kernel = e.files["q9.00_dense.kernel"]
+        e.files["q9.00_dense.kernel"] = kernel.T
+        e.write()
+        self.refused(
+            e,
+            "w.npz",
+            "q9.00_dense.kernel: expected shape [4, 5] for 00_dense/kernel with layout = torch, found [5, "
+            "4], as "
+            "the other layout has it",
+        )
+        e.files["q9.00_dense.kernel"] = kernel.ravel()
+        e.write()
+        self.refused(e, "w.npz", "layout = torch, found [20]\n")
+
+    def test_types(self):
+        """Integers where real numbers belong, and what else is not a real number."""
+        e = self.example()
+        bias = e.files["q9.00_dense.bias"]
+        for type in ("i8", "?", "O", "c16", "U3", [("a", "f4")]):
+            e.files["q9.00_dense.bias"] = (
+                bias.astype(type) if not isinstance(type, list) else np.zeros(4, type)
+            )
+            e.write()
+            self.refused(e, "w.npz", "q9.00_dense.bias: expected real numbers for 00_dense/bias, found")
+        e.files["q9.00_dense.bias"] = np.array([0, np.nan, 0, 0])
+        e.write()
+        self.refused(e, "w.npz", "expected finite numbers, found nan at element 1")
+        e.files["q9.00_dense.bias"] = bias
+        e.batch["target"] = e.batch["target"].astype(int)
+        e.write()
+        self.refused(e, "w.npz", "b.npz: target: expected real numbers, found")
+
+    def test_statistics(self):
+        e = self.example(CE, layout="flax")
+        e.files["q9.00_batchnorm.var"] = np.array([1, 1, -1, 1, 1.0])
+        e.write()
+        self.refused(e, "w.npz", "00_batchnorm.var: expected variances, found -1 at element 2")
+        e.export()
+        e.batch["target"][0, 0, 0] += 1
+        e.write()
+        self.refused(e, "w.npz", "b.npz: target: row 0 of minibatch 0: expected")
+
+    def test_batch(self):
+        e = self.example()
+        x, t = e.batch["input"], e.batch["target"]
+        for batch, words in (
+            (
+                {"input": x, "target": t[[0, 1, 2, 0]]},
+                "b.npz: target: expected [3, rows, 1] or without the last",
+            ),
+            ({"input": x.reshape(3, -1), "target": t}, "input: expected [minibatches, rows, inputs]"),
+            ({"input": x, "targets": t}, "targets: expected no arrays but"),
+            ({"input": x}, "expected an array target, found none"),
+            ({"input": x[:0], "target": t}, "input: expected 1 to 1073741824 in each dimension, found 0"),
+        ):
+            packed_npz(e.path("b.npz"), batch)
+            self.refused(e, "w.npz", words)
+
+    def test_other_files(self):
+        e = self.example()
+        e.write_text("a.txt", "text")
+        self.refused(e, "a.txt", "expected a file of safetensors")
+        self.refused(e, "none.npz", "cannot be opened")
+        self.refused(e, "", "found a folder")
+        with zipfile.ZipFile(e.path("m.keras"), "w") as archive:
+            for name in ("config.json", "metadata.json", "model.weights.h5"):
+                archive.writestr(name, "{}")
+        self.refused(e, "m.keras", "a model of Keras (.keras). Way out: unzip")
+        with zipfile.ZipFile(e.path("s.pt"), "w") as archive:
+            for name in ("s/data.pkl", "s/constants.pkl", "s/code/__torch__.py"):
+                archive.writestr(name, "x")
+        self.refused(e, "s.pt", "a program of TorchScript, which is not run. Way out")
+
+    def test_control_characters(self):
+        e = self.example()
+        e.files["a\x1b[2J\n"] = np.zeros(1)
+        e.write()
+        self.refused(e, "w.npz", "a\\x1b[2J\\x0a float64 [1]")
+
+    def test_inputs_stay(self):
+        e = self.example()
+        os.rename(e.path("w.npz"), e.path("c.h5"))
+        before = e.read_bytes("c.h5")
+        self.refused(e, "c.h5", "the checkpoint would replace this input")
+        self.assertEqual(e.read_bytes("c.h5"), before)
+
+    def test_an_older_checkpoint_stays(self):
+        e = self.example()
+        e.write_text("c.h5", "older")
+        e.files.pop("q9.00_dense.bias")
+        e.write()
+        self.refused(e, "w.npz", "matches 1 arrays, but")
+        self.assertEqual(e.read_bytes("c.h5"), b"older")
+
+    def test_options(self):
+        e = self.example()
+        for options, words in (
+            (("--slice", "0"), "--slice: expected AXIS:INDEX, such as 0:3, found '0'"),
+            (("--ensemble-axis", "8"), "--ensemble-axis: expected an integer from 0 to 7, found '8'"),
+            (("--ensemble-axis", "1", "--slice", "1:0"), "expected two axes, both are 1"),
+            (("--foo",), "--foo: unknown option (see --help)"),
+            (("--ensemble-axis", "3"), "expected critics in axis 3 (--ensemble-axis)"),
+        ):
+            self.refused(
+                e, "w.npz", *([] if words.startswith("expected critics") else [words]), options=options
+            )
+
+
+def safe(header):
+    text = header.encode()
+    return len(text).to_bytes(8, "little") + text + bytes(8)
+
+
+class TestClaims(ImportTest):
+    def test_safetensors(self):
+        e = self.example(MSE, "f4")
+        for entry, words in (
+            ({"shape": [2], "data_offsets": [0, 9]}, "expected offsets"),
+            ({"shape": [2], "data_offsets": [8, 0]}, "expected offsets"),
+            ({"shape": [3], "data_offsets": [0, 8]}, "expected 12 bytes"),
+            ({"shape": [1 << 32, 1 << 32], "data_offsets": [0, 8]}, "more numbers than can be addressed"),
+            ({"shape": [-1], "data_offsets": [0, 8]}, "expected dtype"),
+            ({"shape": [True], "data_offsets": [0, 8]}, "expected dtype"),
+            ({"shape": [1] * 8 + [2], "data_offsets": [0, 8]}, "expected dtype"),
+            ({"shape": [(1 << 44) + 1], "data_offsets": [0, 8]}, "more numbers than can be addressed"),
+            (3, "expected dtype"),
+        ):
+            entry = {"dtype": "F32", **entry} if isinstance(entry, dict) else entry
+            e.write_bytes("w.safetensors", safe(json.dumps({"a": entry})))
+            self.refused(e, "w.safetensors", words)
+        e.write_bytes("w.safetensors", safe('{"a":1,"a":1}'))
+        self.refused(e, "w.safetensors", "duplicate")
+        for text in ('{"a":3', '{"a":' + "[" * 100000, '{"a":' + "9" * 9999 + "}"):
+            e.write_bytes("w.safetensors", safe(text))
+            self.refused(e, "w.safetensors", "not a readable safetensors file")
+        e.write_bytes("w", safe("[]"))
+        self.refused(e, "w", "found something else")
+        e.write_bytes("w.safetensors", b"\xff" * 8 + b"{}")
+        self.refused(e, "w.safetensors", "its header is longer than the file")
+        e.write_bytes("w.safetensors", b"abc")
+        self.refused(e, "w.safetensors", "it ends in its first 8 bytes")
+
+    def test_msgpack(self):
+        """Claims of many objects in few bytes."""
+        e = self.example(MSE, "f4")
+        for data in (
+            b"\xdf\xff\xff\xff\xff\xa1a\xc0",  # a map of 2^32 - 1 entries
+            b"\x81\xa1a\xdd\x10\0\0\0\xc0",  # a list of 2^28
+            b"\x81\xa1a\xc6\xff\xff\xff\xff\xc0",  # 4 GiB of bytes
+            b"\x81\xa1a\xc1",  # a format that does not exist
+            b"\x81\xa1a",  # ends before the value
+            b"\x81\xa1a\xc0\xc0",  # goes on behind the object
+            b"\x81\xa1a" + b"\x91" * 28 + b"\xc0",  # too deep
+        ):
+            e.write_bytes("w.msgpack", data)
+            self.refused(e, "w.msgpack", "expected one complete dictionary")
+        e.write_bytes("w.msgpack", b"\x81\xa1a\xc7\x02\x01\x93\xc0")
+        self.refused(e, "w.msgpack", "a: not an array of Flax")
+        e.write_bytes("w.msgpack", b"\x81\x01\xc0")
+        self.refused(e, "w.msgpack", "expected names, found another key")
+
+    def test_chunks_of_msgpack(self):
+        """Chunks of two types would be read as one of them."""
+        e = self.example()
+        chunks = {"0": flax_array(np.zeros(2, "f4")), "1": flax_array(np.zeros(1, "f8"))}
+        tree = {"a": {"__msgpack_chunked_array__": True, "shape": {"0": 2}, "chunks": chunks}}
+        e.write_bytes("w.msgpack", pack(tree))
+        self.refused(e, "w.msgpack", "a: not an array of Flax")
+
+    def archive(self, e, shape, size=None):
+        """An archive with one array a, whose header has this shape, and without values."""
+        text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}".ljust(118)
+        with zipfile.ZipFile(e.path("w.npz"), "w") as archive:
+            archive.writestr("a.npy", b"\x93NUMPY\1\0\x76\0" + text.encode())
+        if size:  # in the list of entries (APPNOTE.TXT of PKWARE, 4.3.12)
+            data = bytearray(e.read_bytes("w.npz"))
+            at = data.index(b"PK\1\2") + 24
+            data[at : at + 4] = size.to_bytes(4, "little")
+            e.write_bytes("w.npz", bytes(data))
+
+    def test_npz(self):
+        e = self.example()
+        self.archive(e, "(2000000000,)")
+        self.refused(e, "w.npz", "a: expected 16000000000 bytes for float64")
+        for shape in ("(1, 1, 1, 1, 1, 1, 1, 1, 1)", "(-1,)", "((((", "(a,)"):
+            self.archive(e, shape)
+            self.refused(e, "w.npz", "a.npy: expected a header as NumPy writes it, with at most 8 dimensions")
+        self.archive(e, "(131072,)", 128 + 8 * 131072)
+        self.refused(
+            e,
+            "w.npz",
+            "a.npy: expected an array that fits into 128 bytes of the archive, found a claim of 1048704 "
+            "bytes",
+        )
+
+    def test_two_arrays_of_one_name(self):
+        e = self.example()
+        data = io.BytesIO()
+        np.save(data, np.zeros(1))
+        with zipfile.ZipFile(e.path("w.npz"), "w") as archive:
+            archive.writestr("a.npy", data.getvalue())
+            with self.assertWarns(UserWarning):
+                archive.writestr("a.npy", data.getvalue())
+        self.refused(e, "w.npz", "two arrays have the name a")
+
+    def test_hdf5(self):
+        """Datasets without values, which take no room in the file, for 2^33 critics."""
+        e = self.example(MSE, stacked=True)
+        with h5py.File(e.path("w.h5"), "w") as file:
+            for name, array in e.files.items():
+                file.create_dataset(
+                    name, (1 << 33, *array.shape[1:]), "f8", chunks=(1024, *(1 for _ in array.shape[1:]))
+                )
+        self.refused(e, "w.h5", "expected an array that fits into 0 bytes", options=("--ensemble-axis", "0"))
+
+    def test_numbers_elsewhere(self):
+        e = self.example(MSE, "f4")
+        with h5py.File(e.path("w.h5"), "w") as file:
+            file.create_dataset("a", (3,), "f4", external=[("/etc/passwd", 0, 12)])
+        self.refused(e, "w.h5", "expected numbers in this file, found some in another one")
+
+    def test_names_of_hdf5(self):
+        """A group without a name: "/" and its path would be the same, so the walk would go in circles."""
+        e = self.example()
+        with h5py.File(e.path("w.h5"), "w") as file:
+            file.create_group("NAMELESS")
+        data = e.read_bytes("w.h5")
+        self.assertEqual(data.count(b"NAMELESS"), 1)
+        e.write_bytes("w.h5", data.replace(b"NAMELESS", bytes(8)))
+        self.refused(e, "w.h5", "w.h5: /: expected names of objects, found the name ''")
+
+
+def mutate(rng, data):
+    """The bytes with a random change; sizes and addresses that a reader may trust are among them."""
+    data, run = bytearray(data), 64
+    at, other = rng.randrange(len(data) - run), rng.randrange(len(data) - run)
+    numbers = [0, 1, 1 << 31, 1 << 32, 1 << 63, (1 << 64) - 16, (1 << 64) - 1, rng.randrange(1 << 20)]
+    value = rng.choice(numbers).to_bytes(8, "little")
+    how = rng.randrange(8)
+    if how == 0:
+        data[at] = rng.randrange(256)
+    elif how == 1:
+        data[at] ^= 1 << rng.randrange(8)
+    elif how in (2, 3):  # most fields are aligned
+        data[at // 8 * 8 : at // 8 * 8 + 8] = value
+    elif how == 4:
+        data[at : at + 4] = value[:4]
+    elif how == 5:
+        data[at : at + run] = bytes(run)
+    elif how == 6:
+        data[at : at + run] = data[other : other + run]
+    else:
+        return bytes(data[:at])
+    return bytes(data)
+
+
+class TestMutations(ImportTest):
+    """Opening a file with random bytes changed and reading all that it lists succeeds, or fails with one
+    line that names the file; no claim of a size is believed."""
+
+    def read_all(self, path, expected):
+        """expected: of an archive with checksums, what is read is what was written."""
+        try:
+            w = open_weights(path)
+        except Refused as error:
+            self.assertRegex(printable(str(error)), f"^{path}: [^\n]*$")
+            return
+        for s in w.arrays:
+            try:
+                values = w.read(s) if s.real else None
+            except Refused as error:
+                self.assertRegex(printable(str(error)), f"^{path}: [^\n]*$")
+                continue
+            if expected and s.name in expected and values is not None:
+                np.testing.assert_array_equal(values, expected[s.name])
+
+    def check(self, name, seed, expected=None, count=MUTATIONS):
+        e, rng = self.written, random.Random(seed)
+        good, bad = e.read_bytes(name), "bad" + name[name.index(".") :]
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self.read_all(e.path(name), expected)
+        for _ in range(count):
+            e.write_bytes(bad, mutate(rng, good))
+            self.read_all(e.path(bad), expected)
+        self.assertLess((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024, ROOM)
+
+    def setUp(self):
+        super().setUp()
+        self.written = self.example(CE, "f4")
+
+    def test_npz(self):
+        e = self.written
+        for seed, compression in enumerate((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)):
+            packed_npz(e.path("good.npz"), e.files, compression)
+            self.check("good.npz", seed, e.files)
+
+    def test_safetensors(self):
+        packed_safetensors(self.written.path("good.safetensors"), self.written.files)
+        self.check("good.safetensors", 2)
+
+    def test_msgpack(self):
+        packed_msgpack(self.written.path("good.msgpack"), self.written.files, 20)
+        self.check("good.msgpack", 3)
+
+    def test_hdf5(self):
+        """Fewer, since each forks."""
+        packed_hdf5(self.written.path("good.h5"), self.written.files)
+        self.check("good.h5", 4, count=max(MUTATIONS // 10, 20))
+
+    def test_map(self):
+        e, rng = self.written, random.Random(5)
+        good = e.read_bytes("m.map")
+        for _ in range(MUTATIONS):
+            e.write_bytes("bad.map", mutate(rng, good))
+            try:
+                read_map(e.path("bad.map"))
+            except Refused as error:
+                self.assertRegex(str(error), f"^{e.path('bad.map')}:")
+
+
+class Executed:
+    def __reduce__(self):
+        return os.mkdir, ("executed",)
+
+
+class TestPyTorch(ImportTest):
+    """.pt, .pth and Stable-Baselines3's .zip, if PyTorch is there; else what to install."""
+
+    def setUp(self):
+        super().setUp()
+        try:
+            import torch
+        except ImportError:
+            torch = None
+        self.torch = torch
+
+    def save(self, e, name, value, **options):
+        self.torch.save(value, e.path(name), **options)
+
+    def test_without_torch(self):
+        e = self.example()
+        e.write_bytes("a.bin", pickle.dumps({"a": 1}))
+        e.write_text("a.pt", "anything")
+        for name in ("a.bin", "a.pt"):
+            if self.torch:
+                self.refused(e, name, f"{name}: ")
+            else:
+                self.refused(e, name, "install python3-torch", "python3 -c 'import sys, torch, numpy")
+
+    def test_files(self):
+        if not self.torch:
+            self.skipTest("no PyTorch")
+        for type in ("f4", "f8"):
+            e = self.example(CE, type)
+            state = {k: self.torch.from_numpy(np.array(a)) for k, a in e.files.items()}
+            self.save(e, "w.pt", state)
+            self.imported(e, "w.pt")
+            self.save(e, "w.pth", state, _use_new_zipfile_serialization=False)
+            self.imported(e, "w.pth")
+            with zipfile.ZipFile(e.path("sb3.zip"), "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.write(e.path("w.pt"), "policy.pth")
+                archive.writestr("data", "{}")
+            self.imported(e, "sb3.zip")
+            self.save(e, "nested.pt", {"params": state, "step": 3})
+            e.write_text(
+                "m.map", e.read_bytes("m.map").decode().replace("= q", "= params.q") + "ignore step\n"
+            )
+            self.imported(e, "nested.pt")
+
+    def test_nothing_is_executed(self):
+        if not self.torch:
+            self.skipTest("no PyTorch")
+        e = self.example()
+        here = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            for options in ({}, {"_use_new_zipfile_serialization": False}):
+                self.save(e, "evil.pt", {"a": Executed()}, **options)
+                self.refused(
+                    e, "evil.pt", "whose code is not run", "Way out: torch.save(module.state_dict(), FILE)"
+                )
+        finally:
+            os.chdir(here)
+        self.assertFalse(os.path.exists(e.path("executed")))
+
+    def test_mutations(self):
+        if not self.torch:
+            self.skipTest("no PyTorch")
+        e, rng = self.example(MSE, "f4"), random.Random(6)
+        state = {k: self.torch.from_numpy(np.array(a)) for k, a in e.files.items()}
+        for options in ({}, {"_use_new_zipfile_serialization": False}):
+            self.save(e, "good.pt", state, **options)
+            good = e.read_bytes("good.pt")
+            for _ in range(MUTATIONS // 4):
+                e.write_bytes("bad.pt", mutate(rng, good))
+                TestMutations.read_all(self, e.path("bad.pt"), None)
+
+
+if __name__ == "__main__":
+    unittest.main()

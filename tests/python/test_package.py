@@ -1,0 +1,72 @@
+"""The package itself: its version, its former name, and what it imports."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+import kappascope
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def run(*command, **environment):
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+
+
+class TestPackage(unittest.TestCase):
+    def test_version(self):
+        with open(os.path.join(ROOT, "src", "VERSION"), encoding="utf-8") as file:
+            self.assertEqual(kappascope.__version__, file.read().strip())
+
+    def test_former_name(self):
+        code = "import kappascope_export as k; print(k.save.__module__, sorted(k.__all__))"
+        done = run(sys.executable, "-c", code, PYTHONPATH=os.path.join(ROOT, "analysis", "export"))
+        self.assertEqual(
+            done.stdout.strip(), f"kappascope.export_torch {sorted(kappascope.__all__)}", done.stderr
+        )
+
+    def test_frameworks_are_imported_where_they_are_needed(self):
+        code = (
+            "import sys, kappascope, kappascope.importing; print({'torch', 'jax', 'flax'} & set(sys.modules))"
+        )
+        self.assertEqual(run(sys.executable, "-c", code).stdout, "set()\n")
+
+
+class TestProgram(unittest.TestCase):
+    """`kappascope import`: the launcher in C."""
+
+    def setUp(self):
+        self.program = os.path.join(os.environ["KAPPASCOPE_PROGRAMS"], "kappascope")
+
+    def test_help(self):
+        done = run(self.program, "import", "--help")
+        self.assertIn("--ensemble-axis=AXIS", done.stdout, done.stderr)
+        self.assertRegex(run(self.program, "import", "--version").stdout, r"\Akappascope-import \d")
+        self.assertIn("  import ", run(self.program, "--help").stdout)
+
+    def test_refusal(self):
+        done = run(self.program, "import")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "kappascope-import: expected --arch A.arch (see --help)\n")
+
+    def test_without_python(self):
+        """Without Python, or with one that has no NumPy, one line says what to install."""
+        done = run(self.program, "import", "--help", PATH="/nowhere")
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertRegex(
+            done.stderr, r"\Akappascope: [^\n]*install python3, python3-numpy and python3-h5py[^\n]*\n\Z"
+        )
+        start = "import sys, runpy; sys.modules['numpy'] = None; sys.executable = '/usr/bin/python3';
+        sys.argv[1:] = []" script = os.path.join(ROOT, "analysis", "python", "kappascope_import.py")
+        done = run(sys.executable, "-c", f"{start}; runpy.run_path({script!r}, run_name='__main__')")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(
+            done.stderr, r"\Akappascope-import: [^\n]*install python3-numpy and python3-h5py[^\n]*\n\Z"
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
