@@ -22,9 +22,7 @@ export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
 export GYMNASIUM_DIR  ?= $(CURDIR)/$(DEPS)/gymnasium
 export MYOSUITE_DIR   ?= $(CURDIR)/$(DEPS)/myosuite
 
-# From version 6 on, msgpack-c's file for pkg-config has another name.
-msgpack  := $(shell pkg-config --exists msgpack-c && echo msgpack-c || echo msgpack)
-packages := openblas lapacke hdf5 libxml-2.0 jansson popt inih libcrypto libzip $(msgpack)
+packages := openblas lapacke hdf5 libxml-2.0 jansson popt inih libcrypto
 pkgflags := $(shell pkg-config --cflags $(packages) 2>/dev/null)
 pkglibs  := $(shell pkg-config --libs $(packages) 2>/dev/null)
 # MPI: with --as-needed, only the analyzer is linked with it.
@@ -50,7 +48,7 @@ endef
 export config
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
-once     := $(addprefix src/,core io import env study inspect results claims report audit) \
+once     := $(addprefix src/,core io env study inspect results claims report audit) \
             $(addprefix analysis/,operators lanczos statistics spectrum program library)
 single   := src/train
 twice    := src/layers src/net src/agent analysis/products
@@ -128,6 +126,7 @@ $(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(library)
 test: deps
 	+@$(build) test-programs
 	@$(MAKE) --no-print-directory run-tests
+	@KS_BIN=$(BUILD)/bin tests/python/run.sh
 test-programs: $(tests) $(programs)
 run-tests: $(tests) $(programs)
 	@: >$(BUILD)/tests/failed; printf '%s\n' $(tests) | OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 KS_BIN=$(BUILD)/bin \
@@ -172,6 +171,8 @@ install: all
 	@install -D -m 644 -t $(root)/share/kappascope/configs/systems configs/systems/*
 	@install -m 644 plots/*.gp plots/*.html plots/report.css plots/report.js $(root)/share/kappascope/plots
 	@for table in $(wildcard plots/gallery/*/tables/checkpoints.csv); do install -D -m 644 $$table $(root)/share/kappascope/$$table; done
+	@install -D -m 644 -t $(root)/share/kappascope/python analysis/python/*.py
+	@install -D -m 644 -t $(root)/share/kappascope/python/kappascope analysis/python/kappascope/*.py
 	@install -m 644 LICENSE $(root)/share/kappascope
 ifeq ($(MUJOCO_DIR),$(CURDIR)/$(DEPS)/mujoco)
 	@mkdir -p $(bundled)/mujoco && install -m 644 $(LIBMUJOCO) $(MUJOCO_DIR)/LICENSE* $(bundled)/mujoco

@@ -27,7 +27,7 @@ say "programs"
 PATH=$prefix/bin:$PATH
 cd "$work"
 for program in kappascope kappascope-train kappascope-analyze kappascope-study kappascope-plot \
-    kappascope-import kappascope-inspect kappascope-audit; do
+    kappascope-inspect kappascope-audit; do
     [ "$(command -v $program)" = "$prefix/bin/$program" ] || die "$program is not in the prefix"
     $program --version
 done
@@ -41,6 +41,7 @@ kappascope train --quiet --env Hopper-v4 --arch bn+wn+ce --seed 0 --out hopper -
 checkpoint=$(find run -name 'step_*.h5' | sort | tail -n 1)
 [ -n "$checkpoint" ] || die "training wrote no checkpoint"
 kappascope analyze --quiet --order 10 -o spectra "$checkpoint"
+kappascope import --version
 kappascope study quick --dry-run --out study | tail -n 3
 kappascope plot --help >plot.txt
 

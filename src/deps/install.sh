@@ -27,8 +27,7 @@ die() {
 
 # --- distribution packages ------------------------------------------------------------------------
 
-# Per row: what to look for, and the Debian or Ubuntu package that has it. NAME|OTHER: either of the
-# two; packages are renamed from one release to the next.
+# Per row: what to look for, and the Debian or Ubuntu package that has it.
 packages='
 command gcc        gcc
 header  stdlib.h   libc6-dev
@@ -41,8 +40,6 @@ library hdf5       libhdf5-dev
 library cmocka     libcmocka-dev
 library libxml-2.0 libxml2-dev
 library jansson    libjansson-dev
-library libzip     libzip-dev
-library msgpack|msgpack-c  libmsgpack-dev|libmsgpack-c-dev
 library popt       libpopt-dev
 library inih       libinih-dev
 library libcrypto  libssl-dev
@@ -67,22 +64,9 @@ present() { # KIND NAME
     esac
 }
 
-present_either() { # KIND NAME|OTHER
-    present "$1" "${2%|*}" || present "$1" "${2#*|}"
-}
-
-available() { # PACKAGE|OTHER: prints the one that there is, or the first
-    if [ "${1%|*}" != "${1#*|}" ] && command -v apt-cache >/dev/null 2>&1 &&
-        [ -z "$(apt-cache search --names-only "^${1%|*}\$")" ]; then
-        echo "${1#*|}"
-    else
-        echo "${1%|*}"
-    fi
-}
-
 missing() { # TABLE: prints the packages of the table that are not installed
     echo "$1" | while read -r kind name package; do
-        [ -z "$kind" ] || present_either "$kind" "$name" || printf ' %s' "$(available "$package")"
+        [ -z "$kind" ] || present "$kind" "$name" || printf ' %s' "$package"
     done
 }
 
@@ -96,7 +80,6 @@ install_packages() { # TABLE
         die "missing packages, and you are neither root nor have sudo: $how"
     say "installing$lacking"
     apt_get update || say "apt-get update failed; trying with the present package lists"
-    lacking=$(missing "$1") # which of two names there is, the new lists know
     # shellcheck disable=SC2086 # a list of words
     apt_get install -y --no-install-recommends $lacking ||
         die "apt-get could not install$lacking (see its messages above); $how"

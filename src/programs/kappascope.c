@@ -1,6 +1,7 @@
 /* kappascope COMMAND ...: like git, runs the program kappascope-COMMAND, from this program's folder
- * or from PATH. */
+ * or from PATH. Commands in Python are scripts beside the package kappascope. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +14,19 @@
 #include "io/h5.h"
 
 static const struct command {
-    const char *name, *description;
+    const char *name;
+    const char *script; /* of a command in Python; else NULL */
+    const char *description;
 } commands[] = {
-    {"train", "train an agent and write checkpoints of its critics"},
-    {"analyze", "measure the curvature of a critic's loss: spectra from checkpoints"},
-    {"audit", "one page on a critic: its statistics, findings and limits"},
-    {"inspect", "print what is in a checkpoint, spectrum, vector, architecture or study"},
-    {"study", "train, analyze and plot a whole study"},
-    {"plot", "plots, tables and a report page from a study's folder"},
-    {"scores", "scores over tasks, from the folders of studies and from tables of returns"},
-    {"import", "write a critic from another framework's files as a checkpoint"},
+    {"train", NULL, "train an agent and write checkpoints of its critics"},
+    {"analyze", NULL, "measure the curvature of a critic's loss: spectra from checkpoints"},
+    {"audit", NULL, "one page on a critic: its statistics, findings and limits"},
+    {"inspect", NULL, "print what is in a checkpoint, spectrum, vector, architecture or study"},
+    {"study", NULL, "train, analyze and plot a whole study"},
+    {"plot", NULL, "plots, tables and a report page from a study's folder"},
+    {"scores", NULL, "scores over tasks, from the folders of studies and from tables of returns"},
+    {"import", "kappascope_import.py",
+     "write a critic from another framework's files as a checkpoint"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -32,7 +36,37 @@ static int is_plain(const char *name)
     return *name && *name != '-' && !strchr(name, '/');
 }
 
-/* Lists the commands whose programs are installed. */
+/* *path = the script, installed or in the source tree. The caller frees it. */
+static ks_status find_script(const char *script, char **path)
+{
+    static const char *const folders[] = {"python", "analysis/python"};
+    ks_status status = KS_MISSING;
+
+    *path = NULL;
+    for (size_t i = 0; i < 2 && status == KS_MISSING; i++) {
+        char *relative = NULL;
+
+        KS_TRY(ks_print_string(&relative, "%s/%s", folders[i], script));
+        status = ks_installed_shared(relative, path);
+        free(relative);
+    }
+    return status;
+}
+
+static bool is_there(const struct command *command, const char *folder)
+{
+    char *path = NULL;
+    bool found = false;
+
+    if (command->script)
+        found = find_script(command->script, &path) == KS_OK;
+    else if (ks_print_string(&path, "%s/kappascope-%s", folder, command->name) == KS_OK)
+        found = access(path, X_OK) == 0;
+    free(path);
+    return found;
+}
+
+/* Lists the commands that are installed. */
 static ks_status print_help(void)
 {
     char *folder = NULL;
@@ -40,19 +74,34 @@ static ks_status print_help(void)
     KS_TRY(ks_installed_folder(&folder));
     printf("NAME\n  kappascope - measure the conditioning of deep-RL critics\n\nSYNOPSIS\n"
            "  kappascope COMMAND [ARGUMENT...]\n\nCOMMANDS\n");
-    for (size_t i = 0; i < COMMANDS; i++) {
-        char *path = NULL;
-
-        if (ks_print_string(&path, "%s/kappascope-%s", folder, commands[i].name) == KS_OK &&
-            access(path, X_OK) == 0)
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (is_there(&commands[i], folder))
             printf("  %-8s %s\n", commands[i].name, commands[i].description);
-        free(path);
-    }
     printf("\n`kappascope COMMAND --help` says more about each.\n\nOPTIONS\n"
            "  -h, --help     print this text\n  --version      print the version\n\n"
            "EXIT STATUS\n  the command's; 2 if the command is unknown.\n");
     free(folder);
     return KS_OK;
+}
+
+/* Replaces this process by Python. The script finds the programs by the environment. */
+static ks_status run_script(const char *script, char **argv)
+{
+    char *folder = NULL, *path = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_installed_folder(&folder));
+    KS_GO(find_script(script, &path));
+    setenv("KAPPASCOPE_PROGRAMS", folder, 1);
+    argv[0] = "python3", argv[1] = path;
+    execvp(argv[0], argv);
+    status = ks_fail(KS_MISSING,
+                     "python3: cannot be run: %s: install python3, python3-numpy and python3-h5py",
+                     strerror(errno));
+done:
+    free(folder);
+    free(path);
+    return status;
 }
 
 /* Replaces this process by the command's program. Returns only on failure. */
@@ -63,14 +112,17 @@ static ks_status run(char **argv)
 
     if (!is_plain(argv[1]))
         return ks_fail(KS_USAGE, "unknown option '%s' (see --help)", argv[1]);
+    /* Threads that spin at barriers waste the cores that other processes need. */
+    setenv("OMP_WAIT_POLICY", "passive", 0);
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (commands[i].script && strcmp(commands[i].name, argv[1]) == 0)
+            return run_script(commands[i].script, argv);
     KS_GO(ks_print_string(&name, "kappascope-%s", argv[1]));
     if (ks_locate_program(name, &path) != KS_OK) {
         status = ks_fail(KS_USAGE, "unknown command '%s' (see --help)", argv[1]);
         goto done;
     }
     argv[1] = path; /* becomes the command's argv[0] */
-    /* Threads that spin at barriers waste the cores that other processes need. */
-    setenv("OMP_WAIT_POLICY", "passive", 0);
     execv(path, argv + 1);
     status = ks_fail(KS_RUN, "cannot run %s: %s", path, strerror(errno));
 done:

@@ -38,8 +38,8 @@ find_flax
 "$flax" -c 'import flax, h5py, safetensors' 2>/dev/null ||
     "$flax" -m pip install --quiet --disable-pip-version-check --only-binary=:all: flax h5py safetensors
 make --no-print-directory deps >&2
-make --no-print-directory BUILD="$build" "$build/bin/kappascope-import" "$build/bin/kappascope-analyze" >&2
+make --no-print-directory BUILD="$build" programs >&2
 rm -rf "$folder"
 mkdir -p "$folder"
 "$flax" tests/peer/import_flax.py "$build/bin" "$folder"
-"$torch" tests/peer/import_torch.py "$build/bin" "$folder"
+"$torch" tests/peer/import_torch.py "$build/bin" "$folder" "$PWD/$flax"

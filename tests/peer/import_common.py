@@ -1,12 +1,14 @@
 """What import_flax.py and import_torch.py share."""
 
+import os
 import subprocess
 import sys
 
 
-def run(*command):
-    """Exit status, standard output, standard error."""
-    done = subprocess.run(command, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def run(*command, python=sys.executable):
+    """Exit status, standard output, standard error. python: what `kappascope import` finds as python3."""
+    environment = os.environ | {"PATH": f"{os.path.dirname(python)}:{os.environ['PATH']}"}
+    done = subprocess.run(command, check=False, text=True, capture_output=True, env=environment)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -25,7 +27,7 @@ def write(path, text):
 def import_and_analyze(programs, folder, weights, *options):
     """Imports weights by a.arch, m.map and b.npz of the folder; the checkpoint, which the analyzer accepts."""
     checkpoint = f"{folder}/c.h5"
-    listing = succeed(f"{programs}/kappascope-import", "--arch", f"{folder}/a.arch", "--map", f"{folder}/m.map",
+    listing = succeed(f"{programs}/kappascope", "import", "--arch", f"{folder}/a.arch", "--map", f"{folder}/m.map",
                       "--batch", f"{folder}/b.npz", "-o", checkpoint, weights, *options)
     proofs = ("output", "loss", "gradient_norm")
     if any(f"{name}: equal to what is computed here" not in listing for name in proofs):

@@ -1,9 +1,10 @@
-"""A state_dict of PyTorch, which is refused, converted by the line of Python in the message, and imported: python
-import_torch.py PROGRAMS FOLDER"""
+"""State_dicts of PyTorch, imported as they are, and by a Python without PyTorch, which refuses them, after the line
+of Python in its message has converted them: python import_torch.py PROGRAMS FOLDER PYTHON_WITHOUT_TORCH"""
 
 import os
 import re
 import sys
+import zipfile
 
 import numpy as np
 import torch
@@ -43,17 +44,17 @@ def make_batch(critics, path):
     np.savez(path, input=x.numpy(), target=t.numpy(), output=np.stack(outputs), loss=losses, gradient_norm=norms)
 
 
-def refused(programs, folder, path):
+def refused(programs, folder, path, python=sys.executable):
     """What standard error says of a refused import."""
-    status, _, complained = run(f"{programs}/kappascope-import", "--arch", f"{folder}/a.arch", "--map",
-                                f"{folder}/m.map", "--batch", f"{folder}/b.npz", "-o", f"{folder}/none.h5", path)
+    status, _, complained = run(f"{programs}/kappascope", "import", "--arch", f"{folder}/a.arch", "--map",
+                                f"{folder}/m.map", "--batch", f"{folder}/b.npz", "-o", f"{folder}/none.h5", path, python=python)
     if status != 2 or len(complained.splitlines()) != 1 or os.path.exists(f"{folder}/none.h5"):
         sys.exit(f"{path}: expected exit status 2, one line and no file, found {status}\n{complained}")
     return complained
 
 
 def main():
-    programs, folder = sys.argv[1:]
+    programs, folder, without = sys.argv[1:]
     torch.manual_seed(0)
     torch.set_default_dtype(torch.float64)
     critics = torch.nn.ModuleDict({"q1": make_critic(), "q2": make_critic()})
@@ -66,8 +67,18 @@ def main():
     state = {**critics.state_dict(), "log_alpha": torch.zeros(1)}
     torch.save(state, f"{folder}/critic.pt")
     torch.save(state, f"{folder}/legacy", _use_new_zipfile_serialization=False)
-    refused(programs, folder, f"{folder}/legacy")
-    line = re.search("python3 (-c .*)", refused(programs, folder, f"{folder}/critic.pt")).group(1)
+    with zipfile.ZipFile(f"{folder}/baselines.zip", "w") as archive:
+        archive.write(f"{folder}/critic.pt", "policy.pth")
+        archive.writestr("data", "{}")
+    for name in ("critic.pt", "legacy", "baselines.zip"):
+        import_and_analyze(programs, folder, f"{folder}/{name}")
+    torch.jit.script(critics["q1"]).save(f"{folder}/script.pt")
+    if "a program of TorchScript" not in refused(programs, folder, f"{folder}/script.pt"):
+        sys.exit("expected that TorchScript is refused by its name")
+    torch.save({"q1": critics["q1"]}, f"{folder}/module.pt")
+    if "whose code is not run" not in refused(programs, folder, f"{folder}/module.pt"):
+        sys.exit("expected that a pickled module is refused")
+    line = re.search("python3 (-c .*)", refused(programs, folder, f"{folder}/critic.pt", without)).group(1)
     status, _, complained = run("sh", "-c", f"'{sys.executable}' {line}")
     if status != 0:
         sys.exit(f"{line}: {complained}")

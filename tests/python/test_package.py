@@ -59,8 +59,8 @@ class TestProgram(unittest.TestCase):
         self.assertRegex(
             done.stderr, r"\Akappascope: [^\n]*install python3, python3-numpy and python3-h5py[^\n]*\n\Z"
         )
-        start = "import sys, runpy; sys.modules['numpy'] = None; sys.executable = '/usr/bin/python3';
-        sys.argv[1:] = []" script = os.path.join(ROOT, "analysis", "python", "kappascope_import.py")
+        script = os.path.join(ROOT, "analysis", "python", "kappascope_import.py")
+        start = "import sys, runpy; sys.modules['numpy'] = None; sys.executable = '/usr/bin/python3'"
         done = run(sys.executable, "-c", f"{start}; runpy.run_path({script!r}, run_name='__main__')")
         self.assertEqual(done.returncode, 2)
         self.assertRegex(

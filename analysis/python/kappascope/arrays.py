@@ -554,7 +554,7 @@ _UNWRITTEN = 1 << 20  # bytes that a dataset may have in memory and not in the f
 def _open_hdf5(w: Weights) -> None:
     w.format = "HDF5"
     _scout(w)
-    _walk_hdf5(w, _file(w))
+    _walk_hdf5(w)
 
 
 def _file(w: Weights) -> Any:
@@ -579,7 +579,7 @@ def _scout(w: Weights) -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             with _limited_memory((1 << 30) + 4 * w.size):
                 tried = Weights(w.path)
-                _walk_hdf5(tried, _file(tried))
+                _walk_hdf5(tried)
                 for s in tried.arrays:
                     if s.real:
                         s.load()
@@ -592,13 +592,14 @@ def _scout(w: Weights) -> None:
         fail(f"{w.path}: cannot be read: libhdf5 ended with signal {status & 127} in it")
 
 
-def _walk_hdf5(w: Weights, file: Any) -> None:
+def _walk_hdf5(w: Weights) -> None:
     """Adds all datasets: first those behind hard links, which shows whether there is a link to another file;
     then those behind soft links."""
     soft: list[str] = []
-    steps = _add_group(w, file, "", soft, 0)
-    while soft:
-        steps = _add_link(w, file, soft.pop(0), soft, steps)
+    with _file(w) as file:
+        steps = _add_group(w, file, "", soft, 0)
+        while soft:
+            steps = _add_link(w, file, soft.pop(0), soft, steps)
 
 
 def _add_group(w: Weights, group: Any, path: str, soft: list[str], steps: int) -> int:
@@ -647,15 +648,17 @@ def _add_object(w: Weights, found: Any, object: str, soft: list[str], steps: int
         return steps + 1
     type = "integer" if kind != "f" else "float32" if found.dtype.itemsize <= 4 else "float64"
     claim, has = math.prod(shape) * found.dtype.itemsize, found.id.get_storage_size()
+    most = max(has * (_INFLATED if found.chunks else 1), _UNWRITTEN)
 
     def load() -> Array:
-        if claim > max(has * (_INFLATED if found.chunks else 1), _UNWRITTEN):
+        if claim > most:
             fail(
                 f"{w.path}: {object[1:]}: expected an array that fits into {has} bytes of the file, found "
                 f"a claim "
                 f"of {claim} bytes"
             )
-        return np.asarray(found[()], np.float64 if type == "float64" else np.float32)
+        with _file(w) as file:
+            return np.asarray(file[object][()], np.float64 if type == "float64" else np.float32)
 
     w.add(Stored(object[1:], type, shape, load))
     return steps + 1
