@@ -174,7 +174,7 @@ static size_t find_option(const struct ks_line *line, const char *name)
     return 0;
 }
 
-/* The same, and remembers the name, which is a string constant. */
+/* Finds the option and remembers its name, which is a string constant. */
 static size_t ask_option(struct ks_line *line, const char *name)
 {
     if (line->n_options < KS_LINE_OPTIONS)

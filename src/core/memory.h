@@ -24,7 +24,7 @@ ks_status ks_copy_string(const char *string, char **out);
 ks_status ks_print_string(char **out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Cumulative bytes allocated by ks_alloc, minus those that ks_alloc_freed_since reported freed. */
+/* The bytes allocated by ks_alloc so far, minus the bytes that ks_alloc_freed_since reported. */
 size_t ks_alloc_total(void);
 /* Reports that everything allocated since the total was `before` has been freed. Not for use while
  * other threads allocate. */

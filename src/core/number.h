@@ -9,7 +9,7 @@
 /* An integer in low..high, written 1000000 or, up to 2^53, 1e6. On failure returns false and leaves
  * *value unchanged. */
 bool ks_parse_integer(const char *text, uint64_t low, uint64_t high, uint64_t *value);
-/* The same for a finite number in [low, high]. */
+/* A finite number in [low, high]; fails as ks_parse_integer does. */
 bool ks_parse_number(const char *text, double low, double high, double *value);
 
 /* A qsort comparator for doubles, or for structs that begin with one: ascending, NaN last. */

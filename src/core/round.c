@@ -10,7 +10,7 @@ static double last_digit(double x, int digits)
     return pow(10, floor(log10(x)) - (digits - 1));
 }
 
-/* The largest number with so many digits that is at most x > 0. */
+/* The largest number with this number of digits that is at most x > 0. */
 static double smaller(double x, int digits)
 {
     double unit = last_digit(x, digits);

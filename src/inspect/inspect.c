@@ -23,7 +23,7 @@
 #include "study/study_file.h"
 
 /* Fails with KS_MEMORY if `bytes` are more than half of the free memory. The message starts with
- * `path` and says that `what` take so many bytes. */
+ * `path` and says how many bytes `what` take. */
 static ks_status expect_memory(const char *path, const char *what, double bytes)
 {
     const double most = (double)ks_memory_available("", 1) / 2;

@@ -12,11 +12,11 @@
 #include "operators/operator_kinds.h"
 #include "operators/selection.h"
 
-enum { NORMS = 4 };        /* norms of up to so many critics are printed, else their range */
+enum { NORMS = 4 };        /* most critics whose norms are printed; of more, the range     */
 enum { DEAD_CRITICS = 8 }; /* columns of the table of dead units */
 enum { SHAPE = 48 };       /* the longest text of a shape                                  */
 
-/* A line for the loss; if the critic has several heads, a line for that of each. */
+/* A line for the loss; if the critic has several heads, a line for the loss of each. */
 static void print_loss(FILE *out, const struct KS(loss) *l)
 {
     char text[128];
@@ -313,7 +313,7 @@ static ks_status parse_architecture(const char *path, size_t inputs, struct ks_n
                    said);
 }
 
-/* Those that have a number. */
+/* The layers that have a number. */
 static size_t count_layers(const struct KS(arch) *arch)
 {
     size_t n = 0;

@@ -15,7 +15,7 @@ void ks_title_print(FILE *out, const char *title);
 /* Text in lines of at most `width` bytes. `first` stands in front of the first line, and as many
  * blanks in front of the others. A longer word is cut between two characters. */
 void ks_wrapped_print(FILE *out, const char *first, const char *text, size_t width);
-/* The same in lines of KS_INSPECT_WIDTH, indented by two blanks. */
+/* Text in lines of KS_INSPECT_WIDTH, indented by two blanks. */
 void ks_paragraph_print(FILE *out, const char *text);
 /* An attribute as a line: a number; a string, whose end is replaced by ... if it is too long for
  * the line; how many numbers a list has, the first and the last. */

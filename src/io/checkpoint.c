@@ -41,7 +41,7 @@ static ks_status read_attributes(const struct ks_h5 *h5, struct ks_checkpoint *c
     return KS_OK;
 }
 
-/* Reads the critic, whose width is that of the inputs. */
+/* Reads the critic, which has as many inputs as /batch/input has columns. */
 static ks_status read_critic(const struct ks_h5 *h5, size_t in, struct ks_networks *critic)
 {
     KS_TRY(ks_networks_read(h5, &(struct ks_networks_group){.name = "/critic", .in = in}, critic));
@@ -202,8 +202,8 @@ static ks_status read_groups(const struct ks_h5 *h5, bool all, struct ks_checkpo
     return all ? read_engine_groups(h5, c) : KS_OK;
 }
 
-/* Reads what ks_checkpoint_read_loss reads, and with `all` the rest. `declared` is that of struct
- * ks_h5. */
+/* Reads what ks_checkpoint_read_loss reads, and with `all` the rest. For `declared`, see
+ * struct ks_h5. */
 static ks_status read_file(const char *path, bool all, double *declared, struct ks_checkpoint **out)
 {
     ks_status status = KS_OK;

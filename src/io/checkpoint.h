@@ -24,7 +24,7 @@ struct ks_networks {
     struct ks_arch_f64 *arch; /* parsed from it; owned                               */
     size_t ensemble;          /* E                                                   */
     double *w;                /* [E, P] parameters; owned                            */
-    double *frozen;           /* [E, arch->frozen] those of layers with trainable=no; owned */
+    double *frozen;           /* [E, arch->frozen] numbers of layers with trainable=no; owned */
     double *state; /* [E, arch->states] running statistics; owned. NULL if the file lacks some */
 };
 
@@ -69,7 +69,7 @@ struct ks_checkpoint {
  * Fails with KS_FORMAT or KS_IO. The message names the file, the object, what was expected and what
  * was found. The caller frees the checkpoint with ks_checkpoint_free. */
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
-/* The same for the parts that the critic's loss and its operators depend on: /critic, /batch,
+/* Reads the parts that the critic's loss and its operators depend on: /critic, /batch,
  * /optimizer without Adam's first moment, and the root attributes. The other groups are not read;
  * their fields are NULL or 0. */
 ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **checkpoint);
@@ -128,7 +128,7 @@ struct ks_vectors {
 };
 
 /* A vector file: k vectors of n numbers. Root attributes and tables are written but not read;
- * attributes other than those of `kappascope analyze` are refused. ks_vectors_count reads only k,
+ * attributes that `kappascope analyze` does not write are refused. ks_vectors_count reads only k,
  * ks_vectors_read all vectors into *vectors [k, n], which the caller frees. */
 ks_status ks_vectors_count(const char *path, size_t n, size_t *k);
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);

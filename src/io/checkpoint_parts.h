@@ -18,7 +18,7 @@ struct ks_networks_group {
     const char *name; /* such as "/critic"                                              */
     size_t in;        /* the columns of their inputs                                    */
     bool actor;       /* the description ends in a policy; else it ends in a loss       */
-    /* If the group has no attribute `arch`, its description and ensemble are those of `like`. If
+    /* If the group has no attribute `arch`, it has the description and ensemble of `like`. If
      * that is NULL, the group must have the attribute. */
     const struct ks_networks *like;
 };

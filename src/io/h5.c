@@ -171,8 +171,8 @@ done:
  *
  * HDF5's core driver builds the file in memory, and ks_file_commit writes it. If the disk is full,
  * our own write() fails, and not HDF5's cache, which cannot close a file that it fails to write.
- * The bytes are taken when HDF5 closes the file, because those of H5Fget_file_image (1.10.8) have a
- * wrong checksum in the superblock of this format. */
+ * The bytes are taken when HDF5 closes the file, because the bytes of H5Fget_file_image (1.10.8)
+ * have a wrong checksum in the superblock of this format. */
 
 static const size_t IMAGE_STEP = (size_t)1 << 20; /* bytes by which HDF5 lets the image grow */
 

@@ -121,7 +121,7 @@ ks_status ks_h5_write_finite(struct ks_h5 *h5, const char *object, enum ks_h5_ty
 }
 
 /* The stored type, the type in memory and the value's address. Strings have a fixed length, because
- * HDF5 stores those of variable length in a heap without a checksum. */
+ * HDF5 stores strings of variable length in a heap without a checksum. */
 static hid_t attribute_type(const struct ks_attribute *a, hid_t *memory, const void **value)
 {
     size_t length;

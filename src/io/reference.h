@@ -44,8 +44,8 @@ ks_status ks_references_write(struct ks_h5 *h5, const struct ks_checkpoint *c);
 void ks_references_clear(struct ks_references *references); /* frees the values */
 
 /* Computes reference results of a checkpoint's critics in float64. The caller sets `minibatches`
- * and `rows` of those that it wants. They get their `value`, which ks_references_clear frees. The
- * results are the same for any number of threads. Fails with KS_MEMORY. */
+ * and `rows` of the results that it wants. They get their `value`, which ks_references_clear frees.
+ * The results are the same for any number of threads. Fails with KS_MEMORY. */
 ks_status ks_references_compute(const struct ks_checkpoint *c, struct ks_references *references);
 /* The bytes that ks_references_compute would allocate for the same arguments. */
 ks_status ks_references_bytes(const struct ks_checkpoint *c, const struct ks_references *references,

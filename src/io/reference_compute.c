@@ -63,8 +63,8 @@ static double *statistics_of(const struct evaluation *e, const struct worker *w,
     return w->state;
 }
 
-/* Stores the outputs of one critic for minibatch n, and adds its loss and its gradient to those of
- * the minibatch. */
+/* Stores the outputs of one critic for minibatch n, and adds its loss and its gradient to the sums
+ * of the minibatch. */
 static void evaluate_critic(const struct evaluation *e, const struct worker *w, size_t critic,
                             size_t n)
 {

@@ -281,7 +281,7 @@ static bool segment_exists(const struct ks_replay_log *log, size_t segment)
     return exists;
 }
 
-/* Segments older than those that were read may exist, because an earlier mark needs them. */
+/* Segments older than the ones that were read may exist, because an earlier mark needs them. */
 static size_t oldest_segment(const struct ks_replay_log *log, size_t segment)
 {
     while (segment > 0 && segment_exists(log, segment - 1))

@@ -52,7 +52,7 @@ static void limit(int resource, rlim_t most)
     setrlimit(resource, &now);
 }
 
-/* Allows the processor time for reading arrays of so many bytes, from now on. */
+/* Allows the processor time for reading arrays of this size, from now on. */
 static void allow(const struct scout *s, double bytes)
 {
     struct rusage used;
