@@ -181,71 +181,6 @@ static void test_allocation_failures(void **state)
     ks_checkpoint_free(written);
 }
 
-/* Eleven checkpoints and vectors of another program: names, critics, N, R, B and dimension as its
- * README lists them. Files with an unknown kind of layer are skipped. */
-static const struct golden {
-    const char *name;
-    size_t ensemble, minibatches, rows, loss_rows, dimension;
-} golden[] = {
-    {"xqc", 2, 3, 32, 16, 922},          {"crossq", 2, 1, 24, 12, 814},
-    {"plain", 1, 1, 20, 20, 401},        {"layernorm", 1, 3, 16, 16, 853},
-    {"smooth", 2, 3, 12, 12, 848},       {"residual", 2, 1, 16, 16, 1482},
-    {"hypersphere", 1, 3, 16, 16, 1149}, {"mixed", 1, 3, 24, 12, 747},
-    {"quantile", 2, 1, 12, 12, 1396},    {"huber", 2, 2, 16, 14, 566},
-    {"projected", 2, 2, 24, 12, 534},
-};
-
-static bool unknown_kind(ks_status status)
-{
-    return status == KS_FORMAT && strstr(ks_error_text(), "' is not a ");
-}
-
-static void check_golden(const struct golden *g)
-{
-    struct ks_h5_shape row = {1, {g->dimension}};
-    double *vectors, *numbers_read;
-    struct ks_checkpoint *c;
-    struct ks_h5 *h5;
-    char path[256];
-    ks_status status;
-    size_t k;
-
-    snprintf(path, sizeof path, "../shared/golden/%s.ckpt.h5", g->name);
-    status = ks_checkpoint_read(path, &c);
-    if (unknown_kind(status)) {
-        print_message("%s: skipped: %s\n", g->name, ks_error_text());
-    } else {
-        assert_ok(status);
-        assert_int_equal(c->critic.ensemble, g->ensemble);
-        assert_int_equal(c->minibatches, g->minibatches);
-        assert_int_equal(c->rows, g->rows);
-        assert_int_equal(c->loss_rows, g->loss_rows);
-        assert_int_equal(g->ensemble * c->critic.arch->parameters, g->dimension);
-        assert_int_equal(!c->critic.state, c->critic.arch->states == 0);
-        assert_int_equal(!!c->adam_v, strcmp(g->name, "projected") == 0);
-        ks_checkpoint_free(c);
-    }
-    snprintf(path, sizeof path, "../shared/golden/%s.in.h5", g->name);
-    assert_ok(ks_vectors_read(path, g->dimension, &k, &vectors));
-    assert_int_equal(k, 3);
-    free(vectors);
-    snprintf(path, sizeof path, "../shared/golden/%s.eig.h5", g->name);
-    assert_ok(ks_h5_open(path, NULL, &h5));
-    assert_ok(ks_h5_read_new(h5, "/eigenvalues", &row, &numbers_read));
-    assert_true(numbers_read[0] < numbers_read[g->dimension - 1]);
-    free(numbers_read);
-    ks_h5_close(h5);
-}
-
-static void test_golden(void **state)
-{
-    (void)state;
-    if (access("../shared/golden", R_OK) != 0)
-        skip();
-    for (size_t i = 0; i < sizeof golden / sizeof *golden; i++)
-        check_golden(&golden[i]);
-}
-
 /* For tests/peer/h5py_checkpoint.py: `test_checkpoint write FILE` writes a complete checkpoint,
  * `test_checkpoint read FILE` reads one and prints its contents. */
 static int serve_peer(const char *command, const char *path)
@@ -310,7 +245,6 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_not_written, scratch_clean),
         cmocka_unit_test_teardown(test_full_disk, scratch_clean),
         cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
-        cmocka_unit_test(test_golden),
     };
 
     if (argc == 3)
