@@ -1,4 +1,4 @@
-/* Files of a few kilobytes that claim datasets of any size: chunked storage without any chunk
+/* Files of a few kilobytes that declare datasets of any size: chunked storage without any chunk
  * written. Their shapes tell how much memory they need, so they are refused before it is
  * allocated. */
 #include "small_critics.h"
@@ -7,7 +7,7 @@
 #include <sys/time.h>
 
 /* A float32 dataset without any chunk, which is read as zeros. */
-static void claim(hid_t file, const char *name, hsize_t a, hsize_t b, hsize_t c)
+static void declare(hid_t file, const char *name, hsize_t a, hsize_t b, hsize_t c)
 {
     const hsize_t dims[] = {a, b, c}, chunk[] = {a < 1000 ? a : 1000, b < 100 ? b : 100, 1};
     int rank = c > 0 ? 3 : 2;
@@ -26,7 +26,7 @@ struct sizes {
 };
 
 /* A critic of two layers with `width` units, in NAME.h5. */
-static void write_claims(const char *name, const struct sizes *s)
+static void write_declared(const char *name, const struct sizes *s)
 {
     char text[128];
     struct ks_h5 *h5;
@@ -39,12 +39,12 @@ static void write_claims(const char *name, const struct sizes *s)
     assert_ok(ks_h5_group(h5, "/batch"));
     assert_ok(ks_h5_write_string(h5, "/critic", "arch", text));
     assert_ok(ks_h5_write_integer(h5, "/critic", "ensemble", (int64_t)s->ensemble));
-    claim(h5->id, "/critic/00_dense/kernel", s->ensemble, s->in, s->width);
-    claim(h5->id, "/critic/00_dense/bias", s->ensemble, s->width, 0);
-    claim(h5->id, "/critic/02_dense/kernel", s->ensemble, s->width, 1);
-    claim(h5->id, "/critic/02_dense/bias", s->ensemble, 1, 0);
-    claim(h5->id, "/batch/input", s->minibatches, s->rows, s->in);
-    claim(h5->id, "/batch/target", s->minibatches, s->rows, 1);
+    declare(h5->id, "/critic/00_dense/kernel", s->ensemble, s->in, s->width);
+    declare(h5->id, "/critic/00_dense/bias", s->ensemble, s->width, 0);
+    declare(h5->id, "/critic/02_dense/kernel", s->ensemble, s->width, 1);
+    declare(h5->id, "/critic/02_dense/bias", s->ensemble, 1, 0);
+    declare(h5->id, "/batch/input", s->minibatches, s->rows, s->in);
+    declare(h5->id, "/batch/target", s->minibatches, s->rows, 1);
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
 }
@@ -70,11 +70,11 @@ static void assert_refused(const char *name, const char *option)
         fail_msg("%s %s: took %.0f MB", option, name, largest_child());
 }
 
-static void test_claims(void **state)
+static void test_declared(void **state)
 {
     static const struct {
         const char *name;
-        struct sizes claimed;
+        struct sizes declared;
     } cases[] = {
         {"ensemble", {100000000, 1, 4, 5, 6}},
         {"huge-ensemble", {1000000000000000000, 1, 1, 1, 1}},
@@ -90,17 +90,17 @@ static void test_claims(void **state)
     (void)state;
     assert_ok(ks_vectors_write(file("v"), 1, PARAMETERS, v, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        write_claims(cases[i].name, &cases[i].claimed);
+        write_declared(cases[i].name, &cases[i].declared);
         for (size_t o = 0; o < sizeof options / sizeof *options; o++)
             assert_refused(cases[i].name, options[o]);
     }
 }
 
-/* Only what does not fit is refused: a small claim of zeros is analyzed. */
-static void test_small_claim(void **state)
+/* Only what does not fit is refused: a small file of zeros is analyzed. */
+static void test_small(void **state)
 {
     (void)state;
-    write_claims("small", &(struct sizes){2, 3, 4, 5, 6});
+    write_declared("small", &(struct sizes){2, 3, 4, 5, 6});
     assert_runs("-q --order 5 --memory 500M small.h5");
 }
 
@@ -110,9 +110,9 @@ static void test_vectors(void **state)
     hid_t id;
 
     (void)state;
-    write_claims("small", &(struct sizes){1, 3, 4, 5, 6});
+    write_declared("small", &(struct sizes){1, 3, 4, 5, 6});
     id = H5Fcreate(file("many"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    claim(id, "/vector", 1000000000000000, 43, 0);
+    declare(id, "/vector", 1000000000000000, 43, 0);
     {
         struct ks_h5 h5 = {.path = (char *)(uintptr_t)scratch("many.h5"), .id = id};
 
@@ -128,8 +128,8 @@ static void test_vectors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_claims),
-        cmocka_unit_test(test_small_claim),
+        cmocka_unit_test(test_declared),
+        cmocka_unit_test(test_small),
         cmocka_unit_test(test_vectors),
     };
 
