@@ -1,4 +1,4 @@
-# Targets: all deps deps-myosuite test check study install uninstall bench bench-peers bench-answers sanitize lto coverage lint format clean.
+# Targets: all deps deps-myosuite test check docs study install uninstall bench bench-peers bench-answers sanitize lto coverage lint format clean.
 # README.md, CONTRIBUTING.md and tests/README.md say what they do; clean removes BUILD.
 #
 #   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
@@ -76,7 +76,7 @@ compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN) $(CFLAGS) -fopenmp -fPI
 build     = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: FORCE all deps deps-myosuite programs libraries test test-programs run-tests check study further install uninstall bench run-benches bench-peers bench-answers sanitize lto coverage lint format clean
+.PHONY: FORCE all deps deps-myosuite programs libraries test test-programs run-tests check docs study further install uninstall bench run-benches bench-peers bench-answers sanitize lto coverage lint format clean
 .SECONDARY:
 all: deps
 	+@$(build) programs
@@ -138,6 +138,9 @@ run-tests: $(tests) $(programs)
 # The tests of one name, or of one folder: make check T=lanczos
 check: programs
 	+@$(MAKE) --no-print-directory run-tests tests="$(filter %/test_$(T) %/test_$(T).f32 $(BUILD)/tests/$(T)/%,$(all_tests))"
+# The tables of the READMEs, from those of the code.
+docs: $(BUILD)/tests/docs/test_docs $(programs)
+	@KS_DOCS=write KS_BIN=$(BUILD)/bin $<
 study: all
 	$(BUILD)/bin/kappascope study $(STUDY)
 	@$(MAKE) --no-print-directory further

@@ -17,100 +17,107 @@ static const char *const yes[] = {"1", "yes", "true", "on", NULL};
 static const char *const no[] = {"0", "no", "false", "off", NULL};
 
 #define AT(field) offsetof(struct ks_settings, field)
-#define COUNT(field, low, high, standard, help)                                                    \
+#define COUNT(from, field, low, high, standard, help)                                              \
     {                                                                                              \
-#field, KS_KEY_COUNT, false, low, high, standard, NULL, AT(field), help                    \
+#field, KS_KEY_COUNT, false, low, high, standard, NULL, AT(field), from, help              \
     }
-#define NUMBER(field, low, high, standard, help)                                                   \
+#define NUMBER(from, field, low, high, standard, help)                                             \
     {                                                                                              \
-#field, KS_KEY_NUMBER, false, low, high, standard, NULL, AT(field), help                   \
+#field, KS_KEY_NUMBER, false, low, high, standard, NULL, AT(field), from, help             \
     }
-#define NUMBER_OR_AUTO(field, low, high, help)                                                     \
+#define NUMBER_OR_AUTO(from, field, low, high, help)                                               \
     {                                                                                              \
-#field, KS_KEY_NUMBER, true, low, high, "auto", NULL, AT(field), help                      \
+#field, KS_KEY_NUMBER, true, low, high, "auto", NULL, AT(field), from, help                \
     }
-#define CHOICE(field, words, count, standard, help)                                                \
+#define CHOICE(from, field, words, count, standard, help)                                          \
     {                                                                                              \
-#field, KS_KEY_CHOICE, false, 0, (count)-1, standard, words, AT(field), help               \
+#field, KS_KEY_CHOICE, false, 0, (count)-1, standard, words, AT(field), from, help         \
     }
-#define FLAG(field, standard, help)                                                                \
+#define FLAG(from, field, standard, help)                                                          \
     {                                                                                              \
-#field, KS_KEY_FLAG, false, 0, 1, standard, NULL, AT(field), help                          \
+#field, KS_KEY_FLAG, false, 0, 1, standard, NULL, AT(field), from, help                    \
     }
-#define FLAG_OR_AUTO(field, help)                                                                  \
+#define FLAG_OR_AUTO(from, field, help)                                                            \
     {                                                                                              \
-#field, KS_KEY_FLAG, true, 0, 1, "auto", NULL, AT(field), help                             \
+#field, KS_KEY_FLAG, true, 0, 1, "auto", NULL, AT(field), from, help                       \
     }
 
-/* Defaults: those of XQC (Palenicek et al., ICLR 2026). Sizes, rates at the start, discount,
- * targets, delay, temperature and minibatches are in the paper, most of them in its Table 1. Only
- * in the code that its authors published (danielpalenicek/xqc, 9a6832b) are random_steps, replay,
- * n_step, lr_end, update_order, target_value, policy_value, temperature_beta1, init, init_gain,
- * eval_episodes and analysis_minibatches. configs/README.md marks each row. */
+/* Where a default is written: in the XQC paper (Palenicek et al., ICLR 2026), most of them in its
+ * Table 1; or only in the code that its authors published (danielpalenicek/xqc, 9a6832b); or
+ * neither: choices of this program, and settings of other systems, which are off. */
+#define PAPER "paper"
+#define CODE  "code"
+#define OURS  NULL
+
 const struct ks_key ks_keys[] = {
-    COUNT(hidden, 1, 16384, "512", "width of a critic's hidden layers (named architectures)"),
-    COUNT(depth, 1, 64, "4", "number of a critic's hidden layers (named architectures)"),
-    COUNT(actor_hidden, 1, 16384, "256", "width of the actor's hidden layers"),
-    COUNT(actor_depth, 1, 64, "4", "number of the actor's hidden layers"),
-    FLAG(skip, "0", "residual blocks after the first (critics: named architectures)"),
-    COUNT(critics, 1, 64, "2", "size of the ensemble"),
-    COUNT(atoms, 2, 4096, "101", "atoms of a ce critic (named architectures)"),
-    NUMBER(v_min, -1e6, 1e6, "-5", "value of the first atom (named architectures)"),
-    NUMBER(v_max, -1e6, 1e6, "5", "value of the last atom (named architectures)"),
-    COUNT(batch, 2, 65536, "256", "transitions of a minibatch"),
-    COUNT(utd, 1, 1024, "2", "updates per agent step"),
-    COUNT(random_steps, 1, 1e9, "5000", "agent steps before the first update"),
-    COUNT(replay, 1, 1e9, "1000000", "capacity of replay, in agent steps"),
-    COUNT(n_step, 1, 100, "1", "agent steps whose rewards a target sums before it bootstraps"),
-    COUNT(reset_step, 0, 1e9, "0",
+    COUNT(PAPER, hidden, 1, 16384, "512",
+          "width of a critic's hidden layers (named architectures)"),
+    COUNT(PAPER, depth, 1, 64, "4", "number of a critic's hidden layers (named architectures)"),
+    COUNT(PAPER, actor_hidden, 1, 16384, "256", "width of the actor's hidden layers"),
+    COUNT(PAPER, actor_depth, 1, 64, "4", "number of the actor's hidden layers"),
+    FLAG(PAPER, skip, "0", "residual blocks after the first (critics: named architectures)"),
+    COUNT(PAPER, critics, 1, 64, "2", "size of the ensemble"),
+    COUNT(PAPER, atoms, 2, 4096, "101", "atoms of a ce critic (named architectures)"),
+    NUMBER(PAPER, v_min, -1e6, 1e6, "-5", "value of the first atom (named architectures)"),
+    NUMBER(PAPER, v_max, -1e6, 1e6, "5", "value of the last atom (named architectures)"),
+    COUNT(PAPER, batch, 2, 65536, "256", "transitions of a minibatch"),
+    COUNT(PAPER, utd, 1, 1024, "2", "updates per agent step"),
+    COUNT(CODE, random_steps, 1, 1e9, "5000", "agent steps before the first update"),
+    COUNT(CODE, replay, 1, 1e9, "1000000", "capacity of replay, in agent steps"),
+    COUNT(CODE, n_step, 1, 100, "1",
+          "agent steps whose rewards a target sums before it bootstraps"),
+    COUNT(OURS, reset_step, 0, 1e9, "0",
           "agent step before whose updates networks and optimizers start anew; 0: never"),
-    COUNT(horizon, 1, 100, "5", "agent steps over which an encoder's loss unrolls its model"),
-    NUMBER(replay_priority, 0, 1, "0",
+    COUNT(OURS, horizon, 1, 100, "5", "agent steps over which an encoder's loss unrolls its model"),
+    NUMBER(OURS, replay_priority, 0, 1, "0",
            "exponent of the priorities of replay, for systems with an encoder; 0: equal ones"),
-    COUNT(action_repeat, 1, 1000, "2", "environment steps of an agent step; Gymnasium: 1"),
-    NUMBER_OR_AUTO(gamma, 0, 1, "discount; auto: by the episode's length"),
-    NUMBER(tau, 0, 1, "0.005", "weight of new parameters in the target networks' average"),
-    COUNT(target_period, 0, 1e9, "0",
+    COUNT(PAPER, action_repeat, 1, 1000, "2", "environment steps of an agent step; Gymnasium: 1"),
+    NUMBER_OR_AUTO(PAPER, gamma, 0, 1, "discount; auto: by the episode's length"),
+    NUMBER(PAPER, tau, 0, 1, "0.005", "weight of new parameters in the target networks' average"),
+    COUNT(PAPER, target_period, 0, 1e9, "0",
           "updates between copies of the networks to their targets; 0: averages with tau"),
-    NUMBER(critic_lr, 0, 1, "0.0003", "learning rate of the critics at the start"),
-    NUMBER(actor_lr, 0, 1, "0.0003", "learning rate of actor and temperature at the start"),
-    NUMBER(lr_end, 0, 1, "0.00003",
+    NUMBER(PAPER, critic_lr, 0, 1, "0.0003", "learning rate of the critics at the start"),
+    NUMBER(PAPER, actor_lr, 0, 1, "0.0003", "learning rate of actor and temperature at the start"),
+    NUMBER(CODE, lr_end, 0, 1, "0.00003",
            "learning rate of the critics at the end, to which it falls linearly"),
-    NUMBER(encoder_lr, 0, 1, "0.0001", "learning rate of an encoder, which is constant"),
-    NUMBER(gradient_norm, 0, 1e12, "0",
+    NUMBER(OURS, encoder_lr, 0, 1, "0.0001", "learning rate of an encoder, which is constant"),
+    NUMBER(OURS, gradient_norm, 0, 1e12, "0",
            "bound on the norm of the gradient of all critics together; 0: none"),
-    COUNT(policy_delay, 1, 1000, "3", "updates of the critics per update of the actor"),
-    CHOICE(update_order, orders, 2, "critics-first",
+    COUNT(PAPER, policy_delay, 1, 1000, "3", "updates of the critics per update of the actor"),
+    CHOICE(CODE, update_order, orders, 2, "critics-first",
            "what an update steps first: critics-first, actor-first"),
-    NUMBER(temperature, 1e-12, 1e6, "0.01", "entropy temperature at the start"),
-    NUMBER_OR_AUTO(target_entropy, -1e6, 1e6, "target entropy; auto: -actions/2"),
-    NUMBER(temperature_beta1, 0, 0.999999, "0.9", "Adam's beta1 of the temperature"),
-    NUMBER(temperature_decay, 0, 1, "0", "decoupled weight decay of the temperature's logarithm"),
-    CHOICE(target_value, values, 2, "min", "of the critics, in their targets: min, mean"),
-    CHOICE(policy_value, values, 2, "min", "of the critics, in the actor's loss: min, mean"),
-    CHOICE(init, starts, 4, "orthogonal",
+    NUMBER(PAPER, temperature, 1e-12, 1e6, "0.01", "entropy temperature at the start"),
+    NUMBER_OR_AUTO(PAPER, target_entropy, -1e6, 1e6, "target entropy; auto: -actions/2"),
+    NUMBER(CODE, temperature_beta1, 0, 0.999999, "0.9", "Adam's beta1 of the temperature"),
+    NUMBER(OURS, temperature_decay, 0, 1, "0",
+           "decoupled weight decay of the temperature's logarithm"),
+    CHOICE(CODE, target_value, values, 2, "min", "of the critics, in their targets: min, mean"),
+    CHOICE(CODE, policy_value, values, 2, "min", "of the critics, in the actor's loss: min, mean"),
+    CHOICE(CODE, init, starts, 4, "orthogonal",
            "kernels at the start: orthogonal, he-normal, lecun-normal, xavier-uniform"),
-    CHOICE(init_blocks, starts, 4, "orthogonal", "the same of kernels inside residual blocks"),
-    NUMBER_OR_AUTO(init_gain, 1e-6, 1e6, "gain of orthogonal and uniform kernels; auto: sqrt(2)"),
-    NUMBER(weight_decay, 0, 1, "0", "decoupled weight decay"),
-    CHOICE(decay, decays, 5, "none",
+    CHOICE(OURS, init_blocks, starts, 4, "orthogonal",
+           "the same of kernels inside residual blocks"),
+    NUMBER_OR_AUTO(CODE, init_gain, 1e-6, 1e6,
+                   "gain of orthogonal and uniform kernels; auto: sqrt(2)"),
+    NUMBER(PAPER, weight_decay, 0, 1, "0", "decoupled weight decay"),
+    CHOICE(PAPER, decay, decays, 5, "none",
            "parameters that decay: none, norms (batch normalization's), heads, norms+heads, all"),
-    FLAG(reward_normalization, "1", "divide rewards by the scale of the discounted return"),
-    CHOICE(reward_scaling, ks_reward_scalings, 4, "std",
+    FLAG(PAPER, reward_normalization, "1", "divide rewards by the scale of the discounted return"),
+    CHOICE(PAPER, reward_scaling, ks_reward_scalings, 4, "std",
            "that scale: std, its standard deviation; bounded, as in SimBa-V2; range, as in BRC; "
            "magnitude, the mean of |reward|, as in MR.Q"),
-    FLAG(observation_normalization, "0",
+    FLAG(OURS, observation_normalization, "0",
          "observations in units of their running mean and standard deviation"),
-    FLAG(raw_rewards, "0", "compute the checkpoints' targets from raw rewards"),
-    COUNT(eval_episodes, 1, 10000, "10", "episodes of an evaluation"),
-    COUNT(evaluations, 0, 10000, "20", "evaluations after the one at the start"),
-    COUNT(checkpoints, 1, 10000, "20", "evenly spaced checkpoints"),
-    COUNT(analysis_minibatches, 1, 100000, "50", "minibatches in a checkpoint"),
-    COUNT(threads, 1, 1024, "2",
+    FLAG(OURS, raw_rewards, "0", "compute the checkpoints' targets from raw rewards"),
+    COUNT(CODE, eval_episodes, 1, 10000, "10", "episodes of an evaluation"),
+    COUNT(OURS, evaluations, 0, 10000, "20", "evaluations after the one at the start"),
+    COUNT(PAPER, checkpoints, 1, 10000, "20", "evenly spaced checkpoints"),
+    COUNT(CODE, analysis_minibatches, 1, 100000, "50", "minibatches in a checkpoint"),
+    COUNT(OURS, threads, 1, 1024, "2",
           "threads: at most one per critic; from 2 on, one more for the environment"),
-    FLAG_OR_AUTO(nativeccd, "MuJoCo's native convex collider; auto: its default"),
-    FLAG_OR_AUTO(multiccd, "MuJoCo's multi-contact collider; auto: its default"),
-    {NULL, KS_KEY_COUNT, false, 0, 0, NULL, NULL, 0, NULL},
+    FLAG_OR_AUTO(OURS, nativeccd, "MuJoCo's native convex collider; auto: its default"),
+    FLAG_OR_AUTO(OURS, multiccd, "MuJoCo's multi-contact collider; auto: its default"),
+    {NULL, KS_KEY_COUNT, false, 0, 0, NULL, NULL, 0, NULL, NULL},
 };
 
 static size_t *count_at(const struct ks_settings *settings, const struct ks_key *key)

@@ -42,6 +42,7 @@ struct ks_key {
     const char *standard;       /* the default, as text                                 */
     const char *const *choices; /* CHOICE: the words, ended by NULL                     */
     size_t offset;              /* in struct ks_settings                                */
+    const char *from;           /* where the default is written: "paper", "code", or NULL   */
     const char *help;
 };
 

@@ -1,0 +1,223 @@
+/* The tables of the READMEs come from the tables of the code. Each stands between the lines
+ * <!-- table: NAME --> and <!-- end -->; this test fails if it differs from what is printed here.
+ * With KS_DOCS=write the program writes the pages instead (make docs).
+ *
+ *   options PROGRAM   what `kappascope PROGRAM --help` prints, but for the options of all programs
+ *   plots             ks_plots
+ *   settings          ks_keys
+ *   tables            ks_table_files */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/text.h"
+#include "report/plot_tables.h"
+#include "report/plots.h"
+#include "test.h"
+#include "train/settings.h"
+
+enum { WIDTH = 120, TEXT = 1 << 20 };
+static const char *const pages[] = {"analysis/README.md", "checkpoints/README.md",
+                                    "configs/README.md", "plots/README.md"};
+
+/* Prints an item of a list in lines of at most WIDTH characters, broken at blanks. */
+static void print_item(FILE *out, const char *text)
+{
+    size_t column = 1;
+
+    fputc('-', out);
+    for (const char *word = text + strspn(text, " "); *word; word += strspn(word, " ")) {
+        size_t length = strcspn(word, " ");
+
+        if (column + 1 + length > WIDTH) {
+            fprintf(out, "\n ");
+            column = 1;
+        }
+        fprintf(out, " %.*s", (int)length, word);
+        column += 1 + length;
+        word += length;
+    }
+    fputc('\n', out);
+}
+
+/* Whether a line of --help begins with an option; else it continues the one before. */
+static bool is_option(const char *line)
+{
+    size_t indent = strspn(line, " ");
+
+    return line[indent] == '-' && indent < 8;
+}
+
+/* Appends a line of --help to an item: "`--out DIR`: words". The names end where two blanks or the
+ * line end. */
+static void add_line(char *item, const char *line)
+{
+    const char *text = line + strspn(line, " "), *end = strstr(text, "  ");
+
+    if (is_option(line)) {
+        size_t names = end ? (size_t)(end - text) : strlen(text);
+
+        sprintf(item, "`%.*s`: ", (int)names, text);
+        text += names + strspn(text + names, " ");
+    } else {
+        strcat(item, " ");
+    }
+    strcat(item, text);
+}
+
+static void print_options(FILE *out, const char *program)
+{
+    const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
+    char command[512], line[512], item[4096] = "";
+    bool inside = false;
+    FILE *help;
+
+    snprintf(command, sizeof command, "%s/kappascope %s --help", bin, program);
+    help = popen(command, "r");
+    assert_non_null(help);
+    while (fgets(line, sizeof line, help)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (inside && (is_option(line) || !*line) && *item) {
+            print_item(out, item);
+            *item = '\0';
+        }
+        if (strcasecmp(line, "options:") == 0)
+            inside = true;
+        else if (inside && !*line)
+            break;
+        else if (inside)
+            add_line(item, line);
+    }
+    while (fgets(line, sizeof line, help))
+        ;
+    if (pclose(help) != 0 || !inside)
+        fail_msg("%s: expected exit status 0 and a list of options", command);
+}
+
+static void print_settings(FILE *out)
+{
+    for (const struct ks_key *key = ks_keys; key->name; key++) {
+        char item[1024];
+
+        snprintf(item, sizeof item, "`%s` (%s%s%s): %s", key->name, key->standard,
+                 key->from ? ", " : "", key->from ? key->from : "", key->help);
+        print_item(out, item);
+    }
+}
+
+static void print_plots(FILE *out)
+{
+    for (const struct ks_plot *plot = ks_plots; plot->name; plot++) {
+        char item[1024];
+
+        snprintf(item, sizeof item, "`%s.gp`, %s: `%s.csv`", plot->name, plot->title, plot->table);
+        print_item(out, item);
+    }
+}
+
+/* "`kappa~`, `order`": the columns, each in code. */
+static void print_columns(FILE *out, const char *columns)
+{
+    for (size_t length; *columns && *columns != '.'; columns += length) {
+        columns += *columns == ',';
+        length = strcspn(columns, ",");
+        if (*columns != '.')
+            fprintf(out, "`%.*s`%s", (int)length, columns, columns[length] == ',' ? ", " : "");
+    }
+}
+
+static void print_tables(FILE *out)
+{
+    for (const struct ks_table_file *file = ks_table_files; file->name; file++) {
+        char *item = NULL;
+        size_t size;
+        FILE *text = open_memstream(&item, &size);
+
+        fprintf(text, "`%s.csv`, a row per %s: ", file->name, file->row);
+        if (file->notes[0] != '[')
+            print_columns(text, file->columns);
+        fprintf(text, "%s%s", *file->notes && file->notes[0] != '[' ? "; " : "", file->notes);
+        fclose(text);
+        print_item(out, item);
+        free(item);
+    }
+}
+
+static void print_table(FILE *out, const char *name)
+{
+    if (strncmp(name, "options ", 8) == 0)
+        print_options(out, name + 8);
+    else if (strcmp(name, "settings") == 0)
+        print_settings(out);
+    else if (strcmp(name, "plots") == 0)
+        print_plots(out);
+    else if (strcmp(name, "tables") == 0)
+        print_tables(out);
+    else
+        fail_msg("no table '%s'", name);
+}
+
+/* The page with its tables as they should be; returns their number. */
+static size_t print_page(FILE *out, char *page)
+{
+    static const char begin[] = "<!-- table: ", end[] = "<!-- end -->";
+    size_t tables = 0;
+    char *at;
+
+    for (; (at = strstr(page, begin)); tables++) {
+        char *name = at + sizeof begin - 1, *after = strstr(name, end), text[64];
+
+        assert_non_null(after);
+        snprintf(text, sizeof text, "%.*s", (int)(strstr(name, " -->") - name), name);
+        fprintf(out, "%.*s", (int)(strchr(name, '\n') + 1 - page), page);
+        print_table(out, text);
+        page = after;
+    }
+    fputs(page, out);
+    return tables;
+}
+
+static void tables_are_those_of_the_code(void **state)
+{
+    const char *mode = getenv("KS_DOCS");
+    char *page = malloc(TEXT);
+
+    (void)state;
+    assert_non_null(page);
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        FILE *file = fopen(pages[i], "r"), *out;
+        char *expected = NULL;
+        size_t size;
+
+        assert_non_null(file);
+        page[fread(page, 1, TEXT - 1, file)] = '\0';
+        fclose(file);
+        out = open_memstream(&expected, &size);
+        assert_true(print_page(out, page) > 0);
+        fclose(out);
+        if (mode && strcmp(mode, "write") == 0) {
+            file = fopen(pages[i], "w");
+            assert_non_null(file);
+            fputs(expected, file);
+            assert_int_equal(fclose(file), 0);
+        } else if (strcmp(page, expected) != 0) {
+            size_t same = 0;
+
+            while (page[same] == expected[same])
+                same++;
+            fail_msg(
+                "%s: differs from the tables of the code at '%.60s', expected '%.60s': make docs",
+                pages[i], page + same, expected + same);
+        }
+        free(expected);
+    }
+    free(page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tables_are_those_of_the_code)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
