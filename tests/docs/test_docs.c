@@ -123,7 +123,8 @@ static void print_columns(FILE *out, const char *columns)
         columns += *columns == ',';
         length = strcspn(columns, ",");
         if (*columns != '.')
-            fprintf(out, "`%.*s`%s", (int)length, columns, columns[length] == ',' ? ", " : "");
+            fprintf(out, "`%.*s`%s", (int)length, columns,
+                    columns[length] == ',' && columns[length + 1] != '.' ? ", " : "");
     }
 }
 

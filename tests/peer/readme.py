@@ -157,10 +157,10 @@ def check_options(programs):
                           ("plot", PLOTS), ("scores", PLOTS), ("import", FILES), ("inspect", FILES),
                           ("audit", ANALYZER)):
         text = run([f"{programs}/kappascope-{program}", "--help"])
-        options = re.findall(r"(?m)^ +(?:-\w, +)?(--[a-z-]+)", text.split("Options:")[0])
-        options += re.findall(r"(?m)^ +(?:-\w, +)?(--[a-z-]+)",
-                              text.split("Options:")[1].split("\n\n")[0])
-        check_names(page, f"option of {program}", options)
+        common, own = text.split("Options:")
+        for where, part in (("README.md", common), (page, own.split("\n\n")[0])):
+            check_names(where, f"option of {program}",
+                        re.findall(r"(?m)^ +(?:-\w, +)?(--[a-z-]+)", part))
     text = run([f"{programs}/kappascope-train", "--list"])
     tasks, architectures, systems, settings = text.split("\n\n")
     for what, part in (("task", tasks), ("setting", settings)):
