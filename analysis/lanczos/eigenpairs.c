@@ -117,10 +117,10 @@ static ks_status refuse(const struct ks_lanczos *l, size_t count, size_t converg
                    converged, count, tolerance, l->steps);
 }
 
-ks_status ks_eigenpairs_find(const struct ks_operator *a, struct ks_lanczos *l, size_t count,
-                             double tolerance, const struct ks_eigenpairs_watch *watch,
-                             struct ks_eigenpairs *p)
+ks_status ks_eigenpairs_find(const struct ks_operator *a, struct ks_lanczos *l,
+                             const struct ks_eigenpairs_search *search, struct ks_eigenpairs *p)
 {
+    const size_t count = search->count;
     struct ritz r = {.m = 0};
     ks_status status = KS_OK;
     size_t next = count, converged = 0;
@@ -129,19 +129,19 @@ ks_status ks_eigenpairs_find(const struct ks_operator *a, struct ks_lanczos *l, 
     *p = (struct ks_eigenpairs){.n = l->n, .count = count};
     while (!l->exhausted && l->steps < l->order && !found) {
         KS_GO(ks_lanczos_step(l, a));
-        if (watch->on_step)
-            watch->on_step(watch->context, l);
+        if (search->on_step)
+            search->on_step(search->context, l);
         if (l->steps < next && l->steps < l->order && !l->exhausted)
             continue;
         KS_GO(ks_team_agree(l->team, find_ritz(l, &r)));
-        converged = count_converged(&r, count, tolerance);
+        converged = count_converged(&r, count, search->tolerance);
         found = converged == count &&
-                (!watch->is_enough || watch->is_enough(watch->context, l, r.value));
+                (!search->is_enough || search->is_enough(search->context, l, r.value));
         next = l->steps + 1 + l->steps / PART;
     }
     p->steps = l->steps;
     if (!found) {
-        status = refuse(l, count, converged, tolerance);
+        status = refuse(l, count, converged, search->tolerance);
         goto done;
     }
     KS_GO(form(l, &r, count, p));

@@ -17,8 +17,10 @@ struct ks_eigenpairs {
     double *vector;   /* [count, n] of norm 1; owned                */
 };
 
-/* What the caller does during the search. Both functions may be NULL. */
-struct ks_eigenpairs_watch {
+/* What is searched, and what the caller does meanwhile. Both functions may be NULL. */
+struct ks_eigenpairs_search {
+    size_t count;
+    double tolerance; /* the largest relative residual */
     void *context;
     void (*on_step)(void *context, const struct ks_lanczos *lanczos); /* called after each step */
     /* Whether the search may end, given the Ritz values [steps] in ascending order; else it goes
@@ -36,8 +38,8 @@ struct ks_eigenpairs_watch {
  * Each value is within its residual of an eigenvalue. That no eigenvalue of larger modulus was
  * missed follows for a random start vector with a probability only: one to which the start vector
  * is orthogonal is not found, and of a multiple eigenvalue one eigenvector is found. */
-ks_status ks_eigenpairs_find(const struct ks_operator *a, struct ks_lanczos *lanczos, size_t count,
-                             double tolerance, const struct ks_eigenpairs_watch *watch,
+ks_status ks_eigenpairs_find(const struct ks_operator *a, struct ks_lanczos *lanczos,
+                             const struct ks_eigenpairs_search *search,
                              struct ks_eigenpairs *pairs);
 
 /* Replaces values by Rayleigh quotients y'Ay/y'y, and residuals by |A y - value y| / |y|, from a

@@ -7,6 +7,7 @@
 #include <cblas.h>
 
 #include "core/memory.h"
+#include "operators/selection.h"
 
 /* g_j -= (w_j' g_j) / (w_j' w_j) w_j for every projected column w_j of every critic. */
 static void project(const struct ks_networks *critics, double *g)
@@ -50,21 +51,21 @@ static ks_status sum_gradient(const struct ks_problem *problem, const struct ks_
     return status;
 }
 
-ks_status ks_gradient_start(const struct ks_analyzed *analyzed, const struct ks_team *team,
+ks_status ks_gradient_start(const struct ks_problem *problem, const struct ks_team *team,
                             double **start)
 {
-    const struct ks_selection *selection = analyzed->selection;
-    const struct ks_checkpoint *c = analyzed->problem.checkpoint;
+    const struct ks_selection *selection = problem->selection;
+    const struct ks_checkpoint *c = problem->checkpoint;
     double *g = NULL, *block = NULL, norm;
     ks_status status = KS_OK;
 
     *start = NULL;
     KS_GO(ks_team_agree(team, ks_alloc(selection->of, sizeof *g, &g)));
     KS_GO(ks_team_agree(team, ks_alloc(selection->n, sizeof *block, &block)));
-    KS_GO(sum_gradient(&analyzed->problem, team, selection->of, g));
-    if (analyzed->kind->spheres)
+    KS_GO(sum_gradient(problem, team, selection->of, g));
+    if (problem->kind->spheres)
         project(&c->critic, g);
-    if (analyzed->kind->moving)
+    if (problem->kind->moving)
         precondition(c, selection->of, g);
     ks_selection_gather(selection, g, block);
     norm = cblas_dnrm2((int)selection->n, block, 1);

@@ -61,7 +61,7 @@ static const double BREAKDOWN = 1e4 * DBL_EPSILON;
  * ghosts follow, with weights of the size of rounding. A larger bound would mistake small
  * eigenvalues for the end; eigenvalues below this bound cannot be distinguished from zero anyway.
  */
-static const double BREAKDOWN_SINGLE = 16 * FLT_EPSILON;
+static const double BREAKDOWN_F32 = 16 * FLT_EPSILON;
 
 /* A second pass of Gram-Schmidt follows if |g| > SECOND_PASS |w|. */
 static const double SECOND_PASS = 0.1;
@@ -76,7 +76,7 @@ static size_t slice_count(size_t n)
     return smaller((size_t)omp_get_max_threads(), 1 + n / SLICE);
 }
 
-double ks_lanczos_bytes(size_t n, size_t order, bool single, const struct ks_team *team)
+double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32, const struct ks_team *team)
 {
     double vectors = (double)smaller(order, n) + 1, full = 0;
     size_t first, length;
@@ -84,7 +84,7 @@ double ks_lanczos_bytes(size_t n, size_t order, bool single, const struct ks_tea
     ks_team_slice(team, n, &first, &length);
     if (ks_team_size(team) > 1)
         full = (double)(ks_team_scratch(team, n) + n) * sizeof(double);
-    if (!single)
+    if (!basis_f32)
         return full + vectors * (double)length * sizeof(double);
     return full + vectors * (double)length * sizeof(float) + 2 * (double)length * sizeof(double) +
            (double)slice_count(length) * (vectors - 1) * STRIDE * sizeof(double);
@@ -99,14 +99,14 @@ static ks_status allocate_basis(struct ks_lanczos *l)
                        l->n);
     if (ks_team_size(l->team) > 1)
         KS_TRY(ks_alloc(ks_team_scratch(l->team, l->n) + l->n, sizeof *l->full, &l->full));
-    if (!l->single)
+    if (!l->basis_f32)
         return ks_alloc(vectors * l->length, sizeof *l->basis, &l->basis);
     KS_TRY(ks_alloc(vectors * l->length, sizeof *l->rounded, &l->rounded));
     KS_TRY(ks_alloc(l->slices * l->order * STRIDE, sizeof *l->blocks, &l->blocks));
     return ks_alloc(2 * l->length, sizeof *l->pair, &l->pair);
 }
 
-ks_status ks_lanczos_new(size_t n, size_t order, bool single, const struct ks_team *team,
+ks_status ks_lanczos_new(size_t n, size_t order, bool basis_f32, const struct ks_team *team,
                          struct ks_lanczos **lanczos)
 {
     ks_status status = KS_OK;
@@ -120,7 +120,7 @@ ks_status ks_lanczos_new(size_t n, size_t order, bool single, const struct ks_te
     KS_TRY(ks_alloc(1, sizeof *l, &l));
     l->n = n;
     l->order = smaller(order, n);
-    l->single = single;
+    l->basis_f32 = basis_f32;
     l->team = team;
     ks_team_slice(team, n, &l->first, &l->length);
     l->slices = slice_count(l->length);
@@ -155,12 +155,12 @@ void ks_lanczos_free(struct ks_lanczos *l)
  * is rounded. */
 static double *work(const struct ks_lanczos *l, size_t j)
 {
-    return l->single ? l->pair + l->length : l->basis + j * l->length;
+    return l->basis_f32 ? l->pair + l->length : l->basis + j * l->length;
 }
 
 static const double *widened(const struct ks_lanczos *l, size_t j)
 {
-    if (!l->single)
+    if (!l->basis_f32)
         return l->basis + j * l->length;
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++)
@@ -205,7 +205,7 @@ static void store(struct ks_lanczos *l, size_t j, double divisor)
     for (size_t t = 0; t < l->slices; t++)
         for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++) {
             w[i] /= divisor;
-            if (l->single)
+            if (l->basis_f32)
                 l->rounded[j * l->length + i] = (float)w[i];
         }
 }
@@ -262,7 +262,7 @@ static struct columns next_columns(const struct ks_lanczos *l, size_t t, size_t 
     size_t left = ks_lanczos_slice(l, t + 1) - at, count = smaller(WIDENED, left);
     double *block = l->blocks + t * l->order * STRIDE;
 
-    if (!l->single)
+    if (!l->basis_f32)
         return (struct columns){l->basis + at, smaller(BLOCK, left), l->length};
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < count; k++)
@@ -297,10 +297,17 @@ static double inner_product(const struct ks_lanczos *l, const double *q, const d
     return result;
 }
 
-/* One sweep over Q = [q_0 .. q_{rows-1}]: w -= [q_from .. q_{rows-1}] subtract, then project = Q'
- * w. `subtract` [rows - from] or `project` [rows] may be NULL: that part is left out. */
-static void sweep(const struct ks_lanczos *l, size_t rows, double *w, size_t from,
-                  const double *subtract, double *project)
+/* What is taken from a vector: [q_from .. q_{rows-1}] times `c` [rows - from]. */
+struct combination {
+    size_t from;
+    const double *c;
+};
+static const struct combination NOTHING = {0, NULL};
+
+/* One sweep over Q = [q_0 .. q_{rows-1}]: w -= the combination, then project = Q' w. `subtract.c`
+ * or `project` [rows] may be NULL: that part is left out. */
+static void sweep(const struct ks_lanczos *l, size_t rows, double *w, struct combination subtract,
+                  double *project)
 {
     double *sums = l->sums;
 
@@ -314,9 +321,10 @@ static void sweep(const struct ks_lanczos *l, size_t rows, double *w, size_t fro
             mine[i] = 0;
         for (size_t at = ks_lanczos_slice(l, t); at < end; at += c.count) {
             c = next_columns(l, t, at, rows);
-            if (subtract)
-                cblas_dgemv(CblasRowMajor, CblasTrans, (int)(rows - from), (int)c.count, -1,
-                            c.q + from * c.stride, (int)c.stride, subtract, 1, 1, w + at, 1);
+            if (subtract.c)
+                cblas_dgemv(CblasRowMajor, CblasTrans, (int)(rows - subtract.from), (int)c.count,
+                            -1, c.q + subtract.from * c.stride, (int)c.stride, subtract.c, 1, 1,
+                            w + at, 1);
             if (project)
                 cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)rows, (int)c.count, 1, c.q,
                             (int)c.stride, w + at, 1, 1, mine, 1);
@@ -335,8 +343,8 @@ static double jacobi_norm(const struct ks_lanczos *l, size_t j)
 /* Counts step j, whose alpha and beta are set, and tests for breakdown. */
 static void count_step(struct ks_lanczos *l, size_t j)
 {
-    bool single = l->single || l->single_products;
-    double bound = l->xqc ? 0 : single ? BREAKDOWN_SINGLE : BREAKDOWN;
+    const bool rounded = l->basis_f32 || l->products_f32;
+    double bound = l->published ? 0 : rounded ? BREAKDOWN_F32 : BREAKDOWN;
 
     l->steps = j + 1;
     l->exhausted = l->steps == l->n || l->beta[j] <= bound * jacobi_norm(l, j);
@@ -364,15 +372,15 @@ static void orthogonalize(struct ks_lanczos *l, size_t j, const double *q)
     double recurrence[] = {j > 0 ? l->beta[j - 1] : 0, inner_product(l, q, w)};
 
     l->alpha[j] = recurrence[1];
-    sweep(l, j + 1, w, j > 0 ? j - 1 : 0, recurrence + (j == 0), g);
+    sweep(l, j + 1, w, (struct combination){j > 0 ? j - 1 : 0, recurrence + (j == 0)}, g);
     for (int pass = 1; pass <= 2; pass++) {
-        sweep(l, j + 1, w, 0, g, NULL);
+        sweep(l, j + 1, w, (struct combination){0, g}, NULL);
         l->alpha[j] += g[j];
         l->beta[j] = norm(l, w);
         if (cblas_dnrm2((int)j + 1, g, 1) <= SECOND_PASS * l->beta[j])
             break;
         if (pass == 1)
-            sweep(l, j + 1, w, 0, NULL, g);
+            sweep(l, j + 1, w, NOTHING, g);
     }
 }
 
@@ -389,7 +397,7 @@ ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
                        "Lanczos step %zu of %zu (probe %llu): the product holds a NaN or "
                        "an infinity",
                        j + 1, l->order, (unsigned long long)l->probe);
-    if (l->xqc)
+    if (l->published)
         ks_lanczos_xqc_step(l, w);
     else
         orthogonalize(l, j, q);
@@ -397,7 +405,7 @@ ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
         return ks_fail(KS_NUMBER, "Lanczos step %zu of %zu (probe %llu): overflow", j + 1, l->order,
                        (unsigned long long)l->probe);
     count_step(l, j);
-    if (!l->exhausted && !l->xqc)
+    if (!l->exhausted && !l->published)
         store(l, j + 1, l->beta[j]);
     return KS_OK;
 }
@@ -417,7 +425,7 @@ void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c
         negative[j] = -c[j];
     for (size_t i = 0; i < l->length; i++)
         out[i] = 0;
-    sweep(l, swept, out, 0, negative, NULL);
+    sweep(l, swept, out, (struct combination){0, negative}, NULL);
     if (rows > swept)
         cblas_daxpy((int)l->length, c[swept], widened(l, swept), 1, out, 1);
 }
@@ -426,6 +434,6 @@ void ks_lanczos_remove(const struct ks_lanczos *l, double *v)
 {
     double *h = l->sums + l->slices * l->order;
 
-    sweep(l, l->steps, v, 0, NULL, h);
-    sweep(l, l->steps, v, 0, h, NULL);
+    sweep(l, l->steps, v, NOTHING, h);
+    sweep(l, l->steps, v, (struct combination){0, h}, NULL);
 }

@@ -12,14 +12,14 @@
 #include "operators/operator.h"
 #include "operators/team.h"
 
-/* Allocates everything, with a basis in float32 if `single`; `team` may be NULL. The caller frees
- * with ks_lanczos_free. One struct can run any number of probes, one after the other. KS_MEMORY;
- * KS_RUN if n exceeds what BLAS and MPI count in an int. */
-ks_status ks_lanczos_new(size_t n, size_t order, bool single, const struct ks_team *team,
+/* Allocates everything, with a basis in float32 if `basis_f32`; `team` may be NULL. The caller
+ * frees with ks_lanczos_free. One struct can run any number of probes, one after the other.
+ * KS_MEMORY; KS_RUN if n exceeds what BLAS and MPI count in an int. */
+ks_status ks_lanczos_new(size_t n, size_t order, bool basis_f32, const struct ks_team *team,
                          struct ks_lanczos **lanczos);
 /* The bytes that ks_lanczos_new allocates, to within a few kB: 8 (order + 1) n, or in float32 half
  * of that and two float64 vectors; in a team a slice of these and two complete vectors. */
-double ks_lanczos_bytes(size_t n, size_t order, bool single, const struct ks_team *team);
+double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32, const struct ks_team *team);
 void ks_lanczos_free(struct ks_lanczos *lanczos); /* NULL is fine */
 
 /* Goes to step 0 with a start vector that depends on (seed, probe) alone: Gaussian entries, scaled

@@ -23,18 +23,18 @@ struct ks_lanczos {
     size_t steps;         /* taken so far                                                   */
     bool exhausted;       /* breakdown: the Krylov space is invariant, no step can follow   */
     double *alpha, *beta; /* [order]: beta[j] couples j and j+1; the last is the residual norm */
-    bool single;          /* the basis is stored in float32                                      */
-    bool single_products; /* products are rounded to float32; set by the caller before the start */
-    bool xqc;       /* the iteration of the published code (lanczos_xqc.c); set by the caller before
-                     * the start; requires `single` */
+    bool basis_f32;       /* the basis is stored in float32                                      */
+    bool products_f32;    /* products are rounded to float32; set by the caller before the start */
+    bool published; /* the iteration of the published code (lanczos_xqc.c); set by the caller before
+                     * the start; requires `basis_f32` */
     double *basis;  /* [order + 1, length]: row j is q_j; row `steps` is undefined if exhausted */
-    float *rounded; /* the basis in float32 if `single`: then `basis` is NULL, else this is */
+    float *rounded; /* the basis in float32 if `basis_f32`: then `basis` is NULL, else this is */
     size_t slices;  /* parts of this rank's slice, one per thread             */
     double *sums;   /* [slices + 1, order]: scratch: inner products with the basis, by thread */
     double *norms;  /* [ranks]: scratch                                       */
-    double *pair;   /* [2, length] if `single`: q_j and w in float64          */
+    double *pair;   /* [2, length] if `basis_f32`: q_j and w in float64          */
     double *full;   /* in a team: scratch for complete vectors v and A v         */
-    double *blocks; /* if `single`: a block of the basis in float64 for each thread */
+    double *blocks; /* if `basis_f32`: a block of the basis in float64 for each thread */
 };
 
 /* Thread t works on the entries [slice(t), slice(t + 1)) of this rank's slice. */

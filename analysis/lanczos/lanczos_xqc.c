@@ -89,7 +89,7 @@ void ks_lanczos_xqc_step(struct ks_lanczos *l, const double *product)
     size_t j = l->steps;
     float *w = l->rounded + (j + 1) * l->length, alpha, beta;
 
-    assert(l->single && l->xqc);
+    assert(l->basis_f32 && l->published);
     round_vector(l, product, w);
     beta = orthogonalize(l, j, w, &alpha);
     l->alpha[j] = (double)alpha;

@@ -1,5 +1,5 @@
 /* The structs behind the handles of include/kappascope.h. The public functions check their
- * arguments and call the modules of analysis/ as a team of one rank.
+ * arguments and call the pipeline as a team of one rank.
  *
  * Only functions marked KAPPASCOPE_API are exported: all code has hidden visibility otherwise. */
 #ifndef KS_LIBRARY_LIBRARY_H
@@ -13,7 +13,7 @@
 #include "io/sha256.h"
 #include "io/spectrum.h"
 #include "kappascope.h"
-#include "operators/analyzed.h"
+#include "pipeline/pipeline.h"
 
 struct kappascope_checkpoint {
     struct ks_checkpoint *c;     /* owned */
@@ -22,12 +22,10 @@ struct kappascope_checkpoint {
 };
 
 struct kappascope_operator {
-    struct ks_operator *a; /* owned */
-    /* The rest is zero if the operator is the caller's. */
-    const struct kappascope_checkpoint *checkpoint; /* not owned */
+    const struct kappascope_checkpoint *checkpoint; /* not owned; NULL: the caller's operator */
     struct ks_checkpoint data; /* a copy with the chosen targets; owns nothing */
-    struct ks_analyzed analyzed;
-    size_t memory; /* bytes for activations */
+    struct ks_spectrum_options options;
+    struct ks_pipeline p; /* with the operator p.a; p.options are `options` */
 };
 
 struct kappascope_spectrum {

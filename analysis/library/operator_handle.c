@@ -55,36 +55,41 @@ static ks_status check_problem(const struct kappascope_problem *p, const struct 
     return KS_OK;
 }
 
+static struct kappascope_operator *start(struct kappascope_operator *a)
+{
+    a->options = ks_spectrum_options_defaults();
+    a->p = (struct ks_pipeline){
+        .options = &a->options, .path = "(memory)", .quiet = true, .in_library = true};
+    return a;
+}
+
 static ks_status pose(const struct kappascope_problem *from, struct kappascope_operator *a)
 {
     const struct ks_checkpoint *c = a->checkpoint->c;
-    const struct ks_operator_kind *kind = ks_operator_kind_find(from->kind);
-    struct ks_analyzed *analyzed = &a->analyzed;
+    struct ks_spectrum_options *o = &a->options;
+    struct ks_pipeline *p = &a->p;
 
-    if (!kind)
+    o->kind = ks_operator_kind_find(from->kind);
+    if (!o->kind)
         return ks_fail(KS_USAGE, "kind: there is no operator '%s'", from->kind);
     KS_TRY(check_problem(from, c));
     a->data = *c;
     if (from->raw_rewards)
         a->data.target = c->target_raw;
-    *analyzed = (struct ks_analyzed){.kind = kind,
-                                     .single = from->precision == KAPPASCOPE_DEFAULT
-                                                   ? !kind->wide
-                                                   : from->precision == KAPPASCOPE_F32,
-                                     .ranks = 1,
-                                     .path = a->checkpoint->path,
-                                     .raw = from->raw_rewards};
-    memcpy(analyzed->digest, a->checkpoint->digest, sizeof analyzed->digest);
-    analyzed->problem = (struct ks_problem){.checkpoint = &a->data,
-                                            .minibatches = from->minibatches > 0 ? from->minibatches
-                                                                                 : c->minibatches,
-                                            .evaluation = from->evaluation,
-                                            .weight_decay = from->weight_decay,
-                                            .scale = from->scale,
-                                            .critic = from->critic,
-                                            .layer = from->layer};
-    KS_TRY(ks_selection_new(&analyzed->problem, kind->moving, &analyzed->selection));
-    return ks_null_space_new(&analyzed->problem, kind, analyzed->selection, &analyzed->space);
+    o->products_f32 = from->precision == KAPPASCOPE_DEFAULT ? !o->kind->wide
+                                                            : from->precision == KAPPASCOPE_F32;
+    o->evaluation = from->evaluation;
+    o->weight_decay = from->weight_decay;
+    o->scale = from->scale;
+    o->critic = from->critic;
+    o->layer = from->layer;
+    p->checkpoint = &a->data;
+    p->path = a->checkpoint->path;
+    p->raw = from->raw_rewards;
+    memcpy(p->digest, a->checkpoint->digest, sizeof p->digest);
+    p->minibatches = from->minibatches > 0 ? from->minibatches : c->minibatches;
+    p->problem.minibatches = p->minibatches;
+    return ks_pipeline_pose(p);
 }
 
 /* Before anything large is allocated: the memory for activations. */
@@ -92,25 +97,21 @@ static ks_status find_memory(size_t asked, struct kappascope_operator *a)
 {
     double least;
 
-    KS_TRY(ks_primal_bytes(&a->analyzed.problem, a->analyzed.single, &least));
+    KS_TRY(ks_primal_bytes(&a->p.problem, a->options.products_f32, &least));
     KS_TRY(ks_library_fits("the operator", least));
-    a->memory = asked > 0 ? asked
-                          : (size_t)(fmax((double)ks_memory_available("", 1) - least, 0) / 2);
+    a->p.budget.kept = asked > 0
+                           ? asked
+                           : (size_t)(fmax((double)ks_memory_available("", 1) - least, 0) / 2);
     return KS_OK;
 }
 
 static ks_status make(const struct kappascope_problem *problem, struct kappascope_operator *a)
 {
-    const struct ks_analyzed *analyzed = &a->analyzed;
-    struct ks_operator *full = NULL;
-
     KS_TRY(pose(problem, a));
     KS_TRY(find_memory(problem->memory, a));
     KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
-    KS_TRY((analyzed->single ? analyzed->kind->new_f32
-                             : analyzed->kind->new_f64)(&analyzed->problem, &full));
-    KS_TRY(ks_block_new(full, analyzed->selection, &a->a));
-    return ks_operator_prepare(a->a, a->memory);
+    return ks_problem_operator(&a->p.problem, a->options.products_f32, NULL, a->p.budget.kept,
+                               &a->p.a);
 }
 
 enum kappascope_status kappascope_operator_new(const struct kappascope_checkpoint *checkpoint,
@@ -126,7 +127,7 @@ enum kappascope_status kappascope_operator_new(const struct kappascope_checkpoin
     KS_GIVEN(problem);
     KS_GIVEN(problem->kind);
     KS_GO(ks_alloc(1, sizeof *made, &made));
-    made->checkpoint = checkpoint;
+    start(made)->checkpoint = checkpoint;
     KS_GO(make(problem, made));
     *a = made, made = NULL;
 done:
@@ -177,7 +178,9 @@ enum kappascope_status kappascope_operator_from_product(size_t n, kappascope_pro
     KS_GIVEN(product);
     KS_GO(ks_library_range("n", n, 1, INT_MAX));
     KS_GO(ks_alloc(1, sizeof *made, &made));
-    KS_GO(make_callback(n, product, context, &made->a));
+    KS_GO(make_callback(n, product, context, &start(made)->p.a));
+    made->options.products_f32 = false;
+    made->p.budget.dimension = n;
     *a = made, made = NULL;
 done:
     kappascope_operator_free(made);
@@ -188,7 +191,7 @@ done:
 
 size_t kappascope_operator_dimension(const struct kappascope_operator *a)
 {
-    return a ? a->a->n : 0;
+    return a ? a->p.a->n : 0;
 }
 
 enum kappascope_status kappascope_operator_coordinates(const struct kappascope_operator *a,
@@ -198,8 +201,8 @@ enum kappascope_status kappascope_operator_coordinates(const struct kappascope_o
 
     KS_GIVEN(a);
     KS_GIVEN(index);
-    selection = a->analyzed.selection;
-    for (size_t i = 0; i < a->a->n; i++)
+    selection = a->p.selection;
+    for (size_t i = 0; i < a->p.a->n; i++)
         index[i] = selection && selection->index ? selection->index[i] : i;
     return KAPPASCOPE_OK;
 }
@@ -210,16 +213,15 @@ enum kappascope_status kappascope_operator_apply(struct kappascope_operator *a, 
     KS_GIVEN(a);
     KS_GIVEN(x);
     KS_GIVEN(y);
-    KS_PUBLIC(ks_library_finite("x", a->a->n, x));
-    KS_PUBLIC(ks_operator_apply(a->a, x, y));
-    return (enum kappascope_status)ks_library_finite("A x", a->a->n, y);
+    KS_PUBLIC(ks_library_finite("x", a->p.a->n, x));
+    KS_PUBLIC(ks_operator_apply(a->p.a, x, y));
+    return (enum kappascope_status)ks_library_finite("A x", a->p.a->n, y);
 }
 
 void kappascope_operator_free(struct kappascope_operator *a)
 {
     if (!a)
         return;
-    ks_operator_free(a->a);
-    ks_analyzed_clear(&a->analyzed);
+    ks_pipeline_close(&a->p);
     free(a);
 }

@@ -10,15 +10,15 @@ enum { MOST_STEPS = 10000 };
 static ks_status run(struct kappascope_operator *a, const struct kappascope_lanczos_options *o,
                      struct ks_lanczos *l)
 {
-    l->single_products = a->analyzed.single;
+    l->products_f32 = a->options.products_f32;
     if (o->start) {
-        KS_TRY(ks_library_finite("start", a->a->n, o->start));
+        KS_TRY(ks_library_finite("start", a->p.a->n, o->start));
         KS_TRY(ks_lanczos_start_at(l, o->start));
     } else {
         ks_lanczos_start(l, o->seed, o->probe);
     }
     while (l->steps < l->order && !l->exhausted)
-        KS_TRY(ks_lanczos_step(l, a->a));
+        KS_TRY(ks_lanczos_step(l, a->p.a));
     return KS_OK;
 }
 
@@ -40,8 +40,8 @@ enum kappascope_status kappascope_lanczos(struct kappascope_operator *a,
     KS_GO(ks_library_range("seed", options->seed, 0, INT64_MAX));
     KS_GO(ks_library_range("probe", options->probe, 0, KS_PROBE_GRADIENT - 1));
     KS_GO(ks_library_fits("the Lanczos vectors",
-                          ks_lanczos_bytes(a->a->n, options->order, false, NULL)));
-    KS_GO(ks_lanczos_new(a->a->n, options->order, false, NULL, &l));
+                          ks_lanczos_bytes(a->p.a->n, options->order, false, NULL)));
+    KS_GO(ks_lanczos_new(a->p.a->n, options->order, false, NULL, &l));
     KS_GO(run(a, options, l));
     memcpy(result->alpha, l->alpha, l->steps * sizeof *l->alpha);
     memcpy(result->beta, l->beta, l->steps * sizeof *l->beta);

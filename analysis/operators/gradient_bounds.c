@@ -25,6 +25,22 @@ bool ks_gradient_bounds_exist(const struct ks_problem *problem)
            problem->checkpoint->critic.arch->loss.weight > 0;
 }
 
+ks_status ks_gradient_bounds_sum(struct ks_gradient_bounds *b, const struct ks_team *team)
+{
+    double *scratch = NULL;
+
+    KS_TRY(
+        ks_team_agree(team, ks_alloc(ks_team_scratch(team, b->rows), sizeof *scratch, &scratch)));
+    ks_team_sum_vector(team, b->rows, scratch, b->output);
+    ks_team_sum(team, b->pairs, b->gradient);
+    ks_team_sum(team, b->pairs, b->hidden);
+    ks_team_sum(team, b->pairs, b->radial);
+    ks_team_sum(team, KS_JACOBIAN_ROWS, b->jacobian);
+    ks_team_sum(team, KS_JACOBIAN_ROWS, b->hidden_jacobian);
+    free(scratch);
+    return KS_OK;
+}
+
 void ks_gradient_bounds_clear(struct ks_gradient_bounds *bounds)
 {
     free(bounds->output);

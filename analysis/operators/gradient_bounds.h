@@ -63,6 +63,8 @@ bool ks_gradient_bounds_exist(const struct ks_problem *problem);
  * ks_gradient does. The caller frees with ks_gradient_bounds_clear, also after a failure. */
 ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t rank, size_t size,
                                      struct ks_gradient_bounds *bounds);
+/* Completes the arrays by sums over the ranks of the team. KS_MEMORY. */
+ks_status ks_gradient_bounds_sum(struct ks_gradient_bounds *bounds, const struct ks_team *team);
 void ks_gradient_bounds_clear(struct ks_gradient_bounds *bounds);
 
 /* Adds logit_gradient_, minibatch_gradient_ and logit_jacobian_, each with `largest` and `median`,

@@ -7,29 +7,22 @@
 
 #include "core/memory.h"
 
-ks_status ks_minibatches_new(const struct ks_analyzed *analyzed, size_t n, size_t count,
-                             bool single, size_t memory, struct ks_minibatches *set)
+ks_status ks_minibatches_new(struct ks_minibatches *set, size_t count)
 {
     const size_t threads = (size_t)omp_get_max_threads();
 
-    *set = (struct ks_minibatches){.analyzed = analyzed,
-                                   .n = n,
-                                   .threads = threads < count ? threads : count,
-                                   .memory = memory,
-                                   .single = single};
+    set->threads = threads < count ? threads : count;
     KS_TRY(ks_alloc(set->threads, sizeof *set->list, &set->list));
     for (size_t t = 0; t < set->threads; t++)
-        KS_TRY(ks_alloc(n, sizeof(double), &set->list[t].out));
+        KS_TRY(ks_alloc(set->n, sizeof(double), &set->list[t].out));
     return KS_OK;
 }
 
 ks_status ks_minibatches_make_one(struct ks_minibatches *set, size_t minibatch, bool decays,
                                   size_t at)
 {
-    const struct ks_operator_kind *kind = set->analyzed->kind;
-    const struct ks_problem *all = &set->analyzed->problem;
+    const struct ks_problem *all = set->problem;
     struct ks_minibatch *s = &set->list[at];
-    struct ks_operator *full = NULL;
 
     ks_operator_free(s->a);
     s->a = NULL;
@@ -39,9 +32,7 @@ ks_status ks_minibatches_make_one(struct ks_minibatches *set, size_t minibatch, 
     s->problem.minibatches = 1;
     s->problem.other_minibatches += all->minibatches - 1;
     s->problem.omits_decay = !decays;
-    KS_TRY((set->single ? kind->new_f32 : kind->new_f64)(&s->problem, &full));
-    KS_TRY(ks_block_new(full, set->analyzed->selection, &s->a));
-    return ks_operator_prepare(s->a, set->memory);
+    return ks_problem_operator(&s->problem, set->products_f32, NULL, set->memory, &s->a);
 }
 
 /* Saves the status and message of this thread. */

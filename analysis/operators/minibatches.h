@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
-#include "operators/analyzed.h"
+#include "operators/operator_kinds.h"
 
 /* The work of one thread. */
 struct ks_minibatch {
@@ -20,18 +20,19 @@ struct ks_minibatch {
 };
 
 struct ks_minibatches {
-    const struct ks_analyzed *analyzed;
-    size_t n;       /* dimension of the operator                                   */
+    /* Set by the caller. */
+    const struct ks_problem *problem;
+    size_t n;          /* dimension of the operator               */
+    size_t memory;     /* bytes of activations that each may keep */
+    bool products_f32; /* products in float32, not float64        */
+    /* The others. */
     size_t threads; /* operators at a time: OpenMP's threads, at most one per minibatch */
-    size_t memory;  /* bytes of activations that each may keep                     */
-    bool single;    /* products in float32, not float64                            */
     struct ks_minibatch *list; /* [threads]; owned */
 };
 
-/* Sets all fields for the operators of `count` minibatches. KS_MEMORY. The caller ends with
+/* Sets the other fields for the operators of `count` minibatches. KS_MEMORY. The caller ends with
  * ks_minibatches_clear, also after a failure. */
-ks_status ks_minibatches_new(const struct ks_analyzed *analyzed, size_t n, size_t count,
-                             bool single, size_t memory, struct ks_minibatches *set);
+ks_status ks_minibatches_new(struct ks_minibatches *set, size_t count);
 /* list[0 .. count) = the operators of the minibatches first, first + 1, ..., in parallel; without
  * the weight decay. count <= threads. Fails as the operator does. */
 ks_status ks_minibatches_make(struct ks_minibatches *set, size_t first, size_t count);

@@ -5,12 +5,12 @@
 
 #include "core/memory.h"
 
-ks_status ks_operator_new(const struct ks_operator *kind, size_t size, struct ks_operator **a)
+ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, struct ks_operator **a)
 {
     ks_status status;
 
     KS_TRY(ks_alloc(1, sizeof **a, a));
-    **a = *kind;
+    **a = *prototype;
     status = ks_alloc(1, size, &(*a)->self);
     if (status != KS_OK) {
         free(*a);

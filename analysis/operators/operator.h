@@ -1,14 +1,6 @@
 /* Symmetric linear operators on float64 vectors: the interface that Lanczos, --apply and --exact
- * use.
- *
- * How to follow one kappa from the parameters theta to the number that is printed:
- *
- *   operators/primal.c        at theta: forward and backward passes and the gradient, in float64
- *   products/curvature.c      H v: the tangent of those passes along v, summed over minibatches
- *   lanczos/lanczos.c         the three-term recurrence with full reorthogonalization: alpha, beta
- *   lanczos/jacobi.c          the eigenvalues of the Jacobi matrix: Ritz values and weights
- *   lanczos/slq.c             the three lines above for every probe
- *   statistics/statistics.c   the statistics of all probes; kappa itself is in extremes.c */
+ * use. pipeline/pipeline.h says how to follow one kappa from theta to the number that is printed.
+ */
 #ifndef KS_OPERATORS_OPERATOR_H
 #define KS_OPERATORS_OPERATOR_H
 
@@ -35,9 +27,9 @@ struct ks_operator {
     void (*free)(void *self); /* `self` and what it owns; NULL: nothing is owned */
 };
 
-/* Allocates an operator with the functions of `kind` and `size` zero bytes for `self`. The caller
- * sets n and frees it with ks_operator_free. KS_MEMORY. */
-ks_status ks_operator_new(const struct ks_operator *kind, size_t size, struct ks_operator **a);
+/* Allocates an operator with the functions of `prototype` and `size` zero bytes for `self`. The
+ * caller sets n and frees it with ks_operator_free. KS_MEMORY. */
+ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, struct ks_operator **a);
 void ks_operator_free(struct ks_operator *a); /* NULL is fine */
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory);
 /* A second handle to the same operator, to be freed before `a`; freeing it does not free `a`.
@@ -50,7 +42,10 @@ ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double
 ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team,
                                struct ks_operator **sum);
 
-/* Which loss of a checkpoint is analyzed:
+struct ks_operator_kind;
+struct ks_selection;
+
+/* Which loss of a checkpoint is analyzed, and which operator:
  *
  *   L(theta) = scale * ( 1/N sum_n sum_e 1/B sum_{i<B} w[n,i] l(f_e(input[n])[i], target[n,i])
  *                        + weight_decay/2 |theta|^2 )
@@ -59,6 +54,11 @@ ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team
  * the checkpoint's first. */
 struct ks_problem {
     const struct ks_checkpoint *checkpoint; /* not owned; outlives the operator */
+    /* Which curvature of L, on which of its coordinates, in which precision. Not owned, and not
+     * read by the functions of single operators below. */
+    const struct ks_operator_kind *kind;
+    const struct ks_selection *selection;
+    bool products_f32;
     size_t minibatches;
     size_t other_minibatches; /* those of other ranks: they count in N, and what is computed here is
                                * this rank's part of a sum over the ranks */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "operators/selection.h"
+
 /* G = J' H_l J has at most the rank of H_l, which has a block of K x K for each row with a loss.
  * The block of a softmax cross-entropy has rank K - 1: it maps (1, ..., 1) to zero. A weight decay
  * makes G full rank. */
@@ -37,4 +39,22 @@ const struct ks_operator_kind *ks_operator_kind_find(const char *name)
         if (strcmp(k->name, name) == 0)
             return k;
     return NULL;
+}
+
+ks_status ks_problem_operator(const struct ks_problem *q, bool products_f32,
+                              const struct ks_team *team, size_t memory, struct ks_operator **a)
+{
+    struct ks_operator *full = NULL, *block = NULL;
+    ks_status status;
+
+    *a = NULL;
+    KS_TRY((products_f32 ? q->kind->new_f32 : q->kind->new_f64)(q, &full));
+    KS_TRY(ks_block_new(full, q->selection, &block));
+    KS_TRY(ks_team_operator_new(block, team, a));
+    status = ks_operator_prepare(*a, memory);
+    if (status != KS_OK) {
+        ks_operator_free(*a);
+        *a = NULL;
+    }
+    return status;
 }

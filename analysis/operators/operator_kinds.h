@@ -27,4 +27,10 @@ extern const struct ks_operator_kind ks_operator_kinds[];
 /* The row with this name, or NULL. */
 const struct ks_operator_kind *ks_operator_kind_find(const char *name);
 
+/* *a = the problem's operator on its selected coordinates, with products in float32 or float64,
+ * summed over the team (NULL: one rank), which keeps at most `memory` bytes of activations.
+ * KS_MEMORY; fails as the operator does. */
+ks_status ks_problem_operator(const struct ks_problem *problem, bool products_f32,
+                              const struct ks_team *team, size_t memory, struct ks_operator **a);
+
 #endif

@@ -39,21 +39,6 @@ void ks_team_end(struct ks_team *world)
     clear(world);
 }
 
-ks_status ks_team_split(const struct ks_team *parent, size_t group, struct ks_team *team)
-{
-    *team = (struct ks_team){.size = 1, .local_size = 1};
-    if (is_alone(parent))
-        return KS_OK;
-    return parent->transport->split(parent, group, team);
-}
-
-void ks_team_leave(struct ks_team *team)
-{
-    if (team->comm)
-        team->transport->leave(team);
-    clear(team);
-}
-
 ks_status ks_team_agree(const struct ks_team *team, ks_status status)
 {
     char text[TEXT];

@@ -29,8 +29,6 @@ struct ks_team_transport {
                      double *receive, const int *receive_count);
     void (*gather)(const struct ks_team *team, const double *slice, const int *count,
                    double *vector);
-    ks_status (*split)(const struct ks_team *parent, size_t group, struct ks_team *team);
-    void (*leave)(const struct ks_team *team);
     void (*end)(const struct ks_team *world);
 };
 
@@ -48,11 +46,6 @@ struct ks_team {
  * which waits for all ranks. */
 ks_status ks_team_start(struct ks_team *world);
 void ks_team_end(struct ks_team *world);
-/* The team of the ranks of `parent` that pass the same `group`, in the order of their ranks. The
- * caller ends with ks_team_leave. */
-ks_status ks_team_split(const struct ks_team *parent, size_t group, struct ks_team *team);
-void ks_team_leave(struct ks_team *team);
-
 int ks_team_rank(const struct ks_team *team);
 int ks_team_size(const struct ks_team *team);
 

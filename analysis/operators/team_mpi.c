@@ -49,26 +49,14 @@ static void gather(const struct ks_team *team, const double *slice, const int *c
                    MPI_DOUBLE, comm_of(team));
 }
 
-static void leave(const struct ks_team *team)
-{
-    MPI_Comm_free(team->comm);
-}
-
 static void end(const struct ks_team *world)
 {
     MPI_Barrier(comm_of(world));
     MPI_Finalize();
 }
 
-static ks_status split(const struct ks_team *parent, size_t group, struct ks_team *team);
-
-static const struct ks_team_transport MPI = {.broadcast = broadcast,
-                                             .collect = collect,
-                                             .exchange = exchange,
-                                             .gather = gather,
-                                             .split = split,
-                                             .leave = leave,
-                                             .end = end};
+static const struct ks_team_transport MPI = {
+    .broadcast = broadcast, .collect = collect, .exchange = exchange, .gather = gather, .end = end};
 
 static int count_local_ranks(MPI_Comm comm)
 {
@@ -103,14 +91,6 @@ done:
         MPI_Abort(MPI_COMM_WORLD, ks_exit_status(status));
     }
     return status;
-}
-
-static ks_status split(const struct ks_team *parent, size_t group, struct ks_team *team)
-{
-    MPI_Comm comm;
-
-    MPI_Comm_split(comm_of(parent), (int)group, parent->rank, &comm);
-    return fill(comm, team);
 }
 
 ks_status ks_team_start(struct ks_team *world)

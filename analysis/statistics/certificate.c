@@ -15,8 +15,8 @@
 
 static const uint64_t SEED = 0x6365727469; /* of the random vector that tests Z */
 enum { TRIAL = KS_CERTIFICATES, GRADIENT, VECTORS };
-/* The vectors that are also multiplied by the fresh minibatches: the first ones. */
-enum { FRESH_VECTORS = KS_Y_SMALLEST + 1 };
+/* The vectors that are also multiplied by the held-out minibatches: the first ones. */
+enum { HELD_OUT_VECTORS = KS_Y_SMALLEST + 1 };
 enum { MOST_SCALE = 500 }; /* largest exponent of the random vector's power of two */
 
 /* A column z of Z is refuted if |z'A v| exceeds this part of |A v|. */
@@ -26,14 +26,14 @@ static const double UNDERFLOW = 1e-200;
 
 struct pass {
     struct ks_certificates *c;
-    const struct ks_analyzed *analyzed; /* NULL: an operator that is not a mean over minibatches */
+    const struct ks_problem *problem; /* NULL: an operator that is not a mean over minibatches */
     const struct ks_team *team;
     size_t minibatches;
     double all; /* N: minibatches of all ranks; 0: A is not a mean over minibatches */
     struct ks_minibatches set;
     const double *v[VECTORS]; /* NULL: no such vector           */
     double *image[VECTORS];   /* [n]: A v in float64            */
-    double *part[VECTORS];    /* [minibatches + fresh]: v'A_n v N / v'v */
+    double *part[VECTORS];    /* [minibatches + held_out]: v'A_n v N / v'v */
     double *trial, *scratch;  /* [n]; [ks_team_scratch]            */
 };
 
@@ -79,13 +79,13 @@ static ks_status allocate(struct pass *p)
     draw_trial(p);
     for (size_t k = 0; k < VECTORS; k++) {
         KS_TRY(ks_alloc(p->v[k] ? n : 0, sizeof(double), &p->image[k]));
-        KS_TRY(ks_alloc(p->minibatches + p->c->fresh, sizeof(double), &p->part[k]));
+        KS_TRY(ks_alloc(p->minibatches + p->c->held_out, sizeof(double), &p->part[k]));
     }
     return KS_OK;
 }
 
 /* Adds the products of minibatches [first, first + count), one per thread, in their order. Those of
- * fresh minibatches are no part of A v. */
+ * held-out minibatches are no part of A v. */
 static ks_status add_vector(struct pass *p, size_t first, size_t count, const double *const *v,
                             size_t k)
 {
@@ -131,7 +131,7 @@ done:
  * minibatch with and without it, as not every operator adds a multiple of v. */
 static ks_status add_decay(struct pass *p)
 {
-    const struct ks_problem *problem = &p->analyzed->problem;
+    const struct ks_problem *problem = p->problem;
     const struct ks_minibatch *s = &p->set.list[0];
 
     if (problem->weight_decay == 0 || problem->omits_decay)
@@ -181,16 +181,17 @@ static double find_mean(const struct pass *p, const double *part, size_t count, 
 
 static void judge_minibatches(const struct pass *p, size_t k, struct ks_certificate *y)
 {
-    const size_t fresh = p->c->fresh;
+    const size_t held_out = p->c->held_out;
     const double *part = p->part[k];
     double mean = find_mean(p, part, p->minibatches, p->all, &y->data_se);
 
-    y->fresh_quotient = y->fresh_se = NAN;
-    if (fresh < KS_LEAST_FRESH || k >= FRESH_VECTORS)
+    y->held_out_quotient = y->held_out_se = NAN;
+    if (held_out < KS_LEAST_HELD_OUT || k >= HELD_OUT_VECTORS)
         return;
     /* A weight decay is no part of any minibatch's quotient. */
-    y->fresh_quotient = y->quotient - mean +
-                        find_mean(p, part + p->minibatches, fresh, (double)fresh, &y->fresh_se);
+    y->held_out_quotient = y->quotient - mean +
+                           find_mean(p, part + p->minibatches, held_out, (double)held_out,
+                                     &y->held_out_se);
 }
 
 static void judge_vector(const struct pass *p, size_t k, struct ks_certificate *y)
@@ -260,22 +261,22 @@ static ks_status judge(struct pass *p)
     return p->v[TRIAL] ? test_basis(p, &p->c->refuted) : KS_OK;
 }
 
-ks_status ks_certify(struct ks_certificates *c, const struct ks_analyzed *analyzed,
+ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
                      const struct ks_team *team, size_t memory)
 {
     struct pass p = {.c = c,
-                     .analyzed = analyzed,
+                     .problem = problem,
                      .team = team,
-                     .minibatches = analyzed->problem.minibatches,
-                     .all = (double)ks_problem_minibatches(&analyzed->problem)};
+                     .minibatches = problem->minibatches,
+                     .all = (double)ks_problem_minibatches(problem),
+                     .set = {.problem = problem, .n = c->n, .memory = memory}};
     ks_status status = KS_OK;
 
-    KS_GO(ks_team_agree(team,
-                        ks_minibatches_new(analyzed, c->n, p.minibatches, false, memory, &p.set)));
+    KS_GO(ks_team_agree(team, ks_minibatches_new(&p.set, p.minibatches)));
     KS_GO(ks_team_agree(team, allocate(&p)));
     KS_GO(ks_team_agree(team, add_minibatches(&p, 0, p.minibatches, VECTORS)));
     KS_GO(ks_team_agree(
-        team, add_minibatches(&p, p.minibatches, p.minibatches + c->fresh, FRESH_VECTORS)));
+        team, add_minibatches(&p, p.minibatches, p.minibatches + c->held_out, HELD_OUT_VECTORS)));
     KS_GO(ks_team_agree(team, add_decay(&p)));
     KS_GO(ks_team_agree(team, judge(&p)));
     c->certified = true;

@@ -17,14 +17,14 @@
 
 #include "core/error.h"
 #include "lanczos/lanczos.h"
-#include "operators/analyzed.h"
 #include "operators/null_basis.h"
+#include "operators/operator_kinds.h"
 #include "operators/team.h"
 
 /* A product_error above this causes a warning. */
 #define KS_WRONG_PRODUCT 1e-3
 
-enum { KS_LEAST_FRESH = 4 }; /* fewer minibatches say too little about others */
+enum { KS_LEAST_HELD_OUT = 4 }; /* fewer minibatches say too little about others */
 enum { KS_Y_LARGEST, KS_Y_SMALLEST, KS_Y_FLAT, KS_CERTIFICATES };
 
 struct ks_certificate {
@@ -40,8 +40,8 @@ struct ks_certificate {
                      * (divisor N - 1) of the minibatches' quotients, divided by sqrt(N); NaN for
                      * N = 1 */
     /* Of y_1 and y_2: the mean quotient, and its standard error, over minibatches that the run has
-     * not seen (`fresh`); NaN for y_3, and if there were fewer than KS_LEAST_FRESH. */
-    double fresh_quotient, fresh_se;
+     * not seen (`held_out`); NaN for y_3, and if there were fewer than KS_LEAST_HELD_OUT. */
+    double held_out_quotient, held_out_se;
 };
 
 struct ks_certificates {
@@ -61,7 +61,7 @@ struct ks_certificates {
     double gradient_curvature;
     /* The minibatches of the checkpoint that follow those of the run and are not among them. Set by
      * the caller before ks_certify, for a single rank; 0: none are used. */
-    size_t fresh;
+    size_t held_out;
     bool certified; /* the float64 products were computed                               */
     bool refuted;   /* the float64 products show that Z holds a vector that is not null    */
     double error;   /* the largest error of the vectors; 0: not computed                  */
@@ -87,17 +87,15 @@ double ks_certificates_bytes(size_t n);
 /* Forms the vectors of a finished probe and keeps each that is the best so far. All ranks of the
  * probe's team call it. KS_MEMORY, KS_NUMBER. */
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *lanczos);
-/* Sends the best vectors of all groups to every rank of the world. `team` and `groups` as in slq.h.
- * KS_MEMORY. */
-ks_status ks_certificates_collect(struct ks_certificates *c, const struct ks_team *world,
-                                  const struct ks_team *team, size_t groups);
+/* After the last probe: gives every rank of the team the complete vectors. KS_MEMORY. */
+ks_status ks_certificates_gather(struct ks_certificates *c, const struct ks_team *team);
 
 /* Computes one float64 product of the analyzed operator with each vector, with the gradient if it
  * is set, and with a random vector v that tests Z: as A is symmetric, Z'A v = 0 with positive
  * probability only if A Z = 0. The products share one pass over the minibatches. `memory`: the
  * bytes of a minibatch's activations that a thread may keep between the products. All ranks of the
  * team call it. Fails as the operator does. */
-ks_status ks_certify(struct ks_certificates *c, const struct ks_analyzed *analyzed,
+ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
                      const struct ks_team *team, size_t memory);
 /* The same for an operator that is not a mean over minibatches: one product of `a`, in float64,
  * with each vector; data_se is NaN. For a single rank. Fails as the operator does. */

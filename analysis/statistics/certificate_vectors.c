@@ -1,5 +1,4 @@
-/* Forms the vectors to be certified from the Lanczos vectors of each probe, and sends the best of
- * all groups to all ranks. */
+/* Forms the vectors to be certified from the Lanczos vectors of each probe. */
 #include "statistics/certificate.h"
 
 #include <math.h>
@@ -10,7 +9,6 @@
 
 #include "core/memory.h"
 #include "lanczos/deflation.h"
-#include "lanczos/slq.h"
 
 enum { CHUNK = 2048 }; /* dead coordinates at a time */
 
@@ -266,52 +264,11 @@ static ks_status gather(const struct ks_team *team, size_t n, double **slice)
     return KS_OK;
 }
 
-/* The rank whose group has the vector with the smallest criterion. */
-static int find_best(const struct ks_team *world, const struct ks_certificate *y, double *all)
+ks_status ks_certificates_gather(struct ks_certificates *c, const struct ks_team *team)
 {
-    int best = 0;
-
-    ks_team_collect(world, y->formed ? y->criterion : INFINITY, all);
-    for (int i = 1; i < ks_team_size(world); i++)
-        best = all[i] < all[best] ? i : best;
-    return best;
-}
-
-static void broadcast(struct ks_certificates *c, const struct ks_team *world, size_t groups,
-                      double *all)
-{
-    for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        struct ks_certificate *y = &c->vector[i];
-        int best = find_best(world, y, all);
-
-        ks_team_broadcast(world, best, sizeof y->formed, &y->formed);
-        ks_team_broadcast(world, best, sizeof y->criterion, &y->criterion);
-        ks_team_broadcast(world, best, c->n * sizeof(double), y->y);
-        ks_team_broadcast(world, best, c->n * sizeof(double), y->image);
-    }
-    for (size_t probe = 0; probe < c->probes; probe++) {
-        int first = ks_slq_first(world, probe, groups);
-
-        ks_team_broadcast(world, first, sizeof(double), c->null_weight + probe);
-        ks_team_broadcast(world, first, (c->parts + 1) * sizeof(double),
-                          c->sigma + probe * (c->parts + 1));
-        ks_team_broadcast(world, first, (c->parts + 1) * sizeof(double),
-                          c->length + probe * (c->parts + 1));
-    }
-}
-
-ks_status ks_certificates_collect(struct ks_certificates *c, const struct ks_team *world,
-                                  const struct ks_team *team, size_t groups)
-{
-    double *all = NULL;
-
     for (size_t i = 0; i < KS_CERTIFICATES; i++) {
         KS_TRY(gather(team, c->n, &c->vector[i].y));
         KS_TRY(gather(team, c->n, &c->vector[i].image));
     }
-    KS_TRY(ks_team_agree(world, ks_alloc((size_t)ks_team_size(world), sizeof *all, &all)));
-    if (groups > 1)
-        broadcast(c, world, groups, all);
-    free(all);
     return KS_OK;
 }

@@ -195,7 +195,7 @@ static ks_status add_loss_intervals(struct ks_spectrum *s, const struct ks_facts
 {
     double upper = NAN, lower = NAN;
 
-    if (!facts->certified || facts->certificates->fresh < KS_LEAST_FRESH)
+    if (!facts->certified || facts->certificates->held_out < KS_LEAST_HELD_OUT)
         return KS_OK;
     for (size_t i = 0; i < facts->probes; i++) {
         upper = fmax(upper, ks_probe_lambda_max_loss_upper(&probe[i]));

@@ -11,6 +11,7 @@
 #include "io/csv.h"
 #include "io/sha256.h"
 #include "io/spectrum.h"
+#include "pipeline/pipeline.h"
 
 struct ks_audit_options {
     size_t order;       /* Lanczos steps per probe                                         */
@@ -61,7 +62,8 @@ struct ks_audit {
     char *folder; /* of the spectra; owned */
     struct ks_audit_facts facts;
     struct ks_spectrum *spectrum[KS_AUDIT_SPECTRA]; /* NULL: not computed. Owned */
-    struct ks_csv *layers; /* rows of `analyze --layers --csv`; NULL: left out. Owned */
+    size_t n_layers;
+    struct ks_layer_row *layers; /* [n_layers] diagonal blocks; NULL: left out. Owned */
 };
 
 /* *folder = where the spectra of a checkpoint are kept: CHECKPOINT.audit, beside it or in the

@@ -1,6 +1,5 @@
 /* The analyses of an audit, by the functions behind kappascope-analyze. What they write is kept in
  * a folder, so that a second audit of the same checkpoint reads it. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +9,8 @@
 #include "core/path.h"
 #include "core/say.h"
 #include "io/text.h"
-#include "program/analysis.h"
-#include "program/options_table.h"
+#include "operators/operator_kinds.h"
+#include "pipeline/outputs.h"
 
 /* One analysis: the options that differ from the analyzer's defaults. */
 struct task {
@@ -31,77 +30,46 @@ static struct task task_of(enum ks_audit_spectrum which, size_t minibatches)
                          .batches = which == KS_AUDIT_HALF ? minibatches / 2 : minibatches};
 }
 
-/* The analyzer's words for the task; the arrays hold them. */
-struct words {
-    char order[24], seed[24], batches[24], start[16], name[16];
-    struct ks_options_given given;
-};
-
-static void write_words(const struct task *t, const struct ks_audit_options *o, struct words *w)
-{
-    snprintf(w->order, sizeof w->order, "%zu", t->layers ? o->layer_order : o->order);
-    snprintf(w->seed, sizeof w->seed, "%llu", (unsigned long long)o->seed);
-    snprintf(w->batches, sizeof w->batches, "%zu", t->batches);
-    snprintf(w->start, sizeof w->start, "gradient");
-    snprintf(w->name, sizeof w->name, "%s", t->operator_name);
-    w->given = (struct ks_options_given){.csv = 1,
-                                         .layers = t->layers,
-                                         .operator_name = w->name,
-                                         .order = w->order,
-                                         .seed = w->seed,
-                                         .batches = w->batches,
-                                         .start = t->gradient ? w->start : NULL};
-}
-
-/* Writes the table of the layers with its columns as CSV. */
-static ks_status write_layers(const struct ks_analysis *a, const char *path)
-{
-    struct ks_report report = {.form = KS_REPORT_CSV};
-    struct ks_text text = {0};
-    ks_status status = ks_text_open(path, &text);
-
-    report.out = text.stream;
-    if (status == KS_OK)
-        status = ks_layers_report(&report, "critic", a->options, a->n_rows, a->rows);
-    return ks_text_close(&text, status);
-}
-
-/* Runs the analysis, which writes `output`. What the analyzer would print goes nowhere. */
-static ks_status analyze(const struct ks_audit *audit, const struct task *t, const char *output)
+/* Runs the analysis, whose results the caller frees with ks_pipeline_close, also after a failure.
+ */
+static ks_status analyze(const struct ks_audit *audit, const struct task *t,
+                         struct ks_spectrum_options *options, struct ks_pipeline *p)
 {
     const struct ks_audit_options *o = audit->options;
-    const struct ks_team alone = {.size = 1, .local_size = 1};
-    struct ks_options options;
-    struct words words = {.order = ""};
-    struct ks_report report = {.form = KS_REPORT_CSV};
-    struct ks_analysis a = {.options = &options,
-                            .path = audit->path,
-                            .output = output,
-                            .quiet = o->quiet,
-                            .says_references = true,
-                            .trusts_files = true,
-                            .report = &report,
-                            .world = &alone};
-    char *printed = NULL;
-    size_t size;
-    ks_status status = KS_OK;
 
-    write_words(t, o, &words);
-    KS_TRY(ks_options_read(&words.given, &options));
-    report.out = open_memstream(&printed, &size);
-    if (!report.out)
-        return ks_fail(KS_MEMORY, "out of memory");
+    *options = ks_spectrum_options_defaults();
+    options->kind = ks_operator_kind_find(t->operator_name);
+    options->products_f32 = !options->kind->wide;
+    options->order = t->layers ? o->layer_order : o->order;
+    options->seed = o->seed;
+    options->batches = t->batches;
+    options->gradient_probe = t->gradient;
+    *p = (struct ks_pipeline){.options = options,
+                              .path = audit->path,
+                              .quiet = o->quiet,
+                              .says_references = true,
+                              .trusts_files = true};
     if (!o->quiet)
         ks_say("%s: %s%s, %zu minibatch%s", audit->path, t->operator_name,
                t->layers ? ", layer by layer" : "", t->batches, t->batches == 1 ? "" : "es");
-    KS_GO((t->layers ? ks_analyze_layers : ks_analyze)(&a));
-    if (t->layers)
-        KS_GO(write_layers(&a, output));
+    KS_TRY(ks_pipeline_open(p));
+    return t->layers ? ks_pipeline_layers(p) : ks_pipeline_spectrum(p);
+}
+
+/* Computes a spectrum and keeps it in the file `path`. */
+static ks_status compute(struct ks_audit *a, const struct task *t, const char *path,
+                         struct ks_spectrum **spectrum)
+{
+    struct ks_spectrum_options options;
+    struct ks_pipeline p = {.options = NULL};
+    ks_status status = KS_OK;
+
+    KS_GO(ks_output_check(path, a->path));
+    KS_GO(analyze(a, t, &options, &p));
+    KS_GO(ks_spectrum_write(path, p.spectrum));
+    *spectrum = p.spectrum, p.spectrum = NULL;
 done:
-    ks_analysis_clear(&a);
-    ks_report_clear(&report);
-    fclose(report.out);
-    free(printed);
+    ks_pipeline_close(&p);
     return status;
 }
 
@@ -132,32 +100,25 @@ static ks_status get_spectrum(struct ks_audit *a, enum ks_audit_spectrum which)
         goto done;
     ks_spectrum_free(*s);
     *s = NULL;
-    KS_GO(analyze(a, &t, path));
-    KS_GO(ks_spectrum_read(path, s));
+    status = compute(a, &t, path, s);
 done:
     free(path);
     return status;
 }
 
-/* The same for the table of the layers. A table does not say what it belongs to, so the file's name
- * has the start of the checkpoint's digest and the version, too. */
 static ks_status get_layers(struct ks_audit *a)
 {
-    const struct ks_audit_options *o = a->options;
     const struct task t = {
         .operator_name = "hessian", .batches = a->facts.minibatches, .layers = true};
-    char *path = NULL;
-    ks_status status = KS_OK;
+    struct ks_spectrum_options options;
+    struct ks_pipeline p = {.options = NULL};
+    ks_status status = analyze(a, &t, &options, &p);
 
-    KS_TRY(ks_print_string(&path, "%s/layers-m%zu-n%zu-s%llu-%.16s-%s.csv", a->folder,
-                           o->layer_order, t.batches, (unsigned long long)o->seed, a->facts.digest,
-                           KS_VERSION));
-    if (!ks_path_exists(path) || ks_csv_read(path, false, &a->layers) != KS_OK) {
-        KS_GO(analyze(a, &t, path));
-        KS_GO(ks_csv_read(path, false, &a->layers));
+    if (status == KS_OK) {
+        a->n_layers = p.n_rows;
+        a->layers = p.rows, p.rows = NULL;
     }
-done:
-    free(path);
+    ks_pipeline_close(&p);
     return status;
 }
 
@@ -192,7 +153,7 @@ void ks_audit_clear(struct ks_audit *a)
 {
     for (int i = 0; i < KS_AUDIT_SPECTRA; i++)
         ks_spectrum_free(a->spectrum[i]);
-    ks_csv_free(a->layers);
+    free(a->layers);
     free(a->folder);
     ks_audit_facts_clear(&a->facts);
     *a = (struct ks_audit){.path = NULL};

@@ -1,5 +1,5 @@
 /* kappascope-analyze: from a checkpoint to the spectrum of its loss's curvature. The algorithm is
- * in program/analysis_run.c. */
+ * in pipeline/pipeline.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "core/program.h"
 #include "core/say.h"
 #include "io/h5.h"
-#include "program/analysis.h"
-#include "program/options_table.h"
-#include "program/outputs.h"
+#include "pipeline/options.h"
+#include "pipeline/outputs.h"
+#include "pipeline/tables.h"
 #include "program/report.h"
 
 static const struct ks_library libraries[] = {
@@ -36,30 +36,72 @@ static const struct ks_program description = {
     .libraries = libraries,
 };
 
+/* Whether the options ask for vectors, of one checkpoint, in place of spectra. */
+static bool writes_vectors(const struct ks_analyze_options *o)
+{
+    return o->apply || o->gradient || o->spectrum.eigenvectors > 0;
+}
+
+/* Before anything is computed: the files can be written and replace no input. */
+static ks_status check_outputs(const struct ks_analyze_options *o, const char *checkpoint,
+                               const char *spectrum)
+{
+    const char *const outputs[] = {spectrum, o->output, o->gradient};
+
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        if (!outputs[i])
+            continue;
+        KS_TRY(ks_output_check(outputs[i], checkpoint));
+        if (writes_vectors(o))
+            KS_TRY(ks_output_check(outputs[i], o->apply));
+    }
+    return KS_OK;
+}
+
+/* Analyzes one checkpoint. Rank 0 writes files and prints after all ranks have computed.
+ * `spectrum`: the file of its spectrum, NULL on other ranks. */
+static ks_status analyze(struct ks_pipeline *p, const struct ks_analyze_options *o,
+                         const char *spectrum, struct ks_report *report)
+{
+    const bool leads = ks_team_rank(p->team) == 0;
+
+    KS_TRY(ks_team_agree(p->team, leads ? check_outputs(o, p->path, spectrum) : KS_OK));
+    KS_TRY(ks_pipeline_open(p));
+    if (o->apply || o->gradient)
+        return ks_pipeline_apply(p, o->gradient, o->output);
+    if (o->spectrum.eigenvectors > 0) {
+        KS_TRY(ks_pipeline_eigenvectors(p, o->output));
+        return leads ? ks_eigenvectors_report(report, p) : KS_OK;
+    }
+    if (o->layers) {
+        KS_TRY(ks_pipeline_layers(p));
+        return leads ? ks_layers_report(report, p) : KS_OK;
+    }
+    KS_TRY(ks_pipeline_spectrum(p));
+    if (!leads)
+        return KS_OK;
+    KS_TRY(ks_spectrum_write(spectrum, p->spectrum));
+    return ks_report_add(report, p->path, p->spectrum);
+}
+
 /* Analyzes all checkpoints. One that fails gets a line on standard error, and the others go on.
  * Returns the worst exit status. */
-static int analyze_all(const struct ks_options *o, const struct ks_team *world,
+static int analyze_all(const struct ks_analyze_options *o, const struct ks_team *world,
                        const struct ks_arguments *arguments, char *const *outputs,
                        struct ks_report *report)
 {
-    ks_status (*const analyze)(struct ks_analysis *) = o->apply || o->gradient ? ks_analyze_vectors
-                                                       : o->eigenvectors > 0
-                                                           ? ks_analyze_eigenvectors
-                                                       : o->layers ? ks_analyze_layers
-                                                                   : ks_analyze;
     const bool leads = ks_team_rank(world) == 0;
     int worst = 0;
 
     for (size_t i = 0; i < arguments->n_rest; i++) {
-        struct ks_analysis analysis = {.options = o,
-                                       .path = arguments->rest[i],
-                                       .output = outputs ? outputs[i] : NULL,
-                                       .quiet = arguments->quiet || !leads,
-                                       .report = report,
-                                       .world = world};
-        ks_status status = analyze(&analysis);
+        struct ks_pipeline p = {.options = &o->spectrum,
+                                .path = arguments->rest[i],
+                                .team = world,
+                                .quiet = arguments->quiet || !leads,
+                                .factors = o->apply};
+        ks_status status = analyze(&p, o, outputs ? outputs[i] : NULL, report);
 
-        ks_analysis_clear(&analysis);
+        ks_pipeline_close(&p);
         if (status != KS_OK && leads)
             ks_say("%s: %s", description.name, ks_error_text());
         if (ks_exit_status(status) > worst)
@@ -68,7 +110,8 @@ static int analyze_all(const struct ks_options *o, const struct ks_team *world,
     return worst;
 }
 
-static ks_status check_arguments(const struct ks_options *o, const struct ks_arguments *arguments)
+static ks_status check_arguments(const struct ks_analyze_options *o,
+                                 const struct ks_arguments *arguments)
 {
     if (arguments->n_rest == 0)
         return ks_fail(KS_USAGE, "expected a checkpoint, found none (see --help)");
@@ -83,7 +126,8 @@ static ks_status check_arguments(const struct ks_options *o, const struct ks_arg
     return KS_OK;
 }
 
-static struct ks_report new_report(const struct ks_options *o, const struct ks_arguments *arguments)
+static struct ks_report new_report(const struct ks_analyze_options *o,
+                                   const struct ks_arguments *arguments)
 {
     struct ks_report report = {.out = stdout};
 
@@ -98,20 +142,20 @@ static struct ks_report new_report(const struct ks_options *o, const struct ks_a
 }
 
 /* Reads the options and analyzes, on all ranks; *worst: the exit status of the worst checkpoint. */
-static ks_status run(const struct ks_options_given *given, const struct ks_arguments *arguments,
+static ks_status run(const struct ks_words *words, const struct ks_arguments *arguments,
                      const struct ks_team *world, int *worst)
 {
     ks_status status = KS_OK;
-    struct ks_options o;
+    struct ks_analyze_options o;
     struct ks_report report;
     char **outputs = NULL;
     bool writes;
 
-    KS_GO(ks_options_read(given, &o));
+    KS_GO(ks_options_read(words, &o));
     KS_GO(ks_team_agree(world, check_arguments(&o, arguments)));
     report = new_report(&o, arguments);
     writes = !o.apply && !o.gradient && world->rank == 0;
-    if (writes && !o.layers && o.eigenvectors == 0)
+    if (writes && !o.layers && o.spectrum.eigenvectors == 0)
         status = ks_outputs_new(arguments->n_rest, arguments->rest, o.folder, o.name, &outputs);
     KS_GO(ks_team_agree(world, status));
     KS_GO(ks_team_agree(world, ks_blas_reserve((size_t)omp_get_max_threads())));
@@ -125,16 +169,15 @@ done:
 int main(int argc, char **argv)
 {
     ks_status status = KS_OK;
-    struct ks_options_given given = {.json = 0};
-    struct poptOption table[KS_OPTIONS_TABLE];
+    struct ks_words words;
     struct ks_program program = description;
     struct ks_arguments arguments = {0};
     struct ks_team world = {0};
     int worst = 0, end;
     bool leads;
 
-    ks_options_table(&given, table);
-    program.options = table;
+    ks_words_start(&words);
+    program.options = words.table;
     ks_program_begin(argv); /* before MPI starts, since it may execute the program again */
     KS_GO(ks_team_start(&world));
     if (world.rank > 0 &&
@@ -143,12 +186,12 @@ int main(int argc, char **argv)
     KS_GO(ks_team_agree(&world, status));
     KS_GO(ks_program_start(&program, argc, argv, &arguments));
     if (!arguments.done)
-        status = run(&given, &arguments, &world, &worst);
+        status = run(&words, &arguments, &world, &worst);
 done:
     /* The exit status is rank 0's: a launcher kills all ranks when one returns a failure. */
     leads = world.rank == 0;
     end = ks_program_end(&program, &arguments, leads ? status : KS_OK);
-    ks_options_clear(&given);
+    ks_words_clear(&words);
     ks_team_end(&world);
     return !leads ? 0 : end > worst ? end : worst;
 }

@@ -18,8 +18,8 @@
 #include "io/h5.h"
 #include "io/scout.h"
 #include "io/text.h"
-#include "program/foreign.h"
-#include "program/outputs.h"
+#include "pipeline/foreign.h"
+#include "pipeline/outputs.h"
 
 enum { GATES = 32, STUDIES = 3 }; /* the most --fail-if; the shipped studies */
 enum { MET = 3 };                 /* the exit status if a limit is met       */

@@ -9,8 +9,7 @@
 #include "core/rng.h"
 #include "net/arch.h"
 #include "operators/operator.h"
-#include "program/options.h"
-#include "spectrum/adaptive.h"
+#include "pipeline/pipeline.h"
 #include "study/study_parse.h"
 #include "train/run.h"
 #include "train/step.h"
@@ -114,55 +113,24 @@ done:
 }
 
 /* Seconds of a product with all critics on one minibatch. */
-static ks_status measure_product(const struct ks_checkpoint *c, bool single, double *seconds)
+static ks_status measure_product(const struct ks_checkpoint *c, bool f32, double *seconds)
 {
     const struct ks_problem problem = {
         .checkpoint = c, .minibatches = 1, .scale = 1, .critic = -1, .layer = -1};
     struct ks_operator *a = NULL;
     ks_status status;
 
-    status = single ? ks_hessian_new_f32(&problem, &a) : ks_hessian_new_f64(&problem, &a);
+    status = f32 ? ks_hessian_new_f32(&problem, &a) : ks_hessian_new_f64(&problem, &a);
     if (status == KS_OK)
         status = time_products(a, seconds);
     ks_operator_free(a);
     return status;
 }
 
-/* The minibatches that an analysis may use. */
-static size_t count_minibatches(const struct ks_settings *s, const struct ks_options *o)
-{
-    const size_t all = s->analysis_minibatches;
-
-    return o->batches > 0 && o->batches < all ? o->batches : all;
-}
-
-/* The products of one spectrum, in products on one minibatch; with tolerances, the most. */
-static double count_products(const struct ks_checkpoint *c, const struct ks_settings *s,
-                             const struct ks_options *o)
-{
-    double n = (double)ks_networks_parameters(&c->critic);
-
-    return (double)count_minibatches(s, o) / (o->critic >= 0 ? (double)s->critics : 1) *
-           (o->exact ? n : (double)(o->order * (o->probes + o->gradient_probe)));
-}
-
-/* With tolerances: the fewest, which one look at one start vector takes; otherwise 0. */
-static double count_fewest(const struct ks_checkpoint *c, const struct ks_settings *s,
-                           const struct ks_options *o)
-{
-    struct ks_options fewest = *o;
-
-    if (o->tolerances.n == 0)
-        return 0;
-    fewest.order = o->order < KS_ADAPTIVE_FIRST ? o->order : KS_ADAPTIVE_FIRST;
-    fewest.probes = 1;
-    fewest.batches = ks_first_minibatches(o, count_minibatches(s, o));
-    return count_products(c, s, &fewest);
-}
-
 static ks_status measure_spectra(const struct ks_study *study, const struct ks_run *run,
                                  struct ks_paces *paces)
 {
+    const struct ks_settings *settings = &run->plan.options->settings;
     struct ks_checkpoint *c = NULL;
     double product[2] = {0, 0}; /* in float64, in float32; 0: not measured */
     ks_status status = KS_OK;
@@ -170,16 +138,21 @@ static ks_status measure_spectra(const struct ks_study *study, const struct ks_r
     KS_GO(ks_alloc(1, sizeof *c, &c));
     KS_GO(make_checkpoint(run, c));
     for (size_t k = 0; k < study->n_analyses; k++) {
-        struct ks_options o;
+        struct ks_spectrum_options o;
+        double part;
 
         if (paces->spectrum[k].amount > 0)
             continue;
         KS_GO(ks_study_read_analysis(&study->analysis[k], &o));
-        if (product[o.single] == 0)
-            KS_GO(measure_product(c, o.single, &product[o.single]));
+        if (product[o.products_f32] == 0)
+            KS_GO(measure_product(c, o.products_f32, &product[o.products_f32]));
+        part = product[o.products_f32] / (o.critic >= 0 ? (double)settings->critics : 1);
         paces->spectrum[k] = (struct ks_pace){
-            product[o.single] * count_products(c, &run->plan.options->settings, &o), 1};
-        paces->least[k] = product[o.single] * count_fewest(c, &run->plan.options->settings, &o);
+            part * ks_most_products(&o, ks_networks_parameters(&c->critic),
+                                    settings->analysis_minibatches),
+            1};
+        paces->least[k] = part * ks_fewest_products(&o, ks_networks_parameters(&c->critic),
+                                                    settings->analysis_minibatches);
     }
 done:
     ks_checkpoint_free(c);

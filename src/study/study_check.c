@@ -10,14 +10,14 @@
 #include "io/spectrum.h"
 #include "lanczos/slq.h"
 #include "operators/selection.h"
-#include "program/options.h"
+#include "pipeline/pipeline.h"
 #include "study/study_parse.h"
 #include "train/architecture.h"
 
 struct check {
     const struct ks_study *study;
     const struct ks_study_analysis *asked;
-    struct ks_options read;
+    struct ks_spectrum_options read;
     size_t observations, actions; /* of the task */
 };
 
@@ -50,7 +50,7 @@ static ks_status check_projected(const struct KS(arch) *arch)
 static ks_status check_critics(const struct check *c, const char *name,
                                const struct ks_networks *critics)
 {
-    const struct ks_options *a = &c->read;
+    const struct ks_spectrum_options *a = &c->read;
     size_t low, high, n;
 
     if (ks_selection_range(critics, a->critic, -1, &low, &high) != KS_OK)

@@ -12,7 +12,7 @@
 
 #include "core/memory.h"
 #include "core/milestones.h"
-#include "program/options_table.h"
+#include "pipeline/options.h"
 
 enum { STUDY_KEYS = 7 };
 
@@ -158,7 +158,7 @@ static ks_status take_scope(struct parser *p, const char *key, const char *value
 static ks_status take_analysis(struct parser *p, const char *key, const char *value)
 {
     struct ks_study_analysis *a = p->analysis;
-    struct ks_options options;
+    struct ks_spectrum_options options;
 
     if (ks_study_is_scope(key))
         return take_scope(p, key, value);
@@ -334,25 +334,13 @@ ks_status ks_study_parse(struct ks_study *study, bool check_files)
 static const char *const refused[] = {"out",      "json", "csv",    "apply",       "output",
                                       "gradient", "name", "layers", "eigenvectors"};
 
-/* The analyzer's options, and where their values go. */
-struct reader {
-    struct ks_options_given given;
-    struct poptOption table[KS_OPTIONS_TABLE]; /* points into `given` */
-};
-
-static void start(struct reader *r)
-{
-    r->given = (struct ks_options_given){.json = 0};
-    ks_options_table(&r->given, r->table);
-}
-
 /* NULL if a study must not set it, or if there is no such option. */
-static const struct poptOption *find_option(const struct reader *r, const char *key)
+static const struct poptOption *find_option(const struct ks_words *w, const char *key)
 {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (strcmp(key, refused[i]) == 0)
             return NULL;
-    for (const struct poptOption *o = r->table; o->longName; o++)
+    for (const struct poptOption *o = w->table; o->longName; o++)
         if (strcmp(o->longName, key) == 0)
             return o;
     return NULL;
@@ -361,10 +349,10 @@ static const struct poptOption *find_option(const struct reader *r, const char *
 bool ks_study_is_flag(const char *key)
 {
     const struct poptOption *o;
-    struct reader r;
+    struct ks_words words;
 
-    start(&r);
-    o = find_option(&r, key);
+    ks_words_start(&words);
+    o = find_option(&words, key);
     return o && o->argInfo == POPT_ARG_NONE;
 }
 
@@ -386,9 +374,9 @@ static bool is_no(const char *value)
     return is_among(value, (const char *const[]){"no", "false", "off", "0", NULL});
 }
 
-static ks_status take_setting(const struct reader *r, const char *key, const char *value)
+static ks_status take_setting(const struct ks_words *w, const char *key, const char *value)
 {
-    const struct poptOption *o = find_option(r, key);
+    const struct poptOption *o = find_option(w, key);
 
     if (!o)
         return ks_fail(KS_FORMAT, "unknown option '%s' for [analyze]", key);
@@ -404,16 +392,21 @@ static ks_status take_setting(const struct reader *r, const char *key, const cha
     return KS_OK;
 }
 
-ks_status ks_study_read_analysis(const struct ks_study_analysis *asked, struct ks_options *options)
+ks_status ks_study_read_analysis(const struct ks_study_analysis *asked,
+                                 struct ks_spectrum_options *options)
 {
-    struct reader r;
+    struct ks_words words;
+    struct ks_analyze_options read;
     ks_status status = KS_OK;
 
-    start(&r);
+    ks_words_start(&words);
     for (size_t i = 0; i < asked->n && status == KS_OK; i++)
-        status = take_setting(&r, asked->setting[i].key, asked->setting[i].value);
+        status = take_setting(&words, asked->setting[i].key, asked->setting[i].value);
     if (status == KS_OK)
-        status = ks_options_read(&r.given, options);
-    ks_options_clear(&r.given); /* no option that a study may give leaves a string in `options` */
+        status = ks_options_read(&words, &read);
+    if (status == KS_OK)
+        *options = read.spectrum;
+    options->layer_kind = NULL; /* a string of `words` */
+    ks_words_clear(&words);
     return status;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "core/error.h"
-#include "program/options.h"
+#include "pipeline/pipeline.h"
 #include "study/study_file.h"
 
 /* Parses study->text into `study`, which is empty except for path and text. Fails with KS_FORMAT
@@ -34,7 +34,8 @@ bool ks_study_is_plain(const char *name);
 /* Reads the options of one analysis with the analyzer's own parser. Fails on an unknown option, on
  * one that makes no sense in a study, and on a value that the analyzer refuses; the message has no
  * file or line. */
-ks_status ks_study_read_analysis(const struct ks_study_analysis *asked, struct ks_options *options);
+ks_status ks_study_read_analysis(const struct ks_study_analysis *asked,
+                                 struct ks_spectrum_options *options);
 
 /* Whether a key of [analyze NAME] says what the analysis is of, instead of being an option of the
  * analyzer. Sets it: a list of architectures may continue on further lines. Both fail with

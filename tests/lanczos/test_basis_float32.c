@@ -17,9 +17,9 @@ static void fill_uniform(size_t n, double low, double high)
 static struct ks_spectrum *estimate(const struct ks_operator *a, size_t order, bool single)
 {
     struct ks_spectrum *s = spectrum_new();
-    struct ks_slq slq = {.order = order, .probes = 1, .seed = 7, .single = single};
+    struct slq slq = {.order = order, .probes = 1, .seed = 7, .basis_f32 = single};
 
-    assert_ok(ks_slq(a, &slq, s));
+    assert_ok(slq_run(a, &slq, s));
     return s;
 }
 

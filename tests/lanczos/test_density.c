@@ -148,12 +148,12 @@ static void test_laplacian(void **state)
 {
     size_t n = 20000;
     struct ks_operator a = laplacian_operator(&n);
-    struct ks_slq slq = {.order = 60, .probes = 3, .seed = 2};
+    struct slq slq = {.order = 60, .probes = 3, .seed = 2};
     struct ks_spectrum *s = spectrum_new();
     double inside = 0;
 
     (void)state;
-    assert_ok(ks_slq(&a, &slq, s));
+    assert_ok(slq_run(&a, &slq, s));
     assert_ok(ks_density(s));
     check_integrals(s);
     for (size_t i = 1; i < s->n_grid; i++)

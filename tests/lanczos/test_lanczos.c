@@ -32,9 +32,9 @@ static struct ks_lanczos *run(const struct ks_operator *a, size_t order, uint64_
 static struct ks_spectrum *estimate(const struct ks_operator *a, size_t order, size_t probes)
 {
     struct ks_spectrum *s = spectrum_new();
-    struct ks_slq slq = {.order = order, .probes = probes, .seed = 7};
+    struct slq slq = {.order = order, .probes = probes, .seed = 7};
 
-    assert_ok(ks_slq(a, &slq, s));
+    assert_ok(slq_run(a, &slq, s));
     return s;
 }
 
@@ -446,17 +446,17 @@ static void test_failures(void **state)
 {
     struct diagonal d = {.n = 100, .value = value};
     struct ks_operator a = diagonal_operator(&d);
-    struct ks_slq slq = {.order = 20, .probes = 3, .seed = 1};
+    struct slq slq = {.order = 20, .probes = 3, .seed = 1};
     struct ks_spectrum *s = spectrum_new();
 
     (void)state;
     fill_uniform(100, 1, 2);
     d.nan_at = 25; /* iteration 5 of the second probe */
-    assert_fails(ks_slq(&a, &slq, s), KS_NUMBER, "step 5 of 20 (probe 1): the product holds a NaN");
+    assert_fails(slq_run(&a, &slq, s), KS_NUMBER, "step 5 of 20 (probe 1): the product holds a NaN");
     ks_spectrum_free(s);
     d = (struct diagonal){.n = 100, .value = value, .fail_at = 3};
     s = spectrum_new();
-    assert_fails(ks_slq(&a, &slq, s), KS_IO, "the operator's own words");
+    assert_fails(slq_run(&a, &slq, s), KS_IO, "the operator's own words");
     ks_spectrum_free(s);
     d = (struct diagonal){.n = 100, .value = value, .nan_at = 4};
     s = spectrum_new();
@@ -475,7 +475,7 @@ static void test_out_of_memory(void **state)
 {
     struct diagonal d = {.n = 40, .value = value};
     struct ks_operator a = diagonal_operator(&d);
-    struct ks_slq slq = {.order = 5, .probes = 2, .seed = 1};
+    struct slq slq = {.order = 5, .probes = 2, .seed = 1};
 
     (void)state;
     fill_uniform(40, 1, 2);
@@ -487,7 +487,7 @@ static void test_out_of_memory(void **state)
             struct ks_spectrum *s = spectrum_new();
 
             ks_alloc_fail_at(failures + 1);
-            status = exact ? ks_exact(&a, NULL, NULL, s) : ks_slq(&a, &slq, s);
+            status = exact ? ks_exact(&a, NULL, NULL, s) : slq_run(&a, &slq, s);
             ks_alloc_fail_at(0);
             ks_spectrum_free(s);
             assert_true(status == KS_OK || status == KS_MEMORY);

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "lanczos/slq.h"
 #include "mpirun.h"
 #include "operators.h"
 #include "scratch.h"
@@ -169,23 +168,6 @@ static void messages(void)
     }
 }
 
-static void groups(void)
-{
-    for (size_t n = 1; n <= (size_t)world.size; n++) {
-        struct ks_team team;
-        size_t group = ks_slq_group(&world, world.rank, n);
-        double sum = 1;
-
-        must(group < n);
-        must(ks_team_split(&world, group, &team) == KS_OK);
-        ks_team_sum(&team, 1, &sum);
-        must(sum == team.size && team.rank < team.size);
-        must((size_t)team.size == (size_t)world.size / n ||
-             (size_t)team.size == (size_t)world.size / n + 1);
-        ks_team_leave(&team);
-    }
-}
-
 /* Lanczos in a team gives the numbers of Lanczos on one rank, with the same bits on every rank. */
 static void lanczos(void)
 {
@@ -216,54 +198,43 @@ static void lanczos(void)
 
 static size_t fail_at; /* the number of the allocation that fails on the last rank; 0: none */
 
-static struct ks_spectrum *estimate(size_t n_groups, struct share *s, size_t probes,
-                                    ks_status *status)
+static struct ks_spectrum *estimate(struct share *s, size_t probes, ks_status *status)
 {
-    struct ks_team team;
-    struct ks_slq slq = {.order = ORDER, .probes = probes, .seed = 2, .groups = n_groups};
+    const struct slq slq = {.order = ORDER, .probes = probes, .seed = 2, .team = &world};
     struct ks_spectrum *spectrum = spectrum_new();
-    struct ks_operator *a;
+    struct ks_operator *a = new_share(&world, s);
 
-    slq.group = ks_slq_group(&world, world.rank, n_groups);
-    must(ks_team_split(&world, slq.group, &team) == KS_OK);
-    slq.world = &world, slq.team = &team;
-    a = new_share(&team, s);
     ks_alloc_fail_at(world.rank == world.size - 1 ? fail_at : 0);
-    *status = ks_slq(a, &slq, spectrum);
+    *status = slq_run(a, &slq, spectrum);
     ks_alloc_fail_at(0);
     ks_operator_free(a);
-    ks_team_leave(&team);
     return spectrum;
 }
 
-/* All ranks get the probes of all groups, and the spectrum of the dense operator. */
+/* All ranks get all probes, and the spectrum of the dense operator. */
 static void spectra(void)
 {
     enum { PROBES = 5 };
-    struct ks_slq slq = {.order = ORDER, .probes = PROBES, .seed = 2};
+    const struct slq slq = {.order = ORDER, .probes = PROBES, .seed = 2};
     struct ks_spectrum *expected = spectrum_new(), *s, *all = spectrum_new();
     struct share alone = {0};
     struct ks_operator *a = new_share(NULL, &alone);
     ks_status status;
 
-    must(ks_slq(a, &slq, expected) == KS_OK);
+    must(slq_run(a, &slq, expected) == KS_OK);
     must(ks_exact(a, NULL, NULL, all) == KS_OK);
     ks_operator_free(a);
-    for (size_t n = 1; n <= (size_t)world.size; n++) {
-        struct share part = {0};
-
-        s = estimate(n, &part, PROBES, &status);
-        must(status == KS_OK);
-        for (size_t i = 0; i < (size_t)PROBES * ORDER; i++) {
-            must(fabs(s->alpha[i] - expected->alpha[i]) < 1e-12);
-            must(fabs(s->ritz[i] - expected->ritz[i]) < 1e-12);
-            must(fabs(s->weight[i] - expected->weight[i]) < 1e-12);
-            must(same_on_all_ranks(s->ritz[i]) && same_on_all_ranks(s->residual[i]));
-        }
-        for (size_t i = 0; i < PROBES; i++)
-            must(s->steps[i] == ORDER);
-        ks_spectrum_free(s);
+    s = estimate(&(struct share){0}, PROBES, &status);
+    must(status == KS_OK);
+    for (size_t i = 0; i < (size_t)PROBES * ORDER; i++) {
+        must(fabs(s->alpha[i] - expected->alpha[i]) < 1e-12);
+        must(fabs(s->ritz[i] - expected->ritz[i]) < 1e-12);
+        must(fabs(s->weight[i] - expected->weight[i]) < 1e-12);
+        must(same_on_all_ranks(s->ritz[i]) && same_on_all_ranks(s->residual[i]));
     }
+    for (size_t i = 0; i < PROBES; i++)
+        must(s->steps[i] == ORDER);
+    ks_spectrum_free(s);
     s = spectrum_new();
     a = new_share(&world, &(struct share){0});
     must(ks_exact(a, NULL, NULL, s) == KS_OK);
@@ -279,17 +250,15 @@ static void failures(void)
     struct ks_spectrum *s;
     ks_status status;
 
-    for (size_t n = 1; n <= (size_t)world.size; n++) {
-        s = estimate(n, &(struct share){.fail_at = 3}, 4, &status);
-        must(status == KS_IO && strcmp(ks_error_text(), "rank 0 failed") == 0);
-        ks_spectrum_free(s);
-        s = estimate(n, &(struct share){.nan_at = ORDER + 2}, 4 * n, &status);
-        must(status == KS_NUMBER && strstr(ks_error_text(), "holds a NaN"));
-        ks_spectrum_free(s);
-    }
+    s = estimate(&(struct share){.fail_at = 3}, 4, &status);
+    must(status == KS_IO && strcmp(ks_error_text(), "rank 0 failed") == 0);
+    ks_spectrum_free(s);
+    s = estimate(&(struct share){.nan_at = ORDER + 2}, 4, &status);
+    must(status == KS_NUMBER && strstr(ks_error_text(), "holds a NaN"));
+    ks_spectrum_free(s);
     do {
         fail_at++;
-        s = estimate(1, &(struct share){0}, 1, &status);
+        s = estimate(&(struct share){0}, 1, &status);
         ks_spectrum_free(s);
         must(same_on_all_ranks((double)status));
         must(status == KS_OK || status == KS_MEMORY);
@@ -301,7 +270,7 @@ static void failures(void)
 static const struct worker {
     const char *name;
     void (*run)(void);
-} workers[] = {{"sums", sums},       {"messages", messages}, {"groups", groups},
+} workers[] = {{"sums", sums},       {"messages", messages}, 
                {"lanczos", lanczos}, {"spectra", spectra},   {"failures", failures}};
 
 static int work(void)

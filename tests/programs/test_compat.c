@@ -71,7 +71,7 @@ static struct ks_lanczos *run(const struct ks_operator *a, size_t order)
     struct ks_lanczos *l;
 
     assert_ok(ks_lanczos_new(a->n, order, true, NULL, &l));
-    l->xqc = true;
+    l->published = true;
     ks_lanczos_start(l, 5, 0);
     while (l->steps < l->order && !l->exhausted)
         assert_ok(ks_lanczos_step(l, a));
@@ -151,7 +151,7 @@ static void test_ends(void **state)
     ks_lanczos_free(l);
     fill_uniform(d.n, 1e39, 2e39);
     assert_ok(ks_lanczos_new(d.n, 9, true, NULL, &l));
-    l->xqc = true;
+    l->published = true;
     ks_lanczos_start(l, 5, 0);
     assert_fails(ks_lanczos_step(l, &a), KS_NUMBER, "Lanczos step 1 of 9 (probe 0): overflow");
     ks_lanczos_free(l);

@@ -1,7 +1,7 @@
 /* sharpness_ratio, and the probe that starts at the gradient, by running the program. */
 #include "small_critics.h"
 
-#include "spectrum/stability.h"
+#include "pipeline/pipeline.h"
 
 /* dense+mse.h5 has Adam's moments, its own Adam constants and a learning rate; bn+mse.h5 has none
  * of these. */

@@ -105,10 +105,11 @@ static void block_of(const struct setting *s, bool single, struct ks_operator **
 
 static ks_status certify(const struct setting *s, struct ks_certificates *c)
 {
-    struct ks_analyzed analyzed = {.problem = s->q, .kind = s->kind};
+    struct ks_problem problem = s->q;
 
-    analyzed.selection = (struct ks_selection *)s->space->selection; /* it is only read */
-    return ks_certify(c, &analyzed, NULL, 1 << 24);
+    problem.kind = s->kind;
+    problem.selection = s->space->selection;
+    return ks_certify(c, &problem, NULL, 1 << 24);
 }
 
 /* Memory for the certificates of `probes` probes of 20 iterations. */
@@ -278,7 +279,7 @@ static void check(const char *text, const struct variant *v, bool single, bool s
         brute = fmin(brute, c.sigma[2 * probe + 1]);
         ks_lanczos_free(l);
     }
-    assert_ok(ks_certificates_collect(&c, NULL, NULL, 1));
+    assert_ok(ks_certificates_gather(&c, NULL));
     assert_ok(certify(&s, &c));
     assert_false(c.refuted);
     image = calloc(s.n, sizeof *image);
@@ -363,12 +364,12 @@ static void test_data_se(void **state)
 
 /* Fresh minibatches, here copies of the first one, which is the run's: the first two vectors are
  * multiplied by them and have the same quotients there; the flat one is not and has none. */
-static void test_fresh(void **state)
+static void test_held_out(void **state)
 {
     struct setting s;
     struct ks_lanczos *l;
     struct ks_certificates c;
-    size_t inputs = ROWS * IN, targets, copies = 1 + KS_LEAST_FRESH;
+    size_t inputs = ROWS * IN, targets, copies = 1 + KS_LEAST_HELD_OUT;
 
     (void)state;
     set_up(TEXTS[0], false, &s);
@@ -384,18 +385,18 @@ static void test_fresh(void **state)
     }
     s.c->minibatches = copies;
     s.q.minibatches = 1;
-    c.fresh = KS_LEAST_FRESH;
+    c.held_out = KS_LEAST_HELD_OUT;
     assert_ok(certify(&s, &c));
     for (size_t k = 0; k < KS_CERTIFICATES; k++) {
         const struct ks_certificate *y = &c.vector[k];
 
         assert_true(y->formed);
         if (k == KS_Y_FLAT) {
-            assert_true(isnan(y->fresh_quotient) && isnan(y->fresh_se));
+            assert_true(isnan(y->held_out_quotient) && isnan(y->held_out_se));
             continue;
         }
-        assert_close(y->fresh_quotient, y->quotient, 1e-12 * s.abs_max);
-        assert_close(y->fresh_se, 0, 1e-7 * s.abs_max);
+        assert_close(y->held_out_quotient, y->quotient, 1e-12 * s.abs_max);
+        assert_close(y->held_out_se, 0, 1e-7 * s.abs_max);
     }
     ks_certificates_clear(&c);
     ks_lanczos_free(l);
@@ -460,7 +461,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_basis),   cmocka_unit_test(test_against_dense),
-        cmocka_unit_test(test_data_se), cmocka_unit_test(test_fresh),
+        cmocka_unit_test(test_data_se), cmocka_unit_test(test_held_out),
         cmocka_unit_test(test_refuted), cmocka_unit_test(test_threads),
     };
 

@@ -400,7 +400,7 @@ static void test_published_recurrence(void **state)
     enum { SMALL = 20 };
     struct diagonal d = {.n = SMALL, .value = value};
     struct ks_operator a = diagonal_operator(&d);
-    struct ks_slq slq = {.order = SMALL, .probes = 1, .seed = 5, .single = true, .xqc = true};
+    struct slq slq = {.order = SMALL, .probes = 1, .seed = 5, .basis_f32 = true, .published = true};
     const struct ks_statistics_terms statistics = {
         .n = SMALL, .epsilon = FLT_EPSILON, .basis_epsilon = FLT_EPSILON, .unweighted = true};
     const struct ks_claim_terms terms = terms_of("hessian", &statistics);
@@ -409,7 +409,7 @@ static void test_published_recurrence(void **state)
     (void)state;
     for (size_t i = 0; i < SMALL; i++)
         value[i] = 1 + (double)i;
-    assert_ok(ks_slq(&a, &slq, s));
+    assert_ok(slq_run(&a, &slq, s));
     ks_statistics_unweight(s);
     assert_ok(ks_statistics(s, &statistics));
     says(s, &terms,

@@ -314,10 +314,10 @@ static void test_three_probes(void **state)
 static struct ks_spectrum *unweighted(const struct ks_operator *a, size_t order)
 {
     struct ks_spectrum *s = spectrum_new();
-    struct ks_slq slq = {.order = order, .probes = 2, .seed = 5};
+    struct slq slq = {.order = order, .probes = 2, .seed = 5};
     struct ks_statistics_terms terms = {.n = a->n, .epsilon = FLT_EPSILON, .unweighted = true};
 
-    assert_ok(ks_slq(a, &slq, s));
+    assert_ok(slq_run(a, &slq, s));
     ks_statistics_unweight(s);
     assert_ok(ks_statistics(s, &terms));
     return s;
@@ -389,7 +389,7 @@ static void test_out_of_memory(void **state)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
-    struct ks_slq slq = {.order = 31, .probes = 2, .seed = 5};
+    struct slq slq = {.order = 31, .probes = 2, .seed = 5};
     struct ks_statistics_terms terms = {.n = N, .epsilon = DBL_EPSILON};
     size_t failures = 0;
     ks_status status;
@@ -400,7 +400,7 @@ static void test_out_of_memory(void **state)
     do {
         struct ks_spectrum *s = spectrum_new();
 
-        assert_ok(ks_slq(&a, &slq, s));
+        assert_ok(slq_run(&a, &slq, s));
         ks_alloc_fail_at(failures + 1);
         status = ks_statistics(s, &terms);
         ks_alloc_fail_at(0);

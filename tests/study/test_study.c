@@ -127,7 +127,7 @@ static void test_stop(void **state)
 static void test_further_analyses(void **state)
 {
     const struct ks_study_analysis *ggn;
-    struct ks_options a;
+    struct ks_spectrum_options a;
     struct ks_study *s = NULL;
 
     (void)state;
@@ -138,11 +138,11 @@ static void test_further_analyses(void **state)
     assert_int_equal(s->n_analyses, 3);
     assert_string_equal(s->analysis[0].name, "standard");
     assert_ok(ks_study_read_analysis(&s->analysis[0], &a));
-    assert_true(a.order == 7 && !a.single && strcmp(a.kind->name, "hessian") == 0);
+    assert_true(a.order == 7 && !a.products_f32 && strcmp(a.kind->name, "hessian") == 0);
     ggn = ks_study_find_analysis(s, "ggn-2");
     assert_ptr_equal(ggn, &s->analysis[1]);
     assert_ok(ks_study_read_analysis(ggn, &a));
-    assert_true(a.order == 90 && a.single && strcmp(a.kind->name, "ggn") == 0);
+    assert_true(a.order == 90 && a.products_f32 && strcmp(a.kind->name, "ggn") == 0);
     assert_string_equal(s->analysis[2].name, "all_defaults");
     assert_int_equal(s->analysis[2].n, 0);
     assert_null(ks_study_find_analysis(s, "ggn"));

@@ -1,5 +1,5 @@
 /* The analysis of a checkpoint in memory, without running the program: the stages of
- * program/analysis_run.c, for tests that need hundreds of analyses. test_golden_claims.c checks
+ * pipeline/pipeline.c, for tests that need hundreds of analyses. test_golden_claims.c checks
  * that the program gives the same numbers. */
 #ifndef KS_TEST_ANALYSES_H
 #define KS_TEST_ANALYSES_H
@@ -17,6 +17,7 @@
 #include "operators/null_space.h"
 #include "operators/operator_kinds.h"
 #include "operators/selection.h"
+#include "operators.h"
 #include "statistics/certificate.h"
 #include "statistics/statistics.h"
 
@@ -43,12 +44,7 @@ struct analysis {
 static inline ks_status analysis_operator(const struct analysis *o, bool single,
                                           struct ks_operator **a)
 {
-    struct ks_operator *all = NULL;
-
-    *a = NULL;
-    KS_TRY((single ? o->kind->new_f32 : o->kind->new_f64)(&o->problem, &all));
-    KS_TRY(ks_block_new(all, o->selection, a));
-    return ks_operator_prepare(*a, KEPT);
+    return ks_problem_operator(&o->problem, single, NULL, KEPT, a);
 }
 
 static inline ks_status analysis_finished(void *context, const struct ks_lanczos *lanczos)
@@ -77,31 +73,28 @@ done:
 
 static inline ks_status analysis_spectrum(struct analysis *o, const struct ks_operator *a)
 {
-    struct ks_slq slq = {.order = o->order,
+    struct slq slq = {.order = o->order,
                          .probes = o->probes,
                          .seed = o->seed,
-                         .single = o->single_basis,
-                         .single_products = o->single,
+                         .basis_f32 = o->single_basis,
+                         .products_f32 = o->single,
                          .on_finished = analysis_finished,
-                         .finished_context = o};
-    struct ks_analyzed analyzed;
+                         .context = o};
+    const struct ks_problem *problem = &o->problem;
 
     if (o->exact) {
         KS_TRY(ks_exact(a, NULL, NULL, o->spectrum));
         return analysis_check_exact(o, a);
     }
-    analyzed = (struct ks_analyzed){
-        .problem = o->problem, .kind = o->kind, .selection = o->selection};
     KS_TRY(ks_certificates_new(&(struct ks_certificates_sizes){a->n, a->n, o->probes, o->order,
                                                                KS_STATISTICS_PART, o->basis},
                                &o->certificates));
     if (o->gradient)
-        KS_TRY(ks_gradient_start(&analyzed, NULL, &o->start));
+        KS_TRY(ks_gradient_start(problem, NULL, &o->start));
     slq.gradient = o->start;
-    KS_TRY(ks_slq(a, &slq, o->spectrum));
+    KS_TRY(slq_run(a, &slq, o->spectrum));
     o->certificates.gradient = o->start;
-    KS_TRY(ks_certificates_collect(&o->certificates, NULL, NULL, 1));
-    return ks_certify(&o->certificates, &analyzed, NULL, KEPT);
+    return ks_certify(&o->certificates, problem, NULL, KEPT);
 }
 
 /* The caller calls analysis_clear, also after a failure. */
@@ -113,6 +106,8 @@ static inline ks_status analysis_run(struct analysis *o)
 
     KS_GO(ks_alloc(1, sizeof *o->spectrum, &o->spectrum));
     KS_GO(ks_selection_new(&o->problem, o->kind->moving, &o->selection));
+    o->problem.kind = o->kind;
+    o->problem.selection = o->selection;
     KS_GO(ks_null_space_new(&o->problem, o->kind, o->selection, &o->space));
     KS_GO(analysis_operator(o, o->single, &a));
     KS_GO(ks_null_measure(o->space, a, NULL, NULL, &o->null));

@@ -67,11 +67,11 @@ static inline struct certified *estimate_certified(struct diagonal *d,
     const struct ks_null *null = how->null;
     struct certified *e = calloc(1, sizeof *e);
     struct ks_operator a = diagonal_operator(d);
-    struct ks_slq slq = {.order = how->order,
+    struct slq slq = {.order = how->order,
                          .probes = how->probes,
                          .seed = how->seed,
                          .on_finished = take_certificates,
-                         .finished_context = &e->certificates};
+                         .context = &e->certificates};
 
     if (null && null->dimension + null->dead > 0)
         e->basis = first_coordinates(d->n, null->dimension + null->dead);
@@ -80,7 +80,7 @@ static inline struct certified *estimate_certified(struct diagonal *d,
                                                             KS_STATISTICS_PART, e->basis},
                             &e->certificates));
     e->s = spectrum_new();
-    assert_ok(ks_slq(&a, &slq, e->s));
+    assert_ok(slq_run(&a, &slq, e->s));
     if (how->certify)
         certify_diagonal(d, &e->certificates);
     e->terms = (struct ks_statistics_terms){.n = d->n,

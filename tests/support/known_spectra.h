@@ -39,11 +39,11 @@ static inline struct ks_spectrum *estimate_with(const struct ks_operator *a, siz
                                                 const struct ks_null *null)
 {
     struct ks_spectrum *s = spectrum_new();
-    struct ks_slq slq = {.order = order, .probes = probes, .seed = seed};
+    struct slq slq = {.order = order, .probes = probes, .seed = seed};
     struct ks_statistics_terms terms = {
         .n = a->n, .epsilon = DBL_EPSILON, .basis_epsilon = DBL_EPSILON, .null = null};
 
-    assert_ok(ks_slq(a, &slq, s));
+    assert_ok(slq_run(a, &slq, s));
     assert_ok(ks_statistics(s, &terms));
     return s;
 }

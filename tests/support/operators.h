@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "io/spectrum.h"
+#include "lanczos/slq.h"
 #include "operators/operator.h"
 
 /* A new operator that is ready for products and may keep all intermediate results. */
@@ -93,6 +94,51 @@ static inline struct ks_spectrum *spectrum_new(void)
     if (!s)
         abort();
     return s;
+}
+
+/* Stochastic Lanczos quadrature of an operator, by the functions that the pipeline calls. */
+struct slq {
+    size_t order, probes;
+    uint64_t seed;
+    bool basis_f32, products_f32, published; /* as in struct ks_lanczos */
+    const struct ks_team *team;
+    const double *gradient; /* the start vector of one more probe; NULL: none */
+    /* Called after each probe with a random start vector; may be NULL. */
+    ks_status (*on_finished)(void *context, const struct ks_lanczos *lanczos);
+    void *context;
+};
+
+static inline ks_status slq_probe(const struct ks_operator *a, const struct slq *slq,
+                                  struct ks_lanczos *l, uint64_t probe)
+{
+    if (probe < slq->probes)
+        ks_lanczos_start(l, slq->seed, probe);
+    else
+        KS_TRY(ks_lanczos_start_at(l, slq->gradient));
+    while (l->steps < l->order && !l->exhausted)
+        KS_TRY(ks_lanczos_step(l, a));
+    return slq->on_finished && probe < slq->probes ? slq->on_finished(slq->context, l) : KS_OK;
+}
+
+static inline ks_status slq_run(const struct ks_operator *a, const struct slq *slq,
+                                struct ks_spectrum *s)
+{
+    struct ks_lanczos *l = NULL;
+    ks_status status = KS_OK;
+
+    s->gradient = slq->gradient != NULL;
+    KS_GO(ks_team_agree(slq->team, ks_slq_room(s, slq->probes + s->gradient, slq->order)));
+    KS_GO(ks_team_agree(slq->team,
+                        ks_lanczos_new(a->n, slq->order, slq->basis_f32, slq->team, &l)));
+    l->products_f32 = slq->products_f32;
+    l->published = slq->published;
+    for (size_t probe = 0; probe < s->probes; probe++) {
+        KS_GO(slq_probe(a, slq, l, probe));
+        KS_GO(ks_team_agree(slq->team, ks_slq_store(l, probe, s)));
+    }
+done:
+    ks_lanczos_free(l);
+    return status;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* The files that the analyzer writes: their names, and checks before any work that they can be
  * written and replace no input. */
-#ifndef KS_PROGRAM_OUTPUTS_H
-#define KS_PROGRAM_OUTPUTS_H
+#ifndef KS_PIPELINE_OUTPUTS_H
+#define KS_PIPELINE_OUTPUTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

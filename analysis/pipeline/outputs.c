@@ -1,4 +1,4 @@
-#include "program/outputs.h"
+#include "pipeline/outputs.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Weights of other programs, which the analyzer cannot read. */
-#ifndef KS_PROGRAM_FOREIGN_H
-#define KS_PROGRAM_FOREIGN_H
+#ifndef KS_PIPELINE_FOREIGN_H
+#define KS_PIPELINE_FOREIGN_H
 
 #include "core/error.h"
 

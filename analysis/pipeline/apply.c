@@ -1,0 +1,171 @@
+/* Vectors of a checkpoint instead of a spectrum: products of the operator, and the gradient. */
+#include "pipeline/stages.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+#include "io/spectrum.h"
+
+/* E P: the length of a vector in a file. */
+static size_t full_length(const struct ks_pipeline *p)
+{
+    const struct ks_networks *critic = &p->checkpoint->critic;
+
+    return ks_networks_parameters(critic);
+}
+
+static ks_status require_finite(size_t n, const double *v, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(v[i]))
+            return ks_fail(KS_NUMBER, "%s holds a NaN or an infinity", name);
+    return KS_OK;
+}
+
+static ks_status write_vectors(const struct ks_pipeline *p, const char *path, size_t k,
+                               const double *v, const double *loss)
+{
+    struct ks_attributes list = {.n = 0};
+    ks_status status = ks_attributes_vectors(p, loss, &list);
+
+    if (status == KS_OK)
+        status = ks_vectors_write(path, k, full_length(p), v, &list);
+    ks_attributes_clear(&list);
+    return status;
+}
+
+/* --- products --- */
+
+/* Before the operator is made: the vectors count against --memory. */
+static ks_status count_vectors(struct ks_pipeline *p)
+{
+    KS_TRY(ks_team_agree(p->team,
+                         ks_pipeline_leads(p)
+                             ? ks_vectors_count(p->factors, full_length(p), &p->budget.vectors)
+                             : KS_OK));
+    ks_team_broadcast(p->team, 0, sizeof p->budget.vectors, &p->budget.vectors);
+    return KS_OK;
+}
+
+/* v: on rank 0 all vectors of the file, which their products replace; on the other ranks scratch
+ * for one vector. pair [2, n]: scratch for a factor and its product. */
+static ks_status multiply(struct ks_pipeline *p, double *v, double *pair)
+{
+    const size_t n = p->a->n;
+    double *factor = pair, *product = pair + n;
+
+    for (size_t i = 0; i < p->budget.vectors; i++) {
+        double *full = ks_pipeline_leads(p) ? v + i * p->selection->of : v;
+
+        ks_selection_gather(p->selection, full, factor);
+        ks_team_broadcast(p->team, 0, n * sizeof *factor, factor);
+        KS_TRY(ks_operator_apply(p->a, factor, product));
+        KS_TRY(require_finite(n, product, "a product"));
+        ks_selection_scatter(p->selection, product, full);
+        ks_monitor_product(&p->monitor, i + 1);
+    }
+    return KS_OK;
+}
+
+/* Rank 0 reads all vectors; the other ranks allocate scratch for one. */
+static ks_status read_vectors(struct ks_pipeline *p, double **v)
+{
+    const size_t n = p->selection->of;
+    ks_status status = ks_pipeline_leads(p) ? ks_vectors_read(p->factors, n, &p->budget.vectors, v)
+                                            : ks_alloc(n, sizeof **v, v);
+
+    KS_TRY(ks_team_agree(p->team, status));
+    ks_team_broadcast(p->team, 0, sizeof p->budget.vectors, &p->budget.vectors);
+    p->monitor.products = p->budget.vectors;
+    return KS_OK;
+}
+
+/* Multiplies each vector by the operator, and writes the products. */
+static ks_status apply_products(struct ks_pipeline *p, const char *products)
+{
+    ks_status status = KS_OK;
+    double *v = NULL, *pair = NULL;
+
+    KS_GO(read_vectors(p, &v));
+    status = ks_alloc(2 * p->a->n, sizeof *pair, &pair);
+    if (status == KS_OK)
+        status = ks_monitor_start(&p->monitor);
+    KS_GO(ks_pipeline_agree(p, status));
+    KS_GO(ks_pipeline_name(p, multiply(p, v, pair)));
+    if (ks_pipeline_leads(p))
+        status = write_vectors(p, products, p->budget.vectors, v, NULL);
+    KS_GO(ks_team_agree(p->team, status));
+done:
+    free(v);
+    free(pair);
+    return status;
+}
+
+/* --- the gradient --- */
+
+/* Computes this rank's part of loss and gradient with at most `limit` bytes in total, of which
+ * `fixed` are already allocated. */
+static ks_status find_gradient(const struct ks_pipeline *p, double limit, size_t fixed,
+                               double *loss, double *gradient)
+{
+    size_t left = limit > (double)fixed ? (size_t)(limit - (double)fixed) : 0, taken = left;
+    ks_status status = ks_gradient(&p->problem, &taken, loss, gradient);
+
+    if (taken <= left)
+        return status;
+    return ks_fail(KS_MEMORY,
+                   "--memory: expected at least %.0fK, found %.0fK: checkpoint and gradient take "
+                   "%.0fK, finding it %.0fK",
+                   ceil((double)(fixed + taken) / 1024), floor(limit / 1024),
+                   ceil((double)fixed / 1024), ceil((double)taken / 1024));
+}
+
+/* Sums loss and gradient over the ranks. */
+static ks_status sum_gradient(struct ks_pipeline *p, size_t n, double *scratch, double *loss,
+                              double *gradient)
+{
+    ks_team_sum(p->team, 1, loss);
+    ks_team_sum_vector(p->team, n, scratch, gradient);
+    KS_TRY(require_finite(1, loss, "the loss"));
+    return require_finite(n, gradient, "the gradient");
+}
+
+/* Writes L and its gradient, over all ranks. */
+static ks_status apply_gradient(struct ks_pipeline *p, const char *path)
+{
+    const size_t n = full_length(p), before = ks_alloc_total();
+    ks_status status = KS_OK;
+    double *gradient = NULL, *scratch = NULL, loss;
+    size_t fixed;
+
+    status = ks_alloc(n, sizeof *gradient, &gradient);
+    if (status == KS_OK)
+        status = ks_alloc(ks_team_scratch(p->team, n), sizeof *scratch, &scratch);
+    fixed = ks_alloc_total() - p->allocated_before;
+    if (status == KS_OK)
+        status = find_gradient(p, ks_budget_limit(p, fixed), fixed, &loss, gradient);
+    KS_GO(ks_pipeline_agree(p, status));
+    KS_GO(ks_pipeline_name(p, sum_gradient(p, n, scratch, &loss, gradient)));
+    if (ks_pipeline_leads(p))
+        status = write_vectors(p, path, 1, gradient, &loss);
+    KS_GO(ks_team_agree(p->team, status));
+done:
+    free(gradient);
+    free(scratch);
+    ks_alloc_freed_since(before);
+    return status;
+}
+
+ks_status ks_pipeline_apply(struct ks_pipeline *p, const char *gradient, const char *products)
+{
+    KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
+    if (gradient)
+        KS_TRY(apply_gradient(p, gradient));
+    if (!p->factors)
+        return KS_OK;
+    KS_TRY(ks_pipeline_pose_products(p));
+    KS_TRY(count_vectors(p));
+    KS_TRY(ks_pipeline_make_operator(p));
+    return apply_products(p, products);
+}

@@ -1,0 +1,367 @@
+/* What a file says of an analysis beside the numbers: which operator of which checkpoint, the
+ * versions and the machine that computed it, what tolerances reached and cost, how far the
+ * optimizer's steps are stable. */
+#include "pipeline/stages.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "config.h"
+#include "core/blas.h"
+#include "core/memory.h"
+#include "core/round.h"
+#include "io/attribute.h"
+#include "net/loss.h"
+#include "statistics/claim.h"
+
+/* --- the analysis --- */
+
+static ks_status copy_attributes(const struct ks_attributes *from, struct ks_attributes *to)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        struct ks_attribute copy;
+
+        KS_TRY(ks_attribute_copy(&from->list[i], &copy));
+        KS_TRY(ks_attribute_add(to, &copy));
+    }
+    return KS_OK;
+}
+
+static ks_status add_claim(const struct ks_pipeline *p,
+                           const struct ks_statistics_terms *statistics)
+{
+    const struct ks_problem *problem = &p->problem;
+    struct ks_spectrum *s = p->spectrum;
+    const struct ks_claim_terms terms = {.kind = problem->kind,
+                                         .critic = problem->critic,
+                                         .layer = problem->layer,
+                                         .single = problem->products_f32,
+                                         .minibatches = ks_problem_minibatches(problem),
+                                         .normals = p->space->normals,
+                                         .statistics = statistics};
+    char *claim = NULL;
+    ks_status status;
+
+    KS_TRY(ks_claim(s, &terms, &claim));
+    status = ks_attribute_add_string(&s->attributes, "claim", claim);
+    free(claim);
+    return status;
+}
+
+/* As --batchnorm has it. */
+static const char *batchnorm_of(const struct ks_problem *problem)
+{
+    return problem->evaluation ? "eval" : problem->loss_rows_only ? "loss" : "train";
+}
+
+static ks_status add_loss(const struct ks_pipeline *p, struct ks_attributes *list)
+{
+    const struct ks_problem *problem = &p->problem;
+
+    KS_TRY(ks_attribute_add_string(list, "checkpoint_sha256", p->digest));
+    KS_TRY(ks_attribute_add_string(list, "rewards", p->raw ? "raw" : "normalized"));
+    KS_TRY(ks_attribute_add_string(list, "batchnorm", batchnorm_of(problem)));
+    KS_TRY(ks_attribute_add_number(list, "weight_decay", problem->weight_decay));
+    KS_TRY(ks_attribute_add_number(list, "scale", problem->scale));
+    KS_TRY(ks_attribute_add_integer(list, "batches", (int64_t)ks_problem_minibatches(problem)));
+    return KS_OK;
+}
+
+static ks_status add_product(const struct ks_pipeline *p, struct ks_attributes *list)
+{
+    KS_TRY(ks_attribute_add_string(list, "operator", p->problem.kind->name));
+    KS_TRY(ks_attribute_add_string(list, "precision", p->options->products_f32 ? "f32" : "f64"));
+    KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->selection->n));
+    KS_TRY(ks_attribute_add_integer(list, "critic", p->problem.critic));
+    KS_TRY(ks_attribute_add_integer(list, "layer", p->problem.layer));
+    if (p->options->published)
+        KS_TRY(ks_attribute_add_string(list, "compat", "xqc"));
+    return KS_OK;
+}
+
+static ks_status add_machine(struct ks_attributes *list)
+{
+    KS_TRY(ks_attribute_add_string(list, "analyzer_version", KS_VERSION));
+    KS_TRY(ks_attribute_add_string(list, "blas_version", ks_blas_version()));
+    KS_TRY(ks_attribute_add_string(list, "blas_kernel", ks_blas_kernel()));
+    return ks_attribute_add_integer(list, "threads", omp_get_max_threads());
+}
+
+static ks_status add_machines(const struct ks_pipeline *p, struct ks_attributes *list)
+{
+    KS_TRY(add_machine(list));
+    return ks_attribute_add_integer(list, "processes", ks_team_size(p->team));
+}
+
+static ks_status add_run(const struct ks_pipeline *p, struct ks_attributes *list)
+{
+    KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)p->options->seed));
+    if (p->options->exact)
+        return KS_OK;
+    return ks_attribute_add_string(list, "basis_precision", p->budget.basis_f32 ? "f32" : "f64");
+}
+
+ks_status ks_attributes_vectors(const struct ks_pipeline *p, const double *loss,
+                                struct ks_attributes *list)
+{
+    KS_TRY(ks_attribute_add_string(list, "checkpoint", p->path));
+    KS_TRY(add_loss(p, list));
+    if (loss)
+        KS_TRY(ks_attribute_add_number(list, "loss", *loss));
+    else
+        KS_TRY(add_product(p, list));
+    return add_machines(p, list);
+}
+
+/* The attributes of a matrix that the caller of the library has. */
+static ks_status add_caller(const struct ks_pipeline *p, struct ks_attributes *list)
+{
+    KS_TRY(ks_attribute_add_string(list, "operator", "caller's"));
+    KS_TRY(ks_attribute_add_string(list, "precision", "f64"));
+    KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->budget.dimension));
+    KS_TRY(add_run(p, list));
+    return add_machine(list);
+}
+
+ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_terms *terms)
+{
+    struct ks_attributes *list = &p->spectrum->attributes;
+    char loss[64];
+
+    if (p->problem.kind)
+        KS_TRY(ks_attribute_add_string(list, "checkpoint", p->path));
+    KS_TRY(ks_attribute_add_integer(list, "order", (int64_t)p->spectrum->order));
+    KS_TRY(ks_attribute_add_integer(list, "probes", (int64_t)p->spectrum->probes));
+    if (!p->problem.kind)
+        return add_caller(p, list);
+    KS_TRY(add_loss(p, list));
+    KS_TRY(add_product(p, list));
+    KS_TRY(add_run(p, list));
+    KS_TRY(add_machines(p, list));
+    KS(loss_name)(&p->problem.checkpoint->critic.arch->loss, sizeof loss, loss);
+    KS_TRY(ks_attribute_add_string(list, "loss_kind", loss));
+    KS_TRY(copy_attributes(&p->problem.checkpoint->attributes, list));
+    return add_claim(p, terms);
+}
+
+/* --- start vectors (/lanczos) and certificates (/certificate) --- */
+
+/* "random random gradient": one word per probe. */
+static ks_status add_start(struct ks_spectrum *s)
+{
+    char *words = NULL, *next;
+    size_t size = s->probes * sizeof "gradient ";
+    ks_status status;
+
+    KS_TRY(ks_alloc(size, 1, &words));
+    next = words;
+    for (size_t i = 0; i < s->probes; i++)
+        next += snprintf(next, size - (size_t)(next - words), "%s%s", i > 0 ? " " : "",
+                         i < ks_spectrum_random(s) ? "random" : "gradient");
+    status = ks_attribute_add_string(&s->lanczos, "start", words);
+    free(words);
+    return status;
+}
+
+static ks_status add_certificate(struct ks_spectrum *s, const char *vector,
+                                 const struct ks_certificate *y)
+{
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"quotient", y->quotient},  {"size", y->size},
+                   {"residual", y->residual},  {"run_quotient", y->run_quotient},
+                   {"run_size", y->run_size},  {"run_residual", y->run_residual},
+                   {"product_error", y->error}};
+    char name[KS_ATTRIBUTE_NAME];
+
+    for (size_t i = 0; y->formed && i < sizeof numbers / sizeof *numbers; i++) {
+        snprintf(name, sizeof name, "%s_%s", vector, numbers[i].name);
+        KS_TRY(ks_attribute_add_number(&s->certificate, name, numbers[i].value));
+    }
+    return KS_OK;
+}
+
+ks_status ks_attributes_probes(struct ks_pipeline *p)
+{
+    static const char *const vectors[KS_CERTIFICATES] = {"largest", "smallest", "flat"};
+    const struct ks_certificates *c = ks_pipeline_has_certificates(p) ? &p->certificates : NULL;
+    struct ks_spectrum *s = p->spectrum;
+
+    if (!s->alpha)
+        return KS_OK;
+    KS_TRY(add_start(s));
+    KS_TRY(ks_attribute_add_list(&s->lanczos, "start_norm2", s->probes, s->start_norm2));
+    if (!c)
+        return KS_OK;
+    KS_TRY(ks_attribute_add_list(&s->lanczos, "null_weight", s->probes, c->null_weight));
+    for (size_t i = 0; c->certified && i < KS_CERTIFICATES; i++)
+        KS_TRY(add_certificate(s, vectors[i], &c->vector[i]));
+    return KS_OK;
+}
+
+/* --- what tolerances wanted, reached and cost --- */
+
+static ks_status add_number(struct ks_attributes *list, const char *name, const char *suffix,
+                            double value)
+{
+    char full[KS_ATTRIBUTE_NAME];
+
+    snprintf(full, sizeof full, "%s%s", name, suffix);
+    return ks_attribute_add_number(list, full, value);
+}
+
+/* Products with all minibatches: of the test of null directions, of the look at the minibatches, of
+ * Lanczos steps, of certificates. */
+static size_t count_products(const struct ks_pipeline *p)
+{
+    const struct ks_null_space *space = p->space;
+    const struct ks_certificates *c = &p->certificates;
+    size_t products = (space ? ks_null_products(space) : 0) + p->early_error.products;
+
+    if (ks_pipeline_is_short(p)) /* no spectrum */
+        return products + p->early_error.steps;
+    for (size_t i = 0; i < p->spectrum->probes; i++)
+        products += (size_t)p->spectrum->steps[i];
+    if (!c->certified)
+        return products;
+    for (size_t i = 0; i < KS_CERTIFICATES; i++)
+        products += c->vector[i].formed;
+    return products + (c->basis != NULL) + (p->gradient != NULL);
+}
+
+size_t ks_products_spent(const struct ks_pipeline *p)
+{
+    const struct ks_certificates *c = &p->certificates;
+    size_t spent = (count_products(p) + p->trace.rounds) * ks_problem_minibatches(&p->problem);
+
+    for (size_t i = 0; c->certified && i <= KS_Y_SMALLEST; i++)
+        spent += c->vector[i].formed ? c->held_out : 0;
+    return spent;
+}
+
+/* "; its standard error over 8 minibatches is 0.004, within the tolerance" */
+static void describe_data_error(const struct ks_pipeline *p, const struct ks_tolerance *t,
+                                char text[128])
+{
+    double error = ks_tolerance_data_error(t, p->spectrum);
+
+    text[0] = '\0';
+    if (!isnan(error))
+        snprintf(text, 128, ", standard error over %zu minibatches %.2g, %s the tolerance",
+                 ks_problem_minibatches(&p->problem), ks_round_up(error, 2),
+                 error <= t->most ? "within" : "beyond");
+}
+
+/* "lambda_max: 0.0032, tolerance 0.01 reached". Where fewer probes were run than allowed, more were
+ * not expected to be enough. */
+static ks_status describe_tolerance(const struct ks_pipeline *p, const struct ks_tolerance *t,
+                                    char **text)
+{
+    const double width = ks_tolerance_width(t, p->spectrum);
+    const bool limit = ks_spectrum_random(p->spectrum) == p->options->probes;
+    char *before = *text, found[64] = "not resolved", missed[96], data[128];
+    ks_status status;
+
+    if (!isnan(width))
+        snprintf(found, sizeof found, "%.2g", ks_round_up(width, 2));
+    snprintf(missed, sizeof missed, "not reached: the limit is %zu probe%s of %zu steps%s",
+             p->options->probes, p->options->probes == 1 ? "" : "s", p->options->order,
+             limit ? "" : ", expected not to be enough");
+    if (strcmp(ks_tolerance_name(t), "trace") == 0 && p->trace.rounds > 0)
+        snprintf(missed, sizeof missed, "not reached: the limit is %zu vectors for each minibatch",
+                 p->trace.rounds);
+    describe_data_error(p, t, data);
+    status = ks_print_string(text, "%s%s%s: %s, tolerance %g %s%s", before ? before : "",
+                             before ? "; " : "", ks_tolerance_name(t), found, t->most,
+                             width <= t->most ? "reached" : missed, data);
+    free(before);
+    return status;
+}
+
+/* "Widths of intervals: ... . Spent: ..." */
+static ks_status add_sentence(const struct ks_pipeline *p, size_t spent)
+{
+    const size_t probes = p->spectrum->probes, products = count_products(p);
+    char *text = NULL, *sentence = NULL, trace[64] = "";
+    ks_status status = KS_OK;
+
+    for (size_t i = 0; i < p->options->tolerances.n; i++)
+        KS_GO(describe_tolerance(p, &p->options->tolerances.list[i], &text));
+    if (p->trace.rounds > 0)
+        snprintf(trace, sizeof trace, "; for the trace %zu vectors for each minibatch",
+                 p->trace.rounds);
+    KS_GO(ks_print_string(&sentence,
+                          "Widths of intervals: %s. Spent: %zu probe%s of at most %zu steps, %zu "
+                          "products%s; with single minibatches %zu products in all",
+                          text, probes, probes == 1 ? "" : "s", p->spectrum->order, products, trace,
+                          spent));
+    KS_GO(ks_attribute_add_string(&p->spectrum->attributes, "tolerance", sentence));
+done:
+    free(text);
+    free(sentence);
+    return status;
+}
+
+ks_status ks_attributes_tolerances(struct ks_pipeline *p)
+{
+    const size_t spent = p->spent + ks_products_spent(p);
+    struct ks_spectrum *s = p->spectrum;
+
+    for (size_t i = 0; i < p->options->tolerances.n; i++) {
+        const struct ks_tolerance *t = &p->options->tolerances.list[i];
+
+        KS_TRY(add_number(&s->statistics, ks_tolerance_name(t), "_tolerance", t->most));
+        KS_TRY(
+            add_number(&s->statistics, ks_tolerance_name(t), "_width", ks_tolerance_width(t, s)));
+    }
+    KS_TRY(ks_attribute_add_integer(&s->attributes, "minibatch_products", (int64_t)spent));
+    return add_sentence(p, spent);
+}
+
+/* --- the stability of the optimizer --- */
+
+double ks_stability_threshold(bool adam, double beta1, double learning_rate)
+{
+    return (adam ? 2 * (1 + beta1) / (1 - beta1) : 2) / learning_rate;
+}
+
+/* NaN if it is unknown. A rate of 0, at the end of a learning-rate schedule, is valid: no step
+ * is unstable. */
+static double choose_rate(double given, const struct ks_checkpoint *c)
+{
+    double rate = isnan(given) ? ks_attribute_number(&c->attributes, "learning_rate") : given;
+
+    return rate >= 0 && isfinite(rate) ? rate : NAN;
+}
+
+static ks_status describe_optimizer(const struct ks_adam_constants *adam, double rate,
+                                    struct ks_attributes *list)
+{
+    if (!isnan(rate))
+        KS_TRY(ks_attribute_add_number(list, "sharpness_learning_rate", rate));
+    if (!adam)
+        return KS_OK;
+    KS_TRY(ks_attribute_add_number(list, "adam_beta1", adam->beta1));
+    KS_TRY(ks_attribute_add_number(list, "adam_beta2", adam->beta2));
+    return ks_attribute_add_number(list, "adam_eps", adam->eps);
+}
+
+ks_status ks_attributes_sharpness(struct ks_pipeline *p)
+{
+    const struct ks_checkpoint *c = p->checkpoint;
+    const char *kind = p->problem.kind->name;
+    const bool adam = strcmp(kind, "preconditioned") == 0;
+    const double rate = choose_rate(p->options->learning_rate, c);
+
+    KS_TRY(describe_optimizer(adam ? &c->adam : NULL, rate, &p->spectrum->attributes));
+    if (p->options->published || strcmp(kind, "residual") == 0)
+        return KS_OK;
+    return ks_attribute_add_number(&p->spectrum->statistics, "sharpness_ratio",
+                                   ks_statistic(p->spectrum, "lambda_max") /
+                                       ks_stability_threshold(adam, c->adam.beta1, rate));
+}

@@ -1,0 +1,322 @@
+/* Products with single minibatches, for analyses with tolerances: the error from few minibatches,
+ * and the trace of A = sum_i A_i from random vectors, a vector of its own for each minibatch i.
+ *
+ * Let P = Q Q' be the projector on the Lanczos vectors Q that are there already. Then
+ *
+ *   tr A = sum_j alpha_j + sum_i E (w_i' A_i w_i),   w_i = (I - P) z_i,   z_i = +1 or -1 at random
+ *
+ * (Chen and Hallman, SIAM J. Matrix Anal. Appl. 44, 2023). The first sum has the largest
+ * eigenvalues, so the products scatter little; and since the vectors of the minibatches are
+ * independent, their errors average out, which they would not with one vector for all. */
+#include "pipeline/stages.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <omp.h>
+
+#include "core/memory.h"
+#include "core/rng.h"
+#include "lanczos/jacobi.h"
+#include "operators/minibatches.h"
+#include "statistics/beta_distribution.h"
+
+static const uint64_t SEED = 0x7472616365; /* added to that of the start vectors */
+static const double MISSED = 0.01; /* the probability that the interval misses the trace       */
+static const double MANY = 2.7;    /* Student's point for it with many degrees of freedom        */
+enum { FIRST = 2 };                /* vectors of each minibatch before the first estimate       */
+
+/* The operators of single minibatches, beside the operator itself. */
+static struct ks_minibatches new_set(const struct ks_pipeline *p)
+{
+    return (struct ks_minibatches){.problem = &p->problem,
+                                   .n = p->budget.dimension,
+                                   .memory = p->budget.spare / (size_t)omp_get_max_threads(),
+                                   .products_f32 = p->options->products_f32};
+}
+
+/* --- the error from few minibatches --- */
+
+struct looking {
+    const struct ks_pipeline *p;
+    const struct ks_lanczos *l;
+    struct ks_minibatches set;
+    size_t minibatches;
+    const struct ks_tolerance *tolerance[2]; /* of lambda_max, of lambda_min; NULL: none */
+    double *theta, *s; /* [steps], [steps, steps]: Ritz values, eigenvectors of the Jacobi matrix */
+    double *y;         /* [2, n]: the Ritz vectors of the largest and of the smallest value       */
+    double *quotient;  /* [2, minibatches]: y'A_i y / y'y                                         */
+    const double **each; /* [threads]: the same vector for all */
+};
+
+static void looking_clear(struct looking *k)
+{
+    ks_minibatches_clear(&k->set);
+    free(k->theta);
+    free(k->s);
+    free(k->y);
+    free(k->quotient);
+    free(k->each);
+}
+
+static ks_status looking_new(struct looking *k)
+{
+    const size_t n = k->p->budget.dimension, steps = k->l->steps;
+
+    KS_TRY(ks_alloc(steps, sizeof *k->theta, &k->theta));
+    KS_TRY(ks_alloc(steps * steps, sizeof *k->s, &k->s));
+    KS_TRY(ks_alloc(2 * n, sizeof *k->y, &k->y));
+    KS_TRY(ks_alloc(2 * k->minibatches, sizeof *k->quotient, &k->quotient));
+    k->set = new_set(k->p);
+    KS_TRY(ks_minibatches_new(&k->set, k->minibatches));
+    return ks_alloc(k->set.threads, sizeof *k->each, &k->each);
+}
+
+/* The quotients of `count` minibatches from `first` on, with the Ritz vector of one end. */
+static ks_status multiply(struct looking *k, size_t end, size_t first, size_t count)
+{
+    const int n = (int)k->p->budget.dimension;
+    const double *y = k->y + end * k->p->budget.dimension, square = cblas_ddot(n, y, 1, y, 1);
+
+    for (size_t t = 0; t < count; t++)
+        k->each[t] = y;
+    KS_TRY(ks_minibatches_apply(&k->set, count, k->each));
+    for (size_t t = 0; t < count; t++)
+        k->quotient[end * k->minibatches + first + t] = (double)k->minibatches *
+                                                        cblas_ddot(n, y, 1, k->set.list[t].out, 1) /
+                                                        square;
+    return KS_OK;
+}
+
+/* The standard error of the mean of the quotients. */
+static double standard_error(size_t n, const double *quotient)
+{
+    double mean = 0, square = 0;
+
+    for (size_t i = 0; i < n; i++)
+        mean += quotient[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        square += (quotient[i] - mean) * (quotient[i] - mean);
+    return sqrt(square / (double)(n - 1) / (double)n);
+}
+
+static ks_status form_vectors(struct looking *k)
+{
+    const size_t steps = k->l->steps;
+    const struct ks_jacobi t = {steps, k->l->alpha, k->l->beta};
+
+    KS_TRY(ks_jacobi_vectors(&t, k->theta, k->s));
+    ks_lanczos_combine(k->l, steps, k->s + (steps - 1) * steps, k->y);
+    ks_lanczos_combine(k->l, steps, k->s, k->y + k->p->budget.dimension);
+    return KS_OK;
+}
+
+static ks_status multiply_all(struct looking *k)
+{
+    const size_t threads = k->set.threads, n = k->minibatches;
+
+    for (size_t first = 0; first < n; first += threads) {
+        const size_t count = n - first < threads ? n - first : threads;
+
+        KS_TRY(ks_minibatches_make(&k->set, first, count));
+        for (size_t end = 0; end < 2; end++)
+            if (k->tolerance[end])
+                KS_TRY(multiply(k, end, first, count));
+    }
+    return KS_OK;
+}
+
+static void judge(const struct looking *k, struct ks_early_error *error)
+{
+    const size_t steps = k->l->steps, n = k->minibatches;
+    const double size = fmax(fabs(k->theta[0]), fabs(k->theta[steps - 1]));
+
+    *error = (struct ks_early_error){.steps = steps};
+    for (size_t end = 0; end < 2; end++)
+        if (k->tolerance[end]) {
+            double se = standard_error(n, k->quotient + end * n);
+
+            error->products++;
+            if (size > 0)
+                error->excess = fmax(error->excess, se / size / k->tolerance[end]->most);
+        }
+}
+
+ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *lanczos)
+{
+    struct looking k = {.p = p, .l = lanczos, .minibatches = p->problem.minibatches};
+    ks_status status = KS_OK;
+
+    assert(k.minibatches > 1);
+    for (size_t i = 0; i < p->options->tolerances.n; i++) {
+        int end = ks_tolerance_end(&p->options->tolerances.list[i]);
+
+        if (end != 0)
+            k.tolerance[end < 0] = &p->options->tolerances.list[i];
+    }
+    KS_GO(looking_new(&k));
+    KS_GO(form_vectors(&k));
+    KS_GO(multiply_all(&k));
+    judge(&k, &p->early_error);
+done:
+    looking_clear(&k);
+    return status;
+}
+
+/* --- the trace --- */
+
+struct sampling {
+    struct ks_pipeline *p;
+    const struct ks_lanczos *l;
+    struct ks_minibatches set;
+    size_t minibatches, vectors; /* vectors: that have been multiplied                          */
+    double *w;             /* [threads, n]                                                      */
+    const double **each;   /* [threads]: the rows of w                                          */
+    double *mean, *square; /* [minibatches]: the mean of w'A_i w, and the sum of squared distances
+                            * from it                                                          */
+};
+
+static void sampling_clear(struct sampling *s)
+{
+    ks_minibatches_clear(&s->set);
+    free(s->w);
+    free(s->each);
+    free(s->mean);
+    free(s->square);
+}
+
+static ks_status sampling_new(struct sampling *s)
+{
+    const size_t n = s->p->budget.dimension;
+
+    s->set = new_set(s->p);
+    KS_TRY(ks_minibatches_new(&s->set, s->minibatches));
+    KS_TRY(ks_alloc(s->set.threads * n, sizeof *s->w, &s->w));
+    KS_TRY(ks_alloc(s->set.threads, sizeof *s->each, &s->each));
+    KS_TRY(ks_alloc(s->minibatches, sizeof *s->mean, &s->mean));
+    for (size_t t = 0; t < s->set.threads; t++)
+        s->each[t] = s->w + t * n;
+    return ks_alloc(s->minibatches, sizeof *s->square, &s->square);
+}
+
+/* w = (I - P) z, with the vector z of this round and minibatch. */
+static void draw(const struct sampling *s, size_t round, size_t minibatch, double *w)
+{
+    struct ks_rng rng = ks_rng_start(s->p->options->seed + SEED,
+                                     round * s->minibatches + minibatch);
+
+    for (size_t i = 0; i < s->p->budget.dimension; i++)
+        w[i] = ks_rng_uniform(&rng, -1, 1) < 0 ? -1 : 1;
+    ks_lanczos_remove(s->l, w);
+}
+
+/* One vector for each of `count` minibatches from `first` on. */
+static ks_status sample(struct sampling *s, size_t round, size_t first, size_t count)
+{
+    for (size_t t = 0; t < count; t++)
+        draw(s, round, first + t, s->w + t * s->p->budget.dimension);
+    KS_TRY(ks_minibatches_apply(&s->set, count, s->each));
+    for (size_t t = 0; t < count; t++) {
+        double x = cblas_ddot((int)s->p->budget.dimension, s->each[t], 1, s->set.list[t].out, 1);
+        double *mean = &s->mean[first + t], before = x - *mean;
+
+        if (!isfinite(x))
+            return ks_fail(KS_NUMBER, "the trace: a product holds a NaN or an infinity");
+        *mean += before / (double)(round + 1);
+        s->square[first + t] += before * (x - *mean);
+    }
+    s->vectors += count;
+    ks_monitor_sample(&s->p->monitor, s->vectors);
+    return KS_OK;
+}
+
+/* The rounds [begin, end) of all minibatches. The weight decay is added to the first. */
+static ks_status sample_rounds(struct sampling *s, size_t begin, size_t end)
+{
+    const bool decays = !s->p->problem.omits_decay;
+
+    for (size_t first = 0; first < s->minibatches; first += s->set.threads) {
+        size_t left = s->minibatches - first;
+        size_t count = left < s->set.threads ? left : s->set.threads;
+
+        KS_TRY(ks_minibatches_make(&s->set, first, count));
+        if (first == 0 && decays)
+            KS_TRY(ks_minibatches_make_one(&s->set, 0, true, 0));
+        for (size_t round = begin; round < end; round++)
+            KS_TRY(sample(s, round, first, count));
+    }
+    return KS_OK;
+}
+
+/* The minibatches are strata: the variance of the sum is the sum of their variances, and its
+ * degrees of freedom are those of Satterthwaite (Biometrics Bulletin 2, 1946). */
+static void estimate(const struct sampling *s, struct ks_trace_samples *t)
+{
+    const double rounds = (double)t->rounds;
+    double variance = 0, spread = 0;
+
+    t->value = 0;
+    for (size_t j = 0; j < s->l->steps; j++)
+        t->value += s->l->alpha[j];
+    for (size_t i = 0; i < s->minibatches; i++) {
+        double of_mean = s->square[i] / (rounds - 1) / rounds;
+
+        t->value += s->mean[i];
+        variance += of_mean;
+        spread += of_mean * of_mean / (rounds - 1);
+    }
+    t->se = sqrt(variance);
+    t->error = variance > 0 ? ks_student_point(variance * variance / spread, MISSED / 2) * t->se
+                            : 0;
+}
+
+/* How many rounds are expected to be enough. The estimates from few rounds are uncertain, so their
+ * number at most triples. */
+static size_t predict(const struct ks_trace_samples *t, double tolerance, size_t most)
+{
+    const double excess = MANY * t->se / (tolerance * fabs(t->value));
+    const double rounds = (double)t->rounds;
+    const double wanted = fmax(rounds + 1, fmin(ceil(rounds * excess * excess), 3 * rounds));
+
+    return wanted < (double)most ? (size_t)wanted : most;
+}
+
+ks_status ks_trace_sample(struct ks_pipeline *p, const struct ks_lanczos *l, double tolerance,
+                          size_t most)
+{
+    struct sampling s = {.p = p, .l = l, .minibatches = p->problem.minibatches};
+    ks_status status = KS_OK;
+    struct ks_trace_samples *t = &p->trace;
+    size_t wanted = FIRST;
+
+    *t = (struct ks_trace_samples){.rounds = 0};
+    KS_GO(sampling_new(&s));
+    do {
+        KS_GO(sample_rounds(&s, t->rounds, wanted));
+        t->rounds = wanted;
+        estimate(&s, t);
+        wanted = predict(t, tolerance, most);
+    } while (t->error > tolerance * fabs(t->value) && t->rounds < most);
+done:
+    sampling_clear(&s);
+    return status;
+}
+
+void ks_trace_store(const struct ks_trace_samples *t, struct ks_spectrum *spectrum)
+{
+    const struct {
+        const char *name;
+        double value;
+    } list[] = {{"trace", t->value},
+                {"trace_se", t->se},
+                {"trace_lower", t->value - t->error},
+                {"trace_upper", t->value + t->error}};
+
+    for (size_t i = 0; t->rounds > 0 && i < spectrum->statistics.n; i++)
+        for (size_t k = 0; k < sizeof list / sizeof list[0]; k++)
+            if (strcmp(spectrum->statistics.list[i].name, list[k].name) == 0)
+                spectrum->statistics.list[i].number = list[k].value;
+}

@@ -1,0 +1,455 @@
+/* From the words of a command line to checked options: every refusal names the option, what was
+ * expected and what was found. */
+#include "pipeline/options.h"
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/number.h"
+
+#define IN_WORDS(number)   #number
+#define NUMBER_TEXT(macro) IN_WORDS(macro)
+
+/* --- the values --- */
+
+/* An integer in [low, high]. This and the functions below leave *value unchanged if the option is
+ * absent (`text` is NULL), unless they say otherwise. */
+static ks_status integer(const char *name, const char *text, uint64_t low, uint64_t high,
+                         uint64_t *value)
+{
+    if (text && !ks_parse_integer(text, low, high, value))
+        return ks_fail(KS_USAGE,
+                       "--%s: expected an integer from %" PRIu64 " to %" PRIu64 ", found '%s'",
+                       name, low, high, text);
+    return KS_OK;
+}
+
+static ks_status size(const char *name, const char *text, size_t high, size_t *value)
+{
+    uint64_t number = *value;
+
+    KS_TRY(integer(name, text, 1, high, &number));
+    *value = (size_t)number;
+    return KS_OK;
+}
+
+static ks_status number_or_all(const char *name, const char *text, int *value)
+{
+    uint64_t number = 0;
+
+    KS_TRY(integer(name, text, 0, INT32_MAX, &number));
+    *value = text ? (int)number : *value;
+    return KS_OK;
+}
+
+/* --layer 2, 02 or 02_dense, the name of the layer's group in a checkpoint. */
+static ks_status read_layer(const char *text, struct ks_spectrum_options *o)
+{
+    const size_t digits = text ? strspn(text, "0123456789") : 0;
+    char number[16];
+    uint64_t value;
+
+    if (!text)
+        return KS_OK;
+    snprintf(number, sizeof number, "%.*s", (int)digits, text);
+    if (digits == 0 || digits >= sizeof number || !ks_parse_integer(number, 0, INT32_MAX, &value) ||
+        (text[digits] && (text[digits] != '_' || !text[digits + 1])))
+        return ks_fail(KS_USAGE, "--layer: expected a number from 0, or 02_dense, found '%s'",
+                       text);
+    o->layer = (int)value;
+    o->layer_kind = text[digits] ? text + digits + 1 : NULL;
+    return KS_OK;
+}
+
+static ks_status real_number(const char *name, const char *text, const char *expected,
+                             double *value)
+{
+    if (text && !ks_parse_number(text, -DBL_MAX, DBL_MAX, value))
+        return ks_fail(KS_USAGE, "--%s: expected %s, found '%s'", name, expected, text);
+    return KS_OK;
+}
+
+/* "512M": an integer and a suffix, powers of 1024. */
+static ks_status bytes(const char *name, const char *text, size_t *value)
+{
+    static const char suffixes[] = "KMGT";
+    const char *suffix;
+    char *end;
+    unsigned long long number, unit = 1;
+
+    if (!text)
+        return KS_OK;
+    errno = 0;
+    number = strtoull(text, &end, 10);
+    suffix = *end ? strchr(suffixes, *end) : NULL;
+    if (suffix) {
+        unit = 1ULL << 10 * (suffix - suffixes + 1);
+        end++;
+    }
+    if (strspn(text, "0123456789") == 0 || *end || errno || number == 0 || number > SIZE_MAX / unit)
+        return ks_fail(KS_USAGE, "--%s: expected bytes, e.g. 800M or 2G, found '%s'", name, text);
+    *value = (size_t)(number * unit);
+    return KS_OK;
+}
+
+/* *is_second: whether the second of two words was given; false if the option is absent. */
+static ks_status choice(const char *name, const char *text, const char *first, const char *second,
+                        bool *is_second)
+{
+    *is_second = text && strcmp(text, second) == 0;
+    if (!text || *is_second || strcmp(text, first) == 0)
+        return KS_OK;
+    return ks_fail(KS_USAGE, "--%s: expected %s or %s, found '%s'", name, first, second, text);
+}
+
+/* --- the table --- */
+
+static const struct row {
+    const char *name, *help, *argument; /* without an argument it is a flag */
+    char letter;
+} rows[KS_WORDS] = {
+    {"out", "write the spectra to DIR instead of beside their checkpoints", "DIR", 'o'},
+    {"name", "name the spectra CHECKPOINT.NAME.spectrum.h5, for several analyses of a checkpoint",
+     "NAME", 0},
+    {"json", "print the statistics as JSON, one object per line", NULL, 0},
+    {"csv", "print the statistics as CSV, one row per checkpoint", NULL, 0},
+    {"operator", "hessian (the default), ggn, residual, preconditioned, manifold", "NAME", 0},
+    {"critic", "the diagonal block of one critic (all)", "E", 0},
+    {"layer", "the diagonal block of one layer, 2 or 02_dense (all)", "NN", 0},
+    {"layers", "print a table (CSV, JSON) of the diagonal blocks of all layers; write no spectra",
+     NULL, 0},
+    {"batchnorm",
+     "batch (train, the default) or running (eval) statistics; loss: batch statistics of the "
+     "loss's "
+     "rows alone",
+     "train|loss|eval", 0},
+    {"order", "Lanczos steps (" NUMBER_TEXT(KS_DEFAULT_ORDER) ")", "M", 0},
+    {"probes", "random start vectors (1)", "K", 0},
+    {"tolerance",
+     "stop when intervals are this tight: 0.05, or lambda_max=0.01,directions_1e2=1; --order, and "
+     "--probes (" NUMBER_TEXT(KS_OPTIONS_MOST_PROBES) "), are limits then",
+     "TOL", 0},
+    {"seed", "seed of the start vectors (0)", "S", 0},
+    {"precision", "precision of the products (f32; preconditioned: f64)", "f32|f64", 0},
+    {"batches", "use the first N minibatches (all)", "N", 0},
+    {"weight-decay", "add MU2/2 |theta|^2 to the loss (0)", "MU2", 0},
+    {"scale", "multiply the loss by C (1)", "C", 0},
+    {"memory", "memory per process, e.g. 800M or 2G (half of the free memory)", "SIZE", 0},
+    {"exact", "all eigenvalues, from the dense operator (small critics)", NULL, 0},
+    {"compat",
+     "xqc: the published code's Lanczos recurrence in f32, one probe, unweighted statistics, "
+     "products divided by N once more, raw rewards",
+     "xqc", 0},
+    {"rewards", "targets from normalized (the default) or from raw rewards", "normalized|raw", 0},
+    {"start", "random (the default); gradient: one more probe, which starts at the loss's gradient",
+     "random|gradient", 0},
+    {"no-certificates", "leave out the float64 products that certify the bounds", NULL, 0},
+    {"learning-rate", "the optimizer's learning rate, for sharpness_ratio (the checkpoint's)",
+     "ETA", 0},
+    {"apply", "multiply the operator by the vectors in file IN", "IN", 0},
+    {"eigenvectors",
+     "write the K eigenvectors of largest |eigenvalue| to --output, to a relative residual of "
+     "--tolerance (" NUMBER_TEXT(KS_DEFAULT_RESIDUAL) "), and print a table of them",
+     "K", 0},
+    {"output", "write the products of --apply, or the eigenvectors, to OUT", "OUT", 0},
+    {"gradient", "write loss and gradient to OUT", "OUT", 0},
+};
+
+void ks_words_start(struct ks_words *w)
+{
+    *w = (struct ks_words){.text = {NULL}};
+    for (size_t i = 0; i < KS_WORDS; i++) {
+        const struct row *r = &rows[i];
+
+        w->table[i] = (struct poptOption){.longName = r->name,
+                                          .shortName = r->letter,
+                                          .argInfo = r->argument ? POPT_ARG_STRING : POPT_ARG_NONE,
+                                          .arg = r->argument ? (void *)&w->text[i] : &w->flag[i],
+                                          .descrip = r->help,
+                                          .argDescrip = r->argument};
+    }
+}
+
+void ks_words_clear(struct ks_words *w)
+{
+    for (size_t i = 0; i < KS_WORDS; i++)
+        free(w->text[i]);
+    ks_words_start(w);
+}
+
+static size_t find_row(const char *name)
+{
+    size_t i = 0;
+
+    while (strcmp(rows[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* The value of an option, NULL if it is absent. */
+static const char *text_of(const struct ks_words *w, const char *name)
+{
+    return w->text[find_row(name)];
+}
+
+static bool is_given(const struct ks_words *w, const char *name)
+{
+    const size_t i = find_row(name);
+
+    return w->text[i] || w->flag[i];
+}
+
+/* --- options that exclude or require each other --- */
+
+#define LANCZOS "order", "probes", "tolerance", "seed", "start", "no-certificates"
+
+static const struct rule {
+    const char *option, *unless; /* if `option` is given and `unless` (NULL: none) is not, ... */
+    const char *needs;           /* ... this must be given (NULL: none), ...                   */
+    const char *message;         /* %s: the excluded option that is found                       */
+    const char *excluded[13];    /* ... and none of these; "start gradient" has a value        */
+} rules[] = {
+    {"tolerance", "eigenvectors", NULL, "--tolerance: expected no --%s", {"compat", "layers"}},
+    {"eigenvectors",
+     NULL,
+     NULL,
+     "--eigenvectors: expected no --%s",
+     {"apply", "gradient", "layers", "exact", "compat", "probes", "start", "no-certificates", "out",
+      "name"}},
+    {"eigenvectors",
+     NULL,
+     "output",
+     "--eigenvectors: expected a file for them, --output OUT",
+     {NULL}},
+    {"apply",
+     "eigenvectors",
+     "output",
+     "--apply IN and --output OUT: expected both or neither, found --apply",
+     {NULL}},
+    {"output",
+     "eigenvectors",
+     "apply",
+     "--apply IN and --output OUT: expected both or neither, found --output",
+     {NULL}},
+    {"exact",
+     NULL,
+     NULL,
+     "--%s: expected without --exact, which takes no Lanczos steps",
+     {LANCZOS}},
+    {"json", NULL, NULL, "--json and --csv: expected at most one of them", {"csv"}},
+    {"layers",
+     NULL,
+     NULL,
+     "--layers: expected no --%s",
+     {"layer", "exact", "compat", "start gradient", "out", "name"}},
+    /* These write vectors and no spectrum. The gradient belongs to the full loss. */
+    {"apply",
+     NULL,
+     NULL,
+     "--apply and --gradient: expected no --%s: they write no spectrum",
+     {"exact", "layers", "out", "name", "json", "csv", LANCZOS}},
+    {"gradient",
+     NULL,
+     NULL,
+     "--apply and --gradient: expected no --%s: they write no spectrum",
+     {"exact", "layers", "out", "name", "json", "csv", LANCZOS}},
+    {"gradient",
+     "apply",
+     NULL,
+     "--gradient: expected no --%s: it concerns products only",
+     {"critic", "layer", "operator", "compat"}},
+};
+
+/* Whether an option, or "OPTION VALUE", is given. */
+static bool is_found(const struct ks_words *w, const char *words)
+{
+    const char *value = strchr(words, ' ');
+    char name[32];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(words, " "), words);
+    return is_given(w, name) && (!value || strcmp(text_of(w, name), value + 1) == 0);
+}
+
+static ks_status check_rules(const struct ks_words *w)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const struct rule *r = &rules[i];
+
+        if (!is_given(w, r->option) || (r->unless && is_given(w, r->unless)))
+            continue;
+        if (r->needs && !is_given(w, r->needs))
+            return ks_fail(KS_USAGE, "%s", r->message);
+        for (const char *const *e = r->excluded; *e; e++)
+            if (is_found(w, *e))
+                return ks_fail(KS_USAGE, r->message, *e);
+    }
+    return KS_OK;
+}
+
+/* --- reading --- */
+
+static ks_status read_batchnorm(const char *text, struct ks_spectrum_options *o)
+{
+    o->evaluation = text && strcmp(text, "eval") == 0;
+    o->loss_rows_only = text && strcmp(text, "loss") == 0;
+    if (!text || o->evaluation || o->loss_rows_only || strcmp(text, "train") == 0)
+        return KS_OK;
+    return ks_fail(KS_USAGE, "--batchnorm: expected train, loss or eval, found '%s'", text);
+}
+
+static ks_status find_operator(const char *name, const struct ks_operator_kind **kind)
+{
+    char list[256] = "";
+    size_t used = 0;
+
+    *kind = name ? ks_operator_kind_find(name) : ks_operator_kinds;
+    if (*kind)
+        return KS_OK;
+    for (const struct ks_operator_kind *k = ks_operator_kinds; k->name && used < sizeof list; k++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
+                                 k->name);
+    return ks_fail(KS_USAGE, "--operator: expected one of %s; found '%s'", list, name);
+}
+
+static ks_status read_operator(const struct ks_words *w, struct ks_spectrum_options *o)
+{
+    const char *precision = text_of(w, "precision");
+    bool f64;
+
+    KS_TRY(find_operator(text_of(w, "operator"), &o->kind));
+    KS_TRY(read_batchnorm(text_of(w, "batchnorm"), o));
+    KS_TRY(choice("precision", precision, "f32", "f64", &f64));
+    o->products_f32 = precision ? !f64 : is_given(w, "compat") || !o->kind->wide;
+    KS_TRY(number_or_all("critic", text_of(w, "critic"), &o->critic));
+    return read_layer(text_of(w, "layer"), o);
+}
+
+/* With --eigenvectors, --tolerance is their relative residual. */
+static ks_status read_eigenvectors(const struct ks_words *w, struct ks_spectrum_options *o)
+{
+    const char *tolerance = text_of(w, "tolerance"), *order = text_of(w, "order");
+
+    KS_TRY(size("eigenvectors", text_of(w, "eigenvectors"), 10000, &o->eigenvectors));
+    KS_TRY(real_number("tolerance", tolerance, "a number above 0 and below 1", &o->residual));
+    if (!(o->residual > 0 && o->residual < 1))
+        return ks_fail(KS_USAGE, "--tolerance: expected a number above 0 and below 1, found '%s'",
+                       tolerance);
+    if (!order)
+        o->order = KS_DEFAULT_ORDER + KS_OPTIONS_STEPS * o->eigenvectors;
+    if (o->order < o->eigenvectors)
+        return ks_fail(KS_USAGE,
+                       "--order: expected at least %zu, as many as --eigenvectors, found "
+                       "'%s'",
+                       o->eigenvectors, order);
+    return KS_OK;
+}
+
+static ks_status read_steps(const struct ks_words *w, struct ks_spectrum_options *o)
+{
+    const char *tolerance = text_of(w, "tolerance");
+
+    KS_TRY(size("order", text_of(w, "order"), 10000, &o->order));
+    KS_TRY(size("probes", text_of(w, "probes"), 10000, &o->probes));
+    KS_TRY(integer("seed", text_of(w, "seed"), 0, INT64_MAX, &o->seed));
+    KS_TRY(choice("start", text_of(w, "start"), "random", "gradient", &o->gradient_probe));
+    if (is_given(w, "eigenvectors"))
+        return read_eigenvectors(w, o);
+    if (tolerance && !is_given(w, "probes"))
+        o->probes = KS_OPTIONS_MOST_PROBES;
+    return tolerance ? ks_tolerances_read(tolerance, &o->tolerances) : KS_OK;
+}
+
+static ks_status read_loss(const struct ks_words *w, struct ks_spectrum_options *o)
+{
+    const char *decay = text_of(w, "weight-decay"), *scale = text_of(w, "scale");
+    const char *rate = text_of(w, "learning-rate");
+
+    KS_TRY(size("batches", text_of(w, "batches"), 1000000, &o->batches));
+    KS_TRY(real_number("weight-decay", decay, "a number from 0", &o->weight_decay));
+    if (o->weight_decay < 0)
+        return ks_fail(KS_USAGE, "--weight-decay: expected a number from 0, found '%s'", decay);
+    KS_TRY(real_number("scale", scale, "a number other than 0", &o->scale));
+    if (o->scale == 0)
+        return ks_fail(KS_USAGE, "--scale: expected a number other than 0, found '%s'", scale);
+    KS_TRY(real_number("learning-rate", rate, "a number above 0", &o->learning_rate));
+    if (o->learning_rate <= 0)
+        return ks_fail(KS_USAGE, "--learning-rate: expected a number above 0, found '%s'", rate);
+    return KS_OK;
+}
+
+static ks_status read_rewards(const struct ks_words *w, struct ks_spectrum_options *o)
+{
+    const char *rewards = text_of(w, "rewards");
+    bool raw;
+
+    KS_TRY(choice("rewards", rewards, "normalized", "raw", &raw));
+    o->rewards = raw                                 ? KS_REWARDS_RAW
+                 : is_given(w, "compat") && !rewards ? KS_REWARDS_RAW_IF_PRESENT
+                                                     : KS_REWARDS_NORMALIZED;
+    return KS_OK;
+}
+
+/* --compat xqc fixes how everything is computed, so contradicting options are refused. */
+static ks_status read_compat(const struct ks_words *w, struct ks_spectrum_options *o)
+{
+    const char *compat = text_of(w, "compat");
+
+    if (!compat)
+        return KS_OK;
+    if (strcmp(compat, "xqc") != 0)
+        return ks_fail(KS_USAGE, "--compat: expected xqc, found '%s'", compat);
+    if (!o->products_f32)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --precision f32, found f64");
+    if (o->gradient_probe)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --start random, found gradient");
+    if (o->probes != 1)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --probes 1, found '%s'",
+                       text_of(w, "probes"));
+    if (o->rewards == KS_REWARDS_NORMALIZED)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --rewards raw, found normalized");
+    o->published = true;
+    return KS_OK;
+}
+
+const char ks_options_name_characters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
+static ks_status check_name(const char *name)
+{
+    size_t length = name ? strspn(name, ks_options_name_characters) : 0;
+
+    if (name && (length == 0 || length > KS_OPTIONS_NAME || name[length]))
+        return ks_fail(KS_USAGE, "--name: expected 1 to %d letters, digits, - and _, found '%s'",
+                       KS_OPTIONS_NAME, name);
+    return KS_OK;
+}
+
+ks_status ks_options_read(const struct ks_words *w, struct ks_analyze_options *options)
+{
+    struct ks_spectrum_options *o = &options->spectrum;
+
+    *options = (struct ks_analyze_options){.spectrum = ks_spectrum_options_defaults(),
+                                           .layers = is_given(w, "layers"),
+                                           .json = is_given(w, "json"),
+                                           .csv = is_given(w, "csv"),
+                                           .folder = text_of(w, "out"),
+                                           .name = text_of(w, "name"),
+                                           .apply = text_of(w, "apply"),
+                                           .output = text_of(w, "output"),
+                                           .gradient = text_of(w, "gradient")};
+    o->exact = is_given(w, "exact");
+    o->certificates = !is_given(w, "no-certificates");
+    KS_TRY(check_name(options->name));
+    KS_TRY(read_operator(w, o));
+    KS_TRY(check_rules(w));
+    KS_TRY(read_steps(w, o));
+    KS_TRY(read_loss(w, o));
+    KS_TRY(bytes("memory", text_of(w, "memory"), &o->memory));
+    KS_TRY(read_rewards(w, o));
+    return read_compat(w, o);
+}

@@ -1,0 +1,632 @@
+/* How an analysis goes: ks_pipeline_spectrum reads as the algorithm. */
+#include "pipeline/pipeline.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "core/memory.h"
+#include "core/say.h"
+#include "lanczos/density.h"
+#include "lanczos/gradient_start.h"
+#include "lanczos/slq.h"
+#include "net/arch.h"
+#include "operators/primal.h"
+#include "pipeline/stages.h"
+
+struct ks_spectrum_options ks_spectrum_options_defaults(void)
+{
+    return (struct ks_spectrum_options){.kind = ks_operator_kinds,
+                                        .products_f32 = !ks_operator_kinds->wide,
+                                        .certificates = true,
+                                        .learning_rate = NAN,
+                                        .order = KS_DEFAULT_ORDER,
+                                        .probes = 1,
+                                        .residual = KS_DEFAULT_RESIDUAL,
+                                        .critic = -1,
+                                        .layer = -1,
+                                        .scale = 1};
+}
+
+/* --- the ranks --- */
+
+bool ks_pipeline_leads(const struct ks_pipeline *p)
+{
+    return ks_team_rank(p->team) == 0;
+}
+
+ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status)
+{
+    char text[1024];
+
+    if (status == KS_OK || p->in_library)
+        return status;
+    snprintf(text, sizeof text, "%s", ks_error_text());
+    return ks_fail(status, "%s: %s", p->path, text);
+}
+
+ks_status ks_pipeline_agree(const struct ks_pipeline *p, ks_status status)
+{
+    return ks_team_agree(p->team, ks_pipeline_name(p, status));
+}
+
+/* --- the problem --- */
+
+/* --layer 02_dense: the layer with this number must be a dense. */
+static ks_status check_layer_kind(const struct ks_pipeline *p, int number)
+{
+    const struct KS(arch) *arch = p->checkpoint->critic.arch;
+    const char *kind = p->options->layer_kind;
+
+    for (size_t i = 0; kind && i < arch->n_layers; i++) {
+        const struct KS(layer) *layer = &arch->layer[i];
+
+        if (layer->kind->uncounted || (int)layer->number != number)
+            continue;
+        if (strcmp(layer->kind->name, kind) != 0)
+            return ks_fail(KS_USAGE, "--layer: expected %02d_%s, found %02d_%s", number,
+                           layer->kind->name, number, kind);
+    }
+    return KS_OK;
+}
+
+static ks_status pose_loss(struct ks_pipeline *p, int layer)
+{
+    const struct ks_spectrum_options *o = p->options;
+    struct ks_problem *q = &p->problem;
+
+    q->checkpoint = p->checkpoint;
+    q->kind = o->kind;
+    q->products_f32 = o->products_f32;
+    q->omits_decay = ks_team_rank(p->team) > 0;
+    q->evaluation = o->evaluation;
+    q->loss_rows_only = o->loss_rows_only;
+    q->weight_decay = o->weight_decay;
+    q->scale = o->scale;
+    q->critic = o->critic;
+    q->layer = layer;
+    KS_TRY(check_layer_kind(p, layer));
+    KS_TRY(ks_selection_new(q, o->kind->moving, &p->selection));
+    q->selection = p->selection;
+    p->budget.dimension = p->selection->n;
+    if (o->exact && p->selection->n > KS_EXACT_LIMIT)
+        return ks_fail(KS_USAGE,
+                       "--exact: expected at most %d parameters, found %zu: without --exact the "
+                       "spectrum is estimated",
+                       KS_EXACT_LIMIT, p->selection->n);
+    return KS_OK;
+}
+
+ks_status ks_pipeline_pose_loss(struct ks_pipeline *p, int layer)
+{
+    return ks_pipeline_agree(p, pose_loss(p, layer));
+}
+
+/* Also after the gradient, which has the scale of the loss. */
+ks_status ks_pipeline_pose_products(struct ks_pipeline *p)
+{
+    if (p->options->published) /* the published code divides its products by N twice */
+        p->problem.scale /= (double)ks_problem_minibatches(&p->problem);
+    return ks_pipeline_agree(
+        p, ks_null_space_new(&p->problem, p->options->kind, p->selection, &p->space));
+}
+
+ks_status ks_pipeline_pose(struct ks_pipeline *p)
+{
+    KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
+    return ks_pipeline_pose_products(p);
+}
+
+/* --- the operator --- */
+
+/* Before the operator is made: the memory in use, plus the least that the operator will need. */
+static ks_status check_memory(struct ks_pipeline *p)
+{
+    double least = 0;
+
+    KS_TRY(ks_pipeline_agree(p, ks_primal_bytes(&p->problem, p->options->products_f32, &least)));
+    p->budget.fixed = ks_alloc_total() - p->allocated_before + (size_t)fmin(least, 0x1p62);
+    return ks_budget_divide(p);
+}
+
+/* The operator of the selected coordinates, by products of `full`, which the first call makes. */
+static ks_status make_block(struct ks_pipeline *p)
+{
+    const struct ks_operator_kind *kind = p->options->kind;
+    struct ks_operator *shared = NULL, *block = NULL;
+
+    if (!p->full)
+        KS_TRY((p->options->products_f32 ? kind->new_f32 : kind->new_f64)(&p->problem, &p->full));
+    KS_TRY(ks_operator_share(p->full, &shared));
+    KS_TRY(ks_block_new(shared, p->selection, &block));
+    return ks_team_operator_new(block, p->team, &p->a);
+}
+
+static ks_status keep_activations(struct ks_pipeline *p)
+{
+    const size_t before = ks_alloc_total(), limit = p->budget.kept;
+
+    KS_TRY(ks_operator_prepare(p->a, limit));
+    p->budget.kept = ks_alloc_total() - before;
+    p->budget.spare = limit > p->budget.kept ? limit - p->budget.kept : 0;
+    return KS_OK;
+}
+
+ks_status ks_pipeline_make_operator(struct ks_pipeline *p)
+{
+    KS_TRY(check_memory(p));
+    KS_TRY(ks_pipeline_agree(p, make_block(p)));
+    p->budget.fixed = ks_alloc_total() - p->allocated_before;
+    KS_TRY(ks_budget_divide(p));
+    if (p->by_layers) /* `full` stays while a layer's bounds are certified: half is for products */
+        p->budget.kept /= 2;
+    ks_monitor_set(p);
+    return ks_pipeline_agree(p, keep_activations(p));
+}
+
+/* --- the null space --- */
+
+/* Tests the null directions by products, which also find dead coordinates. */
+static ks_status find_null_space(struct ks_pipeline *p)
+{
+    ks_status status;
+    char text[512];
+
+    KS_TRY(ks_pipeline_agree(p, ks_monitor_start(&p->monitor)));
+    if (!p->space)
+        return KS_OK;
+    status = ks_null_measure(p->space, p->a, ks_monitor_product, &p->monitor, &p->null);
+    if (status == KS_NUMBER && !p->options->exact) {
+        snprintf(text, sizeof text, "%s", ks_error_text());
+        status = ks_fail(status, "before Lanczos step 1 of %zu: %s", p->options->order, text);
+    }
+    if (status == KS_OK)
+        status = ks_null_basis_update(p->space, &p->null, &p->basis);
+    return ks_pipeline_agree(p, status);
+}
+
+/* --- nodes and weights --- */
+
+bool ks_pipeline_is_short(const struct ks_pipeline *p)
+{
+    return p->early_error.excess > 1;
+}
+
+bool ks_pipeline_has_certificates(const struct ks_pipeline *p)
+{
+    return !p->options->exact && !p->options->published;
+}
+
+/* A Krylov space that ends early, of dimension below the order. The table of layers has a column
+ * for it. */
+static void say_breakdowns(const struct ks_pipeline *p)
+{
+    const struct ks_spectrum *s = p->spectrum;
+
+    for (size_t i = 0; !p->quiet && !p->by_layers && s->steps && i < s->probes; i++)
+        if ((size_t)s->steps[i] < s->order)
+            ks_say("%s: probe %zu: the Krylov space ends after %lld of %zu steps", p->path, i,
+                   (long long)s->steps[i], s->order);
+}
+
+static void count_exact_product(void *context, size_t products)
+{
+    struct ks_pipeline *p = context;
+
+    ks_monitor_product(&p->monitor, (p->space ? ks_null_products(p->space) : 0) + products);
+}
+
+static ks_status find_all(struct ks_pipeline *p)
+{
+    KS_TRY(ks_team_agree(p->team, ks_probes_allocate(p, p->options->order)));
+    return ks_exact(p->a, count_exact_product, p, p->spectrum);
+}
+
+/* Lanczos from every start vector, or LAPACK. */
+static ks_status run_probes(struct ks_pipeline *p)
+{
+    if (p->options->gradient_probe)
+        KS_TRY(ks_pipeline_agree(p, ks_gradient_start(&p->problem, p->team, &p->gradient)));
+    KS_TRY(ks_pipeline_agree(p, p->options->exact ? find_all(p) : ks_probes_run(p)));
+    ks_monitor_end(&p->monitor);
+    if (!ks_pipeline_is_short(p))
+        say_breakdowns(p);
+    return KS_OK;
+}
+
+/* --- products in float64 --- */
+
+/* If float32 products gave all eigenvalues: measures their error, and finds the dead coordinates by
+ * float64 products, since in float32 a product may also be zero by underflow. */
+static ks_status check_exact(struct ks_pipeline *p)
+{
+    struct ks_operator *wide = NULL;
+    struct ks_null null = {.is_dead = NULL};
+    ks_status status = KS_OK;
+
+    if (!p->options->products_f32 || !p->space)
+        return KS_OK;
+    KS_GO(ks_team_agree(p->team,
+                        ks_problem_operator(&p->problem, false, p->team, p->budget.kept, &wide)));
+    KS_GO(ks_exact_error(p->a, wide, &p->exact_error));
+    KS_GO(ks_null_measure(p->space, wide, NULL, NULL, &null));
+    ks_null_take_dead(&p->null, &null);
+    KS_GO(ks_null_basis_update(p->space, &p->null, &p->basis));
+done:
+    ks_null_clear(&null);
+    ks_operator_free(wide);
+    return status;
+}
+
+/* Products of the vectors behind the bounds; of all eigenvalues, the error of float32 products. */
+static ks_status certify(struct ks_pipeline *p)
+{
+    const struct ks_spectrum_options *o = p->options;
+    size_t others; /* minibatches after the analyzed ones */
+
+    if (ks_pipeline_is_short(p))
+        return KS_OK;
+    if (o->exact)
+        return ks_pipeline_agree(p, check_exact(p));
+    if (!ks_pipeline_has_certificates(p) || !o->certificates)
+        return KS_OK;
+    others = p->most_minibatches > 0 ? p->most_minibatches - p->minibatches : 0;
+    p->certificates.held_out = others < p->minibatches ? others : p->minibatches;
+    if (!p->in_library) { /* in favour of the activations in float64 */
+        ks_operator_free(p->a);
+        p->a = NULL;
+    }
+    if (!p->in_library && !p->by_layers) {
+        ks_operator_free(p->full);
+        p->full = NULL;
+    }
+    p->certificates.gradient = p->gradient;
+    if (!p->problem.kind)
+        return ks_certify_operator(&p->certificates, p->a);
+    return ks_pipeline_agree(p, ks_certify(&p->certificates, &p->problem, p->team,
+                                           p->budget.kept / (size_t)omp_get_max_threads()));
+}
+
+/* --- statistics --- */
+
+struct ks_statistics_terms ks_pipeline_terms(const struct ks_pipeline *p)
+{
+    const struct ks_spectrum_options *o = p->options;
+    const struct ks_operator_kind *kind = p->problem.kind;
+    struct ks_statistics_terms terms = {
+        .n = p->budget.dimension,
+        .epsilon = o->products_f32 ? FLT_EPSILON : DBL_EPSILON,
+        .basis_epsilon = p->budget.basis_f32 ? FLT_EPSILON : DBL_EPSILON,
+        .exact_error = p->exact_error,
+        .gradient = o->gradient_probe,
+        .certificates = ks_pipeline_has_certificates(p) ? &p->certificates : NULL,
+        .unweighted = o->published};
+
+    if (kind) {
+        terms.minibatches = (double)ks_problem_minibatches(&p->problem);
+        terms.shift = p->space->shift;
+        terms.null = &p->null;
+        terms.operator_rank = kind->operator_rank ? kind->operator_rank(&p->problem) : 0;
+    }
+    return terms;
+}
+
+static ks_status find_statistics(struct ks_pipeline *p)
+{
+    const struct ks_statistics_terms terms = ks_pipeline_terms(p);
+
+    if (p->options->published && !p->options->exact)
+        ks_statistics_unweight(p->spectrum);
+    KS_TRY(ks_statistics(p->spectrum, &terms));
+    ks_trace_store(&p->trace, p->spectrum);
+    return KS_OK;
+}
+
+/* Of a cross-entropy: p - t, |g|, and the Jacobian of the logits; of a squared error: f - y. */
+static ks_status measure_bounds(struct ks_pipeline *p)
+{
+    const struct ks_problem *q = &p->problem;
+
+    if (p->options->published || !q->kind || q->layer >= 0 || !ks_gradient_bounds_exist(q))
+        return KS_OK;
+    KS_TRY(ks_pipeline_agree(p, ks_gradient_bounds_measure(q, (size_t)ks_team_rank(p->team),
+                                                           (size_t)ks_team_size(p->team),
+                                                           &p->bounds)));
+    return ks_pipeline_agree(p, ks_gradient_bounds_sum(&p->bounds, p->team));
+}
+
+/* The layer that holds a coordinate of a critic's parameters. */
+static const struct KS(layer) *find_layer(const struct KS(arch) *arch, size_t parameter)
+{
+    for (size_t k = 0; k < arch->n_layers; k++) {
+        const struct KS(layer) *l = &arch->layer[k];
+
+        if (parameter >= l->offset && parameter - l->offset < l->parameters)
+            return l;
+    }
+    return NULL;
+}
+
+/* Warns where products are wrong by more than 1e-3 of the largest |eigenvalue|, and names the layer
+ * in which the error is largest. */
+static void warn(const struct ks_pipeline *p)
+{
+    double error = ks_statistic(p->spectrum, "product_error");
+    size_t at = p->certificates.worst;
+    const struct KS(arch) *arch;
+    char name[32] = "?";
+
+    if (p->quiet || !p->options->products_f32 || !(error > KS_WRONG_PRODUCT))
+        return;
+    arch = p->checkpoint->critic.arch;
+    at = p->selection->index ? p->selection->index[at] : at;
+    if (find_layer(arch, at % arch->parameters))
+        KS(arch_group)(find_layer(arch, at % arch->parameters), name);
+    ks_say("%s: float32 products are wrong by %.2g of the largest |eigenvalue|, most of all in "
+           "layer %s of critic %zu: use --precision f64",
+           p->path, error, name, at / arch->parameters);
+}
+
+static ks_status complete(struct ks_pipeline *p)
+{
+    const struct ks_statistics_terms terms = ks_pipeline_terms(p);
+    const bool bounds = !p->options->published && p->problem.kind && p->problem.layer < 0;
+
+    KS_TRY(find_statistics(p));
+    if (p->problem.kind)
+        KS_TRY(ks_attributes_sharpness(p));
+    KS_TRY(ks_density(p->spectrum));
+    if (p->options->tolerances.n > 0)
+        KS_TRY(ks_attributes_tolerances(p));
+    KS_TRY(ks_attributes_probes(p));
+    KS_TRY(ks_attributes_spectrum(p, &terms));
+    return bounds ? ks_gradient_bounds_add(&p->bounds, &p->spectrum->statistics) : KS_OK;
+}
+
+/* Statistics, density and attributes. */
+static ks_status finish(struct ks_pipeline *p)
+{
+    KS_TRY(ks_pipeline_agree(p, complete(p)));
+    warn(p);
+    return KS_OK;
+}
+
+/* --- one spectrum --- */
+
+ks_status ks_pipeline_open(struct ks_pipeline *p)
+{
+    p->allocated_before = ks_alloc_total();
+    return ks_pipeline_read(p);
+}
+
+static ks_status measure(struct ks_pipeline *p)
+{
+    KS_TRY(find_null_space(p));
+    KS_TRY(run_probes(p));
+    return certify(p);
+}
+
+ks_status ks_pipeline_measure(struct ks_pipeline *p)
+{
+    ks_monitor_set(p);
+    KS_TRY(measure_bounds(p));
+    KS_TRY(measure(p));
+    return finish(p);
+}
+
+/* Back to the state before the problem was posed, with more minibatches. */
+static void begin_again(struct ks_pipeline *p)
+{
+    p->spent += ks_products_spent(p);
+    ks_pipeline_clear(p);
+    ks_operator_free(p->full);
+    p->full = NULL;
+    p->problem.minibatches = p->minibatches;
+    ks_alloc_freed_since(p->allocated_read);
+}
+
+/* Stochastic Lanczos quadrature of A, a curvature of the loss L at the checkpoint's theta:
+ *
+ *   pose              theta, the minibatches; L(theta), the coordinates of A
+ *   measure_bounds    of a cross-entropy: p - t, |g|, and the Jacobian of the logits
+ *   make_operator     v -> A v
+ *   find_null_space   directions u with A u = 0, which the architecture implies
+ *   run_probes        A Q = Q T + beta q e' from random start vectors: the eigenvalues of T are the
+ *                     nodes, the squared first components of its eigenvectors the weights
+ *   certify           A y in float64 for the vectors y behind the bounds
+ *   grow              with tolerances: again with more minibatches, if the error from few is too
+ *                     large; then run_probes ends as soon as that is known
+ *   finish            statistics, density, attributes */
+ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
+{
+    bool grows;
+
+    ks_minibatches_begin(p);
+    do {
+        KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
+        KS_TRY(check_memory(p)); /* before anything large is allocated */
+        KS_TRY(measure_bounds(p));
+        KS_TRY(ks_pipeline_pose_products(p));
+        KS_TRY(ks_pipeline_make_operator(p));
+        KS_TRY(measure(p));
+        grows = ks_minibatches_grow(p);
+        if (grows)
+            begin_again(p);
+    } while (grows);
+    return finish(p);
+}
+
+/* --- one diagonal block after the other --- */
+
+static ks_status pose_layer(struct ks_pipeline *p, int layer)
+{
+    ks_pipeline_clear(p);
+    KS_TRY(ks_pipeline_pose_loss(p, layer));
+    return ks_pipeline_pose_products(p);
+}
+
+/* The number of a layer's coordinates that ks_selection_new selects. */
+static size_t count_coordinates(const struct ks_problem *q, const struct KS(layer) *l)
+{
+    const struct ks_networks *critics = &q->checkpoint->critic;
+    const double *v = q->kind->moving ? q->checkpoint->adam_v : NULL;
+    size_t n = 0;
+
+    for (size_t e = 0; e < critics->ensemble; e++)
+        for (size_t i = 0; (q->critic < 0 || (size_t)q->critic == e) && i < l->parameters; i++)
+            n += !v || v[e * critics->arch->parameters + l->offset + i] > 0;
+    return n;
+}
+
+/* A row, with its first three fields, for every layer with parameters; for `preconditioned`, with
+ * parameters that have had a gradient. Together the rows have all coordinates of the operator. */
+static ks_status list_layers(struct ks_pipeline *p)
+{
+    const struct KS(arch) *arch = p->checkpoint->critic.arch;
+
+    KS_TRY(ks_alloc(arch->n_layers, sizeof *p->rows, &p->rows));
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct KS(layer) *l = &arch->layer[i];
+        size_t dimension = count_coordinates(&p->problem, l);
+
+        if (dimension > 0)
+            p->rows[p->n_rows++] = (struct ks_layer_row){
+                .number = l->number, .kind = l->kind->name, .dimension = dimension};
+    }
+    if (p->n_rows == 0)
+        return ks_fail(KS_NUMBER, "--layers: expected a layer with parameters%s, found none",
+                       p->options->kind->moving ? " that have had a gradient" : "");
+    return KS_OK;
+}
+
+/* Finds the layers, the number of products for all of them, and the largest dimension, by which
+ * memory is divided. */
+static ks_status plan_layers(struct ks_pipeline *p, size_t *products)
+{
+    const size_t order = p->options->order, probes = p->options->probes;
+    size_t largest = 0;
+
+    *products = 0;
+    /* Of all layers: refuses a critic that does not exist. */
+    KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
+    KS_TRY(ks_pipeline_agree(p, list_layers(p)));
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const size_t n = p->rows[i].dimension;
+
+        KS_TRY(pose_layer(p, (int)p->rows[i].number));
+        *products += probes * (n < order ? n : order) + ks_null_products(p->space);
+        largest = n > largest ? n : largest;
+    }
+    p->budget.dimension = largest;
+    return KS_OK;
+}
+
+static void take_row(const struct ks_spectrum *s, struct ks_layer_row *row)
+{
+    row->steps = s->order;
+    for (size_t i = 0; s->steps && i < s->probes; i++)
+        row->steps = (size_t)s->steps[i] < row->steps ? (size_t)s->steps[i] : row->steps;
+    row->lambda_max = ks_statistic(s, "lambda_max");
+    row->lambda_max_data_se = ks_statistic(s, "lambda_max_data_se");
+    row->kappa_effective_bound = ks_statistic(s, "kappa_effective_bound");
+    row->kurtosis = ks_statistic(s, "kurtosis");
+    row->trace = ks_statistic(s, "trace");
+    row->trace_se = ks_statistic(s, "trace_se");
+}
+
+static ks_status analyze_layer(struct ks_pipeline *p, struct ks_layer_row *row)
+{
+    const struct ks_spectrum *s;
+
+    KS_TRY(pose_layer(p, (int)row->number));
+    KS_TRY(ks_pipeline_agree(p, make_block(p)));
+    p->monitor.null_products = ks_null_products(p->space);
+    KS_TRY(measure(p));
+    KS_TRY(ks_pipeline_agree(p, find_statistics(p)));
+    s = p->spectrum;
+    p->monitor.earlier += p->monitor.null_products + p->monitor.sampled;
+    p->monitor.sampled = 0;
+    for (size_t i = 0; i < s->probes; i++)
+        p->monitor.earlier += (size_t)s->steps[i];
+    warn(p);
+    take_row(s, row);
+    return KS_OK;
+}
+
+/* The traces of the diagonal blocks add up to the operator's trace. */
+static void share_trace(size_t n, struct ks_layer_row *rows)
+{
+    double all = 0;
+
+    for (size_t i = 0; i < n; i++)
+        all += rows[i].trace;
+    for (size_t i = 0; i < n; i++)
+        rows[i].trace_share = all != 0 ? rows[i].trace / all : NAN;
+}
+
+/* The operator of all coordinates is made once; a layer's products are its products, restricted. */
+ks_status ks_pipeline_layers(struct ks_pipeline *p)
+{
+    size_t products;
+
+    p->by_layers = true;
+    KS_TRY(plan_layers(p, &products));
+    KS_TRY(ks_pipeline_make_operator(p));
+    p->monitor.products = products;
+    for (size_t i = 0; i < p->n_rows; i++)
+        KS_TRY(analyze_layer(p, &p->rows[i]));
+    share_trace(p->n_rows, p->rows);
+    return KS_OK;
+}
+
+/* --- the end --- */
+
+/* Frees what was measured. */
+static void clear_results(struct ks_pipeline *p)
+{
+    ks_monitor_end(&p->monitor);
+    ks_spectrum_free(p->spectrum);
+    free(p->gradient);
+    ks_certificates_clear(&p->certificates);
+    ks_null_basis_free(p->basis);
+    ks_null_clear(&p->null);
+    ks_gradient_bounds_clear(&p->bounds);
+    p->spectrum = NULL, p->gradient = NULL, p->basis = NULL;
+    p->certificates = (struct ks_certificates){.n = 0};
+    p->null = (struct ks_null){.dimension = 0};
+    p->bounds = (struct ks_gradient_bounds){.rows = 0};
+    p->trace = (struct ks_trace_samples){.rounds = 0};
+    p->early_error = (struct ks_early_error){.steps = 0};
+    p->exact_error = 0;
+}
+
+void ks_pipeline_clear(struct ks_pipeline *p)
+{
+    clear_results(p);
+    if (p->in_library)
+        return;
+    ks_operator_free(p->a);
+    ks_null_space_free(p->space);
+    ks_selection_free(p->selection);
+    p->a = NULL, p->space = NULL, p->selection = NULL;
+}
+
+void ks_pipeline_close(struct ks_pipeline *p)
+{
+    clear_results(p);
+    ks_operator_free(p->a);
+    ks_null_space_free(p->space);
+    ks_selection_free(p->selection);
+    ks_operator_free(p->full);
+    free(p->rows);
+    ks_eigenpairs_clear(&p->vectors.pairs);
+    free(p->vectors.layer);
+    free(p->vectors.share);
+    free(p->vectors.gradient);
+    if (!p->in_library)
+        ks_checkpoint_free(p->checkpoint);
+}

@@ -1,0 +1,436 @@
+/* The probes: how many steps, how many start vectors, how many minibatches. Without --tolerance the
+ * options say it. With it:
+ *
+ * The width of an interval has two parts. Steps make the bounds of a start vector's weights
+ * tighter; start vectors reduce the scatter of those weights. The first probe shows both: an
+ * interval computed as if P probes had had its Jacobi matrix tells, for every P, about how wide it
+ * would be. So after m steps P(m) is the least number of probes with which all intervals would be
+ * tight enough, and m P(m) is the price. Steps are taken as long as the price is expected to fall,
+ * and in any case up to half of the least price so far: early prices are often far too high.
+ * The trace has a cheaper way, beside the first probe: minibatch_samples.c. */
+#include "pipeline/stages.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "lanczos/slq.h"
+
+static const double MARGIN = 1.25,
+                    LEAST_GROWTH = 1.5; /* the error over minibatches is uncertain itself */
+
+enum {
+    FIRST = 8, /* the steps after which the widths are computed for the first time */
+    PART = 8,  /* then they are computed after every further eighth, which is what they may waste */
+    EARLY = 10,     /* the error from few minibatches is computed once lambda_max and lambda_min are
+                     * known     to EARLY tolerances: hardly any step is lost if it is too large */
+    CANDIDATES = 32 /* the most numbers of probes: 1, 2, 3, 4, 6, 8, 12, 16, ...                  */
+};
+
+/* excess: the largest width, in units of its tolerance. The intervals are tight if it is at most 1.
+ */
+struct growth {
+    struct ks_pipeline *p;
+    struct ks_lanczos *l;
+    const struct ks_tolerance *trace; /* the one that vectors of their own serve; NULL: none */
+    bool hopeless[KS_TOLERANCES];     /* not even the most steps and probes would be enough */
+    size_t n, probes[CANDIDATES];     /* the candidates, in ascending order                 */
+    double excess[CANDIDATES];        /* expected with so many probes, at present ...       */
+    double before[CANDIDATES];        /* ... and when it was last computed; NaN: unknown    */
+    double ends;                      /* the excess of lambda_max and lambda_min, at present */
+    double least; /* the least price so far, in steps; INFINITY: none is known */
+};
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The bounds of lambda_max and lambda_min are the weakest of all probes': they profit from steps,
+ * and hardly from probes, of which some are weaker than the first. */
+enum part { ENDS = 1, OTHERS = 2 };
+
+static double find_excess(const struct growth *g, const struct ks_spectrum *s, unsigned parts)
+{
+    const struct ks_tolerances *t = &g->p->options->tolerances;
+    double excess = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        double width = ks_tolerance_width(&t->list[i], s);
+
+        if (!g->hopeless[i] && &t->list[i] != g->trace &&
+            (parts & (ks_tolerance_end(&t->list[i]) ? ENDS : OTHERS)))
+            excess = fmax(excess, isnan(width) ? INFINITY : width / t->list[i].most);
+    }
+    return excess;
+}
+
+/* Computes the statistics of these probes, as if each had been run `times` times, in s->statistics.
+ */
+static ks_status find_statistics(const struct growth *g, struct ks_spectrum *s, size_t times)
+{
+    struct ks_statistics_terms terms = ks_pipeline_terms(g->p);
+
+    terms.draft = true;
+    terms.copies = times;
+    if (g->p->certificates.probes == 0) /* the first probe is not finished */
+        terms.certificates = NULL;
+    ks_attributes_clear(&s->statistics);
+    return ks_statistics(s, &terms);
+}
+
+/* *first = a spectrum of the first probe alone, as far as it is. */
+static ks_status take_first(const struct growth *g, struct ks_spectrum **first)
+{
+    /* Where the Krylov space has ended, the order is larger than the steps. */
+    size_t order = g->l->steps + (g->l->exhausted && g->l->steps < g->p->budget.dimension);
+    struct ks_spectrum *s = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(1, sizeof *s, &s));
+    KS_GO(ks_slq_room(s, 1, order));
+    KS_GO(ks_slq_store(g->l, 0, s));
+    *first = s, s = NULL;
+done:
+    ks_spectrum_free(s);
+    return status;
+}
+
+/* The candidates below the limit, and the limit. */
+static void list_candidates(struct growth *g)
+{
+    const size_t most = g->p->options->probes;
+
+    for (size_t power = 1; power < most && g->n + 2 < CANDIDATES; power *= 2) {
+        g->probes[g->n++] = power;
+        if (power > 1 && power + power / 2 < most)
+            g->probes[g->n++] = power + power / 2;
+    }
+    g->probes[g->n++] = most;
+    for (size_t i = 0; i < g->n; i++)
+        g->excess[i] = g->before[i] = NAN;
+}
+
+/* *enough = the index of the least number of probes that would be enough, g->n if none is. The
+ * excess of larger ones is not computed. */
+static ks_status count_probes(struct growth *g, size_t *enough)
+{
+    struct ks_spectrum *first = NULL;
+    ks_status status = KS_OK;
+
+    memcpy(g->before, g->excess, sizeof g->before);
+    KS_GO(take_first(g, &first));
+    KS_GO(find_statistics(g, first, 1));
+    g->ends = find_excess(g, first, ENDS);
+    for (*enough = 0; *enough < g->n; ++*enough) {
+        KS_GO(find_statistics(g, first, g->probes[*enough]));
+        g->excess[*enough] = fmax(g->ends, find_excess(g, first, OTHERS));
+        if (g->excess[*enough] <= 1)
+            break;
+    }
+done:
+    ks_spectrum_free(first);
+    return status;
+}
+
+/* Marks what the most probes would not reach. */
+static ks_status find_hopeless(struct growth *g)
+{
+    const struct ks_tolerances *t = &g->p->options->tolerances;
+    struct ks_spectrum *first = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(take_first(g, &first));
+    for (unsigned part = ENDS; part <= OTHERS; part++) {
+        KS_GO(find_statistics(g, first, part == ENDS ? 1 : g->p->options->probes));
+        for (size_t i = 0; i < t->n; i++)
+            if ((ks_tolerance_end(&t->list[i]) != 0) == (part == ENDS))
+                g->hopeless[i] = !ks_tolerance_met(&t->list[i], first);
+    }
+done:
+    ks_spectrum_free(first);
+    return status;
+}
+
+static ks_status step_to(const struct growth *g, size_t steps)
+{
+    while (g->l->steps < steps && !g->l->exhausted) {
+        KS_TRY(ks_lanczos_step(g->l, g->p->a));
+        ks_monitor_step(&g->p->monitor, g->l);
+    }
+    return KS_OK;
+}
+
+/* Whether more steps are expected to cost less than the probes that would be enough: the excess
+ * with fewer probes is continued as a power of the number of steps. */
+static bool is_worthwhile(struct growth *g, size_t earlier, size_t enough)
+{
+    const double steps = (double)g->l->steps;
+    double price, slope, enough_steps;
+
+    if (enough == 0)
+        return false;
+    if (enough == g->n)
+        return true;
+    price = steps * (double)g->probes[enough];
+    g->least = fmin(g->least, price);
+    if (steps < g->least / 2)
+        return true;
+    if (isinf(g->excess[enough - 1]))
+        return false;
+    slope = log(g->excess[enough - 1] / g->before[enough - 1]) / log(steps / (double)earlier);
+    if (!(slope < 0)) /* NaN: the excess before is not known */
+        return isnan(slope);
+    enough_steps = steps * pow(g->excess[enough - 1], -1 / slope);
+    return enough_steps * (double)g->probes[enough - 1] < price;
+}
+
+/* Computes once whether the minibatches are enough, as soon as the ends are roughly known. */
+static ks_status check_minibatches(struct growth *g)
+{
+    struct ks_pipeline *p = g->p;
+
+    if (p->minibatches >= p->most_minibatches || p->early_error.steps > 0 || g->ends > EARLY)
+        return KS_OK;
+    return ks_early_error(p, g->l);
+}
+
+/* The first probe. *order: the steps of all probes; *probes: how many are planned. Ends early with
+ * too few minibatches. */
+static ks_status plan(struct growth *g, size_t *order, size_t *probes)
+{
+    const struct ks_pipeline *p = g->p;
+    const size_t most = smaller(p->options->order, p->budget.dimension);
+    size_t enough = 0, earlier = 1;
+
+    *order = p->options->order;
+    *probes = p->options->probes;
+    ks_lanczos_start(g->l, p->options->seed, 0);
+    if (p->options->tolerances.n == 0)
+        return step_to(g, *order);
+    list_candidates(g);
+    for (*order = smaller(FIRST, most);; *order = smaller(*order + *order / PART, most)) {
+        KS_TRY(step_to(g, *order));
+        KS_TRY(ks_team_agree(p->team, count_probes(g, &enough)));
+        KS_TRY(check_minibatches(g));
+        if (ks_pipeline_is_short(p))
+            return KS_OK;
+        if (g->l->exhausted || *order == most || !is_worthwhile(g, earlier, enough))
+            break;
+        earlier = g->l->steps;
+    }
+    if (enough == g->n) {
+        KS_TRY(ks_team_agree(p->team, find_hopeless(g)));
+        KS_TRY(ks_team_agree(p->team, count_probes(g, &enough)));
+    }
+    *probes = g->probes[enough];
+    return KS_OK;
+}
+
+/* Where minibatches have operators of their own, and are all on this rank. */
+static const struct ks_tolerance *find_trace(const struct ks_pipeline *p)
+{
+    const struct ks_tolerances *t = &p->options->tolerances;
+
+    for (size_t i = 0; i < t->n && p->problem.kind && ks_team_size(p->team) == 1; i++)
+        if (strcmp(ks_tolerance_name(&t->list[i]), "trace") == 0)
+            return &t->list[i];
+    return NULL;
+}
+
+/* After the first probe, whose Lanczos vectors are still there. */
+static ks_status sample_trace(struct growth *g)
+{
+    enum { LEAST = 2 };
+    struct ks_pipeline *p = g->p;
+
+    if (!g->trace)
+        return KS_OK;
+    return ks_trace_sample(p, g->l, g->trace->most,
+                           p->options->probes > LEAST ? p->options->probes : LEAST);
+}
+
+ks_status ks_probes_allocate(struct ks_pipeline *p, size_t order)
+{
+    struct ks_certificates_sizes sizes = {.n = p->budget.dimension,
+                                          .probes = p->options->probes,
+                                          .order = order,
+                                          .part = KS_STATISTICS_PART,
+                                          .basis = p->basis};
+    size_t first;
+
+    KS_TRY(ks_alloc(1, sizeof *p->spectrum, &p->spectrum));
+    if (!ks_pipeline_has_certificates(p))
+        return KS_OK;
+    ks_team_slice(p->team, sizes.n, &first, &sizes.length);
+    return ks_certificates_new(&sizes, &p->certificates);
+}
+
+static ks_status allocate(const struct growth *g, size_t order)
+{
+    struct ks_pipeline *p = g->p;
+
+    KS_TRY(ks_probes_allocate(p, order));
+    return ks_slq_room(p->spectrum, p->options->probes + (p->gradient != NULL), order);
+}
+
+/* The vectors of a finished probe, and its row in the spectrum. */
+static ks_status finish(struct growth *g)
+{
+    struct ks_pipeline *p = g->p;
+    struct ks_spectrum *s = p->spectrum;
+
+    if (ks_pipeline_has_certificates(p) && g->l->probe != KS_PROBE_GRADIENT)
+        KS_TRY(ks_certificates_take(&p->certificates, g->l));
+    return ks_team_agree(p->team, ks_slq_store(g->l, s->probes++, s));
+}
+
+/* The probes after the first, one by one: as many as planned, and more until the intervals are
+ * tight. */
+static ks_status add_probes(struct growth *g, size_t order, size_t planned)
+{
+    struct ks_pipeline *p = g->p;
+
+    for (size_t probe = 1; probe < p->options->probes; probe++) {
+        if (probe >= planned)
+            KS_TRY(ks_team_agree(p->team, find_statistics(g, p->spectrum, 1)));
+        if (probe >= planned && find_excess(g, p->spectrum, ENDS | OTHERS) <= 1)
+            break;
+        ks_lanczos_start(g->l, p->options->seed, probe);
+        KS_TRY(step_to(g, order));
+        KS_TRY(finish(g));
+    }
+    ks_attributes_clear(&p->spectrum->statistics);
+    return KS_OK;
+}
+
+static ks_status add_gradient(struct growth *g, size_t order)
+{
+    struct ks_pipeline *p = g->p;
+
+    if (!p->gradient)
+        return KS_OK;
+    KS_TRY(ks_lanczos_start_at(g->l, p->gradient));
+    KS_TRY(step_to(g, order));
+    KS_TRY(finish(g));
+    p->spectrum->gradient = true;
+    return KS_OK;
+}
+
+ks_status ks_probes_run(struct ks_pipeline *p)
+{
+    const struct ks_spectrum_options *o = p->options;
+    struct growth g = {.p = p, .trace = find_trace(p), .least = INFINITY};
+    size_t order, planned;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_team_agree(p->team, ks_lanczos_new(p->budget.dimension, o->order, p->budget.basis_f32,
+                                                p->team, &g.l)));
+    g.l->products_f32 = o->products_f32;
+    g.l->published = o->published;
+    KS_GO(plan(&g, &order, &planned));
+    if (ks_pipeline_is_short(p))
+        goto done;
+    KS_GO(ks_team_agree(p->team, allocate(&g, order)));
+    p->spectrum->probes = 0;
+    KS_GO(finish(&g));
+    KS_GO(sample_trace(&g));
+    KS_GO(add_probes(&g, order, planned));
+    KS_GO(add_gradient(&g, order));
+    if (ks_pipeline_has_certificates(p))
+        KS_GO(ks_certificates_gather(&p->certificates, p->team));
+done:
+    ks_lanczos_free(g.l);
+    return status;
+}
+
+/* --- how many products --- */
+
+static size_t count_minibatches(const struct ks_spectrum_options *o, size_t most)
+{
+    return o->batches > 0 && o->batches < most ? o->batches : most;
+}
+
+double ks_most_products(const struct ks_spectrum_options *o, size_t n, size_t minibatches)
+{
+    return (double)count_minibatches(o, minibatches) *
+           (double)(o->exact ? n : o->order * (o->probes + o->gradient_probe));
+}
+
+double ks_fewest_products(const struct ks_spectrum_options *o, size_t n, size_t minibatches)
+{
+    struct ks_spectrum_options fewest = *o;
+
+    if (o->tolerances.n == 0)
+        return 0;
+    fewest.order = smaller(o->order, FIRST);
+    fewest.probes = 1;
+    fewest.batches = ks_first_minibatches(o, count_minibatches(o, minibatches));
+    return ks_most_products(&fewest, n, minibatches);
+}
+
+/* --- how many minibatches --- */
+
+size_t ks_first_minibatches(const struct ks_spectrum_options *o, size_t most)
+{
+    enum { FEW = 8 }; /* their standard error is known to a quarter (its chi-square) */
+    const struct ks_tolerances *t = &o->tolerances;
+
+    /* A first look at FEW of them costs more than it may save if there are hardly twice as many. */
+    for (size_t i = 0; i < t->n && o->certificates && most >= 2 * FEW; i++)
+        if (ks_tolerance_end(&t->list[i]))
+            return FEW;
+    return most;
+}
+
+void ks_minibatches_begin(struct ks_pipeline *p)
+{
+    if (ks_team_size(p->team) > 1)
+        return;
+    p->allocated_read = ks_alloc_total();
+    p->most_minibatches = p->minibatches;
+    p->minibatches = ks_first_minibatches(p->options, p->minibatches);
+    p->problem.minibatches = p->minibatches;
+}
+
+/* The largest error in units of its tolerance. */
+static double find_minibatch_excess(const struct ks_pipeline *p)
+{
+    const struct ks_tolerances *tolerances = &p->options->tolerances;
+    const struct ks_certificate *y = p->certificates.vector;
+    double excess = 0, size = fmax(y[KS_Y_LARGEST].size, y[KS_Y_SMALLEST].size);
+
+    if (ks_pipeline_is_short(p))
+        return p->early_error.excess;
+    for (size_t i = 0; i < tolerances->n && size > 0; i++) {
+        const struct ks_tolerance *t = &tolerances->list[i];
+        int end = ks_tolerance_end(t), which = end > 0 ? KS_Y_LARGEST : KS_Y_SMALLEST;
+
+        if (end != 0)
+            excess = fmax(excess, y[which].data_se / size / t->most);
+    }
+    return excess;
+}
+
+/* With a tolerance for lambda_max or lambda_min, an analysis begins with few minibatches and takes
+ * more until their standard error over the minibatches is within the tolerance.
+ *
+ * More minibatches are another operator, with other Krylov spaces: its quadrature rules do not
+ * follow from the old ones. So an analysis that needs more begins again, with about as many as the
+ * error says, which falls with the square root of their number. The first probe computes the error
+ * as soon as the Ritz vector is roughly known, so that little is lost. The certificates measure it
+ * again; it may then be larger, so they may ask for more as well. */
+bool ks_minibatches_grow(struct ks_pipeline *p)
+{
+    const size_t most = p->most_minibatches;
+    const double excess = p->minibatches < most ? find_minibatch_excess(p) : 0;
+    const double wanted = ceil((double)p->minibatches *
+                               fmax(excess * excess * MARGIN, LEAST_GROWTH));
+
+    if (!(excess > 1))
+        return false;
+    p->minibatches = wanted < (double)most ? (size_t)wanted : most;
+    return true;
+}
