@@ -12,7 +12,6 @@
 #include <libxml/tree.h>
 
 struct ks_env_domain;
-struct ks_env_own;
 struct ks_env_shared;
 
 /* What an episode's start and steps are called with. */
@@ -44,7 +43,7 @@ struct ks_env_engine {
 struct ks_env_suite {
     const struct ks_env_engine *engine;
     const char *package;  /* the Python package whose models are used, and its folder when
-                           * installed; NULL: models are files of the user             */
+                           * installed                                                 */
     const char *variable; /* of the environment: names that folder                     */
     const char *built;    /* the folder that the build used; NULL: only `variable` names
                            * the folder, which the user gets from `source`              */
@@ -78,8 +77,8 @@ enum { KS_XX = 0, KS_XZ = 2, KS_ZX = 6, KS_ZZ = 8 };
 
 struct ks_env {
     const struct ks_env_task *task;
-    struct ks_env_own *own; /* what `task` is a part of, if it is the user's own (own.h); owned */
-    struct ks_env_shared *shared; /* likewise, of a shared object (shared.h); owned */
+    struct ks_env_shared *shared; /* what `task` is a part of, if it is a shared object of the
+                                   * user (shared.h); owned */
     mjModel *model;
     mjData *data;
     void *ids;                     /* [domain->ids] bytes, set by the domain's `find` */
@@ -104,7 +103,7 @@ struct ks_env_xml {
 
 struct ks_env_domain {
     const struct ks_env_suite *suite;
-    const char *model;   /* "dog.xml"; a file of the user: its path */
+    const char *model;   /* "dog.xml"; a shared object: its path */
     int nq, nv, nu, na;  /* sizes of the compiled model, which determine the observation's width */
     double control_step; /* seconds */
     double limit;        /* seconds of an episode */
@@ -179,7 +178,7 @@ double ks_env_difference(size_t n, const double *a, const double *b, double *out
 
 extern const struct ks_env_engine ks_env_mujoco;
 extern const struct ks_env_suite ks_env_dm_control, ks_env_gymnasium, ks_env_humanoid_bench,
-    ks_env_myosuite, ks_env_own_suite;
+    ks_env_myosuite;
 extern const struct ks_env_domain ks_env_acrobot, ks_env_cartpole, ks_env_cheetah, ks_env_dog,
     ks_env_finger_spin, ks_env_finger_turn, ks_env_fish, ks_env_hopper, ks_env_humanoid,
     ks_env_pendulum, ks_env_quadruped, ks_env_reacher, ks_env_walker;

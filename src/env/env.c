@@ -8,27 +8,28 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/path.h"
 #include "env/domain.h"
-#include "env/own.h"
 #include "env/physics.h"
 #include "env/shared.h"
 
 bool ks_env_is_file(const char *task)
 {
-    return ks_env_own_is_file(task) || ks_env_shared_is_file(task);
+    return ks_path_ends(task, ".so");
 }
 
 static ks_status find_task(const char *name, struct ks_env *env)
 {
+    if (ks_path_ends(name, ".task"))
+        return ks_fail(KS_USAGE,
+                       "%s: expected the name of a task, or a shared object FILE.so with the "
+                       "functions of kappascope_env.h (configs/tasks/point.c is an example): .task "
+                       "files are no longer read",
+                       name);
     if (!ks_env_is_file(name))
         return ks_env_task_find(name, &env->task);
-    if (ks_env_shared_is_file(name)) {
-        KS_TRY(ks_env_shared_read(name, &env->shared));
-        env->task = &env->shared->task;
-        return KS_OK;
-    }
-    KS_TRY(ks_env_own_read(name, &env->own));
-    env->task = &env->own->task;
+    KS_TRY(ks_env_shared_read(name, &env->shared));
+    env->task = &env->shared->task;
     return KS_OK;
 }
 
@@ -86,7 +87,6 @@ void ks_env_free(struct ks_env *env)
         mj_deleteModel(env->model);
     free(env->ids);
     free(env->last_finite);
-    ks_env_own_free(env->own);
     ks_env_shared_free(env->shared);
     free(env);
 }
@@ -98,9 +98,7 @@ const char *ks_env_name(const struct ks_env *env)
 
 const char *ks_env_identity(const struct ks_env *env)
 {
-    if (env->shared)
-        return env->shared->identity;
-    return env->own ? env->own->identity : NULL;
+    return env->shared ? env->shared->identity : NULL;
 }
 
 size_t ks_env_observations(const struct ks_env *env)

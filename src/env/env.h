@@ -35,22 +35,21 @@ struct ks_env_about {
 bool ks_env_about(size_t i, struct ks_env_about *about);
 /* Describes the task of this name; false if it is unknown. */
 bool ks_env_about_task(const char *name, struct ks_env_about *about);
-/* Describes the task in a file, whose model is loaded; about->name is `path`. Fails as ks_env_new
+/* Describes the task in a file, which is loaded; about->name is `path`. Fails as ks_env_new
  * does. */
 ks_status ks_env_about_file(const char *path, struct ks_env_about *about);
-/* Creates the environment of a task: one of the table, or one of the user's own in a file, see
- * own.h. Fails with KS_USAGE on an unknown task or a flag that this version of MuJoCo does not
- * have; with KS_MISSING if the library or the models are not installed
- * (the folder of models is that of DM_CONTROL_DIR, GYMNASIUM_DIR or MYOSUITE_DIR in the
- * environment, the installed one, or that of the build; HumanoidBench's only that of
- * HUMANOID_BENCH_DIR); with KS_FORMAT if the model does not fit the task. `options` may be NULL.
- * Every environment has its own model, so environments can run in different threads. The caller
- * frees it with ks_env_free. */
+/* Creates the environment of a task: one of the table, or one of the user's own in a file
+ * NAME.so (shared.h). Fails with KS_USAGE on an unknown task or a flag that this version of MuJoCo
+ * does not have; with KS_MISSING if the library or the models are not installed (the folder of
+ * models is that of DM_CONTROL_DIR, GYMNASIUM_DIR or MYOSUITE_DIR in the environment, the installed
+ * one, or that of the build; HumanoidBench's only that of HUMANOID_BENCH_DIR); with KS_FORMAT if
+ * the model does not fit the task. `options` may be NULL. Every environment has its own model, so
+ * environments can run in different threads. The caller frees it with ks_env_free. */
 ks_status ks_env_new(const char *task, const struct ks_env_options *options, struct ks_env **env);
 void ks_env_free(struct ks_env *env);
 
-const char *ks_env_name(const struct ks_env *env); /* of the task; of a file "NAME.task": NAME */
-/* Of a task of the user's own: the text of its file and the SHA-256 of its model; else NULL. */
+const char *ks_env_name(const struct ks_env *env); /* of the task; of a file "NAME.so": NAME */
+/* Of a task of the user's own: the SHA-256 of its file, in words; else NULL. */
 const char *ks_env_identity(const struct ks_env *env);
 bool ks_env_is_file(const char *task);                /* whether a task's name is that of a file */
 size_t ks_env_observations(const struct ks_env *env); /* length of an observation */

@@ -141,16 +141,6 @@ const struct ks_env_suite ks_env_dm_control = {
     .control = rescale,
 };
 
-const struct ks_env_suite ks_env_own_suite = {
-    .engine = &ks_env_mujoco,
-    .action_repeat = 2,
-    .reset = ks_physics_reset,
-    .forward = ks_physics_forward,
-    .step = ks_physics_step,
-    .restore = step_half,
-    .control = rescale,
-};
-
 static void reset_data(mjModel *model, mjData *data)
 {
     mj_resetData(model, data);

@@ -132,11 +132,6 @@ static const struct ks_env_domain domain = {
 
 /* --- the file --- */
 
-bool ks_env_shared_is_file(const char *task)
-{
-    return ks_path_ends(task, ENDING);
-}
-
 /* Sets *function, whose type is any pointer to a function: POSIX lets dlsym return those. */
 static ks_status find(const struct ks_env_shared *s, const char *name, void *function)
 {

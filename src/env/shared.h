@@ -19,8 +19,6 @@ struct ks_env_shared {
     enum ks_env_end end;
 };
 
-/* Whether a task's name is that of a shared object: "NAME.so". */
-bool ks_env_shared_is_file(const char *task);
 /* Loads the file. Fails with KS_IO if it cannot be read, and with KS_FORMAT if it is no shared
  * object, lacks a function, has another version of the interface, or sizes out of range. The caller
  * frees *shared with ks_env_shared_free. */

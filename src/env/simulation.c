@@ -43,8 +43,7 @@ static ks_status open_model(struct ks_env *env, const struct ks_env_options *opt
 {
     KS_TRY(ks_physics_start());
     KS_TRY(ks_env_load(env->task, &env->model));
-    if (!env->own)
-        KS_TRY(check_sizes(env));
+    KS_TRY(check_sizes(env));
     KS_TRY(ks_physics_set_flags(env->model, options));
     ks_physics_print_flags(env->model, sizeof env->flags, env->flags);
     KS_TRY(ks_physics_guard(make_data, env));

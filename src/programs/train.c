@@ -16,8 +16,7 @@
 
 static const char details[] =
     "NAMES AND FILES\n"
-    "  --env takes the name of a task (--list) or a file of your own: FILE.task names a\n"
-    "  model of MuJoCo and says what is observed and rewarded; FILE.so is a shared\n"
+    "  --env takes the name of a task (--list) or a file FILE.so of your own: a shared\n"
     "  object with the functions of kappascope_env.h, which runs with your rights: use\n"
     "  only one that you trust. The task's name is then the file's name without folder\n"
     "  and ending.\n"

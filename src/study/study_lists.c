@@ -79,9 +79,8 @@ ks_status ks_study_set_env(struct ks_study *s, const char *word, bool check_file
     bool file = ks_env_is_file(word);
 
     KS_TRY(ks_print_string(&s->env, "%.*s", file ? (int)(dot - base) : INT_MAX, base));
-    if (!ks_study_is_plain(s->env) || (base != word && !file))
-        return ks_fail(KS_FORMAT,
-                       "env: expected the name of a task or of a .task or .so file, found '%s'",
+    if (!ks_study_is_plain(s->env) || (base != word && !file) || ks_path_ends(base, ".task"))
+        return ks_fail(KS_FORMAT, "env: expected the name of a task or of a .so file, found '%s'",
                        word);
     return file ? find_file(s, "env", word, check_files, &s->env_argument)
                 : ks_copy_string(word, &s->env_argument);

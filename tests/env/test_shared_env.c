@@ -3,6 +3,7 @@
 #include "same_checkpoint.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include "core/memory.h"
 #include "env/env.h"
@@ -273,6 +274,8 @@ static void test_refused(void **state)
     assert_fails(ks_env_new(tree_path("text.so"), NULL, &env), KS_FORMAT,
                  "text.so: expected a shared object: ");
     assert_fails(ks_env_new(tree_path("none.so"), NULL, &env), KS_IO, "none.so");
+    assert_fails(ks_env_new("some.task", NULL, &env), KS_USAGE,
+                 "some.task: expected the name of a task, or a shared object FILE.so");
     tree_write("dog-trot.so", "nothing");
     assert_fails(ks_env_new(tree_path("dog-trot.so"), NULL, &env), KS_FORMAT,
                  "there is a task of this name already");
@@ -333,6 +336,28 @@ static void test_training(void **state)
     assert_same("whole/step_000000400.h5", "parts/step_000000400.h5");
 }
 
+/* The file is named relative to the study's; runs are named after it. */
+static void test_study(void **state)
+{
+    char arguments[512];
+
+    (void)state;
+    assert_int_equal(mkdir(tree_path("tasks"), 0777), 0);
+    compile("configs/tasks/point.c", "tasks/point.so");
+    tree_write("mine.study", "[study]\nenv = tasks/point.so\narchitectures = bn+ce\nseeds = 0\n"
+                             "steps = 400\n[train]\nhidden = 8\nactor_hidden = 8\n"
+                             "random_steps = 50\ncheckpoints = 1\nanalysis_minibatches = 2\n");
+    snprintf(arguments, sizeof arguments, "--dry-run --out %s %s", tree_path("out"),
+             tree_path("mine.study"));
+    assert_int_equal(run("kappascope-study", arguments), 0);
+    assert_said("mkdir -p runs/point/bn+ce/seed0", 0);
+    assert_said("/tasks/point.so --arch=bn+ce", 0);
+    tree_write("mine.study", "[study]\nenv = none.so\narchitectures = bn+ce\nseeds = 0\n"
+                             "steps = 400\n");
+    assert_int_equal(run("kappascope-study", arguments), 2);
+    assert_said("mine.study:2: env: none.so: does not exist", 1);
+}
+
 int main(void)
 {
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
@@ -340,7 +365,7 @@ int main(void)
         IN_TREE(test_example),  IN_TREE(test_start),      IN_TREE(test_ends),
         IN_TREE(test_zeros),    IN_TREE(test_divergence), IN_TREE(test_restored),
         IN_TREE(test_threads),  IN_TREE(test_refused),    IN_TREE(test_memory_runs_out),
-        IN_TREE(test_training),
+        IN_TREE(test_training), IN_TREE(test_study),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
