@@ -10,9 +10,7 @@
 
 static const char MAGIC[24] = "kappascope-point";
 
-/* In version 2 the values of the state have no names (state.c). It is read but no longer written.
- */
-static const uint64_t VERSION = 3, UNNAMED = 2;
+static const uint64_t VERSION = 3;
 
 size_t ks_resume_file_state_offset(size_t description_size)
 {
@@ -47,9 +45,9 @@ static ks_status check(struct ks_resume_file *f, size_t size)
     memcpy(h, f->bytes, sizeof *h);
     if (memcmp(h->magic, MAGIC, sizeof h->magic) != 0)
         return ks_fail(KS_FORMAT, "%s: not a resume point", f->path);
-    if (h->version != VERSION && h->version != UNNAMED)
-        return ks_fail(KS_FORMAT, "%s: expected version %d or %d, found %llu", f->path,
-                       (int)UNNAMED, (int)VERSION, (unsigned long long)h->version);
+    if (h->version != VERSION)
+        return ks_fail(KS_FORMAT, "%s: expected version %d, found %llu", f->path, (int)VERSION,
+                       (unsigned long long)h->version);
     KS_TRY(ks_sha256(1, &(struct ks_piece){f->bytes, content}, digest));
     if (memcmp(digest, f->bytes + content, sizeof digest) != 0 || h->description_size > content ||
         h->state_size > content || sizeof *h + h->description_size + h->state_size != content)
@@ -77,8 +75,7 @@ bool ks_resume_file_header(const char *path, struct ks_resume_header *h)
 {
     FILE *file = fopen(path, "rb");
     bool found = file && fread(h, sizeof *h, 1, file) == 1 &&
-                 memcmp(h->magic, MAGIC, sizeof h->magic) == 0 &&
-                 (h->version == VERSION || h->version == UNNAMED);
+                 memcmp(h->magic, MAGIC, sizeof h->magic) == 0 && h->version == VERSION;
 
     if (file)
         fclose(file);
@@ -90,8 +87,7 @@ struct ks_saved_state ks_resume_file_state(const struct ks_resume_file *f)
     const struct ks_resume_header *h = &f->header;
     size_t offset = ks_resume_file_state_offset(h->description_size);
 
-    return (struct ks_saved_state){(unsigned char *)f->bytes + offset, h->state_size,
-                                   h->version == UNNAMED};
+    return (struct ks_saved_state){(unsigned char *)f->bytes + offset, h->state_size};
 }
 
 json_t *ks_resume_file_description(const struct ks_resume_file *f)

@@ -1,8 +1,6 @@
 /* The state consists of sections, each with a name, a size and a value. One function, pack_run,
  * lists them; measuring, writing, checking and reading all walk through that list. Reading finds a
- * section by its name, so a program with additional sections can read older resume points.
- *
- * Resume points of version 2 hold the same values without names, in the order of the list. */
+ * section by its name, so a program with additional sections can read older resume points. */
 #include "train/state.h"
 
 #include <assert.h>
@@ -23,7 +21,7 @@ struct pack {
     const char *group; /* prefix of the names                                         */
     bool optional;     /* values from here on are missing in older resume points      */
     unsigned char *to; /* WRITE                                                       */
-    size_t at;         /* MEASURE, WRITE: bytes so far; unnamed values: bytes read    */
+    size_t at;         /* MEASURE, WRITE: bytes so far                                */
     const struct ks_saved_state *from; /* CHECK, READ                                         */
     const char *wanted;                /* FIND, in: a name                                    */
     uint64_t size;                     /*       out: its size; UINT64_MAX: no such value      */
@@ -50,17 +48,6 @@ static const unsigned char *find(const struct ks_saved_state *from, const char *
     return NULL;
 }
 
-/* The next value of a state without names; NULL for an optional one, which such a state lacks. */
-static const unsigned char *next_unnamed(struct pack *p, size_t size)
-{
-    const unsigned char *value = p->from->bytes + p->at;
-
-    if (p->optional)
-        return NULL;
-    p->at += size;
-    return value;
-}
-
 static void write_section(struct pack *p, const struct section *s, const void *data)
 {
     memcpy(p->to + p->at, s, sizeof *s);
@@ -77,7 +64,7 @@ static void pack_value(struct pack *p, const char *name, void *data, size_t size
     assert(length < NAME);
     (void)length;
     if (p->direction == CHECK || p->direction == READ)
-        value = p->from->unnamed ? next_unnamed(p, size) : find(p->from, s.name);
+        value = find(p->from, s.name);
     if (p->direction == READ && value)
         memcpy(data, value, size);
     if (p->direction == CHECK && !value && !p->optional && !*p->missing)
@@ -130,8 +117,6 @@ static void pack_agent(struct pack *p, struct KS(agent) *a)
     pack_value(p, "updates", &a->updates, sizeof a->updates);
 }
 
-/* Version 2 saved struct ks_update as it is in memory: six sums, an unused flag, 7 bytes of
- * padding. */
 static void pack_sums(struct pack *p, struct ks_update *sum)
 {
     _Static_assert(sizeof *sum == 6 * sizeof(double) + 8, "a new sum needs a section of its own");
@@ -142,8 +127,6 @@ static void pack_sums(struct pack *p, struct ks_update *sum)
     pack_value(p, "actor_loss", &sum->actor_loss, sizeof sum->actor_loss);
     pack_value(p, "temperature_loss", &sum->temperature_loss, sizeof sum->temperature_loss);
     pack_value(p, "entropy", &sum->entropy, sizeof sum->entropy);
-    if (p->from && p->from->unnamed)
-        next_unnamed(p, 8);
 }
 
 /* metrics NULL: progress.csv is not open yet; sizes and names are the same. */
@@ -305,12 +288,8 @@ ks_status ks_state_check(struct ks_run *r, const char *path, const struct ks_sav
 {
     struct pack p = {.direction = CHECK, .from = from};
 
-    if (!from->unnamed)
-        KS_TRY(check_sections(r, path, from));
+    KS_TRY(check_sections(r, path, from));
     pack_run(&p, r);
-    if (from->unnamed && p.at != from->size)
-        return ks_fail(KS_USAGE, "%s: expected a state of %zu bytes, found %zu", path, p.at,
-                       from->size);
     if (*p.missing)
         return ks_fail(KS_USAGE, "%s: the section '%s' is missing", path, p.missing);
     return KS_OK;

@@ -4,7 +4,6 @@
 #ifndef KS_TRAIN_STATE_H
 #define KS_TRAIN_STATE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/error.h"
@@ -13,7 +12,6 @@
 struct ks_saved_state {
     const unsigned char *bytes; /* [size]; not owned */
     size_t size;
-    bool unnamed; /* values without names, as in resume points of version 2 */
 };
 
 size_t ks_state_size(struct ks_run *run);                    /* in bytes */

@@ -1,5 +1,4 @@
 /* Runs that another version of the program began, and the values of --resume. */
-#include "config.h"
 #include "stopped_run.h"
 
 /* Adds or removes a setting, in the resume point and in run.json. */
@@ -40,95 +39,16 @@ static void test_settings_of_other_versions(void **state)
     assert_said(RUN, "point.0: --resume needs what the run was started with: this version");
 }
 
-/* The state as version 2 stored it, for two critics: in this order, without names, with 8 more
- * bytes after the sums. */
-static const char *const version_2[] = {
-    "critic 0 w",
-    "critic 0 m",
-    "critic 0 v",
-    "critic 0 g",
-    "critic 0 target",
-    "critic 0 state",
-    "critic 1 w",
-    "critic 1 m",
-    "critic 1 v",
-    "critic 1 g",
-    "critic 1 target",
-    "critic 1 state",
-    "actor w",
-    "actor m",
-    "actor v",
-    "actor g",
-    "actor state",
-    "input",
-    "s",
-    "log_temperature",
-    "temperature_m",
-    "temperature_v",
-    "critic_steps",
-    "actor_steps",
-    "updates",
-    "metrics critic_loss",
-    "metrics q_mean",
-    "metrics clipped_fraction",
-    "metrics actor_loss",
-    "metrics temperature_loss",
-    "metrics entropy",
-    NULL,
-    "metrics updates",
-    "metrics actor_steps",
-    "metrics env_step",
-    "metrics step_seconds",
-    "metrics update_seconds",
-    "returns",
-    "agent_steps",
-    "env_step",
-    "recorded",
-    "resets",
-    "return_mean",
-    "episode_returns",
-    "started",
-    "evaluation_divergences",
-    "observation",
-    "environment",
-};
-
-static void make_version_2(struct image *p)
-{
-    unsigned char *state = calloc(p->state_size, 1);
-    size_t size = 0;
-
-    assert_non_null(state);
-    for (size_t i = 0; i < sizeof version_2 / sizeof *version_2; i++) {
-        if (version_2[i]) {
-            size_t at = section(p, version_2[i]);
-
-            memcpy(state + size, p->state + at + SECTION, section_size(p, at));
-            size += section_size(p, at);
-        } else {
-            size += 8;
-        }
-    }
-    free(p->state);
-    p->state = state;
-    p->state_size = size;
-    set_header_number(p, AT_VERSION, 2);
-}
-
+/* Version 2, whose state had no names, is no longer read. */
 static void test_version_2(void **state)
 {
     struct image p = open_stopped_run();
 
     (void)state;
-    make_version_2(&p);
+    set_header_number(&p, AT_VERSION, 2);
     write_stopped_run(&p);
-    assert_resumes(KS_RESUME_EXACT);
-    assert_same_run(RUN, REFERENCE);
-    p = open_stopped_run();
-    make_version_2(&p);
-    p.state_size -= 8;
-    write_stopped_run(&p);
-    assert_refused(KS_RESUME_ANY, "point.0: expected a state of ");
+    assert_refused(KS_RESUME_ANY, "point.0: expected version 3, found 2; without --resume the run "
+                                  "starts over");
 }
 
 /* Sections that are unknown, of a wrong size, missing, truncated. */
@@ -264,38 +184,6 @@ static void test_columns(void **state)
     "--set eval_episodes=1 --set checkpoints=2 --set evaluations=2 --set analysis_minibatches=1 "  \
     "--set threads=1 "
 
-/* tests/data/begun was written by version 0.2.0 (BEGUN --stop-at 150, OPENBLAS_CORETYPE=Haswell);
- * its checkpoint, of which only the name matters, is left out. */
-static void test_begun_by_0_2_0(void **state)
-{
-    unsigned char *before, *after;
-    json_t *object, *changes;
-    size_t size, longer;
-    char command[512];
-
-    (void)state;
-    snprintf(command, sizeof command, "cp -r tests/data/begun '%s'", scratch_folder);
-    assert_int_equal(system(command), 0);
-    write_bytes(scratch("begun/step_000000100.h5"), "", 0);
-    before = read_bytes(scratch("begun/progress.csv"), &size);
-    assert_trains(BEGUN "--out begun --resume=any");
-    after = read_bytes(scratch("begun/progress.csv"), &longer);
-    assert_true(longer > size);
-    assert_memory_equal(before, after, size);
-    object = described("begun");
-    assert_int_equal(json_integer_value(json_object_get(object, "env_step")), 400);
-    assert_int_equal(json_integer_value(json_object_get(object, "update")), 300);
-    assert_string_equal(json_string_value(json_object_get(object, "state")), "finished");
-    changes = json_object_get(object, "changes");
-    assert_true(json_is_array(changes));
-    assert_int_equal(json_array_size(changes) > 0,
-                     strcmp(KS_VERSION, "0.2.0") != 0 || strcmp(ks_blas_kernel(), "Haswell") != 0);
-    assert_true(exists("begun/step_000000400.h5") && !exists("begun/resume"));
-    json_decref(object);
-    free(before);
-    free(after);
-}
-
 /* --resume without a value means exact; a value must be exact or any. */
 static void test_option(void **state)
 {
@@ -319,7 +207,6 @@ int main(void)
         cmocka_unit_test(test_sections),
         cmocka_unit_test(test_mujoco_version),
         cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_begun_by_0_2_0),
         cmocka_unit_test(test_option),
     };
 
