@@ -132,6 +132,11 @@ class TestRefusals(ImportTest):
         self.refused(e, "w.npz", "matches 1 arrays, but")
         self.assertEqual(e.read_bytes("c.h5"), b"older")
 
+    def test_a_folder_that_does_not_exist(self):
+        e = self.example()
+        words = "none/c.h5: cannot be created: there is no folder "
+        self.refused(e, "w.npz", words, options=("-o", e.path("none/c.h5")))
+
     def test_options(self):
         e = self.example()
         for options, words in (

@@ -12,28 +12,10 @@ from kappascope.losses import Loss
 from kappascope.tracing import place_of
 from kappascope.values import Parameter, Source, Value, reason, split_norm
 
-_LINES = {
-    "dense",
-    "batchnorm",
-    "layernorm",
-    "groupnorm",
-    "rmsnorm",
-    "rms",
-    "l2norm",
-    "relu",
-    "tanh",
-    "silu",
-    "gelu",
-    "elu",
-    "mish",
-    "scaler",
-    "mulc",
-    "append",
-    "leaky_relu",
-    "relu6",
-    "sigmoid",
-    "softplus",
-}
+_LINES = set(
+    "dense batchnorm layernorm groupnorm rmsnorm rms l2norm relu tanh silu "
+    "gelu elu mish scaler mulc append leaky_relu relu6 sigmoid softplus".split()
+)
 _FROZEN = {"mulc", "rms"}  # lines with parameters that are constants of forward
 
 

@@ -22,12 +22,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from kappascope import __version__
-from kappascope.arrays import Stored, Weights, open_weights, shape_text
+from kappascope.arrays import open_weights
 from kappascope.checkpoint import write_checkpoint
 from kappascope.description import Description, read_description
 from kappascope.maps import Map, Match, Object, Problems, read_map, read_text
 from kappascope.names import Array, Arrays
 from kappascope.refusal import Refused, fail
+from kappascope.stored import Stored, Weights, shape_text
 
 HELP = """\
 NAME
@@ -385,6 +386,8 @@ def import_files(job: Import) -> None:
     batch = _open_batch(job.batch)
     inputs = _input_shape(batch)
     parent = (os.path.dirname(job.output) or ".") if job.output else None
+    if parent and not os.path.isdir(parent):
+        fail(f"{job.output}: cannot be created: there is no folder {parent}")
     with tempfile.TemporaryDirectory(prefix=".import-", dir=parent) as folder:
         text, description = _read_description(job, folder, inputs[2])
         matches = _match_all(map, job, description)

@@ -107,7 +107,7 @@ def mean_loss(heads: list[Head], f: Any, t: Any, w: Any, xp: Any, logsumexp: Cal
 
 
 def torch_loss(loss: Any) -> Loss:
-    """A loss by its line, or one of PyTorch's functions or modules, which computes the proofs."""
+    """A loss by its line, or one of PyTorch's functions or modules, which computes the reference results."""
     if isinstance(loss, str):
         return Loss(loss)
     name = getattr(loss, "__name__", type(loss).__name__)

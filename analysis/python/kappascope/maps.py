@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from kappascope.arrays import Stored, Weights, length_of, shape_text
 from kappascope.refusal import fail
+from kappascope.stored import Stored, Weights, length_of, shape_text
 
 WILDCARDS, GLOB_LENGTH = 8, 256  # most wildcards of a pattern, and fewer characters than this
 _LONGEST_TEXT = 1 << 20

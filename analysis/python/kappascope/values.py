@@ -73,31 +73,20 @@ def split_norm(value: Value) -> Value:
 # A module or function: the kind of layer; and the names of the function's arguments behind the
 # input.
 ACTIVATIONS = {
-    "relu": "relu",
-    "relu_": "relu",
-    "ReLU": "relu",
-    "tanh": "tanh",
-    "tanh_": "tanh",
-    "Tanh": "tanh",
-    "silu": "silu",
-    "SiLU": "silu",
-    "mish": "mish",
-    "Mish": "mish",
-    "elu": "elu",
-    "elu_": "elu",
-    "ELU": "elu",
-    "gelu": "gelu",
-    "GELU": "gelu",
-    "sigmoid": "sigmoid",
-    "sigmoid_": "sigmoid",
-    "Sigmoid": "sigmoid",
-    "relu6": "relu6",
-    "ReLU6": "relu6",
-    "softplus": "softplus",
-    "Softplus": "softplus",
-    "leaky_relu": "leaky_relu",
-    "leaky_relu_": "leaky_relu",
-    "LeakyReLU": "leaky_relu",
+    name: kind
+    for kind, names in {
+        "relu": "relu relu_ ReLU",
+        "tanh": "tanh tanh_ Tanh",
+        "silu": "silu SiLU",
+        "mish": "mish Mish",
+        "elu": "elu elu_ ELU",
+        "gelu": "gelu GELU",
+        "sigmoid": "sigmoid sigmoid_ Sigmoid",
+        "relu6": "relu6 ReLU6",
+        "softplus": "softplus Softplus",
+        "leaky_relu": "leaky_relu leaky_relu_ LeakyReLU",
+    }.items()
+    for name in names.split()
 }
 SETTINGS = {
     "elu": ["alpha", "inplace"],

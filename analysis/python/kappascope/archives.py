@@ -1,0 +1,206 @@
+"""ZIP archives: NumPy's .npz with an .npy file for each array (numpy/lib/format.py, versions 1.0 to 3.0),
+and files of PyTorch, which torch.save writes. They are read with weights_only=True, so that nothing in them
+is executed."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import zipfile
+from typing import Any
+
+import numpy as np
+
+from kappascope.names import Array
+from kappascope.refusal import fail
+from kappascope.stored import (
+    DEEPEST,
+    INFLATED,
+    LONGEST_NAME,
+    MOST_DIMS,
+    Stored,
+    Weights,
+    first_line,
+    from_bytes,
+    limited_memory,
+    no_surprises,
+)
+
+_PAIR = re.compile(
+    r"""\s*(['"])(\w+)\1\s*:\s*(?:(['"])([^'"]*)\3|(True|False)|\(([\d\s,]*)\)|(\[))\s*,?\s*"""
+)
+
+
+def _npy_header(text: str) -> tuple[str, str, tuple[int, ...]] | None:
+    """(descr, "F" or "C", shape), or None if it is not as NumPy writes it."""
+    text = text.strip()
+    descr = order = shape = None
+    at = 1
+    while at < len(text) - 1:
+        pair = _PAIR.match(text, at)
+        if not pair:
+            return None
+        key, quoted, word, numbers, structure = pair.group(2, 4, 5, 6, 7)
+        if key == "descr" and structure:
+            return "structured", "C", ()
+        if key == "descr" and quoted is not None:
+            descr = quoted
+        elif key == "fortran_order" and word:
+            order = "F" if word == "True" else "C"
+        elif key == "shape" and numbers is not None and len(numbers) < LONGEST_NAME:
+            shape = tuple(int(n) for n in numbers.replace(",", " ").split())
+        else:
+            return None
+        at = pair.end()
+    if (
+        descr is None
+        or order is None
+        or shape is None
+        or text[:1] + text[-1:] != "{}"
+        or len(shape) > MOST_DIMS
+    ):
+        return None
+    return descr, order, shape
+
+
+def _check_size(w: Weights, entry: zipfile.ZipInfo) -> None:
+    """Fails unless the bytes that the archive has for an entry can expand to the size that it claims."""
+    method, name = entry.compress_type, entry.filename
+    if entry.compress_size > w.size:
+        fail(f"{w.path}: {name}: cannot be read: the archive gives it more bytes than the file has")
+    if method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        fail(
+            f"{w.path}: {name}: expected an array that is stored or deflated, as NumPy writes it, found the "
+            f"compression method {method}"
+        )
+    if entry.file_size > entry.compress_size * (INFLATED if method == zipfile.ZIP_DEFLATED else 1):
+        fail(
+            f"{w.path}: {name}: expected an array that fits into {entry.compress_size} bytes of the archive, "
+            f"found a claim of {entry.file_size} bytes"
+        )
+
+
+def _open_npy(w: Weights, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    name = entry.filename
+    with archive.open(entry) as file:
+        start = file.read(10)
+        if len(start) < 10 or start[:6] != b"\x93NUMPY" or start[6] not in (1, 2, 3) or start[7] != 0:
+            fail(f"{w.path}: {name}: cannot be read: expected an .npy file of version 1 to 3")
+        more = file.read(2) if start[6] > 1 else b""
+        if any(more):
+            fail(f"{w.path}: {name}: cannot be read: its header is longer than 65535 bytes")
+        length = int.from_bytes(start[8:10], "little")
+        text = file.read(length)
+    header = _npy_header(text.decode("latin-1"))
+    if len(text) < length or not header:
+        fail(
+            f"{w.path}: {name}: expected a header as NumPy writes it, with at most {MOST_DIMS} dimensions"
+            + (", found that it ends too early" if len(text) < length else "")
+        )
+    descr, order, shape = header
+    skip = len(start) + len(more) + length
+    type = {"f2": "float16", "f4": "float32", "f8": "float64"}.get(descr[1:], "") if descr[0] in "<>" else ""
+
+    def load() -> Array:
+        with archive.open(entry) as file:
+            file.read(skip)
+            data = file.read()  # to its end, where the checksum is compared
+        return from_bytes(data, type, shape, order, descr[0] == ">")
+
+    w.add(Stored(name.removesuffix(".npy"), type or descr, shape, load), entry.file_size - skip)
+
+
+def open_zip(w: Weights) -> None:
+    """An archive of NumPy, or of PyTorch, or Stable-Baselines3's, which has one of PyTorch in it."""
+    try:
+        archive = zipfile.ZipFile(w.path)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        fail(f"{w.path}: not a readable ZIP archive (.npz): {first_line(error)}")
+    entries = archive.infolist()
+    names = [entry.filename for entry in entries]
+    if {"config.json", "metadata.json"} <= set(names):
+        fail(
+            f"{w.path}: expected arrays with names, found a model of Keras (.keras). Way out: unzip the file "
+            "model.weights.h5 in it, and import that"
+        )
+    if any(name.endswith("data.pkl") for name in names):
+        if any(name.endswith("constants.pkl") or "/code/" in name for name in names):
+            fail(
+                f"{w.path}: expected arrays with names, found a program of TorchScript, which is not run. "
+                f"Way "
+                "out, where it may run: python3 -c 'import sys, torch; "
+                "torch.save(torch.jit.load(sys.argv[1]).state_dict(), sys.argv[2])' FILE WEIGHTS.pt"
+            )
+        for entry in entries:
+            _check_size(w, entry)
+        open_torch(w, w.path, sum(entry.file_size for entry in entries))
+        return
+    if "policy.pth" in names:
+        entry = archive.getinfo("policy.pth")
+        _check_size(w, entry)
+        w.format = "policy.pth of Stable-Baselines3"
+        with no_surprises(f"{w.path}: policy.pth"):
+            data = archive.read(entry)
+        open_torch(w, data, len(data))
+        return
+    w.format = "a NumPy archive"
+    for entry in entries:
+        if not entry.filename.endswith(".npy"):
+            fail(f"{w.path}: expected only .npy files in it, found {entry.filename}")
+        _check_size(w, entry)
+        with no_surprises(f"{w.path}: {entry.filename}"):
+            _open_npy(w, archive, entry)
+
+
+# --- PyTorch ---
+
+_CONVERT = (
+    "python3 -c 'import sys, torch, numpy; numpy.savez(sys.argv[2], **{{k: v.numpy() for k, v in "
+    'torch.load(sys.argv[1], map_location="cpu", weights_only=True).items()}})\' {path} {stem}.npz'
+)
+
+
+def open_torch(w: Weights, source: Any, size: int) -> None:
+    """source: a path, or the bytes of a file."""
+    w.format = w.format or "PyTorch"
+    try:
+        import torch
+    except ImportError:
+        stem = os.path.basename(w.path).split(".")[0]
+        fail(
+            f"{w.path}: a file of PyTorch needs PyTorch to be read: install python3-torch, or convert it "
+            f"where it "
+            f"is: {_CONVERT.format(path=w.path, stem=stem)}"
+        )
+    if isinstance(source, bytes):
+        source = io.BytesIO(source)
+    try:
+        with limited_memory((2 << 30) + 4 * size):
+            found = torch.load(source, map_location="cpu", weights_only=True)
+    except Exception as error:
+        if "nsupported" not in str(error) and "eights" not in str(error):
+            fail(f"{w.path}: cannot be read by PyTorch: {first_line(error)}")
+        fail(
+            f"{w.path}: expected tensors with names, which weights_only=True reads, found other objects, "
+            f"whose "
+            f"code is not run: {first_line(error)}. Way out: torch.save(module.state_dict(), FILE)"
+        )
+    _add_tensors(w, torch, "", found, 0)
+
+
+def _add_tensors(w: Weights, torch: Any, name: str, value: Any, depth: int) -> None:
+    """Adds a tensor, or those in a dictionary or list. The names are joined by '.'."""
+    parts = None
+    if isinstance(value, (list, tuple, dict)) and depth < DEEPEST:
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+    if parts is not None:
+        for key, part in parts:
+            _add_tensors(w, torch, f"{name}.{key}" if name else str(key), part, depth + 1)
+        return
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.is_quantized:
+        w.add(Stored(name, "no array"))
+        return
+    type = str(value.dtype).removeprefix("torch.")
+    to = torch.float64 if type == "float64" else torch.float32
+    w.add(Stored(name, type, tuple(value.shape), lambda: np.array(value.detach().to(to).numpy())))

@@ -1,0 +1,129 @@
+"""HDF5: all datasets of a file. The name of an array is its path without the first '/'."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import h5py
+import numpy as np
+
+from kappascope.names import Array
+from kappascope.refusal import fail
+from kappascope.stored import INFLATED, MOST_DIMS, Stored, Weights, first_line, length_of, limited_memory
+
+_MOST_STEPS, _MOST_NAMES, _PATH, _PART = 1 << 14, 1 << 14, 256, 127
+_UNWRITTEN = 1 << 20  # bytes that a dataset may have in memory and not in the file
+
+
+def open_hdf5(w: Weights) -> None:
+    w.format = "HDF5"
+    _scout(w)
+    _walk_hdf5(w)
+
+
+def _file(w: Weights) -> Any:
+    try:
+        return h5py.File(w.path, "r")
+    except OSError as error:
+        fail(f"{w.path}: not a readable HDF5 file: {first_line(error)}")
+
+
+def _scout(w: Weights) -> None:
+    """A child process reads the whole file once, with limits on its memory and its time: libhdf5 may crash on
+    a damaged file, or not come to an end."""
+    import resource
+
+    child = os.fork()
+    if child == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            seconds = 60 + w.size // 10_000_000
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            with limited_memory((2 << 30) + 4 * w.size):
+                tried = Weights(w.path)
+                _walk_hdf5(tried)
+                for s in tried.arrays:
+                    if s.real:
+                        s.load()
+        except BaseException:  # the parent finds it, too, and says so
+            pass
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if status != 0:
+        fail(f"{w.path}: cannot be read: libhdf5 ended with signal {status & 127} in it")
+
+
+def _walk_hdf5(w: Weights) -> None:
+    """Adds all datasets: first those behind hard links, which shows whether there is a link to another file;
+    then those behind soft links."""
+    soft: list[str] = []
+    with _file(w) as file:
+        steps = _add_group(w, file, "", soft, 0)
+        while soft:
+            steps = _add_link(w, file, soft.pop(0), soft, steps)
+
+
+def _add_group(w: Weights, group: Any, path: str, soft: list[str], steps: int) -> int:
+    names = list(group)
+    for name in names:
+        object = f"{path}/{name}"
+        if length_of(object) >= _PATH or length_of(name) >= _PART or len(names) >= _MOST_NAMES:
+            fail(
+                f"{w.path}: {object[:40]}: expected fewer than {_MOST_NAMES} objects in a group, with "
+                f"names of fewer "
+                f"than {_PART} bytes and paths of fewer than {_PATH}"
+            )
+        if not name or "/" in name or name == ".":  # "/" and "/." are one group
+            fail(f"{w.path}: {path[:40] or '/'}: expected names of objects, found the name '{name}'")
+        link = group.get(name, getlink=True)
+        if isinstance(link, h5py.SoftLink):
+            soft.append(object)
+        elif isinstance(link, h5py.HardLink):
+            steps = _add_object(w, group[name], object, soft, steps)
+        else:
+            fail(f"{w.path}: {object}: expected an object of this file, found an external link")
+    return steps
+
+
+def _add_link(w: Weights, file: Any, object: str, soft: list[str], steps: int) -> int:
+    found = file.get(object)
+    return steps + 1 if found is None else _add_object(w, found, object, soft, steps)
+
+
+def _add_object(w: Weights, found: Any, object: str, soft: list[str], steps: int) -> int:
+    if steps >= _MOST_STEPS:
+        fail(f"{w.path}: expected at most {_MOST_STEPS} objects")
+    if isinstance(found, h5py.Group):
+        return _add_group(w, found, object, soft, steps + 1)
+    if not isinstance(found, h5py.Dataset):
+        return steps + 1
+    if found.is_virtual or found.external:
+        fail(f"{w.path}: {object}: expected numbers in this file, found some in another one")
+    kind, shape = found.dtype.kind, found.shape
+    if (
+        shape is None
+        or len(shape) > MOST_DIMS
+        or kind not in "iuf"
+        or (kind == "f" and found.dtype.itemsize > 8)
+    ):
+        w.add(Stored(object[1:], "no array"))
+        return steps + 1
+    type = "integer" if kind != "f" else "float32" if found.dtype.itemsize <= 4 else "float64"
+    claim, has = math.prod(shape) * found.dtype.itemsize, found.id.get_storage_size()
+    most = max(has * (INFLATED if found.chunks else 1), _UNWRITTEN)
+
+    def load() -> Array:
+        if claim > most:
+            fail(
+                f"{w.path}: {object[1:]}: expected an array that fits into {has} bytes of the file, found "
+                f"a claim "
+                f"of {claim} bytes"
+            )
+        with _file(w) as file:
+            return np.asarray(file[object][()], np.float64 if type == "float64" else np.float32)
+
+    w.add(Stored(object[1:], type, shape, load))
+    return steps + 1

@@ -1,0 +1,141 @@
+"""One array of a file of another program, and the list of a file's arrays, with what all formats share."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kappascope.names import Array
+from kappascope.refusal import Refused, fail
+
+_MOST_ARRAYS, MOST_DIMS, LONGEST_NAME = (
+    1 << 16,
+    8,
+    512,
+)  # of a file, of an array, bytes of a name with the last zero
+_MOST_NUMBERS = 1 << 44  # of an array: as many doubles as an address space of 47 bits has
+INFLATED = 1032  # Deflate expands one byte to at most this many (zlib, "Technical Details")
+DEEPEST = 24  # dictionaries in dictionaries
+_BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # the types of real numbers
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def length_of(name: str) -> int:
+    """Bytes of a name, which may be none in UTF-8."""
+    return len(name.encode("utf-8", "surrogateescape"))
+
+
+def _nothing() -> Array:
+    raise AssertionError("only real numbers are read")
+
+
+@dataclass
+class Stored:
+    """One array of a file. type: "float32"; of what has no real numbers, the word that the file has."""
+
+    name: str
+    type: str
+    shape: tuple[int, ...] = ()
+    load: Callable[[], Array] = _nothing  # the values, in float32 or float64
+
+    @property
+    def real(self) -> bool:
+        return self.type in _BYTES
+
+    def describe(self) -> str:
+        return f"{self.type[:10]} {shape_text(self.shape)}"
+
+
+class Weights:
+    """The arrays of a file, in the file's order."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.format = path, ""
+        self.size = os.path.getsize(path)
+        self.arrays: list[Stored] = []
+
+    def find(self, name: str) -> Stored | None:
+        return next((s for s in self.arrays if s.name == name), None)
+
+    def add(self, s: Stored, found: int | None = None) -> None:
+        """Appends an array. found: the bytes that the file has for it; real numbers must fill them."""
+        if len(self.arrays) == _MOST_ARRAYS:
+            fail(f"{self.path}: expected at most {_MOST_ARRAYS} arrays")
+        if length_of(s.name) >= LONGEST_NAME:
+            fail(f"{self.path}: {s.name[:40]}...: expected a name of at most {LONGEST_NAME - 1} bytes")
+        if math.prod(max(d, 1) for d in s.shape) > _MOST_NUMBERS:
+            fail(f"{self.path}: {s.name}: more numbers than can be addressed")
+        expected = math.prod(s.shape) * _BYTES.get(s.type, 0)
+        if s.real and found is not None and found != expected:
+            fail(f"{self.path}: {s.name}: expected {expected} bytes for {s.describe()}, found {found}")
+        self.arrays.append(s)
+
+    def read(self, s: Stored) -> Array:
+        """The finite real numbers of an array, in float32 or float64."""
+        if not s.real:
+            fail(f"{self.path}: {s.name}: expected real numbers, found {s.type}")
+        with no_surprises(f"{self.path}: {s.name}"):
+            values = s.load()
+        flat = values.ravel(order="K")  # in the order of the file
+        wrong = np.flatnonzero(~np.isfinite(flat))
+        if len(wrong):
+            fail(
+                f"{self.path}: {s.name}: expected finite numbers, found {flat[wrong[0]]:g} at element "
+                f"{wrong[0]}"
+            )
+        return values
+
+
+@contextmanager
+def no_surprises(what: str) -> Iterator[None]:
+    """Whatever a library raises while it reads a damaged file is a refusal, in one line."""
+    try:
+        yield
+    except Refused:
+        raise
+    except Exception as error:
+        fail(f"{what}: cannot be read: {first_line(error)}")
+
+
+def first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+
+
+def from_bytes(data: Any, type: str, shape: tuple[int, ...], order: Any = "C", big: bool = False) -> Array:
+    """An array of the bytes of real numbers; float16 and bfloat16 widen to float32 without rounding."""
+    byte_order = ">" if big else "<"
+    if type == "bfloat16":  # the upper half of a float32
+        upper = np.frombuffer(data, byte_order + "u2").astype(np.uint32) << 16
+        return upper.view(np.float32).reshape(shape, order=order)
+    values = np.frombuffer(data, f"{byte_order}f{_BYTES[type]}")
+    return values.astype(np.float64 if type == "float64" else np.float32).reshape(shape, order=order)
+
+
+@contextmanager
+def limited_memory(more: int) -> Iterator[None]:
+    """The process may allocate `more` bytes than it has: whoever believes the sizes in a file fails."""
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm", encoding="ascii") as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    wanted = now + more
+    hard = limits[1]
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard < 0 else min(wanted, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+def is_size(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63

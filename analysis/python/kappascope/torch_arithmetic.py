@@ -1,0 +1,257 @@
+"""PyTorch: sums, products, quotients and means in a traced graph, which are parts of norms, residual sums and
+scalers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kappascope.names import Node
+from kappascope.tracing import Tracing
+from kappascope.values import Parameter, Unread, Value, reason, split_norm
+
+
+class Arithmetic(Tracing):
+    """Finds the values of nodes that compute with one or two others."""
+
+    values: dict[Node, Value]
+
+    def _inputs(self, node: Node) -> list[Value]:
+        return [self.values[n] for n in node.all_input_nodes]
+
+    def _bad(self, node: Node, word: str, why: str | None = None, way: str | None = None) -> Value:
+        inputs = [v for v in self._inputs(node) if v.kind not in ("parameter", "constant")]
+        value = Value("bad", node, inputs[:1])
+        usual = reason(word)
+        value.why, value.way = why or usual[0], way or usual[1]
+        return value
+
+    def _call(self, node: Node, *names: str) -> dict[str, Any]:
+        """The arguments of a function or method by name, with values in place of nodes; names[0] is
+        the first tensor."""
+        found = dict(zip(names, node.args))
+        found.update(node.kwargs)
+        for other, ours in (
+            ("self", "input"),
+            ("x", "input"),
+            ("A", "input"),
+            ("tensors", "input"),
+            ("axis", "dim"),
+            ("keepdims", "keepdim"),
+        ):
+            if other in found and ours in names:
+                found.setdefault(ours, found.pop(other))
+        unread = [key for key, value in found.items() if key not in (*names, "inplace") and value is not None]
+        unread += [repr(value) for value in node.args[len(names) :] if value is not None]
+        if unread:
+            raise Unread(f"its argument {unread[0]} is not read here")
+        return {key: self._argument(value) for key, value in found.items()}
+
+    def _argument(self, value: Any) -> Any:
+        """A node as its value; a constant as the number it is; lists likewise."""
+        import torch.fx
+
+        if isinstance(value, (list, tuple)):
+            return [self._argument(v) for v in value]
+        if not isinstance(value, torch.fx.Node):
+            return value
+        found = self.values[value]
+        if found.kind != "constant":
+            return found
+        seen = self.seen[value]
+        if not isinstance(seen, torch.Tensor):
+            return seen
+        alike = seen.numel() and bool((seen == seen.flatten()[0]).all())
+        return float(seen.flatten()[0]) if alike else found
+
+    def _is_last(self, value: Value, dim: Any) -> bool:
+        dims = self.seen[value.node].dim()
+        dim = dim[0] if isinstance(dim, (list, tuple)) and len(dim) == 1 else dim
+        return isinstance(dim, int) and dim % dims == dims - 1
+
+    def _sum(self, node: Node, x: Any, y: Any) -> Value:
+        if not isinstance(x, Value) or x.kind in ("parameter", "constant"):
+            x, y = y, x
+        if isinstance(y, (int, float)):
+            if x.kind == "relu":
+                return Value("relu", node, x.args, shift=x.options["shift"] + y)
+            return Value("addc", node, [x], constant=float(y))
+        if y.kind == "constant":
+            return self._bad(node, "addc")
+        if y.kind != "parameter":
+            return Value("add", node, [x, y])
+        return self._biased(node, x, y.params["it"])
+
+    def _biased(self, node: Node, x: Value, bias: Parameter) -> Value:
+        """dense + b, or the bias of a norm whose scale came before."""
+        ready = {"dense": ("kernel",), "layernorm": ("scale",), "batchnorm": ("scale",)}
+        if bias.factor == 1 and x.kind in ready and tuple(x.params) == ready[x.kind]:
+            value = Value(x.kind, node, x.args, params={**x.params, "bias": bias}, **x.options)
+            value.state = x.state
+            return value
+        return self._bad(node, "bias")
+
+    def _on_sub(self, node: Node) -> Value:
+        a = self._call(node, "input", "other")
+        x, y = a["input"], a["other"]
+        if isinstance(y, (int, float)):
+            return self._sum(node, x, -y)
+        if not isinstance(x, Value) or {"parameter", "constant"} & {x.kind, y.kind}:
+            return self._bad(node, "sub")
+        return Value("sub", node, [x, y])
+
+    def _on_mul(self, node: Node) -> Value:
+        given = self._call(node, "input", "other")
+        x, y = given["input"], given["other"]
+        if not isinstance(x, Value) or x.kind in ("parameter", "constant"):
+            x, y = y, x
+        if isinstance(y, (int, float)):
+            return self._times(node, x, float(y))
+        if y.kind == "parameter":
+            return self._scaled(node, x, y.params["it"])
+        for a, b in ((x, y), (y, x)):
+            if b.kind == "sigmoid" and b.args[0] is a:
+                return Value("silu", node, [a])
+            if b.kind == "tanh" and b.args[0].kind == "softplus" and b.args[0].args[0] is a:
+                return Value("mish", node, [a])
+            norm = self._quotient(node, a, b.args[0], root=False) if b.kind == "rsqrt" else None
+            if norm:
+                return norm
+        refused = self._refused_part(x) or self._refused_part(y)
+        if refused:
+            return refused
+        if x.free != y.free:
+            return Value("times", node, [y, x] if x.free else [x, y])
+        return self._bad(
+            node,
+            "mul",
+            "a product of activations has a line in the description only "
+            "as x * sigmoid(x), x * tanh(softplus(x)) or a norm",
+            "write it as one of them",
+        )
+
+    def _times(self, node: Node, x: Value, factor: float) -> Value:
+        x = split_norm(x)
+        if x.kind == "scaler":
+            return Value("scaler", node, x.args, params=x.params, init=factor * x.options["init"])
+        if x.kind == "mulc":
+            factor, x = factor * x.options["init"], x.args[0]
+        return Value("mulc", node, [x], init=factor)
+
+    def _scaled(self, node: Node, x: Value, scale: Parameter) -> Value:
+        """x times a parameter: the scale of a norm without one, else a scaler."""
+        if x.kind in ("rms", "layernorm", "batchnorm") and not x.params and scale.factor == 1:
+            value = Value(
+                "rmsnorm" if x.kind == "rms" else x.kind, node, x.args, params={"scale": scale}, **x.options
+            )
+            value.state = x.state
+            return value
+        factor = scale.factor
+        if x.kind == "mulc":
+            factor, x = factor * x.options["init"], x.args[0]
+        return Value("scaler", node, [x], params={"scaler": scale}, init=factor)
+
+    def _on_div(self, node: Node) -> Value:
+        a = self._call(node, "input", "other")
+        x, y = a["input"], a["other"]
+        if isinstance(y, (int, float)):
+            return self._times(node, x, 1 / y)
+        norm = self._quotient(node, x, y, root=True) if isinstance(x, Value) else None
+        return (
+            norm
+            or self._refused_part(y)
+            or self._bad(
+                node,
+                "div",
+                "a quotient has a line in the description only as a norm: x / sqrt("
+                "mean(x^2) + eps), (x - mean) / sqrt(var + eps) with the biased variance, x / max(norm, "
+                "eps)",
+                "write it as one of them",
+            )
+        )
+
+    def _refused_part(self, value: Value) -> Value | None:
+        """What was refused in the parts of a norm, which says more than that it is no norm."""
+        while value.kind in ("sqrt", "rsqrt", "addc", "clamp") and value.args:
+            value = value.args[0]
+        return value if value.kind == "bad" and not value.free else None
+
+    def _quotient(self, node: Node, x: Value, below: Value, root: bool) -> Value | None:
+        """x / sqrt(mean(x^2) + eps), (x - mean) / sqrt(var + eps), x / max(|x|, eps), from their
+        parts. `below` is the denominator (root), or what rsqrt was taken of."""
+        if root and below.kind == "clamp" and below.args[0].kind == "norm" and below.args[0].args[0] is x:
+            return Value("l2norm", node, [x], eps=below.options["constant"])
+        if root and below.kind == "norm" and below.args[0] is x:
+            return Value("l2norm", node, [x], eps=1e-12)
+        if root and below.kind != "sqrt":
+            return None
+        below = below.args[0] if root else below
+        if below.kind != "addc":
+            return None
+        eps, inner = below.options["constant"], below.args[0]
+        squares = inner.kind == "mean" and inner.args[0].kind == "square"
+        centered = self._centered(x)
+        if squares and inner.args[0].args[0] is x and inner.options["over"] == "features" and not centered:
+            return Value("rms", node, [x], eps=eps)
+        if not centered or inner.options.get("over") != centered[1]:
+            return None
+        if squares and inner.args[0].args[0] is x or inner.kind == "var" and inner.args[0] is centered[0]:
+            kind = {"features": "layernorm", "rows": "batchnorm"}.get(centered[1])
+            return Value(kind, node, [centered[0]], eps=eps) if kind else None
+        return None
+
+    def _centered(self, x: Value) -> tuple[Value, str] | None:
+        """(y, over) if x = y - mean(y)."""
+        if x.kind == "sub" and x.args[1].kind == "mean" and x.args[1].args[0] is x.args[0]:
+            return x.args[0], x.args[1].options["over"]
+        return None
+
+    def _on_pow(self, node: Node) -> Value:
+        a = self._call(node, "input", "exponent")
+        if a.get("exponent", 2) != 2:
+            return self._bad(node, "pow")
+        return Value("square", node, [a["input"]])
+
+    def _over(self, node: Node, kind: str) -> Value:
+        """mean, var and norm over the features or the rows; over the features they keep a dimension
+        of 1."""
+        names = {
+            "mean": ("dim", "keepdim"),
+            "var": ("dim", "unbiased", "keepdim", "correction"),
+            "norm": ("p", "dim", "keepdim", "ord"),
+        }
+        a = self._call(node, "input", *names[kind])
+        if a.get("ord", a.get("p")) not in (2, None, "fro"):
+            return self._bad(node, kind, "the only norm that has a line is the Euclidean one")
+        if kind == "var" and a.get("unbiased", a.get("correction", True)) not in (False, 0):
+            return self._bad(node, kind, "the variance of a norm is the biased one", "unbiased=False")
+        dim = a.get("dim")
+        dim = dim[0] if isinstance(dim, (list, tuple)) and len(dim) == 1 else dim
+        shape = self.seen[a["input"].node].shape
+        if not isinstance(dim, int):
+            return self._bad(
+                node,
+                kind,
+                f"expected a {kind} over the features, found one over all entries, rows included",
+                f".{kind}(-1, keepdim=True)" if kind == "mean" else "dim=-1, keepdim=True",
+            )
+        dim, keepdim = dim % len(shape), bool(a.get("keepdim", False))
+        over = "features" if dim == len(shape) - 1 else "others"
+        if shape[dim] == self.rows and (len(shape), dim) in ((2, 0), (3, 1)):  # [R, d] or [E, R, d]
+            over = "rows"
+        if over == "features" and not keepdim:
+            return self._bad(node, kind, "it drops the dimension of the features", "keepdim=True")
+        return Value(kind, node, [a["input"]], over=over, dim=dim, keepdim=keepdim)
+
+    def _on_clamp(self, node: Node) -> Value:
+        a = self._call(node, "input", "min", "max")
+        if a.get("max") is not None or not isinstance(a.get("min"), (int, float)):
+            return self._bad(node, "clamp")
+        if a["min"] == 0:
+            return Value("relu", node, [a["input"]], shift=0.0)
+        return Value("clamp", node, [a["input"]], constant=float(a["min"]))
+
+    def _on_lerp(self, node: Node) -> Value:
+        a = self._call(node, "input", "end", "weight")
+        if not isinstance(a["weight"], Value) or a["weight"].kind != "parameter":
+            return self._bad(node, "lerp", "its weight is no parameter")
+        return Value("between", node, [a["input"], a["end"]], params={"alpha": a["weight"].params["it"]})
