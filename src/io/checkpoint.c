@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/line.h"
 #include "core/memory.h"
 #include "io/checkpoint_parts.h"
 #include "io/h5.h"
@@ -105,62 +104,17 @@ static ks_status read_optimizer(const struct ks_h5 *h5, bool all, struct ks_chec
     return ks_checkpoint_check_squares(c, h5->path, "/optimizer/v");
 }
 
-/* The number of actions in an actor's description: half the outputs of the last dense layer before
- * the policy. It is 0 if the description has no such layer, which the parser reports later. */
-static size_t count_actions(const char *text)
+/* The attribute `in` is the width of the actor's input, which its description omits. */
+static ks_status read_actor(const struct ks_h5 *h5, struct ks_networks *actor)
 {
-    enum { MOST = 1 << 20 };
-    struct ks_line line;
-    size_t outputs = 0;
+    int64_t in;
 
-    for (const char *next = text; next; next = strchr(next, '\n')) {
-        next += *next == '\n';
-        if (ks_line_split(&line, "", 0, next) != KS_OK || line.n_words == 0)
-            continue;
-        if (strcmp(line.word[0], "policy") == 0)
-            return outputs / 2;
-        if (strcmp(line.word[0], "dense") == 0)
-            ks_line_argument_size(&line, "width", 1, MOST, &outputs);
-    }
-    return 0;
-}
-
-/* The actor's input is the observation. The attribute `in` has its width. If it is missing, the
- * width is the critic's width minus the number of actions. */
-static ks_status actor_width(const struct ks_h5 *h5, size_t critic_in, size_t *in)
-{
-    char *text = NULL;
-    size_t actions;
-    int64_t stored;
-    bool found;
-
-    KS_TRY(ks_h5_has_attribute(h5, "/actor", "in", &found));
-    if (found) {
-        KS_TRY(ks_h5_read_integer(h5, "/actor", "in", 1, &stored));
-        if (stored > KS_CHECKPOINT_SIDE)
-            return ks_fail(KS_FORMAT, "%s: /actor: attribute in: expected at most %d, found %lld",
-                           h5->path, KS_CHECKPOINT_SIDE, (long long)stored);
-        *in = (size_t)stored;
-        return KS_OK;
-    }
-    KS_TRY(ks_h5_read_string(h5, "/actor", "arch", &text));
-    actions = count_actions(text);
-    free(text);
-    if (actions >= critic_in)
-        return ks_fail(KS_FORMAT,
-                       "%s: /actor: expected fewer actions than the critic has inputs (%zu), found "
-                       "%zu",
-                       h5->path, critic_in, actions);
-    *in = critic_in - actions;
-    return KS_OK;
-}
-
-static ks_status read_actor(const struct ks_h5 *h5, struct ks_checkpoint *c)
-{
-    struct ks_networks_group actor = {.name = "/actor", .actor = true};
-
-    KS_TRY(actor_width(h5, c->critic.arch->in, &actor.in));
-    return ks_networks_read(h5, &actor, &c->actor);
+    KS_TRY(ks_h5_read_integer(h5, "/actor", "in", 1, &in));
+    if (in > KS_CHECKPOINT_SIDE)
+        return ks_fail(KS_FORMAT, "%s: /actor: attribute in: expected at most %d, found %lld",
+                       h5->path, KS_CHECKPOINT_SIDE, (long long)in);
+    return ks_networks_read(
+        h5, &(struct ks_networks_group){.name = "/actor", .in = (size_t)in, .actor = true}, actor);
 }
 
 /* Reads an optional group that holds only attributes. */
@@ -176,8 +130,7 @@ static ks_status read_list(const struct ks_h5 *h5, const char *group,
 /* Reads the optional groups of the training engine on which the loss does not depend. */
 static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
-    const struct ks_networks_group target_critic = {
-        .name = "/target", .in = c->critic.arch->in, .like = &c->critic};
+    const struct ks_networks_group target_critic = {.name = "/target", .in = c->critic.arch->in};
     bool target, actor;
 
     KS_TRY(ks_h5_has(h5, "/target", &target));
@@ -185,7 +138,7 @@ static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint
         KS_TRY(ks_networks_read(h5, &target_critic, &c->target_critic));
     KS_TRY(ks_h5_has(h5, "/actor", &actor));
     if (actor)
-        KS_TRY(read_actor(h5, c));
+        KS_TRY(read_actor(h5, &c->actor));
     KS_TRY(read_list(h5, "/metrics", &c->metrics));
     return read_list(h5, "/settings", &c->settings);
 }
@@ -301,7 +254,6 @@ static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c
     return KS_OK;
 }
 
-/* The attribute `in` is the width of an observation, the only size that a description omits. */
 static ks_status write_actor(struct ks_h5 *h5, const struct ks_networks *actor, bool single)
 {
     KS_TRY(ks_networks_write(h5, "/actor", actor, single));

@@ -63,8 +63,7 @@ struct ks_checkpoint {
  * attributes of /optimizer. Other objects and root attributes that it does not define are ignored.
  * Root attributes that it defines must have their type (`seed` INTEGER, `gamma` NUMBER, `returns`
  * LIST, `env` STRING, ...). The attributes of /metrics and /settings are not checked. The width of
- * the actor's input is the attribute `in` of /actor. Without it, the width is the critic's width
- * minus the number of actions.
+ * the actor's input is the attribute `in` of /actor.
  *
  * Fails with KS_FORMAT or KS_IO. The message names the file, the object, what was expected and what
  * was found. The caller frees the checkpoint with ks_checkpoint_free. */

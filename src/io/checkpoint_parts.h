@@ -18,9 +18,6 @@ struct ks_networks_group {
     const char *name; /* such as "/critic"                                              */
     size_t in;        /* the columns of their inputs                                    */
     bool actor;       /* the description ends in a policy; else it ends in a loss       */
-    /* If the group has no attribute `arch`, it has the description and ensemble of `like`. If
-     * that is NULL, the group must have the attribute. */
-    const struct ks_networks *like;
 };
 /* Reads description, parameters and running statistics. Fails with KS_FORMAT or KS_IO. The caller
  * ends with ks_networks_clear, also after a failure. */

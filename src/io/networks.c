@@ -186,21 +186,13 @@ ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct 
 static ks_status read_description(const struct ks_h5 *h5, const struct ks_networks_group *group,
                                   struct ks_networks *networks)
 {
-    const struct ks_networks *like = group->like;
     ks_status status = KS_OK;
     char *source = NULL;
     int64_t ensemble;
-    bool found;
 
-    KS_TRY(ks_h5_has_attribute(h5, group->name, "arch", &found));
-    if (found || !like) {
-        KS_TRY(ks_h5_read_string(h5, group->name, "arch", &networks->text));
-        KS_TRY(ks_h5_read_integer(h5, group->name, "ensemble", 1, &ensemble));
-        networks->ensemble = (size_t)ensemble;
-    } else {
-        KS_TRY(ks_copy_string(like->text, &networks->text));
-        networks->ensemble = like->ensemble;
-    }
+    KS_TRY(ks_h5_read_string(h5, group->name, "arch", &networks->text));
+    KS_TRY(ks_h5_read_integer(h5, group->name, "ensemble", 1, &ensemble));
+    networks->ensemble = (size_t)ensemble;
     KS_TRY(ks_print_string(&source, "%s: %s: arch", h5->path, group->name));
     status = KS(arch_parse)(networks->text, source, group->in, &networks->arch);
     free(source);

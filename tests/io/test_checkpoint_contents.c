@@ -96,13 +96,6 @@ static void group(const char *path, const struct edit *e)
         set_number(path, e->object, e->name, 0);
 }
 
-/* The actor's width then follows from its description: 5 inputs minus the actions. */
-static void actor_without_width(const char *path, const struct edit *e)
-{
-    remove_attribute(path, "/actor", "in");
-    set_string(path, "/actor", "arch", e->text);
-}
-
 /* Rows of tables of edits: what is changed, and the words of the refusal. */
 #define EDIT(how, o, w, ...)                                                                       \
     {                                                                                              \
@@ -127,7 +120,6 @@ static void actor_without_width(const char *path, const struct edit *e)
     {                                                                                              \
         .make = group, .object = o, .words = w                                                     \
     }
-#define ACTOR_WITHOUT_WIDTH(t, w) EDIT(actor_without_width, "/actor", w, .text = t)
 
 /* The edited file is refused with these words; then restores the good one. */
 static void refused(const char *path, const unsigned char *bytes, size_t n, const char *words)
@@ -295,12 +287,10 @@ static void test_attributes(void **state)
         STRING("/critic", "arch", LARGE,
                "/critic/01_dense/kernel: expected shape [2, 5, 65536], found [2, 5, 7]"),
         STRING("/actor", "arch", MSE, "/actor: arch: expected a description that ends in a policy"),
-        ACTOR_WITHOUT_WIDTH("dense 6 groups=3\ndense 4\n\npolicy tanh-gaussian\n",
-                            "/actor/00_dense/kernel: expected shape [1, 1, 6], found [1, 3, 6]"),
-        ACTOR_WITHOUT_WIDTH("dense 6\ndense 12\npolicy tanh-gaussian\n",
-                            "expected fewer actions than the critic has inputs (5), found 6"),
-        ACTOR_WITHOUT_WIDTH("dense 6\nnonsense 1\npolicy tanh-gaussian\n",
-                            "/actor: arch:2: unknown layer 'nonsense'"),
+        STRING("/actor", "arch", "dense 6\nnonsense 1\npolicy tanh-gaussian\n",
+               "/actor: arch:2: unknown layer 'nonsense'"),
+        NO_ATTRIBUTE("/actor", "in", "/actor: attribute in: missing"),
+        NO_ATTRIBUTE("/target", "arch", "/target: attribute arch: missing"),
         INTEGER("/actor", "in", 4,
                 "/actor/00_dense/kernel: expected shape [1, 4, 6], found [1, 3, 6]"),
         /* sizes that are computed from it could wrap around */
@@ -532,8 +522,7 @@ static void test_reference_shapes(void **state)
     REFUSES(make_plain(MSE), edits);
 }
 
-/* Unknown objects and attributes elsewhere than under /critic and /batch are ignored; the actor's
- * width follows from the actions. */
+/* Unknown objects and attributes elsewhere than under /critic and /batch are ignored. */
 static void test_foreign(void **state)
 {
     const char *path = scratch("a.h5");
@@ -547,8 +536,6 @@ static void test_foreign(void **state)
     set_string(path, "/critic", "arch", CE);
     set_integer(path, "/", "env_step", 50);
     written->attributes.list[2].integer = 50;
-    remove_attribute(path, "/actor", "in");
-    remove_attribute(path, "/target", "arch");
     assert_ok(ks_checkpoint_read(path, &read));
     same_checkpoint(read, written, false);
     ks_checkpoint_free(read);
