@@ -82,7 +82,7 @@ static ks_status check_references(struct kappascope_checkpoint *k)
     KS_TRY(ks_references_bytes(k->c, &k->c->references, &bytes));
     KS_TRY(ks_library_fits(k->path, bytes));
     KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
-    KS_TRY(ks_references_compare(k->c, k->path, "/batch/", k->c->minibatches));
+    KS_TRY(ks_references_compare(k->c, k->path, k->c->minibatches));
     ks_references_clear(&k->c->references);
     return KS_OK;
 }

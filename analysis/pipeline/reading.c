@@ -93,7 +93,7 @@ static ks_status check_reference(struct ks_pipeline *p, double bytes)
         return KS_OK;
     }
     KS_TRY(check_reference_memory(p, bytes));
-    KS_TRY(ks_references_compare(p->checkpoint, p->path, "/batch/", p->minibatches));
+    KS_TRY(ks_references_compare(p->checkpoint, p->path, p->minibatches));
     ks_alloc_freed_since(before);
     ks_references_clear(references);
     return KS_OK;

@@ -134,7 +134,7 @@ static const double TOLERANCE = 1e-4, WIDE_TOLERANCE = 1e-9, ROUGH = 1e-2;
 
 /* One dataset of reference results, and what is computed for it. */
 struct comparison {
-    const char *path, *group, *name;
+    const char *path, *name;
     const char *advice; /* what to check if the values differ */
     const struct ks_reference *found, *computed;
     size_t critics, outputs; /* of a row. Both are 1 for a dataset with a number per minibatch. */
@@ -222,13 +222,13 @@ static ks_status refuse(const struct comparison *c, const struct differences *d)
         rounding = "results of products in TF32 or bfloat16 are too inaccurate, so compute them in "
                    "float32 or float64. Otherwise ";
     print_place(c, d->first, sizeof place, place);
-    return ks_fail(KS_FORMAT,
-                   "%s: %s%s: %s: expected the same as in the file, %.*g, found %.*g (%zu of %zu "
-                   "values differ by more than %g of their root mean square%s, %.3g): %s%s",
-                   c->path, c->group, c->name, place, digits, c->found->value[d->first], digits,
-                   c->computed->value[d->first], d->wrong, rows * c->critics * c->outputs,
-                   tolerance_of(c), c->critics > 1 ? " in this critic" : "", d->rms, rounding,
-                   c->advice);
+    return ks_fail(
+        KS_FORMAT,
+        "%s: /batch/%s: %s: expected the same as in the file, %.*g, found %.*g (%zu of %zu "
+        "values differ by more than %g of their root mean square%s, %.3g): %s%s",
+        c->path, c->name, place, digits, c->found->value[d->first], digits,
+        c->computed->value[d->first], d->wrong, rows * c->critics * c->outputs, tolerance_of(c),
+        c->critics > 1 ? " in this critic" : "", d->rms, rounding, c->advice);
 }
 
 static ks_status compare(const struct comparison *c)
@@ -282,10 +282,9 @@ static struct ks_reference part(const struct ks_reference *p, size_t minibatches
                                  .rows = p->rows};
 }
 
-ks_status ks_references_compare(const struct ks_checkpoint *c, const char *path, const char *group,
-                                size_t minibatches)
+ks_status ks_references_compare(const struct ks_checkpoint *c, const char *path, size_t minibatches)
 {
-    const struct comparison start = {.path = path, .group = group, .critics = 1, .outputs = 1};
+    const struct comparison start = {.path = path, .critics = 1, .outputs = 1};
     const struct ks_references *p = &c->references;
     struct ks_references computed = {.output = part(&p->output, minibatches),
                                      .loss = part(&p->loss, minibatches),
