@@ -80,7 +80,6 @@ static ks_status new_handle(const char *path, bool writing, struct ks_h5 **out)
         return ks_fail(KS_RUN, "%s: the HDF5 library cannot be used", path);
     KS_TRY(ks_alloc(1, sizeof *h5, &h5));
     h5->id = H5I_INVALID_HID;
-    h5->links = H5P_DEFAULT;
     h5->writing = writing;
     h5->file.descriptor = -1;
     status = ks_copy_string(path, &h5->path);
@@ -107,14 +106,6 @@ static ks_status check_end(const struct ks_h5 *h5)
     return ks_fail(KS_FORMAT,
                    "%s: expected a file of %llu bytes, as its HDF5 superblock says, found %llu",
                    h5->path, (unsigned long long)end, (unsigned long long)found.st_size);
-}
-
-/* For H5Pset_elink_cb: HDF5 calls it before it follows an external link. */
-static herr_t refuse_link(const char *file, const char *group, const char *to,
-                          const char *to_object, unsigned *flags, hid_t access, void *data)
-{
-    (void)file, (void)group, (void)to, (void)to_object, (void)flags, (void)access, (void)data;
-    return -1;
 }
 
 /* While a file is open for reading, plugins are off, so that no file can make libhdf5 load a filter
@@ -146,9 +137,7 @@ static ks_status open_file(struct ks_h5 *h5)
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     ks_status status = KS_OK;
 
-    h5->links = H5Pcreate(H5P_LINK_ACCESS);
-    if (access < 0 || h5->links < 0 || H5Pset_file_locking(access, false, true) < 0 ||
-        H5Pset_elink_cb(h5->links, refuse_link, NULL) < 0 || !forbid_plugins(h5)) {
+    if (access < 0 || H5Pset_file_locking(access, false, true) < 0 || !forbid_plugins(h5)) {
         status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
         goto done;
     }
@@ -264,8 +253,6 @@ void ks_h5_close(struct ks_h5 *h5)
     /* If closing fails for lack of memory, HDF5 keeps using the image: it must not be freed. */
     if (h5->id >= 0 && H5Fclose(h5->id) < 0 && h5->writing)
         return;
-    if (h5->links > 0)
-        H5Pclose(h5->links);
     allow_plugins(h5);
     free(h5->image);
     free(h5->path);

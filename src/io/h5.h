@@ -38,9 +38,8 @@ enum {
 enum { KS_H5_VERSION = 1, KS_H5_CHECKPOINT_VERSION = 2 };
 
 struct ks_h5 {
-    char *path;  /* owned */
-    hid_t id;    /* libhdf5's handle of the file                                       */
-    hid_t links; /* the property list by which links are followed: none to other files */
+    char *path; /* owned */
+    hid_t id;   /* libhdf5's handle of the file                                       */
     bool writing;
     bool forbids_plugins; /* reading: counts among the files for which plugins are off          */
     struct ks_file file;  /* writing: the temporary file that is renamed at the end             */

@@ -46,7 +46,7 @@ static bool open_attribute(const struct ks_h5 *h5, const char *object, const cha
 
     r->name = name;
     r->type = r->space = H5I_INVALID_HID;
-    r->id = H5Aopen_by_name(h5->id, object, name, H5P_DEFAULT, h5->links);
+    r->id = H5Aopen_by_name(h5->id, object, name, H5P_DEFAULT, H5P_DEFAULT);
     if (r->id < 0 || (r->type = H5Aget_type(r->id)) < 0 || (r->space = H5Aget_space(r->id)) < 0 ||
         (n = H5Sget_simple_extent_npoints(r->space)) < 0)
         return false;
@@ -188,7 +188,7 @@ ks_status ks_h5_has_attribute(const struct ks_h5 *h5, const char *object, const 
         if (!*found)
             return KS_OK;
     }
-    exists = H5Aexists_by_name(h5->id, object, name, h5->links);
+    exists = H5Aexists_by_name(h5->id, object, name, H5P_DEFAULT);
     if (exists < 0)
         return ks_h5_fail(h5, KS_IO, object, "its attributes cannot be read");
     *found = exists > 0;
@@ -280,10 +280,14 @@ ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attr
 {
     struct listing l = {.names = names, .status = KS_OK};
     hsize_t position = 0;
-    herr_t result = attributes ? H5Aiterate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC,
-                                                    &position, take_attribute, &l, h5->links)
-                               : H5Literate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC,
-                                                    &position, take_object, &l, h5->links);
+    herr_t result;
+    bool found;
+
+    KS_TRY(ks_h5_has(h5, object, &found)); /* that no link on the way leads out of the file */
+    result = attributes ? H5Aiterate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC, &position,
+                                             take_attribute, &l, H5P_DEFAULT)
+                        : H5Literate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC, &position,
+                                             take_object, &l, H5P_DEFAULT);
 
     if (result < 0)
         return l.status != KS_OK ? l.status

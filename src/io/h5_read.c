@@ -4,50 +4,70 @@
 #include <assert.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
 
-/* Hard and soft links lead to objects of this file; other kinds may lead anywhere. */
-static ks_status expect_inside(const struct ks_h5 *h5, const char *part)
-{
-    H5L_info_t info;
+enum { SOFT_LINKS = 16 }; /* the most on the way to an object, as in libhdf5 */
 
-    if (H5Lget_info(h5->id, part, &info, h5->links) < 0)
-        return ks_h5_fail(h5, KS_IO, part, "cannot be looked up");
-    if (info.type != H5L_TYPE_HARD && info.type != H5L_TYPE_SOFT)
-        return ks_fail(KS_FORMAT, "%s: %s: expected an object of the file itself, found %s link",
-                       h5->path, part,
-                       info.type == H5L_TYPE_EXTERNAL ? "an external" : "a user-defined");
+/* Replaces the soft link that the first `end` bytes of the path name by what it leads to. */
+static ks_status follow(const struct ks_h5 *h5, const char *link, size_t end,
+                        char path[KS_H5_OBJECT])
+{
+    char target[KS_H5_OBJECT] = "", whole[2 * KS_H5_OBJECT];
+    size_t before, length;
+
+    if (H5Lget_val(h5->id, link, target, sizeof target - 1, H5P_DEFAULT) < 0)
+        return ks_h5_fail(h5, KS_IO, link, "cannot be looked up");
+    before = target[0] == '/' ? 0 : (size_t)(strrchr(link, '/') - link) + 1;
+    length = (size_t)snprintf(whole, sizeof whole, "%.*s%s%s", (int)before, path, target,
+                              path + end);
+    if (length >= KS_H5_OBJECT)
+        return ks_fail(KS_FORMAT, "%s: %s: expected a link to a path of at most %d bytes", h5->path,
+                       link, KS_H5_OBJECT - 1);
+    memcpy(path, whole, length + 1);
     return KS_OK;
 }
 
-/* H5Lexists fails if a group on the way is missing, so the path is tried component by component. */
+/* Component by component, because libhdf5 follows all links on the way to an object, and links
+ * other than hard and soft ones may lead anywhere. H5Lexists fails if a group on the way is
+ * missing. */
 ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found)
 {
-    char part[KS_H5_OBJECT];
-    size_t length = strlen(object);
-    htri_t exists = true;
+    char path[KS_H5_OBJECT], part[KS_H5_OBJECT];
+    size_t soft = 0;
 
-    assert(object[0] == '/' && length < sizeof part);
-    *found = false;
-    for (size_t end = 1; end <= length && exists > 0; end++) {
-        if (end < length && object[end] != '/')
+    assert(object[0] == '/' && strlen(object) < sizeof path);
+    snprintf(path, sizeof path, "%s", object);
+    *found = path[1] == '\0'; /* the root */
+    for (size_t end = 1; !*found; end++) {
+        H5L_info_t info;
+        htri_t exists;
+
+        if (path[end] != '/' && path[end] != '\0')
             continue;
-        memcpy(part, object, end);
-        part[end] = 0;
-        if (end == 1)
-            continue;
-        exists = H5Lexists(h5->id, part, h5->links);
-        if (exists > 0) {
-            KS_TRY(expect_inside(h5, part));
-            exists = H5Oexists_by_name(h5->id, part, h5->links);
+        snprintf(part, sizeof part, "%.*s", (int)end, path);
+        exists = H5Lexists(h5->id, part, H5P_DEFAULT);
+        if (exists == 0)
+            return KS_OK;
+        if (exists < 0 || H5Lget_info(h5->id, part, &info, H5P_DEFAULT) < 0)
+            return ks_h5_fail(h5, KS_IO, object, "cannot be looked up");
+        if (info.type == H5L_TYPE_SOFT && soft++ < SOFT_LINKS) {
+            KS_TRY(follow(h5, part, end, path));
+            end = 0;
+        } else if (info.type != H5L_TYPE_HARD) {
+            return ks_fail(KS_FORMAT,
+                           "%s: %s: expected an object of the file itself, found %s link", h5->path,
+                           part,
+                           info.type == H5L_TYPE_EXTERNAL ? "an external"
+                           : info.type == H5L_TYPE_SOFT   ? "another soft"
+                                                          : "a user-defined");
+        } else {
+            *found = path[end] == '\0';
         }
     }
-    if (exists < 0)
-        return ks_h5_fail(h5, KS_IO, object, "cannot be looked up");
-    *found = exists > 0;
     return KS_OK;
 }
 
@@ -128,7 +148,7 @@ static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set
 
     *set = H5I_INVALID_HID;
     KS_TRY(expect_found(h5, object));
-    id = H5Oopen(h5->id, object, h5->links);
+    id = H5Oopen(h5->id, object, H5P_DEFAULT);
     if (id < 0)
         return ks_h5_fail(h5, KS_IO, object, "cannot be opened");
     if (H5Iget_type(id) != H5I_DATASET) {

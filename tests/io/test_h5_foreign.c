@@ -101,6 +101,10 @@ static void test_links(void **state)
     assert_true(H5Lcreate_soft("/none", file, "/dangling", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     assert_true(H5Lcreate_external(other, "/", file, "/out", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     assert_true(H5Lcreate_soft("/out/own", file, "/way", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_soft("/loop", file, "/loop", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Gclose(H5Gcreate2(file, "/g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    assert_true(H5Lcreate_soft("next", file, "/g/up", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    assert_true(H5Lcreate_soft("/soft", file, "/g/next", H5P_DEFAULT, H5P_DEFAULT) >= 0);
     H5Fclose(file);
     assert_ok(ks_h5_open(path, NULL, &h5));
     assert_ok(ks_h5_read(h5, "/soft", &PAIR, values));
@@ -110,7 +114,12 @@ static void test_links(void **state)
     assert_refused(h5, "/out", "found an external link");
     assert_fails(ks_h5_shape(h5, "/out/own", &shape), KS_FORMAT, "/out: expected an object of the");
     assert_fails(ks_h5_has_attribute(h5, "/out", "a", &there), KS_FORMAT, "an external link");
-    assert_fails(ks_h5_shape(h5, "/way", &shape), KS_IO, "/way");
+    assert_fails(ks_h5_shape(h5, "/way", &shape), KS_FORMAT, "/out: expected an object of the");
+    assert_fails(ks_h5_has(h5, "/loop", &there), KS_FORMAT,
+                 "/loop: expected an object of the file "
+                 "itself, found another soft link");
+    assert_ok(ks_h5_read(h5, "/g/up", &PAIR, values));
+    assert_memory_equal(values, VALUES, sizeof values);
     assert_one_line(path);
     ks_h5_close(h5);
 
