@@ -174,7 +174,7 @@ def check_sources():
     [study], and files."""
     for folder, page, pattern in (
             ("src/train", FILES, r'ks_attribute_add_\w+\(\s*\w+,\s*"(\w+)"'),
-            ("analysis/spectrum", FILES, r'ks_attribute_add_\w+\(\s*[\w>&-]+,\s*"(\w+)"'),
+            ("analysis/pipeline", FILES, r'ks_attribute_add_\w+\(\s*[\w>&-]+,\s*"(\w+)"'),
             ("src/study", SETTINGS, r'\{"(\w+)", set_\w+'),
             ("src/layers", SETTINGS, r'\.name = "(\w+)"'),
             ("src/net", SETTINGS, r'\.name = "(\w+)"')):
