@@ -4,6 +4,7 @@
 #   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
 #   MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR, MYOSUITE_DIR   existing installations to use (default: build/deps)
 #   BUILD                        folder of all build outputs (default: build)
+#   MPI=no                       without MPI: the analyzer refuses to be one of several processes
 #   STUDY                        the study that `make study` runs (default: quick)
 #   JOBS                         compilers, then test programs, at a time (default: one per processor)
 
@@ -25,9 +26,13 @@ export MYOSUITE_DIR   ?= $(CURDIR)/$(DEPS)/myosuite
 packages := openblas lapacke hdf5 libxml-2.0 jansson popt inih libcrypto
 pkgflags := $(shell pkg-config --cflags $(packages) 2>/dev/null)
 pkglibs  := $(shell pkg-config --libs $(packages) 2>/dev/null)
-# MPI: with --as-needed, only the analyzer is linked with it.
+# MPI, unless MPI=no: with --as-needed, only the analyzer is linked with it.
+ifeq ($(MPI),no)
+mpiflags := -DKS_NO_MPI
+else
 mpiflags := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags ompi-c 2>/dev/null))
 mpilibs  := $(shell pkg-config --libs ompi-c 2>/dev/null)
+endif
 CC       := gcc
 CFLAGS   ?= -O3 -march=native -ffp-contract=fast -fno-math-errno -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla

@@ -1,15 +1,23 @@
-/* Stochastic Lanczos quadrature (Ubaru, Chen, Saad, SIAM J. Matrix Anal. Appl. 38, 2017): the Ritz
- * values and their weights are the Gauss quadrature rule for the spectral measure of the start
- * vector. The mean of that measure over random start vectors is the spectral density of the
- * operator. */
+/* From an operator to nodes and weights: of stochastic Lanczos quadrature (Ubaru, Chen, Saad, SIAM
+ * J. Matrix Anal. Appl. 38, 2017), the Gauss quadrature rule for the spectral measure of a start
+ * vector, whose mean over random start vectors is the spectral density of the operator; and all
+ * eigenvalues of a small operator, to check the estimates against. */
 #include "lanczos/slq.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <cblas.h>
+#include <lapacke.h>
+
 #include "core/memory.h"
+#include "core/rng.h"
 #include "lanczos/jacobi.h"
+
+/* --- Lanczos --- */
 
 ks_status ks_slq_room(struct ks_spectrum *s, size_t probes, size_t order)
 {
@@ -38,4 +46,126 @@ ks_status ks_slq_store(const struct ks_lanczos *l, size_t row, struct ks_spectru
     s->steps[row] = (int64_t)l->steps;
     s->start_norm2[row] = l->start_norm * l->start_norm;
     return ks_jacobi_ritz(&t, s->ritz + at, s->weight + at, s->residual + at);
+}
+
+/* --- all eigenvalues: the products A e_j give the dense matrix; LAPACK gets its symmetric part,
+ * from which it differs by rounding. In a team only rank 0 stores the matrix --- */
+
+static const uint64_t SEED = 0x6572726f72; /* of the start vector of the power iteration */
+enum { ERROR_PRODUCTS = 12 };
+
+struct dense {
+    double *unit, *matrix; /* [n]; [n, n], column by column, or [n] on ranks other than 0 */
+};
+
+static bool is_kept(const struct ks_operator *a)
+{
+    return ks_team_rank(a->team) == 0;
+}
+
+static ks_status allocate(const struct ks_operator *a, struct dense *d, struct ks_spectrum *s)
+{
+    size_t n = a->n;
+
+    KS_TRY(ks_alloc(n, sizeof *d->unit, &d->unit));
+    KS_TRY(ks_alloc(is_kept(a) ? n * n : n, sizeof *d->matrix, &d->matrix));
+    KS_TRY(ks_alloc(n, sizeof(double), &s->ritz));
+    KS_TRY(ks_alloc(n, sizeof(double), &s->weight));
+    return ks_alloc(n, sizeof(double), &s->residual); /* all 0 */
+}
+
+static ks_status fill(const struct ks_operator *a, void (*on_product)(void *, size_t),
+                      void *context, struct dense *d)
+{
+    size_t n = a->n;
+
+    for (size_t j = 0; j < n; j++) {
+        double *column = d->matrix + (is_kept(a) ? j * n : 0);
+
+        d->unit[j] = 1;
+        KS_TRY(ks_operator_apply(a, d->unit, column));
+        d->unit[j] = 0;
+        for (size_t i = 0; i < n; i++)
+            if (!isfinite(column[i]))
+                return ks_fail(KS_NUMBER,
+                               "product %zu of %zu with a unit vector holds a NaN or an infinity",
+                               j + 1, n);
+        if (on_product)
+            on_product(context, j + 1);
+    }
+    return KS_OK;
+}
+
+static ks_status find_eigenvalues(size_t n, double *matrix, double *eigenvalue)
+{
+    lapack_int info;
+
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < j; i++)
+            matrix[i * n + j] = matrix[j * n + i] = (matrix[i * n + j] + matrix[j * n + i]) / 2;
+    info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', (lapack_int)n, matrix, (lapack_int)n,
+                          eigenvalue);
+    return info == 0 ? KS_OK
+                     : ks_fail(KS_NUMBER, "LAPACK's dsyevd failed with info = %d", (int)info);
+}
+
+static void scale_to(double norm, size_t n, double *v)
+{
+    double length = cblas_dnrm2((int)n, v, 1);
+
+    cblas_dscal((int)n, norm / length, v, 1);
+}
+
+ks_status ks_exact_error(const struct ks_operator *a, const struct ks_operator *wide, double *error)
+{
+    struct ks_rng rng = ks_rng_start(SEED, 0);
+    double *v = NULL, *image, *exact, length = 1;
+    int n = (int)a->n;
+    ks_status status = KS_OK;
+
+    *error = 0;
+    KS_GO(ks_team_agree(a->team, ks_alloc(3 * a->n, sizeof *v, &v)));
+    image = v + a->n;
+    exact = image + a->n;
+    for (size_t i = 0; i < a->n; i++)
+        v[i] = ks_rng_normal(&rng);
+    for (size_t k = 0; k < ERROR_PRODUCTS && length > 0; k++) {
+        scale_to(1, a->n, v);
+        KS_GO(ks_operator_apply(a, v, image));
+        KS_GO(ks_operator_apply(wide, v, exact));
+        cblas_daxpy(n, -1, exact, 1, image, 1);
+        length = cblas_dnrm2(n, image, 1);
+        *error = fmax(*error, length);
+        cblas_dcopy(n, image, 1, v, 1);
+    }
+done:
+    free(v);
+    return status;
+}
+
+ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context, size_t products),
+                   void *context, struct ks_spectrum *s)
+{
+    ks_status status = KS_OK;
+    size_t n = a->n;
+    struct dense d = {NULL, NULL};
+
+    assert(n > 0 && !s->ritz);
+    if (n > KS_EXACT_LIMIT)
+        return ks_fail(KS_USAGE,
+                       "--exact: expected at most %d parameters, found %zu; leave it out to "
+                       "estimate the spectrum",
+                       KS_EXACT_LIMIT, n);
+    s->probes = 1;
+    s->order = n;
+    KS_GO(ks_team_agree(a->team, allocate(a, &d, s)));
+    KS_GO(fill(a, on_product, context, &d));
+    KS_GO(ks_team_agree(a->team, is_kept(a) ? find_eigenvalues(n, d.matrix, s->ritz) : KS_OK));
+    ks_team_broadcast(a->team, 0, n * sizeof *s->ritz, s->ritz);
+    for (size_t i = 0; i < n; i++)
+        s->weight[i] = 1 / (double)n;
+done:
+    free(d.unit);
+    free(d.matrix);
+    return status;
 }

@@ -1,6 +1,7 @@
 /* The table of operators. It is compiled once, the operators in products/ once per precision. */
 #include "operators/operator_kinds.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "operators/selection.h"
@@ -57,4 +58,13 @@ ks_status ks_problem_operator(const struct ks_problem *q, bool products_f32,
         *a = NULL;
     }
     return status;
+}
+
+/* Adam's preconditioner, Kingma and Ba: Adam: a method for stochastic optimization, ICLR 2015,
+ * algorithm 1, for its users in both precisions. */
+double ks_preconditioner(const struct ks_checkpoint *c, size_t i)
+{
+    double correction = 1 - pow(c->adam.beta2, (double)c->adam_step);
+
+    return c->adam_v[i] > 0 ? sqrt(c->adam_v[i] / correction) + c->adam.eps : 0;
 }

@@ -3,10 +3,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <mpi.h>
-
 #include "core/memory.h"
 #include "operators/team.h"
+
+#ifdef KS_NO_MPI
+
+/* Without MPI, `make MPI=no`: one process, and no other beside it. */
+ks_status ks_team_start(struct ks_team *world)
+{
+    const char *const sizes[] = {getenv("OMPI_COMM_WORLD_SIZE"), getenv("PMI_SIZE")};
+    const char *const ranks[] = {getenv("PMIX_RANK"), getenv("PMI_RANK")};
+
+    *world = (struct ks_team){.size = 1, .local_size = 1};
+    for (size_t i = 0; i < 2; i++)
+        if ((sizes[i] && atoi(sizes[i]) > 1) || (ranks[i] && atoi(ranks[i]) > 0))
+            return ks_fail(KS_USAGE, "expected a single process, found several that a launcher "
+                                     "started: this program was built without MPI");
+    return KS_OK;
+}
+
+#else
+
+#include <mpi.h>
 
 /* Environment variables that MPI launchers set: Open MPI's, PMIx's, PMI's. */
 static const char *const LAUNCHERS[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK",
@@ -106,3 +124,5 @@ ks_status ks_team_start(struct ks_team *world)
                        "MPI does not start, or does not support threads (MPI_THREAD_FUNNELED)");
     return fill(MPI_COMM_WORLD, world);
 }
+
+#endif

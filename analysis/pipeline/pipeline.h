@@ -213,6 +213,9 @@ struct ks_pipeline {
  * on one rank alone passes through one function, `agree`, before the next communication. Messages
  * name the file that they are about. */
 
+/* KS_FORMAT if the file's name ends like weights of another framework (.safetensors, .npz,
+ * .msgpack, .pt, ...) and it is not an HDF5 file; the message names the command that imports it. */
+ks_status ks_foreign_check(const char *path);
 /* Reads the checkpoint at p->path and gives each rank its part of the minibatches. The caller ends
  * with ks_pipeline_close, also after a failure. */
 ks_status ks_pipeline_open(struct ks_pipeline *p);

@@ -1,7 +1,6 @@
 /* Reads a checkpoint's file: refuses weights of other programs, compares the reference results of
  * the program that wrote it, chooses the targets, and distributes the minibatches among the ranks.
  */
-#include "pipeline/foreign.h"
 #include "pipeline/stages.h"
 
 #include <math.h>

@@ -18,7 +18,6 @@
 #include "io/h5.h"
 #include "io/scout.h"
 #include "io/text.h"
-#include "pipeline/foreign.h"
 #include "pipeline/outputs.h"
 
 enum { GATES = 32, STUDIES = 3 }; /* the most --fail-if; the shipped studies */
