@@ -39,7 +39,7 @@ static ks_status add_claim(const struct ks_pipeline *p,
     const struct ks_claim_terms terms = {.kind = problem->kind,
                                          .critic = problem->critic,
                                          .layer = problem->layer,
-                                         .single = problem->products_f32,
+                                         .products_f32 = problem->products_f32,
                                          .minibatches = ks_problem_minibatches(problem),
                                          .normals = p->space->normals,
                                          .statistics = statistics};

@@ -304,7 +304,7 @@ struct ks_statistics_terms ks_pipeline_terms(const struct ks_pipeline *p)
         .exact_error = p->exact_error,
         .gradient = o->gradient_probe,
         .certificates = ks_pipeline_has_certificates(p) ? &p->certificates : NULL,
-        .unweighted = o->published};
+        .published = o->published};
 
     if (kind) {
         terms.minibatches = (double)ks_problem_minibatches(&p->problem);

@@ -74,7 +74,7 @@ static ks_status find_statistics(const struct growth *g, struct ks_spectrum *s, 
     struct ks_statistics_terms terms = ks_pipeline_terms(g->p);
 
     terms.draft = true;
-    terms.copies = times;
+    terms.pretend_probes = times;
     if (g->p->certificates.probes == 0) /* the first probe is not finished */
         terms.certificates = NULL;
     ks_attributes_clear(&s->statistics);

@@ -202,7 +202,7 @@ static void print_error(FILE *out, const struct ks_claim_parts *c)
 
     if (error > KS_WRONG_PRODUCT) {
         fprintf(out, " The %s products are wrong by up to ",
-                c->terms->single ? "float32" : "run's");
+                c->terms->products_f32 ? "float32" : "run's");
         ks_claim_print_number(out, error, KS_ROUND_UP);
         fprintf(out, " of the largest absolute eigenvalue: --precision f64 avoids this.");
     }
@@ -235,13 +235,13 @@ static void print_zero(FILE *out, const struct ks_claim_parts *c)
             "its eigenvalues.",
             c->name,
             c->certified       ? "float64"
-            : c->terms->single ? "float32"
+            : c->terms->products_f32 ? "float32"
                                : "float64");
 }
 
 static void print_claim(FILE *out, const struct ks_claim_parts *c)
 {
-    if (c->terms->statistics->unweighted && !c->exact) {
+    if (c->terms->statistics->published && !c->exact) {
         print_published(out, c);
         return;
     }

@@ -14,7 +14,7 @@
 struct ks_claim_terms {
     const struct ks_operator_kind *kind;
     int critic, layer;  /* the diagonal block; -1: all     */
-    bool single;        /* float32 products                */
+    bool products_f32;  /* float32 products                */
     size_t minibatches; /* N: the loss is a mean over them */
     size_t normals;     /* how many null directions are normals of spheres: these are no directions
                          * of the manifold, so they make no condition number infinite */

@@ -118,5 +118,5 @@ bool ks_spectrum_is_complete(const struct ks_spectrum *s, const struct ks_statis
             return false;
         *upper = fmax(*upper, bound);
     }
-    return !t->unweighted;
+    return !t->published;
 }

@@ -73,7 +73,7 @@ double ks_probe_lambda_min_data_se(const struct ks_probe *p)
 static double beyond(const struct ks_probe *p, double edge)
 {
     const struct ks_facts *facts = p->facts;
-    double failure = pow(FAILURE, 1 / (double)(facts->probes * facts->copies));
+    double failure = pow(FAILURE, 1 / (double)(facts->probes * facts->pretend_probes));
 
     return facts->h + ks_extreme_bound_excess(p->steps, p->theta, p->beta, edge,
                                               ks_extreme_bound_component(facts->n, failure));

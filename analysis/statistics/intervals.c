@@ -160,7 +160,7 @@ static ks_status share_input(const struct ks_spectrum *s, const struct ks_facts 
                                    .least_nullity = k->least_nullity,
                                    .probes = k->probes,
                                    .probe = list,
-                                   .copies = k->copies,
+                                   .pretend_probes = k->pretend_probes,
                                    .h = k->h,
                                    .abs_max_lower = k->abs_max,
                                    .abs_max_upper = k->outer};

@@ -29,8 +29,8 @@ static struct weights spectral_weights(const struct ks_probe *p)
     size_t outliers = k->low + k->high;
     double bulk = 0;
 
-    if (!k->single || outliers == k->n)
-        return k->single ? w : plain;
+    if (!k->outliers_isolated || outliers == k->n)
+        return k->outliers_isolated ? w : plain;
     for (size_t i = w.low; i + w.high < p->steps; i++)
         bulk += p->weight[i];
     w.scale = (1 - (double)outliers * w.one) / bulk;
@@ -130,7 +130,7 @@ static void add_bulk(const struct ks_probe *p, double centre, struct bulk *b)
  * the mean. Measured coverage: tests/statistics/test_coverage.c. */
 double ks_trace_error(const struct ks_facts *facts, const struct ks_probe *probe)
 {
-    const double probes = (double)(facts->probes * facts->copies);
+    const double probes = (double)(facts->probes * facts->pretend_probes);
     struct bulk first = {.unit = facts->abs_max}, b = {.unit = facts->abs_max};
     double freedom;
 

@@ -110,8 +110,8 @@ static void find_outliers(struct ks_facts *k, const struct ks_probe *probe)
         k->high = ends.high < k->high ? ends.high : k->high;
     }
     outliers = (double)(k->low + k->high);
-    k->single = true;
-    if (k->exact || outliers == 0 || k->unweighted)
+    k->outliers_isolated = true;
+    if (k->exact || outliers == 0 || k->published)
         return;
     most = ks_beta_upper_point(p / 2, p * ((double)k->n - 1) / 2, OUTLIERS / outliers);
     for (size_t j = 0; j < k->low + k->high; j++) {
@@ -122,7 +122,7 @@ static void find_outliers(struct ks_facts *k, const struct ks_probe *probe)
 
             mean += probe[i].weight[at] / p;
         }
-        k->single &= mean <= most;
+        k->outliers_isolated &= mean <= most;
     }
 }
 
@@ -143,9 +143,9 @@ struct ks_facts ks_facts_find(const struct ks_statistics_terms *t, bool exact, s
     struct ks_facts k = {.n = t->n,
                          .minibatches = t->minibatches,
                          .probes = n_probes,
-                         .copies = t->copies > 0 ? t->copies : 1,
+                         .pretend_probes = t->pretend_probes > 0 ? t->pretend_probes : 1,
                          .exact = exact,
-                         .unweighted = t->unweighted && !exact,
+                         .published = t->published && !exact,
                          .certificates = c};
 
     k.certified = c && c->certified && part == SIZE_MAX;
@@ -208,7 +208,7 @@ double ks_effective_bound(const struct ks_facts *k, const struct ks_probe *probe
 {
     double size;
 
-    if (!(k->abs_max > 0) || k->null >= k->n || (k->unweighted && !k->exact))
+    if (!(k->abs_max > 0) || k->null >= k->n || (k->published && !k->exact))
         return NAN;
     if (k->certified && k->certificates->vector[KS_Y_FLAT].formed) {
         size = k->certificates->vector[KS_Y_FLAT].size + PRODUCT * DBL_EPSILON * k->abs_max;

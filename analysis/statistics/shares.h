@@ -41,7 +41,7 @@ struct ks_shares_input {
                              no vectors */
     size_t probes;        /* P >= 1: probes with random start vectors                            */
     const struct ks_share_probe *probe; /* [probes]                                            */
-    size_t copies; /* each probe counts as so many start vectors that all have its Jacobi matrix,
+    size_t pretend_probes; /* each probe counts as so many start vectors that all have its Jacobi matrix,
                     * which shows how wide the intervals of more probes would be; 0 counts as 1 */
     double h;      /* half the noise floor: |operator of the run - A| <= h              */
     double abs_max_lower; /* lower bound of lambda_abs_max, from a certificate                 */
@@ -51,7 +51,7 @@ struct ks_shares_input {
 /* The number of start vectors that the intervals count. */
 static inline double ks_shares_vectors(const struct ks_shares_input *in)
 {
-    return (double)in->probes * (in->copies > 0 ? (double)in->copies : 1);
+    return (double)in->probes * (in->pretend_probes > 0 ? (double)in->pretend_probes : 1);
 }
 
 /* lower <= truth <= upper with 99% confidence; `value`, the estimate from the weights, is clipped

@@ -212,7 +212,7 @@ static ks_status add_loss_intervals(struct ks_spectrum *s, const struct ks_facts
 static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
                                 struct ks_probe *probe, size_t part)
 {
-    const bool published = terms->unweighted && s->alpha; /* without alpha it is exact */
+    const bool published = terms->published && s->alpha; /* without alpha it is exact */
     const size_t probes = ks_spectrum_random(s);
     struct ks_facts facts = ks_facts_find(terms, !s->alpha, probes, probe,
                                           part > 0 ? part / KS_STATISTICS_PART - 1 : SIZE_MAX);
@@ -229,7 +229,7 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
         double error = 0;
 
         if ((part > 0 && !f->every_part) || (published && is_left_out(f)) ||
-            (!facts.single && f->value == ks_probe_kurtosis_spectral))
+            (!facts.outliers_isolated && f->value == ks_probe_kurtosis_spectral))
             continue;
         for (size_t i = 0; i < probes; i++)
             value[i] = f->value(&probe[i]);
@@ -303,7 +303,7 @@ static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_
                                .ended = m < part || m == terms->n};
         KS_TRY(ks_jacobi_ritz(&t, theta, weight, residual));
         KS_TRY(ks_jacobi_smallest(&t, &p->smallest));
-        if (terms->unweighted)
+        if (terms->published)
             make_uniform(m, weight);
     }
     return add_statistics(s, terms, probe, part);

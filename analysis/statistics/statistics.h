@@ -29,8 +29,9 @@ struct ks_statistics_terms {
     /* The Lanczos iteration of the published code: the Ritz values of leading parts get uniform
      * weights, the caller has already given the full run uniform weights (ks_statistics_unweight),
      * and statistics that need weights or an orthonormal basis are left out. */
-    bool unweighted;
-    size_t copies; /* intervals count each probe as so many (shares.h); 0 counts as 1 */
+    bool published;
+    size_t pretend_probes; /* intervals as if each probe had been run this many times (shares.h); 0
+                            * counts as 1 */
     bool draft; /* only the statistics of the full run: neither leading parts nor the band nor those
                  * of the probe at the gradient */
 };

@@ -402,7 +402,7 @@ static void test_published_recurrence(void **state)
     struct ks_operator a = diagonal_operator(&d);
     struct slq slq = {.order = SMALL, .probes = 1, .seed = 5, .basis_f32 = true, .published = true};
     const struct ks_statistics_terms statistics = {
-        .n = SMALL, .epsilon = FLT_EPSILON, .basis_epsilon = FLT_EPSILON, .unweighted = true};
+        .n = SMALL, .epsilon = FLT_EPSILON, .basis_epsilon = FLT_EPSILON, .published = true};
     const struct ks_claim_terms terms = terms_of("hessian", &statistics);
     struct ks_spectrum *s = spectrum_new();
 
@@ -433,7 +433,7 @@ static void test_product_error(void **state)
         struct ks_claim_terms terms = terms_of("hessian", &e->terms);
         char *text;
 
-        terms.single = true;
+        terms.products_f32 = true;
         e->certificates.error = wrong ? 0.5 : 1e-4;
         ks_attributes_clear(&e->s->statistics);
         assert_ok(ks_statistics(e->s, &e->terms));

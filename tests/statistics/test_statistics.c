@@ -315,7 +315,7 @@ static struct ks_spectrum *unweighted(const struct ks_operator *a, size_t order)
 {
     struct ks_spectrum *s = spectrum_new();
     struct slq slq = {.order = order, .probes = 2, .seed = 5};
-    struct ks_statistics_terms terms = {.n = a->n, .epsilon = FLT_EPSILON, .unweighted = true};
+    struct ks_statistics_terms terms = {.n = a->n, .epsilon = FLT_EPSILON, .published = true};
 
     assert_ok(slq_run(a, &slq, s));
     ks_statistics_unweight(s);
