@@ -38,15 +38,6 @@ static ks_status size(const char *name, const char *text, size_t high, size_t *v
     return KS_OK;
 }
 
-static ks_status number_or_all(const char *name, const char *text, int *value)
-{
-    uint64_t number = 0;
-
-    KS_TRY(integer(name, text, 0, INT32_MAX, &number));
-    *value = text ? (int)number : *value;
-    return KS_OK;
-}
-
 /* --layer 2, 02 or 02_dense, the name of the layer's group in a checkpoint. */
 static ks_status read_layer(const char *text, struct ks_spectrum_options *o)
 {
@@ -318,14 +309,16 @@ static ks_status find_operator(const char *name, const struct ks_operator_kind *
 
 static ks_status read_operator(const struct ks_words *w, struct ks_spectrum_options *o)
 {
-    const char *precision = text_of(w, "precision");
+    const char *precision = text_of(w, "precision"), *critic = text_of(w, "critic");
+    uint64_t number = 0;
     bool f64;
 
     KS_TRY(find_operator(text_of(w, "operator"), &o->kind));
     KS_TRY(read_batchnorm(text_of(w, "batchnorm"), o));
     KS_TRY(choice("precision", precision, "f32", "f64", &f64));
     o->products_f32 = precision ? !f64 : is_given(w, "compat") || !o->kind->wide;
-    KS_TRY(number_or_all("critic", text_of(w, "critic"), &o->critic));
+    KS_TRY(integer("critic", critic, 0, INT32_MAX, &number));
+    o->critic = critic ? (int)number : -1;
     return read_layer(text_of(w, "layer"), o);
 }
 

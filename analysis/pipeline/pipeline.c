@@ -15,7 +15,6 @@
 #include "lanczos/gradient_start.h"
 #include "lanczos/slq.h"
 #include "net/arch.h"
-#include "operators/primal.h"
 #include "pipeline/stages.h"
 
 struct ks_spectrum_options ks_spectrum_options_defaults(void)
@@ -52,120 +51,6 @@ ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status)
 ks_status ks_pipeline_agree(const struct ks_pipeline *p, ks_status status)
 {
     return ks_team_agree(p->team, ks_pipeline_name(p, status));
-}
-
-/* --- the problem --- */
-
-/* --layer 02_dense: the layer with this number must be a dense. */
-static ks_status check_layer_kind(const struct ks_pipeline *p, int number)
-{
-    const struct KS(arch) *arch = p->checkpoint->critic.arch;
-    const char *kind = p->options->layer_kind;
-
-    for (size_t i = 0; kind && i < arch->n_layers; i++) {
-        const struct KS(layer) *layer = &arch->layer[i];
-
-        if (layer->kind->uncounted || (int)layer->number != number)
-            continue;
-        if (strcmp(layer->kind->name, kind) != 0)
-            return ks_fail(KS_USAGE, "--layer: expected %02d_%s, found %02d_%s", number,
-                           layer->kind->name, number, kind);
-    }
-    return KS_OK;
-}
-
-static ks_status pose_loss(struct ks_pipeline *p, int layer)
-{
-    const struct ks_spectrum_options *o = p->options;
-    struct ks_problem *q = &p->problem;
-
-    q->checkpoint = p->checkpoint;
-    q->kind = o->kind;
-    q->products_f32 = o->products_f32;
-    q->omits_decay = ks_team_rank(p->team) > 0;
-    q->evaluation = o->evaluation;
-    q->loss_rows_only = o->loss_rows_only;
-    q->weight_decay = o->weight_decay;
-    q->scale = o->scale;
-    q->critic = o->critic;
-    q->layer = layer;
-    KS_TRY(check_layer_kind(p, layer));
-    KS_TRY(ks_selection_new(q, o->kind->moving, &p->selection));
-    q->selection = p->selection;
-    p->budget.dimension = p->selection->n;
-    if (o->exact && p->selection->n > KS_EXACT_LIMIT)
-        return ks_fail(KS_USAGE,
-                       "--exact: expected at most %d parameters, found %zu: without --exact the "
-                       "spectrum is estimated",
-                       KS_EXACT_LIMIT, p->selection->n);
-    return KS_OK;
-}
-
-ks_status ks_pipeline_pose_loss(struct ks_pipeline *p, int layer)
-{
-    return ks_pipeline_agree(p, pose_loss(p, layer));
-}
-
-/* Also after the gradient, which has the scale of the loss. */
-ks_status ks_pipeline_pose_products(struct ks_pipeline *p)
-{
-    if (p->options->published) /* the published code divides its products by N twice */
-        p->problem.scale /= (double)ks_problem_minibatches(&p->problem);
-    return ks_pipeline_agree(
-        p, ks_null_space_new(&p->problem, p->options->kind, p->selection, &p->space));
-}
-
-ks_status ks_pipeline_pose(struct ks_pipeline *p)
-{
-    KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
-    return ks_pipeline_pose_products(p);
-}
-
-/* --- the operator --- */
-
-/* Before the operator is made: the memory in use, plus the least that the operator will need. */
-static ks_status check_memory(struct ks_pipeline *p)
-{
-    double least = 0;
-
-    KS_TRY(ks_pipeline_agree(p, ks_primal_bytes(&p->problem, p->options->products_f32, &least)));
-    p->budget.fixed = ks_alloc_total() - p->allocated_before + (size_t)fmin(least, 0x1p62);
-    return ks_budget_divide(p);
-}
-
-/* The operator of the selected coordinates, by products of `full`, which the first call makes. */
-static ks_status make_block(struct ks_pipeline *p)
-{
-    const struct ks_operator_kind *kind = p->options->kind;
-    struct ks_operator *shared = NULL, *block = NULL;
-
-    if (!p->full)
-        KS_TRY((p->options->products_f32 ? kind->new_f32 : kind->new_f64)(&p->problem, &p->full));
-    KS_TRY(ks_operator_share(p->full, &shared));
-    KS_TRY(ks_block_new(shared, p->selection, &block));
-    return ks_team_operator_new(block, p->team, &p->a);
-}
-
-static ks_status keep_activations(struct ks_pipeline *p)
-{
-    const size_t before = ks_alloc_total(), limit = p->budget.kept;
-
-    KS_TRY(ks_operator_prepare(p->a, limit));
-    p->budget.kept = ks_alloc_total() - before;
-    p->budget.spare = limit > p->budget.kept ? limit - p->budget.kept : 0;
-    return KS_OK;
-}
-
-ks_status ks_pipeline_make_operator(struct ks_pipeline *p)
-{
-    KS_TRY(check_memory(p));
-    KS_TRY(ks_pipeline_agree(p, make_block(p)));
-    p->budget.fixed = ks_alloc_total() - p->allocated_before;
-    KS_TRY(ks_budget_divide(p));
-    if (p->by_layers) /* `full` stays while a layer's bounds are certified: half is for products */
-        p->budget.kept /= 2;
-    ks_monitor_set(p);
-    return ks_pipeline_agree(p, keep_activations(p));
 }
 
 /* --- the null space --- */
@@ -315,7 +200,7 @@ struct ks_statistics_terms ks_pipeline_terms(const struct ks_pipeline *p)
     return terms;
 }
 
-static ks_status find_statistics(struct ks_pipeline *p)
+ks_status ks_pipeline_statistics(struct ks_pipeline *p)
 {
     const struct ks_statistics_terms terms = ks_pipeline_terms(p);
 
@@ -351,9 +236,7 @@ static const struct KS(layer) *find_layer(const struct KS(arch) *arch, size_t pa
     return NULL;
 }
 
-/* Warns where products are wrong by more than 1e-3 of the largest |eigenvalue|, and names the layer
- * in which the error is largest. */
-static void warn(const struct ks_pipeline *p)
+void ks_pipeline_warn(const struct ks_pipeline *p)
 {
     double error = ks_statistic(p->spectrum, "product_error");
     size_t at = p->certificates.worst;
@@ -376,7 +259,7 @@ static ks_status complete(struct ks_pipeline *p)
     const struct ks_statistics_terms terms = ks_pipeline_terms(p);
     const bool bounds = !p->options->published && p->problem.kind && p->problem.layer < 0;
 
-    KS_TRY(find_statistics(p));
+    KS_TRY(ks_pipeline_statistics(p));
     if (p->problem.kind)
         KS_TRY(ks_attributes_sharpness(p));
     KS_TRY(ks_density(p->spectrum));
@@ -391,7 +274,7 @@ static ks_status complete(struct ks_pipeline *p)
 static ks_status finish(struct ks_pipeline *p)
 {
     KS_TRY(ks_pipeline_agree(p, complete(p)));
-    warn(p);
+    ks_pipeline_warn(p);
     return KS_OK;
 }
 
@@ -403,7 +286,7 @@ ks_status ks_pipeline_open(struct ks_pipeline *p)
     return ks_pipeline_read(p);
 }
 
-static ks_status measure(struct ks_pipeline *p)
+ks_status ks_pipeline_from_operator(struct ks_pipeline *p)
 {
     KS_TRY(find_null_space(p));
     KS_TRY(run_probes(p));
@@ -414,7 +297,7 @@ ks_status ks_pipeline_measure(struct ks_pipeline *p)
 {
     ks_monitor_set(p);
     KS_TRY(measure_bounds(p));
-    KS_TRY(measure(p));
+    KS_TRY(ks_pipeline_from_operator(p));
     return finish(p);
 }
 
@@ -448,139 +331,16 @@ ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
     ks_minibatches_begin(p);
     do {
         KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
-        KS_TRY(check_memory(p)); /* before anything large is allocated */
+        KS_TRY(ks_pipeline_check_memory(p)); /* before anything large is allocated */
         KS_TRY(measure_bounds(p));
         KS_TRY(ks_pipeline_pose_products(p));
         KS_TRY(ks_pipeline_make_operator(p));
-        KS_TRY(measure(p));
+        KS_TRY(ks_pipeline_from_operator(p));
         grows = ks_minibatches_grow(p);
         if (grows)
             begin_again(p);
     } while (grows);
     return finish(p);
-}
-
-/* --- one diagonal block after the other --- */
-
-static ks_status pose_layer(struct ks_pipeline *p, int layer)
-{
-    ks_pipeline_clear(p);
-    KS_TRY(ks_pipeline_pose_loss(p, layer));
-    return ks_pipeline_pose_products(p);
-}
-
-/* The number of a layer's coordinates that ks_selection_new selects. */
-static size_t count_coordinates(const struct ks_problem *q, const struct KS(layer) *l)
-{
-    const struct ks_networks *critics = &q->checkpoint->critic;
-    const double *v = q->kind->moving ? q->checkpoint->adam_v : NULL;
-    size_t n = 0;
-
-    for (size_t e = 0; e < critics->ensemble; e++)
-        for (size_t i = 0; (q->critic < 0 || (size_t)q->critic == e) && i < l->parameters; i++)
-            n += !v || v[e * critics->arch->parameters + l->offset + i] > 0;
-    return n;
-}
-
-/* A row, with its first three fields, for every layer with parameters; for `preconditioned`, with
- * parameters that have had a gradient. Together the rows have all coordinates of the operator. */
-static ks_status list_layers(struct ks_pipeline *p)
-{
-    const struct KS(arch) *arch = p->checkpoint->critic.arch;
-
-    KS_TRY(ks_alloc(arch->n_layers, sizeof *p->rows, &p->rows));
-    for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct KS(layer) *l = &arch->layer[i];
-        size_t dimension = count_coordinates(&p->problem, l);
-
-        if (dimension > 0)
-            p->rows[p->n_rows++] = (struct ks_layer_row){
-                .number = l->number, .kind = l->kind->name, .dimension = dimension};
-    }
-    if (p->n_rows == 0)
-        return ks_fail(KS_NUMBER, "--layers: expected a layer with parameters%s, found none",
-                       p->options->kind->moving ? " that have had a gradient" : "");
-    return KS_OK;
-}
-
-/* Finds the layers, the number of products for all of them, and the largest dimension, by which
- * memory is divided. */
-static ks_status plan_layers(struct ks_pipeline *p, size_t *products)
-{
-    const size_t order = p->options->order, probes = p->options->probes;
-    size_t largest = 0;
-
-    *products = 0;
-    /* Of all layers: refuses a critic that does not exist. */
-    KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
-    KS_TRY(ks_pipeline_agree(p, list_layers(p)));
-    for (size_t i = 0; i < p->n_rows; i++) {
-        const size_t n = p->rows[i].dimension;
-
-        KS_TRY(pose_layer(p, (int)p->rows[i].number));
-        *products += probes * (n < order ? n : order) + ks_null_products(p->space);
-        largest = n > largest ? n : largest;
-    }
-    p->budget.dimension = largest;
-    return KS_OK;
-}
-
-static void take_row(const struct ks_spectrum *s, struct ks_layer_row *row)
-{
-    row->steps = s->order;
-    for (size_t i = 0; s->steps && i < s->probes; i++)
-        row->steps = (size_t)s->steps[i] < row->steps ? (size_t)s->steps[i] : row->steps;
-    row->lambda_max = ks_statistic(s, "lambda_max");
-    row->lambda_max_data_se = ks_statistic(s, "lambda_max_data_se");
-    row->kappa_effective_bound = ks_statistic(s, "kappa_effective_bound");
-    row->kurtosis = ks_statistic(s, "kurtosis");
-    row->trace = ks_statistic(s, "trace");
-    row->trace_se = ks_statistic(s, "trace_se");
-}
-
-static ks_status analyze_layer(struct ks_pipeline *p, struct ks_layer_row *row)
-{
-    const struct ks_spectrum *s;
-
-    KS_TRY(pose_layer(p, (int)row->number));
-    KS_TRY(ks_pipeline_agree(p, make_block(p)));
-    p->monitor.null_products = ks_null_products(p->space);
-    KS_TRY(measure(p));
-    KS_TRY(ks_pipeline_agree(p, find_statistics(p)));
-    s = p->spectrum;
-    p->monitor.earlier += p->monitor.null_products + p->monitor.sampled;
-    p->monitor.sampled = 0;
-    for (size_t i = 0; i < s->probes; i++)
-        p->monitor.earlier += (size_t)s->steps[i];
-    warn(p);
-    take_row(s, row);
-    return KS_OK;
-}
-
-/* The traces of the diagonal blocks add up to the operator's trace. */
-static void share_trace(size_t n, struct ks_layer_row *rows)
-{
-    double all = 0;
-
-    for (size_t i = 0; i < n; i++)
-        all += rows[i].trace;
-    for (size_t i = 0; i < n; i++)
-        rows[i].trace_share = all != 0 ? rows[i].trace / all : NAN;
-}
-
-/* The operator of all coordinates is made once; a layer's products are its products, restricted. */
-ks_status ks_pipeline_layers(struct ks_pipeline *p)
-{
-    size_t products;
-
-    p->by_layers = true;
-    KS_TRY(plan_layers(p, &products));
-    KS_TRY(ks_pipeline_make_operator(p));
-    p->monitor.products = products;
-    for (size_t i = 0; i < p->n_rows; i++)
-        KS_TRY(analyze_layer(p, &p->rows[i]));
-    share_trace(p->n_rows, p->rows);
-    return KS_OK;
 }
 
 /* --- the end --- */

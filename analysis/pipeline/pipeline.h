@@ -7,6 +7,7 @@
  *   pipeline/pipeline.c       the algorithm, top to bottom
  *   pipeline/reading.c        the checkpoint's file: theta, minibatches, targets
  *   io/checkpoint_read.c      the same in detail, by io/networks.c and the HDF5 functions of io
+ *   pipeline/problem.c        which loss, which operator A
  *   operators/selection.c     the coordinates of the operator A
  *   operators/null_space.c    directions u with A u = 0, from the architecture alone
  *   operators/primal.c        at theta: forward and backward passes and the gradient, in float64
@@ -37,6 +38,8 @@
 #include "statistics/certificate.h"
 #include "statistics/statistics.h"
 #include "statistics/tolerance.h"
+
+struct ks_report;
 
 /* --- options --- */
 
@@ -239,6 +242,12 @@ ks_status ks_pipeline_apply(struct ks_pipeline *p, const char *gradient, const c
  * residuals are within the tolerance; then a float64 product with each vector. KS_NUMBER if the
  * order is too small; KS_MEMORY. */
 ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output);
+/* Prints p->rows: lines of a table, rows of CSV, or in JSON one object on a line, whose `layers` is
+ * a list. Numbers that are not finite are printed as by ks_report_add. KS_FULL, KS_MEMORY. */
+ks_status ks_layers_report(struct ks_report *report, const struct ks_pipeline *p);
+/* Prints a row for each eigenvector: lines of a table, with the three layers of largest share; rows
+ * of CSV; or in JSON one object on a line. KS_FULL, KS_MEMORY. */
+ks_status ks_eigenvectors_report(struct ks_report *report, const struct ks_pipeline *p);
 /* Frees what was found, so that another spectrum can be measured. */
 void ks_pipeline_clear(struct ks_pipeline *p);
 void ks_pipeline_close(struct ks_pipeline *p);

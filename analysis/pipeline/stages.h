@@ -13,11 +13,13 @@ ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status);
 ks_status ks_pipeline_agree(const struct ks_pipeline *p, ks_status status);
 /* Rank 0 reads, writes and prints; the others only compute. */
 bool ks_pipeline_leads(const struct ks_pipeline *p);
-/* The stages before a spectrum, for vectors: the problem of one layer (-1: all); its products; the
- * operator. */
-ks_status ks_pipeline_pose_loss(struct ks_pipeline *p, int layer);
-ks_status ks_pipeline_pose_products(struct ks_pipeline *p);
-ks_status ks_pipeline_make_operator(struct ks_pipeline *p);
+/* The null space, nodes and weights, and products in float64, from the operator p->a on. */
+ks_status ks_pipeline_from_operator(struct ks_pipeline *p);
+/* Adds the statistics to the spectrum. KS_MEMORY, KS_NUMBER. */
+ks_status ks_pipeline_statistics(struct ks_pipeline *p);
+/* Warns where products are wrong by more than 1e-3 of the largest |eigenvalue|, and names the layer
+ * in which the error is largest. */
+void ks_pipeline_warn(const struct ks_pipeline *p);
 /* Whether vectors are formed to be certified: only Lanczos vectors that are orthonormal can give
  * certificates, and the published code's are not. */
 bool ks_pipeline_has_certificates(const struct ks_pipeline *p);
@@ -25,6 +27,18 @@ bool ks_pipeline_has_certificates(const struct ks_pipeline *p);
 bool ks_pipeline_is_short(const struct ks_pipeline *p);
 /* What the statistics need besides the spectrum; it points into `p`. */
 struct ks_statistics_terms ks_pipeline_terms(const struct ks_pipeline *p);
+
+/* --- problem.c --- */
+
+/* The problem of one layer (-1: all); then its products. */
+ks_status ks_pipeline_pose_loss(struct ks_pipeline *p, int layer);
+ks_status ks_pipeline_pose_products(struct ks_pipeline *p);
+/* Refuses an operator that does not fit into --memory. */
+ks_status ks_pipeline_check_memory(struct ks_pipeline *p);
+/* The operator of the selected coordinates, by products of `full`, which the first call makes. */
+ks_status ks_pipeline_make_block(struct ks_pipeline *p);
+/* Makes that operator, and keeps as many activations as the memory allows. */
+ks_status ks_pipeline_make_operator(struct ks_pipeline *p);
 
 /* --- reading.c --- */
 

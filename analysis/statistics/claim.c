@@ -234,9 +234,9 @@ static void print_zero(FILE *out, const struct ks_claim_parts *c)
             "every product with %s that was computed in %s is zero; nothing more is known about "
             "its eigenvalues.",
             c->name,
-            c->certified       ? "float64"
+            c->certified             ? "float64"
             : c->terms->products_f32 ? "float32"
-                               : "float64");
+                                     : "float64");
 }
 
 static void print_claim(FILE *out, const struct ks_claim_parts *c)

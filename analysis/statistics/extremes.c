@@ -99,11 +99,11 @@ double ks_probe_lambda_min_lower(const struct ks_probe *p)
 
 /* The loss is the mean over all minibatches that could be drawn, A its operator, and A_N that of
  * the N analyzed ones. Since lambda_max is convex, it is larger on average for A_N than for A; and
- * y'Ay/y'y is at most lambda_max(A) for every y, so also for one that was found without the held-out
- * minibatches, which estimate that quotient without bias. (The same two bounds are known for sample
- * averages in stochastic programming: Mak, Morton, Wood, Oper. Res. Lett. 24, 1999.) Each bound
- * fails with a probability of about LOSS: quotients of minibatches are taken as normal. For
- * lambda_min the signs change. tests/statistics/test_loss_interval.c measures the coverage. */
+ * y'Ay/y'y is at most lambda_max(A) for every y, so also for one that was found without the
+ * held-out minibatches, which estimate that quotient without bias. (The same two bounds are known
+ * for sample averages in stochastic programming: Mak, Morton, Wood, Oper. Res. Lett. 24, 1999.)
+ * Each bound fails with a probability of about LOSS: quotients of minibatches are taken as normal.
+ * For lambda_min the signs change. tests/statistics/test_loss_interval.c measures the coverage. */
 static double inner_of_loss(const struct ks_probe *p, double sign)
 {
     const struct ks_certificate *y = certificate(p, sign);
@@ -111,7 +111,8 @@ static double inner_of_loss(const struct ks_probe *p, double sign)
     if (!y || isnan(y->held_out_se))
         return NAN;
     return y->held_out_quotient -
-           sign * ks_student_point((double)p->facts->certificates->held_out - 1, LOSS) * y->held_out_se;
+           sign * ks_student_point((double)p->facts->certificates->held_out - 1, LOSS) *
+               y->held_out_se;
 }
 
 static double outer_of_loss(const struct ks_probe *p, double sign, double outer)

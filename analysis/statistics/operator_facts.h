@@ -13,10 +13,10 @@ struct ks_statistics_terms;
 struct ks_facts {
     double minibatches; /* N of all ranks; 0: the operator is not a mean over minibatches       */
     size_t n, probes;   /* dimension of the operator; probes with random start vectors          */
-    size_t pretend_probes; /* as if each probe had been run this many times: 1, unless widths of more
-                            * probes are wanted */
+    size_t pretend_probes; /* as if each probe had been run this many times: 1, unless widths of
+                            * more probes are wanted */
     bool exact;         /* the Ritz values are all the eigenvalues                               */
-    bool published;    /* all Ritz values of a probe have the same weight                       */
+    bool published;     /* all Ritz values of a probe have the same weight                       */
     bool certified;     /* abs_max comes from a certificate, computed in float64                 */
     double abs_max;     /* lower bound of lambda_abs_max = max |eigenvalue|                      */
     double outer;       /* upper bound of lambda_abs_max, with 99.5% confidence                  */

@@ -35,7 +35,8 @@ double ks_probe_lambda_min_data_se(const struct ks_probe *p);
 double ks_probe_kappa(const struct ks_probe *p);
 double ks_probe_kappa_lower_bound(const struct ks_probe *p);
 
-/* Bounds of the loss's own lambda_max and lambda_min; from certificates with held-out minibatches. */
+/* Bounds of the loss's own lambda_max and lambda_min; from certificates with held-out minibatches.
+ */
 double ks_probe_lambda_max_loss_lower(const struct ks_probe *p);
 double ks_probe_lambda_max_loss_upper(const struct ks_probe *p);
 double ks_probe_lambda_min_loss_lower(const struct ks_probe *p);

@@ -41,11 +41,12 @@ struct ks_shares_input {
                              no vectors */
     size_t probes;        /* P >= 1: probes with random start vectors                            */
     const struct ks_share_probe *probe; /* [probes]                                            */
-    size_t pretend_probes; /* each probe counts as so many start vectors that all have its Jacobi matrix,
-                    * which shows how wide the intervals of more probes would be; 0 counts as 1 */
-    double h;      /* half the noise floor: |operator of the run - A| <= h              */
-    double abs_max_lower; /* lower bound of lambda_abs_max, from a certificate                 */
-    double abs_max_upper; /* upper bound of it (extreme_bound.h), 0.25% for each end           */
+    size_t pretend_probes; /* each probe counts as so many start vectors that all have its Jacobi
+                            * matrix, which shows how wide the intervals of more probes would be; 0
+                            * counts as 1 */
+    double h;              /* half the noise floor: |operator of the run - A| <= h              */
+    double abs_max_lower;  /* lower bound of lambda_abs_max, from a certificate                 */
+    double abs_max_upper;  /* upper bound of it (extreme_bound.h), 0.25% for each end           */
 };
 
 /* The number of start vectors that the intervals count. */

@@ -13,7 +13,6 @@
 #include "io/h5.h"
 #include "pipeline/options.h"
 #include "pipeline/outputs.h"
-#include "pipeline/tables.h"
 #include "program/report.h"
 
 static const struct ks_library libraries[] = {

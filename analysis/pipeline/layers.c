@@ -1,5 +1,5 @@
-/* How the tables of layers and of eigenvectors are printed: as lines, CSV or JSON. */
-#include "pipeline/tables.h"
+/* The diagonal block of every layer, and the table of them. */
+#include "pipeline/stages.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,8 +10,130 @@
 #include "core/memory.h"
 #include "core/round.h"
 #include "core/say.h"
+#include "program/report.h"
 
-/* --- layers: all forms have the same list of columns --- */
+static ks_status pose_layer(struct ks_pipeline *p, int layer)
+{
+    ks_pipeline_clear(p);
+    KS_TRY(ks_pipeline_pose_loss(p, layer));
+    return ks_pipeline_pose_products(p);
+}
+
+/* The number of a layer's coordinates that ks_selection_new selects. */
+static size_t count_coordinates(const struct ks_problem *q, const struct KS(layer) *l)
+{
+    const struct ks_networks *critics = &q->checkpoint->critic;
+    const double *v = q->kind->moving ? q->checkpoint->adam_v : NULL;
+    size_t n = 0;
+
+    for (size_t e = 0; e < critics->ensemble; e++)
+        for (size_t i = 0; (q->critic < 0 || (size_t)q->critic == e) && i < l->parameters; i++)
+            n += !v || v[e * critics->arch->parameters + l->offset + i] > 0;
+    return n;
+}
+
+/* A row, with its first three fields, for every layer with parameters; for `preconditioned`, with
+ * parameters that have had a gradient. Together the rows have all coordinates of the operator. */
+static ks_status list_layers(struct ks_pipeline *p)
+{
+    const struct KS(arch) *arch = p->checkpoint->critic.arch;
+
+    KS_TRY(ks_alloc(arch->n_layers, sizeof *p->rows, &p->rows));
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct KS(layer) *l = &arch->layer[i];
+        size_t dimension = count_coordinates(&p->problem, l);
+
+        if (dimension > 0)
+            p->rows[p->n_rows++] = (struct ks_layer_row){
+                .number = l->number, .kind = l->kind->name, .dimension = dimension};
+    }
+    if (p->n_rows == 0)
+        return ks_fail(KS_NUMBER, "--layers: expected a layer with parameters%s, found none",
+                       p->options->kind->moving ? " that have had a gradient" : "");
+    return KS_OK;
+}
+
+/* Finds the layers, the number of products for all of them, and the largest dimension, by which
+ * memory is divided. */
+static ks_status plan_layers(struct ks_pipeline *p, size_t *products)
+{
+    const size_t order = p->options->order, probes = p->options->probes;
+    size_t largest = 0;
+
+    *products = 0;
+    /* Of all layers: refuses a critic that does not exist. */
+    KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
+    KS_TRY(ks_pipeline_agree(p, list_layers(p)));
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const size_t n = p->rows[i].dimension;
+
+        KS_TRY(pose_layer(p, (int)p->rows[i].number));
+        *products += probes * (n < order ? n : order) + ks_null_products(p->space);
+        largest = n > largest ? n : largest;
+    }
+    p->budget.dimension = largest;
+    return KS_OK;
+}
+
+static void take_row(const struct ks_spectrum *s, struct ks_layer_row *row)
+{
+    row->steps = s->order;
+    for (size_t i = 0; s->steps && i < s->probes; i++)
+        row->steps = (size_t)s->steps[i] < row->steps ? (size_t)s->steps[i] : row->steps;
+    row->lambda_max = ks_statistic(s, "lambda_max");
+    row->lambda_max_data_se = ks_statistic(s, "lambda_max_data_se");
+    row->kappa_effective_bound = ks_statistic(s, "kappa_effective_bound");
+    row->kurtosis = ks_statistic(s, "kurtosis");
+    row->trace = ks_statistic(s, "trace");
+    row->trace_se = ks_statistic(s, "trace_se");
+}
+
+static ks_status analyze_layer(struct ks_pipeline *p, struct ks_layer_row *row)
+{
+    const struct ks_spectrum *s;
+
+    KS_TRY(pose_layer(p, (int)row->number));
+    KS_TRY(ks_pipeline_agree(p, ks_pipeline_make_block(p)));
+    p->monitor.null_products = ks_null_products(p->space);
+    KS_TRY(ks_pipeline_from_operator(p));
+    KS_TRY(ks_pipeline_agree(p, ks_pipeline_statistics(p)));
+    s = p->spectrum;
+    p->monitor.earlier += p->monitor.null_products + p->monitor.sampled;
+    p->monitor.sampled = 0;
+    for (size_t i = 0; i < s->probes; i++)
+        p->monitor.earlier += (size_t)s->steps[i];
+    ks_pipeline_warn(p);
+    take_row(s, row);
+    return KS_OK;
+}
+
+/* The traces of the diagonal blocks add up to the operator's trace. */
+static void share_trace(size_t n, struct ks_layer_row *rows)
+{
+    double all = 0;
+
+    for (size_t i = 0; i < n; i++)
+        all += rows[i].trace;
+    for (size_t i = 0; i < n; i++)
+        rows[i].trace_share = all != 0 ? rows[i].trace / all : NAN;
+}
+
+/* The operator of all coordinates is made once; a layer's products are its products, restricted. */
+ks_status ks_pipeline_layers(struct ks_pipeline *p)
+{
+    size_t products;
+
+    p->by_layers = true;
+    KS_TRY(plan_layers(p, &products));
+    KS_TRY(ks_pipeline_make_operator(p));
+    p->monitor.products = products;
+    for (size_t i = 0; i < p->n_rows; i++)
+        KS_TRY(analyze_layer(p, &p->rows[i]));
+    share_trace(p->n_rows, p->rows);
+    return KS_OK;
+}
+
+/* --- printing: all forms have the same list of columns --- */
 
 enum { STATISTICS = 7, CELL = 32 };
 static const char *const names[STATISTICS] = {
@@ -160,133 +282,5 @@ ks_status ks_layers_report(struct ks_report *r, const struct ks_pipeline *p)
     else
         KS_TRY(print_layer_json(r, p));
     r->rows += p->n_rows;
-    return ks_report_flush(r);
-}
-
-/* --- eigenvectors --- */
-
-enum { SHARES = 3 }; /* layers of a row of the table */
-
-/* --- a table --- */
-
-/* "13_dense 62%, 07_dense 20%, 04_dense 9%": the layers of largest share. */
-static void print_layers(FILE *out, const struct ks_eigenvectors *v, size_t i)
-{
-    const double *share = v->share + i * v->n_layers;
-    double before = INFINITY;
-
-    for (size_t listed = 0; listed < SHARES && listed < v->n_layers; listed++) {
-        size_t next = v->n_layers;
-
-        for (size_t k = 0; k < v->n_layers; k++)
-            if (share[k] < before && (next == v->n_layers || share[k] > share[next]))
-                next = k;
-        if (next == v->n_layers || !(share[next] > 0))
-            break;
-        fprintf(out, "%s%s %.3g%%", listed ? ", " : "", v->layer[next], 100 * share[next]);
-        before = share[next];
-    }
-}
-
-static void print_table(FILE *out, const struct ks_pipeline *p)
-{
-    const struct ks_eigenvectors *v = &p->vectors;
-    const struct ks_eigenpairs *e = &v->pairs;
-    double together = 0;
-    char name[4096];
-
-    ks_escape(p->path, sizeof name, name);
-    fprintf(out, "%6s %14s %10s %9s  %s\n", "number", "eigenvalue", "residual", "gradient",
-            "layers");
-    for (size_t i = 0; i < e->count; i++) {
-        fprintf(out, "%6zu %14.7g %10.2e %8.3g%%  ", i, e->value[i], e->residual[i],
-                100 * v->gradient[i]);
-        print_layers(out, v, i);
-        fputc('\n', out);
-        together += v->gradient[i];
-    }
-    fprintf(out,
-            "\n%s: %zu eigenvectors of largest |eigenvalue| that were found, of %s in %zu "
-            "dimensions,\nafter %zu products with all minibatches; a row's value is within its "
-            "residual (both by products in float64)\nof an eigenvalue. %.3g%% of the squared norm "
-            "of the gradient lies along them.\n",
-            name, e->count, p->options->kind->name, e->n, e->steps, 100 * together);
-}
-
-/* --- CSV --- */
-
-static void print_csv(FILE *out, const struct ks_pipeline *p)
-{
-    const struct ks_eigenvectors *v = &p->vectors;
-    const struct ks_eigenpairs *e = &v->pairs;
-
-    fputs("checkpoint,operator,precision,dimension,steps,number,eigenvalue,residual,gradient_share",
-          out);
-    for (size_t k = 0; k < v->n_layers; k++)
-        fprintf(out, ",%s", v->layer[k]);
-    fputc('\n', out);
-    for (size_t i = 0; i < e->count; i++) {
-        ks_report_csv_text(out, p->path);
-        fprintf(out, ",%s,%s,%zu,%zu,%zu,%.17g,%.17g,%.17g", p->options->kind->name,
-                p->options->products_f32 ? "f32" : "f64", e->n, e->steps, i, e->value[i],
-                e->residual[i], v->gradient[i]);
-        for (size_t k = 0; k < v->n_layers; k++)
-            fprintf(out, ",%.17g", v->share[i * v->n_layers + k]);
-        fputc('\n', out);
-    }
-}
-
-/* --- JSON --- */
-
-static json_t *json_vector(const struct ks_eigenvectors *v, size_t i)
-{
-    const struct ks_eigenpairs *e = &v->pairs;
-    json_t *layers = json_object();
-    json_t *row = json_pack("{s:f, s:f, s:f, s:o}", "eigenvalue", e->value[i], "residual",
-                            e->residual[i], "gradient_share", v->gradient[i], "layers", layers);
-    bool failed = !row;
-
-    for (size_t k = 0; !failed && k < v->n_layers; k++)
-        failed = json_object_set_new(layers, v->layer[k],
-                                     json_real(v->share[i * v->n_layers + k])) != 0;
-    if (!failed)
-        return row;
-    json_decref(row);
-    return NULL;
-}
-
-static ks_status print_json(FILE *out, const struct ks_pipeline *p)
-{
-    const struct ks_spectrum_options *o = p->options;
-    const struct ks_eigenvectors *v = &p->vectors;
-    json_t *list = json_array();
-    json_t *object = json_pack("{s:o, s:s, s:s, s:I, s:I, s:f, s:I, s:o}", "checkpoint",
-                               ks_report_json_text(p->path), "operator", o->kind->name, "precision",
-                               o->products_f32 ? "f32" : "f64", "dimension", (json_int_t)v->pairs.n,
-                               "steps", (json_int_t)v->pairs.steps, "tolerance", o->residual,
-                               "probe_seed", (json_int_t)o->seed, "eigenvectors", list);
-    bool failed = !object;
-    char *line = NULL;
-
-    for (size_t i = 0; !failed && i < v->pairs.count; i++)
-        failed = json_array_append_new(list, json_vector(v, i)) != 0;
-    if (!failed)
-        line = json_dumps(object, JSON_COMPACT);
-    if (line)
-        fprintf(out, "%s\n", line);
-    json_decref(object);
-    failed = !line;
-    free(line);
-    return failed ? ks_fail(KS_MEMORY, "out of memory: the eigenvectors as JSON") : KS_OK;
-}
-
-ks_status ks_eigenvectors_report(struct ks_report *r, const struct ks_pipeline *p)
-{
-    if (r->form == KS_REPORT_TABLE)
-        print_table(r->out, p);
-    else if (r->form == KS_REPORT_CSV)
-        print_csv(r->out, p);
-    else
-        KS_TRY(print_json(r->out, p));
     return ks_report_flush(r);
 }
