@@ -156,7 +156,7 @@ ks_status ks_eigenpairs_refine(const struct ks_operator *a, struct ks_eigenpairs
     ks_status status = KS_OK;
     double *image = NULL;
 
-    KS_GO(ks_alloc(p->n, sizeof *image, &image));
+    KS_GO(ks_team_agree(a->team, ks_alloc(p->n, sizeof *image, &image)));
     for (size_t i = 0; i < p->count; i++) {
         const double *y = p->vector + i * p->n;
         double square = cblas_ddot(n, y, 1, y, 1);

@@ -13,11 +13,11 @@
 #include "io/spectrum.h"
 #include "lanczos/gradient_start.h"
 #include "lanczos/slq.h"
+#include "operators.h"
 #include "operators/null_basis.h"
 #include "operators/null_space.h"
 #include "operators/operator_kinds.h"
 #include "operators/selection.h"
-#include "operators.h"
 #include "statistics/certificate.h"
 #include "statistics/statistics.h"
 
@@ -41,9 +41,10 @@ struct analysis {
     double *start; /* the gradient; NULL if not wanted or zero */
 };
 
-static inline ks_status analysis_operator(const struct analysis *o, bool single,
-                                          struct ks_operator **a)
+static inline ks_status analysis_operator(struct analysis *o, bool single, struct ks_operator **a)
 {
+    o->problem.kind = o->kind;
+    o->problem.selection = o->selection;
     return ks_problem_operator(&o->problem, single, NULL, KEPT, a);
 }
 
@@ -74,12 +75,12 @@ done:
 static inline ks_status analysis_spectrum(struct analysis *o, const struct ks_operator *a)
 {
     struct slq slq = {.order = o->order,
-                         .probes = o->probes,
-                         .seed = o->seed,
-                         .basis_f32 = o->single_basis,
-                         .products_f32 = o->single,
-                         .on_finished = analysis_finished,
-                         .context = o};
+                      .probes = o->probes,
+                      .seed = o->seed,
+                      .basis_f32 = o->single_basis,
+                      .products_f32 = o->single,
+                      .on_finished = analysis_finished,
+                      .context = o};
     const struct ks_problem *problem = &o->problem;
 
     if (o->exact) {
@@ -106,8 +107,6 @@ static inline ks_status analysis_run(struct analysis *o)
 
     KS_GO(ks_alloc(1, sizeof *o->spectrum, &o->spectrum));
     KS_GO(ks_selection_new(&o->problem, o->kind->moving, &o->selection));
-    o->problem.kind = o->kind;
-    o->problem.selection = o->selection;
     KS_GO(ks_null_space_new(&o->problem, o->kind, o->selection, &o->space));
     KS_GO(analysis_operator(o, o->single, &a));
     KS_GO(ks_null_measure(o->space, a, NULL, NULL, &o->null));
@@ -155,7 +154,7 @@ static inline size_t analysis_null(const struct analysis *o)
 
 /* The matrix [n, n] of the operator in float64 or float32, symmetrized; the caller frees it.
  * *asymmetry: the largest |A_ij - A_ji| before that, which is due to rounding. */
-static inline ks_status analysis_matrix(const struct analysis *o, bool single, double **matrix,
+static inline ks_status analysis_matrix(struct analysis *o, bool single, double **matrix,
                                         double *asymmetry)
 {
     struct ks_operator *a = NULL;

@@ -26,7 +26,7 @@ static inline double float32_error(size_t n, const double *matrix, const double 
 
 /* All eigenvalues. Rounding in float64 may have moved them by about 1e-9 of the error in float32.
  * If a probe starts at the gradient, also the gradient's energy on the eigenvectors. */
-static inline ks_status truth_find(const struct analysis *o, struct truth *t)
+static inline ks_status truth_find(struct analysis *o, struct truth *t)
 {
     size_t n = o->selection->n;
     double *matrix = NULL, *rounded = NULL, *value = malloc(n * sizeof *value), unit = 0, float32,
