@@ -133,7 +133,7 @@ static void job_clear(struct job *job)
     free(job->train);
     free(job->analyze);
     free(job->plot);
-    ks_slurm_clear(&job->slurm);
+    free(job->slurm.options);
     if (job->lock >= 0)
         close(job->lock);
 }
@@ -162,10 +162,10 @@ static void compare_analysis(struct job *job, size_t number, const struct ks_stu
 {
     const struct ks_study_analysis *asked = &job->study->analysis[number];
     const struct ks_study_analysis *other = ks_study_find_analysis(held, asked->name);
-    const bool changed = !other || !ks_study_same_analysis(asked, other);
 
-    job->differs[number] = other && changed;
-    ks_graph_set_changed(job->graph, number, changed);
+    job->differs[number] = other && !ks_study_same_analysis(asked, other);
+    if (!other || job->differs[number])
+        ks_graph_set_changed(job->graph, number);
 }
 
 /* If the folder holds a study already, its runs must be able to go on as runs of this one. */

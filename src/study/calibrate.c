@@ -151,8 +151,8 @@ static ks_status measure_spectra(const struct ks_study *study, const struct ks_r
             part * ks_most_products(&o, ks_networks_parameters(&c->critic),
                                     settings->analysis_minibatches),
             1};
-        paces->least[k] = part * ks_fewest_products(&o, ks_networks_parameters(&c->critic),
-                                                    settings->analysis_minibatches);
+        paces->best[k] = part * ks_fewest_products(&o, ks_networks_parameters(&c->critic),
+                                                   settings->analysis_minibatches);
     }
 done:
     ks_checkpoint_free(c);

@@ -20,9 +20,9 @@ struct ks_paces {
     struct ks_pace acting;                      /* environment steps without updates */
     struct ks_pace training;                    /* environment steps with updates    */
     struct ks_pace spectrum[KS_STUDY_ANALYSES]; /* [n_analyses] spectra              */
-    /* [n_analyses] the fewest seconds of a spectrum whose pace is that of its limits, since how
-     * much its tolerances need is not known before; 0: its pace is no limit */
-    double least[KS_STUDY_ANALYSES];
+    /* [n_analyses] With tolerances and nothing recorded, `spectrum` is the worst case, in which
+     * only the limits end the search; this is the best case, in seconds. 0 otherwise. */
+    double best[KS_STUDY_ANALYSES];
 };
 
 struct ks_forecast {
@@ -36,20 +36,19 @@ struct ks_forecast {
 
 /* Reads the paces from the study's folder. Files that are missing, damaged or still being written
  * are left out. Fails with KS_MEMORY. The caller clears, also after a failure. */
-ks_status ks_estimate_read(const struct ks_graph *graph, const char *dir, struct ks_forecast *e);
-void ks_estimate_clear(struct ks_forecast *e);
+ks_status ks_forecast_read(const struct ks_graph *graph, const char *dir, struct ks_forecast *f);
+void ks_forecast_clear(struct ks_forecast *f);
 
-/* Seconds that one job at a time needs for the rest of a run's training, with its evaluations;
- * seconds for its missing spectra. 0 if nothing is left, NaN if a pace is not known. */
-double ks_estimate_training(const struct ks_forecast *e, size_t run);
-double ks_estimate_spectra(const struct ks_forecast *e, size_t run);
-
-/* The sums of both over all runs, what spectra need if all tolerances are reached at the first
- * look, and the seconds for all of it with `jobs` jobs at a time: at
- * least the sum divided by `jobs`, and at least the longest training. */
+/* Seconds that one job at a time needs: for the rest of a run's training with its evaluations, for
+ * a run's missing spectra. For all runs, also with `jobs` jobs at a time: at least the sum divided
+ * by `jobs`, and at least the longest training. 0 if nothing is left, NaN if a pace is not known.
+ */
 struct ks_time_left {
-    double training, spectra, least_spectra, all;
+    double training, spectra;
+    double best_spectra; /* the same in the best case */
+    double all;
 };
-struct ks_time_left ks_estimate_all(const struct ks_forecast *e, size_t jobs);
+struct ks_time_left ks_forecast_run(const struct ks_forecast *f, size_t run);
+struct ks_time_left ks_forecast_all(const struct ks_forecast *f, size_t jobs);
 
 #endif

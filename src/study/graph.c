@@ -22,17 +22,6 @@ static ks_status close_command(FILE *stream, const struct ks_graph_job *job)
     return ks_shell_check(job->label, job->command);
 }
 
-struct plan {
-    const struct ks_study *study;
-    const struct ks_graph_programs *programs;
-};
-
-static void print_setting(FILE *out, const struct ks_setting *setting)
-{
-    fprintf(out, " --set %s=", setting->key);
-    ks_shell_word(out, setting->value);
-}
-
 static bool is_own(const struct ks_study_architecture *a, const char *key)
 {
     for (size_t i = 0; i < a->n_own; i++)
@@ -41,94 +30,84 @@ static bool is_own(const struct ks_study_architecture *a, const char *key)
     return false;
 }
 
-static ks_status set_train_command(const struct plan *plan, size_t a, size_t seed,
+/* Prints the settings but those that the architecture (NULL: none) has itself. */
+static void print_settings(FILE *out, const struct ks_setting *list, size_t n,
+                           const struct ks_study_architecture *but)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!but || !is_own(but, list[i].key)) {
+            fprintf(out, " --set %s=", list[i].key);
+            ks_shell_word(out, list[i].value);
+        }
+}
+
+static ks_status set_train_command(const struct ks_study *s,
+                                   const struct ks_graph_programs *programs,
                                    struct ks_graph_job *job)
 {
-    const struct ks_study *s = plan->study;
+    const struct ks_study_architecture *a = &s->architecture[job->run % s->n_architectures];
     size_t size;
     FILE *out = open_memstream(&job->command, &size);
 
     if (!out)
         return ks_fail(KS_MEMORY, "out of memory");
-    ks_shell_word(out, plan->programs->train);
+    ks_shell_word(out, programs->train);
     ks_shell_option(out, "env", s->env_argument);
-    ks_shell_option(out, "arch", s->architecture[a].argument);
-    fprintf(out, " --seed=%zu --steps=%zu", s->seed[seed], s->steps);
+    ks_shell_option(out, "arch", a->argument);
+    fprintf(out, " --seed=%zu --steps=%zu", s->seed[job->run / s->n_architectures], s->steps);
     if (s->stop > 0)
         fprintf(out, " --stop-at=%zu", s->stop);
-    for (size_t i = 0; i < s->n_train; i++)
-        if (!is_own(&s->architecture[a], s->train[i].key))
-            print_setting(out, &s->train[i]);
-    for (size_t i = 0; i < s->architecture[a].n_own; i++)
-        print_setting(out, &s->architecture[a].own[i]);
+    print_settings(out, s->train, s->n_train, a);
+    print_settings(out, a->own, a->n_own, NULL);
     ks_shell_option(out, "out", job->folder);
-    fprintf(out, " --resume%s --quiet", plan->programs->resume_any ? "=any" : "");
+    fprintf(out, " --resume%s --quiet", programs->resume_any ? "=any" : "");
     return close_command(out, job);
 }
 
-/* Prints the options of the analysis. Sets *limited if --memory is among them. */
-static void print_analysis(FILE *out, const struct ks_study_analysis *analysis, bool *limited)
+static ks_status set_analyze_command(const struct ks_study_analysis *analysis,
+                                     const struct ks_graph_programs *programs,
+                                     struct ks_graph_job *job)
 {
-    if (strcmp(analysis->name, KS_STUDY_STANDARD) != 0)
-        ks_shell_option(out, "name", analysis->name);
-    for (size_t i = 0; i < analysis->n; i++) {
-        const struct ks_setting *setting = &analysis->setting[i];
-
-        *limited = *limited || strcmp(setting->key, "memory") == 0;
-        if (!ks_study_is_flag(setting->key))
-            ks_shell_option(out, setting->key, setting->value);
-        else if (ks_study_is_yes(setting->value))
-            fprintf(out, " --%s", setting->key);
-    }
-}
-
-static ks_status set_analyze_command(const struct plan *plan, struct ks_graph_job *job)
-{
-    bool limited = plan->programs->memory == 0;
     size_t size;
     FILE *out = open_memstream(&job->command, &size);
 
     if (!out)
         return ks_fail(KS_MEMORY, "out of memory");
-    ks_shell_word(out, plan->programs->analyze);
-    print_analysis(out, &plan->study->analysis[job->analysis], &limited);
-    if (!limited)
-        fprintf(out, " --memory=%zu", plan->programs->memory);
+    ks_shell_word(out, programs->analyze);
+    if (!ks_study_print_options(analysis, out) && programs->memory > 0)
+        fprintf(out, " --memory=%zu", programs->memory);
     fprintf(out, " --quiet ");
     ks_shell_word(out, job->needs);
     return close_command(out, job);
 }
 
-static ks_status set_training(const struct plan *plan, size_t a, size_t seed,
+static ks_status set_training(const struct ks_study *s, const struct ks_graph_programs *programs,
                               struct ks_graph_job *job)
 {
-    const struct ks_study *s = plan->study;
-
     job->trains = true;
-    KS_TRY(ks_study_run_folder(s, a, seed, &job->folder));
+    KS_TRY(ks_study_run_folder(s, job->run % s->n_architectures, job->run / s->n_architectures,
+                               &job->folder));
     KS_TRY(ks_print_string(&job->label, "train %s", job->folder + strlen("runs/")));
     KS_TRY(ks_print_string(&job->log, "%s/train.log", job->folder));
     KS_TRY(ks_alloc(s->n_checkpoints, sizeof *job->target, &job->target));
-    for (size_t i = 0; i < s->n_checkpoints; i++) {
+    for (; job->n_targets < s->n_checkpoints; job->n_targets++) {
         char name[32];
 
-        ks_checkpoint_name(s->checkpoint[i], name);
-        KS_TRY(ks_print_string(&job->target[i], "%s/%s", job->folder, name));
-        job->n_targets++;
+        ks_checkpoint_name(s->checkpoint[job->n_targets], name);
+        KS_TRY(ks_print_string(&job->target[job->n_targets], "%s/%s", job->folder, name));
     }
-    return set_train_command(plan, a, seed, job);
+    return set_train_command(s, programs, job);
 }
 
-/* An analysis of one checkpoint that `training` writes. */
-static ks_status set_analysis(const struct plan *plan, const struct ks_graph_job *training,
-                              size_t checkpoint, struct ks_graph_job *job)
+/* An analysis of a checkpoint that `training` writes. */
+static ks_status set_analysis(const struct ks_study *s, const struct ks_graph_programs *programs,
+                              const struct ks_graph_job *training, struct ks_graph_job *job)
 {
-    const struct ks_study_analysis *analysis = &plan->study->analysis[job->analysis];
+    const struct ks_study_analysis *analysis = &s->analysis[job->analysis];
 
-    job->checkpoint = checkpoint;
-    job->step = plan->study->checkpoint[checkpoint];
+    job->step = s->checkpoint[job->checkpoint];
     KS_TRY(ks_copy_string(training->folder, &job->folder));
-    KS_TRY(ks_copy_string(training->target[checkpoint], &job->needs));
+    KS_TRY(ks_copy_string(training->target[job->checkpoint], &job->needs));
     KS_TRY(ks_study_output(analysis, job->folder, job->step, ".analyze.log", &job->log));
     KS_TRY(ks_print_string(&job->label, "analyze %.*s",
                            (int)ks_path_stem(job->log, ".analyze.log") - (int)strlen("runs/"),
@@ -136,40 +115,27 @@ static ks_status set_analysis(const struct plan *plan, const struct ks_graph_job
     KS_TRY(ks_alloc(1, sizeof *job->target, &job->target));
     KS_TRY(ks_study_output(analysis, job->folder, job->step, KS_STUDY_SPECTRUM, &job->target[0]));
     job->n_targets = 1;
-    return set_analyze_command(plan, job);
+    return set_analyze_command(analysis, programs, job);
 }
 
-/* The analyses of one run that the study asks for, from *job on, which moves behind them. */
-static ks_status set_analyses(const struct plan *plan, const struct ks_graph *graph,
-                              size_t architecture, size_t run, struct ks_graph_job **job)
+static ks_status set_jobs(const struct ks_graph_programs *programs, struct ks_graph *graph)
 {
-    const struct ks_study *s = plan->study;
-
-    for (size_t i = 0; i < s->n_checkpoints; i++)
-        for (size_t k = 0; k < s->n_analyses; k++) {
-            if (!ks_study_asks(s, k, architecture, i))
-                continue;
-            (*job)->run = run;
-            (*job)->analysis = k;
-            KS_TRY(set_analysis(plan, &graph->job[run], i, *job));
-            (*job)++;
-        }
-    return KS_OK;
-}
-
-static ks_status set_jobs(const struct plan *plan, struct ks_graph *graph)
-{
-    const struct ks_study *s = plan->study;
+    const struct ks_study *s = graph->study;
     struct ks_graph_job *job = graph->job;
 
-    for (size_t seed = 0; seed < s->n_seeds; seed++)
-        for (size_t a = 0; a < s->n_architectures; a++, job++) {
-            job->run = (size_t)(job - graph->job);
-            KS_TRY(set_training(plan, a, seed, job));
-        }
-    for (size_t seed = 0; seed < s->n_seeds; seed++)
-        for (size_t a = 0; a < s->n_architectures; a++)
-            KS_TRY(set_analyses(plan, graph, a, seed * s->n_architectures + a, &job));
+    for (size_t run = 0; run < graph->n_runs; run++, job++) {
+        job->run = run;
+        KS_TRY(set_training(s, programs, job));
+    }
+    for (size_t run = 0; run < graph->n_runs; run++)
+        for (size_t i = 0; i < s->n_checkpoints; i++)
+            for (size_t k = 0; k < s->n_analyses; k++)
+                if (ks_study_asks(s, k, run % s->n_architectures, i)) {
+                    job->run = run;
+                    job->checkpoint = i;
+                    job->analysis = k;
+                    KS_TRY(set_analysis(s, programs, &graph->job[run], job++));
+                }
     return KS_OK;
 }
 
@@ -195,7 +161,6 @@ size_t ks_graph_jobs(const struct ks_study *s)
 ks_status ks_graph_new(const struct ks_study *s, const struct ks_graph_programs *programs,
                        struct ks_graph **out)
 {
-    const struct plan plan = {s, programs};
     struct ks_graph *graph = NULL;
     ks_status status = KS_OK;
 
@@ -205,7 +170,7 @@ ks_status ks_graph_new(const struct ks_study *s, const struct ks_graph_programs 
     graph->n_runs = s->n_architectures * s->n_seeds;
     KS_GO(ks_alloc(ks_graph_jobs(s), sizeof *graph->job, &graph->job));
     graph->n_jobs = ks_graph_jobs(s);
-    KS_GO(set_jobs(&plan, graph));
+    KS_GO(set_jobs(programs, graph));
     *out = graph, graph = NULL;
 done:
     ks_graph_free(graph);
@@ -362,32 +327,6 @@ ks_status ks_graph_restart(const struct ks_graph *graph, size_t run, const char 
                                  label, view.state.env_step);
 }
 
-/* Copies study.study only after stale spectra are removed: it asserts that the others match it. */
-static ks_status print_start(const struct ks_graph *graph, const char *dir, const char *study,
-                             FILE *out)
-{
-    fprintf(out, "mkdir -p -- ");
-    ks_shell_word(out, dir);
-    fprintf(out, " && cd -- ");
-    ks_shell_word(out, dir);
-    fprintf(out, " || exit\n");
-    KS_TRY(ks_graph_print_stale(graph, dir, out));
-    if (study) {
-        fprintf(out, "cp ");
-        ks_shell_word(out, study);
-        fprintf(out, " study.study\n");
-    }
-    fprintf(out, "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1\n");
-    return KS_OK;
-}
-
-static void print_job(const struct ks_graph_job *job, FILE *out)
-{
-    if (job->trains)
-        fprintf(out, "mkdir -p %s\n", job->folder);
-    fprintf(out, "%s >%s 2>&1\n", job->command, job->log);
-}
-
 ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const char *study,
                          const char *plot, FILE *out)
 {
@@ -395,11 +334,25 @@ ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const ch
     ks_status status = KS_OK;
 
     KS_GO(ks_graph_done(graph, dir, &done));
-    KS_GO(print_start(graph, dir, study, out));
+    fprintf(out, "mkdir -p -- ");
+    ks_shell_word(out, dir);
+    fprintf(out, " && cd -- ");
+    ks_shell_word(out, dir);
+    fprintf(out, " || exit\n");
+    KS_GO(ks_graph_print_stale(graph, dir, out));
+    if (study) { /* after stale spectra are removed: it asserts that the others match it */
+        fprintf(out, "cp ");
+        ks_shell_word(out, study);
+        fprintf(out, " study.study\n");
+    }
+    fprintf(out, "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1\n");
     for (size_t n = 0; n < graph->n_runs; n++)
         for (size_t i = n; i < graph->n_jobs; i = i < graph->n_runs ? graph->n_runs : i + 1)
-            if (graph->job[i].run == n && !done[i])
-                print_job(&graph->job[i], out);
+            if (graph->job[i].run == n && !done[i]) {
+                if (graph->job[i].trains)
+                    fprintf(out, "mkdir -p %s\n", graph->job[i].folder);
+                fprintf(out, "%s >%s 2>&1\n", graph->job[i].command, graph->job[i].log);
+            }
     ks_shell_word(out, plot);
     fprintf(out, " .\n");
 done:

@@ -42,7 +42,7 @@ struct ks_graph {
     /* [n_jobs] first the trainings, job i that of run i; then, by run
      * and checkpoint, the analyses that the study asks for; owned */
     struct ks_graph_job *job;
-    /* [n_analyses] whether its spectra were made with other options than the study has now */
+    /* [n_analyses] the existing spectra of this analysis were made with other options */
     bool changed[KS_STUDY_ANALYSES];
 };
 
@@ -84,19 +84,20 @@ ks_status ks_graph_restart(const struct ks_graph *graph, size_t run, const char 
 ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const char *study,
                          const char *plot, FILE *out);
 
-/* Whether spectra of an analysis were made with other options: its jobs then are stale. */
-void ks_graph_set_changed(struct ks_graph *graph, size_t analysis, bool changed);
+/* Marks the spectra of an analysis as made with other options than the study has now: they become
+ * stale. */
+void ks_graph_set_changed(struct ks_graph *graph, size_t analysis);
 
 /* Checks all existing spectra. Spectra that cannot be read, that name another run or step, or whose
  * checkpoint_sha256 is not the checksum of their checkpoint become stale, and are named on standard
  * error unless `quiet`. Reads every checkpoint that has a spectrum: about 0.1 s each. */
 ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool quiet);
 
-/* Removes stale spectra, so that they are computed again; if options have changed, also spectra of
- * checkpoints after `stop`. Removes the resume points of runs that will
- * start from the beginning, because training would resume from there. */
+/* Removes stale spectra, so that they are computed again; if options have changed, also spectra
+ * that the study does not ask for. Removes the resume points of runs that will start from the
+ * beginning, because training would resume from there. */
 ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir);
-/* Prints these removals as shell commands. */
+/* Prints these removals as shell commands; removes the files if `out` is NULL. */
 ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out);
 
 /* Writes the makefile "study.mk" in the study's folder. Its targets train-N and analyze-N are the

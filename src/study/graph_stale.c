@@ -1,4 +1,5 @@
-/* Checks that the existing spectra belong to the existing checkpoints. */
+/* Finds outdated spectra, above all those that do not belong to the existing checkpoints, and
+ * removes them or prints the commands that do. */
 #include "study/graph.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "core/path.h"
 #include "core/say.h"
 #include "io/file.h"
 #include "io/sha256.h"
@@ -137,20 +137,21 @@ done:
     return status;
 }
 
-/* Removes outdated files of analyses from a study's folder, or prints the commands that do. */
-
-/* What to do with an outdated file; `path` is relative to the study's folder `dir`. */
-struct action {
-    ks_status (*take)(const char *dir, const char *path, FILE *out);
-    FILE *out;
-};
-
-static ks_status remove_file(const char *dir, const char *path, FILE *out)
+/* Removes a file, if it exists, or prints the command that does; `path` is relative to the study's
+ * folder `dir`. */
+static ks_status drop(const char *dir, const char *path, FILE *out)
 {
     char *full = NULL;
     ks_status status = KS_OK;
 
-    (void)out;
+    if (!ks_graph_has(dir, path))
+        return KS_OK;
+    if (out) {
+        fprintf(out, "rm -f -- ");
+        ks_shell_word(out, path);
+        putc('\n', out);
+        return KS_OK;
+    }
     KS_TRY(ks_print_string(&full, "%s/%s", dir, path));
     if (unlink(full) != 0 && errno != ENOENT)
         status = ks_file_fail(errno, full, "removed");
@@ -158,53 +159,32 @@ static ks_status remove_file(const char *dir, const char *path, FILE *out)
     return status;
 }
 
-static ks_status print_removal(const char *dir, const char *path, FILE *out)
-{
-    (void)dir;
-    fprintf(out, "rm -f -- ");
-    ks_shell_word(out, path);
-    putc('\n', out);
-    return KS_OK;
-}
-
-/* Acts on the spectrum of one checkpoint and analysis. */
-static ks_status take_spectrum(const struct ks_study_analysis *analysis,
-                               const struct ks_graph_job *job, const char *dir,
-                               struct action action)
-{
-    char *spectrum = NULL;
-    ks_status status = KS_OK;
-
-    KS_TRY(ks_study_output(analysis, job->folder, job->step, KS_STUDY_SPECTRUM, &spectrum));
-    if (ks_graph_has(dir, spectrum))
-        status = action.take(dir, spectrum, action.out);
-    free(spectrum);
-    return status;
-}
-
-/* Spectra that the study does not ask for have no jobs now: those of checkpoints after `stop`, and
- * those outside of an analysis's scope. If `stop` is raised or the scope widened they will be
- * computed with the present options: old ones are outdated. */
-static ks_status take_unasked(const struct ks_graph *graph, const struct ks_graph_job *training,
-                              const char *dir, struct action action)
+/* Removes spectra without a job if the options of their analysis have changed: a later study, with
+ * `stop` raised or the scope of the analysis widened, would otherwise take them for current. */
+static ks_status drop_unasked(const struct ks_graph *graph, size_t run, const char *dir, FILE *out)
 {
     const struct ks_study *s = graph->study;
-    struct ks_graph_job job = *training;
 
     for (size_t i = 0; i < s->n_scheduled; i++)
         for (size_t k = 0; k < s->n_analyses; k++) {
-            if (i < s->n_checkpoints && ks_study_asks(s, k, job.run % s->n_architectures, i))
+            char *path = NULL;
+            ks_status status;
+
+            if (!graph->changed[k] ||
+                (i < s->n_checkpoints && ks_study_asks(s, k, run % s->n_architectures, i)))
                 continue;
-            job.step = s->checkpoint[i];
-            if (graph->changed[k])
-                KS_TRY(take_spectrum(&s->analysis[k], &job, dir, action));
+            KS_TRY(ks_study_output(&s->analysis[k], graph->job[run].folder, s->checkpoint[i],
+                                   KS_STUDY_SPECTRUM, &path));
+            status = drop(dir, path, out);
+            free(path);
+            KS_TRY(status);
         }
     return KS_OK;
 }
 
 /* A run that starts from the beginning must not resume. */
-static ks_status take_resume_points(const struct ks_graph *graph, size_t run, const char *dir,
-                                    struct action action)
+static ks_status drop_resume_points(const struct ks_graph *graph, size_t run, const char *dir,
+                                    FILE *out)
 {
     char *why = NULL, *path = NULL;
     ks_status status = KS_OK;
@@ -212,8 +192,7 @@ static ks_status take_resume_points(const struct ks_graph *graph, size_t run, co
     KS_TRY(ks_graph_restart(graph, run, dir, &why));
     for (size_t i = 0; why && i < KS_GRAPH_POINTS; i++) {
         KS_GO(ks_print_string(&path, "%s/%s", graph->job[run].folder, ks_graph_point[i]));
-        if (ks_graph_has(dir, path))
-            KS_GO(action.take(dir, path, action.out));
+        KS_GO(drop(dir, path, out));
         free(path);
         path = NULL;
     }
@@ -223,40 +202,31 @@ done:
     return status;
 }
 
-static ks_status take_stale(const struct ks_graph *graph, const char *dir, struct action action)
-{
-    for (size_t n = 0; n < graph->n_runs; n++)
-        KS_TRY(take_resume_points(graph, n, dir, action));
-    for (size_t i = 0; i < graph->n_jobs; i++) {
-        const struct ks_graph_job *job = &graph->job[i];
-
-        if (job->trains)
-            KS_TRY(take_unasked(graph, job, dir, action));
-        else if (job->stale)
-            KS_TRY(take_spectrum(&graph->study->analysis[job->analysis], job, dir, action));
-    }
-    return KS_OK;
-}
-
-void ks_graph_set_changed(struct ks_graph *graph, size_t analysis, bool changed)
-{
-    graph->changed[analysis] = changed;
-    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-        if (graph->job[i].analysis == analysis)
-            graph->job[i].stale = changed;
-}
-
 ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out)
 {
-    return take_stale(graph, dir, (struct action){print_removal, out});
+    for (size_t n = 0; n < graph->n_runs; n++)
+        KS_TRY(drop_resume_points(graph, n, dir, out));
+    for (size_t n = 0; n < graph->n_runs; n++)
+        KS_TRY(drop_unasked(graph, n, dir, out));
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        if (graph->job[i].stale)
+            KS_TRY(drop(dir, graph->job[i].target[0], out));
+    return KS_OK;
 }
 
 ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir)
 {
-    KS_TRY(take_stale(graph, dir, (struct action){remove_file, NULL}));
-    for (size_t k = 0; k < graph->study->n_analyses; k++)
-        graph->changed[k] = false;
+    KS_TRY(ks_graph_print_stale(graph, dir, NULL));
+    memset(graph->changed, 0, sizeof graph->changed);
     for (size_t i = 0; i < graph->n_jobs; i++)
         graph->job[i].stale = false;
     return KS_OK;
+}
+
+void ks_graph_set_changed(struct ks_graph *graph, size_t analysis)
+{
+    graph->changed[analysis] = true;
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        if (graph->job[i].analysis == analysis)
+            graph->job[i].stale = true;
 }

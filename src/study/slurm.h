@@ -32,17 +32,17 @@
 #define KS_SLURM_LOCK "slurm.lock"
 
 struct ks_slurm {
-    const char *plot; /* path of the program                                              */
-    size_t jobs;      /* most tasks of an array at a time; 0: no limit                    */
-    bool keep_going;  /* plot after failures, too, and make the other spectra of a run    */
-    bool quiet;       /* do not name the submitted jobs on standard error                 */
-    char **option;    /* [n_options] further options for sbatch; they come last; owned    */
-    size_t n_options, room;
+    const char *plot; /* path of the program                                           */
+    size_t jobs;      /* most tasks of an array at a time; 0: no limit                 */
+    bool keep_going;  /* plot after failures, too, and make the other spectra of a run */
+    bool quiet;       /* do not name the submitted jobs on standard error              */
+    char *options; /* further ones for sbatch, quoted for the shell; each after a space; they come
+                    * last; NULL: none; owned */
 };
 
-/* Adds the words of a text, split as by a shell, to the options. Fails with KS_USAGE. */
+/* Adds the words of a text, split as by a shell, to the options. Fails with KS_USAGE. The caller
+ * frees s->options. */
 ks_status ks_slurm_add_options(struct ks_slurm *s, const char *text);
-void ks_slurm_clear(struct ks_slurm *s); /* frees what it holds */
 
 /* Writes the tasks' script slurm/task.sh into the study's folder `dir`. Fails with KS_IO, KS_FULL,
  * KS_MISSING (no make). */

@@ -1,4 +1,5 @@
-/* Checks the analyses against the architectures before anything is trained. */
+/* Before anything is trained: checks the analyses against the architectures, counts the disk space,
+ * and compares the study with the one that its folder holds. */
 #include "study/study_file.h"
 
 #include <math.h>
@@ -46,7 +47,6 @@ static ks_status check_projected(const struct KS(arch) *arch)
                               "unit-kernel), and the description has none");
 }
 
-/* The critics of one architecture. */
 static ks_status check_critics(const struct check *c, const char *name,
                                const struct ks_networks *critics)
 {
@@ -67,23 +67,48 @@ static ks_status check_critics(const struct check *c, const char *name,
     return KS_OK;
 }
 
-static ks_status check_architecture(const struct check *c,
-                                    const struct ks_study_architecture *architecture)
+/* The descriptions of one architecture's networks, for a task of these widths. */
+struct networks {
+    struct KS(arch) *critic, *actor; /* owned */
+    size_t encoder;                  /* parameters; 0: it has none */
+};
+
+static void networks_clear(struct networks *n)
 {
-    const struct ks_settings *settings = &architecture->settings;
-    struct ks_networks critics = {.ensemble = settings->critics};
+    KS(arch_free)(n->critic);
+    KS(arch_free)(n->actor);
+}
+
+/* The caller clears, also after a failure. */
+static ks_status networks_read(const struct ks_study_architecture *a, size_t observations,
+                               size_t actions, struct networks *n)
+{
     char *critic = NULL, *actor = NULL;
     struct ks_widths widths;
     ks_status status = KS_OK;
 
-    KS_GO(ks_architecture(architecture->argument, settings, c->actions, &critic, &actor));
-    KS_GO(ks_architecture_widths(architecture->argument, c->observations, c->actions, &widths));
-    KS_GO(KS(arch_parse)(critic, architecture->argument, widths.critic, &critics.arch));
-    status = check_critics(c, architecture->name, &critics);
+    *n = (struct networks){NULL, NULL, 0};
+    KS_GO(ks_architecture(a->argument, &a->settings, actions, &critic, &actor));
+    KS_GO(ks_architecture_widths(a->argument, observations, actions, &widths));
+    KS_GO(KS(arch_parse)(critic, a->argument, widths.critic, &n->critic));
+    KS_GO(KS(arch_parse)(actor, a->argument, widths.actor, &n->actor));
+    n->encoder = widths.encoder;
 done:
-    KS(arch_free)(critics.arch);
     free(critic);
     free(actor);
+    return status;
+}
+
+static ks_status check_architecture(const struct check *c, const struct ks_study_architecture *a)
+{
+    struct ks_networks critics = {.ensemble = a->settings.critics};
+    struct networks n;
+    ks_status status = networks_read(a, c->observations, c->actions, &n);
+
+    critics.arch = n.critic;
+    if (status == KS_OK)
+        status = check_critics(c, a->name, &critics);
+    networks_clear(&n);
     return status;
 }
 
@@ -114,7 +139,58 @@ ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t a
     return KS_OK;
 }
 
-/* Comparing two studies: their trainings, their analyses. */
+/* --- the disk space --- */
+
+enum { NUMBER = 4 }; /* bytes of a number in float32 */
+
+/* Critics, target critics, both of Adam's moments; actor; minibatches with two kinds of targets. */
+static double checkpoint_bytes(const struct ks_settings *s, const struct networks *n)
+{
+    double critics = (double)(s->critics * n->critic->parameters);
+    size_t rows = n->critic->joint ? 2 * s->batch : s->batch;
+    double minibatch = (double)(rows * n->critic->in) + 2 * (double)(s->batch * n->critic->out);
+
+    return NUMBER * (4 * critics + (double)n->actor->parameters +
+                     (double)s->analysis_minibatches * minibatch);
+}
+
+/* Two resume points with all networks and moments, and the transitions of replay (two observations
+ * and an action, which are `inputs` numbers; reward, mask). */
+static double resume_bytes(const struct ks_study *study, const struct ks_settings *s,
+                           const struct networks *n, size_t inputs)
+{
+    double critics = (double)(s->critics * n->critic->parameters);
+    double steps = (double)study->end / (double)s->action_repeat;
+    double networks = 4 * critics + 3 * (double)n->actor->parameters + 4 * (double)n->encoder;
+
+    if (steps > (double)s->replay)
+        steps = (double)s->replay;
+    return NUMBER * (2 * networks + steps * (double)(inputs + 2));
+}
+
+ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_t actions,
+                        struct ks_disk *disk)
+{
+    *disk = (struct ks_disk){0, 0};
+    for (size_t a = 0; a < study->n_architectures; a++) {
+        const struct ks_settings *s = &study->architecture[a].settings;
+        struct networks n;
+        ks_status status = networks_read(&study->architecture[a], observations, actions, &n);
+
+        if (status == KS_OK) {
+            double resume = resume_bytes(study, s, &n, 2 * observations + actions);
+
+            disk->checkpoints += (double)(study->n_seeds * study->n_checkpoints) *
+                                 checkpoint_bytes(s, &n);
+            disk->resume = resume > disk->resume ? resume : disk->resume;
+        }
+        networks_clear(&n);
+        KS_TRY(status);
+    }
+    return KS_OK;
+}
+
+/* --- comparing two studies: their trainings, their analyses --- */
 
 static bool has_seed(const struct ks_study *s, size_t seed)
 {
@@ -122,14 +198,6 @@ static bool has_seed(const struct ks_study *s, size_t seed)
         if (s->seed[i] == seed)
             return true;
     return false;
-}
-
-static bool has_seeds(const struct ks_study *asked, const struct ks_study *held)
-{
-    for (size_t i = 0; i < held->n_seeds; i++)
-        if (!has_seed(asked, held->seed[i]))
-            return false;
-    return true;
 }
 
 /* "auto" is NaN; of a choice ks_settings_number gives its index and false. */
@@ -186,10 +254,14 @@ static const char *different_architecture(const struct ks_study *asked, const st
 const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held,
                                 bool any_threads)
 {
-    return strcmp(asked->env, held->env) != 0 ? "env"
-           : !has_seeds(asked, held)          ? "seeds"
-           : asked->steps != held->steps      ? "steps"
-                                              : different_architecture(asked, held, any_threads);
+    if (strcmp(asked->env, held->env) != 0)
+        return "env";
+    for (size_t i = 0; i < held->n_seeds; i++)
+        if (!has_seed(asked, held->seed[i]))
+            return "seeds";
+    if (asked->steps != held->steps)
+        return "steps";
+    return different_architecture(asked, held, any_threads);
 }
 
 static bool has(const struct ks_study_analysis *analysis, const struct ks_setting *s)

@@ -94,6 +94,16 @@ void ks_study_free(struct ks_study *study); /* NULL is fine */
  * `exact`. Fails with KS_FORMAT, file and line. */
 ks_status ks_study_check(const struct ks_study *study, size_t observations, size_t actions);
 
+/* Disk space in bytes, for the whole study; by the shapes of the arrays in float32, before their
+ * compression, which saves a tenth to a fifth. */
+struct ks_disk {
+    double checkpoints; /* all of them, in the end                                     */
+    double resume;      /* resume points and replay of one unfinished run; the largest */
+};
+/* For a task of these widths. Fails with KS_USAGE, KS_FORMAT, KS_IO or KS_MEMORY. */
+ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_t actions,
+                        struct ks_disk *disk);
+
 /* Whether the study asks for this analysis of this architecture, at this checkpoint (an index), or
  * both. [analyze] is of all. */
 bool ks_study_asks_architecture(const struct ks_study *study, size_t analysis, size_t architecture);

@@ -13,6 +13,7 @@
 #include "core/memory.h"
 #include "core/milestones.h"
 #include "pipeline/options.h"
+#include "study/shell.h"
 
 enum { STUDY_KEYS = 7 };
 
@@ -346,16 +347,6 @@ static const struct poptOption *find_option(const struct ks_words *w, const char
     return NULL;
 }
 
-bool ks_study_is_flag(const char *key)
-{
-    const struct poptOption *o;
-    struct ks_words words;
-
-    ks_words_start(&words);
-    o = find_option(&words, key);
-    return o && o->argInfo == POPT_ARG_NONE;
-}
-
 static bool is_among(const char *value, const char *const *words)
 {
     for (; *words; words++)
@@ -364,7 +355,7 @@ static bool is_among(const char *value, const char *const *words)
     return false;
 }
 
-bool ks_study_is_yes(const char *value)
+static bool is_yes(const char *value)
 {
     return is_among(value, (const char *const[]){"yes", "true", "on", "1", NULL});
 }
@@ -386,9 +377,9 @@ static ks_status take_setting(const struct ks_words *w, const char *key, const c
         free(*(char **)o->arg);
         return ks_copy_string(value, o->arg);
     }
-    if (!ks_study_is_yes(value) && !is_no(value))
+    if (!is_yes(value) && !is_no(value))
         return ks_fail(KS_FORMAT, "%s: expected yes or no, found '%s'", key, value);
-    *(int *)o->arg = ks_study_is_yes(value);
+    *(int *)o->arg = is_yes(value);
     return KS_OK;
 }
 
@@ -409,4 +400,25 @@ ks_status ks_study_read_analysis(const struct ks_study_analysis *asked,
     options->layer_kind = NULL; /* a string of `words` */
     ks_words_clear(&words);
     return status;
+}
+
+bool ks_study_print_options(const struct ks_study_analysis *analysis, FILE *out)
+{
+    struct ks_words words;
+    bool memory = false;
+
+    ks_words_start(&words);
+    if (strcmp(analysis->name, KS_STUDY_STANDARD) != 0)
+        ks_shell_option(out, "name", analysis->name);
+    for (size_t i = 0; i < analysis->n; i++) {
+        const char *key = analysis->setting[i].key, *value = analysis->setting[i].value;
+        const struct poptOption *o = find_option(&words, key);
+
+        memory = memory || strcmp(key, "memory") == 0;
+        if (!o || o->argInfo != POPT_ARG_NONE)
+            ks_shell_option(out, key, value);
+        else if (is_yes(value))
+            fprintf(out, " --%s", key);
+    }
+    return memory;
 }

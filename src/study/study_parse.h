@@ -4,6 +4,7 @@
 #define KS_STUDY_STUDY_PARSE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "core/error.h"
 #include "pipeline/pipeline.h"
@@ -46,9 +47,8 @@ ks_status ks_study_set_scope(struct ks_study_analysis *analysis, const char *key
 /* Checks that the names are architectures of the study. */
 ks_status ks_study_check_scopes(const struct ks_study *study);
 
-/* Whether the option takes no value on the command line ("exact"); a study sets it to yes or no. */
-bool ks_study_is_flag(const char *key);
-/* Whether a value means yes: yes, true, on or 1. */
-bool ks_study_is_yes(const char *value);
+/* Prints the options of the analyzer for one analysis, each after a space, quoted for the shell.
+ * Whether --memory is among them. */
+bool ks_study_print_options(const struct ks_study_analysis *analysis, FILE *out);
 
 #endif

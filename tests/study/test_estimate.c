@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "study/estimate.h"
-#include "study/status.h"
 
 /* Environment steps 0 to 2 are made without updates, those up to 8 with updates. */
 static const char PROGRESS[] = "env_step,update,return_mean,steps_per_second\n"
@@ -47,40 +46,40 @@ static double evaluations(const struct stage *stage, size_t after)
 static void test_time_left(void **state)
 {
     struct stage stage = stage_new(":");
-    struct ks_forecast e;
+    struct ks_forecast f;
     struct ks_time_left left;
     double training;
 
     (void)state;
     write_records(&stage);
-    assert_ok(ks_estimate_read(stage.graph, tree, &e));
-    assert_int_equal(e.n_runs, 1);
-    assert_int_equal(e.n_spectra, 1);
-    assert_close(ks_estimate_training(&e, 0), 0, 0);
-    assert_close(ks_estimate_spectra(&e, 0), 2 * SPECTRUM, 0);
+    assert_ok(ks_forecast_read(stage.graph, tree, &f));
+    assert_int_equal(f.n_runs, 1);
+    assert_int_equal(f.n_spectra, 1);
+    assert_close(ks_forecast_run(&f, 0).training, 0, 0);
+    assert_close(ks_forecast_run(&f, 0).spectra, 2 * SPECTRUM, 0);
     /* another architecture without records has the mean pace */
     training = 2 * ACTING + 6 * TRAINING + evaluations(&stage, 0);
-    assert_close(ks_estimate_training(&e, 1), training, 1e-9);
-    assert_close(ks_estimate_spectra(&e, 1), 3 * SPECTRUM, 0);
-    left = ks_estimate_all(&e, 1);
+    assert_close(ks_forecast_run(&f, 1).training, training, 1e-9);
+    assert_close(ks_forecast_run(&f, 1).spectra, 3 * SPECTRUM, 0);
+    left = ks_forecast_all(&f, 1);
     assert_close(left.all, training + 5 * SPECTRUM, 1e-9);
-    assert_close(left.least_spectra, left.spectra, 0);
-    e.own[1].least[0] = 1; /* the pace is that of the limits of its tolerances */
-    assert_close(ks_estimate_all(&e, 1).least_spectra, 2 * SPECTRUM + 3, 1e-9);
-    assert_close(ks_estimate_all(&e, 1).spectra, left.spectra, 0);
-    left = ks_estimate_all(&e, 1000); /* one training cannot be divided */
+    assert_close(left.best_spectra, left.spectra, 0);
+    f.own[1].best[0] = 1; /* the pace is that of the limits of its tolerances */
+    assert_close(ks_forecast_all(&f, 1).best_spectra, 2 * SPECTRUM + 3, 1e-9);
+    assert_close(ks_forecast_all(&f, 1).spectra, left.spectra, 0);
+    left = ks_forecast_all(&f, 1000); /* one training cannot be divided */
     assert_close(left.all, training, 1e-9);
-    ks_estimate_clear(&e);
+    ks_forecast_clear(&f);
     write_in(&stage.graph->job[1], "run.json", "{\"state\": \"stopped\", \"env_step\": 4}");
-    assert_ok(ks_estimate_read(stage.graph, tree, &e));
-    assert_close(ks_estimate_training(&e, 1), training, 1e-9); /* without a resume point */
+    assert_ok(ks_forecast_read(stage.graph, tree, &f));
+    assert_close(ks_forecast_run(&f, 1).training, training, 1e-9); /* without a resume point */
     write_in(&stage.graph->job[1], "resume/point.1", "");
     tree_write(stage.graph->job[1].target[0], "");
     tree_write(stage.graph->job[1].target[1], "");
-    ks_estimate_clear(&e);
-    assert_ok(ks_estimate_read(stage.graph, tree, &e));
-    assert_close(ks_estimate_training(&e, 1), 4 * TRAINING + evaluations(&stage, 4), 1e-9);
-    ks_estimate_clear(&e);
+    ks_forecast_clear(&f);
+    assert_ok(ks_forecast_read(stage.graph, tree, &f));
+    assert_close(ks_forecast_run(&f, 1).training, 4 * TRAINING + evaluations(&stage, 4), 1e-9);
+    ks_forecast_clear(&f);
     stage_free(&stage);
 }
 
@@ -88,32 +87,32 @@ static void test_time_left(void **state)
 static void test_own_pace(void **state)
 {
     struct stage stage = stage_new(":");
-    struct ks_forecast e;
+    struct ks_forecast f;
 
     (void)state;
     write_records(&stage);
     write_in(&stage.graph->job[1], "progress.csv",
              "env_step,update,steps_per_second\n2,0,1\n4,1,0.01\n6,2,0.0");
     write_in(&stage.graph->job[1], "run.json", "{\"state\": \"running\", \"env_step\": 4}");
-    assert_ok(ks_estimate_read(stage.graph, tree, &e));
-    assert_int_equal(e.n_runs, 2);
-    assert_close(ks_estimate_training(&e, 1), 4 * 100 + evaluations(&stage, 4) / ACTING, 1e-9);
-    ks_estimate_clear(&e);
+    assert_ok(ks_forecast_read(stage.graph, tree, &f));
+    assert_int_equal(f.n_runs, 2);
+    assert_close(ks_forecast_run(&f, 1).training, 4 * 100 + evaluations(&stage, 4) / ACTING, 1e-9);
+    ks_forecast_clear(&f);
     stage_free(&stage);
 }
 
 static void test_nothing_recorded(void **state)
 {
     struct stage stage = stage_new(":");
-    struct ks_forecast e;
+    struct ks_forecast f;
 
     (void)state;
     write_in(&stage.graph->job[0], "progress.csv", "env_step,update,steps_per_second\n0,0,nan\n");
-    assert_ok(ks_estimate_read(stage.graph, tree, &e));
-    assert_true(isnan(ks_estimate_training(&e, 0)));
-    assert_true(isnan(ks_estimate_spectra(&e, 0)));
-    assert_true(isnan(ks_estimate_all(&e, 2).all));
-    ks_estimate_clear(&e);
+    assert_ok(ks_forecast_read(stage.graph, tree, &f));
+    assert_true(isnan(ks_forecast_run(&f, 0).training));
+    assert_true(isnan(ks_forecast_run(&f, 0).spectra));
+    assert_true(isnan(ks_forecast_all(&f, 2).all));
+    ks_forecast_clear(&f);
     stage_free(&stage);
 }
 

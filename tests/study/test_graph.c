@@ -88,7 +88,7 @@ static void test_printed_commands(void **state)
     assert_string_equal(tree_text("study.study"), TWO_RUNS);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_true(job_is_done(stage.graph, i));
-    ks_graph_set_changed(stage.graph, 0, true);
+    ks_graph_set_changed(stage.graph, 0);
     run_printed(&stage);
     assert_int_equal(count(tree_text("calls"), "train "), 2);
     assert_int_equal(count(tree_text("calls"), "analyze "), 2 * 6);

@@ -202,7 +202,7 @@ static void test_stale_spectra(void **state)
 
     (void)state;
     assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
-    ks_graph_set_changed(stage.graph, 0, true);
+    ks_graph_set_changed(stage.graph, 0);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_int_equal(job_is_done(stage.graph, i), stage.graph->job[i].trains);
     assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
@@ -239,7 +239,7 @@ static void test_strangers(void **state)
 
     (void)state;
     write_script("bin/fake plot", "#!/bin/sh\n");
-    ks_graph_set_changed(stage.graph, 0, true);
+    ks_graph_set_changed(stage.graph, 0);
     run_printed(&stage); /* nothing exists yet */
     assert_string_equal(tree_text("said"), "");
     write_all(spectra);
@@ -247,7 +247,7 @@ static void test_strangers(void **state)
     assert_ok(ks_graph_remove_stale(stage.graph, tree));
     assert_all(spectra, false);
     assert_all(strangers, true);
-    ks_graph_set_changed(stage.graph, 0, true);
+    ks_graph_set_changed(stage.graph, 0);
     write_all(spectra);
     run_printed(&stage);
     assert_all(strangers, true);
@@ -280,7 +280,7 @@ static void test_further_analyses(void **state)
             write_trained(&g->job[i]);
         else
             tree_write(g->job[i].target[0], "");
-    ks_graph_set_changed(g, 1, true);
+    ks_graph_set_changed(g, 1);
     for (size_t i = 0; i < g->n_jobs; i++)
         assert_int_equal(job_is_done(g, i), g->job[i].analysis == 0);
     assert_ok(ks_graph_remove_stale(g, tree));
@@ -312,7 +312,7 @@ static void test_scopes(void **state)
     assert_ok(ks_graph_check_spectra(g, tree, true));
     assert_ok(ks_graph_remove_stale(g, tree));
     assert_true(tree_has(left));
-    ks_graph_set_changed(g, 1, true);
+    ks_graph_set_changed(g, 1);
     assert_ok(ks_graph_remove_stale(g, tree));
     assert_false(tree_has(left));
     ks_graph_free(g);
@@ -332,7 +332,7 @@ static void test_stale_spectra_behind_stop(void **state)
     stage = stage_until("stop = 4\n");
     assert_ok(ks_graph_remove_stale(stage.graph, tree));
     assert_all(spectra, true);
-    ks_graph_set_changed(stage.graph, 0, true);
+    ks_graph_set_changed(stage.graph, 0);
     assert_ok(ks_graph_remove_stale(stage.graph, tree));
     assert_all(spectra, false);
     stage_free(&stage);

@@ -37,7 +37,7 @@ static void test_options(void **state)
     s.keep_going = true;
     assert_ok(ks_slurm_add_options(&s, "--time=1:00:00  -p 'long'"));
     assert_ok(ks_slurm_add_options(&s, "--mem=4G"));
-    assert_int_equal(s.n_options, 4);
+    assert_string_equal(s.options, " --time=1:00:00 -p long --mem=4G");
     assert_ok(ks_slurm_submit(stage.graph, tree, &s));
     assert_int_equal(count(tree_text("slurm.calls"), "--array=0-1%7 "), 2);
     assert_int_equal(count(tree_text("slurm.calls"), "--dependency=afterany:101:102 "), 1);
@@ -45,7 +45,7 @@ static void test_options(void **state)
         count(tree_text("slurm.calls"), ".log --time=1:00:00 -p long --mem=4G slurm/task.sh "), 3);
     assert_fails(ks_slurm_add_options(&s, "-p long\\"), KS_USAGE, "found '-p long");
     assert_fails(ks_slurm_add_options(&s, "a\nb"), KS_USAGE, "--sbatch: expected no control");
-    ks_slurm_clear(&s);
+    free(s.options);
     stage_free(&stage);
 }
 
@@ -115,7 +115,7 @@ static void test_printed_submission(void **state)
     snprintf(command, sizeof command, "sh -e %s", tree_path("commands"));
     assert_int_equal(system(command), 0);
     assert_string_equal(tree_text("slurm.calls"), submitted);
-    ks_slurm_clear(&s);
+    free(s.options);
     stage_free(&stage);
 }
 
