@@ -41,7 +41,7 @@ kappascope train --quiet --env Hopper-v4 --arch bn+wn+ce --seed 0 --out hopper -
 checkpoint=$(find run -name 'step_*.h5' | sort | tail -n 1)
 [ -n "$checkpoint" ] || die "training wrote no checkpoint"
 kappascope analyze --quiet --order 10 -o spectra "$checkpoint"
-kappascope import --version
+kappascope import --version # needs python3-numpy and python3-h5py
 kappascope study quick --dry-run --out study | tail -n 3
 kappascope plot --help >plot.txt
 

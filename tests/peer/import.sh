@@ -42,4 +42,4 @@ make --no-print-directory BUILD="$build" programs >&2
 rm -rf "$folder"
 mkdir -p "$folder"
 "$flax" tests/peer/import_flax.py "$build/bin" "$folder"
-"$torch" tests/peer/import_torch.py "$build/bin" "$folder" "$PWD/$flax"
+"$torch" tests/peer/import_torch.py "$build/bin" "$folder" "$(cd "$(dirname "$flax")" && pwd)/python"
