@@ -236,13 +236,12 @@ static void test_crash(void **state)
 {
     static const struct {
         const char *name, *arguments;
-    } programs[] = {{"kappascope-analyze", "%s"},
-                    {"kappascope-analyze", "--apply %s --output o.h5 c.h5"},
-                    {"kappascope-inspect", "%s"},
-                    {"kappascope-audit", "%s"},
-                    {"kappascope-audit", "--against %s c.h5"}};
+    } programs[] = {{"kappascope-analyze", "a.h5"},
+                    {"kappascope-analyze", "--apply a.h5 --output o.h5 c.h5"},
+                    {"kappascope-inspect", "a.h5"},
+                    {"kappascope-audit", "a.h5"},
+                    {"kappascope-audit", "--against a.h5 c.h5"}};
     const char *path = scratch("a.h5");
-    char arguments[1024];
 
     (void)state;
     break_heap(path, (uint64_t)1 << 32);
@@ -251,8 +250,7 @@ static void test_crash(void **state)
     assert_int_equal(kappascope_scout(path), KAPPASCOPE_IO);
     write_one(scratch("c.h5"), make_plain(MSE), false);
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
-        snprintf(arguments, sizeof arguments, programs[i].arguments, path);
-        assert_int_equal(run_program(programs[i].name, arguments), 2);
+        assert_int_equal(run_program(programs[i].name, programs[i].arguments), 2);
         assert_ptr_equal(strstr(complained, programs[i].name), complained);
         assert_non_null(strstr(complained, "a.h5: the file is damaged"));
         assert_ptr_equal(strchr(complained, '\n'), complained + strlen(complained) - 1);
