@@ -12,8 +12,8 @@
 
 #include "config.h"
 #include "core/blas.h"
+#include "core/interval.h"
 #include "core/memory.h"
-#include "core/round.h"
 #include "io/attribute.h"
 #include "net/loss.h"
 #include "statistics/claim.h"
@@ -272,7 +272,7 @@ static ks_status describe_tolerance(const struct ks_pipeline *p, const struct ks
     snprintf(missed, sizeof missed, "not reached: the limit is %zu probe%s of %zu steps%s",
              p->options->probes, p->options->probes == 1 ? "" : "s", p->options->order,
              limit ? "" : ", expected not to be enough");
-    if (strcmp(ks_tolerance_name(t), "trace") == 0 && p->trace.rounds > 0)
+    if (t->statistic == KS_STAT_TRACE && p->trace.rounds > 0)
         snprintf(missed, sizeof missed, "not reached: the limit is %zu vectors for each minibatch",
                  p->trace.rounds);
     describe_data_error(p, t, data);
@@ -361,7 +361,8 @@ ks_status ks_attributes_sharpness(struct ks_pipeline *p)
     KS_TRY(describe_optimizer(adam ? &c->adam : NULL, rate, &p->spectrum->attributes));
     if (p->options->published || strcmp(kind, "residual") == 0)
         return KS_OK;
-    return ks_attribute_add_number(&p->spectrum->statistics, "sharpness_ratio",
-                                   ks_statistic(p->spectrum, "lambda_max") /
+    return ks_attribute_add_number(&p->spectrum->statistics,
+                                   ks_catalogue[KS_STAT_SHARPNESS_RATIO].name,
+                                   ks_statistic_value(p->spectrum, KS_STAT_LAMBDA_MAX) /
                                        ks_stability_threshold(adam, c->adam.beta1, rate));
 }

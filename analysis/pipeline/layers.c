@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "core/memory.h"
-#include "core/round.h"
+#include "core/interval.h"
 #include "core/say.h"
 #include "program/report.h"
 

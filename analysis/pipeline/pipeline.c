@@ -238,7 +238,7 @@ static const struct KS(layer) *find_layer(const struct KS(arch) *arch, size_t pa
 
 void ks_pipeline_warn(const struct ks_pipeline *p)
 {
-    double error = ks_statistic(p->spectrum, "product_error");
+    double error = ks_statistic_value(p->spectrum, KS_STAT_PRODUCT_ERROR);
     size_t at = p->certificates.worst;
     const struct KS(arch) *arch;
     char name[32] = "?";

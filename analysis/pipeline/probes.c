@@ -235,7 +235,7 @@ static const struct ks_tolerance *find_trace(const struct ks_pipeline *p)
     const struct ks_tolerances *t = &p->options->tolerances;
 
     for (size_t i = 0; i < t->n && p->problem.kind && ks_team_size(p->team) == 1; i++)
-        if (strcmp(ks_tolerance_name(&t->list[i]), "trace") == 0)
+        if (t->list[i].statistic == KS_STAT_TRACE)
             return &t->list[i];
     return NULL;
 }

@@ -7,11 +7,11 @@
 
 #include <jansson.h>
 
+#include "core/interval.h"
 #include "core/memory.h"
-#include "core/round.h"
 #include "core/say.h"
 #include "io/attribute.h"
-#include "statistics/statistics.h"
+#include "statistics/statistic_text.h"
 
 /* The root attributes that stand in a row beside the statistics: what was computed, and how. */
 static const char *const settings[] = {
@@ -22,23 +22,21 @@ static const char *const settings[] = {
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
 /* The columns of the table: first what holds for every order and start vector, the paper's kappa
- * last. VALUE: a number; BOUND: a lower bound. COUNT and SHARE: a value with its interval,
- * NAME_lower and NAME_upper. RATIO: the interval only. */
+ * last. */
 static const struct column {
-    const char *name;
-    enum { VALUE, BOUND, COUNT, SHARE, RATIO } form;
+    enum ks_statistic_id statistic;
     int width;
 } columns[] = {
-    {"kappa_effective_bound", BOUND, 21},
-    {"directions_1e2", COUNT, 18},
-    {"kappa_q99", RATIO, 20},
-    {"lambda_max", VALUE, 10},
-    {"zero_mass", SHARE, 22},
-    {"outliers", VALUE, 8},
-    {"kurtosis", VALUE, 10},
-    {"kappa", VALUE, 10},
+    {KS_STAT_KAPPA_EFFECTIVE_BOUND, 21},
+    {KS_STAT_DIRECTIONS_1E2, 18},
+    {KS_STAT_KAPPA_Q99, 20},
+    {KS_STAT_LAMBDA_MAX, 10},
+    {KS_STAT_ZERO_MASS, 22},
+    {KS_STAT_OUTLIERS, 8},
+    {KS_STAT_KURTOSIS, 10},
+    {KS_STAT_KAPPA, 10},
 };
-enum { COLUMNS = sizeof columns / sizeof columns[0], CELL = 64 };
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
 ks_status ks_report_flush(struct ks_report *r)
 {
@@ -66,56 +64,41 @@ static const char *sentence(const struct ks_spectrum *s, const char *name)
     return a && a->type == KS_ATTRIBUTE_STRING ? a->string : "";
 }
 
-static double statistic(const struct ks_spectrum *s, const char *name, const char *suffix)
+/* A count, share or ratio is never printed without its interval. A lower bound is rounded down, so
+ * that it stays one. "-" stands for NaN. */
+static void print_cell(const struct ks_spectrum *s, enum ks_statistic_id id,
+                       char cell[KS_STATISTIC_TEXT])
 {
-    char full[KS_ATTRIBUTE_NAME];
+    const enum ks_statistic_kind kind = ks_catalogue[id].kind;
+    const double value = ks_statistic_value(s, id);
+    const bool known = !isnan(kind == KS_IS_RATIO ? ks_statistic_interval(s, id).lower : value);
 
-    snprintf(full, sizeof full, "%s%s", name, suffix);
-    return ks_statistic(s, full);
-}
-
-/* A count or share is never printed without its interval. Lower bounds are rounded down and upper
- * bounds up, so that they stay bounds. "-" stands for NaN. */
-static void print_cell(const struct ks_spectrum *s, const struct column *c, char cell[CELL])
-{
-    double value = statistic(s, c->name, "");
-    double lower = ks_round_down(statistic(s, c->name, "_lower"), 3);
-    double upper = ks_round_up(statistic(s, c->name, "_upper"), 3);
-
-    if (c->form == RATIO && isinf(lower))
-        snprintf(cell, CELL, "infinite");
-    else if (c->form == RATIO && isnan(upper) && !isnan(lower))
-        snprintf(cell, CELL, lower > 1 ? "at least %.3g" : "not resolved", lower);
-    else if (c->form == RATIO && !isnan(lower))
-        snprintf(cell, CELL, "[%.3g, %.3g]", lower, upper);
-    else if (isnan(value))
-        snprintf(cell, CELL, "-");
-    else if (c->form == COUNT)
-        snprintf(cell, CELL, "%.0f [%.0f, %.0f]", value, statistic(s, c->name, "_lower"),
-                 statistic(s, c->name, "_upper"));
-    else if (c->form == SHARE)
-        snprintf(cell, CELL, "%.3g [%.3g, %.3g]", value, lower, upper);
+    if (!known)
+        snprintf(cell, KS_STATISTIC_TEXT, "-");
+    else if (kind == KS_IS_RATIO || kind == KS_IS_COUNT || kind == KS_IS_SHARE)
+        ks_statistic_text(s, id, cell);
     else
-        snprintf(cell, CELL, "%.4g", c->form == BOUND ? ks_round_down(value, 4) : value);
+        snprintf(cell, KS_STATISTIC_TEXT, "%.4g",
+                 kind == KS_IS_BOUND ? ks_round_down(value, 4) : value);
 }
 
 static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
                                const struct ks_spectrum *s)
 {
     const struct ks_attribute *n = ks_attribute_find(&s->attributes, "dimension");
-    char *longer = NULL, cell[CELL], name[4096];
+    char *longer = NULL, cell[KS_STATISTIC_TEXT], name[4096];
 
     if (r->rows == 0) {
         fprintf(r->out, "%-*s %9s %5s", r->width, "checkpoint", "n", "m");
         for (size_t k = 0; k < COLUMNS; k++)
-            fprintf(r->out, " %*s", columns[k].width, columns[k].name);
+            fprintf(r->out, " %*s", columns[k].width, ks_catalogue[columns[k].statistic].name);
         fputc('\n', r->out);
     }
     ks_escape(checkpoint, sizeof name, name);
     fprintf(r->out, "%-*s %9lld %5zu", r->width, name, n ? (long long)n->integer : -1,
             fewest_steps(s));
     for (size_t k = 0; k < COLUMNS; k++) {
-        print_cell(s, &columns[k], cell);
+        print_cell(s, columns[k].statistic, cell);
         fprintf(r->out, " %*s", columns[k].width, cell);
     }
     fputc('\n', r->out);
@@ -161,7 +144,7 @@ static json_t *json_value(const struct ks_attribute *a)
 static bool needs_state(const struct ks_attribute *a)
 {
     return a->type == KS_ATTRIBUTE_NUMBER &&
-           (strncmp(a->name, "kappa", strlen("kappa")) == 0 || !isfinite(a->number));
+           (ks_statistic_is_ratio(ks_catalogue_of_column(a->name)) || !isfinite(a->number));
 }
 
 static json_t *json_state(double value)
@@ -238,17 +221,16 @@ static void print_csv_value(FILE *out, const struct ks_attribute *a)
  * NULL. */
 static const char *spectral_column(const struct ks_attribute *a, char name[KS_ATTRIBUTE_NAME])
 {
-    static const char excess[] = "kurtosis_excess";
-
-    if (strncmp(a->name, excess, strlen(excess)) != 0)
+    if (ks_catalogue_of_column(a->name) != KS_STAT_KURTOSIS_EXCESS)
         return NULL;
-    snprintf(name, KS_ATTRIBUTE_NAME, "kurtosis_spectral%s", a->name + strlen(excess));
+    snprintf(name, KS_ATTRIBUTE_NAME, "%s%s", ks_catalogue[KS_STAT_KURTOSIS_SPECTRAL].name,
+             a->name + strlen(ks_catalogue[KS_STAT_KURTOSIS_EXCESS].name));
     return name;
 }
 
 static bool is_spectral(const struct ks_attribute *a)
 {
-    return strncmp(a->name, "kurtosis_spectral", strlen("kurtosis_spectral")) == 0;
+    return ks_catalogue_of_column(a->name) == KS_STAT_KURTOSIS_SPECTRAL;
 }
 
 static ks_status add_csv_column(struct ks_report *r, const char *name)

@@ -56,12 +56,12 @@ static struct ks_claim_parts find_claim(const struct ks_spectrum *s,
         .terms = terms,
         .exact = !s->alpha,
         .certified = !s->alpha || (t->certificates && t->certificates->certified),
-        .abs_max = fmax(fabs(ks_statistic(s, "lambda_max")), fabs(ks_statistic(s, "lambda_min"))),
+        .abs_max = ks_statistic_abs_max(s),
         .steps = most_steps(s),
         .null = ks_nullity_find(t),
         .lifted = t->null && t->shift != 0 ? (double)t->null->dimension - (double)terms->normals
                                            : 0,
-        .effective = ks_statistic(s, "kappa_effective_bound")};
+        .effective = ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND)};
 
     c.complete = ks_spectrum_is_complete(s, t, &c.upper);
     c.null.directions = less(c.null.directions, terms->normals);
@@ -90,8 +90,8 @@ static void print_minibatches(FILE *out, const struct ks_claim_parts *c)
 
 static void print_directions(FILE *out, const struct ks_claim_parts *c)
 {
-    double lower = ks_statistic(c->s, "directions_1e2_lower");
-    double upper = ks_statistic(c->s, "directions_1e2_upper");
+    const struct ks_interval found = ks_statistic_interval(c->s, KS_STAT_DIRECTIONS_1E2);
+    const double lower = found.lower, upper = found.upper;
     double n = (double)c->terms->statistics->n;
     static const char *const within = "an absolute value within a factor of 100 of the largest one";
 
@@ -107,7 +107,7 @@ static void print_directions(FILE *out, const struct ks_claim_parts *c)
     else
         fprintf(out, "%.0f to %.0f of the %.0f eigenvalues of %s have %s (%s; estimate %.0f).",
                 lower, upper, n, c->name, within, confidence(c),
-                ks_statistic(c->s, "directions_1e2"));
+                ks_statistic_value(c->s, KS_STAT_DIRECTIONS_1E2));
 }
 
 /* "51.9 to 52", or "at least 51.9" if the upper end is not known. */
@@ -115,18 +115,18 @@ static void print_factor(FILE *out, double lower, double upper)
 {
     if (isnan(upper))
         fputs("at least ", out);
-    ks_claim_print_number(out, lower, KS_ROUND_DOWN);
+    ks_claim_print_number(out, lower, KS_LOWER);
     if (isnan(upper))
         return;
     fputs(" to ", out);
-    ks_claim_print_number(out, upper, KS_ROUND_UP);
+    ks_claim_print_number(out, upper, KS_UPPER);
 }
 
 /* lambda_abs_max over the 99% quantile of the |eigenvalues|. */
 static void print_quantile(FILE *out, const struct ks_claim_parts *c)
 {
-    double lower = ks_statistic(c->s, "kappa_q99_lower");
-    double upper = ks_statistic(c->s, "kappa_q99_upper");
+    const struct ks_interval found = ks_statistic_interval(c->s, KS_STAT_KAPPA_Q99);
+    const double lower = found.lower, upper = found.upper;
     const char *all = c->terms->normals > 0 ? ", including the zeros of the normals" : "";
     const char *comma = *all ? "," : "";
 
@@ -152,8 +152,8 @@ static void print_quantile(FILE *out, const struct ks_claim_parts *c)
  * gradient's energy lies. */
 static void print_gradient(FILE *out, const struct ks_claim_parts *c)
 {
-    double lower = ks_statistic(c->s, "kappa_gradient_90_lower");
-    double upper = ks_statistic(c->s, "kappa_gradient_90_upper");
+    const struct ks_interval found = ks_statistic_interval(c->s, KS_STAT_KAPPA_GRADIENT_90);
+    const double lower = found.lower, upper = found.upper;
 
     if (!c->s->gradient || isnan(lower))
         return;
@@ -174,7 +174,8 @@ static void print_gradient(FILE *out, const struct ks_claim_parts *c)
 
 static void print_kappa(FILE *out, const struct ks_claim_parts *c, bool ritz)
 {
-    double kappa = ks_statistic(c->s, "kappa"), before = ks_statistic(c->s, "kappa_m30");
+    double kappa = ks_statistic_value(c->s, KS_STAT_KAPPA),
+           before = ks_statistic(c->s, "kappa_m30");
     double ratio = kappa / before;
 
     if (ritz)
@@ -198,12 +199,12 @@ static void print_kappa(FILE *out, const struct ks_claim_parts *c, bool ritz)
 /* The warning on standard error is lost once the claim is quoted, so the claim repeats it. */
 static void print_error(FILE *out, const struct ks_claim_parts *c)
 {
-    double error = ks_statistic(c->s, "product_error");
+    double error = ks_statistic_value(c->s, KS_STAT_PRODUCT_ERROR);
 
     if (error > KS_WRONG_PRODUCT) {
         fprintf(out, " The %s products are wrong by up to ",
                 c->terms->products_f32 ? "float32" : "run's");
-        ks_claim_print_number(out, error, KS_ROUND_UP);
+        ks_claim_print_number(out, error, KS_UPPER);
         fprintf(out, " of the largest absolute eigenvalue: --precision f64 avoids this.");
     }
 }

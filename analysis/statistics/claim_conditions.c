@@ -4,12 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/round.h"
+#include "core/interval.h"
 
-void ks_claim_print_number(FILE *out, double x, enum ks_round_side side)
+void ks_claim_print_number(FILE *out, double x, enum ks_side side)
 {
+    char text[KS_END_TEXT];
+
     if (isfinite(x))
-        fprintf(out, "%.3g", side == KS_ROUND_DOWN ? ks_round_down(x, 3) : ks_round_up(x, 3));
+        fputs(ks_end_text(x, side, false, text), out);
     else
         fputs(isinf(x) ? "infinite" : "not known", out);
 }
@@ -31,15 +33,15 @@ static void print_condition(FILE *out, const struct ks_claim_parts *c, const cha
         fprintf(out, "%s is not resolved at m = %zu", what, c->steps);
     } else if (!c->complete) {
         fprintf(out, "%s is at least ", what);
-        ks_claim_print_number(out, c->effective, KS_ROUND_DOWN);
+        ks_claim_print_number(out, c->effective, KS_LOWER);
         fputs(certificate(c), out);
     } else if (strcmp(low, high) == 0) {
         fprintf(out, "%s is %s", what, low);
     } else {
         fprintf(out, "%s is between ", what);
-        ks_claim_print_number(out, c->effective, KS_ROUND_DOWN);
+        ks_claim_print_number(out, c->effective, KS_LOWER);
         fprintf(out, " and ");
-        ks_claim_print_number(out, c->upper, KS_ROUND_UP);
+        ks_claim_print_number(out, c->upper, KS_UPPER);
     }
     if (c->complete && c->exact)
         fprintf(out, ", because all its eigenvalues are known");
@@ -51,7 +53,7 @@ static void print_condition(FILE *out, const struct ks_claim_parts *c, const cha
 static void print_null_space(FILE *out, const struct ks_claim_parts *c)
 {
     const struct ks_nullity *k = &c->null;
-    double residual = ks_statistic(c->s, "null_residual");
+    double residual = ks_statistic_value(c->s, KS_STAT_NULL_RESIDUAL);
     size_t dead = k->directions - k->architecture;
 
     if (k->least_nullity > k->directions) {
@@ -85,13 +87,13 @@ static void print_null_space(FILE *out, const struct ks_claim_parts *c)
  * its null space nonzero, so its condition number is finite. */
 static void print_computed(FILE *out, const struct ks_claim_parts *c)
 {
-    double bound = ks_statistic(c->s, "kappa_lower_bound");
+    double bound = ks_statistic_value(c->s, KS_STAT_KAPPA_LOWER_BOUND);
 
     if (!(bound > 1) || !isfinite(bound) || c->exact)
         return;
     fprintf(out,
             " With rounding errors, the computed operator has a condition number of at least ");
-    ks_claim_print_number(out, bound, KS_ROUND_DOWN);
+    ks_claim_print_number(out, bound, KS_LOWER);
     fprintf(out, ", whatever the order and the start vector%s.",
             c->certified ? "" : " (uncertified)");
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "core/interval.h"
 #include "statistics/claim.h"
 #include "statistics/completeness.h"
 
@@ -25,8 +26,7 @@ struct ks_claim_parts {
 };
 
 /* Prints a bound with three digits, rounded to the side on which it stays a bound, or in words. */
-enum ks_round_side { KS_ROUND_DOWN, KS_ROUND_UP };
-void ks_claim_print_number(FILE *out, double x, enum ks_round_side side);
+void ks_claim_print_number(FILE *out, double x, enum ks_side side);
 
 /* The sentences about the null space and the condition number. */
 void ks_claim_print_conditions(FILE *out, const struct ks_claim_parts *c);

@@ -103,11 +103,11 @@ bool ks_spectrum_is_complete(const struct ks_spectrum *s, const struct ks_statis
                              double *upper)
 {
     struct ks_nullity null = ks_nullity_find(t);
-    double floor = ks_statistic(s, "noise_floor");
+    double floor = ks_statistic_value(s, KS_STAT_NOISE_FLOOR);
 
     *upper = 0;
     if (null.directions >= t->n || !(floor >= 0) ||
-        isnan(ks_statistic(s, "directions_1e2"))) /* the products are too inaccurate */
+        isnan(ks_statistic_value(s, KS_STAT_DIRECTIONS_1E2))) /* the products are too inaccurate */
         return false;
     if (!s->alpha)
         return complete_exact(s, null.directions, floor, upper);

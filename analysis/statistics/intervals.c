@@ -3,55 +3,39 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/memory.h"
 #include "statistics/certificate.h"
 #include "statistics/shares.h"
+#include "statistics/statistics.h"
 
-static ks_status add(struct ks_spectrum *s, const char *name, const char *end, const char *suffix,
-                     double value)
+static ks_status add_estimate(struct ks_spectrum *s, size_t id, const char *suffix,
+                              const struct ks_estimate *estimate)
 {
-    char full[KS_ATTRIBUTE_NAME];
-
-    snprintf(full, sizeof full, "%s%s%s", name, end, suffix);
-    return ks_attribute_add_number(&s->statistics, full, value);
-}
-
-static ks_status add_share(struct ks_spectrum *s, const char *name, const char *suffix,
-                           const struct ks_share *share)
-{
-    KS_TRY(add(s, name, "", suffix, share->value));
-    KS_TRY(add(s, name, "_lower", suffix, share->lower));
-    return add(s, name, "_upper", suffix, share->upper);
+    KS_TRY(ks_statistic_add(s, ks_catalogue[id].name, suffix, estimate->value));
+    return ks_statistic_add_interval(s, (enum ks_statistic_id)id, suffix, estimate->in);
 }
 
 /* In the file, an upper end that is not resolved is NaN, and one that is certain to be infinite is
  * infinity. */
-static ks_status add_ratio(struct ks_spectrum *s, const char *name, const char *suffix,
-                           const struct ks_ratio *ratio)
+static ks_status add_ratio(struct ks_spectrum *s, size_t id, const char *suffix,
+                           struct ks_interval ratio)
 {
-    KS_TRY(add(s, name, "_lower", suffix, ratio->lower));
-    return add(s, name, "_upper", suffix,
-               isinf(ratio->upper) && !isinf(ratio->lower) ? NAN : ratio->upper);
+    if (isinf(ratio.upper) && !isinf(ratio.lower))
+        ratio.upper = NAN;
+    return ks_statistic_add_interval(s, (enum ks_statistic_id)id, suffix, ratio);
 }
 
 static ks_status add_shares(struct ks_spectrum *s, const char *suffix,
                             const struct ks_shares *shares)
 {
-    char name[32];
-
-    for (size_t i = 0; i < KS_DIRECTIONS; i++) {
-        snprintf(name, sizeof name, "directions_1e%zu", i + 1);
-        KS_TRY(add_share(s, name, suffix, &shares->directions[i]));
-    }
-    for (size_t i = 0; i < KS_QUANTILES; i++) {
-        snprintf(name, sizeof name, "kappa_q%u", ks_quantile_percent[i]);
-        KS_TRY(add_ratio(s, name, suffix, &shares->kappa_q[i]));
-    }
-    KS_TRY(add_share(s, "zero_mass", suffix, &shares->zero_mass));
-    return add_share(s, "negative_mass", suffix, &shares->negative_mass);
+    for (size_t i = 0; i < KS_DIRECTIONS; i++)
+        KS_TRY(add_estimate(s, KS_STAT_DIRECTIONS_1E1 + i, suffix, &shares->directions[i]));
+    for (size_t i = 0; i < KS_QUANTILES; i++)
+        KS_TRY(add_ratio(s, KS_STAT_KAPPA_Q99 + i, suffix, shares->kappa_q[i]));
+    KS_TRY(add_estimate(s, KS_STAT_ZERO_MASS, suffix, &shares->zero_mass));
+    return add_estimate(s, KS_STAT_NEGATIVE_MASS, suffix, &shares->negative_mass);
 }
 
 static size_t count_above(const struct ks_probe *p, double size)
@@ -81,16 +65,16 @@ static int compare(const void *a, const void *b)
 
 /* lambda_abs_max over the at-th smallest |eigenvalue|, each +- h; the first k->null of them are
  * exactly zero. */
-static struct ks_ratio exact_quantile(const struct ks_facts *k, const double *size, size_t at)
+static struct ks_interval exact_quantile(const struct ks_facts *k, const double *size, size_t at)
 {
     double x = size[at - 1], low = fmax(k->abs_max - k->h, 0);
 
     if (k->abs_max == 0)
-        return (struct ks_ratio){NAN, NAN};
+        return (struct ks_interval){NAN, NAN};
     if (at <= k->null || at <= k->least_nullity)
-        return (struct ks_ratio){INFINITY, INFINITY};
-    return (struct ks_ratio){fmax(low / (x + k->h), 1),
-                             x > k->h ? (k->abs_max + k->h) / (x - k->h) : INFINITY};
+        return (struct ks_interval){INFINITY, INFINITY};
+    return (struct ks_interval){fmax(low / (x + k->h), 1),
+                                x > k->h ? (k->abs_max + k->h) / (x - k->h) : INFINITY};
 }
 
 /* All intervals from all eigenvalues, each of which rounding may have moved by h. */
@@ -107,18 +91,18 @@ static ks_status find_exact(const struct ks_facts *k, const struct ks_probe *p,
         double x = k->abs_max / ks_direction_factor[i], slack = 2 * k->h;
         size_t most = x < slack ? p->steps : count_above(p, x - slack);
 
-        shares->directions[i] = (struct ks_share){(double)count_above(p, x),
-                                                  (double)count_above(p, x + slack), (double)most};
+        shares->directions[i] = (struct ks_estimate){
+            (double)count_above(p, x), {(double)count_above(p, x + slack), (double)most}};
     }
     for (size_t i = 0; i < KS_QUANTILES; i++)
         shares->kappa_q[i] = exact_quantile(k, size,
                                             (p->steps * ks_quantile_percent[i] + 99) / 100);
-    shares->zero_mass = (struct ks_share){1 - (double)count_above(p, 2 * k->h) / n,
-                                          1 - (double)count_above(p, k->h) / n,
-                                          1 - (double)count_above(p, 3 * k->h) / n};
-    shares->negative_mass = (struct ks_share){(double)count_below(p, -2 * k->h) / n,
-                                              (double)count_below(p, -3 * k->h) / n,
-                                              (double)count_below(p, -k->h) / n};
+    shares->zero_mass = (struct ks_estimate){
+        1 - (double)count_above(p, 2 * k->h) / n,
+        {1 - (double)count_above(p, k->h) / n, 1 - (double)count_above(p, 3 * k->h) / n}};
+    shares->negative_mass = (struct ks_estimate){
+        (double)count_below(p, -2 * k->h) / n,
+        {(double)count_below(p, -3 * k->h) / n, (double)count_below(p, -k->h) / n}};
     free(size);
     return KS_OK;
 }
@@ -126,13 +110,13 @@ static ks_status find_exact(const struct ks_facts *k, const struct ks_probe *p,
 /* The trivial intervals, which hold for every nonzero operator. */
 static struct ks_shares find_nothing(const struct ks_facts *k)
 {
-    const struct ks_share share = {NAN, 0, 1}, count = {NAN, 1, (double)k->n};
+    const struct ks_estimate share = {NAN, {0, 1}}, count = {NAN, {1, (double)k->n}};
     struct ks_shares shares = {.zero_mass = share, .negative_mass = share};
 
     for (size_t i = 0; i < KS_DIRECTIONS; i++)
         shares.directions[i] = count;
     for (size_t i = 0; i < KS_QUANTILES; i++)
-        shares.kappa_q[i] = (struct ks_ratio){1, INFINITY};
+        shares.kappa_q[i] = (struct ks_interval){1, INFINITY};
     return shares;
 }
 
@@ -248,16 +232,23 @@ ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_facts *facts,
     return add_shares(s, suffix, &shares);
 }
 
+static ks_status add_gradient(struct ks_spectrum *s, const struct ks_energy *energy,
+                              double curvature, double norm)
+{
+    KS_TRY(add_ratio(s, KS_STAT_KAPPA_GRADIENT_90, "", energy->kappa_90));
+    KS_TRY(add_ratio(s, KS_STAT_KAPPA_GRADIENT_50, "", energy->kappa_50));
+    KS_TRY(
+        ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_TOP_SHARE].name, "", energy->top_share));
+    KS_TRY(ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_CURVATURE].name, "", curvature));
+    return ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_NORM].name, "", norm);
+}
+
 /* A zero gradient has a norm but no distribution. */
 static ks_status add_zero_gradient(struct ks_spectrum *s)
 {
-    const struct ks_ratio none = {NAN, NAN};
+    const struct ks_energy none = {{NAN, NAN}, {NAN, NAN}, NAN};
 
-    KS_TRY(add_ratio(s, "kappa_gradient_90", "", &none));
-    KS_TRY(add_ratio(s, "kappa_gradient_50", "", &none));
-    KS_TRY(add(s, "gradient_top_share", "", "", NAN));
-    KS_TRY(add(s, "gradient_curvature", "", "", NAN));
-    return add(s, "gradient_norm", "", "", 0);
+    return add_gradient(s, &none, NAN, 0);
 }
 
 ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_facts *facts, bool asked)
@@ -276,12 +267,9 @@ ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_facts
                                     .ended = (size_t)s->steps[last] == facts->n};
     KS_TRY(ks_energy(&probe, facts->h, facts->abs_max, facts->outer, &energy));
     if (facts->unresolved) {
-        energy.kappa_90 = energy.kappa_50 = (struct ks_ratio){1, INFINITY};
+        energy.kappa_90 = energy.kappa_50 = (struct ks_interval){1, INFINITY};
         energy.top_share = NAN;
     }
-    KS_TRY(add_ratio(s, "kappa_gradient_90", "", &energy.kappa_90));
-    KS_TRY(add_ratio(s, "kappa_gradient_50", "", &energy.kappa_50));
-    KS_TRY(add(s, "gradient_top_share", "", "", energy.top_share));
-    KS_TRY(add(s, "gradient_curvature", "", "", certified ? c->gradient_curvature : s->alpha[row]));
-    return add(s, "gradient_norm", "", "", sqrt(s->start_norm2[last]));
+    return add_gradient(s, &energy, certified ? c->gradient_curvature : s->alpha[row],
+                        sqrt(s->start_norm2[last]));
 }

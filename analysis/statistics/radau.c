@@ -132,7 +132,7 @@ static ks_status golub_welsch(size_t n, double *d, double *e, double *s)
 }
 
 /* The bounds from the nodes and weights of a rule; the node closest to x counts as x. */
-static struct ks_range weight_below(size_t n, const double *node, const double *weight, double x)
+static struct ks_interval weight_below(size_t n, const double *node, const double *weight, double x)
 {
     size_t at = 0;
     double less = 0;
@@ -143,12 +143,12 @@ static struct ks_range weight_below(size_t n, const double *node, const double *
     for (size_t i = 0; i < n; i++)
         if (i != at && node[i] < x)
             less += weight[i];
-    return (struct ks_range){less, less + weight[at]};
+    return (struct ks_interval){less, less + weight[at]};
 }
 
-static struct ks_range exact_below(const struct ks_radau *r, double x)
+static struct ks_interval exact_below(const struct ks_radau *r, double x)
 {
-    struct ks_range mu = {0, 0};
+    struct ks_interval mu = {0, 0};
 
     for (size_t i = 0; i < r->m && r->theta[i] <= x; i++) {
         mu.upper += r->weight[i];
@@ -174,7 +174,7 @@ static double weight_outside(const struct ks_radau *r, double x)
     return first * first / square;
 }
 
-ks_status ks_radau_below(struct ks_radau *r, double x, struct ks_range *mu)
+ks_status ks_radau_below(struct ks_radau *r, double x, struct ks_interval *mu)
 {
     size_t m = r->m;
     double delta = 0;
@@ -188,9 +188,9 @@ ks_status ks_radau_below(struct ks_radau *r, double x, struct ks_range *mu)
     if (!(fabs(delta) <= DELTA_MOST * r->size)) { /* also if NaN, at a Ritz value */
         *mu = weight_below(m, r->theta, r->weight, x);
     } else if (x < r->theta[0]) {
-        *mu = (struct ks_range){0, weight_outside(r, x)};
+        *mu = (struct ks_interval){0, weight_outside(r, x)};
     } else if (x > r->theta[m - 1]) {
-        *mu = (struct ks_range){1 - weight_outside(r, x), 1};
+        *mu = (struct ks_interval){1 - weight_outside(r, x), 1};
     } else {
         memcpy(r->node, r->alpha, m * sizeof(double));
         memcpy(r->beside, r->beta, m * sizeof(double));
@@ -203,11 +203,11 @@ ks_status ks_radau_below(struct ks_radau *r, double x, struct ks_range *mu)
     return KS_OK;
 }
 
-ks_status ks_radau_within(struct ks_radau *r, double x, struct ks_range *mu)
+ks_status ks_radau_within(struct ks_radau *r, double x, struct ks_interval *mu)
 {
-    struct ks_range left, right;
+    struct ks_interval left, right;
 
-    *mu = (struct ks_range){0, 0};
+    *mu = (struct ks_interval){0, 0};
     if (x < 0)
         return KS_OK;
     KS_TRY(ks_radau_below(r, x, &right));
@@ -215,6 +215,6 @@ ks_status ks_radau_within(struct ks_radau *r, double x, struct ks_range *mu)
     if (r->ended)
         mu->lower = mu->upper = right.upper - left.lower;
     else
-        *mu = (struct ks_range){right.lower - left.upper, right.upper - left.lower};
+        *mu = (struct ks_interval){right.lower - left.upper, right.upper - left.lower};
     return KS_OK;
 }

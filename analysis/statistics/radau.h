@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/interval.h"
 
 struct ks_radau {
     size_t m;
@@ -24,11 +25,6 @@ struct ks_radau {
     double *node, *beside, *scratch; /* [m + 1] each, for one rule. Owned                      */
 };
 
-/* lower <= mu <= upper */
-struct ks_range {
-    double lower, upper;
-};
-
 /* alpha [m] and beta [m] as in jacobi.h, m >= 1; both are copied. The caller frees with
  * ks_radau_free. KS_MEMORY; KS_NUMBER if LAPACK fails. */
 ks_status ks_radau_new(size_t m, const double *alpha, const double *beta, bool ended,
@@ -37,10 +33,10 @@ void ks_radau_free(struct ks_radau *radau); /* NULL is fine */
 
 /* mu->lower <= mu((-inf, x)) and mu((-inf, x]) <= mu->upper, for finite x. Both increase with x, up
  * to rounding. KS_NUMBER if the QL iteration does not converge. */
-ks_status ks_radau_below(struct ks_radau *radau, double x, struct ks_range *mu);
+ks_status ks_radau_below(struct ks_radau *radau, double x, struct ks_interval *mu);
 
 /* mu->lower <= mu([-x, x]) <= mu->upper, from the rules at x and at -x. Both are 0 for x < 0. By
  * rounding the lower bound may be slightly below 0 and the upper one above 1. Fails as above. */
-ks_status ks_radau_within(struct ks_radau *radau, double x, struct ks_range *mu);
+ks_status ks_radau_within(struct ks_radau *radau, double x, struct ks_interval *mu);
 
 #endif

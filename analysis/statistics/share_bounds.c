@@ -29,8 +29,8 @@ static int ascending(const void *one, const void *two)
 
 static int ascending_upper(const void *one, const void *two)
 {
-    return ascending(&((const struct ks_range *)one)->upper,
-                     &((const struct ks_range *)two)->upper);
+    return ascending(&((const struct ks_interval *)one)->upper,
+                     &((const struct ks_interval *)two)->upper);
 }
 
 static void list_ritz(struct ks_share_bounds *b)
@@ -40,7 +40,7 @@ static void list_ritz(struct ks_share_bounds *b)
             double theta = b->radau[p]->theta[i], reach = b->radau[p]->residual[i] + b->in->h;
 
             b->size[b->sizes++] = fabs(theta);
-            b->span[b->spans++] = (struct ks_range){theta - reach, theta + reach};
+            b->span[b->spans++] = (struct ks_interval){theta - reach, theta + reach};
         }
     qsort(b->size, b->sizes, sizeof *b->size, ascending);
     qsort(b->span, b->spans, sizeof *b->span, ascending_upper);
@@ -95,8 +95,8 @@ done:
 
 /* Adds a probe's bounds to the means: `null`, the weight of the known null space, is subtracted,
  * and the rest is taken as a share of 1 - w0. */
-static void add(const struct ks_share_bounds *b, size_t p, struct ks_range of, double null,
-                struct ks_range *mu)
+static void add(const struct ks_share_bounds *b, size_t p, struct ks_interval of, double null,
+                struct ks_interval *mu)
 {
     double rest = 1 - b->in->probe[p].null_weight;
 
@@ -106,11 +106,11 @@ static void add(const struct ks_share_bounds *b, size_t p, struct ks_range of, d
     mu->upper += b->fraction[p] * fmin((of.upper - null) / rest, 1);
 }
 
-ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, struct ks_range *mu)
+ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, struct ks_interval *mu)
 {
-    *mu = (struct ks_range){0, 0};
+    *mu = (struct ks_interval){0, 0};
     for (size_t p = 0; x >= 0 && p < b->in->probes; p++) {
-        struct ks_range of;
+        struct ks_interval of;
 
         KS_TRY(ks_radau_within(b->radau[p], x, &of));
         add(b, p, of, b->in->probe[p].null_weight, mu);
@@ -119,11 +119,11 @@ ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, stru
 }
 
 ks_status ks_share_bounds_below(const struct ks_share_bounds *b, double x, bool null,
-                                struct ks_range *mu)
+                                struct ks_interval *mu)
 {
-    *mu = (struct ks_range){0, 0};
+    *mu = (struct ks_interval){0, 0};
     for (size_t p = 0; p < b->in->probes; p++) {
-        struct ks_range of;
+        struct ks_interval of;
 
         KS_TRY(ks_radau_below(b->radau[p], x, &of));
         add(b, p, of, null ? b->in->probe[p].null_weight : 0, mu);

@@ -17,12 +17,7 @@ struct ks_share_bounds {
     size_t sizes;
     double *size; /* [sizes]: all |theta|, ascending. Owned                                     */
     size_t spans;
-    struct ks_range *span; /* [spans]: theta +- (r + h), `upper` ascending. Owned               */
-};
-
-/* low <= count <= high */
-struct ks_count {
-    size_t low, high;
+    struct ks_interval *span; /* [spans]: theta +- (r + h), `upper` ascending. Owned */
 };
 
 /* `in` must outlive the bounds. The caller frees with ks_share_bounds_free. Fails as ks_shares
@@ -32,11 +27,11 @@ void ks_share_bounds_free(struct ks_share_bounds *bounds); /* NULL is fine */
 
 /* *mu = [L', U']: bounds of the weight of [-x, x] off the known null space, as a share of all
  * weight off it, averaged over the probes; 0 for x < 0. x is not widened for rounding. */
-ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, struct ks_range *mu);
+ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, struct ks_interval *mu);
 /* The same for (-inf, x) from below and (-inf, x] from above. `null`: the set includes the known
  * null space, whose weight is subtracted. */
 ks_status ks_share_bounds_below(const struct ks_share_bounds *b, double x, bool null,
-                                struct ks_range *mu);
+                                struct ks_interval *mu);
 
 /* share_counts.c */
 
@@ -45,23 +40,23 @@ ks_status ks_share_bounds_below(const struct ks_share_bounds *b, double x, bool 
 size_t ks_share_bounds_certain(const struct ks_share_bounds *b, double low, double high);
 
 /* Bounds of the number of eigenvalues with |lambda| <= x, if x itself is only known to be in
- * [inner, outer]: count->low holds for x = inner, count->high for x = outer. L' is evaluated at
+ * [inner, outer]: count->lower holds for x = inner, count->upper for x = outer. L' is evaluated at
  * inner - h, U' at outer + h. */
 ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double inner, double outer,
-                                       struct ks_count *count);
+                                       struct ks_interval *count);
 /* The same for the number of all n eigenvalues with lambda <= x. */
 ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
-                                      struct ks_count *count);
+                                      struct ks_interval *count);
 
 /* Bounds of the size at which the share reaches a level, if all |lambda| are at most `most`:
  * size->upper = inf{x: L' > reached} + h, size->lower = sup{x: U' < missed} - h, both in [0, most].
  */
 ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached, double missed,
-                                double most, struct ks_range *size);
+                                double most, struct ks_interval *size);
 
 /* Bounds of the k-th smallest |lambda|, zeros < k <= others; each end fails with probability 0.25%.
  * `most` as above. */
 ks_status ks_share_bounds_size(const struct ks_share_bounds *b, size_t k, double most,
-                               struct ks_range *size);
+                               struct ks_interval *size);
 
 #endif

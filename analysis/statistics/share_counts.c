@@ -28,7 +28,7 @@ static double lower_tail(const struct ks_share_bounds *b, size_t k, double share
 }
 
 /* 1 + the largest k0 that the lower bound excludes; the tails are monotone in k. */
-static size_t count_low(const struct ks_share_bounds *b, double share)
+static double count_low(const struct ks_share_bounds *b, double share)
 {
     size_t low = 0, high = b->others;
 
@@ -40,11 +40,11 @@ static size_t count_low(const struct ks_share_bounds *b, double share)
         else
             high = k;
     }
-    return low;
+    return (double)low;
 }
 
 /* The smallest k1 that the upper bound excludes, minus 1. */
-static size_t count_high(const struct ks_share_bounds *b, double share)
+static double count_high(const struct ks_share_bounds *b, double share)
 {
     size_t low = 0, high = b->others;
 
@@ -56,7 +56,7 @@ static size_t count_high(const struct ks_share_bounds *b, double share)
         else
             low = k;
     }
-    return low;
+    return (double)low;
 }
 
 /* The share that the known zeros alone can appear to have after w0 was subtracted. The operator of
@@ -78,7 +78,7 @@ static ks_status is_shown(const struct ks_share_bounds *b, double x, double shar
 
     *shown = b->null_size == 0 || b->in->h == 0;
     for (double y = x; !*shown && y > 0 && y <= most; y *= 4) {
-        struct ks_range mu = {share, share};
+        struct ks_interval mu = {share, share};
 
         if (y > x)
             KS_TRY(ks_share_bounds_within(b, y, &mu));
@@ -95,7 +95,7 @@ size_t ks_share_bounds_certain(const struct ks_share_bounds *b, double low, doub
     size_t count = 0;
 
     for (size_t i = 0; i < b->spans && b->span[i].upper <= high; i++) {
-        const struct ks_range *s = &b->span[i];
+        const struct ks_interval *s = &b->span[i];
 
         if (s->lower < low || s->lower <= last || (zeros && s->lower <= 0 && s->upper >= 0))
             continue;
@@ -107,12 +107,12 @@ size_t ks_share_bounds_certain(const struct ks_share_bounds *b, double low, doub
 
 /* Intersects the probabilistic bounds with the certain ones; if they contradict each other, the
  * certain ones alone. */
-static struct ks_count narrow(struct ks_count likely, size_t least, size_t most)
+static struct ks_interval narrow(struct ks_interval likely, size_t least, size_t most)
 {
-    struct ks_count count = {likely.low > least ? likely.low : least,
-                             likely.high < most ? likely.high : most};
+    struct ks_interval count = {fmax(likely.lower, (double)least),
+                                fmin(likely.upper, (double)most)};
 
-    return count.low <= count.high ? count : (struct ks_count){least, most};
+    return count.lower <= count.upper ? count : (struct ks_interval){(double)least, (double)most};
 }
 
 /* The next larger double. */
@@ -122,19 +122,19 @@ static double above(double x)
 }
 
 ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double inner, double outer,
-                                       struct ks_count *count)
+                                       struct ks_interval *count)
 {
-    struct ks_range in, out;
+    struct ks_interval in, out;
     bool shown;
     size_t beyond = ks_share_bounds_certain(b, above(outer), INFINITY) +
                     ks_share_bounds_certain(b, -INFINITY, -above(outer));
 
     KS_TRY(ks_share_bounds_within(b, inner - b->in->h, &in));
     KS_TRY(ks_share_bounds_within(b, outer + b->in->h, &out));
-    *count = (struct ks_count){count_low(b, in.lower), count_high(b, out.upper)};
-    if (count->low == 1) {
+    *count = (struct ks_interval){count_low(b, in.lower), count_high(b, out.upper)};
+    if (count->lower == 1) {
         KS_TRY(is_shown(b, inner - b->in->h, in.lower, &shown));
-        count->low = shown ? 1 : 0;
+        count->lower = shown ? 1 : 0;
     }
     *count = narrow(*count, b->zeros + ks_share_bounds_certain(b, -inner, inner),
                     b->others - beyond);
@@ -145,27 +145,27 @@ ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double i
  * from the lower bound if any of them may be below x - h, from the upper bound if all of them are
  * below x + h. */
 ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
-                                      struct ks_count *count)
+                                      struct ks_interval *count)
 {
     double h = b->in->h;
-    struct ks_range low, high;
+    struct ks_interval low, high;
     size_t least = ks_share_bounds_certain(b, -INFINITY, x) + (x >= 0 ? b->zeros : 0);
     size_t beyond = ks_share_bounds_certain(b, above(x), INFINITY) + (x < 0 ? b->zeros : 0);
 
     KS_TRY(ks_share_bounds_below(b, x - h, x > 0, &low));
     KS_TRY(ks_share_bounds_below(b, x + h, x >= 0, &high));
-    *count = (struct ks_count){count_low(b, low.lower), count_high(b, high.upper)};
-    if (count->low == 1 && x > 0 && !(low.lower > SLACK + turned(b, h / fmax(x - h, h))))
-        count->low = 0;
+    *count = (struct ks_interval){count_low(b, low.lower), count_high(b, high.upper)};
+    if (count->lower == 1 && x > 0 && !(low.lower > SLACK + turned(b, h / fmax(x - h, h))))
+        count->lower = 0;
     *count = narrow(*count, least, b->others - beyond);
     if (x >= 0)
-        count->low += b->in->n_null, count->high += b->in->n_null;
+        count->lower += (double)b->in->n_null, count->upper += (double)b->in->n_null;
     return KS_OK;
 }
 
 static ks_status lower_within(const void *context, double x, double *value)
 {
-    struct ks_range mu;
+    struct ks_interval mu;
 
     KS_TRY(ks_share_bounds_within(context, x, &mu));
     *value = mu.lower;
@@ -174,7 +174,7 @@ static ks_status lower_within(const void *context, double x, double *value)
 
 static ks_status upper_within(const void *context, double x, double *value)
 {
-    struct ks_range mu;
+    struct ks_interval mu;
 
     KS_TRY(ks_share_bounds_within(context, x, &mu));
     *value = mu.upper;
@@ -183,13 +183,13 @@ static ks_status upper_within(const void *context, double x, double *value)
 
 /* If the level is not reached up to `most`, the bound is `most` itself. */
 ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached, double missed,
-                                double most, struct ks_range *size)
+                                double most, struct ks_interval *size)
 {
     struct ks_monotone f = {lower_within, b, b->sizes, b->size};
     double h = b->in->h, top = most + h;
     struct ks_crossing upper, lower;
 
-    *size = (struct ks_range){0, 0};
+    *size = (struct ks_interval){0, 0};
     if (!(top > 0))
         return KS_OK;
     KS_TRY(ks_monotone_root(&f, reached, fmax(DEPTH * top, 1e-9 * h), top, &upper));
@@ -202,9 +202,9 @@ ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached,
 
 /* The certain bounds of the k-th smallest size: [-x, x] contains k eigenvalues if it contains k
  * disjoint spans, and fewer than k if more than n' - k are outside it. */
-static struct ks_range certain_size(const struct ks_share_bounds *b, size_t k)
+static struct ks_interval certain_size(const struct ks_share_bounds *b, size_t k)
 {
-    struct ks_range size = {0, INFINITY};
+    struct ks_interval size = {0, INFINITY};
 
     for (size_t i = 0; i < b->spans; i++) {
         double outer = fmax(fabs(b->span[i].lower), fabs(b->span[i].upper));
@@ -224,14 +224,14 @@ static struct ks_range certain_size(const struct ks_share_bounds *b, size_t k)
  * known zeros may be rotated (is_shown), a share that only suffices for one eigenvalue proves
  * nothing, so k = 1 requires the share of two. */
 ks_status ks_share_bounds_size(const struct ks_share_bounds *b, size_t k, double most,
-                               struct ks_range *size)
+                               struct ks_interval *size)
 {
     double half = ks_shares_vectors(b->in) / 2, n = (double)b->others;
     double low = k == 1 && b->null_size > 0 ? 1 : (double)(k - 1), high = (double)k;
     double reached = ks_beta_upper_point(half * low, half * (n - low), TAIL) + SLACK;
     double missed = ks_beta_lower_point(half * high, half * (n - high), TAIL) - SLACK;
 
-    struct ks_range certain = certain_size(b, k), likely;
+    struct ks_interval certain = certain_size(b, k), likely;
 
     assert(k > b->zeros && k <= b->others);
     KS_TRY(ks_share_bounds_reach(b, reached, missed, most, &likely));

@@ -27,27 +27,27 @@ static double estimate(const struct ks_share_bounds *b, double low, double high,
     return fmin(share, 1);
 }
 
-static struct ks_share between(double value, double lower, double upper)
+static struct ks_estimate between(double value, double lower, double upper)
 {
-    return (struct ks_share){fmin(fmax(value, lower), upper), lower, upper};
+    return (struct ks_estimate){fmin(fmax(value, lower), upper), {lower, upper}};
 }
 
 /* The threshold lambda_abs_max / factor is only known to be in [low, high], from the bounds of
  * lambda_abs_max. The count is at least 1 unless the operator is zero: it includes the largest
  * |eigenvalue|. */
 static ks_status directions(const struct ks_share_bounds *b, double factor,
-                            struct ks_share *directions)
+                            struct ks_estimate *directions)
 {
     double low = b->in->abs_max_lower / factor, high = b->in->abs_max_upper / factor;
     double others = (double)b->others, lower, upper;
-    struct ks_count inside;
+    struct ks_interval inside;
 
-    *directions = (struct ks_share){0, 0, 0};
+    *directions = (struct ks_estimate){0, {0, 0}};
     if (!(b->in->abs_max_upper > 0))
         return KS_OK;
     KS_TRY(ks_share_bounds_count_within(b, low, high, &inside));
-    lower = fmax(others - (double)inside.high, low > 0 ? 1 : 0);
-    upper = fmax(others - (double)inside.low, lower);
+    lower = fmax(others - inside.upper, low > 0 ? 1 : 0);
+    upper = fmax(others - inside.lower, lower);
     *directions = between(others * (1 - estimate(b, -low, low, true)), lower, upper);
     return KS_OK;
 }
@@ -62,39 +62,39 @@ static ks_status masses(const struct ks_share_bounds *b, struct ks_shares *share
 {
     double h = b->in->h, null = (double)b->in->n_null, others = (double)b->others;
     double below = nextafter(-2 * h, -INFINITY); /* excludes zero also if h = 0 */
-    struct ks_count inside, negative;
+    struct ks_interval inside, negative;
 
     KS_TRY(ks_share_bounds_count_within(b, 2 * h, 2 * h, &inside));
     KS_TRY(ks_share_bounds_count_below(b, below, &negative));
     shares->zero_mass = between(share_of_all(b, null + others * estimate(b, -2 * h, 2 * h, true)),
-                                share_of_all(b, null + (double)inside.low),
-                                share_of_all(b, null + (double)inside.high));
+                                share_of_all(b, null + inside.lower),
+                                share_of_all(b, null + inside.upper));
     shares->negative_mass = between(share_of_all(b, others * estimate(b, -INFINITY, below, false)),
-                                    share_of_all(b, (double)negative.low),
-                                    share_of_all(b, (double)negative.high));
+                                    share_of_all(b, negative.lower),
+                                    share_of_all(b, negative.upper));
     return KS_OK;
 }
 
 /* The interval of lambda_abs_max / size, which is at least 1. */
-static struct ks_ratio ratio(double abs_max_lower, double abs_max_upper, struct ks_range size)
+static struct ks_interval ratio(double abs_max_lower, double abs_max_upper, struct ks_interval size)
 {
-    return (struct ks_ratio){fmax(abs_max_lower / size.upper, 1),
-                             size.lower > 0 ? fmax(abs_max_upper / size.lower, 1) : INFINITY};
+    return (struct ks_interval){fmax(abs_max_lower / size.upper, 1),
+                                size.lower > 0 ? fmax(abs_max_upper / size.lower, 1) : INFINITY};
 }
 
-static ks_status kappa(const struct ks_share_bounds *b, unsigned percent, struct ks_ratio *kappa)
+static ks_status kappa(const struct ks_share_bounds *b, unsigned percent, struct ks_interval *kappa)
 {
     const struct ks_shares_input *in = b->in;
     size_t at = in->n / 100 * percent + (in->n % 100 * percent + 99) / 100; /* ceil(q n) */
-    struct ks_range size;
+    struct ks_interval size;
 
-    *kappa = (struct ks_ratio){NAN, NAN};
+    *kappa = (struct ks_interval){NAN, NAN};
     if (!(in->abs_max_upper > 0))
         return KS_OK;
-    *kappa = (struct ks_ratio){INFINITY, INFINITY};
+    *kappa = (struct ks_interval){INFINITY, INFINITY};
     if (at <= in->n_null + b->zeros)
         return KS_OK;
-    *kappa = (struct ks_ratio){1, 1};
+    *kappa = (struct ks_interval){1, 1};
     if (at == in->n) /* n < 100: the 99% quantile is the largest size itself */
         return KS_OK;
     KS_TRY(ks_share_bounds_size(b, at - in->n_null, in->abs_max_upper, &size));
@@ -126,11 +126,11 @@ ks_status ks_shares_band(const struct ks_shares_input *in, size_t count, const d
 
     KS_GO(ks_share_bounds_new(in, &b));
     for (size_t i = 0; i < count; i++) {
-        struct ks_count below;
+        struct ks_interval below;
 
         KS_GO(ks_share_bounds_count_below(b, x[i], &below));
-        lower[i] = (double)below.low / (double)in->n;
-        upper[i] = (double)below.high / (double)in->n;
+        lower[i] = below.lower / (double)in->n;
+        upper[i] = below.upper / (double)in->n;
     }
 done:
     ks_share_bounds_free(b);
@@ -138,12 +138,13 @@ done:
 }
 
 /* lambda_abs_max over the size below which the part `rest` of the squared norm lies. */
-static ks_status energy_kappa(const struct ks_share_bounds *b, double rest, struct ks_ratio *kappa)
+static ks_status energy_kappa(const struct ks_share_bounds *b, double rest,
+                              struct ks_interval *kappa)
 {
     const struct ks_shares_input *in = b->in;
-    struct ks_range size;
+    struct ks_interval size;
 
-    *kappa = (struct ks_ratio){NAN, NAN};
+    *kappa = (struct ks_interval){NAN, NAN};
     if (!(in->abs_max_upper > 0))
         return KS_OK;
     KS_TRY(ks_share_bounds_reach(b, rest, rest, in->abs_max_upper, &size));

@@ -25,6 +25,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/interval.h"
 
 struct ks_share_probe {
     size_t steps;               /* m >= 1                                                     */
@@ -55,31 +56,22 @@ static inline double ks_shares_vectors(const struct ks_shares_input *in)
     return (double)in->probes * (in->pretend_probes > 0 ? (double)in->pretend_probes : 1);
 }
 
-/* lower <= truth <= upper with 99% confidence; `value`, the estimate from the weights, is clipped
- * to that interval. */
-struct ks_share {
-    double value, lower, upper;
-};
-
-/* An interval for a ratio, without an estimate. Both ends infinite: the ratio is certain to be
- * infinite. `upper` alone infinite: the upper end is not resolved. Both NaN: the ratio is not
- * defined. */
-struct ks_ratio {
-    double lower, upper;
-};
-
 enum { KS_DIRECTIONS = 4, KS_QUANTILES = 3 };
 /* 10, 100, 1000, 10000; 99, 90, 50. */
 extern const double ks_direction_factor[KS_DIRECTIONS];
 extern const unsigned ks_quantile_percent[KS_QUANTILES];
 
+/* All intervals hold with 99%. The value of an estimate, from the weights, is clipped to its
+ * interval. An interval for a ratio has no estimate. Both ends infinite: the ratio is certain to be
+ * infinite. `upper` alone infinite: the upper end is not resolved. Both NaN: the ratio is not
+ * defined. */
 struct ks_shares {
     /* The number of eigenvalues with |lambda| > lambda_abs_max / ks_direction_factor[i]. */
-    struct ks_share directions[KS_DIRECTIONS];
+    struct ks_estimate directions[KS_DIRECTIONS];
     /* lambda_abs_max / x_q, x_q the ceil(q n)-th smallest |lambda|. */
-    struct ks_ratio kappa_q[KS_QUANTILES];
+    struct ks_interval kappa_q[KS_QUANTILES];
     /* Shares of the n eigenvalues: |lambda| <= 2h; lambda < -2h. */
-    struct ks_share zero_mass, negative_mass;
+    struct ks_estimate zero_mass, negative_mass;
 };
 
 /* If abs_max_lower and abs_max_upper are 0 the operator is zero: directions are 0 and ratios NaN.
@@ -95,7 +87,7 @@ ks_status ks_shares_band(const struct ks_shares_input *in, size_t count, const d
  * which 90% or 50% of its squared norm lies, and its share on converged outliers. Only
  * abs_max_upper is probabilistic. */
 struct ks_energy {
-    struct ks_ratio kappa_90, kappa_50;
+    struct ks_interval kappa_90, kappa_50;
     double top_share;
 };
 

@@ -1,6 +1,5 @@
-/* The table of statistics: the function of each, and how the values of several probes are combined
- * into one number. All of them are computed for the full run and again for the leading parts of the
- * Jacobi matrices. To add a statistic, write a function of a probe (probe.h) and add a row here. */
+/* Computes the statistics of the catalogue, for the full run and again for the leading parts of the
+ * Jacobi matrices. */
 #include "statistics/statistics.h"
 
 #include <assert.h>
@@ -15,99 +14,6 @@
 #include "statistics/certificate.h"
 #include "statistics/intervals.h"
 #include "statistics/probe.h"
-
-/* Statistics that do not depend on a single probe. */
-
-static double noise_floor(const struct ks_probe *p)
-{
-    return p->facts->noise_floor;
-}
-
-static double product_error(const struct ks_probe *p)
-{
-    const struct ks_facts *facts = p->facts;
-
-    return facts->abs_max > 0 ? facts->error / facts->abs_max : NAN;
-}
-
-static double null_dimension(const struct ks_probe *p)
-{
-    return p->facts->null_dimension;
-}
-
-static double null_residual(const struct ks_probe *p)
-{
-    return p->facts->null_residual;
-}
-
-static double dead_dimension(const struct ks_probe *p)
-{
-    return p->facts->dead_dimension;
-}
-
-static const struct statistic {
-    const char *name;
-    double (*value)(const struct ks_probe *p);
-    /* How the values of several probes are combined. OF_LARGEST, OF_SMALLEST: the value of the
-     * probe with the largest or smallest `key`. SHARED: all probes have the same value. */
-    enum { MEAN, MEDIAN, LARGEST, SMALLEST, OF_LARGEST, OF_SMALLEST, SHARED } over;
-    bool every_part; /* it depends on m: repeated for the leading parts */
-    double (*key)(const struct ks_probe *p);
-} statistics[] = {
-    {"lambda_max", ks_probe_lambda_max, LARGEST, true, NULL},
-    {"lambda_max_residual", ks_probe_lambda_max_residual, OF_LARGEST, true, ks_probe_lambda_max},
-    {"lambda_max_upper", ks_probe_lambda_max_upper, LARGEST, true, NULL},
-    {"lambda_max_data_se", ks_probe_lambda_max_data_se, SHARED, false, NULL},
-    {"lambda_min", ks_probe_lambda_min, SMALLEST, true, NULL},
-    {"lambda_min_residual", ks_probe_lambda_min_residual, OF_SMALLEST, true, ks_probe_lambda_min},
-    {"lambda_min_lower", ks_probe_lambda_min_lower, SMALLEST, true, NULL},
-    {"lambda_min_data_se", ks_probe_lambda_min_data_se, SHARED, false, NULL},
-    {"kappa", ks_probe_kappa, MEDIAN, true, NULL},
-    {"kappa_lower_bound", ks_probe_kappa_lower_bound, LARGEST, true, NULL},
-    {"kurtosis", ks_probe_kurtosis, MEAN, true, NULL},
-    {"kurtosis_excess", ks_probe_kurtosis_excess, MEAN, true, NULL},
-    {"kurtosis_spectral", ks_probe_kurtosis_spectral, MEAN, true, NULL},
-    {"trace", ks_probe_trace, MEAN, false, NULL},
-    {"trace_square", ks_probe_trace_square, MEAN, false, NULL},
-    {"stable_rank", ks_probe_stable_rank, MEAN, true, NULL},
-    {"outliers", ks_probe_outliers, MEAN, true, NULL},
-    {"outlier_gap", ks_probe_outlier_gap, MEAN, true, NULL},
-    {"product_error", product_error, SHARED, false, NULL},
-    {"noise_floor", noise_floor, SHARED, true, NULL},
-    {"null_dimension", null_dimension, SHARED, false, NULL},
-    {"null_residual", null_residual, SHARED, true, NULL},
-    {"dead_dimension", dead_dimension, SHARED, false, NULL},
-};
-enum { STATISTICS = sizeof statistics / sizeof statistics[0] };
-
-/* Means over the probes have a standard error; medians, extremes and bounds have none. */
-static bool has_error(const struct statistic *f)
-{
-    return f->over == MEAN;
-}
-
-/* Statistics that are not valid for the Lanczos iteration of the published code (--compat xqc). The
- * first four are about all n eigenvalues, which uniform weights do not represent. The others are
- * bounds that need orthonormal vectors: one pass in float32 loses orthogonality once the Krylov
- * space has ended, and then kappa_lower_bound exceeds the condition number (test_no_bounds). */
-static double (*const not_of_published_code[])(const struct ks_probe *p) = {
-    ks_probe_trace,
-    ks_probe_trace_square,
-    ks_probe_stable_rank,
-    ks_probe_kurtosis_spectral,
-    ks_probe_lambda_max_upper,
-    ks_probe_lambda_min_lower,
-    ks_probe_kappa_lower_bound,
-};
-enum { LEFT_OUT = sizeof not_of_published_code / sizeof not_of_published_code[0] };
-
-static bool is_left_out(const struct statistic *f)
-{
-    for (size_t i = 0; i < LEFT_OUT; i++)
-        if (f->value == not_of_published_code[i])
-            return true;
-    return false;
-}
 
 /* Sorts the values. */
 static double median(size_t n, double *value)
@@ -148,30 +54,31 @@ static size_t index_of_extreme(size_t n, const struct ks_probe *probe,
 }
 
 /* Combines value [n], one number per probe; the order of the values is lost. */
-static double combine(const struct statistic *f, size_t n, const struct ks_probe *probe,
+static double combine(const struct ks_statistic *f, size_t n, const struct ks_probe *probe,
                       double *value)
 {
     switch (f->over) {
-    case MEAN:
+    case KS_OVER_MEAN:
         return mean(n, value);
-    case MEDIAN:
+    case KS_OVER_MEDIAN:
         return median(n, value);
-    case LARGEST:
+    case KS_OVER_LARGEST:
         return value[index_of_extreme(n, probe, f->value, 1)];
-    case SMALLEST:
+    case KS_OVER_SMALLEST:
         return value[index_of_extreme(n, probe, f->value, -1)];
-    case OF_LARGEST:
+    case KS_OVER_OF_LARGEST:
         return value[index_of_extreme(n, probe, f->key, 1)];
-    case OF_SMALLEST:
+    case KS_OVER_OF_SMALLEST:
         return value[index_of_extreme(n, probe, f->key, -1)];
-    case SHARED:
+    case KS_OVER_SHARED:
         return value[0];
     }
     assert(!"a statistic without a rule");
     return NAN;
 }
 
-static ks_status add(struct ks_spectrum *s, double value, const char *name, const char *suffix)
+ks_status ks_statistic_add(struct ks_spectrum *s, const char *name, const char *suffix,
+                           double value)
 {
     char full[KS_ATTRIBUTE_NAME];
 
@@ -179,14 +86,21 @@ static ks_status add(struct ks_spectrum *s, double value, const char *name, cons
     return ks_attribute_add_number(&s->statistics, full, value);
 }
 
-/* trace_lower and trace_upper, around the mean over the probes. */
+ks_status ks_statistic_add_interval(struct ks_spectrum *s, enum ks_statistic_id id,
+                                    const char *suffix, struct ks_interval interval)
+{
+    KS_TRY(ks_statistic_add(s, ks_catalogue[id].lower, suffix, interval.lower));
+    return ks_statistic_add(s, ks_catalogue[id].upper, suffix, interval.upper);
+}
+
+/* Around the mean over the probes. */
 static ks_status add_trace_interval(struct ks_spectrum *s, const struct ks_facts *facts,
                                     const struct ks_probe *probe)
 {
-    double trace = ks_statistic(s, "trace"), error = ks_trace_error(facts, probe);
+    double trace = ks_statistic_value(s, KS_STAT_TRACE), error = ks_trace_error(facts, probe);
 
-    KS_TRY(add(s, trace - error, "trace", "_lower"));
-    return add(s, trace + error, "trace", "_upper");
+    return ks_statistic_add_interval(s, KS_STAT_TRACE, "",
+                                     (struct ks_interval){trace - error, trace + error});
 }
 
 /* For the loss itself, where there are minibatches that the run has not seen. */
@@ -201,10 +115,12 @@ static ks_status add_loss_intervals(struct ks_spectrum *s, const struct ks_facts
         upper = fmax(upper, ks_probe_lambda_max_loss_upper(&probe[i]));
         lower = fmin(lower, ks_probe_lambda_min_loss_lower(&probe[i]));
     }
-    KS_TRY(add(s, ks_probe_lambda_max_loss_lower(probe), "lambda_max_loss", "_lower"));
-    KS_TRY(add(s, upper, "lambda_max_loss", "_upper"));
-    KS_TRY(add(s, lower, "lambda_min_loss", "_lower"));
-    return add(s, ks_probe_lambda_min_loss_upper(probe), "lambda_min_loss", "_upper");
+    KS_TRY(ks_statistic_add_interval(
+        s, KS_STAT_LAMBDA_MAX_LOSS, "",
+        (struct ks_interval){ks_probe_lambda_max_loss_lower(probe), upper}));
+    return ks_statistic_add_interval(
+        s, KS_STAT_LAMBDA_MIN_LOSS, "",
+        (struct ks_interval){lower, ks_probe_lambda_min_loss_upper(probe)});
 }
 
 /* Adds the statistics of these probes; `part` is the order of the leading parts, 0 for the full
@@ -225,19 +141,19 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
     if (part > 0)
         snprintf(suffix, sizeof suffix, "_m%zu", part);
     KS_GO(ks_alloc(probes, sizeof *value, &value));
-    for (const struct statistic *f = statistics; f < statistics + STATISTICS; f++) {
+    for (const struct ks_statistic *f = ks_catalogue; f < ks_catalogue + KS_STATISTICS; f++) {
         double error = 0;
 
-        if ((part > 0 && !f->every_part) || (published && is_left_out(f)) ||
-            (!facts.outliers_isolated && f->value == ks_probe_kurtosis_spectral))
+        if (!f->value || (part > 0 && !f->every_prefix) || (published && f->not_published) ||
+            (!facts.outliers_isolated && f == &ks_catalogue[KS_STAT_KURTOSIS_SPECTRAL]))
             continue;
         for (size_t i = 0; i < probes; i++)
             value[i] = f->value(&probe[i]);
         if (probes > 1)
             error = standard_error(probes, value);
-        KS_GO(add(s, combine(f, probes, probe, value), f->name, suffix));
-        if (probes > 1 && part == 0 && has_error(f))
-            KS_GO(add(s, error, f->name, "_se"));
+        KS_GO(ks_statistic_add(s, f->name, suffix, combine(f, probes, probe, value)));
+        if (probes > 1 && part == 0 && f->over == KS_OVER_MEAN)
+            KS_GO(ks_statistic_add(s, f->name, "_se", error));
     }
     if (!published && part == 0)
         KS_GO(add_trace_interval(s, &facts, probe));
@@ -250,7 +166,8 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
     if (!published)
         KS_GO(ks_intervals_add(s, &facts, probe, suffix));
     if (!published)
-        KS_GO(add(s, ks_effective_bound(&facts, probe), "kappa_effective_bound", suffix));
+        KS_GO(ks_statistic_add(s, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, suffix,
+                               ks_effective_bound(&facts, probe)));
 done:
     free(value);
     return status;

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "io/spectrum.h"
+#include "statistics/catalogue.h"
 
 struct ks_certificates;
 struct ks_null;
@@ -46,7 +47,14 @@ ks_status ks_statistics(struct ks_spectrum *spectrum, const struct ks_statistics
 /* Gives all Ritz values of a probe the same weight. */
 void ks_statistics_unweight(struct ks_spectrum *spectrum);
 
-/* The value of a statistic, NaN if it is absent. */
+/* Add NAME and a suffix, and the two ends of a statistic's interval. */
+ks_status ks_statistic_add(struct ks_spectrum *spectrum, const char *name, const char *suffix,
+                           double value);
+ks_status ks_statistic_add_interval(struct ks_spectrum *spectrum, enum ks_statistic_id id,
+                                    const char *suffix, struct ks_interval interval);
+
+/* The value of a statistic by the name of its column, such as lambda_max_m30; NaN if it is absent.
+ * ks_statistic_value (catalogue.h) is for the statistics themselves. */
 double ks_statistic(const struct ks_spectrum *spectrum, const char *name);
 
 #endif

@@ -8,80 +8,55 @@
 
 #include "core/memory.h"
 #include "core/number.h"
-#include "statistics/statistics.h"
 
-struct ks_tolerable {
-    const char *name, *lower, *upper; /* the statistic, and the ends of its interval */
-    /* RATIO: upper / lower - 1. DIFFERENCE: upper - lower. OF_SIZE: upper - lower in units of the
-     * largest absolute eigenvalue. OF_VALUE: half of upper - lower in units of |value|. */
-    enum { RATIO, DIFFERENCE, OF_SIZE, OF_VALUE } form;
-    bool common; /* a number without a name holds for it */
-    int end;     /* 1: lambda_max, -1: lambda_min, 0: neither */
-};
-
-#define INTERVAL(name, form)                                                                       \
-    {                                                                                              \
-        name, name "_lower", name "_upper", form, false, 0                                         \
-    }
-
-static const struct ks_tolerable tolerable[] = {
-    {"lambda_max", "lambda_max", "lambda_max_upper", OF_SIZE, true, 1},
-    {"lambda_min", "lambda_min_lower", "lambda_min", OF_SIZE, true, -1},
-    {"trace", "trace_lower", "trace_upper", OF_VALUE, false, 0},
-    INTERVAL("directions_1e1", RATIO),
-    INTERVAL("directions_1e2", RATIO),
-    INTERVAL("directions_1e3", RATIO),
-    INTERVAL("directions_1e4", RATIO),
-    INTERVAL("kappa_q99", RATIO),
-    INTERVAL("kappa_q90", RATIO),
-    INTERVAL("kappa_q50", RATIO),
-    INTERVAL("zero_mass", DIFFERENCE),
-    INTERVAL("negative_mass", DIFFERENCE),
-};
-enum { TOLERABLE = sizeof tolerable / sizeof tolerable[0] };
-static_assert((int)TOLERABLE <= (int)KS_TOLERANCES, "room for a tolerance of every statistic");
+static bool is_tolerable(size_t id)
+{
+    return ks_catalogue[id].tolerance != KS_NO_WIDTH;
+}
 
 /* --- reading --- */
 
 static ks_status refuse_name(const char *name)
 {
+    const enum ks_statistic_id id = ks_catalogue_find(name);
     char list[512] = "";
     size_t used = 0;
 
-    if (strcmp(name, "kappa_effective_bound") == 0 || strcmp(name, "kappa_lower_bound") == 0)
+    if (id < KS_STATISTICS && ks_catalogue[id].kind == KS_IS_BOUND)
         return ks_fail(KS_USAGE,
                        "--tolerance: %s is a lower bound, which grows with the number of Lanczos "
                        "steps: it has no width and so no tolerance",
                        name);
-    for (size_t i = 0; i < TOLERABLE && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                                 tolerable[i].name);
+    for (size_t i = 0; i < KS_STATISTICS && used < sizeof list; i++)
+        if (is_tolerable(i))
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "",
+                                     ks_catalogue[i].name);
     return ks_fail(KS_USAGE, "--tolerance: expected one of %s; found '%s'", list, name);
 }
 
-static ks_status add(const struct ks_tolerable *statistic, double most, struct ks_tolerances *t)
+static ks_status add(size_t id, double most, struct ks_tolerances *t)
 {
     for (size_t i = 0; i < t->n; i++)
-        if (t->list[i].statistic == statistic)
+        if (t->list[i].statistic == id)
             return ks_fail(KS_USAGE, "--tolerance: expected %s once, found it twice",
-                           statistic->name);
-    t->list[t->n++] = (struct ks_tolerance){statistic, most};
+                           ks_catalogue[id].name);
+    assert(t->n < KS_TOLERANCES);
+    t->list[t->n++] = (struct ks_tolerance){(enum ks_statistic_id)id, most};
     return KS_OK;
 }
 
 static ks_status add_by_name(const char *name, double most, struct ks_tolerances *t)
 {
-    for (size_t i = 0; i < TOLERABLE; i++)
-        if (strcmp(tolerable[i].name, name) == 0)
-            return add(&tolerable[i], most, t);
-    return refuse_name(name);
+    const enum ks_statistic_id id = ks_catalogue_find(name);
+
+    return id < KS_STATISTICS && is_tolerable(id) ? add(id, most, t) : refuse_name(name);
 }
 
 static ks_status add_common(double most, struct ks_tolerances *t)
 {
-    for (size_t i = 0; i < TOLERABLE; i++)
-        if (tolerable[i].common)
-            KS_TRY(add(&tolerable[i], most, t));
+    for (size_t i = 0; i < KS_STATISTICS; i++)
+        if (ks_catalogue[i].tolerance == KS_WIDTH_OF_SIZE)
+            KS_TRY(add(i, most, t));
     return KS_OK;
 }
 
@@ -119,25 +94,21 @@ ks_status ks_tolerances_read(const char *text, struct ks_tolerances *t)
 
 /* --- the widths --- */
 
-static double largest_size(const struct ks_spectrum *s)
-{
-    return fmax(fabs(ks_statistic(s, "lambda_max")), fabs(ks_statistic(s, "lambda_min")));
-}
-
 double ks_tolerance_width(const struct ks_tolerance *t, const struct ks_spectrum *s)
 {
-    const struct ks_tolerable *of = t->statistic;
-    double lower = ks_statistic(s, of->lower), upper = ks_statistic(s, of->upper);
+    const struct ks_interval i = ks_statistic_interval(s, t->statistic);
 
-    switch (of->form) {
-    case RATIO:
-        return isinf(lower) && isinf(upper) ? 0 : upper / lower - 1;
-    case DIFFERENCE:
-        return upper - lower;
-    case OF_SIZE:
-        return (upper - lower) / largest_size(s);
-    case OF_VALUE:
-        return (upper - lower) / 2 / fabs(ks_statistic(s, of->name));
+    switch (ks_catalogue[t->statistic].tolerance) {
+    case KS_WIDTH_RATIO:
+        return isinf(i.lower) && isinf(i.upper) ? 0 : i.upper / i.lower - 1;
+    case KS_WIDTH:
+        return i.upper - i.lower;
+    case KS_WIDTH_OF_SIZE:
+        return (i.upper - i.lower) / ks_statistic_abs_max(s);
+    case KS_WIDTH_OF_VALUE:
+        return (i.upper - i.lower) / 2 / fabs(ks_statistic_value(s, t->statistic));
+    case KS_NO_WIDTH:
+        break;
     }
     return NAN;
 }
@@ -157,17 +128,19 @@ bool ks_tolerances_met(const struct ks_tolerances *t, const struct ks_spectrum *
 
 int ks_tolerance_end(const struct ks_tolerance *t)
 {
-    return t->statistic->end;
+    return t->statistic == KS_STAT_LAMBDA_MAX ? 1 : t->statistic == KS_STAT_LAMBDA_MIN ? -1 : 0;
 }
 
 double ks_tolerance_data_error(const struct ks_tolerance *t, const struct ks_spectrum *s)
 {
-    const char *name = t->statistic->end > 0 ? "lambda_max_data_se" : "lambda_min_data_se";
+    const int end = ks_tolerance_end(t);
+    const enum ks_statistic_id id = end > 0 ? KS_STAT_LAMBDA_MAX_DATA_SE
+                                            : KS_STAT_LAMBDA_MIN_DATA_SE;
 
-    return t->statistic->end ? ks_statistic(s, name) / largest_size(s) : NAN;
+    return end ? ks_statistic_value(s, id) / ks_statistic_abs_max(s) : NAN;
 }
 
 const char *ks_tolerance_name(const struct ks_tolerance *t)
 {
-    return t->statistic->name;
+    return ks_catalogue[t->statistic].name;
 }

@@ -9,14 +9,13 @@
 
 #include "core/error.h"
 #include "io/spectrum.h"
+#include "statistics/catalogue.h"
 
 enum { KS_TOLERANCES = 16 };
 
-struct ks_tolerable; /* a statistic with an interval, and how the width of that is measured */
-
 struct ks_tolerance {
-    const struct ks_tolerable *statistic;
-    double most; /* the largest width */
+    enum ks_statistic_id statistic; /* one with a rule for its width in the catalogue */
+    double most;                    /* the largest width */
 };
 
 struct ks_tolerances {

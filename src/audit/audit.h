@@ -8,10 +8,12 @@
 
 #include "audit/document.h"
 #include "core/error.h"
+#include "core/interval.h"
 #include "io/csv.h"
 #include "io/sha256.h"
 #include "io/spectrum.h"
 #include "pipeline/pipeline.h"
+#include "statistics/catalogue.h"
 
 struct ks_audit_options {
     size_t order;       /* Lanczos steps per probe                                         */
@@ -82,21 +84,13 @@ void ks_audit_clear(struct ks_audit *audit);
 ks_status ks_audit_facts_read(const char *path, size_t batches, struct ks_audit_facts *facts);
 void ks_audit_facts_clear(struct ks_audit_facts *facts);
 
-/* A 99% interval of a number that is not negative; an end that is not resolved is NaN. */
-struct ks_interval {
-    double lower, upper;
-};
-/* The interval of the statistic with these ends. If it is a ratio of the largest absolute
- * eigenvalue to another and only known to be at least 1, both ends are NaN. */
-struct ks_interval ks_interval_of(const char *name, double lower, double upper);
-/* The same from NAME_lower and NAME_upper of a spectrum. "lambda_abs_max": of the largest absolute
- * eigenvalue. */
-struct ks_interval ks_audit_interval(const struct ks_spectrum *spectrum, const char *name);
+/* The 99% interval of a statistic, of a number that is not negative; an end that is not resolved is
+ * NaN. If it is a ratio that is only known to be at least 1, both ends are NaN. */
+struct ks_interval ks_audit_interval(const struct ks_spectrum *spectrum, enum ks_statistic_id id);
+/* The interval of the largest absolute eigenvalue. */
+struct ks_interval ks_audit_abs_max(const struct ks_spectrum *spectrum);
 /* a / b: it contains the ratio if both intervals contain their numbers. */
 struct ks_interval ks_interval_ratio(struct ks_interval a, struct ks_interval b);
-/* "[2, 3.1]", "at least 2", "at most 3.1", "infinite", "not resolved"; rounded outwards. */
-enum { KS_INTERVAL_TEXT = 64 };
-const char *ks_interval_text(struct ks_interval interval, char text[KS_INTERVAL_TEXT]);
 
 /* Whether every product with the matrix was zero. */
 bool ks_audit_is_zero(const struct ks_spectrum *spectrum);

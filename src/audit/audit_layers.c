@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "audit/audit.h"
-#include "core/round.h"
+#include "core/interval.h"
 
 enum { CELL = 32 };
 

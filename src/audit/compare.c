@@ -13,23 +13,27 @@ static const double SMALL = 1.25;
 
 enum { COMPARED = 1 + KS_RANGES };
 
-static const char *name_of(size_t i)
-{
-    return i == 0 ? "lambda_abs_max" : ks_range_names[i - 1];
-}
-
 /* A statistic of two spectra, and what their intervals say about the ratio second / first. */
 struct pair {
     const char *name, *verdict;
     struct ks_interval first, second, ratio;
 };
 
+/* The largest absolute eigenvalue, then the statistics that are ranges in the tables of a study. */
 static struct pair pair_of(size_t i, const struct ks_spectrum *a, const struct ks_spectrum *b)
 {
-    struct pair p = {.name = name_of(i),
-                     .first = ks_audit_interval(a, name_of(i)),
-                     .second = ks_audit_interval(b, name_of(i))};
+    struct pair p = {.name = "lambda_abs_max"};
 
+    if (i > 0) {
+        const enum ks_statistic_id id = ks_ranges[i - 1];
+
+        p.name = ks_catalogue[id].name;
+        p.first = ks_audit_interval(a, id);
+        p.second = ks_audit_interval(b, id);
+    } else {
+        p.first = ks_audit_abs_max(a);
+        p.second = ks_audit_abs_max(b);
+    }
     p.ratio = ks_interval_ratio(p.second, p.first);
     return p;
 }
@@ -39,8 +43,9 @@ static void add_pair(const struct pair *p, struct ks_document *d)
     char first[KS_INTERVAL_TEXT], second[KS_INTERVAL_TEXT], ratio[KS_INTERVAL_TEXT];
 
     ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s",
-                    p->name, p->verdict, ks_interval_text(p->first, first),
-                    ks_interval_text(p->second, second), ks_interval_text(p->ratio, ratio));
+                    p->name, p->verdict, ks_interval_text(p->first, KS_BRACKETS_WHOLE, first),
+                    ks_interval_text(p->second, KS_BRACKETS_WHOLE, second),
+                    ks_interval_text(p->ratio, KS_BRACKETS_WHOLE, ratio));
 }
 
 /* kappa_effective_bound is printed beside the ratios but has none. */
@@ -49,11 +54,10 @@ static void add_bounds(const struct ks_spectrum *a, const struct ks_spectrum *b,
 {
     char first[KS_STATISTIC_TEXT], second[KS_STATISTIC_TEXT];
 
-    ks_statistic_text(a, "kappa_effective_bound", first);
-    ks_statistic_text(b, "kappa_effective_bound", second);
-    ks_document_add(d, KS_BLOCK_ROW,
-                    "kappa_effective_bound" KS_CELL "-" KS_CELL "%s" KS_CELL "%s" KS_CELL "-",
-                    first, second);
+    ks_statistic_text(a, KS_STAT_KAPPA_EFFECTIVE_BOUND, first);
+    ks_statistic_text(b, KS_STAT_KAPPA_EFFECTIVE_BOUND, second);
+    ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "-" KS_CELL "%s" KS_CELL "%s" KS_CELL "-",
+                    ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, first, second);
     ks_document_add(d, KS_BLOCK_NOTE,
                     "The interval of a ratio follows from two 99%% intervals, so it holds with "
                     "98%%. The ratio of two lower bounds would bound nothing.");

@@ -37,11 +37,11 @@ static void add_statistics(const struct ks_spectrum *s, struct ks_document *d)
     char text[KS_STATISTIC_TEXT];
 
     ks_document_add(d, KS_BLOCK_TABLE, "statistic" KS_CELL "value" KS_CELL "meaning");
-    for (const struct ks_statistic_row *row = ks_statistic_rows; row->name; row++)
-        if (ks_statistic_present(s, row->name)) {
-            ks_statistic_text(s, row->name, text);
-            ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s", row->name, text,
-                            row->words);
+    for (const enum ks_statistic_id *id = ks_catalogue_for_readers; *id < KS_STATISTICS; id++)
+        if (ks_statistic_present(s, *id)) {
+            ks_statistic_text(s, *id, text);
+            ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s", ks_catalogue[*id].name,
+                            text, ks_catalogue[*id].words);
         }
     ks_document_add(d, KS_BLOCK_NOTE,
                     "Intervals in brackets hold with 99%%. What is called an estimate, kurtosis, "
@@ -50,8 +50,8 @@ static void add_statistics(const struct ks_spectrum *s, struct ks_document *d)
 }
 
 enum { COLUMNS = 4 };
-static const char *const columns[COLUMNS] = {"lambda_min", "kappa_effective_bound", "kappa_q99",
-                                             "sharpness_ratio"};
+static const enum ks_statistic_id columns[COLUMNS] = {
+    KS_STAT_LAMBDA_MIN, KS_STAT_KAPPA_EFFECTIVE_BOUND, KS_STAT_KAPPA_Q99, KS_STAT_SHARPNESS_RATIO};
 
 static void add_operator(const struct ks_spectrum *s, const char *name, const char *words,
                          struct ks_document *d)
@@ -66,7 +66,7 @@ static void add_operator(const struct ks_spectrum *s, const char *name, const ch
     ks_document_add(d, KS_BLOCK_ROW,
                     "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL
                     "%s",
-                    name, words, ks_interval_text(ks_audit_interval(s, "lambda_abs_max"), largest),
+                    name, words, ks_interval_text(ks_audit_abs_max(s), KS_BRACKETS_WHOLE, largest),
                     text[0], text[1], text[2], text[3]);
 }
 
@@ -84,7 +84,8 @@ static void add_operators(const struct ks_audit *a, struct ks_document *d)
     ks_document_add(d, KS_BLOCK_TABLE,
                     "operator" KS_CELL "what" KS_CELL "largest |eigenvalue|" KS_CELL "%s" KS_CELL
                     "%s" KS_CELL "%s" KS_CELL "%s",
-                    columns[0], columns[1], columns[2], columns[3]);
+                    ks_catalogue[columns[0]].name, ks_catalogue[columns[1]].name,
+                    ks_catalogue[columns[2]].name, ks_catalogue[columns[3]].name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (a->spectrum[rows[i].which])
             add_operator(a->spectrum[rows[i].which], rows[i].name, rows[i].words, d);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "audit/audit.h"
-#include "core/round.h"
+#include "core/interval.h"
 #include "io/attribute.h"
 #include "statistics/certificate.h"
 #include "statistics/statistics.h"
@@ -12,9 +12,9 @@
 /* Beyond this ratio to the Gauss-Newton matrix, the residual is called large: a judgement. */
 static const double LARGE_RESIDUAL = 0.5;
 
-static double hessian(const struct ks_audit *a, const char *name)
+static double hessian(const struct ks_audit *a, enum ks_statistic_id id)
 {
-    return ks_statistic(a->spectrum[KS_AUDIT_HESSIAN], name);
+    return ks_statistic_value(a->spectrum[KS_AUDIT_HESSIAN], id);
 }
 
 static void find_references(const struct ks_audit *a, struct ks_document *d)
@@ -35,8 +35,9 @@ static void find_references(const struct ks_audit *a, struct ks_document *d)
 /* For a dead coordinate the curvature is zero, but the loss may still change linearly. */
 static void find_condition(const struct ks_audit *a, struct ks_document *d)
 {
-    const double bound = hessian(a, "kappa_effective_bound");
-    const double null = hessian(a, "null_dimension"), dead = hessian(a, "dead_dimension");
+    const double bound = hessian(a, KS_STAT_KAPPA_EFFECTIVE_BOUND);
+    const double null = hessian(a, KS_STAT_NULL_DIMENSION),
+                 dead = hessian(a, KS_STAT_DEAD_DIMENSION);
     const char *subject = null + dead > 0 ? "Off these directions the" : "The";
 
     if (ks_audit_is_zero(a->spectrum[KS_AUDIT_HESSIAN])) {
@@ -64,10 +65,10 @@ static void find_condition(const struct ks_audit *a, struct ks_document *d)
 static void find_gradient(const struct ks_audit *a, struct ks_document *d)
 {
     const struct ks_interval k = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN],
-                                                   "kappa_gradient_90");
+                                                   KS_STAT_KAPPA_GRADIENT_90);
     char text[KS_INTERVAL_TEXT];
 
-    if (hessian(a, "gradient_norm") == 0)
+    if (hessian(a, KS_STAT_GRADIENT_NORM) == 0)
         ks_document_add(d, KS_BLOCK_ITEM, "The gradient is zero, so it lies on no eigenvectors.");
     else if (isnan(k.lower) && isnan(k.upper))
         ks_document_add(d, KS_BLOCK_ITEM,
@@ -78,17 +79,16 @@ static void find_gradient(const struct ks_audit *a, struct ks_document *d)
                         "90%% of the gradient's energy (its squared norm) lies on eigenvectors "
                         "whose absolute eigenvalues are within a factor K of the largest one. "
                         "The interval of K, which holds with 99%%: %s.",
-                        ks_interval_text(k, text));
+                        ks_interval_text(k, KS_BRACKETS_WHOLE, text));
 }
 
 /* lambda_min is a Rayleigh quotient: the smallest eigenvalue is at most that. */
 static void find_negative(const struct ks_audit *a, struct ks_document *d)
 {
-    const double low = hessian(a, "lambda_min");
-    const struct ks_interval all = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN],
-                                                     "lambda_abs_max");
+    const double low = hessian(a, KS_STAT_LAMBDA_MIN);
+    const struct ks_interval all = ks_audit_abs_max(a->spectrum[KS_AUDIT_HESSIAN]);
 
-    if (-low > hessian(a, "noise_floor") && isfinite(all.upper))
+    if (-low > hessian(a, KS_STAT_NOISE_FLOOR) && isfinite(all.upper))
         ks_document_add(d, KS_BLOCK_ITEM,
                         "The loss is not convex here: the smallest eigenvalue is at most %.3g. Its "
                         "size is at least %.3g%% of the largest absolute eigenvalue.",
@@ -99,8 +99,7 @@ static void find_negative(const struct ks_audit *a, struct ks_document *d)
 static void find_residual(const struct ks_audit *a, struct ks_document *d)
 {
     const struct ks_spectrum *g = a->spectrum[KS_AUDIT_GGN], *r = a->spectrum[KS_AUDIT_RESIDUAL];
-    const struct ks_interval ratio = ks_interval_ratio(ks_audit_interval(r, "lambda_abs_max"),
-                                                       ks_audit_interval(g, "lambda_abs_max"));
+    const struct ks_interval ratio = ks_interval_ratio(ks_audit_abs_max(r), ks_audit_abs_max(g));
     char text[KS_INTERVAL_TEXT];
 
     if (ks_audit_is_zero(a->spectrum[KS_AUDIT_HESSIAN]))
@@ -117,7 +116,7 @@ static void find_residual(const struct ks_audit *a, struct ks_document *d)
         ks_document_add(d, KS_BLOCK_ITEM,
                         "The largest absolute eigenvalue of the residual H - G, divided by that of "
                         "the Gauss-Newton matrix G (an interval that holds with 98%%): %s.%s",
-                        ks_interval_text(ratio, text),
+                        ks_interval_text(ratio, KS_BRACKETS_WHOLE, text),
                         ratio.lower > LARGE_RESIDUAL
                             ? " So G alone would be a poor model of the Hessian H."
                             : "");
@@ -133,7 +132,7 @@ static void find_steps(const struct ks_audit *a, struct ks_document *d)
 
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct ks_spectrum *s = a->spectrum[rules[i].which];
-        const double ratio = s ? ks_statistic(s, "sharpness_ratio") : NAN;
+        const double ratio = s ? ks_statistic_value(s, KS_STAT_SHARPNESS_RATIO) : NAN;
 
         if (ratio > 0)
             ks_document_add(d, KS_BLOCK_ITEM,
@@ -169,7 +168,9 @@ static void find_products(const struct ks_audit *a, struct ks_document *d)
         "preconditioned Hessian"};
 
     for (size_t i = 0; i < KS_AUDIT_SPECTRA; i++) {
-        const double error = a->spectrum[i] ? ks_statistic(a->spectrum[i], "product_error") : 0;
+        const double error = a->spectrum[i]
+                                 ? ks_statistic_value(a->spectrum[i], KS_STAT_PRODUCT_ERROR)
+                                 : 0;
 
         if (error > KS_WRONG_PRODUCT)
             ks_document_add(d, KS_BLOCK_ITEM,

@@ -6,46 +6,49 @@
 
 #include "core/number.h"
 #include "core/path.h"
-#include "statistics/statistic_text.h"
+#include "statistics/catalogue.h"
 #include "statistics/statistics.h"
 
-/* Lower bounds whose names do not end in _lower. lambda_max is a Rayleigh quotient, so the largest
- * eigenvalue is at least that, and sharpness_ratio is proportional to it. */
-static const char *const lower_bounds[] = {"kappa_effective_bound", "kappa_lower_bound",
-                                           "lambda_max", "sharpness_ratio", NULL};
-
-/* Whether NAME_lower or NAME_upper can be a statistic: if NAME is one. */
+/* Whether a statistic that is shown to readers has this name and, behind it, `end`. */
 static bool is_end(const char *name, const char *end)
 {
     const size_t length = ks_path_stem(name, end);
 
-    for (const struct ks_statistic_row *row = ks_statistic_rows; name[length] && row->name; row++)
-        if (strlen(row->name) == length && strncmp(row->name, name, length) == 0)
+    for (const enum ks_statistic_id *id = ks_catalogue_for_readers; *id < KS_STATISTICS; id++) {
+        const char *of = ks_catalogue[*id].name;
+
+        if (name[length] && strlen(of) == length && strncmp(of, name, length) == 0)
             return true;
+    }
     return false;
 }
 
 static bool is_lower_bound(const char *name)
 {
-    for (const char *const *l = lower_bounds; *l; l++)
-        if (strcmp(name, *l) == 0)
-            return true;
-    return is_end(name, "_lower");
+    const enum ks_statistic_id id = ks_catalogue_find(name);
+
+    return (id < KS_STATISTICS && ks_catalogue[id].is_lower_bound) || is_end(name, "_lower");
 }
 
 static ks_status refuse(const char *expression, const char *name)
 {
-    if (strcmp(name, "kappa") == 0)
+    const char *example = ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name;
+    char list[256] = "";
+    size_t used = 0;
+
+    if (ks_catalogue_find(name) == KS_STAT_KAPPA)
         return ks_fail(KS_USAGE,
-                       "--fail-if '%s': kappa is a ratio of Ritz values that changes manyfold with "
-                       "the start vector and the number of steps: expected a bound, such as "
-                       "kappa_effective_bound",
-                       expression);
+                       "--fail-if '%s': %s is a ratio of Ritz values that changes manyfold with "
+                       "the start vector and the number of steps: expected a bound, such as %s",
+                       expression, name, example);
+    for (const enum ks_statistic_id *id = ks_catalogue_for_readers; *id < KS_STATISTICS; id++)
+        if (ks_catalogue[*id].is_lower_bound && used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s, ",
+                                     ks_catalogue[*id].name);
     return ks_fail(KS_USAGE,
-                   "--fail-if '%s': expected a bound (kappa_effective_bound, kappa_lower_bound, "
-                   "lambda_max, sharpness_ratio, or a statistic's NAME_lower or NAME_upper), found "
-                   "'%s'",
-                   expression, name);
+                   "--fail-if '%s': expected a bound (%sor a statistic's NAME_lower or "
+                   "NAME_upper), found '%s'",
+                   expression, list, name);
 }
 
 static ks_status malformed(const char *expression)
@@ -111,12 +114,11 @@ ks_status ks_gate_judge(const struct ks_gate *g, const char *path, const struct 
         return ks_fail(KS_USAGE, "%s: --fail-if: expected a statistic of analyze, found '%s'", path,
                        g->name);
     value = ks_statistic(s, g->name);
-    if (isnan(value) && strcmp(g->name, "sharpness_ratio") == 0)
-        return ks_fail(
-            KS_USAGE,
-            "%s: --fail-if: sharpness_ratio: expected the attribute learning_rate, found "
-            "none",
-            path);
+    if (isnan(value) && ks_catalogue_find(g->name) == KS_STAT_SHARPNESS_RATIO)
+        return ks_fail(KS_USAGE,
+                       "%s: --fail-if: %s: expected the attribute learning_rate, found "
+                       "none",
+                       path, g->name);
     *met = is_met(g, value);
     if (!isnan(value))
         snprintf(found, sizeof found, "%.10g", value);

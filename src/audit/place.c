@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "audit/audit.h"
+#include "core/interval.h"
 #include "core/memory.h"
 #include "core/path.h"
-#include "core/round.h"
-#include "report/page.h"
-#include "statistics/statistics.h"
+#include "statistics/catalogue.h"
+#include "study/study_file.h"
 
 /* Steps within this factor of each other count as the same time in training: a judgement. */
 static const double SAME_STEP = 1.25;
@@ -28,8 +28,8 @@ struct entry {
  * it. */
 static const char *loss_of(const struct ks_csv *csv, size_t row)
 {
-    const char *loss = ks_page_cell(csv, row, "loss");
-    const char *architecture = ks_page_cell(csv, row, "architecture");
+    const char *loss = ks_csv_text(csv, row, "loss");
+    const char *architecture = ks_csv_text(csv, row, "architecture");
 
     return *loss && strcmp(loss, "-") != 0      ? loss
            : ks_path_ends(architecture, "+ce")  ? "ce"
@@ -45,8 +45,8 @@ static double distance(double a, double b)
 
 static bool is_row_of(const struct ks_csv *csv, size_t row, const char *architecture)
 {
-    return strcmp(ks_page_cell(csv, row, "analysis"), KS_STUDY_STANDARD) == 0 &&
-           strcmp(ks_page_cell(csv, row, "architecture"), architecture) == 0;
+    return strcmp(ks_csv_text(csv, row, "analysis"), KS_STUDY_STANDARD) == 0 &&
+           strcmp(ks_csv_text(csv, row, "architecture"), architecture) == 0;
 }
 
 /* The step of the architecture that is nearest to `step`, by their ratio; its last one if `step` is
@@ -56,7 +56,7 @@ static double nearest_step(const struct ks_csv *csv, const char *name, double st
     double best = NAN;
 
     for (size_t i = 0; i < csv->rows; i++) {
-        const double one = ks_page_number(csv, i, "env_step");
+        const double one = ks_csv_value(csv, i, "env_step");
 
         if (is_row_of(csv, i, name) && (isnan(best) || (isnan(step) && one > best) ||
                                         distance(one, step) < distance(best, step)))
@@ -65,39 +65,27 @@ static double nearest_step(const struct ks_csv *csv, const char *name, double st
     return best;
 }
 
-/* The smaller and the larger of two ends, of which one that is not resolved leaves the end open. */
-static double lesser(double a, double b)
+static struct ks_interval interval_in(const struct ks_csv *csv, size_t row, enum ks_statistic_id id)
 {
-    return isnan(a) || isnan(b) ? NAN : fmin(a, b);
-}
+    const struct ks_interval ends = {ks_csv_value(csv, row, ks_catalogue[id].lower),
+                                     ks_csv_value(csv, row, ks_catalogue[id].upper)};
 
-static double greater(double a, double b)
-{
-    return isnan(a) || isnan(b) ? NAN : fmax(a, b);
-}
-
-static struct ks_interval interval_in(const struct ks_csv *csv, size_t row, const char *name)
-{
-    char lower[64], upper[64];
-
-    snprintf(lower, sizeof lower, "%s_lower", name);
-    snprintf(upper, sizeof upper, "%s_upper", name);
-    return ks_interval_of(name, ks_page_number(csv, row, lower), ks_page_number(csv, row, upper));
+    return ks_statistic_resolved(id, ends);
 }
 
 static struct ks_interval enclose(struct ks_interval a, struct ks_interval b)
 {
-    return (struct ks_interval){lesser(a.lower, b.lower), greater(a.upper, b.upper)};
+    return (struct ks_interval){ks_min_known(a.lower, b.lower), ks_max_known(a.upper, b.upper)};
 }
 
 static void take_row(const struct ks_csv *csv, size_t i, struct entry *e)
 {
-    const double bound = ks_page_number(csv, i, "kappa_effective_bound");
-    const struct ks_interval directions = interval_in(csv, i, "directions_1e2");
-    const struct ks_interval q99 = interval_in(csv, i, "kappa_q99");
+    const double bound = ks_csv_value(csv, i, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name);
+    const struct ks_interval directions = interval_in(csv, i, KS_STAT_DIRECTIONS_1E2);
+    const struct ks_interval q99 = interval_in(csv, i, KS_STAT_KAPPA_Q99);
     const bool first = e->seeds == 0;
 
-    e->bound_least = first ? bound : lesser(e->bound_least, bound);
+    e->bound_least = first ? bound : ks_min_known(e->bound_least, bound);
     e->bound_most = first ? bound : fmax(e->bound_most, bound); /* of the seeds that have one */
     e->loss = loss_of(csv, i);
     e->directions = first ? directions : enclose(e->directions, directions);
@@ -124,7 +112,7 @@ static struct entry entry_of(const struct ks_csv *csv, const char *name,
     struct entry e = {.name = name, .step = nearest_step(csv, name, facts->env_step)};
 
     for (size_t i = 0; i < csv->rows; i++)
-        if (is_row_of(csv, i, name) && ks_page_number(csv, i, "env_step") == e.step)
+        if (is_row_of(csv, i, name) && ks_csv_value(csv, i, "env_step") == e.step)
             take_row(csv, i, &e);
     compare(&e, facts);
     return e;
@@ -157,20 +145,21 @@ static void add_entry(const struct entry *e, struct ks_document *d)
                     "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%zu" KS_CELL "%s" KS_CELL "%s" KS_CELL
                     "%s",
                     e->name, e->comparison, step, e->seeds, bound,
-                    ks_interval_text(e->directions, directions), ks_interval_text(e->q99, q99));
+                    ks_interval_text(e->directions, KS_BRACKETS_WHOLE, directions),
+                    ks_interval_text(e->q99, KS_BRACKETS_WHOLE, q99));
 }
 
 /* The audited checkpoint is the first row. */
 static void add_self(const struct ks_audit *a, struct ks_document *d)
 {
     const struct ks_spectrum *s = a->spectrum[KS_AUDIT_HESSIAN];
-    const double bound = ks_statistic(s, "kappa_effective_bound");
+    const double bound = ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND);
     const struct entry self = {.name = "this checkpoint",
                                .comparison = "-",
                                .step = a->facts.env_step,
                                .seeds = 1,
-                               .directions = ks_audit_interval(s, "directions_1e2"),
-                               .q99 = ks_audit_interval(s, "kappa_q99"),
+                               .directions = ks_audit_interval(s, KS_STAT_DIRECTIONS_1E2),
+                               .q99 = ks_audit_interval(s, KS_STAT_KAPPA_Q99),
                                .bound_least = bound,
                                .bound_most = bound,
                                .comparable = true};
@@ -218,7 +207,7 @@ static void add_counts(const struct ks_audit *a, const struct counts *n, const c
 static bool seen_before(const struct ks_csv *csv, size_t row)
 {
     for (size_t i = 0; i < row; i++)
-        if (is_row_of(csv, i, ks_page_cell(csv, row, "architecture")))
+        if (is_row_of(csv, i, ks_csv_text(csv, row, "architecture")))
             return true;
     return false;
 }
@@ -226,16 +215,18 @@ static bool seen_before(const struct ks_csv *csv, size_t row)
 static void add_table(const struct ks_audit *a, const struct ks_csv *csv, struct ks_document *d)
 {
     const struct ks_interval self = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN],
-                                                      "directions_1e2");
+                                                      KS_STAT_DIRECTIONS_1E2);
     struct counts counts = {0};
 
     ks_document_add(d, KS_BLOCK_TABLE,
                     "architecture" KS_CELL "comparison" KS_CELL "step" KS_CELL "seeds" KS_CELL
-                    "kappa_effective_bound (at least)" KS_CELL "directions_1e2" KS_CELL
-                    "kappa_q99");
+                    "%s (at least)" KS_CELL "%s" KS_CELL "%s",
+                    ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name,
+                    ks_catalogue[KS_STAT_DIRECTIONS_1E2].name,
+                    ks_catalogue[KS_STAT_KAPPA_Q99].name);
     add_self(a, d);
     for (size_t i = 0; i < csv->rows; i++) {
-        const char *name = ks_page_cell(csv, i, "architecture");
+        const char *name = ks_csv_text(csv, i, "architecture");
         struct entry e;
 
         if (!is_row_of(csv, i, name) || seen_before(csv, i))
@@ -246,7 +237,7 @@ static void add_table(const struct ks_audit *a, const struct ks_csv *csv, struct
         counts.fewer += e.comparable && e.directions.upper < self.lower;
         counts.more += e.comparable && e.directions.lower > self.upper;
     }
-    add_counts(a, &counts, csv->rows > 0 ? ks_page_cell(csv, 0, "env") : "not known", d);
+    add_counts(a, &counts, csv->rows > 0 ? ks_csv_text(csv, 0, "env") : "not known", d);
 }
 
 ks_status ks_audit_place(const struct ks_audit *a, const struct ks_audit_study *study,

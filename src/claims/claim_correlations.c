@@ -3,31 +3,32 @@
 #include <stdlib.h>
 
 #include "claims/claim_findings.h"
+#include "core/interval.h"
 #include "core/memory.h"
 #include "results/aggregate.h"
 #include "results/comparison_tables.h"
+#include "statistics/catalogue.h"
 
 enum {
-    ENDS = 2,          /* correlations of a statistic that is an interval */
     LEAST_LEARNED = 6, /* architectures that must have learned         */
     GROUPS = 3,        /* normalizations, with four architectures each    */
     GROUP = KS_TWELVE / GROUPS
 };
 
-/* The rows of correlation.csv by which a claim is judged; `sign` reverses the correlation of a
- * statistic of which more is better. */
+/* The statistic of correlation.csv by which a claim is judged, or both ends of its interval; `sign`
+ * reverses the correlation of a statistic of which more is better. */
 struct rows {
-    size_t n;
-    const char *statistic[ENDS];
+    enum ks_statistic_id statistic;
+    bool interval;
     double sign;
 };
 
 static const struct rows by_kappa[KS_CLAIM_CONTROL] = {
-    {1, {"kappa"}, 1},
-    {2, {"kappa_q99_lower", "kappa_q99_upper"}, 1},
-    {2, {"directions_1e2_lower", "directions_1e2_upper"}, -1},
+    {KS_STAT_KAPPA, false, 1},
+    {KS_STAT_KAPPA_Q99, true, 1},
+    {KS_STAT_DIRECTIONS_1E2, true, -1},
 };
-static const struct rows by_lambda_max = {1, {"lambda_max"}, 1};
+static const struct rows by_lambda_max = {KS_STAT_LAMBDA_MAX, false, 1};
 
 /* Of all rows: the smallest and the largest correlation, lower end, upper end and so on; a NaN in
  * any row stays. */
@@ -36,16 +37,6 @@ struct extremes {
     double least_low, most_high; /* of the lower and the upper ends          */
     double p, within;            /* the largest                              */
 };
-
-static double smaller(double x, double y)
-{
-    return isnan(x) || isnan(y) ? NAN : fmin(x, y);
-}
-
-static double larger(double x, double y)
-{
-    return isnan(x) || isnan(y) ? NAN : fmax(x, y);
-}
 
 /* The architectures are in the order of correlation.csv, on which its random permutations depend:
  * by loss, then normalization, then weight normalization. */
@@ -87,14 +78,14 @@ static ks_status add_row(const struct ks_comparison *c, size_t analysis, const c
         KS_GO(correlate_within(&found, &within));
     else
         found.spearman.value = NAN;
-    low = sign > 0 ? found.spearman.low : -found.spearman.high;
-    high = sign > 0 ? found.spearman.high : -found.spearman.low;
-    e->least = smaller(e->least, sign * found.spearman.value);
-    e->most = larger(e->most, sign * found.spearman.value);
-    e->least_low = smaller(e->least_low, low);
-    e->most_high = larger(e->most_high, high);
-    e->p = larger(e->p, found.p);
-    e->within = larger(e->within, sign * within);
+    low = sign > 0 ? found.spearman.in.lower : -found.spearman.in.upper;
+    high = sign > 0 ? found.spearman.in.upper : -found.spearman.in.lower;
+    e->least = ks_min_known(e->least, sign * found.spearman.value);
+    e->most = ks_max_known(e->most, sign * found.spearman.value);
+    e->least_low = ks_min_known(e->least_low, low);
+    e->most_high = ks_max_known(e->most_high, high);
+    e->p = ks_max_known(e->p, found.p);
+    e->within = ks_max_known(e->within, sign * within);
 done:
     ks_correlation_free(&found);
     return status;
@@ -184,6 +175,8 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, struct ks_findi
 {
     const struct rows *rows = q->claim->quantity == KS_CLAIM_KAPPA ? &by_kappa[q->statistic]
                                                                    : &by_lambda_max;
+    const struct ks_statistic *row = &ks_catalogue[rows->statistic];
+    const size_t analysis = ks_claim_analysis(q->results->study, q->statistic);
     struct extremes e = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, -INFINITY};
     struct ks_comparison c = {0};
     ks_status status = KS_OK;
@@ -193,9 +186,9 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, struct ks_findi
     if (f->seeds == 0)
         goto done;
     f->units = KS_TWELVE;
-    for (size_t i = 0; i < rows->n; i++)
-        KS_GO(add_row(&c, ks_claim_analysis(q->results->study, q->statistic), rows->statistic[i],
-                      rows->sign, &e));
+    KS_GO(add_row(&c, analysis, rows->interval ? row->lower : row->name, rows->sign, &e));
+    if (rows->interval)
+        KS_GO(add_row(&c, analysis, row->upper, rows->sign, &e));
     decide(&e, have_learned(&c), f);
 done:
     ks_comparison_free(&c);

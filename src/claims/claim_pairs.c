@@ -12,22 +12,19 @@ struct pairs {
     double *low, *high; /* [cells, seeds]; owned */
 };
 
-static double smaller_of(double x, double y)
+static struct ks_interval find_effect(const struct ks_paper_claim *claim, struct ks_interval larger,
+                                      struct ks_interval smaller)
 {
-    return isnan(x) || isnan(y) ? NAN : fmin(x, y);
-}
-
-static struct ks_span find_effect(const struct ks_paper_claim *claim, struct ks_span larger,
-                                  struct ks_span smaller)
-{
-    struct ks_span d = {larger.low - smaller.high, larger.high - smaller.low};
+    struct ks_interval d = {larger.lower - smaller.upper, larger.upper - smaller.lower};
 
     if (claim->effect == KS_AND_LARGER)
-        d = (struct ks_span){smaller_of(larger.low, d.low), smaller_of(larger.high, d.high)};
+        d = (struct ks_interval){ks_min_known(larger.lower, d.lower),
+                                 ks_min_known(larger.upper, d.upper)};
     else if (claim->effect == KS_AND_FALL)
-        d = (struct ks_span){smaller_of(-smaller.high, d.low), smaller_of(-smaller.low, d.high)};
+        d = (struct ks_interval){ks_min_known(-smaller.upper, d.lower),
+                                 ks_min_known(-smaller.lower, d.upper)};
     else if (claim->effect == KS_MINUS_ABSOLUTE) /* of a number: both ends are the same */
-        d = (struct ks_span){-fabs(larger.low), -fabs(larger.high)};
+        d = (struct ks_interval){-fabs(larger.lower), -fabs(larger.upper)};
     return ks_claim_limit(d);
 }
 
@@ -131,11 +128,12 @@ ks_status ks_find_pairs(const struct ks_claim_question *q, struct ks_finding *f)
         if (q->claim->has_cell && larger[c] == q->claim->cell)
             lone_cell = c;
         for (size_t i = 0; i < p.seeds; i++) {
-            struct ks_span d = find_effect(q->claim, ks_claim_value(q->values, larger[c], seed[i]),
-                                           ks_claim_value(q->values, smaller[c], seed[i]));
+            struct ks_interval d = find_effect(q->claim,
+                                               ks_claim_value(q->values, larger[c], seed[i]),
+                                               ks_claim_value(q->values, smaller[c], seed[i]));
 
-            p.low[c * p.seeds + i] = d.low;
-            p.high[c * p.seeds + i] = d.high;
+            p.low[c * p.seeds + i] = d.lower;
+            p.high[c * p.seeds + i] = d.upper;
         }
     }
     f->effect_low = mean_without(&p, p.low, p.seeds);

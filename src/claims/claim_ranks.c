@@ -28,12 +28,12 @@ static void widen(struct ks_finding *f, double low, double high)
 /* --- the lowest of the twelve --- */
 
 /* An end that is undefined says nothing. */
-static struct ks_span level_of(const struct ks_claim_values *values, size_t number, size_t seed)
+static struct ks_interval level_of(const struct ks_claim_values *values, size_t number, size_t seed)
 {
-    struct ks_span span = ks_claim_value(values, number, seed);
+    struct ks_interval span = ks_claim_value(values, number, seed);
 
-    return (struct ks_span){isnan(span.low) ? -INFINITY : span.low,
-                            isnan(span.high) ? INFINITY : span.high};
+    return (struct ks_interval){isnan(span.lower) ? -INFINITY : span.lower,
+                                isnan(span.upper) ? INFINITY : span.upper};
 }
 
 /* The smallest and the largest rank that an architecture can have. */
@@ -46,17 +46,17 @@ struct rank {
 static struct rank find_rank(const struct ks_claim_values *values, size_t seed, double theta,
                              bool *is_lower)
 {
-    struct ks_span best = level_of(values, KS_BEST, seed);
+    struct ks_interval best = level_of(values, KS_BEST, seed);
     struct rank rank = {1, 1};
 
     for (size_t k = 0; k < KS_TWELVE; k++) {
-        struct ks_span other = level_of(values, k, seed);
+        struct ks_interval other = level_of(values, k, seed);
 
         if (k == KS_BEST)
             continue;
-        rank.least += other.high < best.low;
-        rank.most += other.low <= best.high;
-        is_lower[k] = is_lower[k] && other.high < best.low - theta;
+        rank.least += other.upper < best.lower;
+        rank.most += other.lower <= best.upper;
+        is_lower[k] = is_lower[k] && other.upper < best.lower - theta;
     }
     return rank;
 }
@@ -99,7 +99,7 @@ ks_status ks_find_lowest(const struct ks_claim_question *q, struct ks_finding *f
 /* |growth| of a number; NaN if it is undefined. */
 static double size_of(const struct ks_claim_values *values, size_t number, size_t seed)
 {
-    return fabs(ks_claim_value(values, number, seed).low);
+    return fabs(ks_claim_value(values, number, seed).lower);
 }
 
 /* Ties get the larger rank, and what is undefined the largest. */
@@ -145,50 +145,51 @@ ks_status ks_find_constancy(const struct ks_claim_question *q, struct ks_finding
 /* What one seed says: the effect, and the largest possible rank of the architecture that is said to
  * be low, among `of` architectures. */
 struct distance {
-    struct ks_span d;
+    struct ks_interval d;
     size_t rank, of;
 };
 
-static struct ks_span subtract(struct ks_span x, struct ks_span y)
+static struct ks_interval subtract(struct ks_interval x, struct ks_interval y)
 {
-    return ks_claim_limit((struct ks_span){x.low - y.high, x.high - y.low});
+    return ks_claim_limit((struct ks_interval){x.lower - y.upper, x.upper - y.lower});
 }
 
 /* The median of the architectures without BN minus bn+wn+ce; its rank among itself and these. */
 static struct distance far_below(const struct ks_claim_values *values, size_t seed)
 {
-    struct ks_span best = level_of(values, KS_BEST, seed);
+    struct ks_interval best = level_of(values, KS_BEST, seed);
     struct distance found = {.rank = 1, .of = 1};
     double low[KS_TWELVE], high[KS_TWELVE];
     size_t n = 0;
 
     for (size_t k = 0; k < KS_TWELVE; k++) {
-        struct ks_span other = level_of(values, k, seed);
+        struct ks_interval other = level_of(values, k, seed);
 
         if (k / 4 == KS_BN)
             continue;
-        low[n] = other.low;
-        high[n++] = other.high;
-        found.rank += other.low <= best.high;
+        low[n] = other.lower;
+        high[n++] = other.upper;
+        found.rank += other.lower <= best.upper;
     }
     found.of += n;
-    found.d = subtract((struct ks_span){ks_claim_median(n, low), ks_claim_median(n, high)}, best);
+    found.d = subtract((struct ks_interval){ks_claim_median(n, low), ks_claim_median(n, high)},
+                       best);
     return found;
 }
 
 /* SimBa-V2 minus bn+wn+ce; the rank of SimBa-V2 among itself and the other eleven. */
 static struct distance near(const struct ks_claim_values *values, size_t seed)
 {
-    struct ks_span simba = level_of(values, KS_SIMBA_V2, seed);
+    struct ks_interval simba = level_of(values, KS_SIMBA_V2, seed);
     struct distance found = {.rank = 1, .of = KS_TWELVE};
 
     for (size_t k = 0; k < KS_TWELVE; k++)
-        found.rank += k != KS_BEST && level_of(values, k, seed).low <= simba.high;
+        found.rank += k != KS_BEST && level_of(values, k, seed).lower <= simba.upper;
     found.d = subtract(simba, level_of(values, KS_BEST, seed));
     return found;
 }
 
-/* Takes note of all seeds; f->effect_ are the smallest d.low and the largest d.high. */
+/* Takes note of all seeds; f->effect_ are the smallest d.lower and the largest d.upper. */
 static ks_status measure_distances(const struct ks_claim_question *q,
                                    struct distance (*find)(const struct ks_claim_values *, size_t),
                                    struct ks_finding *f)
@@ -199,7 +200,7 @@ static ks_status measure_distances(const struct ks_claim_question *q,
     for (size_t i = 0; i < f->seeds; i++) {
         struct distance found = find(q->values, seed[i]);
 
-        widen(f, found.d.low, found.d.high);
+        widen(f, found.d.lower, found.d.upper);
         sum += found.rank;
         of = found.of;
     }
@@ -237,7 +238,7 @@ ks_status ks_find_existence(const struct ks_claim_question *q, struct ks_finding
         double share = 0;
 
         for (size_t k = 0; k < KS_TWELVE; k++)
-            share += ks_claim_value(q->values, k, seed[i]).low / KS_TWELVE;
+            share += ks_claim_value(q->values, k, seed[i]).lower / KS_TWELVE;
         widen(f, share, share);
     }
     f->units = f->seeds;

@@ -28,25 +28,26 @@ static double limit(double x, double undefined)
     return fmax(-MOST_DECADES, fmin(MOST_DECADES, isnan(x) ? undefined : x));
 }
 
-struct ks_span ks_claim_limit(struct ks_span d)
+struct ks_interval ks_claim_limit(struct ks_interval d)
 {
-    return (struct ks_span){limit(d.low, -INFINITY), limit(d.high, INFINITY)};
+    return (struct ks_interval){limit(d.lower, -INFINITY), limit(d.upper, INFINITY)};
 }
 
 /* Of four values or more, the first and the last quarter do not overlap, so each can be sorted
  * where it is. */
-static struct ks_span growth(size_t n, double *low, double *high)
+static struct ks_interval growth(size_t n, double *low, double *high)
 {
     size_t quarter = (n + 3) / 4, last = n - quarter;
 
-    return (struct ks_span){ks_claim_median(quarter, low + last) - ks_claim_median(quarter, high),
-                            ks_claim_median(quarter, high + last) - ks_claim_median(quarter, low)};
+    return (struct ks_interval){
+        ks_claim_median(quarter, low + last) - ks_claim_median(quarter, high),
+        ks_claim_median(quarter, high + last) - ks_claim_median(quarter, low)};
 }
 
-static struct ks_span range(size_t n, const double *low, const double *high)
+static struct ks_interval range(size_t n, const double *low, const double *high)
 {
     double max_low = -INFINITY, max_high = -INFINITY, min_low = INFINITY, min_high = INFINITY;
-    struct ks_span span;
+    struct ks_interval span;
 
     for (size_t i = 0; i < n; i++) {
         max_low = fmax(max_low, low[i]);
@@ -54,9 +55,9 @@ static struct ks_span range(size_t n, const double *low, const double *high)
         min_low = fmin(min_low, low[i]);
         min_high = fmin(min_high, high[i]);
     }
-    span = (struct ks_span){max_low - min_high, max_high - min_low};
-    if (span.low < 0)
-        span.low = 0;
+    span = (struct ks_interval){max_low - min_high, max_high - min_low};
+    if (span.lower < 0)
+        span.lower = 0;
     return span;
 }
 
@@ -69,7 +70,8 @@ static double mean(size_t n, const double *x)
     return sum / (double)n;
 }
 
-struct ks_span ks_span_summarize(enum ks_claim_summary summary, size_t n, double *low, double *high)
+struct ks_interval ks_claim_summarize(enum ks_claim_summary summary, size_t n, double *low,
+                                      double *high)
 {
     assert(n >= KS_CLAIM_VALUES);
     switch (summary) {
@@ -78,54 +80,57 @@ struct ks_span ks_span_summarize(enum ks_claim_summary summary, size_t n, double
     case KS_CLAIM_GROWTH:
         return growth(n, low, high);
     case KS_CLAIM_MEAN:
-        return (struct ks_span){mean(n, low), mean(n, high)};
+        return (struct ks_interval){mean(n, low), mean(n, high)};
     default:
-        return (struct ks_span){ks_iqm(n, low), ks_iqm(n, high)};
+        return (struct ks_interval){ks_iqm(n, low), ks_iqm(n, high)};
     }
 }
 
 /* --- statistics of spectra --- */
 
-/* The statistics of a spectrum that are the ends of an interval. `more_is_better`: more directions
+/* The statistic by which a quantity is judged, or its interval. `more_is_better`: more directions
  * are better conditioned, so the interval is turned round. */
-struct ends {
-    const char *lower, *upper;
-    bool more_is_better;
+struct measure {
+    enum ks_statistic_id statistic;
+    bool interval, more_is_better;
 };
 
-static const struct ends spectral[KS_CLAIM_NEGATIVE][KS_CLAIM_CONTROL] = {
-    [KS_CLAIM_KAPPA] = {{"kappa", "kappa", false},
-                        {"kappa_q99_lower", "kappa_q99_upper", false},
-                        {"directions_1e2_lower", "directions_1e2_upper", true}},
-    [KS_CLAIM_LAMBDA_MAX] = {{"lambda_max", "lambda_max", false},
-                             {"lambda_max", "lambda_max_upper", false}},
-    [KS_CLAIM_KURTOSIS] = {{"kurtosis", "kurtosis", false},
-                           {"kurtosis_spectral", "kurtosis_spectral", false}},
+static const struct measure spectral[KS_CLAIM_NEGATIVE][KS_CLAIM_CONTROL] = {
+    [KS_CLAIM_KAPPA] = {{KS_STAT_KAPPA, false, false},
+                        {KS_STAT_KAPPA_Q99, true, false},
+                        {KS_STAT_DIRECTIONS_1E2, true, true}},
+    [KS_CLAIM_LAMBDA_MAX] = {{KS_STAT_LAMBDA_MAX, false, false}, {KS_STAT_LAMBDA_MAX, true, false}},
+    [KS_CLAIM_KURTOSIS] = {{KS_STAT_KURTOSIS, false, false},
+                           {KS_STAT_KURTOSIS_SPECTRAL, false, false}},
 };
 
 /* NaN: the statistic is missing. An upper end that is not resolved is infinite. */
-static struct ks_span find_span(const struct ks_spectrum *s, const struct ends *ends)
+static struct ks_interval find_span(const struct ks_spectrum *s, const struct measure *m)
 {
-    double lower = s ? log10(ks_statistic(s, ends->lower)) : NAN, upper;
+    struct ks_interval found = {NAN, NAN};
 
-    if (isnan(lower))
-        return (struct ks_span){NAN, NAN};
-    upper = log10(ks_statistic(s, ends->upper));
-    if (isnan(upper))
-        upper = INFINITY;
-    return ends->more_is_better ? (struct ks_span){-upper, -lower} : (struct ks_span){lower, upper};
+    if (s && m->interval)
+        found = ks_statistic_interval(s, m->statistic);
+    else if (s)
+        found.lower = found.upper = ks_statistic_value(s, m->statistic);
+    found = (struct ks_interval){log10(found.lower), log10(found.upper)};
+    if (isnan(found.lower))
+        return (struct ks_interval){NAN, NAN};
+    if (isnan(found.upper))
+        found.upper = INFINITY;
+    return m->more_is_better ? (struct ks_interval){-found.upper, -found.lower} : found;
 }
 
 /* Whether an eigenvalue is negative: every Ritz value is at least the smallest one. NaN: unknown.
  */
-static struct ks_span find_negative(const struct ks_spectrum *s)
+static struct ks_interval find_negative(const struct ks_spectrum *s)
 {
-    double least = s ? ks_statistic(s, "lambda_min") : NAN;
-    double floor = s ? ks_statistic(s, "noise_floor") : NAN, is = least < -floor;
+    double least = s ? ks_statistic_value(s, KS_STAT_LAMBDA_MIN) : NAN;
+    double floor = s ? ks_statistic_value(s, KS_STAT_NOISE_FLOOR) : NAN, is = least < -floor;
 
     if (isnan(least) || isnan(floor))
         is = NAN;
-    return (struct ks_span){is, is};
+    return (struct ks_interval){is, is};
 }
 
 static bool has_setting(const struct ks_study_analysis *a, const char *key, const char *value)
@@ -196,13 +201,13 @@ struct course {
     double *low, *high;
 };
 
-static void add(struct course *c, struct ks_span span)
+static void add(struct course *c, struct ks_interval span)
 {
     c->all++;
-    if (isnan(span.low) && isnan(span.high))
+    if (isnan(span.lower) && isnan(span.upper))
         return;
-    c->low[c->n] = span.low;
-    c->high[c->n++] = span.high;
+    c->low[c->n] = span.lower;
+    c->high[c->n++] = span.upper;
 }
 
 static bool has_batchnorm(const struct ks_results *r, const struct ks_result *run)
@@ -257,7 +262,7 @@ static ks_status follow_rows(const struct ks_study *s, const struct ks_csv *csv,
             continue;
         KS_TRY(ks_csv_number(csv, i, value, &x));
         x = log10(x);
-        add(c, (struct ks_span){x, x});
+        add(c, (struct ks_interval){x, x});
     }
     return KS_OK;
 }
@@ -292,12 +297,12 @@ done:
 
 /* The last return; larger is worse, like everywhere. */
 static void find_return(const struct ks_results *r, const struct ks_result *run, bool *counts,
-                        struct ks_span *value)
+                        struct ks_interval *value)
 {
     double last = ks_comparison_last(r, run), x = -log10(last);
 
     *counts = last > 0; /* false for NaN */
-    *value = (struct ks_span){x, x};
+    *value = (struct ks_interval){x, x};
 }
 
 /* The value of run `at` [KS_JUDGED, seeds]. */
@@ -324,7 +329,7 @@ static ks_status find_value(struct ks_claim_values *v, const struct ks_claim_sou
     v->most = c.n > v->most ? c.n : v->most;
     v->counts[at] = c.n >= KS_CLAIM_VALUES && 2 * c.n >= c.all;
     if (v->counts[at])
-        v->value[at] = ks_span_summarize(source->summary, c.n, c.low, c.high);
+        v->value[at] = ks_claim_summarize(source->summary, c.n, c.low, c.high);
 done:
     free(c.low);
     free(c.high);
@@ -367,7 +372,7 @@ size_t ks_claim_values_seeds(const struct ks_claim_values *v, const bool *needed
     return n;
 }
 
-struct ks_span ks_claim_value(const struct ks_claim_values *v, size_t number, size_t seed)
+struct ks_interval ks_claim_value(const struct ks_claim_values *v, size_t number, size_t seed)
 {
     return v->value[number * v->seeds + seed];
 }

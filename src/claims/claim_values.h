@@ -8,21 +8,17 @@
 
 #include "claims/paper_claims.h"
 #include "core/error.h"
+#include "core/interval.h"
 #include "results/results.h"
 
-/* An interval that contains the value if the intervals that it comes from contain theirs. An end is
- * NaN if it is undefined (infinity minus infinity). */
-struct ks_span {
-    double low, high;
-};
-
-/* Level, range, growth or mean of n intervals, in the order of training. n >= KS_CLAIM_VALUES;
- * reorders the ends. */
-struct ks_span ks_span_summarize(enum ks_claim_summary summary, size_t n, double *low,
-                                 double *high);
+/* Level, range, growth or mean of n intervals, in the order of training; it contains the value if
+ * these contain theirs. An end is NaN if it is undefined (infinity minus infinity). n >=
+ * KS_CLAIM_VALUES; reorders the ends. */
+struct ks_interval ks_claim_summarize(enum ks_claim_summary summary, size_t n, double *low,
+                                      double *high);
 
 /* An effect, each end limited to 10 decades, and to -10 or 10 where it is undefined. */
-struct ks_span ks_claim_limit(struct ks_span effect);
+struct ks_interval ks_claim_limit(struct ks_interval effect);
 /* The median of x [n], n >= 1, which is sorted here. */
 double ks_claim_median(size_t n, double *x);
 
@@ -33,9 +29,9 @@ struct ks_claim_values {
     const struct ks_results *results;
     size_t seeds;
     size_t architecture[KS_JUDGED]; /* index in the study; n_architectures: not in the study     */
-    size_t most;           /* values over training of the run that has the most of them   */
-    bool *counts;          /* [KS_JUDGED, seeds] whether the run has the value; owned   */
-    struct ks_span *value; /* [KS_JUDGED, seeds]; where it does not count, unset; owned */
+    size_t most;               /* values over training of the run that has the most of them   */
+    bool *counts;              /* [KS_JUDGED, seeds] whether the run has the value; owned   */
+    struct ks_interval *value; /* [KS_JUDGED, seeds]; where it does not count, unset; owned */
 };
 
 /* A claim's quantity, by one of its statistics. */
@@ -59,7 +55,7 @@ void ks_claim_values_free(struct ks_claim_values *values);
 size_t ks_claim_values_seeds(const struct ks_claim_values *values, const bool *needed,
                              size_t *seed);
 /* The value of architecture `number` of the KS_JUDGED in a seed. */
-struct ks_span ks_claim_value(const struct ks_claim_values *values, size_t number, size_t seed);
+struct ks_interval ks_claim_value(const struct ks_claim_values *values, size_t number, size_t seed);
 
 /* The analysis by which a statistic of spectra is judged: the standard one; for the paper's
  * statistic the published code's choices, [analyze xqc] with compat = xqc; for the control, where

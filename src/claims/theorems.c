@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/interval.h"
 #include "core/memory.h"
-#include "core/round.h"
 #include "io/text.h"
 #include "statistics/statistics.h"
 
@@ -33,21 +33,21 @@ struct measured {
 
 static struct measured find(const struct ks_spectrum *s)
 {
-    double bound = sqrt(2), g = ks_statistic(s, "minibatch_gradient_largest");
-    double hidden = ks_statistic(s, "minibatch_gradient_hidden_largest");
-    double most = bound * ks_statistic(s, "logit_jacobian_hidden_largest");
-    double norm = ks_statistic(s, "hidden_norm");
+    double bound = sqrt(2), g = ks_statistic_value(s, KS_STAT_MINIBATCH_GRADIENT_LARGEST);
+    double hidden = ks_statistic_value(s, KS_STAT_MINIBATCH_GRADIENT_HIDDEN_LARGEST);
+    double most = bound * ks_statistic_value(s, KS_STAT_LOGIT_JACOBIAN_HIDDEN_LARGEST);
+    double norm = ks_statistic_value(s, KS_STAT_HIDDEN_NORM);
     struct measured m = {
-        .error_largest = ks_statistic(s, "prediction_error_largest"),
-        .error_median = ks_statistic(s, "prediction_error_median"),
-        .logit_largest = ks_statistic(s, "logit_gradient_largest") / bound,
-        .logit_median = ks_statistic(s, "logit_gradient_median") / bound,
-        .lemma = g / (bound * ks_statistic(s, "logit_jacobian_largest")),
-        .lemma_typical = g / (bound * ks_statistic(s, "logit_jacobian_median")),
-        .rows = ks_statistic(s, "logit_jacobian_rows"),
+        .error_largest = ks_statistic_value(s, KS_STAT_PREDICTION_ERROR_LARGEST),
+        .error_median = ks_statistic_value(s, KS_STAT_PREDICTION_ERROR_MEDIAN),
+        .logit_largest = ks_statistic_value(s, KS_STAT_LOGIT_GRADIENT_LARGEST) / bound,
+        .logit_median = ks_statistic_value(s, KS_STAT_LOGIT_GRADIENT_MEDIAN) / bound,
+        .lemma = g / (bound * ks_statistic_value(s, KS_STAT_LOGIT_JACOBIAN_LARGEST)),
+        .lemma_typical = g / (bound * ks_statistic_value(s, KS_STAT_LOGIT_JACOBIAN_MEDIAN)),
+        .rows = ks_statistic_value(s, KS_STAT_LOGIT_JACOBIAN_ROWS),
         .theorem = hidden / most,
         .norm = norm,
-        .radial = ks_statistic(s, "hidden_radial_largest"),
+        .radial = ks_statistic_value(s, KS_STAT_HIDDEN_RADIAL_LARGEST),
         .update = hidden / norm,
         .update_bound = most / norm,
         .decay = NAN,
@@ -93,7 +93,8 @@ static double find_needed(const struct ks_results *r, const struct ks_result *ru
         const struct ks_spectrum *s = ks_results_spectrum(r, run, k, checkpoint);
 
         if (s && is_residual(s, hessian))
-            return fmax(ks_statistic(s, "lambda_max"), -ks_statistic(s, "lambda_min")) /
+            return fmax(ks_statistic_value(s, KS_STAT_LAMBDA_MAX),
+                        -ks_statistic_value(s, KS_STAT_LAMBDA_MIN)) /
                    fabs(ks_attribute_number(&s->attributes, "scale"));
     }
     return NAN;

@@ -70,11 +70,11 @@ static void print_statistics(const struct ks_spectrum *s, FILE *out)
 
     ks_title_print(out,
                    "Statistics (intervals in brackets hold with 99%; /summary has all of them)");
-    for (const struct ks_statistic_row *row = ks_statistic_rows; row->name; row++) {
-        if (!ks_statistic_present(s, row->name))
+    for (const enum ks_statistic_id *id = ks_catalogue_for_readers; *id < KS_STATISTICS; id++) {
+        if (!ks_statistic_present(s, *id))
             continue;
-        ks_statistic_text(s, row->name, text);
-        fprintf(out, "  %-21s %-22s %s\n", row->name, text, row->words);
+        ks_statistic_text(s, *id, text);
+        fprintf(out, "  %-21s %-22s %s\n", ks_catalogue[*id].name, text, ks_catalogue[*id].words);
     }
 }
 

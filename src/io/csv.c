@@ -1,5 +1,6 @@
 #include "io/csv.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,4 +112,21 @@ ks_status ks_csv_number(const struct ks_csv *csv, size_t row, size_t column, dou
         return ks_fail(KS_FORMAT, "%s:%zu: %s: expected a number, found '%s'", csv->path, row + 2,
                        csv->name[column], cell);
     return KS_OK;
+}
+
+const char *ks_csv_text(const struct ks_csv *csv, size_t row, const char *column)
+{
+    for (size_t j = 0; j < csv->columns; j++)
+        if (strcmp(csv->name[j], column) == 0)
+            return ks_csv_cell(csv, row, j);
+    return "-";
+}
+
+double ks_csv_value(const struct ks_csv *csv, size_t row, const char *column)
+{
+    const char *cell = ks_csv_text(csv, row, column);
+    char *end;
+    double value = strtod(cell, &end);
+
+    return end == cell || *end ? NAN : value;
 }

@@ -27,4 +27,8 @@ const char *ks_csv_cell(const struct ks_csv *csv, size_t row, size_t column);
 /* The cell as a number, which may be nan or inf; fails with KS_FORMAT and the line's number. */
 ks_status ks_csv_number(const struct ks_csv *csv, size_t row, size_t column, double *value);
 
+/* The text in a cell, "-" if there is no such column; and the number in it, NaN if it is none. */
+const char *ks_csv_text(const struct ks_csv *csv, size_t row, const char *column);
+double ks_csv_value(const struct ks_csv *csv, size_t row, const char *column);
+
 #endif

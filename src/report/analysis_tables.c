@@ -16,7 +16,7 @@ ks_status ks_intervals_write(const struct ks_tables *t, FILE *out)
         size_t n = ks_results_runs(t->r, t->table->row[i].architecture, run);
 
         for (size_t k = 0; k < study->n_checkpoints; k++) {
-            struct ks_range range[KS_RANGES];
+            struct ks_seed_range range[KS_RANGES];
 
             if (!t->r->common_checkpoint[k])
                 continue;
@@ -31,7 +31,7 @@ ks_status ks_intervals_write(const struct ks_tables *t, FILE *out)
 
 /* Fills a series with a statistic of an analysis at the aggregated checkpoints. */
 static ks_status read_series(const struct ks_tables *t, size_t row, size_t analysis,
-                             const char *name, struct ks_series *s)
+                             enum ks_statistic_id statistic, struct ks_series *s)
 {
     const struct ks_study *study = t->r->study;
     const struct ks_result *run[KS_STUDY_SEEDS];
@@ -48,7 +48,7 @@ static ks_status read_series(const struct ks_tables *t, size_t row, size_t analy
         for (size_t k = 0; k < study->n_checkpoints; k++)
             if (t->r->common_checkpoint[k])
                 s->value[i * s->steps + used++] = ks_results_statistic(t->r, run[i], analysis, k,
-                                                                       name);
+                                                                       statistic);
     }
     return ks_series_aggregate(s, t->resamples);
 }
@@ -63,7 +63,7 @@ static void find_noise(const struct ks_tables *t, size_t row, size_t analysis, s
     double limit[KS_STUDY_SEEDS];
 
     for (size_t i = 0; i < n; i++) {
-        double kappa = ks_results_statistic(t->r, run[i], analysis, checkpoint, "kappa");
+        double kappa = ks_results_statistic(t->r, run[i], analysis, checkpoint, KS_STAT_KAPPA);
 
         limit[i] = ks_noise_limit(ks_results_spectrum(t->r, run[i], analysis, checkpoint));
         known += !isnan(limit[i]) && !isnan(kappa);
@@ -80,7 +80,7 @@ static ks_status write_kappa(const struct ks_tables *t, size_t row, size_t analy
     size_t used = 0;
     ks_status status = KS_OK;
 
-    KS_GO(read_series(t, row, analysis, "kappa", &s));
+    KS_GO(read_series(t, row, analysis, KS_STAT_KAPPA, &s));
     for (size_t k = 0; k < study->n_checkpoints; k++) {
         double noise[2];
 
@@ -131,8 +131,8 @@ static ks_status write_sharpness(const struct ks_tables *t, size_t row, size_t a
     struct ks_series ratio = {0}, largest = {0};
     ks_status status = KS_OK;
 
-    KS_GO(read_series(t, row, analysis, "sharpness_ratio", &ratio));
-    KS_GO(read_series(t, row, analysis, "lambda_max", &largest));
+    KS_GO(read_series(t, row, analysis, KS_STAT_SHARPNESS_RATIO, &ratio));
+    KS_GO(read_series(t, row, analysis, KS_STAT_LAMBDA_MAX, &largest));
     for (size_t k = 0; k < ratio.steps; k++) {
         if (isnan(ratio.curve[k].value))
             continue;
@@ -165,7 +165,7 @@ ks_status ks_sharpness_write(const struct ks_tables *t, FILE *out)
 static ks_status write_layer(const struct ks_tables *t, size_t row, size_t analysis, double layer,
                              FILE *out)
 {
-    static const char *const names[] = {"lambda_max", "kappa", "trace"};
+    static const enum ks_statistic_id names[] = {KS_STAT_LAMBDA_MAX, KS_STAT_KAPPA, KS_STAT_TRACE};
     enum { NAMES = sizeof names / sizeof *names };
     struct ks_series series[NAMES] = {{0}};
     ks_status status = KS_OK;

@@ -108,7 +108,8 @@ static void print_average(const char *name, size_t n_ends, const double *end, do
 static ks_status write_density(const char *name, const struct ks_spectrum *s, FILE *out)
 {
     size_t probes = ks_spectrum_random(s), n_ends = 0;
-    double unit = ks_density_unit(s), floor = ks_statistic(s, "noise_floor"), *end = NULL;
+    double unit = ks_density_unit(s), floor = ks_statistic_value(s, KS_STAT_NOISE_FLOOR),
+           *end = NULL;
     struct cells *cells = NULL;
     ks_status status = KS_OK;
 

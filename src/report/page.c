@@ -12,23 +12,6 @@
 #include "report/plots.h"
 #include "report/template.h"
 
-const char *ks_page_cell(const struct ks_csv *csv, size_t row, const char *column)
-{
-    for (size_t j = 0; j < csv->columns; j++)
-        if (strcmp(csv->name[j], column) == 0)
-            return ks_csv_cell(csv, row, j);
-    return "-";
-}
-
-double ks_page_number(const struct ks_csv *csv, size_t row, const char *column)
-{
-    const char *cell = ks_page_cell(csv, row, column);
-    char *end;
-    double value = strtod(cell, &end);
-
-    return end == cell || *end ? NAN : value;
-}
-
 /* --- parts of one line --- */
 
 static const struct ks_study *study_of(void *data)

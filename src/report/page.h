@@ -56,9 +56,4 @@ ks_status ks_page_versions(const struct ks_page *page, FILE *out);
 /* Links to the CSV files in dir/tables. */
 ks_status ks_page_files(const struct ks_page *page, FILE *out);
 
-/* The number in a cell; NaN if it is "-". */
-double ks_page_number(const struct ks_csv *csv, size_t row, const char *column);
-/* The text in a cell; "-" if there is no such column. */
-const char *ks_page_cell(const struct ks_csv *csv, size_t row, const char *column);
-
 #endif

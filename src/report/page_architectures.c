@@ -8,24 +8,24 @@
 
 enum kind { VALUE, BOUND, RANGE };
 
-/* The columns in the order of the table. `index`: of ks_column_names, or for a RANGE of
- * ks_range_names. */
+/* The columns in the order of the table. `index`: of a column of the summary, or for a RANGE of
+ * ks_ranges. */
 static const struct column {
     enum kind kind;
     size_t index;
-    const char *what; /* the numbers are */
+    const char *what; /* the numbers are; NULL: what the catalogue says of the statistic */
 } columns[] = {
     {VALUE, KS_RETURN, "IQM"},
     {VALUE, KS_AREA, "mean height of the curve"},
     {RANGE, KS_RANGE_DIRECTIONS, "99% interval"},
     {RANGE, KS_RANGE_Q99, "99% interval"},
     {RANGE, KS_RANGE_GRADIENT, "99% interval"},
-    {BOUND, KS_KAPPA_EFFECTIVE_BOUND, "certain lower bound, IQM"},
-    {VALUE, KS_LAMBDA_MAX, "largest Ritz value: from below, IQM"},
-    {VALUE, KS_KURTOSIS, "of Ritz values, as published, IQM"},
-    {VALUE, KS_KAPPA, "as published, IQM; not an estimate of the condition number"},
+    {BOUND, KS_KAPPA_EFFECTIVE_BOUND, NULL},
+    {VALUE, KS_LAMBDA_MAX, NULL},
+    {VALUE, KS_KURTOSIS, NULL},
+    {VALUE, KS_KAPPA, NULL},
     {VALUE, KS_KAPPA_GEOMETRIC, "as published, 10^IQM of logarithms"},
-    {BOUND, KS_KAPPA_LOWER_BOUND, "lower bound with null directions, IQM"},
+    {BOUND, KS_KAPPA_LOWER_BOUND, NULL},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -48,7 +48,7 @@ static void start_cell(double key, FILE *out)
         fprintf(out, "<td data-value=\"%.10g\">", key);
 }
 
-static void print_value(const struct ks_iqm_estimate *e, bool bound, FILE *out)
+static void print_value(const struct ks_estimate *e, bool bound, FILE *out)
 {
     start_cell(e->value, out);
     if (isnan(e->value))
@@ -57,31 +57,29 @@ static void print_value(const struct ks_iqm_estimate *e, bool bound, FILE *out)
         fputs(bound ? "≥ " : "", out);
         print_number(e->value, out);
     }
-    if (!isnan(e->low)) {
+    if (!isnan(e->in.lower)) {
         fputs("<small>[", out);
-        print_number(e->low, out);
+        print_number(e->in.lower, out);
         fputs(", ", out);
-        print_number(e->high, out);
+        print_number(e->in.upper, out);
         fputs("]</small>", out);
     }
     fputs("</td>", out);
 }
 
 /* The combined interval, and in small print, with several runs, what all their intervals cover. */
-static void print_range(const struct ks_range *range, FILE *out)
+static void print_range(const struct ks_seed_range *range, FILE *out)
 {
-    struct ks_range all = {range->n, range->least, range->most, NAN, NAN};
-    char text[KS_RANGE_TEXT];
+    const struct ks_interval *median = &range->median;
+    char text[KS_INTERVAL_TEXT];
 
-    ks_range_print(range, text);
-    start_cell(range->lower, out);
-    fputs(range->n ? text : "no interval", out);
-    if (range->n && isinf(range->upper) && !isinf(range->lower))
+    start_cell(median->lower, out);
+    fputs(range->n ? ks_interval_text(*median, KS_IN_WORDS, text) : "no interval", out);
+    if (range->n && isinf(median->upper) && !isinf(median->lower))
         fputs("<small>upper end not resolved</small>", out);
-    if (range->n > 1) {
-        ks_range_print(&all, text);
-        fprintf(out, "<small>all seeds: %s</small>", text);
-    }
+    if (range->n > 1)
+        fprintf(out, "<small>all seeds: %s</small>",
+                ks_interval_text(range->all, KS_IN_WORDS, text));
     fputs("</td>", out);
 }
 
@@ -96,7 +94,7 @@ static bool has_intervals(const struct rows *rows)
 {
     for (size_t i = 0; i < rows->n; i++)
         for (size_t c = 0; c < KS_COLUMNS; c++)
-            if (!isnan(rows->row[i].value[c].low))
+            if (!isnan(rows->row[i].value[c].in.lower))
                 return true;
     return false;
 }
@@ -121,8 +119,11 @@ static void print_header(const struct rows *rows, FILE *out)
 
         if (has_column(rows, &columns[c]))
             fprintf(out, "<th>%s<span class=\"kind\">%s</span><span class=\"kind\">%s</span></th>",
-                    range ? ks_range_names[columns[c].index] : ks_column_names[columns[c].index],
-                    columns[c].what, range ? "not pooled" : intervals);
+                    range ? ks_catalogue[ks_ranges[columns[c].index]].name
+                          : ks_column_name(columns[c].index),
+                    columns[c].what ? columns[c].what
+                                    : ks_catalogue[ks_pooled[columns[c].index]].pooled,
+                    range ? "not pooled" : intervals);
     }
     fprintf(out, "<th>runs</th></tr></thead>\n");
 }

@@ -6,40 +6,31 @@
 
 #include "report/html.h"
 
-/* What a statistic of correlation.csv is. */
-static const char *kind_of(const char *statistic)
+/* What a column of statistics in correlation.csv is: the statistic itself, or an end of it. */
+static const char *kind_of(const char *column)
 {
-    static const struct {
-        const char *ending, *kind;
-    } kinds[] = {
-        {"_bound", "certain lower bound"},
-        {"_lower", "lower ends of 99% intervals"},
-        {"_upper", "upper ends of 99% intervals"},
-        {"lambda_max", "largest Ritz value, from below"},
-        {"kappa", "as published"},
-        {"kurtosis", "as published"},
-    };
+    const enum ks_statistic_id id = ks_catalogue_of_column(column);
+    const struct ks_statistic *row = &ks_catalogue[id];
 
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        size_t length = strlen(statistic), ending = strlen(kinds[i].ending);
-
-        if (length >= ending && strcmp(statistic + length - ending, kinds[i].ending) == 0)
-            return kinds[i].kind;
-    }
-    return "";
+    if (id == KS_STATISTICS)
+        return "";
+    if (strcmp(column, row->name) == 0)
+        return row->of_spectra ? row->of_spectra : "";
+    return row->lower && strcmp(column, row->lower) == 0 ? "lower ends of 99% intervals"
+                                                         : "upper ends of 99% intervals";
 }
 
 static void print_correlation(const struct ks_csv *csv, size_t row, FILE *out)
 {
-    double value = ks_page_number(csv, row, "spearman"), p = ks_page_number(csv, row, "p"),
-           low = ks_page_number(csv, row, "spearman_low"),
-           high = ks_page_number(csv, row, "spearman_high");
+    double value = ks_csv_value(csv, row, "spearman"), p = ks_csv_value(csv, row, "p"),
+           low = ks_csv_value(csv, row, "spearman_low"),
+           high = ks_csv_value(csv, row, "spearman_high");
 
     fputs("<tr><td class=\"name\">", out);
-    ks_html_text(out, ks_page_cell(csv, row, "statistic"));
+    ks_html_text(out, ks_csv_text(csv, row, "statistic"));
     fprintf(out, "<span class=\"kind\">%s</span></td><td class=\"text\">",
-            kind_of(ks_page_cell(csv, row, "statistic")));
-    ks_html_text(out, ks_page_cell(csv, row, "analysis"));
+            kind_of(ks_csv_text(csv, row, "statistic")));
+    ks_html_text(out, ks_csv_text(csv, row, "analysis"));
     if (isnan(value))
         fputs("</td><td class=\"none\">undefined</td>", out);
     else
@@ -53,7 +44,7 @@ static void print_correlation(const struct ks_csv *csv, size_t row, FILE *out)
     else
         fprintf(out, "<td data-value=\"%.10g\">%.2g</td>", p, p);
     fprintf(out, "<td data-value=\"%.0f\">%.0f</td></tr>\n",
-            ks_page_number(csv, row, "architectures"), ks_page_number(csv, row, "architectures"));
+            ks_csv_value(csv, row, "architectures"), ks_csv_value(csv, row, "architectures"));
 }
 
 ks_status ks_page_correlations(const struct ks_page *page, FILE *out)

@@ -60,8 +60,8 @@ static void print_not_learned(size_t n, size_t learned, FILE *out)
 static bool find_row(const struct ks_csv *csv, const char *statistic, size_t *row)
 {
     for (size_t i = 0; csv && i < csv->rows; i++)
-        if (strcmp(ks_page_cell(csv, i, "analysis"), KS_STUDY_STANDARD) == 0 &&
-            strcmp(ks_page_cell(csv, i, "statistic"), statistic) == 0) {
+        if (strcmp(ks_csv_text(csv, i, "analysis"), KS_STUDY_STANDARD) == 0 &&
+            strcmp(ks_csv_text(csv, i, "statistic"), statistic) == 0) {
             *row = i;
             return true;
         }
@@ -71,22 +71,21 @@ static bool find_row(const struct ks_csv *csv, const char *statistic, size_t *ro
 /* -1 or 1: the sign that both correlations have, each with p <= LEVEL; 0: undecided. */
 static int sign_of(const struct ks_csv *csv, size_t lower, size_t upper)
 {
-    double a = ks_page_number(csv, lower, "spearman"), b = ks_page_number(csv, upper, "spearman");
-    bool both = ks_page_number(csv, lower, "p") <= LEVEL &&
-                ks_page_number(csv, upper, "p") <= LEVEL;
+    double a = ks_csv_value(csv, lower, "spearman"), b = ks_csv_value(csv, upper, "spearman");
+    bool both = ks_csv_value(csv, lower, "p") <= LEVEL && ks_csv_value(csv, upper, "p") <= LEVEL;
 
     return both && a < 0 && b < 0 ? -1 : both && a > 0 && b > 0 ? 1 : 0;
 }
 
 static void print_correlation(const struct ks_csv *csv, size_t row, FILE *out)
 {
-    double low = ks_page_number(csv, row, "spearman_low");
+    double low = ks_csv_value(csv, row, "spearman_low");
 
-    fprintf(out, "%.2f (", ks_page_number(csv, row, "spearman"));
+    fprintf(out, "%.2f (", ks_csv_value(csv, row, "spearman"));
     if (!isnan(low))
         fprintf(out, "90%% interval over seeds %.2f to %.2f, ", low,
-                ks_page_number(csv, row, "spearman_high"));
-    fprintf(out, "p = %.2g)", ks_page_number(csv, row, "p"));
+                ks_csv_value(csv, row, "spearman_high"));
+    fprintf(out, "p = %.2g)", ks_csv_value(csv, row, "p"));
 }
 
 /* The rows of correlation.csv that the headline cites. */
@@ -98,10 +97,10 @@ struct cited {
 static bool find_cited(const struct ks_page *page, struct cited *cited)
 {
     cited->csv = page->correlation;
-    return find_row(cited->csv, "kappa_q99_lower", &cited->lower) &&
-           find_row(cited->csv, "kappa_q99_upper", &cited->upper) &&
-           !isnan(ks_page_number(cited->csv, cited->lower, "spearman")) &&
-           !isnan(ks_page_number(cited->csv, cited->upper, "spearman"));
+    return find_row(cited->csv, ks_catalogue[KS_STAT_KAPPA_Q99].lower, &cited->lower) &&
+           find_row(cited->csv, ks_catalogue[KS_STAT_KAPPA_Q99].upper, &cited->upper) &&
+           !isnan(ks_csv_value(cited->csv, cited->lower, "spearman")) &&
+           !isnan(ks_csv_value(cited->csv, cited->upper, "spearman"));
 }
 
 static void print_answer(const struct cited *cited, FILE *out)
@@ -129,12 +128,12 @@ static void print_evidence(const struct cited *cited, FILE *out)
     fprintf(out,
             "Over %.0f architectures, the rank correlation of the last return with "
             "<i>kappa_q99</i> is ",
-            ks_page_number(cited->csv, cited->lower, "architectures"));
+            ks_csv_value(cited->csv, cited->lower, "architectures"));
     print_correlation(cited->csv, cited->lower, out);
     fputs(" for the lower ends of its intervals and ", out);
     print_correlation(cited->csv, cited->upper, out);
     fputs(" for the upper ends", out);
-    if (find_row(cited->csv, "kappa", &kappa)) {
+    if (find_row(cited->csv, ks_catalogue[KS_STAT_KAPPA].name, &kappa)) {
         fputs("; with <i>kappa</i> of the standard analysis it is ", out);
         print_correlation(cited->csv, kappa, out);
     }
@@ -146,16 +145,16 @@ static void print_evidence(const struct cited *cited, FILE *out)
 static void print_architecture(const struct ks_page *page, const char *word,
                                const struct ks_row *row, FILE *out)
 {
-    const struct ks_iqm_estimate *e = &row->value[KS_RETURN];
-    char text[KS_RANGE_TEXT];
+    const struct ks_estimate *e = &row->value[KS_RETURN];
+    char text[KS_INTERVAL_TEXT];
 
     fprintf(out, "%s return has <b>", word);
     ks_html_text(out, page->results->study->architecture[row->architecture].name);
     fprintf(out, "</b> with %.4g", e->value);
-    if (!isnan(e->low))
-        fprintf(out, " (90%% interval %.4g to %.4g)", e->low, e->high);
+    if (!isnan(e->in.lower))
+        fprintf(out, " (90%% interval %.4g to %.4g)", e->in.lower, e->in.upper);
     if (row->range[KS_RANGE_Q99].n > 0) {
-        ks_range_print(&row->range[KS_RANGE_Q99], text);
+        ks_interval_text(row->range[KS_RANGE_Q99].median, KS_IN_WORDS, text);
         fprintf(out, "; its <i>kappa_q99</i> is %s", text);
     }
     fputs(". ", out);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/round.h"
+#include "core/interval.h"
 #include "report/html.h"
 
 static const struct {
@@ -25,7 +25,7 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static const char *architecture_of(const struct ks_csv *csv, size_t row)
 {
-    return ks_page_cell(csv, row, "architecture");
+    return ks_csv_text(csv, row, "architecture");
 }
 
 static bool is_first(const struct ks_csv *csv, size_t row)
@@ -46,7 +46,7 @@ static double find_largest(const struct ks_csv *csv, const char *architecture, c
     *n = 0;
     for (size_t i = 0; i < csv->rows; i++)
         if (strcmp(architecture_of(csv, i), architecture) == 0) {
-            largest = fmax(largest, ks_page_number(csv, i, column));
+            largest = fmax(largest, ks_csv_value(csv, i, column));
             ++*n;
         }
     return largest;

@@ -24,8 +24,8 @@ static size_t find_row(const struct ks_csv *csv, const char *claim, const char *
 {
     size_t i = 0;
 
-    while (i < csv->rows && !(strcmp(ks_page_cell(csv, i, "claim"), claim) == 0 &&
-                              strcmp(ks_page_cell(csv, i, "statistic"), statistic) == 0))
+    while (i < csv->rows && !(strcmp(ks_csv_text(csv, i, "claim"), claim) == 0 &&
+                              strcmp(ks_csv_text(csv, i, "statistic"), statistic) == 0))
         i++;
     return i;
 }
@@ -34,7 +34,7 @@ static size_t find_row(const struct ks_csv *csv, const char *claim, const char *
 static bool is_first(const struct ks_csv *csv, size_t row, const char *column)
 {
     for (size_t i = 0; i < row; i++)
-        if (strcmp(ks_page_cell(csv, i, column), ks_page_cell(csv, row, column)) == 0)
+        if (strcmp(ks_csv_text(csv, i, column), ks_csv_text(csv, row, column)) == 0)
             return false;
     return true;
 }
@@ -67,8 +67,8 @@ static void print_verdict(const struct ks_csv *csv, size_t row, FILE *out)
         fputs("<span class=\"open\">does not apply</span>", out);
         return;
     }
-    verdict = ks_page_cell(csv, row, "verdict");
-    reason = ks_page_cell(csv, row, "reason");
+    verdict = ks_csv_text(csv, row, "verdict");
+    reason = ks_csv_text(csv, row, "reason");
     fprintf(out, "<span class=\"%s\">", class_of(verdict));
     ks_html_text(out, verdict);
     fputs("</span>", out);
@@ -82,13 +82,13 @@ static void print_verdict(const struct ks_csv *csv, size_t row, FILE *out)
 /* Whether the reason is the same by every statistic that the claim has: it is said once then. */
 static bool is_one_reason(const struct ks_csv *csv, size_t first)
 {
-    const char *name = ks_page_cell(csv, first, "claim"),
-               *reason = ks_page_cell(csv, first, "reason");
+    const char *name = ks_csv_text(csv, first, "claim"),
+               *reason = ks_csv_text(csv, first, "reason");
 
     for (size_t k = 0; k < IN_LINE; k++) {
         size_t row = find_row(csv, name, statistics[k].name);
 
-        if (row < csv->rows && strcmp(ks_page_cell(csv, row, "reason"), reason) != 0)
+        if (row < csv->rows && strcmp(ks_csv_text(csv, row, "reason"), reason) != 0)
             return false;
     }
     return strcmp(reason, "-") != 0;
@@ -105,7 +105,7 @@ static void print_column(const struct ks_csv *csv, size_t row, const char *class
 
 static void print_line(const struct ks_csv *csv, size_t first, FILE *out)
 {
-    const char *name = ks_page_cell(csv, first, "claim");
+    const char *name = ks_csv_text(csv, first, "claim");
     const struct ks_paper_claim *claim = find_claim(name);
 
     fputs("<summary><span class=\"sentence\">", out);
@@ -118,7 +118,7 @@ static void print_line(const struct ks_csv *csv, size_t first, FILE *out)
             print_column(csv, find_row(csv, name, statistics[k].name), "one", statistics[k].title,
                          out);
     fputs("<span data-by=\"the claim\">", out);
-    ks_html_text(out, ks_page_cell(csv, first, "survives"));
+    ks_html_text(out, ks_csv_text(csv, first, "survives"));
     fputs("</span></summary>\n", out);
 }
 
@@ -137,8 +137,7 @@ static void print_cell(double value, const char *format, const char *none, FILE 
 /* An interval, or a number where both ends are the same. */
 static void print_effect(const struct ks_csv *csv, size_t row, FILE *out)
 {
-    double low = ks_page_number(csv, row, "effect_low"),
-           high = ks_page_number(csv, row, "effect_high");
+    double low = ks_csv_value(csv, row, "effect_low"), high = ks_csv_value(csv, row, "effect_high");
 
     if (isnan(low) || isnan(high))
         fputs("<td>not known</td>", out);
@@ -154,12 +153,12 @@ static void print_numbers(const struct ks_csv *csv, size_t row, bool within, FIL
     print_verdict(csv, row, out);
     fputs("</td>", out);
     print_effect(csv, row, out);
-    print_cell(ks_page_number(csv, row, "theta"), "%.3g", "none", out);
-    print_cell(ks_page_number(csv, row, "p_holm"), "%.2g", "no test", out);
+    print_cell(ks_csv_value(csv, row, "theta"), "%.3g", "none", out);
+    print_cell(ks_csv_value(csv, row, "p_holm"), "%.2g", "no test", out);
     if (within)
-        print_cell(ks_page_number(csv, row, "within"), "%.2g", "not known", out);
-    print_cell(ks_page_number(csv, row, "seeds"), "%.0f", "-", out);
-    print_cell(ks_page_number(csv, row, "units"), "%.0f", "-", out);
+        print_cell(ks_csv_value(csv, row, "within"), "%.2g", "not known", out);
+    print_cell(ks_csv_value(csv, row, "seeds"), "%.0f", "-", out);
+    print_cell(ks_csv_value(csv, row, "units"), "%.0f", "-", out);
     fputs("</tr>\n", out);
 }
 
@@ -184,20 +183,20 @@ static void print_table(const struct ks_csv *csv, const char *name, bool within,
 /* Where to see it: the paper's figure and our plot, with a link if the page has that plot. */
 static void print_plot(const struct ks_csv *csv, size_t row, FILE *out)
 {
-    const struct ks_paper_claim *claim = find_claim(ks_page_cell(csv, row, "claim"));
+    const struct ks_paper_claim *claim = find_claim(ks_csv_text(csv, row, "claim"));
     const struct ks_plot *plot = ks_plots;
 
     while (plot->name && !(claim && claim->plot && strcmp(claim->plot, plot->name) == 0))
         plot++;
     if (plot->name)
         fprintf(out, "<a href=\"#plot-%s\">", plot->name);
-    ks_html_text(out, ks_page_cell(csv, row, "plot"));
+    ks_html_text(out, ks_csv_text(csv, row, "plot"));
     fputs(plot->name ? "</a>" : "", out);
 }
 
 static void print_claim(const struct ks_csv *csv, size_t first, FILE *out)
 {
-    const char *name = ks_page_cell(csv, first, "claim");
+    const char *name = ks_csv_text(csv, first, "claim");
     const struct ks_paper_claim *claim = find_claim(name);
 
     fputs("<details class=\"claim\">", out);
@@ -220,7 +219,7 @@ struct rules {
 
 static bool is_of(const struct rules *rules, size_t row)
 {
-    return strcmp(ks_page_cell(rules->csv, row, "rules"), rules->date) == 0;
+    return strcmp(ks_csv_text(rules->csv, row, "rules"), rules->date) == 0;
 }
 
 /* `verdict`: NULL for any. */
@@ -229,8 +228,8 @@ static size_t count_verdicts(const struct rules *rules, const char *statistic, c
     size_t n = 0;
 
     for (size_t i = 0; i < rules->csv->rows; i++)
-        n += is_of(rules, i) && strcmp(ks_page_cell(rules->csv, i, "statistic"), statistic) == 0 &&
-             (!verdict || strcmp(ks_page_cell(rules->csv, i, "verdict"), verdict) == 0);
+        n += is_of(rules, i) && strcmp(ks_csv_text(rules->csv, i, "statistic"), statistic) == 0 &&
+             (!verdict || strcmp(ks_csv_text(rules->csv, i, "verdict"), verdict) == 0);
     return n;
 }
 
@@ -283,7 +282,7 @@ ks_status ks_page_verdicts(const struct ks_page *page, FILE *out)
     const struct ks_csv *csv = page->claims;
 
     for (size_t i = 0; i < csv->rows; i++) {
-        const struct rules rules = {csv, ks_page_cell(csv, i, "rules")};
+        const struct rules rules = {csv, ks_csv_text(csv, i, "rules")};
 
         if (is_first(csv, i, "rules"))
             print_rules(&rules, out);

@@ -19,11 +19,11 @@ void ks_table_number(FILE *out, double value)
         fprintf(out, ",%.10g", value);
 }
 
-void ks_table_estimate(FILE *out, const struct ks_iqm_estimate *estimate)
+void ks_table_estimate(FILE *out, const struct ks_estimate *estimate)
 {
     ks_table_number(out, estimate->value);
-    ks_table_number(out, estimate->low);
-    ks_table_number(out, estimate->high);
+    ks_table_number(out, estimate->in.lower);
+    ks_table_number(out, estimate->in.upper);
 }
 
 void ks_table_look(const struct ks_tables *t, size_t row, FILE *out)

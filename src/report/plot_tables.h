@@ -37,7 +37,7 @@ const struct ks_study_architecture *ks_table_architecture(const struct ks_tables
 /* Print ",VALUE", with "-" for NaN; ",VALUE,LOW,HIGH"; "NAME,NORMALIZATION,WN,LOSS" of a row:
  * the columns architecture*. */
 void ks_table_number(FILE *out, double value);
-void ks_table_estimate(FILE *out, const struct ks_iqm_estimate *estimate);
+void ks_table_estimate(FILE *out, const struct ks_estimate *estimate);
 void ks_table_look(const struct ks_tables *t, size_t row, FILE *out);
 
 /* The run whose spectra are drawn: the first aggregated one that has its last spectrum, else the
@@ -57,8 +57,8 @@ size_t ks_table_paper_curve(const struct ks_tables *t);
 /* A number of every run of an architecture at some steps, and the IQM over the runs. */
 struct ks_series {
     size_t runs, steps;
-    double *step, *value;          /* [steps], [runs, steps]; NaN: missing. Owned */
-    struct ks_iqm_estimate *curve; /* [steps]; owned */
+    double *step, *value;      /* [steps], [runs, steps]; NaN: missing. Owned */
+    struct ks_estimate *curve; /* [steps]; owned */
 };
 /* Room for `runs` and `steps`; the caller fills step and value, and may lower `steps`. Then values
  * of ks_series_aggregate go to `curve`. */

@@ -26,16 +26,16 @@ static bool is_same_system(const struct ks_score_line *a, const struct ks_score_
 enum { CELL = 112 };
 
 /* "0.933 [0.928, 0.938]", "0.933 [-]" or "-". */
-static void estimate_text(const struct ks_iqm_estimate *e, char text[CELL])
+static void estimate_text(const struct ks_estimate *e, char text[CELL])
 {
     char value[32], low[32], high[32];
 
     ks_value_print(e->value, value);
-    ks_value_print(e->low, low);
-    ks_value_print(e->high, high);
+    ks_value_print(e->in.lower, low);
+    ks_value_print(e->in.upper, high);
     if (isnan(e->value))
         snprintf(text, CELL, "-");
-    else if (isnan(e->low))
+    else if (isnan(e->in.lower))
         snprintf(text, CELL, "%s [-]", value);
     else
         snprintf(text, CELL, "%s [%s, %s]", value, low, high);

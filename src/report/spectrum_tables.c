@@ -32,10 +32,7 @@ ks_status ks_ritz_write(const struct ks_tables *t, FILE *out)
 /* The share of eigenvalues at zero and below, with 99% intervals, and what "at zero" means. */
 ks_status ks_mass_write(const struct ks_tables *t, FILE *out)
 {
-    static const char *const names[] = {
-        "zero_mass",           "zero_mass_lower",     "zero_mass_upper", "negative_mass",
-        "negative_mass_lower", "negative_mass_upper", "noise_floor"};
-    enum { NAMES = sizeof names / sizeof *names };
+    static const enum ks_statistic_id masses[] = {KS_STAT_ZERO_MASS, KS_STAT_NEGATIVE_MASS};
 
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
@@ -43,8 +40,14 @@ ks_status ks_mass_write(const struct ks_tables *t, FILE *out)
         if (!s)
             continue;
         fputs(ks_table_architecture(t, i)->name, out);
-        for (size_t k = 0; k < NAMES; k++)
-            ks_table_number(out, ks_statistic(s, names[k]));
+        for (size_t k = 0; k < sizeof masses / sizeof *masses; k++) {
+            const struct ks_interval in = ks_statistic_interval(s, masses[k]);
+
+            ks_table_number(out, ks_statistic_value(s, masses[k]));
+            ks_table_number(out, in.lower);
+            ks_table_number(out, in.upper);
+        }
+        ks_table_number(out, ks_statistic_value(s, KS_STAT_NOISE_FLOOR));
         putc('\n', out);
     }
     return KS_OK;
@@ -115,7 +118,8 @@ static ks_status leading_kappa(const struct ks_spectrum *s, size_t probe, size_t
                                double kappa[2])
 {
     const struct ks_jacobi jacobi = {m, s->alpha + probe * s->order, s->beta + probe * s->order};
-    double h = ks_statistic(s, "noise_floor") / 2, sigma, largest = 0, smallest = INFINITY;
+    double h = ks_statistic_value(s, KS_STAT_NOISE_FLOOR) / 2, sigma, largest = 0,
+           smallest = INFINITY;
 
     KS_TRY(ks_jacobi_ritz(&jacobi, work, work + m, work + 2 * m));
     KS_TRY(ks_jacobi_smallest(&jacobi, &sigma));
@@ -155,10 +159,11 @@ static ks_status kappa_at(const struct ks_spectrum *s, size_t m, double *work, d
  * not certified at m = 30, 60, ... below. */
 static double effective_bound(const struct ks_spectrum *s, size_t m)
 {
-    char name[48] = "kappa_effective_bound";
+    char name[48];
 
-    if (m < s->order)
-        snprintf(name, sizeof name, "kappa_effective_bound_m%zu", m);
+    if (m >= s->order)
+        return ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND);
+    snprintf(name, sizeof name, "%s_m%zu", ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, m);
     return ks_statistic(s, name);
 }
 

@@ -13,14 +13,20 @@
 #include "results/score_ranges.h"
 #include "statistics/statistics.h"
 
-const char *const ks_column_names[KS_COLUMNS] = {"kappa",
-                                                 "kappa_lower_bound",
-                                                 "kappa_effective_bound",
-                                                 "lambda_max",
-                                                 "kurtosis",
-                                                 "kappa_geometric",
-                                                 "return",
-                                                 "area"};
+const enum ks_statistic_id ks_pooled[KS_POOLED] = {
+    [KS_KAPPA] = KS_STAT_KAPPA,
+    [KS_KAPPA_LOWER_BOUND] = KS_STAT_KAPPA_LOWER_BOUND,
+    [KS_KAPPA_EFFECTIVE_BOUND] = KS_STAT_KAPPA_EFFECTIVE_BOUND,
+    [KS_LAMBDA_MAX] = KS_STAT_LAMBDA_MAX,
+    [KS_KURTOSIS] = KS_STAT_KURTOSIS,
+};
+
+const char *ks_column_name(size_t column)
+{
+    static const char *const others[KS_COLUMNS - KS_POOLED] = {"kappa_geometric", "return", "area"};
+
+    return column < KS_POOLED ? ks_catalogue[ks_pooled[column]].name : others[column - KS_POOLED];
+}
 
 enum { LEAST_RANKS = 3 }; /* with fewer rows a rank correlation says nothing */
 
@@ -82,7 +88,7 @@ static void pool_fill(const struct ks_results *r, size_t analysis, const struct 
             if (is_pooled(r, analysis, i)) {
                 for (size_t f = 0; f < KS_POOLED; f++)
                     p->statistic[f][n * p->checkpoints + used] = ks_results_statistic(
-                        r, run[n], analysis, i, ks_column_names[f]);
+                        r, run[n], analysis, i, ks_pooled[f]);
                 p->limit[n * p->checkpoints + used++] = ks_noise_limit(
                     ks_results_spectrum(r, run[n], analysis, i));
             }
@@ -141,8 +147,9 @@ static void evaluate(const void *data, const size_t *index, double *work, double
 
 double ks_noise_limit(const struct ks_spectrum *s)
 {
-    return s ? fmax(ks_statistic(s, "lambda_max"), -ks_statistic(s, "lambda_min")) /
-                   ks_statistic(s, "noise_floor")
+    return s ? fmax(ks_statistic_value(s, KS_STAT_LAMBDA_MAX),
+                    -ks_statistic_value(s, KS_STAT_LAMBDA_MIN)) /
+                   ks_statistic_value(s, KS_STAT_NOISE_FLOOR)
              : NAN;
 }
 
@@ -191,7 +198,7 @@ static ks_status correlate(struct ks_summary_table *table)
 
     KS_TRY(ks_alloc(2 * table->n_rows, sizeof *values, &values));
     for (size_t i = 0; i < table->n_rows; i++) {
-        const struct ks_iqm_estimate *value = table->row[i].value;
+        const struct ks_estimate *value = table->row[i].value;
 
         if (isnan(value[KS_KAPPA_GEOMETRIC].value))
             continue;
@@ -258,7 +265,7 @@ static int wider(int width, const char *name)
 static void print_numbers(const struct ks_row *row, size_t n, const size_t *column, FILE *out)
 {
     for (size_t c = 0; c < n; c++) {
-        const char *name = ks_column_names[column[c]];
+        const char *name = ks_column_name(column[c]);
         char text[32];
 
         if (row)
@@ -270,12 +277,12 @@ static void print_numbers(const struct ks_row *row, size_t n, const size_t *colu
 static void print_ranges(const struct ks_row *row, FILE *out)
 {
     for (size_t c = 0; c < KS_RANGES; c++) {
-        char text[KS_RANGE_TEXT];
+        char text[KS_INTERVAL_TEXT];
 
         if (row)
-            ks_range_print(&row->range[c], text);
-        fprintf(out, "  %*s", wider(RANGE_WIDTH, ks_range_names[c]),
-                row ? text : ks_range_names[c]);
+            ks_interval_text(row->range[c].median, KS_IN_WORDS, text);
+        fprintf(out, "  %*s", wider(RANGE_WIDTH, ks_catalogue[ks_ranges[c]].name),
+                row ? text : ks_catalogue[ks_ranges[c]].name);
     }
 }
 

@@ -128,8 +128,8 @@ static ks_status write_summary(const struct ks_tables *c, FILE *out)
                 a->loss, c->r->study->analysis[row->analysis].name, row->runs, row->dropped);
         for (size_t k = 0; k < KS_COLUMNS; k++) {
             ks_table_number(out, row->value[k].value);
-            ks_table_number(out, row->value[k].low);
-            ks_table_number(out, row->value[k].high);
+            ks_table_number(out, row->value[k].in.lower);
+            ks_table_number(out, row->value[k].in.upper);
         }
         ks_range_print_ends(row->range, out);
     }

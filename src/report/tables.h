@@ -7,8 +7,10 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "core/interval.h"
 #include "results/aggregate.h"
 #include "results/results.h"
+#include "statistics/catalogue.h"
 
 /* Columns of a row. Statistics of spectra are IQMs, pooled over all runs and all checkpoints after
  * the first update. The IQM is increasing in each value, so the IQM of lower bounds is a lower
@@ -28,25 +30,23 @@ enum {
     KS_COLUMNS
 };
 
-/* "kappa", "kappa_lower_bound", ...: the column in summary.csv, and the statistic of a spectrum. */
-extern const char *const ks_column_names[KS_COLUMNS];
+/* The statistics of a spectrum that are pooled, and the name of every column in summary.csv. */
+extern const enum ks_statistic_id ks_pooled[KS_POOLED];
+const char *ks_column_name(size_t column);
 
 /* Statistics that are only known as intervals. In a row: at the last checkpoint that is aggregated.
  */
 enum { KS_RANGE_DIRECTIONS, KS_RANGE_Q99, KS_RANGE_GRADIENT, KS_RANGES };
 
-/* "directions_1e2", ...; with `_lower` and `_upper`, the statistics of a spectrum that are the
- * ends. */
-extern const char *const ks_range_names[KS_RANGES];
+extern const enum ks_statistic_id ks_ranges[KS_RANGES];
 
-/* The 99% intervals of an architecture's runs, combined. With one run, lower and upper are the ends
- * of its interval. With several, they are the medians of the lower and of the upper ends; they
- * enclose the median of the true values if every interval contains its true value, which has a
- * probability of at least 1 - n/100. */
-struct ks_range {
-    size_t n;            /* runs that have the interval; if 0, all fields below are NaN       */
-    double lower, upper; /* upper is infinite if it is not resolved, or if lower is infinite  */
-    double least, most;  /* the smallest lower end, the largest upper end                    */
+/* The 99% intervals of an architecture's runs, combined. With one run, `median` is its interval.
+ * With several, it has the medians of the lower and of the upper ends, which enclose the median of
+ * the true values if every interval contains its true value: with a probability of at least 1 -
+ * n/100. The upper end is infinite if it is not resolved, or if the lower end is infinite. */
+struct ks_seed_range {
+    size_t n;                       /* runs that have the interval; if 0, all ends are NaN   */
+    struct ks_interval median, all; /* all: the smallest lower end, the largest upper end    */
 };
 
 struct ks_row {
@@ -56,8 +56,8 @@ struct ks_row {
     /* Of the pooled spectra: the IQM of ks_noise_limit, and the share of those whose kappa is above
      * theirs. NaN without a noise floor. */
     double noise_limit, beyond_noise;
-    struct ks_iqm_estimate value[KS_COLUMNS];
-    struct ks_range range[KS_RANGES];
+    struct ks_estimate value[KS_COLUMNS];
+    struct ks_seed_range range[KS_RANGES];
 };
 
 struct ks_summary_table {
@@ -89,23 +89,11 @@ struct ks_range_place {
     size_t analysis, checkpoint;
 };
 void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks_result *const *run,
-                   struct ks_range range[KS_RANGES]);
+                   struct ks_seed_range range[KS_RANGES]);
 
 /* The four ends of all ranges and the end of a line of CSV, in the form that spectra use: '-' for
  * an upper end that is not resolved, 'inf' if the statistic itself is infinite. */
-void ks_range_print_ends(const struct ks_range range[KS_RANGES], FILE *out);
-
-/* One end of an interval: three digits, rounded so that the interval does not become smaller;
- * integers of up to six digits are printed exactly. */
-enum ks_range_end { KS_RANGE_LOWER, KS_RANGE_UPPER };
-enum { KS_RANGE_END = 24 };
-void ks_range_print_end(double value, enum ks_range_end end, char text[KS_RANGE_END]);
-
-enum { KS_RANGE_TEXT = 64 };
-/* "209 to 367", "4.1 or more", "infinite", or "-" if there is no interval. Lower ends are rounded
- * down and upper ends up, to three digits (integers not at all), so the text contains the interval.
- */
-void ks_range_print(const struct ks_range *range, char text[KS_RANGE_TEXT]);
+void ks_range_print_ends(const struct ks_seed_range range[KS_RANGES], FILE *out);
 
 /* Writes checkpoints.csv, returns.csv, summary.csv, the tables for the plots (kappa.csv,
  * return_curves.csv, and those of plot_tables.h) and the comparisons of architectures

@@ -11,11 +11,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
-
-/* A value and its interval; low and high are NaN if the interval is undefined. */
-struct ks_iqm_estimate {
-    double value, low, high;
-};
+#include "core/interval.h"
 
 /* Interquartile mean: sorts `values`, drops floor(n/4) from each end and returns the mean of the
  * rest. Infinite values sort to the ends; a NaN or n = 0 gives NaN. */
@@ -67,7 +63,7 @@ void ks_bootstrap_draw(const struct ks_bootstrap *bootstrap, size_t resample, si
 /* Values and percentile intervals into estimates [outputs]. An interval is undefined if every
  * stratum has one run, without resamples, and if the output is NaN in any resample. */
 ks_status ks_bootstrap_run(const struct ks_bootstrap *bootstrap,
-                           const struct ks_estimator *estimator, struct ks_iqm_estimate *estimates);
+                           const struct ks_estimator *estimator, struct ks_estimate *estimates);
 
 /* A score of every run at every step: returns at evaluations, kappa at checkpoints. */
 struct ks_scores {
@@ -81,6 +77,6 @@ struct ks_scores {
 /* The IQM over all runs at each step into curve [steps], and the area under that curve into *area
  * (may be NULL; NaN for one step). All steps and the area use the same resamples. */
 ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_t seed,
-                       struct ks_iqm_estimate *curve, struct ks_iqm_estimate *area);
+                       struct ks_estimate *curve, struct ks_estimate *area);
 
 #endif

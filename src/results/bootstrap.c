@@ -60,7 +60,7 @@ static bool has_interval(const struct ks_bootstrap *bootstrap)
 
 /* The percentile interval of one output; sorts value [resamples]. */
 static void set_interval(const struct ks_bootstrap *bootstrap, double *value,
-                         struct ks_iqm_estimate *estimate)
+                         struct ks_estimate *estimate)
 {
     double tail = 0.5 * (1 - bootstrap->level);
 
@@ -68,8 +68,8 @@ static void set_interval(const struct ks_bootstrap *bootstrap, double *value,
         if (isnan(value[b]))
             return;
     qsort(value, bootstrap->resamples, sizeof *value, ks_ascending);
-    estimate->low = ks_quantile(bootstrap->resamples, value, tail);
-    estimate->high = ks_quantile(bootstrap->resamples, value, 1 - tail);
+    estimate->in.lower = ks_quantile(bootstrap->resamples, value, tail);
+    estimate->in.upper = ks_quantile(bootstrap->resamples, value, 1 - tail);
 }
 
 /* Scratch of one thread. */
@@ -123,7 +123,7 @@ static ks_status resample(const struct ks_bootstrap *bootstrap,
 }
 
 ks_status ks_bootstrap_run(const struct ks_bootstrap *bootstrap,
-                           const struct ks_estimator *estimator, struct ks_iqm_estimate *estimates)
+                           const struct ks_estimator *estimator, struct ks_estimate *estimates)
 {
     size_t runs = ks_bootstrap_runs(bootstrap), outputs = estimator->outputs;
     ks_status status = KS_OK;
@@ -135,7 +135,7 @@ ks_status ks_bootstrap_run(const struct ks_bootstrap *bootstrap,
         slot.index[i] = i;
     estimator->evaluate(estimator->data, slot.index, slot.work, slot.out);
     for (size_t k = 0; k < outputs; k++)
-        estimates[k] = (struct ks_iqm_estimate){slot.out[k], NAN, NAN};
+        estimates[k] = (struct ks_estimate){slot.out[k], {NAN, NAN}};
     if (!has_interval(bootstrap))
         goto done;
     KS_GO(ks_alloc(outputs * bootstrap->resamples, sizeof *values, &values));
@@ -226,14 +226,14 @@ static void evaluate_curve(const void *data, const size_t *index, double *work, 
 }
 
 ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_t seed,
-                       struct ks_iqm_estimate *curve, struct ks_iqm_estimate *area)
+                       struct ks_estimate *curve, struct ks_estimate *area)
 {
     struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, scores->strata,
                                      scores->runs};
     struct curve data = {0};
     struct ks_estimator estimator = {scores->steps + 1, ks_bootstrap_runs(&bootstrap), &data,
                                      evaluate_curve};
-    struct ks_iqm_estimate *estimates = NULL;
+    struct ks_estimate *estimates = NULL;
     ks_status status = KS_OK;
 
     KS_GO(curve_new(scores, ks_bootstrap_runs(&bootstrap), &data));

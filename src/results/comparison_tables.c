@@ -21,11 +21,11 @@ static void print_number(FILE *out, double value)
         fprintf(out, ",%.10g", value);
 }
 
-static void print_estimate(FILE *out, struct ks_iqm_estimate e)
+static void print_estimate(FILE *out, struct ks_estimate e)
 {
     print_number(out, e.value);
-    print_number(out, e.low);
-    print_number(out, e.high);
+    print_number(out, e.in.lower);
+    print_number(out, e.in.upper);
 }
 
 /* The index in c->last of the first run of architecture `i`. */
@@ -101,7 +101,7 @@ void ks_comparison_free(struct ks_comparison *c)
 /* --- improvement.csv --- */
 
 static ks_status compare(const struct ks_comparison *c, size_t i, size_t j,
-                         struct ks_iqm_estimate *probability)
+                         struct ks_estimate *probability)
 {
     const struct ks_sample x = {1, &c->runs[i], c->last + first_run(c, i)},
                            y = {1, &c->runs[j], c->last + first_run(c, j)};
@@ -115,13 +115,13 @@ ks_status ks_comparison_write_improvement(const struct ks_comparison *c, FILE *o
 {
     for (size_t i = 0; i < c->n; i++)
         for (size_t j = 0; j < c->n; j++) {
-            struct ks_iqm_estimate p;
+            struct ks_estimate p;
 
             if (i == j)
                 continue;
             KS_TRY(compare(c, i < j ? i : j, i < j ? j : i, &p));
             if (i > j)
-                p = (struct ks_iqm_estimate){1 - p.value, 1 - p.high, 1 - p.low};
+                p = (struct ks_estimate){1 - p.value, {1 - p.in.upper, 1 - p.in.lower}};
             fprintf(out, "%s,%s", name_of(c, i), name_of(c, j));
             print_estimate(out, p);
             putc('\n', out);
@@ -145,7 +145,7 @@ static ks_status write_one_profile(const struct ks_comparison *c, size_t i,
     double tau[TAUS];
     const struct ks_profile profile = {
         {1, &c->runs[i], score}, TAUS, tau, smaller(c->resamples, KS_PROFILE_RESAMPLES), 0};
-    struct ks_iqm_estimate fraction[TAUS];
+    struct ks_estimate fraction[TAUS];
 
     for (size_t k = 0; k < c->runs[i]; k++)
         KS_TRY(ks_score_normalize(range, c->last[first_run(c, i) + k], &score[k]));

@@ -49,11 +49,11 @@ struct ks_correlation {
     bool logarithm; /* whether the statistic is pooled as its log10     */
     size_t n;       /* architectures that have both coordinates         */
     double *x, *y;  /* [architectures] NaN where there is no value; owned */
-    struct ks_iqm_estimate spearman;
+    struct ks_estimate spearman;
     double p; /* of the two-sided permutation test */
 };
-/* `statistic`: one of those of correlation.csv. The caller frees with ks_correlation_free, also
- * after a failure. */
+/* `statistic`: the name of a column of statistics in correlation.csv. The caller frees with
+ * ks_correlation_free, also after a failure. */
 ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis,
                                   const char *statistic, struct ks_correlation *correlation);
 void ks_correlation_free(struct ks_correlation *correlation);

@@ -68,7 +68,7 @@ static void evaluate_pair(const void *data, const size_t *index, double *work, d
 }
 
 ks_status ks_improvement(const struct ks_sample *x, const struct ks_sample *y, size_t resamples,
-                         uint64_t seed, struct ks_iqm_estimate *probability)
+                         uint64_t seed, struct ks_estimate *probability)
 {
     size_t tasks = x->tasks, n_x, n_y, *runs = NULL;
     double *value = NULL;
@@ -124,13 +124,13 @@ static void evaluate_profile(const void *data, const size_t *index, double *work
     }
 }
 
-ks_status ks_profile(const struct ks_profile *p, struct ks_iqm_estimate *runs,
-                     struct ks_iqm_estimate *means)
+ks_status ks_profile(const struct ks_profile *p, struct ks_estimate *runs,
+                     struct ks_estimate *means)
 {
     const struct ks_bootstrap bootstrap = {p->resamples, p->seed, KS_BOOTSTRAP_LEVEL,
                                            p->scores.tasks, p->scores.runs};
     const struct ks_estimator statistic = {2 * p->n, 0, p, evaluate_profile};
-    struct ks_iqm_estimate *both = NULL;
+    struct ks_estimate *both = NULL;
     ks_status status = KS_OK;
     size_t n;
 

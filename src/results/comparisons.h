@@ -20,7 +20,7 @@ struct ks_sample {
  * draws runs of all of x's tasks, then runs of all of y's tasks. x and y have the same tasks. Fails
  * with KS_FORMAT if there is no task, if a task has no run, or if a value is NaN. */
 ks_status ks_improvement(const struct ks_sample *x, const struct ks_sample *y, size_t resamples,
-                         uint64_t seed, struct ks_iqm_estimate *probability);
+                         uint64_t seed, struct ks_estimate *probability);
 
 enum { KS_PROFILE_RESAMPLES = 2000 };
 
@@ -35,7 +35,7 @@ struct ks_profile {
 /* For each threshold tau (Agarwal et al. 2021, section 4.2): the fraction of all runs of all tasks
  * with a score above tau into runs [n], and the fraction of tasks whose mean score is above tau
  * into means [n] (may be NULL), with 90% intervals. Fails as ks_improvement does. */
-ks_status ks_profile(const struct ks_profile *profile, struct ks_iqm_estimate *runs,
-                     struct ks_iqm_estimate *means);
+ks_status ks_profile(const struct ks_profile *profile, struct ks_estimate *runs,
+                     struct ks_estimate *means);
 
 #endif

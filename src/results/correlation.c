@@ -91,7 +91,7 @@ static size_t widest(const struct ks_points *p)
 }
 
 ks_status ks_spearman_points(const struct ks_points *p, size_t resamples, uint64_t seed,
-                             struct ks_iqm_estimate *correlation)
+                             struct ks_estimate *correlation)
 {
     const struct ks_bootstrap bootstrap = {resamples, seed, KS_BOOTSTRAP_LEVEL, p->architectures,
                                            p->runs};

@@ -25,7 +25,7 @@ struct ks_points {
  * It is undefined if every architecture has one run, or if the correlation of a resample is
  * undefined. */
 ks_status ks_spearman_points(const struct ks_points *points, size_t resamples, uint64_t seed,
-                             struct ks_iqm_estimate *correlation);
+                             struct ks_estimate *correlation);
 /* x, y [architectures]: the points; NaN if an architecture has no value. */
 ks_status ks_points_find(const struct ks_points *points, double *x, double *y);
 

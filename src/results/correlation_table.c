@@ -10,35 +10,42 @@
 #include "results/correlation.h"
 #include "statistics/statistics.h"
 
-/* Statistics of spectra, and whether they are pooled on a logarithmic axis. `lower`, for the upper
- * end of an interval: the name of its lower end. If a spectrum has only the lower end, the upper
- * end is not resolved and counts as infinite. */
+/* Statistics of spectra, and whether they are pooled on a logarithmic axis. */
 static const struct statistic {
-    const char *name;
+    enum ks_statistic_id id;
+    enum { ITSELF, LOWER, UPPER } end;
     bool logarithm;
-    const char *lower;
 } statistics[] = {
-    {"kappa", true, NULL},
-    {"kappa_effective_bound", true, NULL},
-    {"kappa_q99_lower", true, NULL},
-    {"kappa_q99_upper", true, "kappa_q99_lower"},
-    {"directions_1e2_lower", false, NULL},
-    {"directions_1e2_upper", false, "directions_1e2_lower"},
-    {"lambda_max", false, NULL},
-    {"kurtosis", false, NULL},
+    {KS_STAT_KAPPA, ITSELF, true},          {KS_STAT_KAPPA_EFFECTIVE_BOUND, ITSELF, true},
+    {KS_STAT_KAPPA_Q99, LOWER, true},       {KS_STAT_KAPPA_Q99, UPPER, true},
+    {KS_STAT_DIRECTIONS_1E2, LOWER, false}, {KS_STAT_DIRECTIONS_1E2, UPPER, false},
+    {KS_STAT_LAMBDA_MAX, ITSELF, false},    {KS_STAT_KURTOSIS, ITSELF, false},
 };
 enum { STATISTICS = sizeof statistics / sizeof *statistics };
 
-static double value_of(const struct ks_spectrum *spectrum, const struct statistic *statistic)
+static const char *name_of(const struct statistic *s)
 {
+    const struct ks_statistic *row = &ks_catalogue[s->id];
+
+    return s->end == ITSELF ? row->name : s->end == LOWER ? row->lower : row->upper;
+}
+
+/* If a spectrum has only the lower end of an interval, the upper end is not resolved and counts as
+ * infinite. */
+static double value_of(const struct ks_spectrum *spectrum, const struct statistic *s)
+{
+    struct ks_interval in;
     double value;
 
     if (!spectrum)
         return NAN;
-    value = ks_statistic(spectrum, statistic->name);
-    if (isnan(value) && statistic->lower && !isnan(ks_statistic(spectrum, statistic->lower)))
-        value = INFINITY;
-    return statistic->logarithm ? log10(value) : value;
+    in = ks_statistic_interval(spectrum, s->id);
+    if (isnan(in.upper) && !isnan(in.lower))
+        in.upper = INFINITY;
+    value = s->end == ITSELF  ? ks_statistic_value(spectrum, s->id)
+            : s->end == LOWER ? in.lower
+                              : in.upper;
+    return s->logarithm ? log10(value) : value;
 }
 
 /* Values of the statistic at the checkpoints after the first update, run by run, into x; returns
@@ -80,7 +87,7 @@ static size_t keep_points(size_t n, const double *x, const double *y, double *at
 static const struct statistic *find_statistic(const char *name)
 {
     for (size_t k = 0; k < STATISTICS; k++)
-        if (strcmp(statistics[k].name, name) == 0)
+        if (strcmp(name_of(&statistics[k]), name) == 0)
             return &statistics[k];
     assert(!"a statistic of correlation.csv");
     return NULL;
@@ -97,7 +104,7 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis
     struct ks_p_value p;
     ks_status status = KS_OK;
 
-    *out = (struct ks_correlation){statistic->logarithm, 0, NULL, NULL, {NAN, NAN, NAN}, NAN};
+    *out = (struct ks_correlation){statistic->logarithm, 0, NULL, NULL, {NAN, {NAN, NAN}}, NAN};
     KS_GO(ks_alloc(c->n, sizeof *out->x, &out->x));
     KS_GO(ks_alloc(c->n, sizeof *out->y, &out->y));
     KS_GO(ks_alloc(c->results->n_runs * c->results->study->n_checkpoints, sizeof *x, &x));
@@ -142,8 +149,8 @@ static ks_status write_one(const struct ks_comparison *c, size_t analysis, const
         fprintf(out, "%s,%s,%s,%zu", c->results->study->analysis[analysis].name, statistic,
                 found.logarithm ? "log" : "linear", found.n);
         print_number(out, found.spearman.value);
-        print_number(out, found.spearman.low);
-        print_number(out, found.spearman.high);
+        print_number(out, found.spearman.in.lower);
+        print_number(out, found.spearman.in.upper);
         print_number(out, found.p);
         putc('\n', out);
     }
@@ -155,6 +162,6 @@ ks_status ks_comparison_write_correlation(const struct ks_comparison *c, FILE *o
 {
     for (size_t a = 0; a < c->results->study->n_analyses; a++)
         for (size_t k = 0; k < STATISTICS; k++)
-            KS_TRY(write_one(c, a, statistics[k].name, out));
+            KS_TRY(write_one(c, a, name_of(&statistics[k]), out));
     return KS_OK;
 }

@@ -20,11 +20,11 @@ const struct ks_spectrum *ks_results_spectrum(const struct ks_results *r,
 }
 
 double ks_results_statistic(const struct ks_results *r, const struct ks_result *run,
-                            size_t analysis, size_t checkpoint, const char *name)
+                            size_t analysis, size_t checkpoint, enum ks_statistic_id statistic)
 {
     const struct ks_spectrum *s = ks_results_spectrum(r, run, analysis, checkpoint);
 
-    return s ? ks_statistic(s, name) : NAN;
+    return s ? ks_statistic_value(s, statistic) : NAN;
 }
 
 const char *ks_results_operator(const struct ks_spectrum *s)

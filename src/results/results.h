@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "io/spectrum.h"
+#include "statistics/catalogue.h"
 #include "study/study_file.h"
 
 struct ks_result {
@@ -66,7 +67,7 @@ const struct ks_spectrum *ks_results_spectrum(const struct ks_results *results,
                                               size_t checkpoint);
 /* A statistic of that spectrum; NaN if the spectrum or the statistic is missing. */
 double ks_results_statistic(const struct ks_results *results, const struct ks_result *run,
-                            size_t analysis, size_t checkpoint, const char *name);
+                            size_t analysis, size_t checkpoint, enum ks_statistic_id statistic);
 
 /* The operator of a spectrum of all critics and layers; NULL for one of a block. Points into it. */
 const char *ks_results_operator(const struct ks_spectrum *spectrum);

@@ -31,7 +31,7 @@ const char *ks_score_suite_name(size_t index)
     return index < SUITES ? suites[index].name : NULL;
 }
 
-const struct ks_iqm_estimate *ks_score_line_last(const struct ks_score_line *line)
+const struct ks_estimate *ks_score_line_last(const struct ks_score_line *line)
 {
     return &line->curve[line->steps - 1];
 }

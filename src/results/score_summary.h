@@ -16,9 +16,9 @@ struct ks_score_line {
     const char *suite;         /* KS_SCORE_TOTAL: all suites; of raw scores, the name of the task */
     size_t tasks, runs, steps; /* runs: of all these tasks                                        */
     double *step;              /* [steps] ascending; owned                                        */
-    struct ks_iqm_estimate *curve; /* [steps] the IQM at each; owned */
-    struct ks_iqm_estimate area;   /* of the curve, divided by its length; NaN for one step   */
-    unsigned cautions; /* of ks_scores_cautions                                           */
+    struct ks_estimate *curve; /* [steps] the IQM at each; owned */
+    struct ks_estimate area;   /* of the curve, divided by its length; NaN for one step   */
+    unsigned cautions;         /* of ks_scores_cautions                                           */
 };
 #define KS_SCORE_TOTAL "total"
 
@@ -48,6 +48,6 @@ void ks_score_summary_free(struct ks_score_summary *summary); /* NULL is fine */
 const char *ks_score_suite_name(size_t index);
 
 /* The estimate at the last step. */
-const struct ks_iqm_estimate *ks_score_line_last(const struct ks_score_line *line);
+const struct ks_estimate *ks_score_line_last(const struct ks_score_line *line);
 
 #endif

@@ -25,16 +25,22 @@ static void test_ratios(void **state)
     r = ks_interval_ratio(open, a);
     assert_close(r.lower, 5. / 3, 1e-15);
     assert_true(isnan(r.upper));
-    assert_string_equal(ks_interval_text(ks_interval_ratio(none, a), text), "not resolved");
-    assert_string_equal(ks_interval_text(open, text), "at least 5");
-    assert_string_equal(ks_interval_text((struct ks_interval){1.2345, 2.3451}, text),
-                        "[1.23, 2.35]");
-    assert_string_equal(ks_interval_text((struct ks_interval){2818, 9086}, text), "[2818, 9086]");
-    assert_string_equal(ks_interval_text((struct ks_interval){0, 0}, text), "[0, 0]");
-    r = ks_interval_of("kappa_q99", 1, NAN); /* that a ratio is at least 1 says nothing */
-    assert_string_equal(ks_interval_text(r, text), "not resolved");
-    r = ks_interval_of("directions_1e2", 1, NAN);
-    assert_string_equal(ks_interval_text(r, text), "at least 1");
+    assert_string_equal(ks_interval_text(ks_interval_ratio(none, a), KS_BRACKETS_WHOLE, text),
+                        "not resolved");
+    assert_string_equal(ks_interval_text(open, KS_BRACKETS_WHOLE, text), "at least 5");
+    assert_string_equal(
+        ks_interval_text((struct ks_interval){1.2345, 2.3451}, KS_BRACKETS_WHOLE, text),
+        "[1.23, 2.35]");
+    assert_string_equal(ks_interval_text((struct ks_interval){2818, 9086}, KS_BRACKETS_WHOLE, text),
+                        "[2818, 9086]");
+    assert_string_equal(ks_interval_text((struct ks_interval){0, 0}, KS_BRACKETS_WHOLE, text),
+                        "[0, 0]");
+    r = ks_statistic_resolved(
+        KS_STAT_KAPPA_Q99,
+        (struct ks_interval){1, NAN}); /* that a ratio is at least 1 says nothing */
+    assert_string_equal(ks_interval_text(r, KS_BRACKETS_WHOLE, text), "not resolved");
+    r = ks_statistic_resolved(KS_STAT_DIRECTIONS_1E2, (struct ks_interval){1, NAN});
+    assert_string_equal(ks_interval_text(r, KS_BRACKETS_WHOLE, text), "at least 1");
 }
 
 /* --- findings --- */

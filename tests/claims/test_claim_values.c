@@ -4,25 +4,25 @@
 
 /* --- summaries --- */
 
-static struct ks_span summarize(enum ks_claim_summary summary, size_t n, const double *low,
-                                const double *high)
+static struct ks_interval summarize(enum ks_claim_summary summary, size_t n, const double *low,
+                                    const double *high)
 {
     double of_low[16], of_high[16];
 
     memcpy(of_low, low, n * sizeof *low);
     memcpy(of_high, high, n * sizeof *high);
-    return ks_span_summarize(summary, n, of_low, of_high);
+    return ks_claim_summarize(summary, n, of_low, of_high);
 }
 
 /* Of eight values two are cut at each end. */
 static void test_level(void **state)
 {
     const double low[] = {9, 1, 2, 3, 4, 0, -5, 8}, high[] = {9, 2, 3, 4, 5, 1, INFINITY, 9};
-    struct ks_span level = summarize(KS_CLAIM_LEVEL, 8, low, high);
+    struct ks_interval level = summarize(KS_CLAIM_LEVEL, 8, low, high);
 
     (void)state;
-    assert_close(level.low, (1 + 2 + 3 + 4) / 4., 1e-15);  /* -5 0 | 1 2 3 4 | 8 9 */
-    assert_close(level.high, (3 + 4 + 5 + 9) / 4., 1e-15); /* 1 2 | 3 4 5 9 | 9 inf */
+    assert_close(level.lower, (1 + 2 + 3 + 4) / 4., 1e-15); /* -5 0 | 1 2 3 4 | 8 9 */
+    assert_close(level.upper, (3 + 4 + 5 + 9) / 4., 1e-15); /* 1 2 | 3 4 5 9 | 9 inf */
 }
 
 static void test_range(void **state)
@@ -30,21 +30,21 @@ static void test_range(void **state)
     const double low[] = {1, 2, 5, 3}, high[] = {2, 4, 6, 3.5};
     const double wide[] = {4, 5, 6, 7}, infinite[] = {1, 2, 3, INFINITY};
     const double all[] = {INFINITY, INFINITY, INFINITY, INFINITY};
-    struct ks_span range = summarize(KS_CLAIM_RANGE, 4, low, high);
+    struct ks_interval range = summarize(KS_CLAIM_RANGE, 4, low, high);
 
     (void)state;
-    assert_close(range.low, 5 - 2, 0);
-    assert_close(range.high, 6 - 1, 0);
+    assert_close(range.lower, 5 - 2, 0);
+    assert_close(range.upper, 6 - 1, 0);
     range = summarize(KS_CLAIM_RANGE, 4, low,
                       wide); /* the intervals overlap: perhaps no movement */
-    assert_close(range.low, 5 - 4, 0);
+    assert_close(range.lower, 5 - 4, 0);
     range = summarize(KS_CLAIM_RANGE, 4, (double[]){1, 2, 1, 2}, wide);
-    assert_close(range.low, 0, 0);
-    assert_close(range.high, 6, 0);
+    assert_close(range.lower, 0, 0);
+    assert_close(range.upper, 6, 0);
     range = summarize(KS_CLAIM_RANGE, 4, infinite, infinite);
-    assert_true(isinf(range.low) && isinf(range.high));
+    assert_true(isinf(range.lower) && isinf(range.upper));
     range = summarize(KS_CLAIM_RANGE, 4, all, all);
-    assert_true(isnan(range.low) && isnan(range.high)); /* infinity minus infinity */
+    assert_true(isnan(range.lower) && isnan(range.upper)); /* infinity minus infinity */
 }
 
 /* Of five values a quarter is two of them, of nine three. */
@@ -52,16 +52,16 @@ static void test_growth(void **state)
 {
     const double low[] = {1, 2, 9, 5, 7}, high[] = {2, 4, 9, 5.5, 8};
     const double nine[] = {3, 1, 2, 50, 60, 70, 10, 30, 20};
-    struct ks_span growth = summarize(KS_CLAIM_GROWTH, 5, low, high);
+    struct ks_interval growth = summarize(KS_CLAIM_GROWTH, 5, low, high);
 
     (void)state;
-    assert_close(growth.low, 6 - 3, 1e-15);       /* medians of 5 7 and of 2 4   */
-    assert_close(growth.high, 6.75 - 1.5, 1e-15); /* of 5.5 8 and of 1 2         */
+    assert_close(growth.lower, 6 - 3, 1e-15);      /* medians of 5 7 and of 2 4   */
+    assert_close(growth.upper, 6.75 - 1.5, 1e-15); /* of 5.5 8 and of 1 2         */
     growth = summarize(KS_CLAIM_GROWTH, 9, nine, nine);
-    assert_close(growth.low, 20 - 2, 1e-15);
-    assert_close(growth.high, 20 - 2, 1e-15);
+    assert_close(growth.lower, 20 - 2, 1e-15);
+    assert_close(growth.upper, 20 - 2, 1e-15);
     growth = summarize(KS_CLAIM_GROWTH, 4, low, low);
-    assert_close(growth.low, 5 - 1, 0);
+    assert_close(growth.lower, 5 - 1, 0);
 }
 
 /* --- runs --- */
@@ -90,13 +90,13 @@ static void check(enum ks_claim_quantity quantity, enum ks_claim_statistic stati
                   double high)
 {
     struct ks_claim_values values = find(quantity, statistic);
-    struct ks_span span = ks_claim_value(&values, BEST, 0);
+    struct ks_interval span = ks_claim_value(&values, BEST, 0);
 
     ks_claim_values_free(&values);
-    if (!(span.low == low || fabs(span.low - low) < 1e-12) ||
-        !(span.high == high || fabs(span.high - high) < 1e-12))
-        fail_msg("quantity %d: found [%g, %g], expected [%g, %g]", (int)quantity, span.low,
-                 span.high, low, high);
+    if (!(span.lower == low || fabs(span.lower - low) < 1e-12) ||
+        !(span.upper == high || fabs(span.upper - high) < 1e-12))
+        fail_msg("quantity %d: found [%g, %g], expected [%g, %g]", (int)quantity, span.lower,
+                 span.upper, low, high);
 }
 
 static int make_one_seed(void **state)

@@ -85,7 +85,7 @@ static void test_one_stratum(void **state)
     const size_t runs[] = {5};
     struct ks_bootstrap bootstrap = {1000, 1, 0.9, 1, runs};
     struct ks_scores scores = {1, runs, 1, step, value};
-    struct ks_iqm_estimate e, area;
+    struct ks_estimate e, area;
 
     (void)state;
     for (size_t b = 0; b < 5; b++) {
@@ -99,8 +99,8 @@ static void test_one_stratum(void **state)
     }
     assert_ok(ks_iqm_curve(&scores, 1000, 1, &e, &area));
     assert_close(e.value, 3, 1e-12);
-    assert_close(e.low, 5 / 3., 1e-12);
-    assert_close(e.high, 13 / 3., 1e-12);
+    assert_close(e.in.lower, 5 / 3., 1e-12);
+    assert_close(e.in.upper, 13 / 3., 1e-12);
     assert_true(isnan(area.value));
 }
 
@@ -111,7 +111,7 @@ static void test_two_strata(void **state)
     const size_t runs[] = {4, 5}, first[] = {1, 0, 3, 2, 4 + 2, 4 + 1, 4 + 2, 4 + 1, 4 + 0};
     struct ks_bootstrap bootstrap = {2000, 7, 0.9, 2, runs};
     struct ks_scores scores = {2, runs, 1, step, value};
-    struct ks_iqm_estimate e;
+    struct ks_estimate e;
     size_t index[9];
 
     (void)state;
@@ -129,8 +129,8 @@ static void test_two_strata(void **state)
     }
     assert_ok(ks_iqm_curve(&scores, 2000, 7, &e, NULL));
     assert_close(e.value, 13, 1e-12);
-    assert_close(e.low, 8.2, 1e-9);
-    assert_close(e.high, 22.2, 1e-9);
+    assert_close(e.in.lower, 8.2, 1e-9);
+    assert_close(e.in.upper, 22.2, 1e-9);
 }
 
 static void test_interval_that_is_undefined(void **state)
@@ -138,19 +138,19 @@ static void test_interval_that_is_undefined(void **state)
     const double value[] = {1, 2, NAN, NAN}, step[] = {0, 1};
     const size_t one[] = {1, 1}, two[] = {2};
     struct ks_scores scores = {2, one, 1, step, value};
-    struct ks_iqm_estimate e[2], area;
+    struct ks_estimate e[2], area;
 
     (void)state;
     assert_ok(ks_iqm_curve(&scores, 100, 0, e, NULL)); /* one run in every stratum */
     assert_close(e[0].value, 1.5, 0);
-    assert_true(isnan(e[0].low) && isnan(e[0].high));
+    assert_true(isnan(e[0].in.lower) && isnan(e[0].in.upper));
     scores = (struct ks_scores){1, two, 1, step, value};
     assert_ok(ks_iqm_curve(&scores, 0, 0, e, NULL)); /* no resamples */
-    assert_true(isnan(e[0].low) && isnan(e[0].high));
+    assert_true(isnan(e[0].in.lower) && isnan(e[0].in.upper));
     scores.steps = 2; /* rows {1 2}, {nan nan}: a resample may consist of NaNs only */
     assert_ok(ks_iqm_curve(&scores, 100, 0, e, &area));
     assert_close(e[1].value, 2, 0);
-    assert_true(isnan(e[1].low) && isnan(area.low));
+    assert_true(isnan(e[1].in.lower) && isnan(area.in.lower));
     assert_close(area.value, 1.5, 0);
 }
 
@@ -167,7 +167,7 @@ static void test_curve_against_sorting(void **state)
     const double step[] = {0, 1};
     const struct ks_bootstrap bootstrap = {B, 2, KS_BOOTSTRAP_LEVEL, 2, runs};
     const struct ks_scores scores = {2, runs, 2, step, &value[0][0]};
-    struct ks_iqm_estimate curve[2];
+    struct ks_estimate curve[2];
     double drawn[2][B];
 
     (void)state;
@@ -186,8 +186,9 @@ static void test_curve_against_sorting(void **state)
     }
     for (size_t t = 0; t < 2; t++) {
         qsort(drawn[t], B, sizeof(double), ks_ascending);
-        assert_true(curve[t].low == ks_quantile(B, drawn[t], 0.5 * (1 - KS_BOOTSTRAP_LEVEL)));
-        assert_true(curve[t].high == ks_quantile(B, drawn[t], 1 - 0.5 * (1 - KS_BOOTSTRAP_LEVEL)));
+        assert_true(curve[t].in.lower == ks_quantile(B, drawn[t], 0.5 * (1 - KS_BOOTSTRAP_LEVEL)));
+        assert_true(curve[t].in.upper ==
+                    ks_quantile(B, drawn[t], 1 - 0.5 * (1 - KS_BOOTSTRAP_LEVEL)));
     }
 }
 
@@ -225,7 +226,7 @@ static void test_pooled_kappa(void **state)
     const double step[] = {1, 2, 3};
     const size_t runs[] = {4};
     struct ks_scores scores = {1, runs, 3, step, kappa};
-    struct ks_iqm_estimate curve[3];
+    struct ks_estimate curve[3];
     double logarithm[12];
 
     (void)state;
@@ -281,18 +282,18 @@ static void test_published_returns(void **state)
     static const double median[STEPS] = {6.685573,   136.882810, 304.812552, 518.887610,
                                          775.009101, 854.499750, 886.632923, 899.740937,
                                          908.454191, 909.150266, 907.370022};
-    static const struct ks_iqm_estimate table[STEPS] = {
-        {6.593804, 6.244987, 7.738820},       {137.432458, 127.863691, 146.232046},
-        {312.169798, 288.349550, 343.642230}, {515.130814, 452.044615, 577.356645},
-        {762.468772, 686.377709, 811.119074}, {832.704640, 776.063224, 865.735021},
-        {888.198454, 871.697585, 899.122354}, {898.608385, 881.488307, 910.614924},
-        {906.049288, 892.719164, 917.786843}, {907.379287, 896.897836, 915.185669},
-        {909.130721, 899.512401, 921.786946}};
+    static const struct ks_estimate table[STEPS] = {
+        {6.593804, {6.244987, 7.738820}},       {137.432458, {127.863691, 146.232046}},
+        {312.169798, {288.349550, 343.642230}}, {515.130814, {452.044615, 577.356645}},
+        {762.468772, {686.377709, 811.119074}}, {832.704640, {776.063224, 865.735021}},
+        {888.198454, {871.697585, 899.122354}}, {898.608385, {881.488307, 910.614924}},
+        {906.049288, {892.719164, 917.786843}}, {907.379287, {896.897836, 915.185669}},
+        {909.130721, {899.512401, 921.786946}}};
     static double value[SEEDS][STEPS];
     const size_t runs[] = {SEEDS};
     double step[STEPS];
     struct ks_scores scores = {1, runs, STEPS, step, &value[0][0]};
-    struct ks_iqm_estimate curve[STEPS];
+    struct ks_estimate curve[STEPS];
 
     (void)state;
     if (access(PUBLISHED, R_OK) != 0)
@@ -310,8 +311,8 @@ static void test_published_returns(void **state)
         assert_printed(sum / SEEDS, mean[t]);
         assert_printed(ks_quantile(SEEDS, sorted, 0.5), median[t]);
         assert_printed(curve[t].value, table[t].value);
-        assert_printed(curve[t].low, table[t].low);
-        assert_printed(curve[t].high, table[t].high);
+        assert_printed(curve[t].in.lower, table[t].in.lower);
+        assert_printed(curve[t].in.upper, table[t].in.upper);
     }
 }
 
@@ -321,7 +322,7 @@ static void test_published_area(void **state)
     const size_t runs[] = {SEEDS};
     double step[STEPS];
     struct ks_scores scores = {1, runs, STEPS, step, &value[0][0]};
-    struct ks_iqm_estimate curve[STEPS], area;
+    struct ks_estimate curve[STEPS], area;
 
     (void)state;
     if (access(PUBLISHED, R_OK) != 0)
@@ -334,11 +335,11 @@ static void test_published_area(void **state)
     }
     assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, curve, &area));
     assert_printed(area.value, 0.661800);
-    assert_printed(area.low, 0.636594);
-    assert_printed(area.high, 0.680700);
+    assert_printed(area.in.lower, 0.636594);
+    assert_printed(area.in.upper, 0.680700);
     assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 1, curve, &area));
-    assert_printed(area.low, 0.636998);
-    assert_printed(area.high, 0.680760);
+    assert_printed(area.in.lower, 0.636998);
+    assert_printed(area.in.upper, 0.680760);
 }
 
 static void test_published_five_seeds(void **state)
@@ -347,7 +348,7 @@ static void test_published_five_seeds(void **state)
     double last[SEEDS], step[] = {1e6};
     const size_t five[] = {5};
     struct ks_scores scores = {1, five, 1, step, last};
-    struct ks_iqm_estimate e;
+    struct ks_estimate e;
 
     (void)state;
     if (access(PUBLISHED, R_OK) != 0)
@@ -357,8 +358,8 @@ static void test_published_five_seeds(void **state)
         last[i] = value[i][10];
     assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, &e, NULL));
     assert_printed(e.value, 908.482155);
-    assert_printed(e.low, 886.167632);
-    assert_printed(e.high, 918.318621);
+    assert_printed(e.in.lower, 886.167632);
+    assert_printed(e.in.upper, 918.318621);
 }
 
 int main(void)

@@ -16,7 +16,7 @@ static void test_improvement_by_hand(void **state)
     const struct ks_sample x = {2, FOUR, X}, y = {2, THREE, Y}, first = {1, FOUR, X},
                            second = {1, FOUR + 1, X + 4}, other_first = {1, THREE, Y},
                            other_second = {1, THREE + 1, Y + 3};
-    struct ks_iqm_estimate p;
+    struct ks_estimate p;
 
     (void)state;
     assert_ok(ks_improvement(&first, &other_first, 0, 0, &p));
@@ -25,7 +25,7 @@ static void test_improvement_by_hand(void **state)
     assert_close(p.value, 1 / 3., 1e-15);
     assert_ok(ks_improvement(&x, &y, 0, 0, &p));
     assert_close(p.value, 1 / 3., 1e-15);
-    assert_true(isnan(p.low) && isnan(p.high));
+    assert_true(isnan(p.in.lower) && isnan(p.in.upper));
     assert_ok(ks_improvement(&y, &x, 0, 0, &p));
     assert_close(p.value, 2 / 3., 1e-15);
     assert_ok(ks_improvement(&x, &x, 0, 0, &p)); /* against itself */
@@ -54,7 +54,7 @@ static void test_improvement_interval(void **state)
     const size_t all[] = {4, 4, 3, 3};
     const struct ks_bootstrap draws = {B, 3, KS_BOOTSTRAP_LEVEL, 4, all};
     const struct ks_sample x = {2, FOUR, X}, y = {2, THREE, Y};
-    struct ks_iqm_estimate p;
+    struct ks_estimate p;
     double drawn[B];
 
     (void)state;
@@ -66,9 +66,9 @@ static void test_improvement_interval(void **state)
     }
     qsort(drawn, B, sizeof *drawn, ks_ascending);
     assert_ok(ks_improvement(&x, &y, B, 3, &p));
-    assert_close(p.low, ks_quantile(B, drawn, 0.05), 1e-12);
-    assert_close(p.high, ks_quantile(B, drawn, 0.95), 1e-12);
-    assert_true(p.low < p.value && p.value < p.high);
+    assert_close(p.in.lower, ks_quantile(B, drawn, 0.05), 1e-12);
+    assert_close(p.in.upper, ks_quantile(B, drawn, 0.95), 1e-12);
+    assert_true(p.in.lower < p.value && p.value < p.in.upper);
 }
 
 /* Two architectures with one run each have no interval; one with several gives one. */
@@ -77,16 +77,16 @@ static void test_improvement_of_single_runs(void **state)
     const size_t one[] = {1}, two[] = {2};
     const double a[] = {3}, b[] = {1, 5};
     const struct ks_sample x = {1, one, a}, y = {1, two, b};
-    struct ks_iqm_estimate p;
+    struct ks_estimate p;
 
     (void)state;
     assert_ok(ks_improvement(&x, &x, 100, 0, &p));
     assert_close(p.value, 0.5, 0);
-    assert_true(isnan(p.low) && isnan(p.high));
+    assert_true(isnan(p.in.lower) && isnan(p.in.upper));
     assert_ok(ks_improvement(&x, &y, 1000, 0, &p));
     assert_close(p.value, 0.5, 0);
-    assert_close(p.low, 0, 0);
-    assert_close(p.high, 1, 0);
+    assert_close(p.in.lower, 0, 0);
+    assert_close(p.in.upper, 1, 0);
 }
 
 static void test_refused_samples(void **state)
@@ -96,7 +96,7 @@ static void test_refused_samples(void **state)
     const struct ks_sample no_task = {0, FOUR, X}, x = {2, FOUR, X}, no_run = {2, none, X},
                            z = {2, FOUR, nan};
     const struct ks_profile profile = {.scores = z};
-    struct ks_iqm_estimate p;
+    struct ks_estimate p;
 
     (void)state;
     assert_fails(ks_improvement(&no_task, &no_task, 0, 0, &p), KS_FORMAT, "no task");
@@ -111,20 +111,21 @@ static void test_profile_by_hand(void **state)
     const double tau[] = {0, 1, 1.5, 1.75, 2}, fraction[] = {1, 0.5, 0.5, 0.5, 0},
                  above[] = {1, 1, 0, 0, 0};
     struct ks_profile profile = {{2, FOUR, X}, 5, tau, 0, 0};
-    struct ks_iqm_estimate runs[5], means[5];
+    struct ks_estimate runs[5], means[5];
 
     (void)state;
     assert_ok(ks_profile(&profile, runs, means));
     for (size_t k = 0; k < 5; k++) {
         assert_close(runs[k].value, fraction[k], 1e-15);
         assert_close(means[k].value, above[k], 1e-15);
-        assert_true(isnan(runs[k].low));
+        assert_true(isnan(runs[k].in.lower));
     }
     profile.resamples = 500;
     assert_ok(ks_profile(&profile, runs, NULL));
-    assert_close(runs[0].low, 1, 0);
-    assert_close(runs[0].high, 1, 0);
-    assert_true(runs[1].low > 0 && runs[1].low < 0.5 && runs[1].high > 0.5 && runs[1].high < 1);
+    assert_close(runs[0].in.lower, 1, 0);
+    assert_close(runs[0].in.upper, 1, 0);
+    assert_true(runs[1].in.lower > 0 && runs[1].in.lower < 0.5 && runs[1].in.upper > 0.5 &&
+                runs[1].in.upper < 1);
 }
 
 int main(void)

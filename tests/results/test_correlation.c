@@ -39,7 +39,7 @@ static void test_interval_of_points(void **state)
 {
     enum { B = 300 };
     const struct ks_bootstrap draws = {B, 5, KS_BOOTSTRAP_LEVEL, ARCHITECTURES, THREE};
-    struct ks_iqm_estimate rho;
+    struct ks_estimate rho;
     double drawn[B], x[ALL * WIDTH], y[ALL], at_x[ARCHITECTURES], at_y[ARCHITECTURES], expected;
 
     (void)state;
@@ -60,9 +60,9 @@ static void test_interval_of_points(void **state)
     assert_ok(ks_spearman(ARCHITECTURES, at_x, at_y, &expected));
     assert_ok(ks_spearman_points(&POINTS, B, 5, &rho));
     assert_close(rho.value, expected, 1e-15);
-    assert_close(rho.low, ks_quantile(B, drawn, 0.05), 1e-12);
-    assert_close(rho.high, ks_quantile(B, drawn, 0.95), 1e-12);
-    assert_true(rho.low < rho.value && rho.value <= rho.high);
+    assert_close(rho.in.lower, ks_quantile(B, drawn, 0.05), 1e-12);
+    assert_close(rho.in.upper, ks_quantile(B, drawn, 0.95), 1e-12);
+    assert_true(rho.in.lower < rho.value && rho.value <= rho.in.upper);
 }
 
 static void test_undefined_points(void **state)
@@ -70,20 +70,20 @@ static void test_undefined_points(void **state)
     const size_t one[] = {1, 1, 1}, two[] = {2, 1, 1};
     const double x[] = {1, 3, 4, 5}, nan[] = {1, NAN, 2, 3}, y[] = {1, 1, 1, 1};
     struct ks_points points = {3, one, 1, x, x};
-    struct ks_iqm_estimate rho;
+    struct ks_estimate rho;
 
     (void)state;
     assert_ok(ks_spearman_points(&points, 100, 0, &rho)); /* one run each */
     assert_close(rho.value, 1, 1e-15);
-    assert_true(isnan(rho.low) && isnan(rho.high));
+    assert_true(isnan(rho.in.lower) && isnan(rho.in.upper));
     points.runs = two;
     assert_ok(ks_spearman_points(&points, 100, 0, &rho));
-    assert_false(isnan(rho.low) || isnan(rho.high));
+    assert_false(isnan(rho.in.lower) || isnan(rho.in.upper));
     /* a resample of the first architecture may contain only NaN, which leaves two points */
     points.x = nan;
     assert_ok(ks_spearman_points(&points, 100, 0, &rho));
     assert_close(rho.value, 1, 1e-15);
-    assert_true(isnan(rho.low) && isnan(rho.high));
+    assert_true(isnan(rho.in.lower) && isnan(rho.in.upper));
     points = (struct ks_points){3, one, 1, x, y}; /* constant */
     assert_ok(ks_spearman_points(&points, 0, 0, &rho));
     assert_true(isnan(rho.value));

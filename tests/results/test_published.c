@@ -69,12 +69,12 @@ static void assert_digits(const char *what, double value, double expected, int d
         fail_msg("%s: %.10g, expected %.*f", what, value, digits, expected);
 }
 
-static void assert_estimate(const char *what, struct ks_iqm_estimate value,
-                            struct ks_iqm_estimate expected, int digits)
+static void assert_estimate(const char *what, struct ks_estimate value, struct ks_estimate expected,
+                            int digits)
 {
     assert_digits(what, value.value, expected.value, digits);
-    assert_digits(what, value.low, expected.low, digits);
-    assert_digits(what, value.high, expected.high, digits);
+    assert_digits(what, value.in.lower, expected.in.lower, digits);
+    assert_digits(what, value.in.upper, expected.in.upper, digits);
 }
 
 /* The scores of one step: [runs]. */
@@ -92,64 +92,64 @@ static double *column(const struct ks_score_table *table, size_t step)
 
 static const struct {
     const char *task;
-    struct ks_iqm_estimate raw;
+    struct ks_estimate raw;
     double normalized; /* NaN: no random and target score */
 } table[KS_SCORE_RANGES] = {
-    {"Ant-v4", {7546.2622, 7430.7935, 7740.8229}, 1.898306},
-    {"HalfCheetah-v4", {12767.6344, 11479.8052, 13740.2457}, 1.201929},
-    {"Hopper-v4", {3738.1468, 3712.9973, 3771.8179}, 1.159686},
-    {"Humanoid-v4", {11454.6169, 11344.7863, 11575.0487}, 2.246808},
-    {"HumanoidStandup-v4", {339811.2292, 257000.1553, 399442.6836}, NAN},
-    {"Walker2d-v4", {6150.4534, 5882.9509, 6551.4325}, 1.559051},
-    {"acrobot-swingup", {241.1250, 214.0461, 271.8429}, 0.241125},
-    {"cartpole-balance", {999.3006, 998.9641, 999.5780}, 0.999301},
-    {"cartpole-swingup", {869.8842, 866.2144, 874.9789}, 0.869884},
-    {"cheetah-run", {906.9941, 902.1387, 911.5126}, 0.906994},
-    {"dog-run", {647.7348, 611.2923, 684.6726}, 0.647735},
-    {"dog-stand", {982.8354, 977.4768, 986.5995}, 0.982835},
-    {"dog-trot", {909.1307, 899.5124, 921.7869}, 0.909131},
-    {"dog-walk", {940.0475, 928.8233, 950.0373}, 0.940047},
-    {"finger-spin", {928.5167, 798.6833, 948.2167}, 0.928517},
-    {"finger-turn_easy", {972.9500, 957.0825, 977.1333}, 0.972950},
-    {"finger-turn_hard", {945.3500, 902.0833, 970.5833}, 0.945350},
-    {"fish-swim", {816.4625, 802.0863, 828.3156}, 0.816462},
-    {"h1-balance_hard-v0", {138.9381, 129.1292, 153.7145}, 0.164224},
-    {"h1-balance_simple-v0", {728.8358, 658.9946, 786.4369}, 0.909988},
-    {"h1-crawl-v0", {966.1330, 953.5669, 971.8284}, 1.622763},
-    {"h1-hurdle-v0", {263.1299, 250.8319, 271.8136}, 0.373920},
-    {"h1-maze-v0", {337.2607, 325.1941, 344.0623}, 0.211072},
-    {"h1-pole-v0", {803.2920, 799.3675, 806.7467}, 1.151920},
-    {"h1-reach-v0", {5065.4685, 4557.1882, 5795.5393}, 0.409309},
-    {"h1-run-v0", {320.0081, 220.4959, 505.8233}, 0.455583},
-    {"h1-sit_hard-v0", {838.4892, 823.8562, 844.2275}, 1.118372},
-    {"h1-sit_simple-v0", {876.5867, 871.6192, 880.4912}, 1.170923},
-    {"h1-slide-v0", {568.2106, 547.0148, 582.4545}, 0.810867},
-    {"h1-stair-v0", {530.5087, 502.2401, 569.9385}, 0.756788},
-    {"h1-stand-v0", {839.0295, 837.3115, 840.9411}, 1.049439},
-    {"h1-walk-v0", {843.5498, 839.3814, 849.4410}, 1.205770},
-    {"hopper-hop", {263.7805, 217.2898, 305.6496}, 0.263780},
-    {"hopper-stand", {737.3748, 525.6755, 878.7083}, 0.737375},
-    {"humanoid-run", {206.3438, 195.4342, 227.8123}, 0.206344},
-    {"humanoid-stand", {925.8930, 891.4294, 934.2458}, 0.925893},
-    {"humanoid-walk", {692.2549, 635.8872, 789.3787}, 0.692255},
-    {"myo-key-turn", {1.0000, 1.0000, 1.0000}, 1.000000},
-    {"myo-key-turn-hard", {0.9833, 0.8167, 1.0000}, 0.983333},
-    {"myo-obj-hold", {1.0000, 1.0000, 1.0000}, 1.000000},
-    {"myo-obj-hold-hard", {1.0000, 0.9500, 1.0000}, 1.000000},
-    {"myo-pen-twirl", {1.0000, 1.0000, 1.0000}, 1.000000},
-    {"myo-pen-twirl-hard", {0.8167, 0.7500, 0.8833}, 0.816667},
-    {"myo-pose", {0.8333, 0.5000, 1.0000}, 0.833333},
-    {"myo-pose-hard", {0.0000, 0.0000, 0.0000}, 0.000000},
-    {"myo-reach", {1.0000, 1.0000, 1.0000}, 1.000000},
-    {"myo-reach-hard", {0.9333, 0.9000, 0.9833}, 0.933333},
-    {"pendulum-swingup", {720.0833, 405.8000, 848.5667}, 0.720083},
-    {"quadruped-run", {944.1133, 937.5532, 948.7564}, 0.944113},
-    {"quadruped-walk", {965.1075, 957.5002, 969.8478}, 0.965107},
-    {"reacher-easy", {980.6000, 977.7833, 983.4000}, 0.980600},
-    {"reacher-hard", {975.6833, 971.8667, 979.2500}, 0.975683},
-    {"walker-run", {813.9874, 809.4930, 817.9409}, 0.813987},
-    {"walker-stand", {987.1504, 984.9745, 990.1589}, 0.987150},
-    {"walker-walk", {975.2847, 970.6732, 978.4881}, 0.975285},
+    {"Ant-v4", {7546.2622, {7430.7935, 7740.8229}}, 1.898306},
+    {"HalfCheetah-v4", {12767.6344, {11479.8052, 13740.2457}}, 1.201929},
+    {"Hopper-v4", {3738.1468, {3712.9973, 3771.8179}}, 1.159686},
+    {"Humanoid-v4", {11454.6169, {11344.7863, 11575.0487}}, 2.246808},
+    {"HumanoidStandup-v4", {339811.2292, {257000.1553, 399442.6836}}, NAN},
+    {"Walker2d-v4", {6150.4534, {5882.9509, 6551.4325}}, 1.559051},
+    {"acrobot-swingup", {241.1250, {214.0461, 271.8429}}, 0.241125},
+    {"cartpole-balance", {999.3006, {998.9641, 999.5780}}, 0.999301},
+    {"cartpole-swingup", {869.8842, {866.2144, 874.9789}}, 0.869884},
+    {"cheetah-run", {906.9941, {902.1387, 911.5126}}, 0.906994},
+    {"dog-run", {647.7348, {611.2923, 684.6726}}, 0.647735},
+    {"dog-stand", {982.8354, {977.4768, 986.5995}}, 0.982835},
+    {"dog-trot", {909.1307, {899.5124, 921.7869}}, 0.909131},
+    {"dog-walk", {940.0475, {928.8233, 950.0373}}, 0.940047},
+    {"finger-spin", {928.5167, {798.6833, 948.2167}}, 0.928517},
+    {"finger-turn_easy", {972.9500, {957.0825, 977.1333}}, 0.972950},
+    {"finger-turn_hard", {945.3500, {902.0833, 970.5833}}, 0.945350},
+    {"fish-swim", {816.4625, {802.0863, 828.3156}}, 0.816462},
+    {"h1-balance_hard-v0", {138.9381, {129.1292, 153.7145}}, 0.164224},
+    {"h1-balance_simple-v0", {728.8358, {658.9946, 786.4369}}, 0.909988},
+    {"h1-crawl-v0", {966.1330, {953.5669, 971.8284}}, 1.622763},
+    {"h1-hurdle-v0", {263.1299, {250.8319, 271.8136}}, 0.373920},
+    {"h1-maze-v0", {337.2607, {325.1941, 344.0623}}, 0.211072},
+    {"h1-pole-v0", {803.2920, {799.3675, 806.7467}}, 1.151920},
+    {"h1-reach-v0", {5065.4685, {4557.1882, 5795.5393}}, 0.409309},
+    {"h1-run-v0", {320.0081, {220.4959, 505.8233}}, 0.455583},
+    {"h1-sit_hard-v0", {838.4892, {823.8562, 844.2275}}, 1.118372},
+    {"h1-sit_simple-v0", {876.5867, {871.6192, 880.4912}}, 1.170923},
+    {"h1-slide-v0", {568.2106, {547.0148, 582.4545}}, 0.810867},
+    {"h1-stair-v0", {530.5087, {502.2401, 569.9385}}, 0.756788},
+    {"h1-stand-v0", {839.0295, {837.3115, 840.9411}}, 1.049439},
+    {"h1-walk-v0", {843.5498, {839.3814, 849.4410}}, 1.205770},
+    {"hopper-hop", {263.7805, {217.2898, 305.6496}}, 0.263780},
+    {"hopper-stand", {737.3748, {525.6755, 878.7083}}, 0.737375},
+    {"humanoid-run", {206.3438, {195.4342, 227.8123}}, 0.206344},
+    {"humanoid-stand", {925.8930, {891.4294, 934.2458}}, 0.925893},
+    {"humanoid-walk", {692.2549, {635.8872, 789.3787}}, 0.692255},
+    {"myo-key-turn", {1.0000, {1.0000, 1.0000}}, 1.000000},
+    {"myo-key-turn-hard", {0.9833, {0.8167, 1.0000}}, 0.983333},
+    {"myo-obj-hold", {1.0000, {1.0000, 1.0000}}, 1.000000},
+    {"myo-obj-hold-hard", {1.0000, {0.9500, 1.0000}}, 1.000000},
+    {"myo-pen-twirl", {1.0000, {1.0000, 1.0000}}, 1.000000},
+    {"myo-pen-twirl-hard", {0.8167, {0.7500, 0.8833}}, 0.816667},
+    {"myo-pose", {0.8333, {0.5000, 1.0000}}, 0.833333},
+    {"myo-pose-hard", {0.0000, {0.0000, 0.0000}}, 0.000000},
+    {"myo-reach", {1.0000, {1.0000, 1.0000}}, 1.000000},
+    {"myo-reach-hard", {0.9333, {0.9000, 0.9833}}, 0.933333},
+    {"pendulum-swingup", {720.0833, {405.8000, 848.5667}}, 0.720083},
+    {"quadruped-run", {944.1133, {937.5532, 948.7564}}, 0.944113},
+    {"quadruped-walk", {965.1075, {957.5002, 969.8478}}, 0.965107},
+    {"reacher-easy", {980.6000, {977.7833, 983.4000}}, 0.980600},
+    {"reacher-hard", {975.6833, {971.8667, 979.2500}}, 0.975683},
+    {"walker-run", {813.9874, {809.4930, 817.9409}}, 0.813987},
+    {"walker-stand", {987.1504, {984.9745, 990.1589}}, 0.987150},
+    {"walker-walk", {975.2847, {970.6732, 978.4881}}, 0.975285},
 };
 
 static const struct {
@@ -175,7 +175,7 @@ static void test_each_task(void **state)
         double *last = column(raw, raw->n_steps - 1), normalized;
         const struct ks_score_range *range;
         const struct ks_scores scores = {1, raw->runs, 1, &raw->step[raw->n_steps - 1], last};
-        struct ks_iqm_estimate iqm;
+        struct ks_estimate iqm;
 
         assert_close(raw->step[raw->n_steps - 1], 1e6, 0);
         assert_int_equal(raw->n_runs, 10);
@@ -244,7 +244,7 @@ static void check_group(unsigned groups, const char *name, size_t tasks, const d
 {
     struct ks_score_table *t = read_group(groups);
     const struct ks_scores scores = ks_score_table_scores(t);
-    struct ks_iqm_estimate curve[STEPS], area;
+    struct ks_estimate curve[STEPS], area;
     double *last = column(t, LAST), mean = 0;
 
     assert_int_equal(t->n_steps, STEPS);
@@ -254,9 +254,9 @@ static void check_group(unsigned groups, const char *name, size_t tasks, const d
     for (size_t i = 0; i < t->n_runs; i++)
         mean += last[i] / (double)t->n_runs;
     assert_estimate(name, curve[LAST],
-                    (struct ks_iqm_estimate){expected[0], expected[1], expected[2]}, 6);
+                    (struct ks_estimate){expected[0], {expected[1], expected[2]}}, 6);
     assert_digits(name, mean, expected[3], 6);
-    assert_estimate(name, area, (struct ks_iqm_estimate){expected[4], expected[5], expected[6]}, 6);
+    assert_estimate(name, area, (struct ks_estimate){expected[4], {expected[5], expected[6]}}, 6);
     check_suite(name, tasks, expected);
     free(last);
     ks_score_table_free(t);
@@ -312,7 +312,7 @@ static void test_curves(void **state)
     for (size_t c = 0; c < sizeof curves / sizeof *curves; c++) {
         struct ks_score_table *t = read_group(curves[c].groups);
         const struct ks_scores scores = ks_score_table_scores(t);
-        struct ks_iqm_estimate curve[STEPS];
+        struct ks_estimate curve[STEPS];
 
         assert_ok(ks_iqm_curve(&scores, 0, 0, curve, NULL));
         for (size_t k = 0; k < STEPS; k++)
@@ -352,18 +352,18 @@ static void test_profile(void **state)
 {
     enum { TAUS = 8 };
     static const double tau[TAUS] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5};
-    static const struct ks_iqm_estimate expected[TAUS] = {
-        {0.970370, 0.962963, 0.975926}, {0.968519, 0.961111, 0.975926},
-        {0.898148, 0.887037, 0.907407}, {0.825926, 0.814815, 0.835185},
-        {0.757407, 0.742593, 0.772222}, {0.601852, 0.587037, 0.616667},
-        {0.207407, 0.200000, 0.212963}, {0.066667, 0.061111, 0.070370}};
+    static const struct ks_estimate expected[TAUS] = {
+        {0.970370, {0.962963, 0.975926}}, {0.968519, {0.961111, 0.975926}},
+        {0.898148, {0.887037, 0.907407}}, {0.825926, {0.814815, 0.835185}},
+        {0.757407, {0.742593, 0.772222}}, {0.601852, {0.587037, 0.616667}},
+        {0.207407, {0.200000, 0.212963}}, {0.066667, {0.061111, 0.070370}}};
     static const double expected_means[TAUS] = {0.981481, 0.981481, 0.907407, 0.851852,
                                                 0.740741, 0.574074, 0.203704, 0.074074};
     struct ks_score_table *t = read_group(ALL);
     double *last = column(t, LAST);
     const struct ks_profile profile = {
         {t->n_tasks, t->runs, last}, TAUS, tau, KS_PROFILE_RESAMPLES, 0};
-    struct ks_iqm_estimate runs[TAUS], means[TAUS];
+    struct ks_estimate runs[TAUS], means[TAUS];
 
     (void)state;
     assert_ok(ks_profile(&profile, runs, means));
@@ -383,7 +383,7 @@ static void test_other_areas(void **state)
 {
     struct ks_score_table *t = read_scores(STATES, 1, &DOG, true);
     const struct ks_scores scores = ks_score_table_scores(t);
-    struct ks_iqm_estimate curve[STEPS];
+    struct ks_estimate curve[STEPS];
     double areas[10], mean = 0;
 
     (void)state;
@@ -395,8 +395,8 @@ static void test_other_areas(void **state)
     for (size_t k = 0; k < STEPS; k++)
         mean += curve[k].value / STEPS;
     assert_digits("mean over evaluations", mean, 0.643261, 6);
-    assert_digits("seed 1 at 300k", 1000 * curve[3].low, 452.868, 3);
-    assert_digits("seed 1 at 300k", 1000 * curve[3].high, 577.673, 3);
+    assert_digits("seed 1 at 300k", 1000 * curve[3].in.lower, 452.868, 3);
+    assert_digits("seed 1 at 300k", 1000 * curve[3].in.upper, 577.673, 3);
     ks_score_table_free(t);
 }
 
@@ -437,15 +437,15 @@ static void test_improvement(void **state)
     double *at_1000k = column(t, 10), *at_700k = column(t, 7), *at_500k = column(t, 5);
     const struct ks_sample x = {1, t->runs, at_1000k}, y = {1, t->runs, at_700k},
                            z = {1, t->runs, at_500k};
-    struct ks_iqm_estimate p;
+    struct ks_estimate p;
 
     (void)state;
     assert_ok(ks_improvement(&x, &z, 0, 0, &p));
     assert_close(p.value, 0.97, 1e-12);
     assert_ok(ks_improvement(&x, &y, 2000, 0, &p));
     assert_close(p.value, 0.66, 1e-12);
-    assert_close(p.low, 0.4495, 1e-9);
-    assert_close(p.high, 0.85, 1e-9);
+    assert_close(p.in.lower, 0.4495, 1e-9);
+    assert_close(p.in.upper, 0.85, 1e-9);
     free(at_1000k), free(at_700k), free(at_500k);
     ks_score_table_free(t);
 }

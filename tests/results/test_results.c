@@ -32,7 +32,7 @@ static void test_pooled_statistics(void **state)
     assert_close(bn->value[KS_RETURN].value, 250, 1e-12);
     assert_true(
         isnan(bn->value[KS_AREA].value)); /* "toy" has no scores of random and good policies */
-    assert_true(isnan(bn->value[KS_KAPPA].low));
+    assert_true(isnan(bn->value[KS_KAPPA].in.lower));
     assert_true(isnan(o.table.spearman)); /* of two architectures */
     outcome_free(&o);
 }
@@ -42,38 +42,37 @@ static void test_pooled_statistics(void **state)
 static void test_ranges(void **state)
 {
     struct outcome o = outcome_new(0);
-    const struct ks_range *range = o.table.row[0].range;
+    const struct ks_seed_range *range = o.table.row[0].range;
 
     (void)state;
     assert_int_equal(range[KS_RANGE_DIRECTIONS].n, SEEDS);
-    assert_close(range[KS_RANGE_DIRECTIONS].lower, 21.5, 0);
-    assert_close(range[KS_RANGE_DIRECTIONS].upper, 33, 0);
-    assert_close(range[KS_RANGE_DIRECTIONS].least, 20, 0);
-    assert_close(range[KS_RANGE_DIRECTIONS].most, 36, 0);
-    assert_close(range[KS_RANGE_Q99].lower, 123.45, 0);
-    assert_true(isinf(range[KS_RANGE_Q99].upper) && isinf(range[KS_RANGE_Q99].most));
+    assert_close(range[KS_RANGE_DIRECTIONS].median.lower, 21.5, 0);
+    assert_close(range[KS_RANGE_DIRECTIONS].median.upper, 33, 0);
+    assert_close(range[KS_RANGE_DIRECTIONS].all.lower, 20, 0);
+    assert_close(range[KS_RANGE_DIRECTIONS].all.upper, 36, 0);
+    assert_close(range[KS_RANGE_Q99].median.lower, 123.45, 0);
+    assert_true(isinf(range[KS_RANGE_Q99].median.upper) && isinf(range[KS_RANGE_Q99].all.upper));
     assert_int_equal(range[KS_RANGE_GRADIENT].n, SEEDS - 1); /* undefined for a zero gradient */
-    assert_true(isinf(range[KS_RANGE_GRADIENT].lower));
+    assert_true(isinf(range[KS_RANGE_GRADIENT].median.lower));
     outcome_free(&o);
     tree_write("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 1\n"
                               "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\n"
                               "evaluations = 2\n");
     o = outcome_new(0);
     range = o.table.row[0].range;
-    assert_close(range[KS_RANGE_DIRECTIONS].lower, 21, 0);
-    assert_close(range[KS_RANGE_DIRECTIONS].upper, 32, 0);
-    assert_close(range[KS_RANGE_Q99].upper, 234.51, 0);
+    assert_close(range[KS_RANGE_DIRECTIONS].median.lower, 21, 0);
+    assert_close(range[KS_RANGE_DIRECTIONS].median.upper, 32, 0);
+    assert_close(range[KS_RANGE_Q99].median.upper, 234.51, 0);
     assert_int_equal(range[KS_RANGE_GRADIENT].n, 0);
     outcome_free(&o);
 }
 
 static void check_text(double lower, double upper, const char *expected)
 {
-    const struct ks_range range = {1, lower, upper, lower, upper};
-    char text[KS_RANGE_TEXT];
+    const struct ks_interval range = {lower, upper};
+    char text[KS_INTERVAL_TEXT];
 
-    ks_range_print(&range, text);
-    assert_string_equal(text, expected);
+    assert_string_equal(ks_interval_text(range, KS_IN_WORDS, text), expected);
 }
 
 /* The printed text contains the interval: lower ends are rounded down, upper ends up. */
@@ -112,9 +111,9 @@ static void test_intervals(void **state)
         drawn[b] = ks_iqm(SEEDS, value);
     }
     ks_iqm(40, drawn); /* sorts */
-    assert_close(o.table.row[0].value[KS_RETURN].low, ks_quantile(40, drawn, 0.05), 1e-9);
-    assert_close(o.table.row[0].value[KS_RETURN].high, ks_quantile(40, drawn, 0.95), 1e-9);
-    assert_true(o.table.row[0].value[KS_KAPPA].low < 266);
+    assert_close(o.table.row[0].value[KS_RETURN].in.lower, ks_quantile(40, drawn, 0.05), 1e-9);
+    assert_close(o.table.row[0].value[KS_RETURN].in.upper, ks_quantile(40, drawn, 0.95), 1e-9);
+    assert_true(o.table.row[0].value[KS_KAPPA].in.lower < 266);
     assert_int_equal(o.results->n_warnings, 0);
     assert_ok(ks_results_warn_intervals(o.results));
     assert_warned(o.results, "2 of 2 architectures have fewer than 5 runs");

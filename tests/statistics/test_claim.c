@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "certified.h"
+#include "core/interval.h"
 #include "core/memory.h"
-#include "core/round.h"
 #include "operators/operator_kinds.h"
 #include "statistics/completeness.h"
 

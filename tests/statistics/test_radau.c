@@ -65,7 +65,7 @@ static void test_one_step(void **state)
 {
     const double a = 3, b = 2;
     struct ks_radau *r;
-    struct ks_range mu;
+    struct ks_interval mu;
 
     (void)state;
     assert_ok(ks_radau_new(1, &a, &b, false, &r));
@@ -93,7 +93,7 @@ static void check_holds(struct ks_radau *r, size_t n, const double *value, const
                         double x)
 {
     double moved = MOVED * r->size;
-    struct ks_range mu;
+    struct ks_interval mu;
 
     assert_ok(ks_radau_below(r, x, &mu));
     assert_true(mu.lower <=
@@ -173,7 +173,7 @@ static void test_bounds_are_attained(void **state)
             for (size_t trial = 0; trial < 12; trial++) {
                 double value[N], start[N], node[N], first[N], x, less = 0;
                 struct ks_radau *r, *again;
-                struct ks_range mu;
+                struct ks_interval mu;
                 size_t at = 0;
 
                 fill_measure(N, m, kind, value, start);
@@ -208,7 +208,7 @@ static void test_at_ritz_values(void **state)
 {
     double value[N], start[N], below = 0;
     struct ks_radau *r;
-    struct ks_range last = {0, 0}, mu;
+    struct ks_interval last = {0, 0}, mu;
 
     (void)state;
     fill_measure(N, 3, 0, value, start);
@@ -237,7 +237,7 @@ static void test_ended(void **state)
 {
     const double value[] = {-2, 1, 1, 1, 2.5, 0}, start[] = {1, 2, 1, 1, 2, 1};
     struct ks_radau *r = radau_of(6, value, start, 6);
-    struct ks_range mu;
+    struct ks_interval mu;
 
     (void)state;
     assert_int_equal(r->m, 4);
@@ -281,7 +281,7 @@ static void test_scales(void **state)
             scaled[i] = scale[s] * value[i];
         other = radau_of(N, scaled, start, 15);
         for (double x = 1e-7; x < 2; x *= 1.7) {
-            struct ks_range mu, of;
+            struct ks_interval mu, of;
 
             assert_ok(ks_radau_within(r, x, &mu));
             assert_ok(ks_radau_within(other, x * scale[s], &of));

@@ -38,16 +38,16 @@ static void test_certain_counts(void **state)
     probe.null_weight = 0.5;
     assert_ok(ks_shares(&in, &shares));
     for (size_t i = 0; i < KS_DIRECTIONS; i++) { /* at least two, at most four */
-        assert_close(shares.directions[i].lower, 2, 0);
-        assert_close(shares.directions[i].upper, 4, 0);
+        assert_close(shares.directions[i].in.lower, 2, 0);
+        assert_close(shares.directions[i].in.upper, 4, 0);
     }
     /* the share beyond 0.25, of the weight off the four null vectors */
     assert_close(shares.directions[0].value, 6 * (1 - (9.0 / 11 - 0.5) / 0.5), 1e-12);
-    assert_close(shares.zero_mass.lower, 0.6, 1e-15);
-    assert_close(shares.zero_mass.upper, 0.8, 1e-15);
-    assert_close(shares.negative_mass.lower, 0, 0);
-    assert_close(shares.negative_mass.upper, 0, 0); /* no weight is negative */
-    assert_close(shares.kappa_q[0].lower, 1, 0);    /* the tenth size: certainly 2.5 */
+    assert_close(shares.zero_mass.in.lower, 0.6, 1e-15);
+    assert_close(shares.zero_mass.in.upper, 0.8, 1e-15);
+    assert_close(shares.negative_mass.in.lower, 0, 0);
+    assert_close(shares.negative_mass.in.upper, 0, 0); /* no weight is negative */
+    assert_close(shares.kappa_q[0].lower, 1, 0);       /* the tenth size: certainly 2.5 */
     assert_close(shares.kappa_q[0].upper, 1, 1e-11);
     assert_close(shares.kappa_q[1].upper, 2.5 / 2, 1e-11); /* the ninth size: at least 2 */
     assert_true(isinf(shares.kappa_q[2].lower));           /* the fifth size: zero */
@@ -77,12 +77,12 @@ static void test_certain_overrides_likely(void **state)
         assert_close(shares.kappa_q[2].upper, 2, 1e-8);
         assert_close(shares.kappa_q[1].lower, 1, 0);
         assert_close(shares.kappa_q[1].upper, 1, 1e-8);
-        assert_close(shares.directions[0].lower, 2, 0);
+        assert_close(shares.directions[0].in.lower, 2, 0);
         run.value = small;
         assert_int_equal(run_lanczos(&run, alpha, beta, &ended), 2);
         assert_ok(ks_shares(&in, &shares));
-        assert_close(shares.directions[1].lower, 1, 0);
-        assert_close(shares.directions[1].upper, 1, 0);
+        assert_close(shares.directions[1].in.lower, 1, 0);
+        assert_close(shares.directions[1].in.upper, 1, 0);
         run.value = value;
     }
 }
@@ -100,11 +100,11 @@ static void test_copies_count_once(void **state)
     (void)state;
     assert_ok(ks_shares(&in, &shares));
     /* by the weight: the operator is 3 times the identity */
-    assert_close(shares.directions[0].lower, 10, 0);
+    assert_close(shares.directions[0].in.lower, 10, 0);
     assert_close(shares.kappa_q[2].upper, 1, 1e-6);
     in.n_null = 9; /* one eigenvalue is left, and it was found */
     assert_ok(ks_shares(&in, &shares));
-    assert_close(shares.directions[0].lower, 1, 0);
+    assert_close(shares.directions[0].in.lower, 1, 0);
     assert_ok(ks_shares_band(&in, 1, &x, &lower, &upper));
     assert_close(lower, 0.9, 0); /* at x = 3 +- h, one of ten may be above */
     assert_close(upper, 1, 0);
@@ -125,12 +125,12 @@ static void test_zero_operator(void **state)
         probe.null_weight = null == 7 ? 1 : 0;
         assert_ok(ks_shares(&in, &shares));
         for (size_t i = 0; i < KS_DIRECTIONS; i++)
-            assert_close(shares.directions[i].upper, 0, 0);
+            assert_close(shares.directions[i].in.upper, 0, 0);
         assert_true(isnan(shares.kappa_q[0].lower) && isnan(shares.kappa_q[0].upper));
-        assert_close(shares.zero_mass.lower, 1, 0);
+        assert_close(shares.zero_mass.in.lower, 1, 0);
         assert_close(shares.zero_mass.value, 1, 0);
-        assert_close(shares.zero_mass.upper, 1, 0);
-        assert_close(shares.negative_mass.upper, 0, 0);
+        assert_close(shares.zero_mass.in.upper, 1, 0);
+        assert_close(shares.negative_mass.in.upper, 0, 0);
     }
 }
 
@@ -149,9 +149,9 @@ static void test_rotated_zeros(void **state)
             s.value[i] = i < 700 ? 0 : 1 + (double)(i - 700) / 499;
         make_trial(&s, 1 + seed % 3, seed, 1e-7, &t);
         assert_ok(ks_shares(&t.in, &shares));
-        assert_close(shares.directions[1].upper, 500, 0);
-        assert_true(shares.directions[1].lower >= 499);
-        assert_close(shares.zero_mass.lower, 700.0 / N, 1e-12);
+        assert_close(shares.directions[1].in.upper, 500, 0);
+        assert_true(shares.directions[1].in.lower >= 499);
+        assert_close(shares.zero_mass.in.lower, 700.0 / N, 1e-12);
         assert_ok(ks_shares_band(&t.in, 1, &x, &lower, &upper));
         assert_true(lower <= 700.0 / N);
         /* the smallest of the others is not reported as zero either */
@@ -178,7 +178,7 @@ static void test_rotated_near_the_limit(void **state)
             s.value[i] = i < 700 ? 0 : i < 950 ? 2.5e-4 : 2;
         make_trial(&s, 1, seed, 1e-7, &t);
         assert_ok(ks_shares(&t.in, &shares));
-        assert_close(shares.directions[3].upper, 500, 0);
+        assert_close(shares.directions[3].in.upper, 500, 0);
     }
 }
 
@@ -197,8 +197,8 @@ static void test_one_more_zero(void **state)
             s.value[i] = i < 701 ? 0 : 1 + (double)(i % 3);
         make_trial(&s, 1, seed, 0, &t);
         assert_ok(ks_shares(&t.in, &shares));
-        seen += fabs(shares.zero_mass.lower - 701.0 / N) < 1e-12;
-        assert_true(shares.zero_mass.lower < 701.5 / N);
+        seen += fabs(shares.zero_mass.in.lower - 701.0 / N) < 1e-12;
+        assert_true(shares.zero_mass.in.lower < 701.5 / N);
     }
     assert_true(seen >= 18);
 }
@@ -215,16 +215,16 @@ static void test_one_step(void **state)
 
     (void)state;
     assert_ok(ks_shares(&in, &shares));
-    assert_close(shares.directions[0].lower, 1, 0);
-    assert_close(shares.directions[0].upper, 50, 0);
+    assert_close(shares.directions[0].in.lower, 1, 0);
+    assert_close(shares.directions[0].in.upper, 50, 0);
     assert_close(shares.kappa_q[0].lower, 1, 0);
     assert_true(isinf(shares.kappa_q[2].upper));
     /* Weights that contradict it, as can happen in one of 400 runs, do not override it. */
     zero = probe_of(1, beta + 1, beta + 1, true);
     in.probe = &zero;
     assert_ok(ks_shares(&in, &shares));
-    assert_close(shares.directions[0].lower, 1, 0);
-    assert_close(shares.directions[0].upper, 1, 0);
+    assert_close(shares.directions[0].in.lower, 1, 0);
+    assert_close(shares.directions[0].in.upper, 1, 0);
 }
 
 /* Along one given vector the bounds are deterministic. The interval holds lambda_abs_max over the
@@ -255,7 +255,7 @@ static void test_energy(void **state)
             assert_ok(ks_energy(&probe, 1e-13 * top, top, top * 1.01, &energy));
             assert_ok(ks_radau_new(probe.steps, alpha, beta, probe.ended, &r));
             for (size_t half = 0; half < 2; half++) {
-                struct ks_ratio kappa = half ? energy.kappa_50 : energy.kappa_90;
+                struct ks_interval kappa = half ? energy.kappa_50 : energy.kappa_90;
                 double rest = half ? 0.5 : 0.1, sum = 0, lower = 1, upper = INFINITY;
                 size_t k = 0;
 
@@ -264,7 +264,7 @@ static void test_energy(void **state)
                 assert_true(kappa.lower <= top / size[k] * (1 + 1e-9));
                 assert_true(kappa.upper >= top / size[k] * (1 - 1e-9));
                 for (double x = 1e-13 * top; x < 1.1 * top; x *= 1.03) {
-                    struct ks_range mu;
+                    struct ks_interval mu;
 
                     assert_ok(ks_radau_within(r, x, &mu));
                     if (mu.lower > rest)

@@ -32,20 +32,20 @@ static void list(const struct ks_shares *shares, const struct ks_shares *truth,
     size_t k = 0;
 
     for (size_t i = 0; i < KS_DIRECTIONS; i++, k++) {
-        const struct ks_share *s = &shares->directions[i];
+        const struct ks_estimate *s = &shares->directions[i];
 
-        claim[k] = (struct interval){s->lower, s->value, s->upper};
+        claim[k] = (struct interval){s->in.lower, s->value, s->in.upper};
         value[k] = truth->directions[i].value;
     }
     for (size_t i = 0; i < KS_QUANTILES; i++, k++) {
         claim[k] = (struct interval){shares->kappa_q[i].lower, NAN, shares->kappa_q[i].upper};
         value[k] = truth->kappa_q[i].lower;
     }
-    claim[k] = (struct interval){shares->zero_mass.lower, shares->zero_mass.value,
-                                 shares->zero_mass.upper};
+    claim[k] = (struct interval){shares->zero_mass.in.lower, shares->zero_mass.value,
+                                 shares->zero_mass.in.upper};
     value[k++] = truth->zero_mass.value;
-    claim[k] = (struct interval){shares->negative_mass.lower, shares->negative_mass.value,
-                                 shares->negative_mass.upper};
+    claim[k] = (struct interval){shares->negative_mass.in.lower, shares->negative_mass.value,
+                                 shares->negative_mass.in.upper};
     value[k++] = truth->negative_mass.value;
 }
 

@@ -30,15 +30,15 @@ static void oracle_free(struct oracle *o)
 }
 
 /* L' and U' of [-x, x], or with `one` of (-inf, x]; `null`: known zeros are excluded. */
-static struct ks_range mean_with(const struct oracle *o, double x, bool one, bool null)
+static struct ks_interval mean_with(const struct oracle *o, double x, bool one, bool null)
 {
-    struct ks_range mean = {0, 0};
+    struct ks_interval mean = {0, 0};
     double all = 0;
 
     for (size_t p = 0; p < o->in->probes; p++) {
         const struct ks_share_probe *probe = &o->in->probe[p];
         double w0 = probe->null_weight, part = probe->start_norm2 * (1 - w0);
-        struct ks_range mu;
+        struct ks_interval mu;
 
         assert_ok(one ? ks_radau_below(o->radau[p], x, &mu) : ks_radau_within(o->radau[p], x, &mu));
         w0 = null ? w0 : 0;
@@ -46,10 +46,10 @@ static struct ks_range mean_with(const struct oracle *o, double x, bool one, boo
         mean.upper += part * fmin(1, (mu.upper - w0) / (1 - probe->null_weight));
         all += part;
     }
-    return (struct ks_range){mean.lower / all, mean.upper / all};
+    return (struct ks_interval){mean.lower / all, mean.upper / all};
 }
 
-static struct ks_range mean_of(const struct oracle *o, double x, bool one)
+static struct ks_interval mean_of(const struct oracle *o, double x, bool one)
 {
     return mean_with(o, x, one, !one);
 }
@@ -71,7 +71,7 @@ static bool rules_out_above(const struct oracle *o, size_t k1, double upper)
 }
 
 /* Tries all k. */
-static struct ks_range count_of(const struct oracle *o, double lower, double upper)
+static struct ks_interval count_of(const struct oracle *o, double lower, double upper)
 {
     size_t low = 0, high = o->others;
 
@@ -79,7 +79,7 @@ static struct ks_range count_of(const struct oracle *o, double lower, double upp
         low = rules_out_below(o, k, lower) ? k + 1 : low;
     for (size_t k = o->others; k > 0; k--)
         high = rules_out_above(o, k, upper) ? k - 1 : high;
-    return (struct ks_range){(double)low, (double)high};
+    return (struct ks_interval){(double)low, (double)high};
 }
 
 /* The largest number of disjoint intervals theta +- (r + h) above x (sign 1) or below -x (sign -1),
@@ -114,13 +114,13 @@ static void check_directions(const struct oracle *o, const struct ks_shares *sha
     for (size_t i = 0; i < KS_DIRECTIONS; i++) {
         double inner = o->in->abs_max_lower / ks_direction_factor[i];
         double outer = o->in->abs_max_upper / ks_direction_factor[i];
-        struct ks_range in = mean_of(o, inner - h, false), out = mean_of(o, outer + h, false);
+        struct ks_interval in = mean_of(o, inner - h, false), out = mean_of(o, outer + h, false);
         double certain = certain_beyond(o, outer, 1) + certain_beyond(o, outer, -1);
         double lower = fmax(others - count_of(o, 0, out.upper).upper, fmax(certain, 1));
         double upper = others - fmax(count_of(o, in.lower, 1).lower, (double)o->zeros);
 
-        assert_close(shares->directions[i].lower, lower, 0);
-        assert_close(shares->directions[i].upper, upper, 0);
+        assert_close(shares->directions[i].in.lower, lower, 0);
+        assert_close(shares->directions[i].in.upper, upper, 0);
     }
 }
 
@@ -130,12 +130,12 @@ static void check_kappa(const struct oracle *o, const struct ks_shares *shares)
 {
     static const double STEP = 1.03;
     double h = o->in->h;
-    struct ks_range size[KS_QUANTILES];
+    struct ks_interval size[KS_QUANTILES];
 
     for (size_t q = 0; q < KS_QUANTILES; q++)
-        size[q] = (struct ks_range){0, INFINITY};
+        size[q] = (struct ks_interval){0, INFINITY};
     for (double x = h / 100; x < 2 * o->in->abs_max_upper; x *= STEP) {
-        struct ks_range mu = mean_of(o, x, false);
+        struct ks_interval mu = mean_of(o, x, false);
         double beyond = certain_beyond(o, x, 1) + certain_beyond(o, x, -1);
 
         for (size_t q = 0; q < KS_QUANTILES; q++) {
@@ -155,7 +155,7 @@ static void check_kappa(const struct oracle *o, const struct ks_shares *shares)
     for (size_t q = 0; q < KS_QUANTILES; q++) {
         double lower = fmax(1, o->in->abs_max_lower / size[q].upper);
         double upper = fmax(1, o->in->abs_max_upper / size[q].lower);
-        struct ks_ratio ratio = shares->kappa_q[q];
+        struct ks_interval ratio = shares->kappa_q[q];
 
         if (o->in->n * ks_quantile_percent[q] / 100 <= o->in->n_null + o->zeros) {
             assert_true(isinf(ratio.lower) && isinf(ratio.upper));
@@ -171,8 +171,8 @@ static void check_kappa(const struct oracle *o, const struct ks_shares *shares)
 static void check_masses(const struct oracle *o, const struct ks_shares *shares)
 {
     double h = o->in->h, n = (double)o->in->n, null = (double)o->in->n_null;
-    struct ks_range zero = {mean_of(o, h, false).lower, mean_of(o, 3 * h, false).upper};
-    struct ks_range negative = {mean_of(o, -3 * h, true).lower, mean_of(o, -h, true).upper};
+    struct ks_interval zero = {mean_of(o, h, false).lower, mean_of(o, 3 * h, false).upper};
+    struct ks_interval negative = {mean_of(o, -3 * h, true).lower, mean_of(o, -h, true).upper};
     double beyond = certain_beyond(o, 2 * h, 1) + certain_beyond(o, 2 * h, -1);
 
     zero = count_of(o, zero.lower, zero.upper);
@@ -182,10 +182,10 @@ static void check_masses(const struct oracle *o, const struct ks_shares *shares)
     negative.lower = fmax(negative.lower, certain_beyond(o, 2 * h, -1));
     negative.upper = fmin(negative.upper,
                           (double)(o->others - o->zeros) - certain_beyond(o, -2 * h, 1));
-    assert_close(shares->zero_mass.lower * n, null + zero.lower, 1e-9);
-    assert_close(shares->zero_mass.upper * n, null + zero.upper, 1e-9);
-    assert_close(shares->negative_mass.lower * n, negative.lower, 1e-9);
-    assert_close(shares->negative_mass.upper * n, negative.upper, 1e-9);
+    assert_close(shares->zero_mass.in.lower * n, null + zero.lower, 1e-9);
+    assert_close(shares->zero_mass.in.upper * n, null + zero.upper, 1e-9);
+    assert_close(shares->negative_mass.in.lower * n, negative.lower, 1e-9);
+    assert_close(shares->negative_mass.in.upper * n, negative.upper, 1e-9);
 }
 
 /* With h = 0, and with an h that changes every bound. */
@@ -229,7 +229,7 @@ static void test_means(void **state)
     assert_ok(ks_share_bounds_new(&t.in, &b));
     o = oracle_new(&t.in);
     for (double x = 1e-6; x < 2; x *= 1.5) {
-        struct ks_range mu, expected = mean_of(&o, x, false);
+        struct ks_interval mu, expected = mean_of(&o, x, false);
 
         assert_ok(ks_share_bounds_within(b, x, &mu));
         assert_close(mu.lower, expected.lower, 1e-14);
@@ -245,8 +245,8 @@ static void check_band_at(const struct oracle *o, double x, double lower, double
     double h = o->in->h, n = (double)o->in->n, null = x >= 0 ? (double)o->in->n_null : 0;
     double certain = certain_beyond(o, -x, -1) + (x >= 0 ? (double)o->zeros : 0);
     double beyond = certain_beyond(o, x, 1) + (x < 0 ? (double)o->zeros : 0);
-    struct ks_range count = count_of(o, mean_with(o, x - h, true, x > 0).lower,
-                                     mean_with(o, x + h, true, x >= 0).upper);
+    struct ks_interval count = count_of(o, mean_with(o, x - h, true, x > 0).lower,
+                                        mean_with(o, x + h, true, x >= 0).upper);
 
     assert_true(lower * n <= null + fmax(count.lower, certain) + 1e-9);
     assert_true(lower * n >= null + fmax(count.lower == 1 ? 0 : count.lower, certain) - 1 - 1e-9);
