@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "agent/target.h"
+
 void KS(noise_draw)(const struct KS(agent) *a, struct ks_rng *rng, real *noise)
 {
     size_t n = a->config.actions;
@@ -71,4 +73,138 @@ void KS(actor_sample)(struct KS(agent) *a)
         memcpy(a->policy_input + i * p.stride, a->s + i * obs, obs * sizeof *a->s);
         KS(policy_sample)(&a->actor_arch->policy, &p, i);
     }
+}
+
+/* The actor's loss mean(T log pi - Q(s, a)) and its gradient: step 6 of an update (update.c),
+ * without the optimizer. Q is min_e Q_e or mean_e Q_e; its derivative in Q_e is the critic's share.
+ */
+
+/* q = Q_e(s, a ~ pi); the distributions go to a->values. */
+static void policy_values(struct KS(agent) *a, size_t e)
+{
+    struct KS(trained) *c = &a->critic[e];
+    size_t rows = a->config.batch, n = a->critic_arch->out;
+    const real *f = KS(net_output)(a->critic_eval, c->primal);
+
+    KS(net_forward)(a->critic_eval, c->w, c->state, a->policy_input, c->primal);
+    for (size_t i = 0; i < rows; i++)
+        a->q[e * rows + i] = KS(critic_value)(&a->critic_arch->loss, f + i * n,
+                                              a->values + (e * rows + i) * n);
+}
+
+/* The critic with the smallest value at row i, the first on a tie. */
+static size_t smallest(const struct KS(agent) *a, size_t i)
+{
+    size_t at = 0, rows = a->config.batch;
+
+    for (size_t e = 1; e < a->config.ensemble; e++)
+        if (a->q[e * rows + i] < a->q[at * rows + i])
+            at = e;
+    return at;
+}
+
+static double share_of_smallest(const struct KS(agent) *a, size_t e, size_t i)
+{
+    return smallest(a, i) == e;
+}
+
+static double share_of_mean(const struct KS(agent) *a, size_t e, size_t i)
+{
+    (void)e;
+    (void)i;
+    return 1 / (double)a->config.ensemble;
+}
+
+/* dQ/dQ_e at row i; Q = sum_e share Q_e. */
+static double (*const share[])(const struct KS(agent) *a, size_t e, size_t i) = {
+    [KS_SMALLEST] = share_of_smallest,
+    [KS_MEAN] = share_of_mean,
+};
+
+/* x_bar = d/dx of -mean_i Q: nonzero only in rows where the critic has a share. */
+static void policy_value_gradient(struct KS(agent) *a, size_t e)
+{
+    struct KS(trained) *c = &a->critic[e];
+    size_t rows = a->config.batch, n = a->critic_arch->out;
+    real *f_bar = KS(net_output_bar)(a->critic_eval, c->adjoint);
+
+    memset(f_bar, 0, rows * n * sizeof *f_bar);
+    for (size_t i = 0; i < rows; i++) {
+        const real *p = a->values + (e * rows + i) * n;
+        double q = a->q[e * rows + i], part = share[a->config.policy_value](a, e, i);
+
+        if (part > 0)
+            KS(critic_value_gradient)
+        (&a->critic_arch->loss, q, p, (real)(-part / (double)rows), f_bar + i * n);
+    }
+    KS(net_backward)
+    (a->critic_eval, &(struct KS(net_backward)){.w = c->w,
+                                                .x = a->policy_input,
+                                                .primal = c->primal,
+                                                .adjoint = c->adjoint,
+                                                .x_bar = a->x_bar + e * rows * KS(agent_width)(a)});
+}
+
+/* action_bar = sum of x_bar over the critics. */
+static void sum_action_bars(struct KS(agent) *a)
+{
+    size_t n = a->config.batch * KS(agent_width)(a);
+
+    memcpy(a->action_bar, a->x_bar, n * sizeof *a->action_bar);
+    for (size_t e = 1; e < a->config.ensemble; e++)
+        for (size_t i = 0; i < n; i++)
+            a->action_bar[i] += a->x_bar[e * n + i];
+}
+
+double KS(policy_values)(struct KS(agent) *a)
+{
+    double sum = 0;
+
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t e = 0; e < a->config.ensemble; e++)
+        policy_values(a, e);
+#pragma omp parallel for num_threads(a->config.threads) schedule(static)
+    for (size_t e = 0; e < a->config.ensemble; e++)
+        policy_value_gradient(a, e);
+    sum_action_bars(a);
+    for (size_t i = 0; i < a->config.batch; i++)
+        for (size_t e = 0; e < a->config.ensemble; e++)
+            sum += share[a->config.policy_value](a, e, i) * a->q[e * a->config.batch + i];
+    return sum;
+}
+
+/* Returns mean(T log pi - Q), given the sum of Q; *entropy is the mean of -log pi. */
+static double mean_loss(const struct KS(agent) *a, double values, double *entropy)
+{
+    double log_pi = 0, n = (double)a->config.batch;
+
+    for (size_t i = 0; i < a->config.batch; i++)
+        log_pi += (double)a->policy.log_pi[i];
+    *entropy = -log_pi / n;
+    return (KS(agent_temperature)(a) * log_pi - values) / n;
+}
+
+void KS(actor_backward)(struct KS(agent) *a)
+{
+    memset(a->actor.g, 0, a->actor_arch->parameters * sizeof *a->actor.g);
+    KS(net_backward)
+    (a->actor_train, &(struct KS(net_backward)){.w = a->actor.w,
+                                                .x = a->s,
+                                                .primal = a->actor.primal,
+                                                .adjoint = a->actor.adjoint,
+                                                .w_bar = a->actor.g});
+}
+
+double KS(actor_loss)(struct KS(agent) *a, double *entropy)
+{
+    struct KS(policy_pass) p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
+                                              &a->policy, a->policy_input);
+    const double values = KS(policy_values)(a);
+
+    p.a_bar = a->action_bar + a->config.observations;
+    p.log_pi_bar = (real)(KS(agent_temperature)(a) / (double)a->config.batch);
+    p.head_bar = KS(net_output_bar)(a->actor_train, a->actor.adjoint);
+    KS(policy_backward)(&a->actor_arch->policy, &p);
+    KS(actor_backward)(a);
+    return mean_loss(a, values, entropy);
 }

@@ -1,11 +1,12 @@
 #include "agent/encoder.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/optim.h"
 #include "agent/stream.h"
-#include "agent/trained.h"
 #include "core/memory.h"
 
 static const char *const names[KS_PARTS] = {
@@ -195,4 +196,265 @@ void KS(encode_pairs_backward)(struct KS(agent) *a, const real *actions, const r
                                                           .primal = action->primal,
                                                           .adjoint = action->adjoint,
                                                           .x_bar = a_bar});
+}
+
+/* The encoder's loss over windows and its gradient (encoder.h). The forward pass keeps the
+ * activations of every step; the backward pass goes through the steps from the last to the first
+ * and carries dL/dz from each step to the one before. */
+
+static const double REWARD_WEIGHT = 0.1, DONE_WEIGHT = 0.1;
+static const double BIN_RANGE = 10; /* of the bins before the exponential */
+
+double KS(reward_bin)(size_t k)
+{
+    const double x = -BIN_RANGE + 2 * BIN_RANGE * (double)k / (KS_REWARD_BINS - 1);
+
+    return copysign(expm1(fabs(x)), x);
+}
+
+void KS(two_hot)(double reward, size_t *low, double *share)
+{
+    const size_t last = KS_REWARD_BINS - 1;
+    const double x = copysign(log1p(fabs(reward)), reward);
+    const double at = fmin(fmax((x + BIN_RANGE) / (2 * BIN_RANGE) * (double)last, 0), (double)last);
+    size_t k = at < (double)last ? (size_t)at : last - 1;
+
+    while (k + 1 < last && KS(reward_bin)(k + 1) <= reward) /* the logarithm was rounded */
+        k++;
+    while (k > 0 && KS(reward_bin)(k) > reward)
+        k--;
+    *low = k;
+    *share = (reward - KS(reward_bin)(k)) / (KS(reward_bin)(k + 1) - KS(reward_bin)(k));
+    *share = fmin(fmax(*share, 0), 1);
+}
+
+static void widen(size_t n, const float *from, real *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (real)from[i];
+}
+
+/* --- forward --- */
+
+/* state_target of the states after each step, and u of all actions at once. */
+static void encode_windows(struct KS(agent) *a, const struct ks_windows *w)
+{
+    struct KS(encoder) *e = a->encoder;
+    struct KS(trained) *state = &e->part[KS_STATE_PART], *action = &e->part[KS_ACTION_PART];
+    const size_t batch = a->config.batch, rows = w->steps * batch, obs = a->config.observations;
+
+    widen(rows * obs, w->s + batch * obs, e->s);
+    KS(net_forward)(e->all[KS_STATE_PART], state->target, NULL, e->s, state->primal);
+    memcpy(e->target, KS(net_output)(e->all[KS_STATE_PART], state->primal),
+           rows * e->arch[KS_STATE_PART]->out * sizeof *e->target);
+    widen(batch * obs, w->s, e->s);
+    KS(net_forward)(e->batch[KS_STATE_PART], state->w, NULL, e->s, state->primal);
+    widen(rows * a->config.actions, w->a, e->a);
+    KS(net_forward)(e->all[KS_ACTION_PART], action->w, NULL, e->a, action->primal);
+}
+
+/* The blocks and arrays of one step. */
+struct step {
+    real *pair_input, *pair_primal, *model_primal;
+    const real *u, *target, *outputs;
+};
+
+static struct step step_at(const struct KS(agent) *a, size_t i)
+{
+    const struct KS(encoder) *e = a->encoder;
+    const size_t batch = a->config.batch;
+    const real *u = KS(net_output)(e->all[KS_ACTION_PART], e->part[KS_ACTION_PART].primal);
+    struct step s = {
+        .pair_input = e->pair_input + i * batch * e->arch[KS_PAIR_PART]->in,
+        .pair_primal = e->pair_primal + i * e->batch[KS_PAIR_PART]->primal,
+        .model_primal = e->model_primal + i * e->batch[KS_MODEL_PART]->primal,
+        .u = u + i * batch * e->arch[KS_ACTION_PART]->out,
+        .target = e->target + i * batch * e->arch[KS_STATE_PART]->out,
+    };
+
+    s.outputs = KS(net_output)(e->batch[KS_MODEL_PART], s.model_primal);
+    return s;
+}
+
+/* Predicts from z, whose rows are `stride` apart. */
+static void predict(struct KS(agent) *a, const struct step *s, const real *z, size_t stride)
+{
+    struct KS(encoder) *e = a->encoder;
+    const size_t nz = e->arch[KS_STATE_PART]->out, nu = e->arch[KS_ACTION_PART]->out;
+
+    for (size_t b = 0; b < a->config.batch; b++) {
+        real *row = s->pair_input + b * (nz + nu);
+
+        memcpy(row, z + b * stride, nz * sizeof *row);
+        memcpy(row + nz, s->u + b * nu, nu * sizeof *row);
+    }
+    KS(net_forward)
+    (e->batch[KS_PAIR_PART], e->part[KS_PAIR_PART].w, NULL, s->pair_input, s->pair_primal);
+    KS(net_forward)
+    (e->batch[KS_MODEL_PART], e->part[KS_MODEL_PART].w, NULL,
+     KS(net_output)(e->batch[KS_PAIR_PART], s->pair_primal), s->model_primal);
+}
+
+/* --- the loss --- */
+
+/* The loss of one row of a step's outputs [1 + Z + bins], and its derivative in them. */
+struct row_loss {
+    size_t width;        /* Z                                                       */
+    const real *target;  /* [Z]                                                     */
+    double reward, done; /* what should be predicted                                */
+    double kept;         /* factor of the row: k / batch                            */
+    bool terminates;
+};
+
+static double state_loss(const struct row_loss *l, const real *z, real *bar)
+{
+    const double scale = l->kept / (double)l->width;
+    double sum = 0;
+
+    for (size_t j = 0; j < l->width; j++) {
+        const double d = (double)z[j] - (double)l->target[j];
+
+        sum += d * d;
+        bar[j] = (real)(2 * scale * d);
+    }
+    return scale * sum;
+}
+
+static double reward_loss(const struct row_loss *l, const real *logit, real *bar)
+{
+    const double scale = REWARD_WEIGHT * l->kept;
+    double share, largest = (double)logit[0], sum = 0, log_sum;
+    size_t low;
+
+    KS(two_hot)(l->reward, &low, &share);
+    for (size_t k = 1; k < KS_REWARD_BINS; k++)
+        largest = fmax(largest, (double)logit[k]);
+    for (size_t k = 0; k < KS_REWARD_BINS; k++)
+        sum += exp((double)logit[k] - largest);
+    log_sum = largest + log(sum);
+    for (size_t k = 0; k < KS_REWARD_BINS; k++)
+        bar[k] = (real)(scale * exp((double)logit[k] - log_sum));
+    bar[low] -= (real)(scale * (1 - share));
+    bar[low + 1] -= (real)(scale * share);
+    return scale * (log_sum - (1 - share) * (double)logit[low] - share * (double)logit[low + 1]);
+}
+
+static double done_loss(const struct row_loss *l, double done, real *bar)
+{
+    const double scale = l->terminates ? DONE_WEIGHT * l->kept : 0, d = done - l->done;
+
+    *bar = (real)(2 * scale * d);
+    return scale * d * d;
+}
+
+/* The loss of step i. Sets the model's output adjoint, in which dL/dz of the later steps is added
+ * to that of z'. */
+static double step_loss(struct KS(agent) *a, const struct ks_windows *w, size_t i,
+                        const struct step *s)
+{
+    struct KS(encoder) *e = a->encoder;
+    const size_t batch = a->config.batch, nz = e->arch[KS_STATE_PART]->out;
+    const size_t width = e->arch[KS_MODEL_PART]->out;
+    real *bars = KS(net_output_bar)(e->batch[KS_MODEL_PART], e->part[KS_MODEL_PART].adjoint);
+    double loss = 0;
+
+    for (size_t b = 0; b < batch; b++) {
+        const size_t at = i * batch + b;
+        const real *f = s->outputs + b * width;
+        real *bar = bars + b * width;
+        const struct row_loss l = {.width = nz,
+                                   .target = s->target + b * nz,
+                                   .reward = (double)w->reward[at],
+                                   .done = 1 - (double)w->mask[at],
+                                   .kept = (double)w->kept[at] / (double)batch,
+                                   .terminates = w->terminates};
+
+        loss += done_loss(&l, (double)f[0], bar);
+        loss += state_loss(&l, f + 1, bar + 1);
+        loss += reward_loss(&l, f + 1 + nz, bar + 1 + nz);
+        for (size_t j = 0; j < nz && i + 1 < w->steps; j++)
+            bar[1 + j] += e->state_bar[b * nz + j];
+    }
+    return loss;
+}
+
+/* --- backward --- */
+
+static void backward(struct KS(encoder) *e, enum ks_part k, const struct KS(net) *net,
+                     const real *x, real *primal, real *x_bar)
+{
+    struct KS(trained) *t = &e->part[k];
+
+    KS(net_backward)
+    (net, &(struct KS(net_backward)){.w = t->w,
+                                     .x = x,
+                                     .primal = primal,
+                                     .adjoint = t->adjoint,
+                                     .x_bar = x_bar,
+                                     .w_bar = t->g});
+}
+
+/* From the model's output adjoint to dL/dz of the step, and to the adjoint of its u. */
+static void step_backward(struct KS(agent) *a, size_t i, const struct step *s)
+{
+    struct KS(encoder) *e = a->encoder;
+    const struct KS(net) *pair = e->batch[KS_PAIR_PART];
+    const size_t batch = a->config.batch, nz = e->arch[KS_STATE_PART]->out;
+    const size_t nu = e->arch[KS_ACTION_PART]->out;
+    real *u_bar = KS(net_output_bar)(e->all[KS_ACTION_PART], e->part[KS_ACTION_PART].adjoint);
+
+    backward(e, KS_MODEL_PART, e->batch[KS_MODEL_PART], KS(net_output)(pair, s->pair_primal),
+             s->model_primal, KS(net_output_bar)(pair, e->part[KS_PAIR_PART].adjoint));
+    backward(e, KS_PAIR_PART, pair, s->pair_input, s->pair_primal, e->pair_bar);
+    for (size_t b = 0; b < batch; b++) {
+        const real *row = e->pair_bar + b * (nz + nu);
+
+        memcpy(e->state_bar + b * nz, row, nz * sizeof *row);
+        memcpy(u_bar + (i * batch + b) * nu, row + nz, nu * sizeof *row);
+    }
+}
+
+double KS(encoder_gradient)(struct KS(agent) *a, const struct ks_windows *w)
+{
+    struct KS(encoder) *e = a->encoder;
+    struct KS(trained) *state = &e->part[KS_STATE_PART];
+    const size_t nz = e->arch[KS_STATE_PART]->out, width = e->arch[KS_MODEL_PART]->out;
+    double loss = 0;
+
+    for (enum ks_part k = KS_STATE_PART; k < KS_PARTS; k++)
+        memset(e->part[k].g, 0, e->arch[k]->parameters * sizeof *e->part[k].g);
+    encode_windows(a, w);
+    for (size_t i = 0; i < w->steps; i++) {
+        const struct step s = step_at(a, i), before = step_at(a, i > 0 ? i - 1 : 0);
+
+        if (i == 0)
+            predict(a, &s, KS(net_output)(e->batch[KS_STATE_PART], state->primal), nz);
+        else
+            predict(a, &s, before.outputs + 1, width);
+    }
+    for (size_t i = w->steps; i-- > 0;) {
+        const struct step s = step_at(a, i);
+
+        loss += step_loss(a, w, i, &s);
+        step_backward(a, i, &s);
+    }
+    memcpy(KS(net_output_bar)(e->batch[KS_STATE_PART], state->adjoint), e->state_bar,
+           a->config.batch * nz * sizeof *e->state_bar);
+    backward(e, KS_STATE_PART, e->batch[KS_STATE_PART], e->s, state->primal, NULL);
+    backward(e, KS_ACTION_PART, e->all[KS_ACTION_PART], e->a, e->part[KS_ACTION_PART].primal, NULL);
+    return loss;
+}
+
+ks_status KS(encoder_step)(struct KS(agent) *a, const struct ks_windows *w)
+{
+    struct KS(encoder) *e = a->encoder;
+    const double loss = KS(encoder_gradient)(a, w);
+    bool finite = true;
+
+    for (enum ks_part k = KS_STATE_PART; k < KS_PARTS; k++)
+        finite &= KS(adam_step)(e->arch[k], &e->adam, &e->part[k]);
+    e->adam.step++;
+    if (!finite)
+        return ks_fail(KS_NUMBER, "a parameter of the encoder is no longer finite");
+    return isfinite(loss) ? KS_OK : ks_fail(KS_NUMBER, "the encoder's loss is %g", loss);
 }

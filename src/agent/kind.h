@@ -28,4 +28,10 @@ void KS(next_values)(struct KS(agent) *a);
 /* Whether the actor steps at update number `update`. */
 bool KS(actor_steps)(const struct KS(agent) *a, int64_t update);
 
+/* MR.Q: the parts of its update that tests also call; kind.h has the others. */
+
+/* The actor's loss -mean(Q) + 1e-5 mean(f^2), f being the actor's outputs before the tanh, on the
+ * embeddings in a->s; its gradient goes to actor.g. */
+double KS(mrq_actor_gradient)(struct KS(agent) *a);
+
 #endif

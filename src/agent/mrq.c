@@ -9,7 +9,6 @@
  *
  * The encoder does not change in these steps. The targets are copies of all networks, made by
  * agent_refresh; before its next updates the caller trains the encoder (encoder_step). */
-#include "agent/mrq.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,9 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/init.h"
+#include "core/error.h"
 #include "core/real.h"
+#include "core/rng.h"
 #include "io/adam.h"
 #include "net/arch.h"
+#include "net/net.h"
 
 /* The parameters to which weight decay applies, as in the published code of XQC. Norms: scales and
  * biases of batch normalization (not of other normalizations). Heads: kernel and bias of the last
@@ -60,5 +64,19 @@ double KS(adam_scalar)(const struct ks_adam *adam, double g, double *m, double *
 void KS(project)(const struct KS(arch) *arch, real *w, real *columns);
 /* The largest number of outputs of a layer. */
 size_t KS(widest)(const struct KS(arch) *arch);
+
+/* Memory and start of a network in training (optim.h). */
+
+/* `n` zeroed reals. KS_MEMORY. */
+ks_status KS(reals)(size_t n, real **out);
+/* Allocates all of *t but the target. The blocks have room for the passes of `train` and `eval`,
+ * and for the forward pass of `forward`. After a failure (KS_MEMORY) the caller still frees it. */
+ks_status KS(trained_allocate)(const struct KS(net) *train, const struct KS(net) *eval,
+                               const struct KS(net) *forward, struct KS(trained) *t);
+void KS(trained_free)(struct KS(trained) *t); /* frees what it holds */
+/* Sets parameters and running statistics to their start, projected, the target to a copy, moments
+ * to zero. */
+ks_status KS(trained_init)(const struct KS(arch) *arch, const struct ks_starts *starts,
+                           struct ks_rng rng, struct KS(trained) *t);
 
 #endif

@@ -1,8 +1,6 @@
 /* Acrobot: swingup. dm_control 1.0.20, suite/acrobot.py. */
 #include "env/domain.h"
 
-#include "env/tolerance.h"
-
 struct acrobot {
     int upper_arm, lower_arm; /* bodies */
     int target, tip;          /* sites */

@@ -1,8 +1,11 @@
 /* Parts of observations that several domains share, and functions of vectors. */
-#include "env/domain.h"
-
+#include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
+
+#include "env/domain.h"
+#include "env/physics.h"
 
 double *ks_env_append(double *out, size_t n, const double *values)
 {
@@ -47,4 +50,104 @@ double ks_env_difference(size_t n, const double *a, const double *b, double *out
     for (size_t i = 0; i < n; i++)
         out[i] = b[i] - a[i];
     return ks_env_norm(n, out);
+}
+
+/* Random start states that several domains share: dm_control 1.0.20, suite/utils/randomizers.py. */
+
+static void normalize(double quaternion[4])
+{
+    double norm = ks_env_norm(4, quaternion);
+
+    for (size_t i = 0; i < 4; i++)
+        quaternion[i] /= norm;
+}
+
+void ks_env_random_rotation(struct ks_rng *rng, double quaternion[4])
+{
+    for (size_t i = 0; i < 4; i++)
+        quaternion[i] = ks_rng_normal(rng);
+    normalize(quaternion);
+}
+
+/* A free joint keeps its position, and its quaternion is four numbers from U(0, 1), normalized.
+ * That is not uniform over rotations, but dm_control does it, "since changing it could affect
+ * results". Slide joints without limits are unchanged. No model here has a ball joint. */
+void ks_env_random_joints(struct ks_env *env, struct ks_rng *rng)
+{
+    const mjModel *m = env->model;
+
+    for (int j = 0; j < (int)m->njnt; j++) {
+        const double *range = m->jnt_range + 2 * j;
+        double *q = env->data->qpos + m->jnt_qposadr[j];
+        if (m->jnt_type[j] == mjJNT_FREE) {
+            for (size_t i = 0; i < 4; i++)
+                q[3 + i] = ks_rng_uniform(rng, 0, 1);
+            normalize(q + 3);
+        } else if (m->jnt_limited[j]) {
+            *q = ks_rng_uniform(rng, range[0], range[1]);
+        } else if (m->jnt_type[j] == mjJNT_HINGE) {
+            *q = ks_rng_uniform(rng, -mjPI, mjPI);
+        }
+    }
+}
+
+/* dm_control gives up after the same number of draws for the finger. For the humanoid it never
+ * gives up, but there three in four draws are free of contacts. */
+ks_status ks_env_random_joints_apart(struct ks_env *env, struct ks_rng *rng)
+{
+    const int attempts = 1000;
+
+    for (int i = 0; i < attempts; i++) {
+        ks_env_random_joints(env, rng);
+        ks_physics_forward(env->model, env->data);
+        if (env->data->ncon == 0)
+            return KS_OK;
+    }
+    return ks_fail(KS_NUMBER, "%s: reset: bodies touch in all %d drawn poses", env->task->name,
+                   attempts);
+}
+
+/* f(d) for d > 0; the scale is chosen such that f(1) = v. */
+static double sigmoid(double d, enum ks_sigmoid kind, double v)
+{
+    double s, sd;
+
+    assert(v < 1 && (v > 0 || (v == 0 && kind != KS_GAUSSIAN)));
+    switch (kind) {
+    case KS_GAUSSIAN:
+        s = sqrt(-2 * log(v)), sd = d * s;
+        return exp(-0.5 * (sd * sd));
+    case KS_LINEAR:
+        s = 1 - v, sd = d * s;
+        return fabs(sd) < 1 ? 1 - sd : 0;
+    case KS_QUADRATIC:
+        s = sqrt(1 - v), sd = d * s;
+        return fabs(sd) < 1 ? 1 - sd * sd : 0;
+    }
+    return NAN;
+}
+
+double ks_tolerance(double x, struct ks_bounds bounds, double margin, enum ks_sigmoid kind,
+                    double v)
+{
+    bool inside = bounds.lower <= x && x <= bounds.upper;
+
+    assert(bounds.lower <= bounds.upper && margin >= 0);
+    if (inside || margin == 0)
+        return inside;
+    return sigmoid((x < bounds.lower ? bounds.lower - x : x - bounds.upper) / margin, kind, v);
+}
+
+double ks_at_least(double x, double bound, double margin, enum ks_sigmoid kind, double v)
+{
+    return ks_tolerance(x, (struct ks_bounds){bound, INFINITY}, margin, kind, v);
+}
+
+double ks_small_control(size_t n, const double *ctrl)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += ks_tolerance(ctrl[i], (struct ks_bounds){0, 0}, 1, KS_QUADRATIC, 0);
+    return (4 + sum / (double)n) / 5;
 }

@@ -2,8 +2,6 @@
  * near which the pole starts: 0 for balance, pi for swingup. */
 #include "env/domain.h"
 
-#include "env/tolerance.h"
-
 struct cartpole {
     int pole; /* body */
 };

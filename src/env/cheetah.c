@@ -2,7 +2,6 @@
 #include "env/domain.h"
 
 #include "env/physics.h"
-#include "env/tolerance.h"
 
 struct cheetah {
     int torso_linvel; /* index in sensordata */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "env/physics.h"
-#include "env/tolerance.h"
 
 /* Indices into env->episode. */
 enum { TORSO_HEIGHT, PELVIS_HEIGHT, WEIGHT };

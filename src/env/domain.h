@@ -7,9 +7,12 @@
 #ifndef KS_ENV_DOMAIN_H
 #define KS_ENV_DOMAIN_H
 
+#include <stddef.h>
+
+#include <libxml/tree.h>
+
 #include "env/env.h"
 #include "env/mujoco.h"
-#include <libxml/tree.h>
 
 struct ks_env_domain;
 struct ks_env_shared;
@@ -195,5 +198,24 @@ extern const struct ks_env_domain ks_env_h1_crawl, ks_env_h1_run, ks_env_h1_slid
 extern const struct ks_env_domain ks_env_h1_balance_hard, ks_env_h1_balance_simple,
     ks_env_h1_hurdle, ks_env_h1_maze, ks_env_h1_pole, ks_env_h1_reach, ks_env_h1_sit_hard,
     ks_env_h1_sit_simple;
+
+/* dm_control's reward shaping: `tolerance` of utils/rewards.py, with the sigmoids that the tasks
+ * use. */
+
+enum ks_sigmoid { KS_GAUSSIAN, KS_LINEAR, KS_QUADRATIC };
+
+struct ks_bounds {
+    double lower, upper;
+};
+
+/* 1 if lower <= x <= upper. Outside, at a distance of d * margin from the nearer bound: f(d) in
+ * [0, 1), where f is the sigmoid with f(1) = v; 0 if margin is 0. v is in (0, 1); the linear and
+ * the quadratic sigmoid also allow v = 0. If x is NaN, the result is NaN or 0. */
+double ks_tolerance(double x, struct ks_bounds bounds, double margin, enum ks_sigmoid kind,
+                    double v);
+/* The same with the lower bound `bound` and no upper bound. */
+double ks_at_least(double x, double bound, double margin, enum ks_sigmoid kind, double v);
+/* A factor that rewards small controls: from 1 if all n controls are 0 to 4/5 if all are +-1. */
+double ks_small_control(size_t n, const double *ctrl);
 
 #endif

@@ -2,8 +2,6 @@
  * target's position. */
 #include "env/domain.h"
 
-#include "env/tolerance.h"
-
 enum { JOINTS = 7 };
 static const char *const joint_names[JOINTS] = {
     "tail1",          "tail_twist",   "tail2",         "finright_roll",

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#include "env/tolerance.h"
-
 struct hopper {
     int torso, foot;             /* bodies */
     int torso_linvel, toe, heel; /* indices in sensordata */

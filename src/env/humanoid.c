@@ -2,8 +2,6 @@
  * m/s, 0 for stand. */
 #include "env/domain.h"
 
-#include "env/tolerance.h"
-
 enum { LIMBS = 4, HINGES = 21, ROOT = 7 };
 static const char *const limb_names[LIMBS] = {"left_hand", "left_foot", "right_hand", "right_foot"};
 

@@ -3,7 +3,6 @@
 #define KS_ENV_HUMANOID_BENCH_H
 
 #include "env/domain.h"
-#include "env/tolerance.h"
 
 /* The robot's elements in the model. A domain whose struct of ids has more starts with this one. */
 struct ks_h1 {

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "env/tolerance.h"
-
 struct pendulum {
     int pole; /* body */
 };

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "env/physics.h"
-#include "env/tolerance.h"
 
 enum { TOES = 4, ACTUATORS = 12 };
 static const char *const toe_names[2 * TOES] = {

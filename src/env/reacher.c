@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "env/tolerance.h"
-
 /* Indices of the target's position in env->episode. */
 enum { TARGET_X, TARGET_Y };
 

@@ -2,8 +2,6 @@
  * 0 for stand. */
 #include "env/domain.h"
 
-#include "env/tolerance.h"
-
 enum { TORSO, BODIES = 7 };
 static const char *const body_names[BODIES] = {
     "torso", "right_thigh", "right_leg", "right_foot", "left_thigh", "left_leg", "left_foot"};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/measured.h"
+#include "agent/measure.h"
 #include "core/memory.h"
 #include "net/net.h"
 

@@ -6,7 +6,7 @@
  *   tangent forward     y_dot                     = [skip_dot, x_dot]
  *   tangent backward    [skip_bar_dot, x_bar_dot] = y_bar_dot
  */
-#include "layers/copy.h"
+#include "layers/columns.h"
 #include "layers/layer.h"
 
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)

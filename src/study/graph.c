@@ -10,7 +10,7 @@
 #include "io/text.h"
 #include "study/shell.h"
 #include "study/study_parse.h"
-#include "train/resume_file.h"
+#include "train/state.h"
 
 /* Ends printing to job->command. The command becomes a line of a makefile, so it is checked. */
 static ks_status close_command(FILE *stream, const struct ks_graph_job *job)

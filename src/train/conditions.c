@@ -1,6 +1,7 @@
 #include "train/conditions.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -8,7 +9,169 @@
 #include "config.h"
 #include "core/blas.h"
 #include "env/env.h"
-#include "train/fingerprint.h"
+
+static json_t *describe_setting(const struct ks_settings *settings, const struct ks_key *key)
+{
+    char text[KS_VALUE_LENGTH];
+    double number;
+
+    if (ks_settings_number(settings, key, &number))
+        return key->type == KS_KEY_NUMBER ? json_real(number) : json_integer((json_int_t)number);
+    ks_settings_print(settings, key, text);
+    return json_string(text);
+}
+
+enum { SHOWN = 80 }; /* characters of a value in a message */
+
+static json_t *describe_settings(const struct ks_settings *settings)
+{
+    json_t *object = json_object();
+
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        json_object_set_new(object, key->name, describe_setting(settings, key));
+    return object;
+}
+
+json_t *ks_fingerprint(const struct ks_plan *p)
+{
+    const struct ks_train_options *o = p->options;
+    json_t *settings = describe_settings(&o->settings), *all;
+
+    json_object_del(settings, "threads");
+    all = json_pack("{s:s, s:s, s:I, s:I, s:o, s:s, s:s}", "env", p->task, "architecture", p->name,
+                    "seed", (json_int_t)o->seed, "steps", (json_int_t)o->steps, "settings",
+                    settings, "critic", p->critic_text, "actor", p->actor_text);
+    if (p->optimist_text)
+        json_object_set_new(all, "optimist", json_string(p->optimist_text));
+    for (size_t k = 0; k < KS_PARTS && p->encoder_text[k]; k++) {
+        static const char *const names[] = {"encoder_state", "encoder_action", "encoder_pair",
+                                            "encoder_model"};
+
+        json_object_set_new(all, names[k], json_string(p->encoder_text[k]));
+    }
+    if (p->task_identity && json_object_set_new(all, "task", json_string(p->task_identity)) != 0) {
+        json_decref(all);
+        return NULL;
+    }
+    return all;
+}
+
+/* Where to begin to print two texts whose first characters are the same: at the line that differs.
+ * Lines end with a backslash and an n in JSON. */
+static size_t find_difference(const char *a, const char *b)
+{
+    size_t line = 0, i = 0;
+
+    for (; a[i] && a[i] == b[i]; i++)
+        if (a[i] == '\\' && a[i + 1] == 'n' && b[i + 1] == 'n')
+            line = i + 2;
+    return i < SHOWN ? 0 : line;
+}
+
+ks_status ks_fingerprint_compare_value(const char *path, const char *what, const char *name,
+                                       const json_t *found, const json_t *want)
+{
+    /* Decimal numbers of 15 digits are the same after printing and parsing, so the settings of a
+     * file can be compared with those of the command line as text. */
+    size_t flags = JSON_ENCODE_ANY | JSON_SORT_KEYS | JSON_REAL_PRECISION(15);
+    char *found_text = found ? json_dumps(found, flags) : NULL,
+         *want_text = json_dumps(want, flags);
+    bool same = found_text && want_text && strcmp(found_text, want_text) == 0;
+    size_t from = found_text && want_text ? find_difference(want_text, found_text) : 0;
+    ks_status status = KS_OK;
+
+    if (!same)
+        status = ks_fail(KS_USAGE, "%s: %s: expected %s %.*s, found %.*s", path, what, name, SHOWN,
+                         want_text ? want_text + from : "?", SHOWN,
+                         found_text ? found_text + from : "none");
+    free(found_text);
+    free(want_text);
+    return status;
+}
+
+/* Compares each setting separately, so that the message names the one that differs. */
+static ks_status compare_all(const char *path, const char *what, json_t *found, json_t *want)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(want, name, value)
+    {
+        json_t *other = json_object_get(found, name);
+
+        if (json_is_object(value))
+            KS_TRY(compare_all(path, what, other, value));
+        else
+            KS_TRY(ks_fingerprint_compare_value(path, what, name, other, value));
+    }
+    return KS_OK;
+}
+
+static void fill_defaults(json_t *settings)
+{
+    struct ks_settings defaults;
+
+    ks_settings_start(&defaults);
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        if (!json_object_get(settings, key->name))
+            json_object_set_new(settings, key->name, describe_setting(&defaults, key));
+}
+
+static bool is_setting(const char *name)
+{
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        if (strcmp(key->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A newer version of the program may have written a setting whose effect is not known here. */
+static ks_status refuse_unknown(const char *path, const char *what, json_t *settings)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(settings, name, value)
+    {
+        if (!is_setting(name))
+            return ks_fail(KS_USAGE, "%s: %s: this version of the program has no setting '%.80s'",
+                           path, what, name);
+    }
+    return KS_OK;
+}
+
+/* What only some runs have: `found` must not have it where `want` has none. */
+static ks_status refuse_additions(const char *path, const char *what, const json_t *found,
+                                  const json_t *want)
+{
+    static const char *const names[] = {"optimist",     "encoder_state", "encoder_action",
+                                        "encoder_pair", "encoder_model", "task"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (json_object_get(found, names[i]) && !json_object_get(want, names[i]))
+            return ks_fail(KS_USAGE, "%s: %s: expected no %s, found one", path, what, names[i]);
+    return KS_OK;
+}
+
+ks_status ks_fingerprint_compare(const struct ks_plan *p, const char *path, const char *what,
+                                 json_t *found)
+{
+    json_t *want = ks_fingerprint(p), *settings = json_object_get(found, "settings");
+    ks_status status = KS_OK;
+
+    if (!want)
+        status = ks_fail(KS_USAGE, "%s: a name of the run is not valid UTF-8", path);
+    if (status == KS_OK)
+        status = refuse_unknown(path, what, settings);
+    if (status == KS_OK && json_is_object(settings))
+        fill_defaults(settings);
+    if (status == KS_OK)
+        status = compare_all(path, what, found, want);
+    if (status == KS_OK)
+        status = refuse_additions(path, what, found, want);
+    json_decref(want);
+    return status;
+}
 
 /* Only recorded: OpenBLAS selects the same kernel on processors of several names. */
 static const char PROCESSOR[] = "processor";

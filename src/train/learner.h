@@ -9,10 +9,8 @@
 #include "agent/agent.h"
 #include "core/error.h"
 #include "core/rng.h"
-#include "train/normalizer.h"
 #include "train/plan.h"
 #include "train/player.h"
-#include "train/priorities.h"
 #include "train/replay.h"
 #include "train/returns.h"
 

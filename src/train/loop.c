@@ -3,24 +3,287 @@
  * algorithm, with ks_learner_step of step.c. */
 #include "train/loop.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include <jansson.h>
+
+#include "config.h"
 #include "core/blas.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/path.h"
 #include "core/progress.h"
 #include "core/say.h"
 #include "io/file.h"
+#include "io/h5.h"
+#include "io/text.h"
 #include "train/announce.h"
-#include "train/checkpoint_files.h"
+#include "train/conditions.h"
+#include "train/plan.h"
 #include "train/resume_point.h"
-#include "train/run_folder.h"
-#include "train/run_json.h"
+#include "train/run.h"
 #include "train/save_checkpoint.h"
 #include "train/step.h"
 #include "train/stop_request.h"
 #include "train/train.h"
+
+/* FAILED_PERMANENTLY: the failure is deterministic, so the run cannot be resumed. */
+enum ks_run_state { KS_RUNNING, KS_STOPPED, KS_FINISHED, KS_FAILED, KS_FAILED_PERMANENTLY };
+static const char *const run_states[] = {"running", "stopped", "finished", "failed", "failed"};
+static const size_t DUMP = JSON_INDENT(2) | JSON_REAL_PRECISION(15);
+
+/* The current time, UTC, ISO 8601. */
+static void run_time(char text[32])
+{
+    time_t seconds = time(NULL);
+    struct tm utc;
+
+    gmtime_r(&seconds, &utc);
+    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+static json_t *describe_command(const struct ks_train_options *o)
+{
+    json_t *command = json_array();
+
+    for (int i = 0; i < o->argc; i++)
+        json_array_append_new(command, json_string(o->argv[i]));
+    return command;
+}
+
+static json_t *describe_versions(void)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "kappascope", KS_VERSION, "blas",
+                     ks_blas_version(), "hdf5", ks_h5_version(), "mujoco", ks_env_mujoco_version(),
+                     "jansson", JANSSON_VERSION);
+}
+
+/* How the run is computed: all that may differ between two starts of the same run. */
+static void describe_conditions(const struct ks_run *r, json_t *object)
+{
+    const struct ks_train_options *o = r->plan.options;
+
+    json_object_set_new(json_object_get(object, "settings"), "threads",
+                        json_integer((json_int_t)o->settings.threads));
+    json_object_set_new(object, "command", describe_command(o));
+    json_object_set_new(object, "versions", describe_versions());
+    json_object_set_new(object, "blas_kernel", json_string(ks_blas_kernel()));
+    json_object_set_new(object, "processor", json_string(ks_processor_name()));
+    json_object_set_new(object, "threads", json_integer(r->learner.agent->config.threads));
+    json_object_set_new(object, "mujoco_flags", json_string(ks_env_flags(r->learner.player.env)));
+    json_object_set_new(object, "gamma", json_real(r->plan.gamma));
+    json_object_set_new(object, "start", json_string(r->started));
+    json_object_set_new(object, "resumed", *r->resumed ? json_string(r->resumed) : json_null());
+    json_object_set(object, "changes", r->conditions.changes);
+}
+
+static void describe_state(const struct ks_run *r, enum ks_run_state state, const char *reason,
+                           json_t *object)
+{
+    const struct ks_learner *l = &r->learner;
+    char now[32];
+
+    run_time(now);
+    json_object_set_new(object, "end", state == KS_RUNNING ? json_null() : json_string(now));
+    json_object_set_new(object, "state", json_string(run_states[state]));
+    json_object_set_new(object, "reason", reason ? json_string(reason) : json_null());
+    json_object_set_new(object, "resumable",
+                        json_boolean(state != KS_FINISHED && state != KS_FAILED_PERMANENTLY));
+    json_object_set_new(object, "env_step", json_integer((json_int_t)l->env_step));
+    json_object_set_new(object, "update", json_integer((json_int_t)l->agent->updates));
+    json_object_set_new(object, "divergences",
+                        json_integer((json_int_t)ks_env_divergences(l->player.env)));
+    json_object_set_new(object, "evaluation_divergences",
+                        json_integer((json_int_t)ks_env_divergences(r->evaluation.player.env)));
+}
+
+/* Writes the file. `reason`: why the run stopped or failed; NULL: it did not. */
+static ks_status run_write_json(const struct ks_run *r, enum ks_run_state state, const char *reason)
+{
+    ks_status status = KS_OK;
+    json_t *object = ks_fingerprint(&r->plan);
+    char *path = NULL, *text = NULL;
+
+    if (object) {
+        describe_conditions(r, object);
+        describe_state(r, state, reason, object);
+        text = json_dumps(object, DUMP);
+    }
+    if (!text) {
+        status = ks_fail(KS_MEMORY, "out of memory: describing the run");
+        goto done;
+    }
+    KS_GO(ks_plan_path(&r->plan, "run.json", &path));
+    KS_GO(ks_file_write(path, text, strlen(text)));
+done:
+    json_decref(object);
+    free(text);
+    free(path);
+    return status;
+}
+
+/* *all: the files of all checkpoints of the plan exist. Fails with KS_MEMORY. */
+static ks_status checkpoint_files_find(const struct ks_plan *p, bool *all)
+{
+    char *path;
+
+    *all = true;
+    for (size_t i = 0; i < p->checkpoints.n && *all; i++) {
+        KS_TRY(ks_plan_checkpoint_path(p, p->checkpoints.env_step[i], &path));
+        *all = ks_path_exists(path);
+        free(path);
+    }
+    return KS_OK;
+}
+
+/* Whether the checkpoint has been analyzed: its file may have been removed. */
+static ks_status has_spectrum(const char *checkpoint, bool *found)
+{
+    char *path;
+
+    KS_TRY(ks_print_string(&path, "%.*s.spectrum.h5", (int)ks_path_stem(checkpoint, ".h5"),
+                           checkpoint));
+    *found = ks_path_exists(path);
+    free(path);
+    return KS_OK;
+}
+
+static ks_status check(const char *path, bool written)
+{
+    bool analyzed = false;
+
+    if (written && !ks_path_exists(path))
+        KS_TRY(has_spectrum(path, &analyzed));
+    if (written && !ks_path_exists(path) && !analyzed)
+        return ks_fail(KS_FORMAT, "%s: missing; without --resume the run starts over", path);
+    if (!written && unlink(path) != 0 && errno != ENOENT)
+        return ks_file_fail(errno, path, "removed");
+    return KS_OK;
+}
+
+/* For a run that is about to train from env_step on: fails with KS_FORMAT if an earlier checkpoint
+ * is missing that has no spectrum, and removes later ones, which an earlier start of the run has
+ * left. `recorded`: the checkpoint at env_step itself, if any, counts as earlier. Also fails with
+ * KS_IO. */
+static ks_status checkpoint_files_check(const struct ks_plan *p, size_t env_step, bool recorded)
+{
+    ks_status status = KS_OK;
+    char *path;
+
+    for (size_t i = 0; i < p->checkpoints.n && status == KS_OK; i++) {
+        size_t step = p->checkpoints.env_step[i];
+
+        KS_TRY(ks_plan_checkpoint_path(p, step, &path));
+        status = check(path, step < env_step || (step == env_step && recorded));
+        free(path);
+    }
+    return status;
+}
+
+/* A permanent failure would occur again: only a start from the beginning helps, and the user has to
+ * ask for that. */
+static ks_status check_failure(const struct ks_plan *p, const json_t *found)
+{
+    const char *state = json_string_value(json_object_get(found, "state"));
+    const char *reason = json_string_value(json_object_get(found, "reason"));
+
+    if (!p->options->resume || !state || strcmp(state, run_states[KS_FAILED]) != 0 ||
+        json_is_true(json_object_get(found, "resumable")))
+        return KS_OK;
+    return ks_fail(KS_RUN, "%s: this run has failed: %s; without --resume it starts over",
+                   p->folder, reason ? reason : "no reason is known");
+}
+
+/* A run that has lost a checkpoint no longer counts as finished. */
+static ks_status is_finished(const struct ks_plan *p, const json_t *found, bool *finished)
+{
+    const char *state = json_string_value(json_object_get(found, "state"));
+
+    *finished = false;
+    return state && strcmp(state, run_states[KS_FINISHED]) == 0 ? checkpoint_files_find(p, finished)
+                                                                : KS_OK;
+}
+
+/* Every run writes run.json before its first checkpoint, so without run.json a checkpoint was
+ * written by something else. */
+static ks_status refuse_unknown_checkpoints(const char *folder)
+{
+    ks_status status = KS_OK;
+    DIR *list = opendir(folder);
+    struct dirent *entry;
+
+    if (!list)
+        return ks_file_fail(errno, folder, "opened");
+    while (status == KS_OK && (entry = readdir(list)))
+        if (fnmatch("step_*.h5", entry->d_name, 0) == 0)
+            status = ks_fail(KS_USAGE,
+                             "%s: contains %s but no run.json, so its run is unknown: choose "
+                             "another folder",
+                             folder, entry->d_name);
+    closedir(list);
+    return status;
+}
+
+static ks_status read_json(const char *path, json_t **object)
+{
+    json_error_t error;
+
+    *object = json_load_file(path, 0, &error);
+    if (!*object)
+        return ks_fail(KS_FORMAT, "%s: expected the description of a run, found %s (line %d)", path,
+                       error.text, error.line);
+    return json_is_object(*object)
+               ? KS_OK
+               : ks_fail(KS_FORMAT,
+                         "%s: expected the description of a run, found a value that is not an "
+                         "object",
+                         path);
+}
+
+static ks_status check_run(const struct ks_plan *p, const char *path, bool *finished)
+{
+    ks_status status = KS_OK;
+    json_t *found = NULL;
+
+    KS_GO(read_json(path, &found));
+    KS_GO(ks_fingerprint_compare(p, path, "the folder holds another run", found));
+    KS_GO(check_failure(p, found));
+    KS_GO(is_finished(p, found, finished));
+done:
+    json_decref(found);
+    return status;
+}
+
+/* Makes the run's folder, locks it against other processes that train (run->lock), and reads its
+ * run.json. Fails with KS_IO; KS_FORMAT; KS_USAGE if the folder holds a different run (a run that
+ * differs only in `threads` or --stop-at is the same); with --resume also KS_RUN if this run has
+ * failed permanently.
+ * *finished: the folder holds this run, finished, with all its checkpoints. */
+static ks_status lock_folder(struct ks_run *r, bool *finished)
+{
+    const struct ks_plan *p = &r->plan;
+    ks_status status;
+    char *path;
+
+    *finished = false;
+    KS_TRY(ks_folder_make(p->folder));
+    KS_TRY(ks_folder_lock(p->folder, "kappascope-train", &r->lock));
+    KS_TRY(ks_plan_path(p, "run.json", &path));
+    status = ks_path_exists(path) ? check_run(p, path, finished)
+                                  : refuse_unknown_checkpoints(p->folder);
+    free(path);
+    return status;
+}
 
 static bool is_due(const struct ks_milestones *m, size_t env_step, size_t *number)
 {
@@ -59,7 +322,7 @@ static ks_status record(struct ks_run *r)
         KS_TRY(ks_evaluate(&r->evaluation, &r->learner, evaluation));
     if (evaluates || saves) {
         KS_TRY(write_row(r, evaluates));
-        KS_TRY(ks_run_write_json(r, KS_RUNNING, NULL));
+        KS_TRY(run_write_json(r, KS_RUNNING, NULL));
     }
     if (saves)
         KS_TRY(ks_save_checkpoint(r));
@@ -110,7 +373,7 @@ static ks_status end_after_failure(struct ks_run *r, struct ks_resume_points *po
     if (stopped && ks_resume_write(points, r) != KS_OK)
         snprintf(reason + strlen(reason), sizeof reason - strlen(reason),
                  ", but no resume point could be written: %.400s", ks_error_text());
-    if (ks_run_write_json(r, state, reason) == KS_OK && state == KS_FAILED_PERMANENTLY)
+    if (run_write_json(r, state, reason) == KS_OK && state == KS_FAILED_PERMANENTLY)
         ks_resume_clear(points); /* useless now; if it fails, they do no harm */
     return ks_fail(status, "%s", reason);
 }
@@ -124,13 +387,13 @@ static ks_status train_and_describe(struct ks_run *r, struct ks_resume_points *p
     ks_progress_start(&progress, plan->name, plan->end, plan->options->quiet);
     ks_progress_restart(&progress, r->learner.env_step);
     if (!resumed)
-        status = ks_checkpoint_files_check(plan, r->learner.env_step, r->recorded);
+        status = checkpoint_files_check(plan, r->learner.env_step, r->recorded);
     if (status == KS_OK)
         status = train(r, points, &progress);
     ks_progress_end(&progress);
     if (status != KS_OK)
         return end_after_failure(r, points, status);
-    KS_TRY(ks_run_write_json(r, plan->stops_early ? KS_STOPPED : KS_FINISHED, NULL));
+    KS_TRY(run_write_json(r, plan->stops_early ? KS_STOPPED : KS_FINISHED, NULL));
     return plan->stops_early ? KS_OK : ks_resume_clear(points);
 }
 
@@ -164,21 +427,21 @@ static ks_status start(struct ks_run *r, struct ks_resume_points *points, bool *
     if (plan->options->resume)
         KS_TRY(ks_resume_restore(points, r, resumed));
     if (*resumed)
-        KS_TRY(ks_checkpoint_files_check(plan, r->learner.env_step, r->recorded));
+        KS_TRY(checkpoint_files_check(plan, r->learner.env_step, r->recorded));
     else
         KS_TRY(start_over(r, points));
-    ks_run_time(*resumed ? r->resumed : r->started);
+    run_time(*resumed ? r->resumed : r->started);
     ks_stop_listen();
     if (!plan->options->quiet)
         ks_announce(r, points, *resumed);
-    return ks_run_write_json(r, KS_RUNNING, NULL);
+    return run_write_json(r, KS_RUNNING, NULL);
 }
 
 static ks_status train_in_folder(struct ks_run *r, struct ks_resume_points *points)
 {
     bool finished, resumed;
 
-    KS_TRY(ks_run_claim_folder(r, &finished));
+    KS_TRY(lock_folder(r, &finished));
     if (finished) {
         if (!r->plan.options->quiet)
             ks_say("%s: this run is finished: nothing to do", r->plan.folder);

@@ -8,7 +8,7 @@
 #include "agent/encoder.h"
 #include "core/error.h"
 #include "env/env.h"
-#include "train/options.h"
+#include "train/settings.h"
 
 /* Environment steps at which a run evaluates or writes a checkpoint, ascending. */
 struct ks_milestones {

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "env/env.h"
-#include "train/options.h"
+#include "train/settings.h"
 
 struct ks_player {
     const char *task, *role; /* for messages; role: "" or " (evaluation)" */

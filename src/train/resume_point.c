@@ -17,8 +17,8 @@
 #include "io/file.h"
 #include "io/replay_log.h"
 #include "io/text.h"
-#include "train/fingerprint.h"
-#include "train/resume_file.h"
+#include "train/conditions.h"
+#include "train/state.h"
 
 enum {
     POINTS = 2,             /* written alternately                                             */

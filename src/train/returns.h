@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/error.h"
 #include "train/replay.h"
 
 /* G <- gamma (1 - done) G + r; the mean and the sum of squared deviations of all G so far. */
@@ -41,5 +42,28 @@ void ks_returns_end_episode(struct ks_returns *returns, const struct ks_replay *
 void ks_returns_refresh(struct ks_returns *returns, const struct ks_replay *replay);
 double ks_returns_divisor(const struct ks_returns *returns, const struct ks_reward_scaling *scaling,
                           double bonus);
+
+/* Observations in units of their running mean and standard deviation, for systems that train on
+ * normalized ones (SimBa and SimBa-V2: Lee et al., ICLR 2025 and ICML 2025). */
+
+/* Mean and biased variance of each observation. They start as those of `count` = 1e-4 observations
+ * of mean 0 and variance 1. */
+struct ks_normalizer {
+    size_t n;
+    double count, *mean, *var; /* [n]; owned                           */
+    float *row;                /* [n]: for ks_normalizer_see; owned */
+};
+
+/* KS_MEMORY. The caller frees. */
+ks_status ks_normalizer_new(size_t n, struct ks_normalizer **normalizer);
+void ks_normalizer_free(struct ks_normalizer *normalizer);
+
+/* Adds one observation [n]. */
+void ks_normalizer_add(struct ks_normalizer *normalizer, const float *observation);
+/* Replaces rows [rows, n] by (x - mean) / sqrt(var + 1e-8). NULL: they stay as they are. */
+void ks_normalizer_apply(const struct ks_normalizer *normalizer, size_t rows, float *x);
+/* One observation as the networks see it: normalized, valid until the next call; or with NULL the
+ * observation itself. */
+const float *ks_normalizer_see(const struct ks_normalizer *normalizer, const float *observation);
 
 #endif

@@ -4,9 +4,12 @@
 #ifndef KS_TRAIN_STATE_H
 #define KS_TRAIN_STATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/error.h"
+#include "io/sha256.h"
 #include "train/run.h"
 
 struct ks_saved_state {
@@ -21,5 +24,43 @@ void ks_state_get(struct ks_run *run, unsigned char *bytes); /* [ks_state_size] 
 ks_status ks_state_check(struct ks_run *run, const char *path, const struct ks_saved_state *state);
 /* Takes a state that was checked. Fails with KS_FORMAT if the environment's state is impossible. */
 ks_status ks_state_set(struct ks_run *run, const struct ks_saved_state *state);
+
+/* The file of a resume point: a header, a description in JSON, the state, and the SHA-256 of these.
+ * Numbers are in the machine's byte order. */
+
+struct json_t; /* of jansson */
+
+struct ks_resume_header {
+    char magic[24];
+    uint64_t version, number;                /* of the format; of the point, from 0   */
+    uint64_t description_size, state_size;   /* in bytes                              */
+    uint64_t progress_size, rows;            /* bytes of progress.csv; transitions    */
+    unsigned char chain[KS_SHA256_BYTES];    /* of the replay log after these rows    */
+    unsigned char progress[KS_SHA256_BYTES]; /* checksum of the bytes of progress.csv */
+};
+
+/* A file that was read. */
+struct ks_resume_file {
+    char *path, *bytes; /* owned; bytes NULL: it does not exist or is damaged */
+    struct ks_resume_header header;
+};
+
+size_t ks_resume_file_size(size_t description_size, size_t state_size);
+/* Assembles a file in bytes [ks_resume_file_size], where the caller has written the state (at
+ * ks_resume_file_state_offset): adds the header, whose magic and version it sets, the description
+ * and the checksum. */
+ks_status ks_resume_file_fill(struct ks_resume_header *header, const char *description,
+                              unsigned char *bytes);
+size_t ks_resume_file_state_offset(size_t description_size);
+
+/* Reads file->path, if it exists. KS_FORMAT if it is damaged or of an unknown version. */
+ks_status ks_resume_file_read(struct ks_resume_file *file);
+/* Reads the header alone. False: there is none, of a known version. */
+bool ks_resume_file_header(const char *path, struct ks_resume_header *header);
+/* The state in a file that was read: a view. And its description, NULL if it is not valid JSON; the
+ * caller frees. */
+struct ks_saved_state ks_resume_file_state(const struct ks_resume_file *file);
+struct json_t *ks_resume_file_description(const struct ks_resume_file *file);
+void ks_resume_file_free(struct ks_resume_file *file); /* frees what it holds */
 
 #endif

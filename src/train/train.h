@@ -3,7 +3,7 @@
 #define KS_TRAIN_TRAIN_H
 
 #include "core/error.h"
-#include "train/options.h"
+#include "train/settings.h"
 
 /* Trains, and writes checkpoints, progress.csv and run.json into the folder options->out.
  *

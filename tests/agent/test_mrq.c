@@ -4,7 +4,6 @@
 #include "agents.h"
 
 #include "agent/kind.h"
-#include "agent/mrq.h"
 #include "agent/stream.h"
 
 enum { STEPS = 3, STATE = 6, PAIR = 7, INPUT = STATE + 4 };

@@ -1,7 +1,7 @@
 /* The graph of a study that has changed: which jobs run again and which files are removed. */
 #include "staged_study.h"
 
-#include "train/resume_file.h"
+#include "train/state.h"
 
 /* Acts like kappascope-train: goes on from the existing checkpoints up to --stop-at, and keeps a
  * resume point until the run has finished. The file "kill" makes it exit after its last checkpoint,

@@ -5,7 +5,7 @@
 
 #include "test.h"
 
-#include "train/priorities.h"
+#include "train/replay.h"
 
 enum { CAPACITY = 37, HORIZON = 5, MADE = 400, BATCH = 16 };
 static const double EXPONENT = 0.4;

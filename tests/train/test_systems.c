@@ -6,7 +6,6 @@
 #include "scratch.h"
 
 #include "core/path.h"
-#include "train/normalizer.h"
 #include "train/returns.h"
 #include "train/system.h"
 

@@ -1,6 +1,6 @@
 /* Copies columns between row-major matrices of different widths. */
-#ifndef KS_LAYERS_COPY_H
-#define KS_LAYERS_COPY_H
+#ifndef KS_LAYERS_COLUMNS_H
+#define KS_LAYERS_COLUMNS_H
 
 #include <stddef.h>
 
