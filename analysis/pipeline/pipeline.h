@@ -16,7 +16,7 @@
  *   lanczos/lanczos.c         the three-term recurrence with full reorthogonalization: alpha, beta
  *   lanczos/jacobi.c          the eigenvalues of the Jacobi matrix: Ritz values and weights
  *   statistics/certificate.c  products in float64 with the vectors behind the bounds
- *   statistics/statistics.c   the statistics of all probes; kappa itself is in extremes.c
+ *   statistics/statistics.c   the statistics of all probes; kappa itself is in probe.c
  *   pipeline/attributes.c     what the file says beside them */
 #ifndef KS_PIPELINE_PIPELINE_H
 #define KS_PIPELINE_PIPELINE_H

@@ -23,7 +23,7 @@ struct ks_probe {
 double ks_probe_largest_size(const struct ks_probe *p);  /* max |theta| */
 double ks_probe_smallest_size(const struct ks_probe *p); /* min |theta| */
 
-/* extremes.c */
+/* The ends of the spectrum. */
 double ks_probe_lambda_max(const struct ks_probe *p);
 double ks_probe_lambda_max_residual(const struct ks_probe *p);
 double ks_probe_lambda_max_upper(const struct ks_probe *p);
@@ -42,7 +42,7 @@ double ks_probe_lambda_max_loss_upper(const struct ks_probe *p);
 double ks_probe_lambda_min_loss_lower(const struct ks_probe *p);
 double ks_probe_lambda_min_loss_upper(const struct ks_probe *p);
 
-/* moments.c */
+/* Moments. */
 double ks_probe_kurtosis(const struct ks_probe *p);
 double ks_probe_kurtosis_excess(const struct ks_probe *p);
 double ks_probe_kurtosis_spectral(const struct ks_probe *p);
@@ -53,7 +53,7 @@ double ks_probe_stable_rank(const struct ks_probe *p);
  * for an exact spectrum. */
 double ks_trace_error(const struct ks_facts *facts, const struct ks_probe *probe);
 
-/* outliers.c. The converged ends of the spectrum: the `low` smallest and the `high` largest Ritz
+/* The converged ends of the spectrum: the `low` smallest and the `high` largest Ritz
  * values. */
 struct ks_ends {
     size_t low, high; /* together at most the steps */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "statistics/beta_distribution.h"
+#include "statistics/monotone_root.h"
 
 void ks_share_bounds_free(struct ks_share_bounds *b)
 {
@@ -20,7 +22,7 @@ void ks_share_bounds_free(struct ks_share_bounds *b)
     free(b);
 }
 
-static int ascending(const void *one, const void *two)
+static int compare_numbers(const void *one, const void *two)
 {
     double a = *(const double *)one, b = *(const double *)two;
 
@@ -29,8 +31,8 @@ static int ascending(const void *one, const void *two)
 
 static int ascending_upper(const void *one, const void *two)
 {
-    return ascending(&((const struct ks_interval *)one)->upper,
-                     &((const struct ks_interval *)two)->upper);
+    return compare_numbers(&((const struct ks_interval *)one)->upper,
+                           &((const struct ks_interval *)two)->upper);
 }
 
 static void list_ritz(struct ks_share_bounds *b)
@@ -42,7 +44,7 @@ static void list_ritz(struct ks_share_bounds *b)
             b->size[b->sizes++] = fabs(theta);
             b->span[b->spans++] = (struct ks_interval){theta - reach, theta + reach};
         }
-    qsort(b->size, b->sizes, sizeof *b->size, ascending);
+    qsort(b->size, b->sizes, sizeof *b->size, compare_numbers);
     qsort(b->span, b->spans, sizeof *b->span, ascending_upper);
 }
 
@@ -128,5 +130,242 @@ ks_status ks_share_bounds_below(const struct ks_share_bounds *b, double x, bool 
         KS_TRY(ks_radau_below(b->radau[p], x, &of));
         add(b, p, of, null ? b->in->probe[p].null_weight : 0, mu);
     }
+    return KS_OK;
+}
+
+/* From bounds of weights to bounds of counts: a count is possible unless the bounds lie in a tail
+ * of its beta distribution (shares.h). */
+
+static const double TAIL = 0.0025; /* probability that an end of an interval fails              */
+static const double SLACK = 1e-12; /* rounding of the weights: closer shares are treated as equal */
+static const double DEPTH = 1e-18; /* sizes below this part of the largest are treated as equal */
+
+/* The tails of the distribution of the mean share of k of n' eigenvalues. */
+static double upper_tail(const struct ks_share_bounds *b, size_t k, double share)
+{
+    double half = ks_shares_vectors(b->in) / 2;
+
+    return ks_beta_upper_tail(half * (double)k, half * (double)(b->others - k), share);
+}
+
+static double lower_tail(const struct ks_share_bounds *b, size_t k, double share)
+{
+    double half = ks_shares_vectors(b->in) / 2;
+
+    return ks_beta_lower_tail(half * (double)k, half * (double)(b->others - k), share);
+}
+
+/* 1 + the largest k0 that the lower bound excludes; the tails are monotone in k. */
+static double count_low(const struct ks_share_bounds *b, double share)
+{
+    size_t low = 0, high = b->others;
+
+    while (low < high) { /* all below `low` are excluded, `high` is not */
+        size_t k = low + (high - low) / 2;
+
+        if (upper_tail(b, k, share - SLACK) < TAIL)
+            low = k + 1;
+        else
+            high = k;
+    }
+    return (double)low;
+}
+
+/* The smallest k1 that the upper bound excludes, minus 1. */
+static double count_high(const struct ks_share_bounds *b, double share)
+{
+    size_t low = 0, high = b->others;
+
+    while (low < high) { /* all above `high` are excluded, `low` is not */
+        size_t k = high - (high - low) / 2;
+
+        if (lower_tail(b, k, share + SLACK) < TAIL)
+            high = k - 1;
+        else
+            low = k;
+    }
+    return (double)low;
+}
+
+/* The share that the known zeros alone can appear to have after w0 was subtracted. The operator of
+ * the run is A + E, |E| <= h: its null space is rotated, and w0 = |P_Z q|^2 is not exactly its
+ * weight. After a rotation by an angle with sine t the weight is at most (sqrt(w0) + t sqrt(1 -
+ * w0))^2. */
+static double turned(const struct ks_share_bounds *b, double t)
+{
+    return b->null_size > 0 ? 2 * b->null_size * t + t * t : 0;
+}
+
+/* Whether the share L' of [-x, x] proves that [-x, x] contains an eigenvalue other than the known
+ * zeros. Suppose that it contains none. Towards eigenvectors with |lambda| > y >= x, rounding
+ * rotates the null space by an angle with a sine of at most h / y (Davis and Kahan, SIAM J. Numer.
+ * Anal. 7, 1970), and the eigenvectors between x and y have a share of at most U'(y) - L'(x). */
+static ks_status is_shown(const struct ks_share_bounds *b, double x, double share, bool *shown)
+{
+    double most = b->size[b->sizes - 1];
+
+    *shown = b->null_size == 0 || b->in->h == 0;
+    for (double y = x; !*shown && y > 0 && y <= most; y *= 4) {
+        struct ks_interval mu = {share, share};
+
+        if (y > x)
+            KS_TRY(ks_share_bounds_within(b, y, &mu));
+        *shown = share > SLACK + turned(b, sqrt(fmax(mu.upper - share, 0)) + b->in->h / y);
+    }
+    return KS_OK;
+}
+
+/* Spans that contain zero are skipped if zeros are known, as these are counted separately. */
+size_t ks_share_bounds_certain(const struct ks_share_bounds *b, double low, double high)
+{
+    bool zeros = b->in->n_null + b->zeros > 0;
+    double last = -INFINITY;
+    size_t count = 0;
+
+    for (size_t i = 0; i < b->spans && b->span[i].upper <= high; i++) {
+        const struct ks_interval *s = &b->span[i];
+
+        if (s->lower < low || s->lower <= last || (zeros && s->lower <= 0 && s->upper >= 0))
+            continue;
+        last = s->upper;
+        count++;
+    }
+    return count;
+}
+
+/* Intersects the probabilistic bounds with the certain ones; if they contradict each other, the
+ * certain ones alone. */
+static struct ks_interval narrow(struct ks_interval likely, size_t least, size_t most)
+{
+    struct ks_interval count = {fmax(likely.lower, (double)least),
+                                fmin(likely.upper, (double)most)};
+
+    return count.lower <= count.upper ? count : (struct ks_interval){(double)least, (double)most};
+}
+
+/* The next larger double. */
+static double above(double x)
+{
+    return nextafter(x, INFINITY);
+}
+
+ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double inner, double outer,
+                                       struct ks_interval *count)
+{
+    struct ks_interval in, out;
+    bool shown;
+    size_t beyond = ks_share_bounds_certain(b, above(outer), INFINITY) +
+                    ks_share_bounds_certain(b, -INFINITY, -above(outer));
+
+    KS_TRY(ks_share_bounds_within(b, inner - b->in->h, &in));
+    KS_TRY(ks_share_bounds_within(b, outer + b->in->h, &out));
+    *count = (struct ks_interval){count_low(b, in.lower), count_high(b, out.upper)};
+    if (count->lower == 1) {
+        KS_TRY(is_shown(b, inner - b->in->h, in.lower, &shown));
+        count->lower = shown ? 1 : 0;
+    }
+    *count = narrow(*count, b->zeros + ks_share_bounds_certain(b, -inner, inner),
+                    b->others - beyond);
+    return KS_OK;
+}
+
+/* In the operator of the run the known zeros can be anywhere in [-h, h]. Their weight is subtracted
+ * from the lower bound if any of them may be below x - h, from the upper bound if all of them are
+ * below x + h. */
+ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
+                                      struct ks_interval *count)
+{
+    double h = b->in->h;
+    struct ks_interval low, high;
+    size_t least = ks_share_bounds_certain(b, -INFINITY, x) + (x >= 0 ? b->zeros : 0);
+    size_t beyond = ks_share_bounds_certain(b, above(x), INFINITY) + (x < 0 ? b->zeros : 0);
+
+    KS_TRY(ks_share_bounds_below(b, x - h, x > 0, &low));
+    KS_TRY(ks_share_bounds_below(b, x + h, x >= 0, &high));
+    *count = (struct ks_interval){count_low(b, low.lower), count_high(b, high.upper)};
+    if (count->lower == 1 && x > 0 && !(low.lower > SLACK + turned(b, h / fmax(x - h, h))))
+        count->lower = 0;
+    *count = narrow(*count, least, b->others - beyond);
+    if (x >= 0)
+        count->lower += (double)b->in->n_null, count->upper += (double)b->in->n_null;
+    return KS_OK;
+}
+
+static ks_status lower_within(const void *context, double x, double *value)
+{
+    struct ks_interval mu;
+
+    KS_TRY(ks_share_bounds_within(context, x, &mu));
+    *value = mu.lower;
+    return KS_OK;
+}
+
+static ks_status upper_within(const void *context, double x, double *value)
+{
+    struct ks_interval mu;
+
+    KS_TRY(ks_share_bounds_within(context, x, &mu));
+    *value = mu.upper;
+    return KS_OK;
+}
+
+/* If the level is not reached up to `most`, the bound is `most` itself. */
+ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached, double missed,
+                                double most, struct ks_interval *size)
+{
+    struct ks_monotone f = {lower_within, b, b->sizes, b->size};
+    double h = b->in->h, top = most + h;
+    struct ks_crossing upper, lower;
+
+    *size = (struct ks_interval){0, 0};
+    if (!(top > 0))
+        return KS_OK;
+    KS_TRY(ks_monotone_root(&f, reached, fmax(DEPTH * top, 1e-9 * h), top, &upper));
+    f.evaluate = upper_within;
+    KS_TRY(ks_monotone_root(&f, missed, fmax(DEPTH * top, h), top, &lower));
+    size->upper = fmin(upper.after + h, most);
+    size->lower = fmax(lower.before - h, 0);
+    return KS_OK;
+}
+
+/* The certain bounds of the k-th smallest size: [-x, x] contains k eigenvalues if it contains k
+ * disjoint spans, and fewer than k if more than n' - k are outside it. */
+static struct ks_interval certain_size(const struct ks_share_bounds *b, size_t k)
+{
+    struct ks_interval size = {0, INFINITY};
+
+    for (size_t i = 0; i < b->spans; i++) {
+        double outer = fmax(fabs(b->span[i].lower), fabs(b->span[i].upper));
+        double inner = fmin(fabs(b->span[i].lower), fabs(b->span[i].upper));
+
+        if (outer < size.upper && b->zeros + ks_share_bounds_certain(b, -outer, outer) >= k)
+            size.upper = outer;
+        if (inner > size.lower && ks_share_bounds_certain(b, inner, INFINITY) +
+                                          ks_share_bounds_certain(b, -INFINITY, -inner) >
+                                      b->others - k)
+            size.lower = inner;
+    }
+    return size;
+}
+
+/* x_k <= x if [-x, x] contains more than k - 1 eigenvalues, x_k > x if it contains fewer than k. If
+ * known zeros may be rotated (is_shown), a share that only suffices for one eigenvalue proves
+ * nothing, so k = 1 requires the share of two. */
+ks_status ks_share_bounds_size(const struct ks_share_bounds *b, size_t k, double most,
+                               struct ks_interval *size)
+{
+    double half = ks_shares_vectors(b->in) / 2, n = (double)b->others;
+    double low = k == 1 && b->null_size > 0 ? 1 : (double)(k - 1), high = (double)k;
+    double reached = ks_beta_upper_point(half * low, half * (n - low), TAIL) + SLACK;
+    double missed = ks_beta_lower_point(half * high, half * (n - high), TAIL) - SLACK;
+
+    struct ks_interval certain = certain_size(b, k), likely;
+
+    assert(k > b->zeros && k <= b->others);
+    KS_TRY(ks_share_bounds_reach(b, reached, missed, most, &likely));
+    size->lower = fmax(likely.lower, certain.lower);
+    size->upper = fmin(likely.upper, certain.upper);
+    if (size->lower > size->upper)
+        *size = certain;
     return KS_OK;
 }

@@ -33,7 +33,7 @@ ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, stru
 ks_status ks_share_bounds_below(const struct ks_share_bounds *b, double x, bool null,
                                 struct ks_interval *mu);
 
-/* share_counts.c */
+/* From bounds of weights to bounds of counts. */
 
 /* The number of eigenvalues other than known zeros that are certain to be in [low, high]: the
  * largest number of disjoint spans in it. */

@@ -1,6 +1,8 @@
 #include "report/gnuplot.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,4 +153,179 @@ ks_status ks_gnuplot_remove(const struct ks_gnuplot *g, const char *name, const 
         status = ks_file_fail(errno, path, "removed");
     free(path);
     return status;
+}
+
+/* What gnuplot writes, and what replaces it. NAME stands for the name of the plot. */
+static const struct {
+    const char *from, *to;
+} replacements[] = {
+    {" viewBox=", " font-family=\"DejaVu Sans, Verdana, sans-serif\" viewBox="},
+    {" font-family=\"DejaVu Sans\"", ""},
+    {"id='gp", "id='NAME-gp"},
+    {"'#gp", "'#NAME-gp"},
+    {"id=\"gnuplot_canvas\"", "id=\"NAME-canvas\""},
+    {" stroke-linecap=\"butt\" stroke-linejoin=\"miter\"", ""},
+};
+enum { REPLACEMENTS = sizeof replacements / sizeof *replacements };
+
+static void print_replacement(const char *to, const char *name, FILE *out)
+{
+    const char *word = strstr(to, "NAME");
+
+    if (word)
+        fprintf(out, "%.*s%s%s", (int)(word - to), to, name, word + strlen("NAME"));
+    else
+        fputs(to, out);
+}
+
+/* Prints "rgb(  0, 114, 178)" as "#0072b2". Returns the characters read; 0: it is not a colour. */
+static size_t print_colour(const char *text, FILE *out)
+{
+    unsigned red, green, blue;
+    int length = 0;
+
+    if (sscanf(text, "rgb(%u,%u,%u)%n", &red, &green, &blue, &length) != 3 || length == 0)
+        return 0;
+    fprintf(out, "#%02x%02x%02x", red & 255, green & 255, blue & 255);
+    return (size_t)length;
+}
+
+/* Prints the start of a mark with hypertext as a group with a title. Returns the characters read;
+ * 0: it is something else. */
+static size_t print_tooltip(const char *text, FILE *out)
+{
+    static const char start[] = "<g onmousemove=\"gnuplot_svg.showHypertext(evt,'",
+                      end[] = "')\" onmouseout=\"gnuplot_svg.hideHypertext()\"><title> </title>";
+    const char *words = text + strlen(start), *last;
+
+    if (strncmp(text, start, strlen(start)) != 0 || !(last = strstr(words, end)))
+        return 0;
+    fprintf(out, "<g><title>%.*s</title>", (int)(last - words), words);
+    return (size_t)(last - text) + strlen(end);
+}
+
+/* Prints `tenths` / 10 in as few characters as possible. */
+static void print_tenths(long tenths, FILE *out)
+{
+    fprintf(out, tenths % 10 == 0 ? "%.0f" : "%.1f", (double)tenths / 10);
+}
+
+/* Prints the points of a path with one decimal, as a plot is hundreds of units wide: "M40.95,273.00
+ * L47.70,273.00" as "M41,273h6.7". Returns the characters read; 0: it is not a path. */
+static size_t print_path(const char *text, FILE *out)
+{
+    const char *at = text + strlen("d='");
+    long last_x = 0, last_y = 0;
+    double x, y;
+    int length = 0;
+    char letter;
+
+    if (strncmp(text, "d='M", strlen("d='M")) != 0)
+        return 0;
+    fputs("d='", out);
+    for (; sscanf(at, " %c%lf,%lf%n", &letter, &x, &y, &length) == 3; at += length) {
+        long new_x = lround(10 * x), new_y = lround(10 * y);
+        bool line = letter == 'L', level = line && new_y == last_y;
+
+        if (level || (line && new_x == last_x)) {
+            putc(level ? 'h' : 'v', out);
+            print_tenths(level ? new_x - last_x : new_y - last_y, out);
+        } else {
+            putc(letter, out);
+            print_tenths(new_x, out);
+            putc(',', out);
+            print_tenths(new_y, out);
+        }
+        last_x = new_x;
+        last_y = new_y;
+    }
+    return (size_t)(at - text);
+}
+
+/* The characters of gnuplot's title of the file or of a curve; 0: there is none. */
+static size_t title_length(const char *text)
+{
+    const char *end = strstr(text, "</title>");
+
+    return strncmp(text, "<title>", strlen("<title>")) == 0 && end
+               ? (size_t)(end - text) + strlen("</title>")
+               : 0;
+}
+
+static void print_line(const char *line, const char *name, FILE *out)
+{
+    while (*line) {
+        size_t used = title_length(line);
+
+        if (used == 0)
+            used = print_tooltip(line, out);
+        if (used == 0)
+            used = print_colour(line, out);
+        if (used == 0)
+            used = print_path(line, out);
+        for (size_t i = 0; used == 0 && i < REPLACEMENTS; i++)
+            if (strncmp(line, replacements[i].from, strlen(replacements[i].from)) == 0) {
+                used = strlen(replacements[i].from);
+                print_replacement(replacements[i].to, name, out);
+            }
+        if (used == 0) {
+            putc(*line, out);
+            used = 1;
+        }
+        line += used;
+    }
+    putc('\n', out);
+}
+
+static bool starts(const char *line, const char *word)
+{
+    return strncmp(line + strspn(line, " \t"), word, strlen(word)) == 0;
+}
+
+/* Prints all lines of `text`, which is cut into lines in place. */
+static void print_lines(char *text, const char *name, FILE *out)
+{
+    const char *held = NULL; /* the start of a group, until something is found in it */
+    bool filter = false;
+
+    for (char *line = text, *next; line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        if (held && starts(line, "</g>")) {
+            held = NULL;
+            continue;
+        }
+        filter = filter || starts(line, "<filter");
+        if (filter || line[strspn(line, " \t")] == '\0') {
+            filter = filter && !starts(line, "</filter>");
+            continue;
+        }
+        if (held)
+            print_line(held, name, out);
+        held = starts(line, "<g fill=") && line[strlen(line) - 1] == '>' ? line : NULL;
+        if (!held)
+            print_line(line, name, out);
+    }
+}
+
+ks_status ks_svg_clean(const char *name, const char *text, char **clean)
+{
+    char *copy = NULL;
+    size_t size;
+    FILE *out;
+    bool failed;
+
+    *clean = NULL;
+    KS_TRY(ks_copy_string(text, &copy));
+    out = open_memstream(clean, &size);
+    if (out) {
+        print_lines(copy, name, out);
+        failed = ferror(out) != 0;
+        failed = fclose(out) != 0 || failed;
+    } else {
+        failed = true;
+    }
+    free(copy);
+    return failed ? ks_fail(KS_MEMORY, "out of memory") : KS_OK;
 }

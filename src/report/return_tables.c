@@ -115,3 +115,78 @@ ks_status ks_preconditioned_return_write(const struct ks_tables *t, FILE *out)
         }
     return KS_OK;
 }
+
+/* quadratics.csv: why a condition number matters (after Figure 2 of the XQC paper). Gradient
+ * descent on f(x) = (x_1^2 + kappa x_2^2) / 2 from x = (1, 1/kappa), where both coordinates have
+ * the same gradient, with the step length 2 / (1 + kappa), which is the best constant one
+ * (Nesterov, Introductory lectures on convex optimization, 2004, theorem 2.1.15): every step then
+ * multiplies |x| by (kappa - 1) / (kappa + 1). */
+
+enum { STEPS = 100 };
+static const double kappas[] = {1, 3, 10, 30, 100, 1000};
+
+static void descend(double kappa, FILE *out)
+{
+    const double rate = 2 / (1 + kappa), start = hypot(1, 1 / kappa);
+    double x[2] = {1, 1 / kappa};
+
+    for (int step = 0; step <= STEPS; step++) {
+        fprintf(out, "%g,%d", kappa, step);
+        ks_table_number(out, x[0]);
+        ks_table_number(out, x[1]);
+        ks_table_number(out, (x[0] * x[0] + kappa * x[1] * x[1]) / 2);
+        ks_table_number(out, hypot(x[0], x[1]) / start);
+        putc('\n', out);
+        x[0] -= rate * x[0];
+        x[1] -= rate * kappa * x[1];
+    }
+}
+
+ks_status ks_quadratics_write(const struct ks_tables *t, FILE *out)
+{
+    (void)t;
+    for (size_t i = 0; i < sizeof kappas / sizeof *kappas; i++)
+        descend(kappas[i], out);
+    return KS_OK;
+}
+
+/* variants.csv: what the variants of a study change, beside the architectures that they change. */
+
+static const int columns[] = {KS_RETURN, KS_KAPPA, KS_LAMBDA_MAX};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+/* The row of an architecture in the standard analysis, NULL if it is left out. */
+static const struct ks_row *find_row(const struct ks_tables *t, size_t architecture)
+{
+    for (size_t i = 0; i < t->table->n_rows; i++)
+        if (t->table->row[i].architecture == architecture)
+            return &t->table->row[i];
+    return NULL;
+}
+
+static void print_row(const struct ks_study *study, const struct ks_row *variant,
+                      const struct ks_row *base, FILE *out)
+{
+    const struct ks_study_architecture *a = &study->architecture[variant->architecture];
+
+    fprintf(out, "%s,%s,", a->name, study->architecture[base->architecture].name);
+    for (size_t i = 0; i < a->n_own; i++)
+        fprintf(out, "%s%s = %s", i ? "; " : "", a->own[i].key, a->own[i].value);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        ks_table_number(out, variant->value[columns[k]].value);
+        ks_table_number(out, base->value[columns[k]].value);
+    }
+    putc('\n', out);
+}
+
+ks_status ks_variants_write(const struct ks_tables *t, FILE *out)
+{
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_row *variant = &t->table->row[i];
+        const struct ks_row *base = find_row(t, ks_study_base(t->r->study, variant->architecture));
+
+        if (base)
+            print_row(t->r->study, variant, base, out);
+    }
+    return KS_OK;
+}
