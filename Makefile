@@ -75,6 +75,11 @@ all_tests := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/test_*.c))
              $(patsubst %,$(BUILD)/tests/%.f32,net/test_exponential layers/test_layers layers/test_layer_values net/test_loss \
              net/test_net agent/test_init agent/test_policy agent/test_target agent/test_optim)
 tests    := $(foreach t,$(all_tests),$(if $(filter $(without:%=test_%),$(notdir $(t))),,$(t)))
+# What tests share. disk.c replaces functions of the C library, so it is linked only with tests that ask for it.
+shared_by_tests := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/disk.c %/layer.c,$(wildcard tests/support/*.c))) \
+             $(BUILD)/tests/support/layer.f32.o $(BUILD)/tests/support/layer.f64.o
+support  := $(BUILD)/libtests.a
+on_disk  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -lE '"(disk|resuming|stopped).h"' tests/*/test_*.c))
 benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
 # Builds targets in parallel: JOBS at a time, unless make was called with -j.
@@ -121,12 +126,15 @@ $(shared): $(public) $(library)
 $(static): $(public) $(library)
 	@mkdir -p $(@D) && rm -f $@ && $(LD) -r $^ -o $(@D)/kappascope.o
 	@objcopy --localize-hidden $(@D)/kappascope.o && $(AR) rcs $@ $(@D)/kappascope.o
-$(BUILD)/tests/%: $(BUILD)/tests/%.o $(library)
+$(support): $(shared_by_tests)
+	@rm -f $@ && $(AR) rcs $@ $^
+$(on_disk): $(BUILD)/tests/support/disk.o
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(support) $(library)
 	@mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS) -lcmocka
 $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(library)
 	$(link)
-$(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(library)
-	$(link)
+$(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(support) $(library)
+	$(link) -lcmocka
 
 test: deps
 	+@$(build) test-programs

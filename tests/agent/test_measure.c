@@ -1,5 +1,5 @@
 /* Norms, learning rates, dormant units and ranks on networks whose answers are known. */
-#include "measured_agents.h"
+#include "agents.h"
 
 /* dense+ce: layers 0 dense 8x7, 1 relu, 2 dense 7x7, 3 relu, 4 dense 7x11. Constant parameters and
  * gradients of known norms; means over the two critics. */

@@ -1,7 +1,7 @@
 /* Norms, dormant units, ranks and learning rates against transcriptions of the published code. */
 #include <lapacke.h>
 
-#include "measured_agents.h"
+#include "agents.h"
 
 /* The rows [(s, a); (s', a')] of the last update, with a' from the current actor. */
 static double *both_halves(const struct KS(agent) *a)

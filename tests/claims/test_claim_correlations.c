@@ -1,5 +1,5 @@
 /* Verdicts on claims about rank correlations with the return. */
-#include "claimed_study.h"
+#include "claimed.h"
 
 #include "results/comparison_tables.h"
 

@@ -1,5 +1,5 @@
 /* Verdicts on claims about ranks; the table and the printed words. */
-#include "claimed_study.h"
+#include "claimed.h"
 
 #include "results/p_values.h"
 
@@ -181,7 +181,7 @@ static void test_constancy_with_one_seed(void **state)
 static void print_to(const char *name, void (*print)(const struct ks_claims *, FILE *),
                      const struct ks_claims *claims)
 {
-    FILE *file = fopen(tree_path(name), "w");
+    FILE *file = fopen(scratch(name), "w");
 
     assert_non_null(file);
     print(claims, file);
@@ -195,7 +195,7 @@ static void test_table(void **state)
     (void)state;
     put_best_lowest();
     print_to("claims.csv", ks_claims_print_csv, judge(0));
-    text = tree_text("claims.csv");
+    text = file_text("claims.csv");
     assert_ptr_equal(strstr(text,
                             "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,"
                             "verdict,plot,within,survives,rules,reason\n"),
@@ -215,7 +215,7 @@ static void test_printed_words(void **state)
     (void)state;
     put_best_lowest();
     print_to("said", ks_claims_print, judge(0));
-    text = tree_text("said");
+    text = file_text("said");
     assert_non_null(strstr(text,
                            "\nall-three-lowest               supported           supported      "
                            "     supported           survives\n"));
@@ -223,14 +223,14 @@ static void test_printed_words(void **state)
     ks_results_free(study_results);
     claimed_new("bn+wn+ce bn+ce ln+ce ln+wn+ce dense+ce dense+wn+ce bn+mse", 2, "");
     print_to("said", ks_claims_print, judge(0));
-    text = tree_text("said");
+    text = file_text("said");
     assert_non_null(strstr(text, "28 of the paper's 28 claims cannot be judged, because the study "
                                  "lacks bn+wn+mse, ln+mse, ln+wn+mse, dense+mse, dense+wn+mse, "
                                  "simba-v2.\n"));
     ks_results_free(study_results);
     claimed_new("ln+mse ln+ce ln+wn+mse ln+wn+ce bn+mse bn+ce bn+wn+mse bn+wn+ce", 2, "");
     print_to("said", ks_claims_print, judge(0));
-    text = tree_text("said");
+    text = file_text("said");
     assert_non_null(strstr(text, "lacks dense+ce, dense+mse, dense+wn+ce, dense+wn+mse, simba-v2: "
                                  "bn-below-none, bn-steadier-than-none, ce-below-mse, "));
     assert_non_null(strstr(text, "With fewer than 3 seeds there are directions and no verdicts."));

@@ -1,6 +1,6 @@
 /* Verdicts on studies with one seed, with missing runs or analyses, with other architectures, and
  * with a control. */
-#include "claimed_study.h"
+#include "claimed.h"
 
 /* --- fewer than three seeds, and runs that are missing --- */
 
@@ -108,7 +108,7 @@ static struct ks_claims judge_two_rows(void)
 
         ks_twelve_name(k, name);
         snprintf(path, sizeof path, "runs/toy/%s/seed0/progress.csv", name);
-        tree_write(path, "env_step,critic_grad_norm\n4,1\n8,1\n");
+        write_text(path, "env_step,critic_grad_norm\n4,1\n8,1\n");
     }
     assert_ok(ks_claims_judge(study_results, 0, &claims));
     return claims;

@@ -1,6 +1,6 @@
 /* The values of runs by which claims are judged: levels, ranges and growths by hand, and which runs
  * count. */
-#include "claimed_study.h"
+#include "claimed.h"
 
 /* --- summaries --- */
 
@@ -101,7 +101,7 @@ static void check(enum ks_claim_quantity quantity, enum ks_claim_statistic stati
 
 static int make_one_seed(void **state)
 {
-    int failed = tree_make(state);
+    int failed = scratch_make(state);
 
     claimed_new(ALL_TWELVE, 1, XQC_ANALYSIS);
     return failed;
@@ -209,15 +209,15 @@ static void test_rows_of_progress(void **state)
     const char *name = "runs/toy/bn+wn+ce/seed0/progress.csv";
 
     (void)state;
-    tree_write(name, "env_step,critic_grad_norm\n2,1e9\n4,1e1\n8,1e2\n12,1e3\n16,1e4\n50,1e9\n");
+    write_text(name, "env_step,critic_grad_norm\n2,1e9\n4,1e1\n8,1e2\n12,1e3\n16,1e4\n50,1e9\n");
     check(KS_CLAIM_GRAD_NORM, KS_CLAIM_PAPER, 2.5, 2.5);
     check(KS_CLAIM_GRAD_NORM, KS_CLAIM_SECOND, 2.5, 2.5);
     assert_false(counts(KS_CLAIM_PARAM_NORM, KS_CLAIM_PAPER, BEST)); /* no such column */
-    tree_write(name, "env_step,critic_grad_norm\n4,1\n6,nan\n8,1\n10,nan\n12,1\n16,1\n");
+    write_text(name, "env_step,critic_grad_norm\n4,1\n6,nan\n8,1\n10,nan\n12,1\n16,1\n");
     assert_true(counts(KS_CLAIM_GRAD_NORM, KS_CLAIM_PAPER, BEST));
-    tree_write(name, "env_step,critic_grad_norm\n4,1\n6,nan\n8,1\n10,nan\n12,1\n16,nan\n");
+    write_text(name, "env_step,critic_grad_norm\n4,1\n6,nan\n8,1\n10,nan\n12,1\n16,nan\n");
     assert_false(counts(KS_CLAIM_GRAD_NORM, KS_CLAIM_PAPER, BEST));
-    tree_write(name, "env_step,critic_grad_norm\n4,1\n6,1\n8,1\n10,1\n12,x\n");
+    write_text(name, "env_step,critic_grad_norm\n4,1\n6,1\n8,1\n10,1\n12,x\n");
     assert_false(counts(KS_CLAIM_GRAD_NORM, KS_CLAIM_PAPER, BEST)); /* malformed */
     assert_false(counts(KS_CLAIM_GRAD_NORM, KS_CLAIM_PAPER, LONE)); /* no file */
 }

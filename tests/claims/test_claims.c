@@ -1,5 +1,5 @@
 /* Verdicts on claims about matched pairs, on studies whose verdicts are known. */
-#include "claimed_study.h"
+#include "claimed.h"
 
 /* Three seeds of four cells: each of the twelve differences is 2. Of the 2^12 flips only one has a
  * sum as large as that of d - 1, so p = 2 / 2^12. */

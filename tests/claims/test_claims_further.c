@@ -1,6 +1,6 @@
 /* Verdicts on the further claims of the paper, whose rules are of 2026-11-26, on studies whose
  * verdicts are known. */
-#include "claimed_study.h"
+#include "claimed.h"
 
 /* A return of every run at the end; 10 at the start. */
 static void put_return(size_t number, size_t seed, double last)
@@ -89,7 +89,7 @@ static void test_far_below_with_one_seed(void **state)
 
 static int make_with_simba_v2(void **state)
 {
-    int failed = tree_make(state);
+    int failed = scratch_make(state);
 
     claimed_new("all simba-v2", 3, XQC_ANALYSIS);
     return failed;

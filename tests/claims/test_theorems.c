@@ -1,5 +1,5 @@
 /* theorems.csv and the lines about it, from statistics made by hand. */
-#include "claimed_study.h"
+#include "claimed.h"
 
 #include "claims/theorems.h"
 
@@ -23,7 +23,7 @@ static void describe(struct ks_spectrum *s, const char *operator, const char * b
 
 static int make(void **state)
 {
-    int failed = tree_make(state);
+    int failed = scratch_make(state);
 
     claimed_new("bn+wn+ce ln+mse dense+ce", 2,
                 "[analyze evaluation]\noperator = residual\nbatchnorm = eval\n"
@@ -74,12 +74,12 @@ static void put_error(struct spot at, double largest)
 
 static const char *printed(void (*print)(const struct ks_results *, FILE *))
 {
-    FILE *file = fopen(tree_path("printed"), "w");
+    FILE *file = fopen(scratch("printed"), "w");
 
     assert_non_null(file);
     print(study_results, file);
     assert_int_equal(fclose(file), 0);
-    return tree_text("printed");
+    return file_text("printed");
 }
 
 /* Rows only for spectra with the statistics, in the order of runs and checkpoints. */

@@ -5,8 +5,7 @@
 
 #include "test.h"
 
-#include "one_dog.h"
-#include "trajectory.h"
+#include "suites.h"
 
 enum { WIDEST = 256 };
 
@@ -237,5 +236,5 @@ int main(void)
         cmocka_unit_test(test_time_and_activations), cmocka_unit_test(test_actions_are_clamped),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, make_dog, free_dog);
 }

@@ -11,7 +11,6 @@
 
 #include "core/memory.h"
 #include "env/physics.h"
-#include "one_dog.h"
 #include "suites.h"
 
 enum { WIDEST = 376 };
@@ -487,5 +486,5 @@ int main(void)
         cmocka_unit_test(test_memory_runs_out),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, make_dog, free_dog);
 }

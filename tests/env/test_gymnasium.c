@@ -1,6 +1,6 @@
 /* Gymnasium's v4 tasks: rewards and terminal states that are known by hand, and recorded episodes.
  * The comparison of all of them is tests/peer/gymnasium.sh. */
-#include "recorded.h"
+#include "environments.h"
 
 /* Makes one control step with this action for all controls; returns the reward. */
 static double step(double action, enum ks_env_end *end)

@@ -1,8 +1,8 @@
 /* HumanoidBench's tasks: start states, steps, saved states; the table of tasks, missing folders and
  * models. Rewards are in test_humanoid_bench.c. */
-#include "one_h1.h"
+#include "h1.h"
 
-#include "said.h"
+#include "programs.h"
 
 #include "results/score_ranges.h"
 
@@ -287,7 +287,7 @@ static void test_folders(void **state)
     setenv("HUMANOID_BENCH_DIR", "/tmp/no/such/folder", 1);
     assert_refused(KS_MISSING, "/tmp/no/such/folder/humanoid_bench/assets/envs/h1_pos_walk.xml: "
                                "the model of h1-walk-v0 does not exist: set HUMANOID_BENCH_DIR");
-    snprintf(folder, sizeof folder, "%s", tree);
+    snprintf(folder, sizeof folder, "%s", scratch_folder);
     setenv("HUMANOID_BENCH_DIR", folder, 1);
     take("h1-walk-v0");
     drop(state);
@@ -298,9 +298,9 @@ static void test_models(void **state)
     const char *const walk = "humanoid_bench/assets/envs/h1_pos_walk.xml";
 
     (void)state;
-    tree_write(walk, "<mujoco><worldbody>");
+    write_text(walk, "<mujoco><worldbody>");
     assert_refused(KS_MISSING, "set HUMANOID_BENCH_DIR to the folder of github.com");
-    tree_write(walk, "<mujoco/>");
+    write_text(walk, "<mujoco/>");
     assert_refused(KS_FORMAT, "h1_pos_walk.xml: expected nq 26, nv 25, nu 19, na 0");
     small_h1_write("walk", "", NULL);
     assert_refused(KS_FORMAT, "h1_pos_walk.xml: no keyframe");
@@ -318,14 +318,14 @@ static void test_list(void **state)
     const char *suite, *task;
 
     (void)state;
-    assert_int_equal(run("kappascope-train", "--list"), 0);
-    suite = strstr(tree_text("said"), "\nhumanoid-bench: set HUMANOID_BENCH_DIR to the folder of "
+    assert_int_equal(run_here("kappascope-train", "--list"), 0);
+    suite = strstr(file_text("said"), "\nhumanoid-bench: set HUMANOID_BENCH_DIR to the folder of "
                                       "github.com/carlosferrazza/humanoid-bench");
     assert_non_null(suite);
     task = strstr(suite, "\n  h1-walk-v0 ");
     assert_non_null(task);
-    assert_null(strstr(tree_text("said"), "\n\n  h1-"));
-    assert_true(strstr(tree_text("said"), "\ndm_control\n") < suite);
+    assert_null(strstr(file_text("said"), "\n\n  h1-"));
+    assert_true(strstr(file_text("said"), "\ndm_control\n") < suite);
 }
 
 static void test_train_without_folder(void **state)
@@ -333,13 +333,12 @@ static void test_train_without_folder(void **state)
     char arguments[600];
 
     (void)state;
-    snprintf(arguments, sizeof arguments, "--env h1-walk-v0 --arch bn+ce --out %s",
-             tree_path("run"));
+    snprintf(arguments, sizeof arguments, "--env h1-walk-v0 --arch bn+ce --out %s", scratch("run"));
     unsetenv("HUMANOID_BENCH_DIR");
-    assert_int_equal(run("kappascope-train", arguments), 2);
-    setenv("HUMANOID_BENCH_DIR", tree, 1);
+    assert_int_equal(run_here("kappascope-train", arguments), 2);
+    setenv("HUMANOID_BENCH_DIR", scratch_folder, 1);
     assert_said("set HUMANOID_BENCH_DIR to the folder of github.com", 1);
-    assert_false(tree_has("run"));
+    assert_false(exists("run"));
 }
 
 /* A run on one of the tasks; an agent step is two control steps. */
@@ -352,10 +351,10 @@ static void test_train(void **state)
              "--quiet --env h1-maze-v0 --arch ln+mse --out %s --steps 12 --set hidden=8 "
              "--set actor_hidden=8 --set batch=4 --set random_steps=5 --set evaluations=0 "
              "--set eval_episodes=1 --set checkpoints=1 --set analysis_minibatches=1",
-             tree_path("maze"));
-    assert_int_equal(run("kappascope-train", arguments), 0);
-    assert_true(tree_has("maze/step_000000012.h5"));
-    assert_non_null(strstr(tree_text("maze/run.json"), "\"action_repeat\": 2,"));
+             scratch("maze"));
+    assert_int_equal(run_here("kappascope-train", arguments), 0);
+    assert_true(exists("maze/step_000000012.h5"));
+    assert_non_null(strstr(file_text("maze/run.json"), "\"action_repeat\": 2,"));
 }
 
 #define TESTS_OF_TASKS                                                                             \

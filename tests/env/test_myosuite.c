@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "one_myosuite.h"
-#include "suites.h"
+#include "environments.h"
 
 static double position[HAND + 7], target[24];
 static const double EFFORT = 0.080064076902543566; /* of half activations: sqrt(39 / 4) / 39 */
@@ -39,13 +38,13 @@ static void check(double expected, bool ends, bool solved)
 
 static void test_sizes(void **state)
 {
-    static const size_t observations[TASKS] = {93, 93, 91, 91, 83, 83, 108, 108, 115, 115};
-    static const size_t targets[TASKS] = {3, 3, 6, 6, 4, 4, 23, 23, 15, 15};
+    static const size_t observations[MYO_TASKS] = {93, 93, 91, 91, 83, 83, 108, 108, 115, 115};
+    static const size_t targets[MYO_TASKS] = {3, 3, 6, 6, 4, 4, 23, 23, 15, 15};
 
     (void)state;
-    for (size_t i = 0; i < TASKS; i++) {
-        bool pen = strstr(tasks[i], "pen") != NULL;
-        take(tasks[i]);
+    for (size_t i = 0; i < MYO_TASKS; i++) {
+        bool pen = strstr(myo_tasks[i], "pen") != NULL;
+        take(myo_tasks[i]);
         assert_int_equal(ks_env_observations(env), observations[i]);
         assert_int_equal(ks_env_actions(env), MUSCLES);
         assert_int_equal(env->task->domain->target, targets[i]);
@@ -64,11 +63,11 @@ static void test_muscles(void **state)
 
     (void)state;
     start("myo-pose");
-    step(0.5, &end);
+    myo_step(0.5, &end);
     assert_close(env->data->ctrl[7], 0.5, 0);
-    step(1, &end);
+    myo_step(1, &end);
     assert_close(env->data->ctrl[7], 0.92414181997875655, 1e-15); /* 1 / (1 + exp(-2.5)) */
-    step(-1, &end);
+    myo_step(-1, &end);
     assert_close(env->data->ctrl[38], 5.5277863692359955e-4, 1e-15); /* 1 / (1 + exp(7.5)) */
 }
 
@@ -93,7 +92,7 @@ static void test_observations(void **state)
         enum ks_env_end end;
         size_t n;
         start(velocities[i].task);
-        step(0.4, &end);
+        myo_step(0.4, &end);
         memcpy(acceleration, env->data->qacc, HAND * sizeof *acceleration);
         for (size_t k = 0; k < 6; k++)
             assert_close(seen[velocities[i].at + k],
@@ -275,10 +274,10 @@ static void test_missing_models(void **state)
 
     (void)state;
     setenv("MYOSUITE_DIR", "/nowhere/myosuite", 1);
-    for (size_t i = 0; i < TASKS; i++) {
-        assert_fails(ks_env_new(tasks[i], NULL, &none), KS_MISSING,
+    for (size_t i = 0; i < MYO_TASKS; i++) {
+        assert_fails(ks_env_new(myo_tasks[i], NULL, &none), KS_MISSING,
                      "/nowhere/myosuite/envs/myo/assets/hand/myohand_");
-        assert_non_null(strstr(ks_error_text(), tasks[i]));
+        assert_non_null(strstr(ks_error_text(), myo_tasks[i]));
         assert_non_null(strstr(ks_error_text(), "run 'make deps-myosuite', or set MYOSUITE_DIR"));
         assert_null(strchr(ks_error_text(), '\n'));
         assert_null(none);
@@ -300,12 +299,12 @@ static void test_table(void **state)
     for (size_t i = 0; ks_env_about(i, &about); i++) {
         if (strcmp(about.suite, "myosuite") != 0)
             continue;
-        assert_string_equal(about.name, tasks[found++]);
+        assert_string_equal(about.name, myo_tasks[found++]);
         assert_int_equal(about.actions, MUSCLES);
         assert_int_equal(about.action_repeat, 2);
         assert_close(about.control_step, strstr(about.name, "pen") ? 0.01 : 0.02, 0);
     }
-    assert_int_equal(found, TASKS);
+    assert_int_equal(found, MYO_TASKS);
 }
 
 int main(void)
@@ -322,7 +321,7 @@ int main(void)
     };
     int failed = cmocka_run_group_tests(always, NULL, NULL);
 
-    if (!suite_is_there(tasks[0]))
+    if (!suite_is_there(myo_tasks[0]))
         return failed;
     return failed + cmocka_run_group_tests(tests, NULL, drop);
 }

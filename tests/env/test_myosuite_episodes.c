@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "one_myosuite.h"
-#include "suites.h"
+#include "environments.h"
 
 /* --- ends --- */
 
@@ -20,10 +19,10 @@ static void test_terminal_step(void **state)
     memcpy(target, env->episode, sizeof target);
     target[0] += 1;
     assert_ok(ks_env_force(env, &(struct ks_env_start){.target = target}, seen));
-    value = step(0, &end);
+    value = myo_step(0, &end);
     assert_true(value < -0.5 && value > -2);
     assert_int_equal(end, KS_ENV_GOES_ON);
-    assert_true(step(0, &end) < -50);
+    assert_true(myo_step(0, &end) < -50);
     assert_int_equal(end, KS_ENV_TERMINATED);
 }
 
@@ -37,7 +36,7 @@ static void test_time_limit(void **state)
     take("myo-pose");
     assert_ok(ks_env_force(env, NULL, seen));
     for (steps = 0; end == KS_ENV_GOES_ON; steps++)
-        step(-1, &end);
+        myo_step(-1, &end);
     assert_int_equal(steps, 100);
     assert_int_equal(end, KS_ENV_TRUNCATED);
 }
@@ -82,11 +81,11 @@ static void check_range(double low, double high, double from, double to)
 static void test_fixed_starts(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < TASKS; i += 2) {
+    for (size_t i = 0; i < MYO_TASKS; i += 2) {
         double low[KS_ENV_TARGET], high[KS_ENV_TARGET];
-        spread(tasks[i], KS_ENV_TARGET, targets, low, high);
+        spread(myo_tasks[i], KS_ENV_TARGET, targets, low, high);
         assert_memory_equal(low, high, sizeof low);
-        spread(tasks[i], HAND, positions, low, high);
+        spread(myo_tasks[i], HAND, positions, low, high);
         assert_memory_equal(low, high, HAND * sizeof *low);
         assert_close(low[0], i == 2 || i == 4 ? -1.5 : 0, 0); /* palm up */
     }
@@ -145,16 +144,16 @@ static double go_on(struct ks_env *e, double *observation)
 static void test_saved_states(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < TASKS; i++) {
+    for (size_t i = 0; i < MYO_TASKS; i++) {
         struct ks_env *other = NULL;
         struct ks_rng rng = ks_rng_start(2, 5);
         double there[WIDEST], saved[1000];
         enum ks_env_end end;
-        take(tasks[i]);
-        assert_ok(ks_env_new(tasks[i], NULL, &other));
+        take(myo_tasks[i]);
+        assert_ok(ks_env_new(myo_tasks[i], NULL, &other));
         assert_ok(ks_env_reset(other, &rng, there)); /* another target than the next one */
         assert_ok(ks_env_reset(env, &rng, seen));
-        step(0.3, &end);
+        myo_step(0.3, &end);
         assert_int_equal(end, KS_ENV_GOES_ON);
         assert_true(ks_env_state_size(env) <= 1000);
         ks_env_state_get(env, saved);
@@ -169,9 +168,9 @@ static void test_saved_states(void **state)
 static void test_episodes_are_independent(void **state)
 {
     (void)state;
-    for (size_t i = 1; i < TASKS; i += 2) {
+    for (size_t i = 1; i < MYO_TASKS; i += 2) {
         double first[WIDEST], sum = 0;
-        take(tasks[i]);
+        take(myo_tasks[i]);
         for (uint64_t k = 0; k < 3; k++) { /* the start state 1, 2, and 1 again */
             struct ks_rng rng = ks_rng_start(4, 1 + k % 2);
             assert_ok(ks_env_reset(env, &rng, seen));
@@ -191,5 +190,5 @@ int main(void)
         cmocka_unit_test(test_saved_states),  cmocka_unit_test(test_episodes_are_independent),
     };
 
-    return suite_is_there(tasks[0]) ? cmocka_run_group_tests(tests, NULL, drop) : 0;
+    return suite_is_there(myo_tasks[0]) ? cmocka_run_group_tests(tests, NULL, drop) : 0;
 }

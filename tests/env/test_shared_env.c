@@ -1,6 +1,7 @@
 /* Tasks in shared objects: what configs/tasks/point.c says is what an episode does; ends and
  * divergences; objects that are refused; training, resuming. They are compiled here. */
-#include "same_checkpoint.h"
+#include "example.h"
+#include "programs.h"
 
 #include <pthread.h>
 #include <sys/stat.h>
@@ -30,7 +31,7 @@ static void compile(const char *source, const char *object)
     char command[4096];
 
     snprintf(command, sizeof command, "%s -std=c11 -shared -fPIC -Iinclude -I. -o %s %s",
-             getenv("CC") && !strchr(getenv("CC"), ' ') ? getenv("CC") : "cc", tree_path(object),
+             getenv("CC") && !strchr(getenv("CC"), ' ') ? getenv("CC") : "cc", scratch(object),
              source);
     assert_int_equal(system(command), 0);
 }
@@ -39,8 +40,8 @@ static void compile_text(const char *text, const char *object)
 {
     char path[512];
 
-    tree_write("some.c", text);
-    snprintf(path, sizeof path, "%s", tree_path("some.c"));
+    write_text("some.c", text);
+    snprintf(path, sizeof path, "%s", scratch("some.c"));
     compile(path, object);
 }
 
@@ -49,7 +50,7 @@ static struct ks_env *open_text(const char *text)
     struct ks_env *env = NULL;
 
     compile_text(text, "some.so");
-    assert_ok(ks_env_new(tree_path("some.so"), NULL, &env));
+    assert_ok(ks_env_new(scratch("some.so"), NULL, &env));
     return env;
 }
 
@@ -63,7 +64,7 @@ static void test_example(void **state)
 
     (void)state;
     compile("configs/tasks/point.c", "point.so");
-    assert_ok(ks_env_new(tree_path("point.so"), NULL, &env));
+    assert_ok(ks_env_new(scratch("point.so"), NULL, &env));
     assert_string_equal(ks_env_name(env), "point");
     assert_int_equal(ks_env_observations(env), 2);
     assert_int_equal(ks_env_actions(env), 1);
@@ -95,7 +96,7 @@ static void test_start(void **state)
 
     (void)state;
     compile("configs/tasks/point.c", "point.so");
-    assert_ok(ks_env_new(tree_path("point.so"), NULL, &env));
+    assert_ok(ks_env_new(scratch("point.so"), NULL, &env));
     for (size_t i = 0; i < TIMES; i++) {
         assert_ok(ks_env_reset(env, &rng, seen));
         sum += seen[0] / TIMES;
@@ -190,8 +191,8 @@ static void test_restored(void **state)
 
     (void)state;
     compile("configs/tasks/point.c", "point.so");
-    assert_ok(ks_env_new(tree_path("point.so"), NULL, &one));
-    assert_ok(ks_env_new(tree_path("point.so"), NULL, &two));
+    assert_ok(ks_env_new(scratch("point.so"), NULL, &one));
+    assert_ok(ks_env_new(scratch("point.so"), NULL, &two));
     assert_ok(ks_env_reset(one, &rng, seen));
     for (size_t k = 0; k < 7; k++)
         assert_ok(ks_env_step(one, &action, seen, &reward, &end));
@@ -232,7 +233,7 @@ static void test_threads(void **state)
     (void)state;
     compile("configs/tasks/point.c", "point.so");
     for (size_t i = 0; i < 2; i++) {
-        assert_ok(ks_env_new(tree_path("point.so"), NULL, &env[i]));
+        assert_ok(ks_env_new(scratch("point.so"), NULL, &env[i]));
         assert_int_equal(pthread_create(&thread[i], NULL, step_often, env[i]), 0);
     }
     for (size_t i = 0; i < 2; i++) {
@@ -267,17 +268,17 @@ static void test_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
         compile_text(objects[i].text, "some.so");
-        assert_fails(ks_env_new(tree_path("some.so"), NULL, &env), KS_FORMAT, objects[i].words);
+        assert_fails(ks_env_new(scratch("some.so"), NULL, &env), KS_FORMAT, objects[i].words);
         assert_null(env);
     }
-    tree_write("text.so", "nothing");
-    assert_fails(ks_env_new(tree_path("text.so"), NULL, &env), KS_FORMAT,
+    write_text("text.so", "nothing");
+    assert_fails(ks_env_new(scratch("text.so"), NULL, &env), KS_FORMAT,
                  "text.so: expected a shared object: ");
-    assert_fails(ks_env_new(tree_path("none.so"), NULL, &env), KS_IO, "none.so");
+    assert_fails(ks_env_new(scratch("none.so"), NULL, &env), KS_IO, "none.so");
     assert_fails(ks_env_new("some.task", NULL, &env), KS_USAGE,
                  "some.task: expected the name of a task, or a shared object FILE.so");
-    tree_write("dog-trot.so", "nothing");
-    assert_fails(ks_env_new(tree_path("dog-trot.so"), NULL, &env), KS_FORMAT,
+    write_text("dog-trot.so", "nothing");
+    assert_fails(ks_env_new(scratch("dog-trot.so"), NULL, &env), KS_FORMAT,
                  "there is a task of this name already");
     env = open_text(ONE STEP("return 3;\n") OBSERVE);
     assert_ok(ks_env_force(env, NULL, &seen));
@@ -297,7 +298,7 @@ static void test_memory_runs_out(void **state)
     compile("configs/tasks/point.c", "point.so");
     while (status == KS_MEMORY && n < 100) {
         ks_alloc_fail_at(++n);
-        status = ks_env_new(tree_path("point.so"), NULL, &env);
+        status = ks_env_new(scratch("point.so"), NULL, &env);
     }
     ks_alloc_fail_at(0);
     assert_int_equal(status, KS_OK);
@@ -307,18 +308,18 @@ static void test_memory_runs_out(void **state)
 
 /* --- training --- */
 
-#define SMALL                                                                                      \
+#define SMALL_RUN                                                                                  \
     " --arch ln+mse --steps 400 --quiet --set hidden=8 --set actor_hidden=8 --set batch=8 "        \
     "--set random_steps=150 --set eval_episodes=1 --set evaluations=1 --set checkpoints=1 "        \
     "--set analysis_minibatches=2 --set threads=1 "
 
-static int train(const char *out, const char *more)
+static int train_run(const char *out, const char *more)
 {
     char arguments[2048];
 
-    snprintf(arguments, sizeof arguments, SMALL "--env %s --out %s %s", tree_path("point.so"),
-             tree_path(out), more);
-    return run("kappascope-train", arguments);
+    snprintf(arguments, sizeof arguments, SMALL_RUN "--env %s --out %s %s", scratch("point.so"),
+             scratch(out), more);
+    return run_here("kappascope-train", arguments);
 }
 
 /* A run that was stopped goes on with the same bits; with another object it is refused. */
@@ -326,13 +327,13 @@ static void test_training(void **state)
 {
     (void)state;
     compile("configs/tasks/point.c", "point.so");
-    assert_int_equal(train("whole", ""), 0);
-    assert_int_equal(train("parts", "--stop-at 230"), 0);
+    assert_int_equal(train_run("whole", ""), 0);
+    assert_int_equal(train_run("parts", "--stop-at 230"), 0);
     compile_text("#include \"configs/tasks/point.c\"\nint more;\n", "point.so");
-    assert_int_equal(train("parts", "--resume=any"), 2);
+    assert_int_equal(train_run("parts", "--resume=any"), 2);
     assert_said("the folder holds another run: expected task \"SHA-256 of the shared object: ", 1);
     compile("configs/tasks/point.c", "point.so");
-    assert_int_equal(train("parts", "--resume"), 0);
+    assert_int_equal(train_run("parts", "--resume"), 0);
     assert_same("whole/step_000000400.h5", "parts/step_000000400.h5");
 }
 
@@ -342,25 +343,25 @@ static void test_study(void **state)
     char arguments[512];
 
     (void)state;
-    assert_int_equal(mkdir(tree_path("tasks"), 0777), 0);
+    assert_int_equal(mkdir(scratch("tasks"), 0777), 0);
     compile("configs/tasks/point.c", "tasks/point.so");
-    tree_write("mine.study", "[study]\nenv = tasks/point.so\narchitectures = bn+ce\nseeds = 0\n"
+    write_text("mine.study", "[study]\nenv = tasks/point.so\narchitectures = bn+ce\nseeds = 0\n"
                              "steps = 400\n[train]\nhidden = 8\nactor_hidden = 8\n"
                              "random_steps = 50\ncheckpoints = 1\nanalysis_minibatches = 2\n");
-    snprintf(arguments, sizeof arguments, "--dry-run --out %s %s", tree_path("out"),
-             tree_path("mine.study"));
-    assert_int_equal(run("kappascope-study", arguments), 0);
+    snprintf(arguments, sizeof arguments, "--dry-run --out %s %s", scratch("out"),
+             scratch("mine.study"));
+    assert_int_equal(run_here("kappascope-study", arguments), 0);
     assert_said("mkdir -p runs/point/bn+ce/seed0", 0);
     assert_said("/tasks/point.so --arch=bn+ce", 0);
-    tree_write("mine.study", "[study]\nenv = none.so\narchitectures = bn+ce\nseeds = 0\n"
+    write_text("mine.study", "[study]\nenv = none.so\narchitectures = bn+ce\nseeds = 0\n"
                              "steps = 400\n");
-    assert_int_equal(run("kappascope-study", arguments), 2);
+    assert_int_equal(run_here("kappascope-study", arguments), 2);
     assert_said("mine.study:2: env: none.so: does not exist", 1);
 }
 
 int main(void)
 {
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_example),  IN_TREE(test_start),      IN_TREE(test_ends),
         IN_TREE(test_zeros),    IN_TREE(test_divergence), IN_TREE(test_restored),

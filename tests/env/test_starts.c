@@ -1,7 +1,7 @@
 /* Start states of the tasks other than the dog's: their ranges, that bodies do not touch, and a
  * comparison with a recorded trajectory of dm_control, draw by draw. tests/peer/dm_control.sh
  * compares all tasks. */
-#include "recorded.h"
+#include "environments.h"
 
 enum { STARTS = 50 };
 

@@ -1,6 +1,6 @@
 /* Tasks other than the dog's: observations and rewards of states for which they are known by hand.
  * The comparison with dm_control is tests/peer/dm_control.sh. */
-#include "one_env.h"
+#include "environments.h"
 
 static const double pi = mjPI;
 

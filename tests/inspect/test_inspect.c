@@ -1,6 +1,6 @@
 /* kappascope-inspect: what it prints of each kind of file, and refusals. */
-#include "analyzer.h"
-#include "example_checkpoint.h"
+#include "example.h"
+#include "programs.h"
 
 #include "inspect/dead_units.h"
 #include "inspect/inspect.h"

@@ -11,7 +11,7 @@
 
 #include "core/memory.h"
 #include "core/rng.h"
-#include "example_checkpoint.h"
+#include "example.h"
 #include "io/h5.h"
 #include "scratch.h"
 #include "test.h"

@@ -7,7 +7,7 @@
 
 #include <hdf5.h>
 
-#include "example_checkpoint.h"
+#include "example.h"
 #include "io/h5.h"
 #include "scratch.h"
 #include "test.h"

@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 
 #include "core/memory.h"
-#include "leftover.h"
 #include "scratch.h"
 #include "test.h"
 

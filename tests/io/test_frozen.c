@@ -4,7 +4,7 @@
 
 #include <cblas.h>
 
-#include "example_checkpoint.h"
+#include "example.h"
 #include "io/h5.h"
 #include "operators/operator.h"
 #include "operators/selection.h"

@@ -10,13 +10,13 @@
 
 #include "core/memory.h"
 #include "core/rng.h"
+#include "example.h"
 #include "scratch.h"
-#include "string_type.h"
 #include "test.h"
 
-enum { ROWS = 6, COLUMNS = 4, NUMBERS = ROWS * COLUMNS };
+enum { TABLE_ROWS = 6, COLUMNS = 4, NUMBERS = TABLE_ROWS * COLUMNS };
 
-static const struct ks_h5_shape SHAPE = {2, {ROWS, COLUMNS}};
+static const struct ks_h5_shape SHAPE = {2, {TABLE_ROWS, COLUMNS}};
 
 /* Small integers: exact in every numeric type. */
 static void fill(double *values)
@@ -37,7 +37,7 @@ static hid_t half_float(bool big_endian) /* IEEE 754 binary16: 1 + 5 + 10 bits *
 /* Writes a dataset as another program might; `list` is its creation property list. */
 static void put(hid_t file, const char *name, hid_t type, hid_t list, const double *values)
 {
-    hsize_t dims[2] = {ROWS, COLUMNS};
+    hsize_t dims[2] = {TABLE_ROWS, COLUMNS};
     hid_t space = H5Screate_simple(2, dims, NULL);
     hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
 
@@ -120,7 +120,7 @@ static void test_any_layout(void **state)
 static void test_no_such_thing(void **state)
 {
     const char *path = scratch("things.h5");
-    const struct ks_h5_shape flat = {1, {NUMBERS}}, wide = {2, {ROWS, COLUMNS + 1}};
+    const struct ks_h5_shape flat = {1, {NUMBERS}}, wide = {2, {TABLE_ROWS, COLUMNS + 1}};
     hid_t type = string_type(3, H5T_STR_NULLPAD, H5T_CSET_ASCII);
     hsize_t dims[5] = {1, 1, 1, 1, 1};
     double values[NUMBERS];

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "example.h"
 #include "scratch.h"
-#include "string_type.h"
 #include "test.h"
 
 struct layout {

@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "analyzer.h"
-#include "example_checkpoint.h"
+#include "programs.h"
+#include "example.h"
 #include "io/scout.h"
 #include "kappascope.h"
 

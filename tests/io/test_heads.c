@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "example_checkpoint.h"
+#include "example.h"
 #include "io/h5.h"
 #include "operators/operator.h"
 #include "scratch.h"

@@ -2,8 +2,8 @@
  * names the file, and the analyzer ends with exit status 0 or 2.
  *
  * $KS_MUTATIONS: the number of mutations of each checkpoint; .ci/run sets more than the default. */
-#include "analyzer.h"
-#include "example_checkpoint.h"
+#include "programs.h"
+#include "example.h"
 #include "io/scout.h"
 #include "mutations.h"
 

@@ -1,7 +1,7 @@
 /* The reference results in a checkpoint: right ones are accepted. Each way to export a critic
  * wrongly is refused by a message that names the object, the place and both values. */
-#include "analyzer.h"
-#include "naive_critic.h"
+#include "naive.h"
+#include "programs.h"
 
 #include "kappascope.h"
 

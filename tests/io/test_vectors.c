@@ -1,7 +1,7 @@
 /* Vector files: a round trip, and what is refused. */
-#include "analyzer.h"
+#include "programs.h"
 #include "core/rng.h"
-#include "example_checkpoint.h"
+#include "example.h"
 
 static void test_vectors(void **state)
 {

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "lanczos/slq.h"
-#include "operators.h"
+#include "spectra.h"
 #include "test.h"
 
 static double value[20000];

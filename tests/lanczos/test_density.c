@@ -6,7 +6,7 @@
 
 #include "core/rng.h"
 #include "lanczos/slq.h"
-#include "operators.h"
+#include "spectra.h"
 #include "test.h"
 
 static double integral(size_t n, const double *x, const double *y, int power)

@@ -12,7 +12,7 @@
 
 #include "core/memory.h"
 #include "core/rng.h"
-#include "operators.h"
+#include "spectra.h"
 #include "test.h"
 
 enum { MOST = 20000 };

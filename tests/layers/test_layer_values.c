@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "one_layer.h"
+#include "layer.h"
 
 /* One row of two features; all parameters are 1/2; a container's skip is (6, 0). */
 static void test_values(void **state)

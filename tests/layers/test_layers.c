@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "one_layer.h"
+#include "layer.h"
 
 enum { MAX_EXAMPLES = 192 };
 

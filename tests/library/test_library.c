@@ -2,7 +2,7 @@
  * the internal operators, the caller's own operators with known spectra, and threads. */
 #include <pthread.h>
 
-#include "library_handles.h"
+#include "handles.h"
 
 #include "core/blas.h"
 #include "operators/operator.h"

@@ -1,6 +1,6 @@
 /* The public header: bad arguments and failed allocations give a status and a message, without a
  * crash or a leak. */
-#include "library_handles.h"
+#include "handles.h"
 
 #include "core/blas.h"
 

@@ -1,9 +1,9 @@
 /* Operators other than the Hessian, each against its definition, and their diagonal blocks. */
 #include "agent/optim.h"
+#include "critics.h"
 #include "lanczos/slq.h"
-#include "memory_critics.h"
-#include "operators.h"
 #include "operators/selection.h"
+#include "spectra.h"
 #include "test.h"
 
 #include <stdlib.h>

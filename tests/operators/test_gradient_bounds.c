@@ -5,7 +5,7 @@
 
 #include <lapacke.h>
 
-#include "memory_critics.h"
+#include "critics.h"
 #include "net/net.h"
 #include "operators/gradient_bounds.h"
 

@@ -5,7 +5,7 @@
 
 #include <omp.h>
 
-#include "memory_critics.h"
+#include "critics.h"
 #include "operators/operator.h"
 
 enum { ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, IN = 4 };

@@ -6,7 +6,7 @@
 
 #include "lanczos/slq.h"
 #include "null_critics.h"
-#include "operators.h"
+#include "spectra.h"
 
 /* The number of zero eigenvalues of an operator; sets its largest absolute eigenvalue. */
 static size_t zero_eigenvalues(const char *text, const struct ks_operator *a, double *largest)
@@ -118,7 +118,7 @@ static void test_operators(void **state)
     (void)state;
     for (const struct ks_architecture *a = ks_architectures; a->name; a++) {
         char *text = study_text(a->name, 6, 2);
-        struct ks_checkpoint *c = make(text, 2);
+        struct ks_checkpoint *c = null_critic(text, 2);
         struct ks_problem q = full_problem(c);
         struct ks_null null = check_zeros(text, &q);
 
@@ -141,7 +141,7 @@ static void test_dead_unit(void **state)
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        struct ks_checkpoint *c = make(texts[i], 2);
+        struct ks_checkpoint *c = null_critic(texts[i], 2);
         struct ks_problem q = full_problem(c);
         const struct KS(arch) *a = c->critic.arch;
         const struct KS(layer) *l = &a->layer[strstr(texts[i], "batchnorm") ? 1 : 0];
@@ -158,7 +158,7 @@ static void test_dead_unit(void **state)
 static void test_dead_input(void **state)
 {
     const char *text = "dense 6\nlayernorm\nrelu\ndense 1\nloss mse\n";
-    struct ks_checkpoint *c = make(text, 2);
+    struct ks_checkpoint *c = null_critic(text, 2);
     struct ks_problem q = full_problem(c);
 
     (void)state;
@@ -174,7 +174,7 @@ static void test_blocks(void **state)
     static const size_t dimension[] = {5, 0, 0, 0, 7};
     const char *text =
         "batchnorm\ndense 6 bias=no\nbatchnorm\nrelu\ndense 4\nloss ce min=0 max=1\n";
-    struct ks_checkpoint *c = make(text, 2);
+    struct ks_checkpoint *c = null_critic(text, 2);
     struct ks_problem q = full_problem(c);
 
     (void)state;
@@ -194,7 +194,7 @@ static void test_one_column(void **state)
 {
     const char *text =
         "layernorm affine=no\ndense 1\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n";
-    struct ks_checkpoint *c = make(text, 2);
+    struct ks_checkpoint *c = null_critic(text, 2);
     struct ks_problem q = full_problem(c);
     struct ks_null_space *space = predict(&q, HESSIAN);
     struct ks_operator *a = build(&q, HESSIAN, space->selection, false);
@@ -223,7 +223,8 @@ static void count(void *context, size_t products)
  * refused. */
 static void test_products(void **state)
 {
-    struct ks_checkpoint *c = make("dense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", 1);
+    struct ks_checkpoint *c = null_critic(
+        "dense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", 1);
     struct ks_problem q = full_problem(c);
     struct ks_null_space *space = predict(&q, HESSIAN);
     double *value = calloc(space->selection->n, sizeof *value);
@@ -272,7 +273,7 @@ static void test_products(void **state)
 /* Without known directions one product looks for dead coordinates. */
 static void test_products_without_directions(void **state)
 {
-    struct ks_checkpoint *c = make("dense 4\nrelu\ndense 1\nloss mse\n", 1);
+    struct ks_checkpoint *c = null_critic("dense 4\nrelu\ndense 1\nloss mse\n", 1);
     struct ks_problem q = full_problem(c);
     struct ks_null_space *space = predict(&q, HESSIAN);
     double *value = calloc(space->selection->n, sizeof *value);
@@ -297,7 +298,7 @@ static void test_products_without_directions(void **state)
 /* Each allocation in turn fails: the call returns an error and leaks nothing. */
 static void test_out_of_memory(void **state)
 {
-    struct ks_checkpoint *c = make("dense 4\nlayernorm\nrelu\ndense 1\nloss mse\n", 1);
+    struct ks_checkpoint *c = null_critic("dense 4\nlayernorm\nrelu\ndense 1\nloss mse\n", 1);
     struct ks_problem q = full_problem(c);
     struct ks_null_space *good = predict(&q, HESSIAN);
     const struct ks_selection *selection = good->selection;

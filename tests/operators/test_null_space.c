@@ -44,7 +44,7 @@ static double *random_gradients(const struct ks_problem *q, struct ks_checkpoint
  * `counted`: for that singular values must be zero or not. */
 static size_t check_directions(const char *text, bool evaluation, bool counted, size_t *dimension)
 {
-    struct ks_checkpoint *c = make(text, 1);
+    struct ks_checkpoint *c = null_critic(text, 1);
     struct ks_problem q = full_problem(c);
     size_t n = c->critic.arch->parameters, samples = n + 20, missed;
     struct ks_null_space *space;

@@ -8,7 +8,7 @@
 #include "agent/optim.h"
 
 #include "null_critics.h"
-#include "operators.h"
+#include "spectra.h"
 
 static const double OFFSETS[] = {1e2, 1e3, 1e4, 1e6};
 enum { N_OFFSETS = sizeof OFFSETS / sizeof *OFFSETS };
@@ -28,7 +28,7 @@ static void offset_inputs(struct ks_checkpoint *c, double offset)
 /* A critic with everything that the operators need. */
 static struct ks_checkpoint *make_critic(const char *text, double offset)
 {
-    struct ks_checkpoint *c = make(text, 1);
+    struct ks_checkpoint *c = null_critic(text, 1);
     struct ks_rng rng = ks_rng_start(47, 0);
     double columns[16];
 

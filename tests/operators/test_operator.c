@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "agent/optim.h"
-#include "memory_critics.h"
-#include "operators.h"
+#include "critics.h"
 #include "operators/operator_kinds.h"
+#include "spectra.h"
 #include "test.h"
 
 enum { IN = 4, ENSEMBLE = 2, MINIBATCHES = 2, ROWS = 9, LOSS_ROWS = 5 };

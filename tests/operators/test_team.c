@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "mpirun.h"
-#include "operators.h"
+#include "programs.h"
 #include "scratch.h"
+#include "spectra.h"
 
 static const char *self; /* this program */
 
@@ -270,8 +270,11 @@ static void failures(void)
 static const struct worker {
     const char *name;
     void (*run)(void);
-} workers[] = {{"sums", sums},       {"messages", messages}, 
-               {"lanczos", lanczos}, {"spectra", spectra},   {"failures", failures}};
+} workers[] = {{"sums", sums},
+               {"messages", messages},
+               {"lanczos", lanczos},
+               {"spectra", spectra},
+               {"failures", failures}};
 
 static int work(void)
 {

@@ -19,7 +19,7 @@
 #include <time.h>
 
 #include "env/domain.h"
-#include "trajectory.h"
+#include "suites.h"
 
 static const double bound = 1e-9;
 

@@ -1,6 +1,7 @@
 /* kappascope-audit: its parts, comparisons, limits, the page, and which spectra it uses again.
  * test_audit_critics.c has unusual critics, test_audit_parts.c tests the functions. */
-#include "auditor.h"
+#include "example.h"
+#include "programs.h"
 
 static void test_audit(void **state)
 {
@@ -272,5 +273,5 @@ int main(void)
         cmocka_unit_test(test_same_batches), cmocka_unit_test(test_checks_first),
     };
 
-    return cmocka_run_group_tests(tests, scratch_make, remove_all);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -1,5 +1,6 @@
 /* What kappascope-audit says of critics that have less, or nothing, to analyze. */
-#include "auditor.h"
+#include "example.h"
+#include "programs.h"
 
 /* Without moments, layers and a second minibatch less is computed, and that is said. */
 static void test_less(void **state)
@@ -99,5 +100,5 @@ int main(void)
         cmocka_unit_test(test_linear),
     };
 
-    return cmocka_run_group_tests(tests, scratch_make, remove_all);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

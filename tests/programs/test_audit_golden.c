@@ -4,7 +4,8 @@
 #include <dirent.h>
 #include <math.h>
 
-#include "auditor.h"
+#include "example.h"
+#include "programs.h"
 #include "core/number.h"
 
 static const char FOLDER[] = "../shared/golden/claims";
@@ -168,5 +169,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden)};
 
-    return cmocka_run_group_tests(tests, scratch_make, remove_all);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -9,7 +9,7 @@
 
 #include "lanczos/jacobi.h"
 #include "lanczos/lanczos.h"
-#include "operators.h"
+#include "spectra.h"
 
 enum { LONG = 2 * 8192 + 517, MOST_STEPS = 60 };
 static double value[LONG]; /* eigenvalues of the diagonal operators */

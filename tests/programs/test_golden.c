@@ -2,8 +2,8 @@
  * ../shared/golden/NAME.*. Skipped if that folder does not exist. */
 #include <dirent.h>
 
-#include "analyzer.h"
 #include "io/spectrum.h"
+#include "programs.h"
 
 static const char FOLDER[] = "../shared/golden";
 enum { VECTORS = 3 };

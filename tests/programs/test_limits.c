@@ -1,7 +1,7 @@
 /* The programs under limits of a shell or a batch system: address space, file sizes, closed
  * standard descriptors. Each run works, or ends soon with a one-line message and leaves no
  * files. */
-#include "leftover.h"
+#include "scratch.h"
 #include "small_critics.h"
 
 /* Options of a short run: pendulum, 60 updates. */

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "io/spectrum.h"
-#include "mpirun.h"
+#include "programs.h"
 
 static const char PROJECTED[] =
     "dense 6 project=unit\nlayernorm\nrelu\ndense 4\nloss ce min=-5 max=5\n";

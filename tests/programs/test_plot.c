@@ -1,11 +1,11 @@
 /* From a study's folder to plots and a report, also if numbers are infinite, undefined or 0. */
-#include "drawn_study.h"
+#include "studies.h"
 
 #include <signal.h>
 #include <sys/resource.h>
 
 #include "core/memory.h"
-#include "leftover.h"
+#include "scratch.h"
 
 /* A plot has three files if its tables have data, else none. Returns the number of plots. */
 static size_t check_plots(void)
@@ -25,7 +25,7 @@ static size_t check_plots(void)
             snprintf(name, sizeof name, "figures/%s.%s", ks_plots[i].name, start[f][0]);
             if (has_data)
                 assert_starts(name, start[f][1]);
-            assert_int_equal(tree_has(name), has_data);
+            assert_int_equal(exists(name), has_data);
         }
     }
     outcome_free(&o);
@@ -40,11 +40,11 @@ static void test_plots_and_report(void **state)
     if (!have_gnuplot())
         skip();
     plot_study(50);
-    assert_non_null(strstr(tree_text("said"), "figures/kappa_return.png"));
-    assert_non_null(strstr(tree_text("said"), "266.7"));
-    assert_non_null(strstr(tree_text("said"), "28 of the paper's 28 claims cannot be judged"));
-    assert_true(tree_has("tables/claims.csv") && tree_has("tables/theorems.csv"));
-    assert_non_null(strstr(tree_text("said"), "operators: not drawn: the study has no"));
+    assert_non_null(strstr(file_text("said"), "figures/kappa_return.png"));
+    assert_non_null(strstr(file_text("said"), "266.7"));
+    assert_non_null(strstr(file_text("said"), "28 of the paper's 28 claims cannot be judged"));
+    assert_true(exists("tables/claims.csv") && exists("tables/theorems.csv"));
+    assert_non_null(strstr(file_text("said"), "operators: not drawn: the study has no"));
     assert_int_equal(check_plots(), 9);
     page = file_bytes("report.html", NULL);
     assert_non_null(strstr(page, "<td class=\"name\">bn+wn+ce</td>"));
@@ -63,11 +63,11 @@ static void write_finite_gradient(const struct place *place)
     char path[256];
 
     spectrum_path(place, path);
-    assert_ok(ks_spectrum_read(tree_path(path), &s));
+    assert_ok(ks_spectrum_read(scratch(path), &s));
     for (size_t j = 0; j < s->statistics.n; j++)
         if (strncmp(s->statistics.list[j].name, "kappa_gradient_90", 17) == 0)
             s->statistics.list[j].number = 40 + (double)j;
-    assert_ok(ks_spectrum_write(tree_path(path), s));
+    assert_ok(ks_spectrum_write(scratch(path), s));
     ks_spectrum_free(s);
 }
 
@@ -83,7 +83,7 @@ static void write_analysis(const char *architecture, const char *name, const cha
 
             write_spectrum(&place, 3 + (double)i, false);
             spectrum_path(&place, path);
-            assert_ok(ks_spectrum_read(tree_path(path), &s));
+            assert_ok(ks_spectrum_read(scratch(path), &s));
             for (size_t j = 0; j < s->attributes.n; j++) {
                 struct ks_attribute *at = &s->attributes.list[j];
 
@@ -95,7 +95,7 @@ static void write_analysis(const char *architecture, const char *name, const cha
                 }
             }
             assert_ok(ks_attribute_add_number(&s->statistics, "sharpness_ratio", 0.5 + (double)k));
-            assert_ok(ks_spectrum_write(tree_path(path), s));
+            assert_ok(ks_spectrum_write(scratch(path), s));
             ks_spectrum_free(s);
         }
 }
@@ -155,7 +155,7 @@ static void test_further_analysis(void **state)
             write_spectrum(&(struct place){"bn+wn+ce", i, STEP[k], "xqc"}, 3, false);
         }
     plot_study(0);
-    assert_non_null(strstr(tree_text("said"), "Further analyses, in tables/summary.csv and "
+    assert_non_null(strstr(file_text("said"), "Further analyses, in tables/summary.csv and "
                                               "report.html: xqc\n"));
     page = file_bytes("report.html", NULL);
     assert_non_null(strstr(page, "<h3>Further analysis: xqc</h3>"));
@@ -187,10 +187,10 @@ static void test_plot_that_fails(void **state)
     if (!have_gnuplot())
         skip();
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    tree_write("figures/spectra.png", "old");
-    assert_int_equal(unlink(tree_path("tables/kappa.csv")), 0);
+    write_text("figures/spectra.png", "old");
+    assert_int_equal(unlink(scratch("tables/kappa.csv")), 0);
     assert_fails(ks_plots_draw(o.results, &o.table), KS_RUN, "spectra.gp: gnuplot failed");
-    assert_string_equal(tree_text("figures/spectra.png"), "old");
+    assert_string_equal(file_text("figures/spectra.png"), "old");
     for (size_t i = 0; i < 3; i++) /* drawn before */
         for (size_t f = 0; f < 3; f++) {
             static const char *const before[] = {"kappa_return", "sound_return", "returns"};
@@ -198,10 +198,10 @@ static void test_plot_that_fails(void **state)
             char name[64];
 
             snprintf(name, sizeof name, "figures/%s.%s", before[i], formats[f]);
-            assert_int_equal(unlink(tree_path(name)), 0);
+            assert_int_equal(unlink(scratch(name)), 0);
         }
-    assert_int_equal(unlink(tree_path("figures/spectra.png")), 0);
-    assert_int_equal(rmdir(tree_path("figures")), 0); /* no temporary file is left */
+    assert_int_equal(unlink(scratch("figures/spectra.png")), 0);
+    assert_int_equal(rmdir(scratch("figures")), 0); /* no temporary file is left */
     outcome_free(&o);
 }
 
@@ -217,7 +217,7 @@ static void test_plot_that_is_cut(void **state)
     if (!have_gnuplot())
         skip();
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    tree_write("figures/kappa_return.png", "old");
+    write_text("figures/kappa_return.png", "old");
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small = old;
     small.rlim_cur = 5000;
@@ -229,9 +229,9 @@ static void test_plot_that_is_cut(void **state)
     assert_int_equal(status, KS_FULL);
     assert_non_null(
         strstr(ks_error_text(), "figures/kappa_return.png: gnuplot wrote an incomplete"));
-    assert_string_equal(tree_text("figures/kappa_return.png"), "old");
-    assert_int_equal(unlink(tree_path("figures/kappa_return.png")), 0);
-    assert_int_equal(rmdir(tree_path("figures")), 0); /* no temporary file is left */
+    assert_string_equal(file_text("figures/kappa_return.png"), "old");
+    assert_int_equal(unlink(scratch("figures/kappa_return.png")), 0);
+    assert_int_equal(rmdir(scratch("figures")), 0); /* no temporary file is left */
     outcome_free(&o);
 }
 
@@ -244,9 +244,9 @@ static void test_data_that_goes(void **state)
     if (!have_gnuplot())
         skip();
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    tree_write("figures/layers.svg", "old");
+    write_text("figures/layers.svg", "old");
     assert_ok(ks_plots_draw(o.results, &o.table));
-    assert_false(tree_has("figures/layers.svg"));
+    assert_false(exists("figures/layers.svg"));
     outcome_free(&o);
 }
 
@@ -259,14 +259,14 @@ static void test_leftovers(void **state)
     (void)state;
     if (!have_gnuplot())
         skip();
-    name_leftover(tree_path("new"), name);
+    name_leftover(scratch("new"), name);
     for (size_t i = 0; i < 3; i++) {
         snprintf(path[i], sizeof path[i], "%s/%s", folders[i], name);
-        tree_write(path[i], "x");
+        write_text(path[i], "x");
     }
     plot_study(0);
     for (size_t i = 0; i < 3; i++)
-        assert_false(tree_has(path[i]));
+        assert_false(exists(path[i]));
 }
 
 /* --- legal numbers that an axis cannot show --- */
@@ -331,7 +331,7 @@ static void test_undefined_kappa(void **state)
     assert_drawn();
     rewrite_spectra("bn+wn+ce", 0, NAN, false);
     assert_drawn();
-    assert_non_null(strstr(tree_text("tables/kappa.csv"), "ln,0,mse,standard,2,-,-,-"));
+    assert_non_null(strstr(file_text("tables/kappa.csv"), "ln,0,mse,standard,2,-,-,-"));
 }
 
 static void test_spectra_of_zeros(void **state)
@@ -362,11 +362,11 @@ static void test_returns_of_one_value(void **state)
 static void test_study_without_updates(void **state)
 {
     (void)state;
-    tree_write("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0..3\n"
+    write_text("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0..3\n"
                               "steps = 12\n[train]\ncheckpoints = 1\nrandom_steps = 7\n"
                               "evaluations = 2\n");
     assert_drawn();
-    assert_non_null(strstr(tree_text("tables/summary.csv"), "ln+mse,ln,0,mse,standard,4,0,-,-,-,"));
+    assert_non_null(strstr(file_text("tables/summary.csv"), "ln+mse,ln,0,mse,standard,4,0,-,-,-,"));
 }
 
 static void test_no_spectra_at_all(void **state)
@@ -385,8 +385,8 @@ static void test_settings_of_the_user(void **state)
 
     (void)state;
     snprintf(home, sizeof home, "%s", old ? old : "");
-    tree_write(".gnuplot", "exit error 'mine'\n");
-    assert_int_equal(setenv("HOME", tree, 1), 0);
+    write_text(".gnuplot", "exit error 'mine'\n");
+    assert_int_equal(setenv("HOME", scratch_folder, 1), 0);
     assert_drawn();
     if (old)
         setenv("HOME", home, 1);
@@ -396,7 +396,7 @@ static void test_settings_of_the_user(void **state)
 
 int main(void)
 {
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_STUDY(test_every_plot),
         IN_STUDY(test_plot_that_fails),

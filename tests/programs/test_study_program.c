@@ -1,34 +1,35 @@
 /* kappascope and kappascope-study: messages, and which existing folders a study accepts. */
-#include "finished_study.h"
-#include "said.h"
-#include "study_text.h"
+#include "programs.h"
+#include "staged.h"
+#include "studies.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 
 #include "env/env.h"
-#include "leftover.h"
+#include "scratch.h"
 
 static void test_front_program(void **state)
 {
     (void)state;
-    assert_int_equal(run("kappascope", "no-such-command"), 2);
+    assert_int_equal(run_here("kappascope", "no-such-command"), 2);
     assert_said("'no-such-command'", 1);
-    assert_int_equal(run("kappascope", "--no-such-option"), 2);
+    assert_int_equal(run_here("kappascope", "--no-such-option"), 2);
     assert_said("'--no-such-option'", 1);
-    assert_int_equal(run("kappascope", "../bin"), 2);
-    assert_int_equal(run("kappascope", ""), 2);
+    assert_int_equal(run_here("kappascope", "../bin"), 2);
+    assert_int_equal(run_here("kappascope", ""), 2);
     assert_said("kappascope: expected a command", 1);
-    assert_int_equal(run("kappascope", "--help"), 0);
+    assert_int_equal(run_here("kappascope", "--help"), 0);
     assert_said("study    train, analyze and plot", 0);
-    assert_int_equal(run("kappascope", "--version"), 0);
+    assert_int_equal(run_here("kappascope", "--version"), 0);
     assert_said("HDF5", 0);
-    assert_int_equal(run("kappascope", "study --help"), 0); /* the command gets its arguments */
+    assert_int_equal(run_here("kappascope", "study --help"),
+                     0); /* the command gets its arguments */
     assert_said("kappascope-study - ", 0);
-    assert_int_equal(run("kappascope", "plot a b"), 2);
+    assert_int_equal(run_here("kappascope", "plot a b"), 2);
     assert_said("kappascope-plot: expected the folder", 1);
-    assert_int_equal(run("kappascope", "plot --resamples x a"), 2);
+    assert_int_equal(run_here("kappascope", "plot --resamples x a"), 2);
     assert_said("--resamples: expected an integer from 0 to 10000000, found 'x'", 1);
 }
 
@@ -39,8 +40,8 @@ static void test_list(void **state)
     struct ks_env_about about;
 
     (void)state;
-    assert_int_equal(run("kappascope-train", "--list"), 0);
-    assert_int_equal(strncmp(tree_text("said"), "Environments ", 13), 0);
+    assert_int_equal(run_here("kappascope-train", "--list"), 0);
+    assert_int_equal(strncmp(file_text("said"), "Environments ", 13), 0);
     for (size_t i = 0; ks_env_about(i, &about); i++) {
         char name[64];
         const char *row;
@@ -48,7 +49,7 @@ static void test_list(void **state)
         double step;
 
         snprintf(name, sizeof name, "\n  %s ", about.name);
-        row = strstr(tree_text("said"), name);
+        row = strstr(file_text("said"), name);
         assert_non_null(row);
         assert_int_equal(sscanf(row, "%*s %zu %zu %lf", &observations, &actions, &step), 3);
         if (strcmp(about.suite, suite) != 0) { /* the heading stands in the line before */
@@ -73,9 +74,9 @@ static void run_study(const char *options, int expected)
 {
     char arguments[1024];
 
-    snprintf(arguments, sizeof arguments, "%s --out %s %s", tree_path("some.study"),
-             tree_path("out/folder"), options);
-    assert_int_equal(run("kappascope-study", arguments), expected);
+    snprintf(arguments, sizeof arguments, "%s --out %s %s", scratch("some.study"),
+             scratch("out/folder"), options);
+    assert_int_equal(run_here("kappascope-study", arguments), expected);
 }
 
 static void test_study_program_writes_nothing(void **state)
@@ -83,27 +84,27 @@ static void test_study_program_writes_nothing(void **state)
     char arguments[1024];
 
     (void)state;
-    if (run("kappascope-train", "--list") != 0)
+    if (run_here("kappascope-train", "--list") != 0)
         skip();
-    tree_write("some.study", "[study]\nenv = dog-trott\narchitectures=all\nseeds=0\nsteps=10\n");
+    write_text("some.study", "[study]\nenv = dog-trott\narchitectures=all\nseeds=0\nsteps=10\n");
     run_study("", 2);
     assert_said("some.study:2: env: unknown task 'dog-trott'", 1);
-    tree_write("some.study", "[study]\nenv = bn+ce\narchitectures=all\nseeds=0\nsteps=10\n");
+    write_text("some.study", "[study]\nenv = bn+ce\narchitectures=all\nseeds=0\nsteps=10\n");
     run_study("", 2); /* a valid name, but an unknown task */
     assert_said("some.study:2: env: unknown task 'bn+ce'", 1);
-    tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n");
+    write_text("some.study", "[study]\nenv = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n");
     run_study("", 2);
     assert_said("some.study:3: architectures: unknown architecture 'xx'", 1);
-    tree_write("some.study", "[study]\nenv = dog-trot\narchitectures=bn+ce\nseeds=0\nsteps=10\n"
+    write_text("some.study", "[study]\nenv = dog-trot\narchitectures=bn+ce\nseeds=0\nsteps=10\n"
                              "[analyze]\nlayer = 99\n");
     run_study("--dry-run", 2);
     assert_said("some.study:7: bn+ce: --layer: expected 0 to 13, found 99", 1);
-    tree_write("some.study", GOOD);
+    write_text("some.study", GOOD);
     snprintf(arguments, sizeof arguments, "%s --dry-run --out \"`printf 'a\\nb'`\"",
-             tree_path("some.study"));
-    assert_int_equal(run("kappascope-study", arguments), 2);
+             scratch("some.study"));
+    assert_int_equal(run_here("kappascope-study", arguments), 2);
     assert_said("--out: expected no control characters, found 'a\\x0ab'", 1);
-    assert_int_equal(run("kappascope-study", "--dry-run \"`printf 'a\\nb.study'`\""), 2);
+    assert_int_equal(run_here("kappascope-study", "--dry-run \"`printf 'a\\nb.study'`\""), 2);
     assert_said("the study's path: expected no control characters, found 'a\\x0ab.study'", 1);
     run_study("--jobs=0", 2);
     assert_said("--jobs: expected an integer from 1 to 4096, found '0'", 1);
@@ -118,25 +119,25 @@ static void test_study_program_writes_nothing(void **state)
     assert_said("dog-trot/bn+wn+ce/seed3", 8);
     assert_said("checkpoints  0/4  spectra  0/4  waiting\n", 8);
     assert_said("time left: not known, as no training of this folder has recorded its pace", 8);
-    assert_false(tree_has("out"));
-    assert_int_equal(run("kappascope-study", "no-such-study"), 2);
+    assert_false(exists("out"));
+    assert_int_equal(run_here("kappascope-study", "no-such-study"), 2);
     assert_said("no-such-study: neither a file nor the name of a shipped study", 1);
-    assert_int_equal(run("kappascope-study", ""), 2);
+    assert_int_equal(run_here("kappascope-study", ""), 2);
 }
 
 /* --slurm needs sbatch, and --sbatch needs --slurm. */
 static void test_slurm_options(void **state)
 {
     (void)state;
-    if (run("kappascope-train", "--list") != 0)
+    if (run_here("kappascope-train", "--list") != 0)
         skip();
-    tree_write("some.study", GOOD);
+    write_text("some.study", GOOD);
     run_study("--sbatch=--time=1 --dry-run", 2);
     assert_said("--sbatch: expected only together with --slurm", 1);
     run_study("--slurm --sbatch '--time=1 -p a' --jobs 3 --dry-run --quiet", 0);
     assert_said("'--array=0-5%3' ", 4);
     assert_said(" --time=1 -p a slurm/task.sh plot) || exit\n", 4);
-    assert_false(tree_has("out"));
+    assert_false(exists("out"));
 }
 
 /* The text of GOOD with one line replaced. */
@@ -157,35 +158,35 @@ static void test_slurm_queue(void **state)
     char path[4096], script[1024];
 
     (void)state;
-    if (run("kappascope-train", "--list") != 0)
+    if (run_here("kappascope-train", "--list") != 0)
         skip();
-    snprintf(path, sizeof path, "%s:%s", tree_path("bin"), getenv("PATH"));
+    snprintf(path, sizeof path, "%s:%s", scratch("bin"), getenv("PATH"));
     setenv("PATH", path, 1);
     snprintf(script, sizeof script,
              "#!/bin/sh\necho '12|1|RUNNING|node7|some:train|%s'\n"
              "echo '13|1|PENDING||some:analyze|%s'\n",
-             tree_path("out/folder"), tree_path("out/folder"));
-    tree_write("bin/squeue", script);
-    assert_int_equal(chmod(tree_path("bin/squeue"), 0755), 0);
-    tree_write("some.study", GOOD);
-    tree_write("out/folder/study.study", GOOD);
-    tree_write("out/folder/slurm/task.sh", "");
+             scratch("out/folder"), scratch("out/folder"));
+    write_text("bin/squeue", script);
+    assert_int_equal(chmod(scratch("bin/squeue"), 0755), 0);
+    write_text("some.study", GOOD);
+    write_text("out/folder/study.study", GOOD);
+    write_text("out/folder/slurm/task.sh", "");
     run_study("--status", 0);
     assert_said("waiting, train 12_1 RUNNING on node7\n", 9);
     assert_said("\nSlurm: 1 tasks are running, 1 are waiting\n", 9);
     setenv("MAKE", "/bin/false", 1);
-    tree_write("bin/sbatch", "#!/bin/sh\nexit 1\n");
-    assert_int_equal(chmod(tree_path("bin/sbatch"), 0755), 0);
+    write_text("bin/sbatch", "#!/bin/sh\nexit 1\n");
+    assert_int_equal(chmod(scratch("bin/sbatch"), 0755), 0);
     run_study("", 2);
     assert_said("Slurm still has 2 tasks of this study in its queue", 1);
     run_study("--slurm", 2);
     unsetenv("MAKE");
     assert_said("cancel them with: scancel 12 13\n", 1);
-    assert_false(tree_has("out/folder/study.mk"));
-    tree_write("out/folder/study.study", changed("steps = 1000", "steps = 1000\nstop = 400"));
+    assert_false(exists("out/folder/study.mk"));
+    write_text("out/folder/study.study", changed("steps = 1000", "steps = 1000\nstop = 400"));
     run_study("--status", 0); /* the runs of another study may have other numbers */
-    assert_int_equal(count(tree_text("said"), "node7"), 0);
-    tree_write("bin/squeue", "#!/bin/sh\necho no controller\nexit 1\n");
+    assert_int_equal(count(file_text("said"), "node7"), 0);
+    write_text("bin/squeue", "#!/bin/sh\necho no controller\nexit 1\n");
     run_study("--status", 0);
     assert_said("note: squeue failed: no controller\n", 9);
 }
@@ -200,16 +201,16 @@ static void test_folder_of_another_study(void **state)
     };
 
     (void)state;
-    if (run("kappascope-train", "--list") != 0)
+    if (run_here("kappascope-train", "--list") != 0)
         skip();
-    tree_write("some.study", GOOD);
+    write_text("some.study", GOOD);
     for (size_t i = 0; i < sizeof different / sizeof *different; i++) {
-        tree_write("out/folder/study.study", changed(different[i][0], different[i][1]));
+        write_text("out/folder/study.study", changed(different[i][0], different[i][1]));
         run_study("", 2);
         assert_said("holds another study, which differs", 1);
         assert_said(different[i][2], 1);
     }
-    assert_false(tree_has("out/folder/study.mk"));
+    assert_false(exists("out/folder/study.mk"));
 }
 
 /* Architectures and seeds may be added to a folder's study, and `stop` may change; nothing may be
@@ -221,15 +222,15 @@ static void test_folder_of_a_smaller_study(void **state)
                                            {"steps = 1000", "steps = 1000\nstop = 400", NULL}};
 
     (void)state;
-    if (run("kappascope-train", "--list") != 0)
+    if (run_here("kappascope-train", "--list") != 0)
         skip();
     for (size_t i = 0; i < sizeof fewer / sizeof *fewer; i++) {
-        tree_write("out/folder/study.study", changed(fewer[i][0], fewer[i][1]));
-        tree_write("some.study", GOOD);
+        write_text("out/folder/study.study", changed(fewer[i][0], fewer[i][1]));
+        write_text("some.study", GOOD);
         run_study("--status", 0);
         assert_said("6 runs: 0 of 24 checkpoints, 0 of 24 spectra\n", 8);
-        tree_write("out/folder/study.study", GOOD);
-        tree_write("some.study", changed(fewer[i][0], fewer[i][1]));
+        write_text("out/folder/study.study", GOOD);
+        write_text("some.study", changed(fewer[i][0], fewer[i][1]));
         run_study("--status", fewer[i][2] ? 2 : 0);
         assert_said(fewer[i][2] ? fewer[i][2]
                                 : "0 of 12 checkpoints, 0 of 12 spectra, up to step 400 of 1000",
@@ -254,31 +255,31 @@ static void test_folder_of_other_analyses(void **state)
                  {"f64\n", "f64\noperator = ggn\n", true}};
 
     (void)state;
-    if (run("kappascope-train", "--list") != 0)
+    if (run_here("kappascope-train", "--list") != 0)
         skip();
-    tree_write("out/folder/study.study", GOOD);
+    write_text("out/folder/study.study", GOOD);
     write_spectrum_at(spectrum, &(struct place){"dense+mse", 1, 200, NULL}, 2, false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tree_write("some.study", changed(cases[i].line, cases[i].by));
+        write_text("some.study", changed(cases[i].line, cases[i].by));
         run_study("--status", 0);
         assert_said(cases[i].stale ? "0 of 24 spectra" : "1 of 24 spectra", 8 + cases[i].stale);
         assert_int_equal(
-            count(tree_text("said"),
+            count(file_text("said"),
                   "the options of [analyze] have changed: all its spectra would be computed"),
             cases[i].stale);
         run_study("--dry-run --quiet", 0);
         assert_said("/some.study study.study\n", 0);
-        assert_int_equal(count(tree_text("said"), "rm -f -- runs/"), cases[i].stale);
+        assert_int_equal(count(file_text("said"), "rm -f -- runs/"), cases[i].stale);
     }
-    assert_string_equal(tree_text("out/folder/study.study"), GOOD);
-    assert_true(tree_has(spectrum));
-    tree_write("some.study", changed("order = 30\n", ""));
+    assert_string_equal(file_text("out/folder/study.study"), GOOD);
+    assert_true(exists(spectrum));
+    write_text("some.study", changed("order = 30\n", ""));
     setenv("MAKE", "/bin/false", 1);
     run_study("", 1);
     unsetenv("MAKE");
     assert_said("the options of [analyze] have changed: all its spectra are computed again", 0);
-    assert_false(tree_has(spectrum));
-    assert_string_equal(tree_text("out/folder/study.study"), changed("order = 30\n", ""));
+    assert_false(exists(spectrum));
+    assert_string_equal(file_text("out/folder/study.study"), changed("order = 30\n", ""));
 }
 
 /* Only the spectra of the changed section are computed again. Existing spectra of a new section
@@ -292,28 +293,28 @@ static void test_folder_of_other_further_analyses(void **state)
     char text[1024];
 
     (void)state;
-    if (run("kappascope-train", "--list") != 0)
+    if (run_here("kappascope-train", "--list") != 0)
         skip();
     snprintf(text, sizeof text, "%s%s", GOOD, further);
-    tree_write("out/folder/study.study", text);
+    write_text("out/folder/study.study", text);
     for (size_t i = 0; i < 4; i++) {
         char path[256];
 
         snprintf(path, sizeof path, "out/folder/runs/dog-trot/dense+mse/seed1/%s", spectra[i]);
         write_spectrum_at(path, &(struct place){"dense+mse", 1, 200, NULL}, 2, false);
     }
-    tree_write("some.study", text);
+    write_text("some.study", text);
     run_study("--status", 0);
     assert_said("3 of 72 spectra", 8);
     snprintf(text, sizeof text, "%s[analyze c]\n[analyze b]\norder = 4\n[analyze a]\norder = 5\n",
              GOOD);
-    tree_write("some.study", text);
+    write_text("some.study", text);
     run_study("--status", 0);
     assert_said(
         "the options of [analyze a] have changed: all its spectra would be computed again\n", 9);
     assert_said("2 of 96 spectra", 9);
     run_study("--dry-run --quiet", 0);
-    assert_int_equal(count(tree_text("said"), "rm -f -- runs/"), 2);
+    assert_int_equal(count(file_text("said"), "rm -f -- runs/"), 2);
     assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.a.spectrum.h5\n", 0);
     assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.c.spectrum.h5\n", 0);
     assert_said("kappascope-analyze --name=a --order=5 --memory=", 0);
@@ -323,16 +324,16 @@ static void test_folder_of_other_further_analyses(void **state)
 static void test_resume_option(void **state)
 {
     (void)state;
-    if (run("kappascope-train", "--list") != 0)
+    if (run_here("kappascope-train", "--list") != 0)
         skip();
-    tree_write("some.study", GOOD);
+    write_text("some.study", GOOD);
     run_study("--resume=some --dry-run", 2);
     assert_said("--resume: expected exact or any, found 'some'", 1);
     run_study("--resume=exact --dry-run -q", 0);
-    assert_int_equal(count(tree_text("said"), " --resume --quiet >"), 6);
+    assert_int_equal(count(file_text("said"), " --resume --quiet >"), 6);
     run_study("--resume=any --dry-run -q", 0);
-    assert_int_equal(count(tree_text("said"), " --resume=any --quiet >"), 6);
-    tree_write("out/folder/study.study", changed("gamma", "threads = 7\ngamma"));
+    assert_int_equal(count(file_text("said"), " --resume=any --quiet >"), 6);
+    write_text("out/folder/study.study", changed("gamma", "threads = 7\ngamma"));
     run_study("--status", 2);
     assert_said("differs from", 1);
     assert_said("in 'threads' (--resume=any accepts that)", 1);
@@ -344,9 +345,9 @@ static void test_resume_option(void **state)
 static void test_as_many_jobs_as_there_are(void **state)
 {
     (void)state;
-    if (run("kappascope-train", "--list") != 0)
+    if (run_here("kappascope-train", "--list") != 0)
         skip();
-    tree_write("some.study", GOOD);
+    write_text("some.study", GOOD);
     setenv("MAKE", "/bin/false", 1);
     run_study("--jobs 4096", 1);
     unsetenv("MAKE");
@@ -359,16 +360,16 @@ static void test_leftovers(void **state)
     char name[64], path[128];
 
     (void)state;
-    if (run("kappascope-train", "--list") != 0)
+    if (run_here("kappascope-train", "--list") != 0)
         skip();
-    tree_write("some.study", GOOD);
-    name_leftover(tree_path("new"), name);
+    write_text("some.study", GOOD);
+    name_leftover(scratch("new"), name);
     snprintf(path, sizeof path, "out/folder/%s", name);
-    tree_write(path, "x");
+    write_text(path, "x");
     setenv("MAKE", "/bin/false", 1);
     run_study("", 1);
     unsetenv("MAKE");
-    assert_false(tree_has(path));
+    assert_false(exists(path));
 }
 
 static void test_folder_in_use(void **state)
@@ -376,11 +377,11 @@ static void test_folder_in_use(void **state)
     int lock;
 
     (void)state;
-    if (run("kappascope-train", "--list") != 0)
+    if (run_here("kappascope-train", "--list") != 0)
         skip();
-    tree_write("some.study", GOOD);
-    tree_write("out/folder/study.study", GOOD);
-    lock = open(tree_path("out/folder"), O_RDONLY | O_DIRECTORY);
+    write_text("some.study", GOOD);
+    write_text("out/folder/study.study", GOOD);
+    lock = open(scratch("out/folder"), O_RDONLY | O_DIRECTORY);
     assert_true(lock >= 0);
     assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
     run_study("", 2);
@@ -390,7 +391,7 @@ static void test_folder_in_use(void **state)
 
 int main(void)
 {
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_front_program),
         IN_TREE(test_list),

@@ -1,7 +1,7 @@
 /* Studies run by the programs themselves, with small networks: in stages, interrupted, with damaged
  * files. */
-#include "said.h"
-#include "study_text.h"
+#include "programs.h"
+#include "staged.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ static void need_programs(void)
     bool drawn = ks_locate_program("gnuplot", &gnuplot) == KS_OK;
 
     free(gnuplot);
-    if (!drawn || run("kappascope-train", "--list") != 0)
+    if (!drawn || run_here("kappascope-train", "--list") != 0)
         skip();
 }
 
@@ -37,9 +37,9 @@ static int run_study(const char *folder, const char *options)
 {
     char arguments[512];
 
-    snprintf(arguments, sizeof arguments, "%s.study --out %s -j2 %s", tree_path(folder),
-             tree_path(folder), options);
-    return run("kappascope-study", arguments);
+    snprintf(arguments, sizeof arguments, "%s.study --out %s -j2 %s", scratch(folder),
+             scratch(folder), options);
+    return run_here("kappascope-study", arguments);
 }
 
 static void set_study(const char *folder, const char *architectures, const char *seeds,
@@ -49,7 +49,7 @@ static void set_study(const char *folder, const char *architectures, const char 
 
     snprintf(text, sizeof text, STUDY, architectures, seeds, stop);
     snprintf(name, sizeof name, "%s.study", folder);
-    tree_write(name, text);
+    write_text(name, text);
 }
 
 /* Changes the order of [analyze] in a study that has no further text behind it. */
@@ -60,7 +60,7 @@ static void set_order(const char *folder, char digit)
     snprintf(text, sizeof text, STUDY, "", "0", "");
     strstr(text, "order = 8")[strlen("order = ")] = digit;
     snprintf(name, sizeof name, "%s.study", folder);
-    tree_write(name, text);
+    write_text(name, text);
 }
 
 static const char *run_file(const char *folder, const char *run_name, const char *step,
@@ -86,18 +86,18 @@ static void assert_same_run(const char *a, const char *b, const char *run_name)
         struct ks_spectrum *x = NULL, *y = NULL;
 
         assert_ok(
-            ks_spectrum_read(tree_path(run_file(a, run_name, steps[i / 2], endings[i % 2])), &x));
+            ks_spectrum_read(scratch(run_file(a, run_name, steps[i / 2], endings[i % 2])), &x));
         assert_ok(
-            ks_spectrum_read(tree_path(run_file(b, run_name, steps[i / 2], endings[i % 2])), &y));
+            ks_spectrum_read(scratch(run_file(b, run_name, steps[i / 2], endings[i % 2])), &y));
         assert_int_equal(x->order, y->order);
         assert_memory_equal(x->ritz, y->ritz, x->probes * x->order * sizeof *x->ritz);
         ks_spectrum_free(x);
         ks_spectrum_free(y);
     }
     snprintf(name, sizeof name, "%s/tables/returns.csv", a);
-    snprintf(first, sizeof first, "%s", tree_text(name));
+    snprintf(first, sizeof first, "%s", file_text(name));
     snprintf(name, sizeof name, "%s/tables/returns.csv", b);
-    assert_string_equal(tree_text(name), first);
+    assert_string_equal(file_text(name), first);
 }
 
 /* A study run in stages, to which a seed and an architecture are added, gives the same results as
@@ -133,7 +133,7 @@ static void remove_checkpoints(const char *folder)
 
     snprintf(command, sizeof command,
              "find %s/runs -name 'step_*.h5' ! -name '*.spectrum.h5' -exec rm {} +",
-             tree_path(folder));
+             scratch(folder));
     assert_int_equal(system(command), 0);
 }
 
@@ -144,20 +144,20 @@ static void assert_refused(const char *folder, const char *words)
     char name[64], command[256];
 
     snprintf(name, sizeof name, "%s/study.study", folder);
-    snprintf(before, sizeof before, "%s", tree_text(name));
-    snprintf(command, sizeof command, "find %s/runs -type f >%s", tree_path(folder),
-             tree_path("before"));
+    snprintf(before, sizeof before, "%s", file_text(name));
+    snprintf(command, sizeof command, "find %s/runs -type f >%s", scratch(folder),
+             scratch("before"));
     assert_int_equal(system(command), 0);
     assert_int_equal(run_study(folder, "-q"), 2);
     assert_said(words, 1);
-    assert_string_equal(tree_text(name), before);
-    snprintf(command, sizeof command, "find %s/runs -type f | diff %s - >&2", tree_path(folder),
-             tree_path("before"));
+    assert_string_equal(file_text(name), before);
+    snprintf(command, sizeof command, "find %s/runs -type f | diff %s - >&2", scratch(folder),
+             scratch("before"));
     assert_int_equal(system(command), 0);
     assert_int_equal(run_study(folder, "-q --dry-run"), 0);
     assert_said("# without --retrain this is refused: train cartpole-balance/", 0);
     assert_int_equal(run_study(folder, "-q --dry-run --retrain"), 0);
-    assert_null(strchr(tree_text("said"), '#'));
+    assert_null(strchr(file_text("said"), '#'));
 }
 
 /* Without its checkpoints a run is complete, goes on when `stop` is raised, and is drawn. If a
@@ -182,7 +182,7 @@ static void test_removed_checkpoints(void **state)
     assert_said("checkpoints  1/3  spectra  6/6  stopped at step 500\n", 2);
     set_study("r", "", "0", "");
     assert_int_equal(
-        rename(tree_path(run_file("r", "bn+ce/seed0", NULL, "resume")), tree_path("r/kept")), 0);
+        rename(scratch(run_file("r", "bn+ce/seed0", NULL, "resume")), scratch("r/kept")), 0);
     assert_int_equal(run_study("r", "--dry-run"), 0);
     assert_said(
         "# train cartpole-balance/bn+ce/seed0: has to start from the beginning: it was stopped at "
@@ -190,14 +190,14 @@ static void test_removed_checkpoints(void **state)
         0);
     assert_refused("r", "it was stopped at step 500, but its resume point is gone; --retrain ");
     assert_int_equal(
-        rename(tree_path("r/kept"), tree_path(run_file("r", "bn+ce/seed0", NULL, "resume"))), 0);
+        rename(scratch("r/kept"), scratch(run_file("r", "bn+ce/seed0", NULL, "resume"))), 0);
     assert_int_equal(run_study("r", ""), 0);
     remove_checkpoints("r");
     assert_int_equal(run_study("r", "--status"), 0);
     assert_said("checkpoints  0/5  spectra 10/10  finished\n", 2);
-    snprintf(table, sizeof table, "%s", tree_text("r/tables/checkpoints.csv"));
-    assert_int_equal(run("kappascope-plot", tree_path("r")), 0);
-    assert_string_equal(tree_text("r/tables/checkpoints.csv"), table);
+    snprintf(table, sizeof table, "%s", file_text("r/tables/checkpoints.csv"));
+    assert_int_equal(run_here("kappascope-plot", scratch("r")), 0);
+    assert_string_equal(file_text("r/tables/checkpoints.csv"), table);
     set_study("straight", "", "0", "");
     assert_int_equal(run_study("straight", ""), 0);
     assert_same_run("r", "straight", "bn+ce/seed0");
@@ -226,19 +226,19 @@ static void interrupt(const char *folder, const char *file, int signal_number)
     int result;
 
     snprintf(program, sizeof program, "%s/kappascope-study", bin);
-    snprintf(study, sizeof study, "%s.study", tree_path(folder));
-    snprintf(out, sizeof out, "--out=%s", tree_path(folder));
+    snprintf(study, sizeof study, "%s.study", scratch(folder));
+    snprintf(out, sizeof out, "--out=%s", scratch(folder));
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         execl(program, program, "-q", "-j2", study, out, (char *)NULL);
         _exit(127);
     }
-    for (int i = 0; i < 2000 && !tree_has(file); i++)
+    for (int i = 0; i < 2000 && !exists(file); i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     assert_int_equal(kill(child, signal_number), 0);
     assert_int_equal(waitpid(child, &result, 0), child);
-    assert_true(tree_has(file));
+    assert_true(exists(file));
 }
 
 static void test_interrupted_stage(void **state)
@@ -274,7 +274,7 @@ static void test_killed_run_without_checkpoint(void **state)
         interrupt("lost", run_file("lost", "bn+ce/seed0", steps[i], ".h5"), signals[i]);
         nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     }
-    assert_int_equal(unlink(tree_path(run_file("lost", "bn+ce/seed0", steps[0], ".h5"))), 0);
+    assert_int_equal(unlink(scratch(run_file("lost", "bn+ce/seed0", steps[0], ".h5"))), 0);
     assert_refused("lost", "its checkpoint step_000000100.h5 is gone; --retrain allows that\n");
     assert_int_equal(run_study("lost", "-q --retrain"), 0);
     assert_int_equal(run_study("lost", "--status"), 0);
@@ -288,7 +288,7 @@ static const char *said_commands(void)
     size_t used = 0;
     bool comment = false;
 
-    for (const char *c = tree_text("said"); *c; c++) {
+    for (const char *c = file_text("said"); *c; c++) {
         comment = comment || *c == '#';
         if (!comment)
             text[used++] = *c;
@@ -310,7 +310,7 @@ static void test_forecast(void **state)
     need_programs();
     set_study("f", "", "0", "");
     assert_int_equal(run_study("f", "--dry-run --quiet"), 0);
-    assert_null(strchr(tree_text("said"), '#'));
+    assert_null(strchr(file_text("said"), '#'));
     snprintf(commands, sizeof commands, "%s", said_commands());
     assert_int_equal(run_study("f", "--dry-run"), 0);
     assert_string_equal(said_commands(), commands);
@@ -322,7 +322,7 @@ static void test_forecast(void **state)
     assert_int_equal(run_study("f", "--dry-run"), 0);
     assert_said("# to do: 1 of 2 trainings, 10 of 20 spectra\n", 0);
     assert_said("from what is done in this folder (trainings: 1, spectra: 10)\n", 0);
-    assert_int_equal(count(tree_text("said"), "measured now"), 0);
+    assert_int_equal(count(file_text("said"), "measured now"), 0);
 }
 
 /* How much tolerances need is not known before: from the first look to all limits. */
@@ -342,14 +342,14 @@ static void set_sha(const char *file, const char *sha, char old[65])
     struct ks_spectrum *s = NULL;
     struct ks_attribute *a;
 
-    assert_ok(ks_spectrum_read(tree_path(file), &s));
+    assert_ok(ks_spectrum_read(scratch(file), &s));
     a = (struct ks_attribute *)(uintptr_t)ks_attribute_find(&s->attributes, "checkpoint_sha256");
     assert_non_null(a);
     assert_int_equal(strlen(a->string), 64);
     memcpy(old, a->string, 65);
     if (sha) {
         memcpy(a->string, sha, 65);
-        assert_ok(ks_spectrum_write(tree_path(file), s));
+        assert_ok(ks_spectrum_write(scratch(file), s));
     }
     ks_spectrum_free(s);
 }
@@ -367,28 +367,28 @@ static void test_damaged_spectra(void **state)
     need_programs();
     set_study("s", "", "0 1", "stop = 200\n");
     assert_int_equal(run_study("s", ""), 0);
-    snprintf(table, sizeof table, "%s", tree_text("s/tables/summary.csv"));
+    snprintf(table, sizeof table, "%s", file_text("s/tables/summary.csv"));
     snprintf(file[0], 256, "s/%s", damaged);
     snprintf(file[1], 256, "%s", run_file("s", "bn+ce/seed0", steps[1], ".xqc.spectrum.h5"));
     snprintf(file[2], 256, "%s", run_file("s", "bn+ce/seed1", steps[1], ".spectrum.h5"));
-    assert_int_equal(truncate(tree_path(file[0]), 3000), 0);
-    assert_int_equal(run("kappascope-plot", tree_path("s")), 2);
+    assert_int_equal(truncate(scratch(file[0]), 3000), 0);
+    assert_int_equal(run_here("kappascope-plot", scratch("s")), 2);
     assert_said(damaged, 1);
     assert_int_equal(run_study("s", "--dry-run"), 0);
     assert_said("rm -f -- runs/cartpole-balance/bn+ce/seed0/step_000000100.spectrum.h5\n", 0);
-    assert_int_equal(count(tree_text("said"), "kappascope-analyze"), 1);
-    assert_int_equal(rename(tree_path(run_file("s", "bn+ce/seed1", steps[1], ".xqc.spectrum.h5")),
-                            tree_path(file[1])),
+    assert_int_equal(count(file_text("said"), "kappascope-analyze"), 1);
+    assert_int_equal(rename(scratch(run_file("s", "bn+ce/seed1", steps[1], ".xqc.spectrum.h5")),
+                            scratch(file[1])),
                      0);
     set_sha(file[2], zeros, sha);
     assert_int_equal(run_study("s", "--status"), 0);
     assert_said("2 runs: 4 of 4 checkpoints, 4 of 8 spectra", 7);
     assert_said("seed: expected 0, found 1: this spectrum has to be computed again\n", 7);
     assert_said("found 000000000000...: this spectrum has to be computed again\n", 7);
-    assert_string_equal(tree_text("s/tables/summary.csv"), table);
+    assert_string_equal(file_text("s/tables/summary.csv"), table);
     assert_int_equal(run_study("s", ""), 0);
     assert_said("to do: 0 x train, 4 x analyze (6 of 10 jobs are done)", 0);
-    assert_string_equal(tree_text("s/tables/summary.csv"), table);
+    assert_string_equal(file_text("s/tables/summary.csv"), table);
     set_sha(file[2], NULL, again);
     assert_string_equal(again, sha);
     assert_int_equal(run_study("s", "--status"), 0);
@@ -397,7 +397,7 @@ static void test_damaged_spectra(void **state)
 
 int main(void)
 {
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_stages),
         IN_TREE(test_removed_checkpoints),

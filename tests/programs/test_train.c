@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "trainer.h"
+#include "programs.h"
 
 #include "io/checkpoint.h"
 #include "io/csv.h"
@@ -396,8 +396,8 @@ static void test_signal(void **state)
         snprintf(out, sizeof out, "%s/killed", scratch_folder);
         if (!freopen("/dev/null", "w", stderr))
             _exit(9);
-        execl(program(), "kappascope-train", "--quiet", "--env", "dog-trot", "--arch", "bn+wn+ce",
-              "--set", "hidden=16", "--out", out, (char *)NULL);
+        execl(program_path("kappascope-train"), "kappascope-train", "--quiet", "--env", "dog-trot",
+              "--arch", "bn+wn+ce", "--set", "hidden=16", "--out", out, (char *)NULL);
         _exit(9);
     }
     started = appears("killed/run.json");
@@ -425,5 +425,5 @@ int main(void)
         cmocka_unit_test(test_signal),
     };
 
-    return cmocka_run_group_tests(tests, scratch_make, remove_all);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -1,6 +1,6 @@
 /* What kappascope-train refuses: exit status 2, one line on standard error, and no file is changed.
  * */
-#include "trainer.h"
+#include "programs.h"
 
 /* Expects exit status 2, one line that contains `words`, and no folder `bad`. If the command is not
  * refused, it ends soon: it is a run of one agent step. */
@@ -133,5 +133,5 @@ int main(void)
         cmocka_unit_test(test_folders),
     };
 
-    return cmocka_run_group_tests(tests, scratch_make, remove_all);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

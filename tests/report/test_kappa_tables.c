@@ -1,5 +1,5 @@
 /* The tables with pooled kappas and the limits of their rounding errors. */
-#include "known_spectrum.h"
+#include "studies.h"
 
 /* Gives the spectra of all seeds and checkpoints of an analysis this kappa, and a largest absolute
  * eigenvalue of 4 with this noise floor. */
@@ -11,10 +11,10 @@ static void write_kappa(const char *analysis, const double kappa[SEEDS], double 
             struct known k;
 
             make_known(&k, &place);
-            set_number(&k.summary[0], "kappa", kappa[i]);
-            set_number(&k.summary[3], "lambda_max", 2);
-            set_number(&k.summary[5], "lambda_min", -4);
-            set_number(&k.summary[6], "noise_floor", floor);
+            attribute_number(&k.summary[0], "kappa", kappa[i]);
+            attribute_number(&k.summary[3], "lambda_max", 2);
+            attribute_number(&k.summary[5], "lambda_min", -4);
+            attribute_number(&k.summary[6], "noise_floor", floor);
             write_known(&k, &place);
         }
 }
@@ -29,8 +29,8 @@ static void test_kappa_return(void **state)
 
     (void)state;
     assert_string_equal(cell(csv, 0, "analysis"), "standard");
-    assert_close(number(csv, 0, "kappa"), 266.6667, 5e-5);
-    assert_close(number(csv, 0, "first_return"), 10, 0);
+    assert_close(cell_number(csv, 0, "kappa"), 266.6667, 5e-5);
+    assert_close(cell_number(csv, 0, "first_return"), 10, 0);
     assert_string_equal(cell(csv, 0, "noise_limit"), "-");
     assert_string_equal(cell(csv, 0, "beyond_noise"), "-");
     assert_string_equal(cell(csv, 0, "kappa_starts"), "1");
@@ -45,12 +45,12 @@ static void test_kappa_return(void **state)
     csv = make_table("kappa_return", 0);
     assert_int_equal(csv->rows, 2);
     assert_string_equal(cell(csv, 0, "analysis"), "xqc");
-    assert_close(number(csv, 0, "kappa"), 350, 1e-9);
-    assert_close(number(csv, 0, "noise_limit"), 400, 1e-9);
-    assert_close(number(csv, 0, "beyond_noise"), 0.25, 1e-12);
+    assert_close(cell_number(csv, 0, "kappa"), 350, 1e-9);
+    assert_close(cell_number(csv, 0, "noise_limit"), 400, 1e-9);
+    assert_close(cell_number(csv, 0, "beyond_noise"), 0.25, 1e-12);
     assert_string_equal(cell(csv, 0, "kappa_starts"), "3");
-    assert_close(number(csv, 0, "kappa_starts_least"), 300, 1e-9);
-    assert_close(number(csv, 0, "kappa_starts_most"), 450, 1e-9);
+    assert_close(cell_number(csv, 0, "kappa_starts_least"), 300, 1e-9);
+    assert_close(cell_number(csv, 0, "kappa_starts_most"), 450, 1e-9);
     assert_string_equal(cell(csv, 1, "kappa"), "-"); /* the other architecture has none */
     ks_csv_free(csv);
 }
@@ -69,9 +69,9 @@ static void test_paper_curves(void **state)
     assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1) + 2 * CHECKPOINTS);
     assert_string_equal(cell(csv, 8, "analysis"), "xqc");
     assert_string_equal(cell(csv, 8, "env_step"), "4");
-    assert_close(number(csv, 8, "kappa"), 350, 1e-9);
-    assert_close(number(csv, 8, "noise_limit"), 400, 1e-9);
-    assert_close(number(csv, 8, "beyond_noise"), 0.25, 1e-12);
+    assert_close(cell_number(csv, 8, "kappa"), 350, 1e-9);
+    assert_close(cell_number(csv, 8, "noise_limit"), 400, 1e-9);
+    assert_close(cell_number(csv, 8, "beyond_noise"), 0.25, 1e-12);
     ks_csv_free(csv);
     csv = make_table("ritz", 0);
     assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1) * 4 + (CHECKPOINTS + 1) * 4);
@@ -81,7 +81,7 @@ static void test_paper_curves(void **state)
     csv = make_table("kappa", 0);
     assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
     ks_csv_free(csv);
-    tree_write("study.study", /* one later checkpoint is no curve */
+    write_text("study.study", /* one later checkpoint is no curve */
                "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0..3\nsteps = 12\n"
                "[analyze xqc]\ncompat = xqc\ncheckpoints = last\n"
                "[train]\ncheckpoints = 1\nrandom_steps = 1\nevaluations = 2\n");
@@ -92,7 +92,7 @@ static void test_paper_curves(void **state)
 
 int main(void)
 {
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_STUDY(test_kappa_return),
         IN_STUDY(test_paper_curves),

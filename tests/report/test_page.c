@@ -1,5 +1,5 @@
 /* The report: text in HTML, templates, and what its page says about a study. */
-#include "finished_study.h"
+#include "studies.h"
 
 #include "io/text.h"
 #include "report/html.h"
@@ -69,8 +69,8 @@ static ks_status fill(const char *text)
     ks_status status;
     char data[] = "data";
 
-    tree_write("template", text);
-    status = ks_template_print(tree_path("template"), parts, data, out);
+    write_text("template", text);
+    status = ks_template_print(scratch("template"), parts, data, out);
     fclose(out);
     return status;
 }
@@ -82,7 +82,7 @@ static void test_template(void **state)
     assert_string_equal(printed, "a <data|> b <data|two words>\n{ {c} }");
     assert_ok(fill("a{{if absent}} b {{absent}} c{{end}} d{{if word}} e {{word}}{{end}}"));
     assert_string_equal(printed, "a d e <data|>");
-    tree_write("part", "{{as it is}}");
+    write_text("part", "{{as it is}}");
     assert_ok(fill("a {{include part}} b{{if absent}}{{include part}}{{end}}"));
     assert_string_equal(printed, "a {{as it is}} b");
 }
@@ -112,20 +112,20 @@ static void write_page(const char *correlation, const char *claims)
 
     assert_ok(ks_tables_write(o.results, &o.table, 0));
     if (correlation)
-        tree_write("tables/correlation.csv", correlation);
+        write_text("tables/correlation.csv", correlation);
     if (claims)
-        tree_write("tables/claims.csv", claims);
+        write_text("tables/claims.csv", claims);
     assert_ok(ks_page_write(o.results, &o.table));
     outcome_free(&o);
     free(page);
-    assert_ok(ks_text_read(tree_path("report.html"), &page, NULL));
+    assert_ok(ks_text_read(scratch("report.html"), &page, NULL));
 }
 
 static int remove_page(void **state)
 {
     free(page);
     page = NULL;
-    return tree_remove(state);
+    return scratch_remove(state);
 }
 
 static bool says(const char *words)
@@ -187,7 +187,7 @@ static void test_limits_of_a_study(void **state)
     set_study("stop = 8\n");
     write_page(NULL, NULL);
     assert_true(says("8 environment steps per run: <b>stopped early</b>, of 12 planned"));
-    tree_write("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0\n"
+    write_text("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0\n"
                               "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\n"
                               "evaluations = 2\n");
     write_page(NULL, NULL);
@@ -331,7 +331,7 @@ static void test_theorems(void **state)
     (void)state;
     write_page(NULL, NULL);
     assert_false(says("id=\"theorems\""));
-    tree_write("tables/theorems.csv",
+    write_text("tables/theorems.csv",
                "architecture,seed,env_step,proposition_1_largest,proposition_2_largest,"
                "proposition_2_median,lemma_1,lemma_1_median,jacobian_rows,theorem_1,weight_decay,"
                "weight_decay_needed\n"
@@ -356,8 +356,8 @@ static void test_plots_in_the_page(void **state)
     struct outcome o;
 
     (void)state;
-    tree_write("figures/spectra.svg", "<?xml version=\"1.0\"?>\n<svg class=\"x\"></svg>\n");
-    tree_write("figures/spectra.png", "\x89PNG");
+    write_text("figures/spectra.svg", "<?xml version=\"1.0\"?>\n<svg class=\"x\"></svg>\n");
+    write_text("figures/spectra.png", "\x89PNG");
     write_page(NULL, NULL);
     assert_true(says("<figure id=\"plot-spectra\">"));
     assert_true(says("tabindex=\"0\"><svg class=\"x\"></svg>\n</div>"));
@@ -366,7 +366,7 @@ static void test_plots_in_the_page(void **state)
                      "png</a>)"));
     assert_false(says("<figure id=\"plot-returns\">"));
     assert_true(says("Returns: not drawn (no run has a return)."));
-    tree_write("figures/returns.svg", "not a plot");
+    write_text("figures/returns.svg", "not a plot");
     o = outcome_new(0);
     assert_fails(ks_page_write(o.results, &o.table), KS_FORMAT,
                  "figures/returns.svg: expected an <svg> element");
@@ -386,11 +386,11 @@ static void test_unknown_plot(void **state)
 static void test_text_of_runs(void **state)
 {
     (void)state;
-    tree_write("runs/toy/ln+mse/seed1/run.json",
+    write_text("runs/toy/ln+mse/seed1/run.json",
                "{\"versions\": {\"<i>\": \"</table><script>x\"}, \"processor\": \"A & B\", "
                "\"threads\": 2}\n");
-    tree_write("runs/toy/ln+mse/seed2/run.json", "{\"processor\": \"C\"}\n");
-    tree_write("tables/a \"b\".csv", "x\n");
+    write_text("runs/toy/ln+mse/seed2/run.json", "{\"processor\": \"C\"}\n");
+    write_text("tables/a \"b\".csv", "x\n");
     write_page(NULL, NULL);
     assert_true(
         says("<td>&lt;i&gt;</td><td class=\"text\">&lt;/table&gt;&lt;script&gt;x<br></td>"));
@@ -401,7 +401,7 @@ static void test_text_of_runs(void **state)
 
 int main(void)
 {
-#define IN_TREE(test)  cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test)  cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
 #define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, remove_page)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_in_html),

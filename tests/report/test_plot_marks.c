@@ -1,6 +1,6 @@
 /* What is drawn: marks, labels and crosses in the figures of a study, and which analysis they show.
  */
-#include "drawn_study.h"
+#include "studies.h"
 
 /* How often a text stands in a figure. */
 static size_t count(const char *figure, const char *text)
@@ -27,7 +27,7 @@ static void make_pair(const char *seeds, size_t n, const char *more, const char 
              "[study]\nenv = toy\narchitectures = bn+wn+ce ln+wn+ce\nseeds = %s\nsteps = 12\n%s"
              "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n",
              seeds, more);
-    tree_write("study.study", text);
+    write_text("study.study", text);
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0; i < n; i++) {
             for (size_t k = 0; k <= CHECKPOINTS; k++)
@@ -84,9 +84,9 @@ static void add_floor(const char *architecture, size_t seed, double kappa, doubl
 
         write_spectrum(&place, kappa, false);
         spectrum_path(&place, path);
-        assert_ok(ks_spectrum_read(tree_path(path), &s));
+        assert_ok(ks_spectrum_read(scratch(path), &s));
         assert_ok(ks_attribute_add_number(&s->statistics, "noise_floor", floor));
-        assert_ok(ks_spectrum_write(tree_path(path), s));
+        assert_ok(ks_spectrum_write(scratch(path), s));
         ks_spectrum_free(s);
     }
 }
@@ -166,7 +166,7 @@ static void make_runs(const char *list, const char *const *architectures)
              "[study]\nenv = toy\narchitectures = %s\nseeds = 0\nsteps = 12\n"
              "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n",
              list);
-    tree_write("study.study", text);
+    write_text("study.study", text);
     for (size_t a = 0; architectures[a]; a++) {
         for (size_t k = 0; k <= CHECKPOINTS; k++)
             write_spectrum(&(struct place){architectures[a], 0, STEP[k], NULL}, 100, false);
@@ -221,7 +221,7 @@ static void test_norms_of_older_tables(void **state)
     make_pair("0", 1, "", standard);
     plot_study(0);
     assert_int_equal(count("norms", "Definition 1"), 1);
-    tree_write("tables/norms.csv",
+    write_text("tables/norms.csv",
                "architecture,normalization,weight_normalization,loss,env_step,param_norm,"
                "param_norm_low,param_norm_high,grad_norm,grad_norm_low,grad_norm_high,"
                "effective_lr,effective_lr_low,effective_lr_high\n"
@@ -235,7 +235,7 @@ static void test_norms_of_older_tables(void **state)
 
 int main(void)
 {
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_STUDY(test_marks_and_labels),    IN_STUDY(test_crossed_marks),
         IN_STUDY(test_crossed_by_one_seed), IN_STUDY(test_gap_in_the_grid),

@@ -1,12 +1,12 @@
 /* The tables that the plots draw: values known by hand, identities, and what a study may lack. */
-#include "known_spectrum.h"
+#include "studies.h"
 
 /* Replaces an attribute by a number. */
 static void set_other(struct ks_attribute *list, size_t n, const char *name, double value)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(list[i].name, name) == 0) {
-            set_number(&list[i], name, value);
+            attribute_number(&list[i], name, value);
             return;
         }
     fail_msg("no attribute %s", name);
@@ -35,22 +35,22 @@ static void test_orders(void **state)
 
     (void)state;
     make_known(&k, &LAST);
-    set_number(&k.summary[5], "noise_floor", 0.5);
+    attribute_number(&k.summary[5], "noise_floor", 0.5);
     write_known(&k, &LAST);
     csv = make_table("orders", 0);
     row = row_of(csv, "bn+wn+ce");
     for (size_t m = 1; m <= 4; m++) {
         double angle = PI / ((double)m + 1), least = 2 - 2 * cos(angle);
 
-        assert_close(number(csv, row + m - 1, "order"), (double)m, 0);
-        assert_close(number(csv, row + m - 1, "kappa"), (4 - least) / least, 1e-8);
+        assert_close(cell_number(csv, row + m - 1, "order"), (double)m, 0);
+        assert_close(cell_number(csv, row + m - 1, "kappa"), (4 - least) / least, 1e-8);
     }
-    assert_close(number(csv, row, "kappa_lower_bound"), 2 / (sqrt(5) + 0.25), 1e-8);
-    assert_close(number(csv, row + 1, "kappa_lower_bound"), 3 / (sqrt((11 - sqrt(65)) / 2) + 0.25),
-                 1e-8);
+    assert_close(cell_number(csv, row, "kappa_lower_bound"), 2 / (sqrt(5) + 0.25), 1e-8);
+    assert_close(cell_number(csv, row + 1, "kappa_lower_bound"),
+                 3 / (sqrt((11 - sqrt(65)) / 2) + 0.25), 1e-8);
     assert_string_equal(cell(csv, row, "kappa_effective_bound"), "-");
-    assert_close(number(csv, row + 3, "kappa_effective_bound"), 9, 0);
-    assert_close(number(csv, row + 3, "noise_limit"), 3.5 / 0.5, 1e-9);
+    assert_close(cell_number(csv, row + 3, "kappa_effective_bound"), 9, 0);
+    assert_close(cell_number(csv, row + 3, "noise_limit"), 3.5 / 0.5, 1e-9);
     ks_csv_free(csv);
 }
 
@@ -66,24 +66,26 @@ static void test_density(void **state)
 
     (void)state;
     make_known(&k, &LAST);
-    set_number(&k.summary[5], "noise_floor", 0.01);
+    attribute_number(&k.summary[5], "noise_floor", 0.01);
     write_known(&k, &LAST);
     csv = make_table("density", 0);
     row = row_of(csv, "bn+wn+ce");
     for (size_t i = 0; i < 3; i++) {
-        double low = asinh(number(csv, row + i, "lower") / unit);
-        double high = asinh(number(csv, row + i, "upper") / unit);
+        double low = asinh(cell_number(csv, row + i, "lower") / unit);
+        double high = asinh(cell_number(csv, row + i, "upper") / unit);
 
-        sum += number(csv, row + i, "density_per_decade") * (high - low) / log(10);
+        sum += cell_number(csv, row + i, "density_per_decade") * (high - low) / log(10);
         assert_string_equal(cell(csv, row + i, "density_per_decade_low"), "-");
     }
     assert_close(sum, 0.4, 1e-6);
     assert_string_equal(cell(csv, row + 2, "architecture"), "bn+wn+ce");
-    assert_close(number(csv, row, "upper"), -unit * sinh((asinh(4 / unit) + asinh(10.)) / 2), 1e-6);
+    assert_close(cell_number(csv, row, "upper"), -unit * sinh((asinh(4 / unit) + asinh(10.)) / 2),
+                 1e-6);
     half = (asinh(100 / unit) + asinh(1 / unit)) / 2;
-    assert_close(number(csv, row + 1, "upper"), unit * sinh(half), 1e-6);
-    assert_close(number(csv, row + 1, "lower"), 0.01, 1e-9); /* not half-way to -0.001 */
-    assert_close(number(csv, row + 2, "upper"), unit * sinh(2 * asinh(100 / unit) - half), 1e-3);
+    assert_close(cell_number(csv, row + 1, "upper"), unit * sinh(half), 1e-6);
+    assert_close(cell_number(csv, row + 1, "lower"), 0.01, 1e-9); /* not half-way to -0.001 */
+    assert_close(cell_number(csv, row + 2, "upper"), unit * sinh(2 * asinh(100 / unit) - half),
+                 1e-3);
     ks_csv_free(csv);
 }
 
@@ -100,13 +102,13 @@ static void test_density_of_probes(void **state)
     (void)state;
     for (int differ = 0; differ < 2; differ++) {
         make_known(&k, &LAST);
-        set_string(&k.start, "start", "random random");
+        attribute_string(&k.start, "start", "random random");
         k.s.probes = 2;
         k.s.ritz = ritz;
         k.s.weight = weight;
         k.s.alpha = k.s.beta = k.s.residual = none;
         k.s.steps = steps;
-        set_number(&k.summary[5], "noise_floor", 0.01);
+        attribute_number(&k.summary[5], "noise_floor", 0.01);
         if (differ) { /* the weight of 100 is in the first probe only */
             weight[7] = 0;
             weight[4] = 0.2;
@@ -118,9 +120,9 @@ static void test_density_of_probes(void **state)
             assert_string_equal(cell(csv, row, "density_per_decade_low"),
                                 cell(csv, row, "density_per_decade_high"));
         else {
-            assert_close(number(csv, row, "density_per_decade_low"), 0, 1e-9);
-            assert_close(number(csv, row, "density_per_decade_high"),
-                         2 * number(csv, row, "density_per_decade"), 1e-6);
+            assert_close(cell_number(csv, row, "density_per_decade_low"), 0, 1e-9);
+            assert_close(cell_number(csv, row, "density_per_decade_high"),
+                         2 * cell_number(csv, row, "density_per_decade"), 1e-6);
         }
         ks_csv_free(csv);
     }
@@ -143,11 +145,11 @@ static void test_distribution(void **state)
     write_known(&k, &LAST);
     csv = make_table("distribution", 0);
     row = row_of(csv, "bn+wn+ce");
-    assert_close(number(csv, row, "beyond_lower"), 1, 0);
-    assert_close(number(csv, row, "beyond_upper"), 4, 0);
-    assert_close(number(csv, row + 1, "beyond_lower"), 5, 0);
-    assert_close(number(csv, row + 1, "beyond_upper"), 10, 0);
-    assert_close(number(csv, row + 1, "cumulative_lower"), 0.9, 0);
+    assert_close(cell_number(csv, row, "beyond_lower"), 1, 0);
+    assert_close(cell_number(csv, row, "beyond_upper"), 4, 0);
+    assert_close(cell_number(csv, row + 1, "beyond_lower"), 5, 0);
+    assert_close(cell_number(csv, row + 1, "beyond_upper"), 10, 0);
+    assert_close(cell_number(csv, row + 1, "cumulative_lower"), 0.9, 0);
     ks_csv_free(csv);
 }
 
@@ -179,9 +181,9 @@ static void write_analysis(const char *name, const char *operator, double layer,
             struct known k;
 
             make_known(&k, &place);
-            set_string(&k.attribute[2], "operator", operator);
+            attribute_string(&k.attribute[2], "operator", operator);
             set_other(k.attribute, 20, "layer", layer);
-            set_number(&k.summary[5], statistic, (double)(STEP[j] * (i + 1)));
+            attribute_number(&k.summary[5], statistic, (double)(STEP[j] * (i + 1)));
             write_known(&k, &place);
         }
 }
@@ -198,10 +200,10 @@ static void test_operators(void **state)
     csv = make_table("operators", 0);
     assert_int_equal(csv->rows, 4 + 4); /* the standard spectrum's random probe, and the ggn's */
     assert_string_equal(cell(csv, 0, "operator"), "hessian");
-    assert_close(number(csv, 3, "ritz"), 50, 0);
+    assert_close(cell_number(csv, 3, "ritz"), 50, 0);
     assert_string_equal(cell(csv, 4, "operator"), "ggn");
-    assert_close(number(csv, 7, "ritz"), 100, 0);
-    assert_close(number(csv, 7, "weight"), 0.1, 0);
+    assert_close(cell_number(csv, 7, "ritz"), 100, 0);
+    assert_close(cell_number(csv, 7, "weight"), 0.1, 0);
     ks_csv_free(csv);
 }
 
@@ -218,8 +220,8 @@ static void test_layers(void **state)
     assert_string_equal(cell(csv, 0, "layer"), "4");
     assert_string_equal(cell(csv, 0, "analysis"), "head");
     assert_string_equal(cell(csv, 0, "env_step"), "12");
-    assert_close(number(csv, 0, "trace"), 30, 1e-9); /* 12 times the IQM of 1 2 3 4 */
-    assert_true(number(csv, 0, "trace_low") < 30 && number(csv, 0, "trace_high") > 30);
+    assert_close(cell_number(csv, 0, "trace"), 30, 1e-9); /* 12 times the IQM of 1 2 3 4 */
+    assert_true(cell_number(csv, 0, "trace_low") < 30 && cell_number(csv, 0, "trace_high") > 30);
     ks_csv_free(csv);
     write_analysis("head", "hessian", 4, "sharpness_ratio");
     csv = make_table("sharpness", 0);
@@ -237,14 +239,14 @@ static void test_sharpness(void **state)
     csv = make_table("preconditioned_return", 0);
     assert_int_equal(csv->rows, 2);
     assert_string_equal(cell(csv, 0, "analysis"), "adam");
-    assert_close(number(csv, 0, "lambda_max"), 3.5, 1e-9);
+    assert_close(cell_number(csv, 0, "lambda_max"), 3.5, 1e-9);
     ks_csv_free(csv);
     csv = make_table("sharpness", 0);
     assert_int_equal(csv->rows, CHECKPOINTS + 1);
     assert_string_equal(cell(csv, 1, "operator"), "preconditioned");
     assert_string_equal(cell(csv, 1, "analysis"), "adam");
-    assert_close(number(csv, 1, "sharpness_ratio"), 10, 1e-9); /* 4 times 2.5 */
-    assert_close(number(csv, 1, "lambda_max"), 3.5, 1e-9);
+    assert_close(cell_number(csv, 1, "sharpness_ratio"), 10, 1e-9); /* 4 times 2.5 */
+    assert_close(cell_number(csv, 1, "lambda_max"), 3.5, 1e-9);
     assert_string_equal(cell(csv, 1, "sharpness_ratio_low"), "-");
     ks_csv_free(csv);
 }
@@ -269,11 +271,11 @@ static void test_norms(void **state)
     csv = make_table("norms", 0);
     assert_int_equal(csv->rows, 3 + 6); /* ln+mse has six steps without these columns */
     assert_string_equal(cell(csv, 1, "env_step"), "6");
-    assert_close(number(csv, 0, "param_norm"), 2.5, 1e-12);
+    assert_close(cell_number(csv, 0, "param_norm"), 2.5, 1e-12);
     assert_string_equal(cell(csv, 0, "grad_norm"), "-");
-    assert_close(number(csv, 1, "param_norm"), 25, 1e-12);
-    assert_close(number(csv, 1, "grad_norm"), 12.5, 1e-12);
-    assert_close(number(csv, 2, "param_norm"), 7, 1e-12);
+    assert_close(cell_number(csv, 1, "param_norm"), 25, 1e-12);
+    assert_close(cell_number(csv, 1, "grad_norm"), 12.5, 1e-12);
+    assert_close(cell_number(csv, 2, "param_norm"), 7, 1e-12);
     assert_string_equal(cell(csv, 1, "effective_lr"), "-");
     assert_string_equal(cell(csv, 3, "param_norm"), "-");
     ks_csv_free(csv);
@@ -288,13 +290,13 @@ static void make_task_study(const char *architecture, const char *critic, const 
              "[study]\nenv = cartpole-swingup\narchitectures = %s\nseeds = 0\nsteps = 12\n"
              "[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n",
              architecture);
-    tree_write("study.study", text);
+    write_text("study.study", text);
     snprintf(text, sizeof text,
              "{\"state\": \"finished\", \"critic\": \"%s\", \"actor\": \"%s\"}\n", critic, actor);
     snprintf(path, sizeof path, "runs/cartpole-swingup/%s/seed0/run.json", architecture);
-    tree_write(path, text);
+    write_text(path, text);
     snprintf(path, sizeof path, "runs/cartpole-swingup/%s/seed0/progress.csv", architecture);
-    tree_write(path,
+    write_text(path,
                "env_step,update,return_mean,updates_per_second\n0,0,5,nan\n6,10,7,5\n12,40,9,10\n");
 }
 
@@ -310,16 +312,16 @@ static void test_efficiency(void **state)
     make_task_study("ln+mse", "dense 4\\nrelu\\ndense 1\\nloss mse\\n", actor);
     csv = make_table("efficiency", 0);
     assert_int_equal(csv->rows, 1);
-    assert_close(number(csv, 0, "parameters"), 2 * (24 + 4 + 4 + 1), 0);
-    assert_close(number(csv, 0, "flops"), 2. * 256 * (4 * 24 + 6 * 4), 0);
-    assert_close(number(csv, 0, "actor_parameters"), 15 + 3 + 2 * 3 + 6 + 2, 0);
-    assert_close(number(csv, 0, "actor_flops"), 256. * (4 * 15 + 6 * 6), 0);
-    assert_close(number(csv, 0, "updates_per_second"), 8, 1e-9);
-    assert_close(number(csv, 0, "return"), 9, 0);
+    assert_close(cell_number(csv, 0, "parameters"), 2 * (24 + 4 + 4 + 1), 0);
+    assert_close(cell_number(csv, 0, "flops"), 2. * 256 * (4 * 24 + 6 * 4), 0);
+    assert_close(cell_number(csv, 0, "actor_parameters"), 15 + 3 + 2 * 3 + 6 + 2, 0);
+    assert_close(cell_number(csv, 0, "actor_flops"), 256. * (4 * 15 + 6 * 6), 0);
+    assert_close(cell_number(csv, 0, "updates_per_second"), 8, 1e-9);
+    assert_close(cell_number(csv, 0, "return"), 9, 0);
     ks_csv_free(csv);
     make_task_study("ln+mse", "batchnorm\\ndense 4\\nrelu\\ndense 1\\nloss mse\\n", actor);
     csv = make_table("efficiency", 0);
-    assert_close(number(csv, 0, "flops"), 2. * 512 * (4 * 24 + 6 * 4), 0);
+    assert_close(cell_number(csv, 0, "flops"), 2. * 512 * (4 * 24 + 6 * 4), 0);
     ks_csv_free(csv);
 }
 
@@ -335,7 +337,7 @@ static void test_unknown_cost(void **state)
     assert_string_equal(cell(csv, 0, "actor_parameters"), "-");
     assert_string_equal(cell(csv, 0, "actor_flops"), "-");
     assert_string_equal(cell(csv, 0, "updates_per_second"), "-");
-    assert_close(number(csv, 0, "return"), 250, 1e-9);
+    assert_close(cell_number(csv, 0, "return"), 250, 1e-9);
     ks_csv_free(csv);
 }
 
@@ -349,7 +351,7 @@ static void test_system_without_its_file(void **state)
     csv = make_table("efficiency", 0);
     assert_int_equal(csv->rows, 1);
     assert_string_equal(cell(csv, 0, "parameters"), "-");
-    assert_close(number(csv, 0, "updates_per_second"), 8, 1e-9);
+    assert_close(cell_number(csv, 0, "updates_per_second"), 8, 1e-9);
     ks_csv_free(csv);
 }
 
@@ -361,19 +363,20 @@ static void test_quadratics(void **state)
     (void)state;
     assert_int_equal(csv->rows, 6 * 101);
     for (size_t i = 0; i < csv->rows; i++) {
-        double kappa = number(csv, i, "kappa"), step = number(csv, i, "step");
-        double factor = pow((kappa - 1) / (kappa + 1), step), x = number(csv, i, "x1");
+        double kappa = cell_number(csv, i, "kappa"), step = cell_number(csv, i, "step");
+        double factor = pow((kappa - 1) / (kappa + 1), step), x = cell_number(csv, i, "x1");
 
-        assert_close(number(csv, i, "distance"), factor, 1e-9 * factor + 1e-15);
+        assert_close(cell_number(csv, i, "distance"), factor, 1e-9 * factor + 1e-15);
         assert_close(x, factor, 1e-9 * factor + 1e-15);
-        assert_close(number(csv, i, "value"), x * x * (1 + 1 / kappa) / 2, 1e-8 * x * x + 1e-15);
+        assert_close(cell_number(csv, i, "value"), x * x * (1 + 1 / kappa) / 2,
+                     1e-8 * x * x + 1e-15);
     }
     ks_csv_free(csv);
 }
 
 int main(void)
 {
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_STUDY(test_orders),
         IN_STUDY(test_density),

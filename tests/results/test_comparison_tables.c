@@ -1,5 +1,5 @@
 /* improvement.csv, profile.csv and correlation.csv of three architectures with four seeds. */
-#include "finished_study.h"
+#include "studies.h"
 
 #include "core/memory.h"
 #include "io/csv.h"
@@ -13,7 +13,7 @@ static int make_three(void **state)
 
     if (make_study(state) != 0)
         return -1;
-    tree_write("study.study",
+    write_text("study.study",
                "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce dense+ce\nseeds = 0..3\n"
                "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n");
     for (size_t a = 0; a < 2; a++)
@@ -42,7 +42,7 @@ static struct ks_csv *table(const char *name, const char *env, size_t resamples)
     assert_ok(ks_copy_string(env, held));
     assert_ok(ks_tables_write(o.results, &o.table, resamples));
     snprintf(path, sizeof path, "tables/%s.csv", name);
-    assert_ok(ks_csv_read(tree_path(path), false, &csv));
+    assert_ok(ks_csv_read(scratch(path), false, &csv));
     outcome_free(&o);
     return csv;
 }
@@ -180,7 +180,7 @@ static void test_how_points_are_made(void **state)
     set_all(o.results, LN, "kappa_q99_upper", 200, 200);
     set_all(o.results, DENSE, "kappa_q99_upper", NAN, NAN);
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(tree_path("tables/correlation.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/correlation.csv"), false, &csv));
     assert_close(number(csv, 0, "spearman"), -1, 1e-9);
     check_text(csv, 3, "statistic", "kappa_q99_upper");
     assert_close(number(csv, 3, "architectures"), 3, 0);
@@ -211,11 +211,11 @@ static void test_lost_spectra(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_improvement, make_three, tree_remove),
-        cmocka_unit_test_setup_teardown(test_profile, make_three, tree_remove),
-        cmocka_unit_test_setup_teardown(test_correlation, make_three, tree_remove),
-        cmocka_unit_test_setup_teardown(test_how_points_are_made, make_three, tree_remove),
-        cmocka_unit_test_setup_teardown(test_lost_spectra, make_three, tree_remove),
+        cmocka_unit_test_setup_teardown(test_improvement, make_three, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_profile, make_three, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_correlation, make_three, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_how_points_are_made, make_three, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_lost_spectra, make_three, scratch_remove),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* The tables of a study, as files and in print. */
-#include "finished_study.h"
+#include "studies.h"
 
 #include "core/memory.h"
 #include "io/csv.h"
@@ -19,20 +19,20 @@ static void check_spectra_tables(void)
     struct ks_csv *csv = NULL;
     double value = 0;
 
-    assert_ok(ks_csv_read(tree_path("tables/staircase.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/staircase.csv"), false, &csv));
     assert_int_equal(csv->rows, 2 * 4);
     assert_ok(ks_csv_number(csv, 3, 1, &value));
     assert_close(value, 50, 0);
     assert_ok(ks_csv_number(csv, 3, 2, &value));
     assert_close(value, 1, 1e-12);
     ks_csv_free(csv);
-    assert_ok(ks_csv_read(tree_path("tables/ritz.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/ritz.csv"), false, &csv));
     assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1) * 4);
     ks_csv_free(csv);
-    assert_ok(ks_csv_read(tree_path("tables/density.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/density.csv"), false, &csv));
     assert_string_equal(ks_csv_cell(csv, 0, 4), "-"); /* no standard error of one probe */
     ks_csv_free(csv);
-    assert_ok(ks_csv_read(tree_path("tables/mass.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/mass.csv"), false, &csv));
     assert_string_equal(ks_csv_cell(csv, 0, 1), "0.5");
     check_cell(csv, "zero_mass_lower", "0.25");
     check_cell(csv, "zero_mass_upper", "0.75");
@@ -48,7 +48,7 @@ static void test_tables(void **state)
 
     (void)state;
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(tree_path("tables/checkpoints.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/checkpoints.csv"), false, &csv));
     assert_int_equal(csv->rows, 2 * SEEDS * (CHECKPOINTS + 1));
     assert_ok(ks_csv_column(csv, "kappa", &column));
     assert_ok(ks_csv_number(csv, 1, column, &value));
@@ -56,10 +56,10 @@ static void test_tables(void **state)
     check_cell(csv, "loss", "mse");
     check_cell(csv, "blas_kernel", "");
     ks_csv_free(csv);
-    assert_ok(ks_csv_read(tree_path("tables/returns.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/returns.csv"), false, &csv));
     assert_int_equal(csv->rows, 2 * SEEDS * 3);
     ks_csv_free(csv);
-    assert_ok(ks_csv_read(tree_path("tables/kappa.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/kappa.csv"), false, &csv));
     assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
     assert_ok(ks_csv_column(csv, "kappa", &column));
     for (size_t k = 0; k < CHECKPOINTS; k++) { /* the IQM over seeds at each checkpoint */
@@ -69,7 +69,7 @@ static void test_tables(void **state)
         assert_close(value, expected[k], 1e-9);
     }
     ks_csv_free(csv);
-    assert_ok(ks_csv_read(tree_path("tables/summary.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/summary.csv"), false, &csv));
     assert_int_equal(csv->rows, 2);
     assert_ok(ks_csv_column(csv, "kappa_low", &column));
     assert_string_equal(ks_csv_cell(csv, 0, column), "-"); /* undefined */
@@ -96,12 +96,12 @@ static void test_variants(void **state)
                           "[variant alone]\narchitecture = bn+ce\nutd = 3\n"
                           "[variant changed]\narchitecture = bn+wn+ce\nbatch = 32\nutd = 4\n");
     snprintf(text + at, sizeof text - at, STUDY, "");
-    tree_write("study.study", text);
+    write_text("study.study", text);
     write_variant("alone", "bn+ce");
     write_variant("changed", "bn+wn+ce");
     o = outcome_new(0);
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(tree_path("tables/variants.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/variants.csv"), false, &csv));
     assert_int_equal(csv->rows, 1);
     check_cell(csv, "architecture", "changed");
     check_cell(csv, "base", "bn+wn+ce");
@@ -111,7 +111,7 @@ static void test_variants(void **state)
     check_cell(csv, "kappa", "5");
     check_cell(csv, "lambda_max", "2.5");
     ks_csv_free(csv);
-    assert_ok(ks_csv_read(tree_path("tables/summary.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/summary.csv"), false, &csv));
     assert_int_equal(csv->rows, 4);
     for (size_t i = 0; i < 4; i++) {
         static const char *const order[] = {"alone", "bn+wn+ce", "changed", "ln+mse"};
@@ -149,13 +149,13 @@ static void test_further_analyses(void **state)
     assert_int_equal(o.table.row[2].dropped, 1); /* the other one is before the first update */
     assert_close(o.table.row[3].value[KS_KAPPA].value, 5, 1e-12);
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(tree_path("tables/summary.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/summary.csv"), false, &csv));
     assert_int_equal(csv->rows, 4);
     assert_ok(ks_csv_column(csv, "analysis", &column[0]));
     assert_string_equal(ks_csv_cell(csv, 1, column[0]), "standard");
     assert_string_equal(ks_csv_cell(csv, 2, column[0]), "xqc");
     ks_csv_free(csv);
-    assert_ok(ks_csv_read(tree_path("tables/checkpoints.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/checkpoints.csv"), false, &csv));
     assert_int_equal(csv->rows, 2 * 2 * SEEDS * (CHECKPOINTS + 1) - 2);
     assert_ok(ks_csv_column(csv, "analysis", &column[0]));
     assert_ok(ks_csv_column(csv, "kappa", &column[1]));
@@ -164,7 +164,7 @@ static void test_further_analyses(void **state)
     assert_ok(ks_csv_number(csv, 3, column[1], &value));
     assert_close(value, 5, 0);
     ks_csv_free(csv);
-    assert_ok(ks_csv_read(tree_path("tables/kappa.csv"), false, &csv)); /* a table for the plots */
+    assert_ok(ks_csv_read(scratch("tables/kappa.csv"), false, &csv)); /* a table for the plots */
     assert_int_equal(csv->rows, 2 * 2 * (CHECKPOINTS + 1));
     ks_csv_free(csv);
     outcome_free(&o);
@@ -186,7 +186,7 @@ static void test_scopes(void **state)
     assert_close(o.table.row[3].value[KS_KAPPA].value, 5, 1e-12);
     assert_int_equal(o.table.row[3].dropped, 1);
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(tree_path("tables/summary.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/summary.csv"), false, &csv));
     assert_int_equal(csv->rows, 3);
     ks_csv_free(csv);
     outcome_free(&o);
@@ -203,7 +203,7 @@ static void test_stopped_study(void **state)
     set_study("stop = 9\n");
     for (size_t i = 0; i < SEEDS; i++) {
         spectrum_path(&(struct place){"ln+mse", i, 12, NULL}, path);
-        assert_int_equal(unlink(tree_path(path)), 0);
+        assert_int_equal(unlink(scratch(path)), 0);
         write_returns("ln+mse", i, "env_step,return_mean\n0,1\n6,2\n");
     }
     o = outcome_new(0);
@@ -212,7 +212,7 @@ static void test_stopped_study(void **state)
     assert_close(o.table.row[1].value[KS_RETURN].value, 2, 1e-12);
     assert_close(o.table.row[0].value[KS_RETURN].value, 20, 1e-12); /* not the later ones */
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(tree_path("tables/checkpoints.csv"), false, &csv));
+    assert_ok(ks_csv_read(scratch("tables/checkpoints.csv"), false, &csv));
     assert_int_equal(csv->rows, 2 * SEEDS * CHECKPOINTS);
     ks_csv_free(csv);
     outcome_free(&o);
@@ -251,7 +251,7 @@ static void test_areas(void **state)
 static void test_printed_table(void **state)
 {
     struct outcome o = outcome_new(0);
-    FILE *out = fopen(tree_path("table"), "w");
+    FILE *out = fopen(scratch("table"), "w");
     const char *text;
     size_t width;
 
@@ -259,7 +259,7 @@ static void test_printed_table(void **state)
     assert_non_null(out);
     ks_summary_print(o.results, &o.table, out);
     assert_int_equal(fclose(out), 0);
-    text = tree_text("table");
+    text = file_text("table");
     width = strcspn(text, "\n");
     assert_non_null(strstr(text, "266.7"));
     assert_non_null(strstr(text, "  21.5 to 33           123 or more              infinite  "));
@@ -274,7 +274,7 @@ static ks_status make_tables(void)
     struct ks_results *results = NULL;
     ks_status status = KS_OK;
 
-    KS_GO(ks_results_read(tree, NULL, &results));
+    KS_GO(ks_results_read(scratch_folder, NULL, &results));
     KS_GO(ks_summary_table(results, 0, &table));
     KS_GO(ks_tables_write(results, &table, 0));
 done:
@@ -299,7 +299,7 @@ static void test_tables_without_memory(void **state)
 
 int main(void)
 {
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_STUDY(test_tables),           IN_STUDY(test_variants),
         IN_STUDY(test_further_analyses), IN_STUDY(test_scopes),

@@ -1,13 +1,13 @@
 /* The results of a study, read from its folder: statistics over runs, and incomplete or damaged
  * files. */
-#include "finished_study.h"
+#include "studies.h"
 
 static void test_schedule_of_the_fixture(void **state)
 {
     struct ks_study *s = NULL;
 
     (void)state;
-    assert_ok(ks_study_read(tree_path("study.study"), false, &s));
+    assert_ok(ks_study_read(scratch("study.study"), false, &s));
     assert_int_equal(s->n_checkpoints, CHECKPOINTS + 1);
     for (size_t i = 0; i <= CHECKPOINTS; i++)
         assert_int_equal(s->checkpoint[i], STEP[i]);
@@ -55,7 +55,7 @@ static void test_ranges(void **state)
     assert_int_equal(range[KS_RANGE_GRADIENT].n, SEEDS - 1); /* undefined for a zero gradient */
     assert_true(isinf(range[KS_RANGE_GRADIENT].median.lower));
     outcome_free(&o);
-    tree_write("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 1\n"
+    write_text("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 1\n"
                               "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\n"
                               "evaluations = 2\n");
     o = outcome_new(0);
@@ -142,7 +142,7 @@ static void test_partial_run_is_left_out(void **state)
 
     (void)state;
     spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, path);
-    assert_int_equal(unlink(tree_path(path)), 0);
+    assert_int_equal(unlink(scratch(path)), 0);
     o = outcome_new(0);
     assert_int_equal(o.table.n_rows, 2);
     assert_int_equal(o.table.row[1].runs, 3);
@@ -168,12 +168,12 @@ static void test_failed_analysis_is_dropped(void **state)
 
     (void)state;
     spectrum_path(&(struct place){"bn+wn+ce", 0, 4, NULL}, path);
-    assert_int_equal(unlink(tree_path(path)), 0);
-    tree_write("runs/toy/bn+wn+ce/seed0/run.json", "{\"state\": \"running\"}");
+    assert_int_equal(unlink(scratch(path)), 0);
+    write_text("runs/toy/bn+wn+ce/seed0/run.json", "{\"state\": \"running\"}");
     o = outcome_new(0);
     assert_int_equal(o.table.row[0].runs, SEEDS - 1);
     outcome_free(&o);
-    tree_write("runs/toy/bn+wn+ce/seed0/run.json", "{\"state\": \"finished\"}");
+    write_text("runs/toy/bn+wn+ce/seed0/run.json", "{\"state\": \"finished\"}");
     o = outcome_new(0);
     assert_int_equal(o.table.n_rows, 2);
     assert_int_equal(o.table.row[0].runs, SEEDS);
@@ -196,12 +196,12 @@ static void test_changed_conditions(void **state)
     struct outcome o;
 
     (void)state;
-    tree_write(
+    write_text(
         "runs/toy/bn+wn+ce/seed0/run.json",
         "{\"state\": \"finished\", \"changes\": [{\"env_step\": 16, \"what\": \"blas_kernel\", "
         "\"from\": \"Haswell\", \"to\": \"Zen\"}, {\"env_step\": 9, \"what\": \"threads\"}, "
         "{\"env_step\": 20, \"what\": \"threads\", \"from\": 2, \"to\": 1}]}");
-    tree_write("runs/toy/bn+wn+ce/seed1/run.json", "{\"state\": \"finished\", \"changes\": []}");
+    write_text("runs/toy/bn+wn+ce/seed1/run.json", "{\"state\": \"finished\", \"changes\": []}");
     o = outcome_new(0);
     assert_int_equal(o.results->n_warnings, 1);
     assert_warned(o.results, "bn+wn+ce, seed 0: the run was resumed under other conditions");
@@ -219,11 +219,13 @@ static void test_malformed_spectrum_is_refused(void **state)
 
     (void)state;
     spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, path);
-    tree_write(path, "no HDF5");
-    assert_fails(ks_results_read(tree, NULL, &r), KS_FORMAT, "seed2/step_000000008.spectrum.h5");
+    write_text(path, "no HDF5");
+    assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_FORMAT,
+                 "seed2/step_000000008.spectrum.h5");
     assert_null(r);
-    assert_fails(ks_study_plot(tree, NULL, 0, true), KS_FORMAT, "seed2/step_000000008.spectrum.h5");
-    assert_false(tree_has("tables"));
+    assert_fails(ks_study_plot(scratch_folder, NULL, 0, true), KS_FORMAT,
+                 "seed2/step_000000008.spectrum.h5");
+    assert_false(exists("tables"));
 }
 
 static void test_nothing_to_draw(void **state)
@@ -239,8 +241,8 @@ static void test_nothing_to_draw(void **state)
     assert_warned(o.results, "8 of 8 runs are not complete and left out: ln+mse, all seeds; "
                              "bn+wn+ce, all seeds");
     outcome_free(&o);
-    assert_fails(ks_study_plot(tree, NULL, 0, true), KS_FORMAT, "nothing to draw");
-    assert_true(tree_has("tables/checkpoints.csv"));
+    assert_fails(ks_study_plot(scratch_folder, NULL, 0, true), KS_FORMAT, "nothing to draw");
+    assert_true(exists("tables/checkpoints.csv"));
 }
 
 static void test_damaged_returns(void **state)
@@ -269,8 +271,9 @@ static void test_misplaced_spectrum(void **state)
     (void)state;
     spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, from);
     spectrum_path(&(struct place){"ln+mse", 2, 4, NULL}, to);
-    assert_int_equal(rename(tree_path(from), tree_path(to)), 0);
-    assert_fails(ks_results_read(tree, NULL, &r), KS_FORMAT, "env_step: expected 4, found 8");
+    assert_int_equal(rename(scratch(from), scratch(to)), 0);
+    assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_FORMAT,
+                 "env_step: expected 4, found 8");
 }
 
 static void test_returns_that_are_no_numbers(void **state)
@@ -280,17 +283,18 @@ static void test_returns_that_are_no_numbers(void **state)
 
     (void)state;
     write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,nan\n12,3\n");
-    assert_fails(ks_results_read(tree, NULL, &r), KS_FORMAT,
+    assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_FORMAT,
                  "toy, ln+mse, seed 3, step 6: the return is nan");
     assert_non_null(strstr(ks_error_text(), "seed3/progress.csv"));
     write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,2\n12,inf\n");
-    assert_fails(ks_results_read(tree, NULL, &r), KS_FORMAT, "step 12: the return is inf");
+    assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_FORMAT,
+                 "step 12: the return is inf");
     set_study("missing = drop\n");
     o = outcome_new(0);
     assert_int_equal(o.table.row[1].runs, 3);
     outcome_free(&o);
     write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,2\n6,2\n12,3\n");
-    assert_fails(ks_results_read(tree, NULL, &r), KS_FORMAT,
+    assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_FORMAT,
                  "progress.csv:4: a second return at step 6");
     write_returns("ln+mse", 3,
                   "env_step,return_mean\n0,1\n6,2\n12,3\n12,\n14,"); /* still being written */
@@ -304,14 +308,14 @@ static void test_no_study(void **state)
     struct ks_results *r = NULL;
 
     (void)state;
-    assert_int_equal(unlink(tree_path("study.study")), 0);
-    assert_fails(ks_results_read(tree, NULL, &r), KS_IO, "study.study");
+    assert_int_equal(unlink(scratch("study.study")), 0);
+    assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_IO, "study.study");
     assert_null(r);
 }
 
 int main(void)
 {
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, tree_remove)
+#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_STUDY(test_schedule_of_the_fixture),
         IN_STUDY(test_pooled_statistics),

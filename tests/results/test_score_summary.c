@@ -1,6 +1,6 @@
 /* kappascope-scores: scores over tasks from tables of returns and from folders of studies, by
  * numbers computed by hand; what it refuses, leaves out and warns of; its files. */
-#include "said.h"
+#include "programs.h"
 
 #include "core/memory.h"
 #include "core/process.h"
@@ -28,8 +28,8 @@ static int scores(const char *format)
 {
     char arguments[512];
 
-    snprintf(arguments, sizeof arguments, format, tree, tree, tree);
-    return run("kappascope-scores", arguments);
+    snprintf(arguments, sizeof arguments, format, scratch_folder, scratch_folder, scratch_folder);
+    return run_here("kappascope-scores", arguments);
 }
 
 static void test_table(void **state)
@@ -37,7 +37,7 @@ static void test_table(void **state)
     char expected[1024];
 
     (void)state;
-    tree_write("hand.csv", HAND);
+    write_text("hand.csv", HAND);
     assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q"), 0);
     snprintf(expected, sizeof expected,
              "%sx,dm_control,2,4,0,400,3,0.7,-,-,0.48125,-,-\n"
@@ -45,7 +45,7 @@ static void test_table(void **state)
              "x,dm_control-hard,1,2,0,400,3,0.4,-,-,0.25625,-,-\n"
              "x,total,2,4,0,400,3,0.7,-,-,0.48125,-,-\n",
              HEADER);
-    assert_string_equal(tree_text("said"), expected);
+    assert_string_equal(file_text("said"), expected);
     assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q --every 200"), 0);
     assert_said("x,total,2,4,0,400,2,0.7,-,-,0.425,-,-\n", 5);
     assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q --raw"), 0);
@@ -53,7 +53,7 @@ static void test_table(void **state)
              "%sx,dog-run,1,2,0,400,3,400,-,-,256.25,-,-\n"
              "x,hopper-hop,1,2,0,400,3,900,-,-,718.75,-,-\n",
              HEADER);
-    assert_string_equal(tree_text("said"), expected);
+    assert_string_equal(file_text("said"), expected);
 }
 
 /* With two seeds a task, resamples of dog-run's last step are .2, .4 and .6: so are the ends of its
@@ -61,11 +61,11 @@ static void test_table(void **state)
 static void test_intervals(void **state)
 {
     (void)state;
-    tree_write("hand.csv", HAND);
+    write_text("hand.csv", HAND);
     assert_int_equal(scores("%s/hand.csv -q"), 0);
     assert_said("0.400 [0.200, 0.600]", 0);
     assert_said("warning: x: tasks with fewer than five seeds: their bootstrap intervals", 6);
-    tree_write("one.csv", "env,seed,env_step,return\ndog-run,0,0,100\ndog-run,0,5,200\n");
+    write_text("one.csv", "env,seed,env_step,return\ndog-run,0,0,100\ndog-run,0,5,200\n");
     assert_int_equal(scores("%s/one.csv -q"), 0); /* the system has the file's name */
     assert_said("one     dm_control", 0);
     assert_said("0.200 [-]", 0);
@@ -83,11 +83,11 @@ static void test_task_without_range(void **state)
 
     (void)state;
     snprintf(text, sizeof text, "%s%s", HAND, "x,HumanoidStandup-v4,0,50,7\n");
-    tree_write("hand.csv", text);
+    write_text("hand.csv", text);
     assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q"), 0);
     assert_said("2 of 3 tasks: HumanoidStandup-v4 is left out: no random and no target score", 6);
     assert_said("x,total,2,4,0,400,3,0.7,", 0);
-    tree_write("alone.csv", "env,seed,env_step,return\nHumanoidStandup-v4,0,0,100\n");
+    write_text("alone.csv", "env,seed,env_step,return\nHumanoidStandup-v4,0,0,100\n");
     assert_int_equal(scores("%s/alone.csv"), 2);
     assert_said("alone: HumanoidStandup-v4: no random or no target score is published", 1);
     assert_int_equal(scores("%s/alone.csv --raw -q --resamples 0"), 0);
@@ -97,7 +97,7 @@ static void test_task_without_range(void **state)
 static void test_systems(void **state)
 {
     (void)state;
-    tree_write("two.csv", "exp_name,env_name,seed,metric,env_step,value\n"
+    write_text("two.csv", "exp_name,env_name,seed,metric,env_step,value\n"
                           "a,dog-run,0,r,0,100\nb,dog-run,0,r,0,200\na,dog-run,1,r,0,300\n");
     assert_int_equal(scores("%s/two.csv -q --csv --systems b,a"), 0);
     assert_said("evaluations,iqm,iqm_low,iqm_high,area,area_low,area_high\nb,dm_control,1,1,0,0,1,"
@@ -108,7 +108,7 @@ static void test_systems(void **state)
     assert_said("a,total", 4);
     assert_int_equal(scores("%s/two.csv -q --csv --resamples 0 --systems a,b,a"), 0);
     assert_said("a,total", 7);
-    assert_int_equal(count(tree_text("said"), "a,total"), 1);
+    assert_int_equal(count(file_text("said"), "a,total"), 1);
     assert_int_equal(scores("%s/two.csv --systems c"), 2);
     assert_said("--systems: no scores of 'c'", 1);
     assert_int_equal(scores("%s/two.csv --systems ,"), 2);
@@ -127,14 +127,14 @@ static void write_study(const char *env, int hidden)
              "[study]\nenv = %s\narchitectures = bn+ce\nseeds = 0..1\nsteps = 1000\n"
              "[train]\nhidden = %d\nrandom_steps = 100\ncheckpoints = 2\nevaluations = 2\n",
              env, hidden);
-    tree_write(name, text);
+    write_text(name, text);
     for (int seed = 0; seed < 2; seed++) {
         snprintf(name, sizeof name, "%s/runs/%s/bn+ce/seed%d/progress.csv", env, env, seed);
         snprintf(text, sizeof text,
                  "env_step,update,return_mean,success\n0,0,0,0\n500,9,%d,0.5\n500,9,,\n"
                  "750,9,,\n1000,19,%d,0.%d\n",
                  100 + 200 * seed, 400 + 200 * seed, 5 + 5 * seed);
-        tree_write(name, text);
+        write_text(name, text);
     }
 }
 
@@ -160,7 +160,7 @@ static void test_unfinished_studies(void **state)
 
     (void)state;
     write_study("dog-run", 64);
-    tree_write(progress, "env_step,return_mean\n0,0\n500,300\n1000,nan\n");
+    write_text(progress, "env_step,return_mean\n0,0\n500,300\n1000,nan\n");
     assert_int_equal(scores("%s/dog-run"), 2);
     assert_said("dog-run, bn+ce, seed 1, step 1000: the score is missing or not a finite number",
                 1);
@@ -168,15 +168,15 @@ static void test_unfinished_studies(void **state)
     assert_int_equal(scores("%s/dog-run --missing drop --csv -q"), 0);
     assert_said("warning: --missing drop: runs left out: 1", 0);
     assert_said("bn+ce,total,1,1,0,1000,3,0.4,-,-,", 0);
-    tree_write(progress, "env_step,return_mean\n0,0\n1000,500\n");
+    write_text(progress, "env_step,return_mean\n0,0\n1000,500\n");
     assert_int_equal(scores("%s/dog-run"), 2);
     assert_said("seed 1, step 500: the score is missing (", 1);
     assert_int_equal(scores("%s/dog-run --grid common --csv -q --resamples 0"), 0);
     assert_said("bn+ce,total,1,2,0,1000,2,0.45,-,-,0.225,", 0);
-    assert_int_equal(unlink(tree_path(progress)), 0);
+    assert_int_equal(unlink(scratch(progress)), 0);
     assert_int_equal(scores("%s/dog-run"), 2);
     assert_said("seed1/progress.csv: dog-run, bn+ce, seed 1, step 1000: the score is missing", 1);
-    tree_write(progress, "env_step,reward\n0,1\n");
+    write_text(progress, "env_step,reward\n0,1\n");
     assert_int_equal(scores("%s/dog-run --missing drop"), 2);
     assert_said("seed1/progress.csv: expected a column 'return_mean', found none", 1);
 }
@@ -193,25 +193,25 @@ static void test_files(void **state)
     free(gnuplot);
     for (const char *c = HAND; *c; c++) /* a name that scripts and pages could take for their own */
         out += sprintf(out, c > HAND && c[-1] == '\n' && *c == 'x' ? "#'<b>`%%$2_^{y}" : "%c", *c);
-    tree_write("hand.csv", text);
+    write_text("hand.csv", text);
     assert_int_equal(scores("%s/hand.csv --out %s/out --resamples 100"), 0);
-    assert_int_equal(strncmp(tree_text("out/tables/scores.csv"), HEADER, strlen(HEADER)), 0);
-    assert_non_null(strstr(tree_text("out/tables/scores.csv"), "\n#'<b>`%$2_^{y},total,2,4,"));
-    assert_non_null(strstr(tree_text("out/tables/score_curves.csv"),
+    assert_int_equal(strncmp(file_text("out/tables/scores.csv"), HEADER, strlen(HEADER)), 0);
+    assert_non_null(strstr(file_text("out/tables/scores.csv"), "\n#'<b>`%$2_^{y},total,2,4,"));
+    assert_non_null(strstr(file_text("out/tables/score_curves.csv"),
                            "system,suite,env_step,iqm,iqm_low,iqm_high\n#'<b>`%$2_^{y},dm_control,0"
                            ",0.15,"));
-    assert_non_null(strstr(tree_text("out/tables/score_curves.csv"), ",total,100,0.4,"));
-    assert_memory_equal(tree_text("out/figures/scores.png"), "\x89PNG", 4);
-    assert_memory_equal(tree_text("out/figures/scores.pdf"), "%PDF", 4);
-    assert_non_null(strstr(tree_text("out/figures/scores.svg"),
+    assert_non_null(strstr(file_text("out/tables/score_curves.csv"), ",total,100,0.4,"));
+    assert_memory_equal(file_text("out/figures/scores.png"), "\x89PNG", 4);
+    assert_memory_equal(file_text("out/figures/scores.pdf"), "%PDF", 4);
+    assert_non_null(strstr(file_text("out/figures/scores.svg"),
                            "<title>#'&lt;b>`%$2_^{y}, dm_control-hard (tasks: 1): area 0.2562 ["));
-    assert_non_null(strstr(tree_text("out/figures/scores.svg"), "dm_control"));
+    assert_non_null(strstr(file_text("out/figures/scores.svg"), "dm_control"));
     assert_int_equal(scores("%s/hand.csv --out %s/out --raw --resamples 0"), 0);
-    assert_non_null(strstr(tree_text("out/tables/scores.csv"), ",dog-run,1,2,"));
-    assert_false(tree_has("out/figures/scores.png") || tree_has("out/figures/scores.svg"));
+    assert_non_null(strstr(file_text("out/tables/scores.csv"), ",dog-run,1,2,"));
+    assert_false(exists("out/figures/scores.png") || exists("out/figures/scores.svg"));
     assert_int_equal(scores("%s/hand.csv --out %s/plain --raw --resamples 0"), 0);
-    assert_true(tree_has("plain/tables/scores.csv"));
-    assert_false(tree_has("plain/figures"));
+    assert_true(exists("plain/tables/scores.csv"));
+    assert_false(exists("plain/figures"));
 }
 
 /* Everything that is wrong gives one line and exit status 2, before anything is written. */
@@ -237,11 +237,11 @@ static void test_refusals(void **state)
     };
 
     (void)state;
-    tree_write("hand.csv", HAND);
-    tree_write("unknown.csv", "env,seed,step,score\nmy-task,0,0,1\n");
-    tree_write("myo.csv", "env,seed,step,score\nmyo-reach,0,0,350\n");
-    tree_write("quoted.csv", "env,seed,step,score\n\"dog-run\",0,0,1\n");
-    tree_write("headless.csv", "dog-run,0,0,1\n");
+    write_text("hand.csv", HAND);
+    write_text("unknown.csv", "env,seed,step,score\nmy-task,0,0,1\n");
+    write_text("myo.csv", "env,seed,step,score\nmyo-reach,0,0,350\n");
+    write_text("quoted.csv", "env,seed,step,score\n\"dog-run\",0,0,1\n");
+    write_text("headless.csv", "dog-run,0,0,1\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char arguments[256];
         bool has_out = strstr(cases[i].arguments, "--out") != NULL;
@@ -250,9 +250,9 @@ static void test_refusals(void **state)
                  has_out ? "--resamples 0 -q" : "--out %s/out");
         assert_int_equal(scores(arguments), 2);
         assert_said(cases[i].words, 1);
-        assert_false(tree_has("out"));
+        assert_false(exists("out"));
     }
-    assert_string_equal(tree_text("hand.csv"), HAND);
+    assert_string_equal(file_text("hand.csv"), HAND);
 }
 
 /* --- the library --- */
@@ -266,15 +266,15 @@ static void test_memory(void **state)
     size_t n = 0;
 
     (void)state;
-    tree_write("hand.csv", HAND);
+    write_text("hand.csv", HAND);
     write_study("dog-run", 64);
     while (status != KS_OK) {
         struct ks_score_rows rows = {0};
 
         ks_alloc_fail_at(++n);
-        status = ks_score_rows_add_csv(tree_path("hand.csv"), &rows);
+        status = ks_score_rows_add_csv(scratch("hand.csv"), &rows);
         if (status == KS_OK)
-            status = ks_score_rows_add_study(tree_path("dog-run"), &rows);
+            status = ks_score_rows_add_study(scratch("dog-run"), &rows);
         if (status == KS_OK)
             status = ks_score_summary_new(&rows, &query, 0, &summary);
         assert_true(status == KS_OK || status == KS_MEMORY);
@@ -290,15 +290,15 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_table, tree_make, tree_remove),
-        cmocka_unit_test_setup_teardown(test_intervals, tree_make, tree_remove),
-        cmocka_unit_test_setup_teardown(test_task_without_range, tree_make, tree_remove),
-        cmocka_unit_test_setup_teardown(test_systems, tree_make, tree_remove),
-        cmocka_unit_test_setup_teardown(test_studies, tree_make, tree_remove),
-        cmocka_unit_test_setup_teardown(test_unfinished_studies, tree_make, tree_remove),
-        cmocka_unit_test_setup_teardown(test_files, tree_make, tree_remove),
-        cmocka_unit_test_setup_teardown(test_refusals, tree_make, tree_remove),
-        cmocka_unit_test_setup_teardown(test_memory, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_table, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_intervals, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_task_without_range, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_systems, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_studies, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_unfinished_studies, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_files, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_refusals, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_memory, scratch_make, scratch_remove),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* Normalized scores, rows and tables of scores: what is refused, dropped or cut to a common grid.
  */
-#include "tree.h"
+#include "scratch.h"
 
 #include "core/memory.h"
 #include "results/score_ranges.h"
@@ -14,14 +14,14 @@ static void write_scores(const char *rows)
     char text[1024];
 
     snprintf(text, sizeof text, "%s%s", HEAD, rows);
-    tree_write("scores.csv", text);
+    write_text("scores.csv", text);
 }
 
 /* Reads the file and makes a table of it. */
 static ks_status make_table(const struct ks_score_query *query, struct ks_score_table **table)
 {
     struct ks_score_rows rows = {0};
-    ks_status status = ks_score_rows_add_csv(tree_path("scores.csv"), &rows);
+    ks_status status = ks_score_rows_add_csv(scratch("scores.csv"), &rows);
 
     *table = NULL;
     if (status == KS_OK)
@@ -247,7 +247,7 @@ static void test_refused_tables(void **state)
     assert_refused(&query, "scores.csv:2: seed and step must be finite numbers");
     write_scores("s,a,0,0,\n");
     assert_refused(&query, "scores.csv:2: score: expected a number, found ''");
-    tree_write("scores.csv", "env,seed,env_step\na,0,0\n");
+    write_text("scores.csv", "env,seed,env_step\na,0,0\n");
     assert_refused(&query, "scores.csv: expected a column 'return'");
 }
 
@@ -299,5 +299,5 @@ int main(void)
         cmocka_unit_test(test_memory),
     };
 
-    return cmocka_run_group_tests(tests, tree_make, tree_remove);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -7,7 +7,7 @@
 
 #include "lanczos/deflation.h"
 #include "null_critics.h"
-#include "operators.h"
+#include "spectra.h"
 
 static const char *const TEXTS[] = {
     "batchnorm\ndense 6\nbatchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n",
@@ -127,7 +127,7 @@ static void set_up_variant(const char *text, const struct variant *v, bool singl
     struct ks_operator *exact;
     bool *dead;
 
-    *s = (struct setting){.c = make(text, 2), .kind = ks_operator_kind_find(v->operator)};
+    *s = (struct setting){.c = null_critic(text, 2), .kind = ks_operator_kind_find(v->operator)};
     settle_training(s->c);
     s->q = full_problem(s->c);
     s->q.critic = v->critic;

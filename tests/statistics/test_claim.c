@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-#include "certified.h"
 #include "core/interval.h"
 #include "core/memory.h"
 #include "operators/operator_kinds.h"
+#include "spectra.h"
 #include "statistics/completeness.h"
 
 enum { N = 400 };

@@ -9,10 +9,8 @@
 
 #include <omp.h>
 
-#include "analyses.h"
+#include "critics.h"
 #include "statements.h"
-#include "trained_critics.h"
-#include "truths.h"
 
 enum { SEEDS = 40, FULL = 100, MEANS = 3, CONFIGURATIONS = 4 };
 
@@ -88,12 +86,12 @@ static void cover(size_t k, struct tally *tally)
             judge_spectrum(o.spectrum, &t, analysis_null(&o), false, tally);
             judge_means(o.spectrum, &t);
             if (tally->miss[0] && seeds() == FULL)
-                printf("%s seed %zu m %zu probes %zu %s:%s\n", trained[k].name, seed, o.order,
-                       o.probes, o.single ? "f32" : "f64", tally->miss);
+                printf("%s seed %zu m %zu probes %zu %s:%s\n", trained_critics[k].name, seed,
+                       o.order, o.probes, o.single ? "f32" : "f64", tally->miss);
             tally->miss[0] = '\0';
             analysis_clear(&o);
         }
-    printf("%s: %zu parameters, lambda_max %.3g, lambda_min %.3g\n", trained[k].name, t.n,
+    printf("%s: %zu parameters, lambda_max %.3g, lambda_min %.3g\n", trained_critics[k].name, t.n,
            t.value[t.n - 1], t.value[0]);
     truth_clear(&t);
     ks_checkpoint_free(c);

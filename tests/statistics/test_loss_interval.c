@@ -3,10 +3,10 @@
  *
  *   KS_COVERAGE=full  uses 200 sets for each critic instead of 20
  */
-#include "analyzer.h"
+#include "programs.h"
 
+#include "critics.h"
 #include "statements.h"
-#include "trained_critics.h"
 
 enum { SETS = 20, FULL = 200, MINIBATCHES = 16, ALL = 800 };
 
@@ -75,7 +75,7 @@ static void test_coverage(void **state)
             ks_spectrum_free(s);
             ks_checkpoint_free(c);
         }
-        print_message("%s: mean width %.2f of lambda_max\n", trained[k].name, width);
+        print_message("%s: mean width %.2f of lambda_max\n", trained_critics[k].name, width);
         ks_checkpoint_free(critic);
     }
     print_message("%zu intervals: %zu miss lambda_max, %zu lambda_min\n", made, missed, missed_min);

@@ -5,8 +5,8 @@
 #include <omp.h>
 
 #include "agent/optim.h"
-#include "known_spectra.h"
 #include "null_critics.h"
+#include "spectra.h"
 
 /* Critics beyond the study's twelve: biases on spheres, groups, a kernel of one row, directions of
  * rows and of columns. */
@@ -91,7 +91,7 @@ static size_t check_zeros(const struct ks_problem *q, const char *name)
 /* Per critic: `normals` directions normal to the spheres, and `others` off the spheres. */
 static void check_manifold(const char *text, size_t normals, size_t others)
 {
-    struct ks_checkpoint *c = make(text, 2);
+    struct ks_checkpoint *c = null_critic(text, 2);
     struct ks_problem q = full_problem(c);
     struct ks_null_space *space;
 
@@ -132,9 +132,9 @@ static void test_manifold(void **state)
 static void test_manifold_layers(void **state)
 {
     static const size_t dimension[] = {IN, 6, 0, 0, 3 + 1};
-    struct ks_checkpoint *c = make("batchnorm\ndense 6 project=unit\nbatchnorm\nrelu\n"
-                                   "dense 3 project=unit-kernel\nloss ce min=0 max=1\n",
-                                   2);
+    struct ks_checkpoint *c = null_critic("batchnorm\ndense 6 project=unit\nbatchnorm\nrelu\n"
+                                          "dense 3 project=unit-kernel\nloss ce min=0 max=1\n",
+                                          2);
     struct ks_problem q = full_problem(c);
 
     (void)state;
@@ -170,7 +170,7 @@ static void test_preconditioned(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_TEXTS; i++) {
-        struct ks_checkpoint *c = make(TEXTS[i], 2);
+        struct ks_checkpoint *c = null_critic(TEXTS[i], 2);
         struct ks_problem q = full_problem(c);
         struct ks_null_space *hessian = predict(&q, HESSIAN);
 
@@ -185,7 +185,7 @@ static void test_preconditioned(void **state)
 
 static void test_left_out(void **state)
 {
-    struct ks_checkpoint *c = make("dense 6\nrelu\ndense 3\nloss ce min=0 max=1\n", 2);
+    struct ks_checkpoint *c = null_critic("dense 6\nrelu\ndense 3\nloss ce min=0 max=1\n", 2);
     struct ks_problem q = full_problem(c);
     size_t head = c->critic.arch->layer[2].offset;
 
@@ -229,7 +229,7 @@ static double *null_basis(const struct ks_null_space *space)
  * starts. */
 static void test_biases_beside_normals(void **state)
 {
-    struct ks_checkpoint *c = make(TEXTS[2], 2);
+    struct ks_checkpoint *c = null_critic(TEXTS[2], 2);
     struct ks_problem q = full_problem(c);
     struct ks_null_space *space;
 
@@ -305,7 +305,7 @@ static double zeros_of(const struct ks_problem *q, const struct ks_operator_kind
  * precision. */
 static double largest_zeros(const char *text)
 {
-    struct ks_checkpoint *c = make(text, 2);
+    struct ks_checkpoint *c = null_critic(text, 2);
     struct ks_problem q = full_problem(c);
     double worst = 0;
 

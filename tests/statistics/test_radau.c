@@ -6,10 +6,10 @@
 #include <lapacke.h>
 
 #include "core/memory.h"
-#include "measures.h"
 #include "test.h"
+#include "trials.h"
 
-enum { N = 60 };
+enum { SIZE = 60 };
 
 /* A discrete measure with nodes `value`, whose weights are the squares of `start`. */
 static void fill_measure(size_t n, uint64_t seed, int kind, double *value, double *start)
@@ -29,7 +29,7 @@ static struct ks_radau *radau_of(size_t n, const double *value, const double *st
 {
     struct lanczos_run run = {
         .n = n, .most = m, .value = value, .start = start, .breakdown = 1e-13};
-    double alpha[N], beta[N];
+    double alpha[SIZE], beta[SIZE];
     bool ended;
     struct ks_radau *r;
     size_t steps = run_lanczos(&run, alpha, beta, &ended);
@@ -120,20 +120,20 @@ static void test_bounds_hold(void **state)
 
     (void)state;
     for (int kind = 0; kind < 4; kind++)
-        for (size_t m = 1; m <= N; m = m < 8 ? m + 1 : 2 * m - 5) {
-            double value[N], start[N];
+        for (size_t m = 1; m <= SIZE; m = m < 8 ? m + 1 : 2 * m - 5) {
+            double value[SIZE], start[SIZE];
             struct ks_radau *r;
 
-            fill_measure(N, m, kind, value, start);
-            r = radau_of(N, value, start, m);
-            for (size_t i = 0; i < N; i++) {
-                check_holds(r, N, value, start, value[i]);
-                check_holds(r, N, value, start, (value[i] + value[(i * 7 + 1) % N]) / 2);
-                check_holds(r, N, value, start, 3 * value[i]);
+            fill_measure(SIZE, m, kind, value, start);
+            r = radau_of(SIZE, value, start, m);
+            for (size_t i = 0; i < SIZE; i++) {
+                check_holds(r, SIZE, value, start, value[i]);
+                check_holds(r, SIZE, value, start, (value[i] + value[(i * 7 + 1) % SIZE]) / 2);
+                check_holds(r, SIZE, value, start, 3 * value[i]);
             }
             for (size_t i = 0; i < r->m; i++)
                 for (size_t k = 0; k < 6; k++)
-                    check_holds(r, N, value, start, r->theta[i] + near[k] * r->size);
+                    check_holds(r, SIZE, value, start, r->theta[i] + near[k] * r->size);
             ks_radau_free(r);
         }
 }
@@ -143,7 +143,7 @@ static void test_bounds_hold(void **state)
 static bool rule_at(const struct ks_radau *r, double x, double *node, double *first)
 {
     size_t n = r->m + 1;
-    static double matrix[(N + 1) * (N + 1)];
+    static double matrix[(SIZE + 1) * (SIZE + 1)];
     double delta = 0;
 
     memset(matrix, 0, sizeof matrix);
@@ -171,13 +171,13 @@ static void test_bounds_are_attained(void **state)
     for (int kind = 0; kind < 4; kind += 3)
         for (size_t m = 1; m <= 9; m++)
             for (size_t trial = 0; trial < 12; trial++) {
-                double value[N], start[N], node[N], first[N], x, less = 0;
+                double value[SIZE], start[SIZE], node[SIZE], first[SIZE], x, less = 0;
                 struct ks_radau *r, *again;
                 struct ks_interval mu;
                 size_t at = 0;
 
-                fill_measure(N, m, kind, value, start);
-                r = radau_of(N, value, start, m);
+                fill_measure(SIZE, m, kind, value, start);
+                r = radau_of(SIZE, value, start, m);
                 x = r->theta[0] + ((double)trial - 0.9) / 9.7 * (r->theta[r->m - 1] - r->theta[0]);
                 x = m == 1 ? r->theta[0] + ((double)trial - 5.5) * r->beta[0] : x;
                 if (!rule_at(r, x, node, first)) {
@@ -206,13 +206,13 @@ static void test_bounds_are_attained(void **state)
 /* At a Ritz value the bounds are T's own weights; they are continuous and increasing. */
 static void test_at_ritz_values(void **state)
 {
-    double value[N], start[N], below = 0;
+    double value[SIZE], start[SIZE], below = 0;
     struct ks_radau *r;
     struct ks_interval last = {0, 0}, mu;
 
     (void)state;
-    fill_measure(N, 3, 0, value, start);
-    r = radau_of(N, value, start, 14);
+    fill_measure(SIZE, 3, 0, value, start);
+    r = radau_of(SIZE, value, start, 14);
     for (size_t i = 0; i < r->m; i++) {
         for (int side = -1; side <= 1; side++) {
             assert_ok(ks_radau_below(r, r->theta[i] + side * 1e-7, &mu));
@@ -270,16 +270,16 @@ static void test_ended(void **state)
 static void test_scales(void **state)
 {
     static const double scale[] = {1e-60, 1e60};
-    double value[N], scaled[N], start[N];
+    double value[SIZE], scaled[SIZE], start[SIZE];
     struct ks_radau *r, *other;
 
     (void)state;
-    fill_measure(N, 9, 1, value, start);
-    r = radau_of(N, value, start, 15);
+    fill_measure(SIZE, 9, 1, value, start);
+    r = radau_of(SIZE, value, start, 15);
     for (size_t s = 0; s < 2; s++) {
-        for (size_t i = 0; i < N; i++)
+        for (size_t i = 0; i < SIZE; i++)
             scaled[i] = scale[s] * value[i];
-        other = radau_of(N, scaled, start, 15);
+        other = radau_of(SIZE, scaled, start, 15);
         for (double x = 1e-7; x < 2; x *= 1.7) {
             struct ks_interval mu, of;
 

@@ -8,11 +8,9 @@
 
 #include <omp.h>
 
-#include "analyses.h"
-#include "memory_critics.h"
+#include "critics.h"
 #include "statements.h"
 #include "test.h"
-#include "truths.h"
 
 enum { SHORT = 200, TEXT = 2048 };
 

@@ -1,9 +1,9 @@
 /* --tolerance: reading it, the widths of intervals, and analyses that stop when they are tight. */
-#include "analyzer.h"
+#include "programs.h"
 
+#include "critics.h"
 #include "statements.h"
 #include "statistics/tolerance.h"
-#include "trained_critics.h"
 
 enum { SEEDS = 8 };
 
@@ -244,7 +244,7 @@ static void test_price(void **state)
         s = run("--tolerance directions_1e2=1,directions_1e3=2");
         assert_null(strstr(outcome(s), "not reached"));
         if (products(s) > 125)
-            fail_msg("%s: %.0f products; %s", trained[k].name, products(s), outcome(s));
+            fail_msg("%s: %.0f products; %s", trained_critics[k].name, products(s), outcome(s));
         ks_spectrum_free(s);
     }
 }

@@ -1,5 +1,5 @@
 /* The time left of a study, from files made by hand, and the disk space that it takes. */
-#include "staged_study.h"
+#include "staged.h"
 
 #include <math.h>
 
@@ -18,7 +18,7 @@ static void write_in(const struct ks_graph_job *job, const char *name, const cha
     char path[256];
 
     snprintf(path, sizeof path, "%s/%s", job->folder, name);
-    tree_write(path, text);
+    write_text(path, text);
 }
 
 /* Run 0 is trained; one of its spectra exists, the log of another one has no end. */
@@ -28,9 +28,9 @@ static void write_records(const struct stage *stage)
 
     write_in(&job[0], "progress.csv", PROGRESS);
     write_trained(&job[0]);
-    tree_write(job[2].target[0], "");
-    tree_write(job[2].log, "started 2026-02-28T23:59:10Z\nkappa\nended 2026-03-01T00:00:40Z\n");
-    tree_write(job[3].log, "started 2026-02-28T23:59:10Z\n");
+    write_text(job[2].target[0], "");
+    write_text(job[2].log, "started 2026-02-28T23:59:10Z\nkappa\nended 2026-03-01T00:00:40Z\n");
+    write_text(job[3].log, "started 2026-02-28T23:59:10Z\n");
 }
 
 static double evaluations(const struct stage *stage, size_t after)
@@ -52,7 +52,7 @@ static void test_time_left(void **state)
 
     (void)state;
     write_records(&stage);
-    assert_ok(ks_forecast_read(stage.graph, tree, &f));
+    assert_ok(ks_forecast_read(stage.graph, scratch_folder, &f));
     assert_int_equal(f.n_runs, 1);
     assert_int_equal(f.n_spectra, 1);
     assert_close(ks_forecast_run(&f, 0).training, 0, 0);
@@ -71,13 +71,13 @@ static void test_time_left(void **state)
     assert_close(left.all, training, 1e-9);
     ks_forecast_clear(&f);
     write_in(&stage.graph->job[1], "run.json", "{\"state\": \"stopped\", \"env_step\": 4}");
-    assert_ok(ks_forecast_read(stage.graph, tree, &f));
+    assert_ok(ks_forecast_read(stage.graph, scratch_folder, &f));
     assert_close(ks_forecast_run(&f, 1).training, training, 1e-9); /* without a resume point */
     write_in(&stage.graph->job[1], "resume/point.1", "");
-    tree_write(stage.graph->job[1].target[0], "");
-    tree_write(stage.graph->job[1].target[1], "");
+    write_text(stage.graph->job[1].target[0], "");
+    write_text(stage.graph->job[1].target[1], "");
     ks_forecast_clear(&f);
-    assert_ok(ks_forecast_read(stage.graph, tree, &f));
+    assert_ok(ks_forecast_read(stage.graph, scratch_folder, &f));
     assert_close(ks_forecast_run(&f, 1).training, 4 * TRAINING + evaluations(&stage, 4), 1e-9);
     ks_forecast_clear(&f);
     stage_free(&stage);
@@ -94,7 +94,7 @@ static void test_own_pace(void **state)
     write_in(&stage.graph->job[1], "progress.csv",
              "env_step,update,steps_per_second\n2,0,1\n4,1,0.01\n6,2,0.0");
     write_in(&stage.graph->job[1], "run.json", "{\"state\": \"running\", \"env_step\": 4}");
-    assert_ok(ks_forecast_read(stage.graph, tree, &f));
+    assert_ok(ks_forecast_read(stage.graph, scratch_folder, &f));
     assert_int_equal(f.n_runs, 2);
     assert_close(ks_forecast_run(&f, 1).training, 4 * 100 + evaluations(&stage, 4) / ACTING, 1e-9);
     ks_forecast_clear(&f);
@@ -108,7 +108,7 @@ static void test_nothing_recorded(void **state)
 
     (void)state;
     write_in(&stage.graph->job[0], "progress.csv", "env_step,update,steps_per_second\n0,0,nan\n");
-    assert_ok(ks_forecast_read(stage.graph, tree, &f));
+    assert_ok(ks_forecast_read(stage.graph, scratch_folder, &f));
     assert_true(isnan(ks_forecast_run(&f, 0).training));
     assert_true(isnan(ks_forecast_run(&f, 0).spectra));
     assert_true(isnan(ks_forecast_all(&f, 2).all));
@@ -125,12 +125,13 @@ static void test_disk(void **state)
     const double batch = 8 * 5 + 2 * 8 * 1;
 
     (void)state;
-    assert_ok(read_text("[study]\nenv = toy\narchitectures = dense+mse\nseeds = 0..2\nsteps = 80\n"
-                        "[train]\nhidden = 2\ndepth = 1\nactor_hidden = 2\nactor_depth = 1\n"
-                        "critics = 3\nbatch = 8\ncheckpoints = 2\nrandom_steps = 10\nreplay = 30\n"
-                        "analysis_minibatches = 7\n"
-                        "[analyze]\norder = 4\nprobes = 2\n",
-                        &s));
+    assert_ok(
+        study_of_text("[study]\nenv = toy\narchitectures = dense+mse\nseeds = 0..2\nsteps = 80\n"
+                      "[train]\nhidden = 2\ndepth = 1\nactor_hidden = 2\nactor_depth = 1\n"
+                      "critics = 3\nbatch = 8\ncheckpoints = 2\nrandom_steps = 10\nreplay = 30\n"
+                      "analysis_minibatches = 7\n"
+                      "[analyze]\norder = 4\nprobes = 2\n",
+                      &s));
     assert_ok(ks_study_disk(s, 3, 2, &disk));
     assert_close(disk.checkpoints, 3 * 3 * 4 * (4 * 3 * critic + actor + 7 * batch), 0);
     assert_close(disk.resume, 4 * (2 * (4 * 3 * critic + 3 * actor) + 30 * (3 + 3 + 2 + 2)), 0);
@@ -139,7 +140,7 @@ static void test_disk(void **state)
 
 int main(void)
 {
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_time_left),
         IN_TREE(test_own_pace),

@@ -1,5 +1,5 @@
 /* The graph of a study: commands, order, progress, failures and interruption. */
-#include "staged_study.h"
+#include "staged.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@ static void test_commands(void **state)
     struct ks_graph_programs programs = {"/opt/it's/train", "analyze", false, 500};
 
     (void)state;
-    assert_ok(read_text(GOOD, &s));
+    assert_ok(study_of_text(GOOD, &s));
     assert_ok(ks_graph_new(s, &programs, &g));
     assert_int_equal(g->n_runs, 6);
     assert_int_equal(g->n_jobs, 6 + 6 * 4);
@@ -31,9 +31,9 @@ static void test_commands(void **state)
                         "runs/dog-trot/bn+wn+ce/seed3/step_000000200.spectrum.h5");
     ks_graph_free(g);
     ks_study_free(s);
-    assert_ok(read_text("[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[analyze]\n"
-                        "memory = 2G\n",
-                        &s));
+    assert_ok(study_of_text("[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[analyze]\n"
+                            "memory = 2G\n",
+                            &s));
     programs.resume_any = true;
     assert_ok(ks_graph_new(s, &programs, &g));
     assert_non_null(strstr(g->job[0].command, " --resume=any --quiet"));
@@ -52,20 +52,20 @@ static void test_special_characters(void **state)
     struct ks_graph *g = NULL;
 
     (void)state;
-    tree_write("calls", "");
-    tree_write("behave", ":");
+    write_text("calls", "");
+    write_text("behave", ":");
     write_script(name, FAKE_TRAIN);
     write_script("bin/fake-analyze", FAKE_ANALYZE);
-    programs.train = tree_path(name);
-    programs.analyze = tree_path("bin/fake-analyze");
-    assert_ok(read_text(TWO_RUNS, &study));
+    programs.train = scratch(name);
+    programs.analyze = scratch("bin/fake-analyze");
+    assert_ok(study_of_text(TWO_RUNS, &study));
     free(study->architecture[0].argument);
     study->architecture[0].argument = strdup("/a $HOME $(touch pwned) #%:/mine.arch");
     assert_ok(ks_graph_new(study, &programs, &g));
-    assert_ok(ks_graph_write(g, tree));
-    assert_ok(ks_graph_run(g, tree, 1, false, true));
-    assert_int_equal(count(tree_text("calls"), "train /a $HOME $(touch pwned) #%:/mine.arch "), 1);
-    assert_false(tree_has("pwned"));
+    assert_ok(ks_graph_write(g, scratch_folder));
+    assert_ok(ks_graph_run(g, scratch_folder, 1, false, true));
+    assert_int_equal(count(file_text("calls"), "train /a $HOME $(touch pwned) #%:/mine.arch "), 1);
+    assert_false(exists("pwned"));
     ks_graph_free(g);
     free(study->train[0].value);
     study->train[0].value = strdup("2\n\ttouch pwned");
@@ -83,15 +83,15 @@ static void test_printed_commands(void **state)
     (void)state;
     write_script("bin/fake plot", "#!/bin/sh\n[ $1 = . ] && echo plot >>calls\n");
     run_printed(&stage);
-    assert_int_equal(count(tree_text("calls"), "train "), 2);
-    assert_int_equal(count(tree_text("calls"), "plot"), 1);
-    assert_string_equal(tree_text("study.study"), TWO_RUNS);
+    assert_int_equal(count(file_text("calls"), "train "), 2);
+    assert_int_equal(count(file_text("calls"), "plot"), 1);
+    assert_string_equal(file_text("study.study"), TWO_RUNS);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_true(job_is_done(stage.graph, i));
     ks_graph_set_changed(stage.graph, 0);
     run_printed(&stage);
-    assert_int_equal(count(tree_text("calls"), "train "), 2);
-    assert_int_equal(count(tree_text("calls"), "analyze "), 2 * 6);
+    assert_int_equal(count(file_text("calls"), "train "), 2);
+    assert_int_equal(count(file_text("calls"), "analyze "), 2 * 6);
     stage_free(&stage);
 }
 
@@ -99,13 +99,13 @@ static void test_printed_commands(void **state)
 static void run_aloud(const struct stage *stage)
 {
     int errors = dup(STDERR_FILENO),
-        file = open(tree_path("said"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        file = open(scratch("said"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     ks_status status;
 
     assert_true(errors >= 0 && file >= 0);
     dup2(file, STDERR_FILENO);
     close(file);
-    status = ks_graph_run(stage->graph, tree, 1, false, false);
+    status = ks_graph_run(stage->graph, scratch_folder, 1, false, false);
     dup2(errors, STDERR_FILENO);
     close(errors);
     assert_ok(status);
@@ -119,7 +119,7 @@ static void remove_files(const char *folder, const char *const *names)
 
     for (; *names; names++) {
         snprintf(path, sizeof path, "%s%s", folder, *names);
-        assert_int_equal(unlink(tree_path(path)), 0);
+        assert_int_equal(unlink(scratch(path)), 0);
     }
 }
 
@@ -139,8 +139,8 @@ static void test_progress(void **state)
     assert_said("to do: 1 x train, 3 x analyze (4 of 8 jobs are done), 1 at a time\n", 5);
     assert_said("[ 8/8]", 5);
     run_aloud(&stage);
-    assert_string_equal(tree_text("said"), "");
-    tree_write("runs/toy/bn+ce/seed0/run.json", "{\n  \"state\": \"running\"\n}\n");
+    assert_string_equal(file_text("said"), "");
+    write_text("runs/toy/bn+ce/seed0/run.json", "{\n  \"state\": \"running\"\n}\n");
     run_aloud(&stage);
     assert_said("to do: 1 x train, 3 x analyze (4 of 8 jobs are done), 1 at a time\n", 5);
     stage_free(&stage);
@@ -158,7 +158,7 @@ static const char FAKE_ANALYZE_NAMED[] =
 /* Runs are under way from their first call to their last one: at most `jobs` at a time. */
 static void assert_order(const char *const *runs, size_t n, size_t jobs)
 {
-    const char *first[4], *last[4], *calls = tree_text("calls");
+    const char *first[4], *last[4], *calls = file_text("calls");
 
     for (size_t i = 0; i < n; i++) {
         first[i] = last[i] = strstr(calls, runs[i]);
@@ -187,16 +187,17 @@ static void test_graph_runs_once(void **state)
     setenv("OMP_NUM_THREADS", "7", 1);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_false(job_is_done(stage.graph, i));
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_true(job_is_done(stage.graph, i));
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true)); /* nothing is left to do */
-    calls = tree_text("calls");
+    assert_ok(
+        ks_graph_run(stage.graph, scratch_folder, 2, false, true)); /* nothing is left to do */
+    calls = file_text("calls");
     assert_int_equal(count(calls, "train "), 2);
     assert_int_equal(count(calls, "analyze "), 6);
-    assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
-    assert_int_equal(count(tree_text("calls"), "analyze "), 7);
+    assert_int_equal(unlink(scratch("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
+    assert_int_equal(count(file_text("calls"), "analyze "), 7);
     stage_free(&stage);
 }
 
@@ -213,14 +214,14 @@ static void test_order(void **state)
     (void)state;
     stage_free(&stage);
     write_script("bin/fake-analyze", FAKE_ANALYZE_NAMED);
-    assert_ok(read_text(text, &stage.study));
+    assert_ok(study_of_text(text, &stage.study));
     assert_ok(new_graph(stage.study, &stage.graph));
-    assert_ok(ks_graph_write(stage.graph, tree));
+    assert_ok(ks_graph_write(stage.graph, scratch_folder));
     for (size_t jobs = 1; jobs <= 2; jobs++) {
-        tree_write("calls", "");
-        assert_ok(ks_graph_run(stage.graph, tree, jobs, false, true));
+        write_text("calls", "");
+        assert_ok(ks_graph_run(stage.graph, scratch_folder, jobs, false, true));
         assert_order(runs, 4, jobs);
-        assert_true(jobs > 1 || rename(tree_path("runs"), tree_path("first")) == 0);
+        assert_true(jobs > 1 || rename(scratch("runs"), scratch("first")) == 0);
     }
     stage_free(&stage);
 }
@@ -236,32 +237,32 @@ static void test_removed_checkpoints(void **state)
     char *why;
 
     (void)state;
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     remove_files(LN, all + 2);
     remove_files(LN, spectrum);
     assert_true(job_is_done(stage.graph, 1)); /* its checkpoint is there */
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
-    assert_int_equal(count(tree_text("calls"), "train "), 2);
-    assert_int_equal(count(tree_text("calls"), "analyze "), 7);
-    tree_write("runs/toy/ln+ce/seed0/step_000000008.h5", "");
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
+    assert_int_equal(count(file_text("calls"), "train "), 2);
+    assert_int_equal(count(file_text("calls"), "analyze "), 7);
+    write_text("runs/toy/ln+ce/seed0/step_000000008.h5", "");
     remove_files(LN, all);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_true(job_is_done(stage.graph, i));
-    assert_ok(ks_graph_restart(stage.graph, 1, tree, &why));
+    assert_ok(ks_graph_restart(stage.graph, 1, scratch_folder, &why));
     assert_null(why);
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
-    assert_int_equal(count(tree_text("calls"), "\n"), 2 + 7);
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
+    assert_int_equal(count(file_text("calls"), "\n"), 2 + 7);
     remove_files(LN, spectrum);
-    assert_ok(ks_graph_restart(stage.graph, 1, tree, &why));
+    assert_ok(ks_graph_restart(stage.graph, 1, scratch_folder, &why));
     assert_string_equal(why, "train toy/ln+ce/seed0: has to start from the beginning: "
                              "step_000000004.spectrum.h5 has to be made, but its checkpoint "
                              "step_000000004.h5 is gone");
     free(why);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_int_equal(job_is_done(stage.graph, i), stage.graph->job[i].run == 0);
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
-    assert_int_equal(count(tree_text("calls"), "train ln+ce"), 2);
-    assert_int_equal(count(tree_text("calls"), "analyze "), 7 + 3);
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
+    assert_int_equal(count(file_text("calls"), "train ln+ce"), 2);
+    assert_int_equal(count(file_text("calls"), "analyze "), 7 + 3);
     stage_free(&stage);
 }
 
@@ -271,15 +272,15 @@ static void test_failure_is_named(void **state)
                                    "update 7'; exit 1; }");
 
     (void)state;
-    assert_fails(ks_graph_run(stage.graph, tree, 1, false, true), KS_RUN,
+    assert_fails(ks_graph_run(stage.graph, scratch_folder, 1, false, true), KS_RUN,
                  "train toy/bn+ce/seed0 failed: loss is nan at update 7");
     assert_non_null(strstr(ks_error_text(), "bn+ce/seed0/train.log"));
-    assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
-    assert_fails(ks_graph_run(stage.graph, tree, 1, true, true), KS_RUN, "bn+ce");
-    assert_true(tree_has("runs/toy/ln+ce/seed0/step_000000008.spectrum.h5")); /* --keep-going */
-    tree_write("behave", ":");
-    assert_ok(ks_graph_run(stage.graph, tree, 1, false, true));
-    assert_true(tree_has("runs/toy/bn+ce/seed0/step_000000008.spectrum.h5"));
+    assert_false(exists("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
+    assert_fails(ks_graph_run(stage.graph, scratch_folder, 1, true, true), KS_RUN, "bn+ce");
+    assert_true(exists("runs/toy/ln+ce/seed0/step_000000008.spectrum.h5")); /* --keep-going */
+    write_text("behave", ":");
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 1, false, true));
+    assert_true(exists("runs/toy/bn+ce/seed0/step_000000008.spectrum.h5"));
     stage_free(&stage);
 }
 
@@ -291,9 +292,9 @@ static void test_half_a_spectrum_is_removed(void **state)
     (void)state;
     write_script("bin/fake-analyze", "#!/bin/sh\nfor word; do last=$word; done\n"
                                      "echo half >${last%.h5}.spectrum.h5\nexit 1\n");
-    assert_fails(ks_graph_run(stage.graph, tree, 1, false, true), KS_RUN,
+    assert_fails(ks_graph_run(stage.graph, scratch_folder, 1, false, true), KS_RUN,
                  "analyze toy/bn+ce/seed0/step_000000002 failed: no message");
-    assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
+    assert_false(exists("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
     stage_free(&stage);
 }
 
@@ -305,9 +306,9 @@ static void nap(void)
 /* Waits until the file exists, at most ten seconds. */
 static void wait_for(const char *name)
 {
-    for (int i = 0; i < 500 && !tree_has(name); i++)
+    for (int i = 0; i < 500 && !exists(name); i++)
         nap();
-    assert_true(tree_has(name));
+    assert_true(exists(name));
 }
 
 /* Runs the graph in another process until the job of `ln+ce` sleeps and that of `bn+ce` is
@@ -318,7 +319,7 @@ static pid_t start_graph(const struct stage *stage)
 
     assert_true(child >= 0);
     if (child == 0) {
-        ks_status status = ks_graph_run(stage->graph, tree, 2, false, true);
+        ks_status status = ks_graph_run(stage->graph, scratch_folder, 2, false, true);
 
         _exit(status == KS_RUN && strstr(ks_error_text(), "stopped") ? 42 : status != KS_OK);
     }
@@ -330,7 +331,7 @@ static pid_t start_graph(const struct stage *stage)
 /* Waits for the end of the process whose PID follows the word in the file "calls". */
 static void assert_ends(const char *word)
 {
-    const char *line = strstr(tree_text("calls"), word);
+    const char *line = strstr(file_text("calls"), word);
     long number = 0;
 
     assert_non_null(line);
@@ -353,11 +354,11 @@ static void test_interrupted_graph_resumes(void **state)
     assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 42);
     assert_ends("train ln+ce");
     assert_ends("sleeper"); /* children of the job are stopped, too */
-    assert_true(tree_has("runs/toy/ln+ce/seed0/step_000000002.h5")); /* complete files stay */
-    tree_write("behave", ":");
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
-    assert_int_equal(count(tree_text("calls"), "train bn+ce"), 1); /* not again */
-    assert_int_equal(count(tree_text("calls"), "train ln+ce"), 2);
+    assert_true(exists("runs/toy/ln+ce/seed0/step_000000002.h5")); /* complete files stay */
+    write_text("behave", ":");
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
+    assert_int_equal(count(file_text("calls"), "train bn+ce"), 1); /* not again */
+    assert_int_equal(count(file_text("calls"), "train ln+ce"), 2);
     stage_free(&stage);
 }
 
@@ -374,7 +375,7 @@ static void test_ignored_signal(void **state)
     child = start_graph(&stage);
     signal(SIGHUP, SIG_DFL);
     assert_int_equal(kill(child, SIGHUP), 0);
-    tree_write("wake", "");
+    write_text("wake", "");
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 0);
     stage_free(&stage);
@@ -392,15 +393,15 @@ static void test_killed_graph_leaves_no_job(void **state)
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_ends("train ln+ce");
-    tree_write("behave", ":");
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
-    assert_int_equal(count(tree_text("calls"), "train bn+ce"), 1);
+    write_text("behave", ":");
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
+    assert_int_equal(count(file_text("calls"), "train bn+ce"), 1);
     stage_free(&stage);
 }
 
 int main(void)
 {
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_commands),
         IN_TREE(test_special_characters),

@@ -1,5 +1,5 @@
 /* The graph of a study that has changed: which jobs run again and which files are removed. */
-#include "staged_study.h"
+#include "staged.h"
 
 #include "train/state.h"
 
@@ -33,9 +33,9 @@ static struct stage stage_until(const char *line)
     write_script("bin/fake train", STOPPING_TRAIN);
     write_script("bin/fake-analyze", FAKE_ANALYZE);
     snprintf(text, sizeof text, "[study]\n%s%s", line, TWO_RUNS + strlen("[study]\n"));
-    assert_ok(read_text(text, &stage.study));
+    assert_ok(study_of_text(text, &stage.study));
     assert_ok(new_graph(stage.study, &stage.graph));
-    assert_ok(ks_graph_write(stage.graph, tree));
+    assert_ok(ks_graph_write(stage.graph, scratch_folder));
     return stage;
 }
 
@@ -54,12 +54,13 @@ static void run_until(const char *line, size_t done_before, size_t trainings, si
     struct stage stage = stage_until(line);
 
     assert_int_equal(jobs_done(&stage), done_before);
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     assert_int_equal(jobs_done(&stage), stage.graph->n_jobs);
-    assert_int_equal(count(tree_text("calls"), "train "), trainings);
-    assert_int_equal(count(tree_text("calls"), "analyze "), analyses);
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true)); /* nothing is left to do */
-    assert_int_equal(count(tree_text("calls"), "train "), trainings);
+    assert_int_equal(count(file_text("calls"), "train "), trainings);
+    assert_int_equal(count(file_text("calls"), "analyze "), analyses);
+    assert_ok(
+        ks_graph_run(stage.graph, scratch_folder, 2, false, true)); /* nothing is left to do */
+    assert_int_equal(count(file_text("calls"), "train "), trainings);
     stage_free(&stage);
 }
 
@@ -68,15 +69,15 @@ static void run_until(const char *line, size_t done_before, size_t trainings, si
 static void test_stop(void **state)
 {
     (void)state;
-    tree_write("calls", "");
+    write_text("calls", "");
     run_until("stop = 2\n", 0, 2, 2);
-    assert_non_null(strstr(tree_text("calls"), "train bn+ce 2\n"));
-    assert_true(tree_has("runs/toy/bn+ce/seed0/resume"));
+    assert_non_null(strstr(file_text("calls"), "train bn+ce 2\n"));
+    assert_true(exists("runs/toy/bn+ce/seed0/resume"));
     run_until("stop = 4\n", 2, 4, 4); /* the analyses of step 2 */
     run_until("stop = 2\n", 4, 4, 4);
     run_until("stop = 6\n", 4, 6, 4); /* no checkpoint on the way, but the runs must reach `stop` */
     run_until("", 4, 8, 6);
-    assert_false(tree_has("runs/toy/bn+ce/seed0/resume"));
+    assert_false(exists("runs/toy/bn+ce/seed0/resume"));
     run_until("stop = 4\n", 6, 8, 6);
 }
 
@@ -84,7 +85,7 @@ static void assert_restarts(const struct stage *stage, const char *words)
 {
     char *why;
 
-    assert_ok(ks_graph_restart(stage->graph, 0, tree, &why));
+    assert_ok(ks_graph_restart(stage->graph, 0, scratch_folder, &why));
     if (words)
         assert_non_null(strstr(why, words));
     else
@@ -100,25 +101,25 @@ static void test_removed_checkpoints(void **state)
     struct stage stage;
 
     (void)state;
-    tree_write("calls", "");
+    write_text("calls", "");
     run_until("stop = 4\n", 0, 2, 4);
-    assert_int_equal(unlink(tree_path("runs/toy/bn+ce/seed0/step_000000002.h5")), 0);
-    assert_int_equal(unlink(tree_path("runs/toy/bn+ce/seed0/step_000000004.h5")), 0);
+    assert_int_equal(unlink(scratch("runs/toy/bn+ce/seed0/step_000000002.h5")), 0);
+    assert_int_equal(unlink(scratch("runs/toy/bn+ce/seed0/step_000000004.h5")), 0);
     run_until("stop = 4\n", 6, 2, 4);
     stage = stage_until("stop = 6\n");
     assert_restarts(&stage, NULL);
     assert_int_equal(jobs_done(&stage), 4);
-    assert_ok(ks_graph_remove_stale(stage.graph, tree));
-    assert_int_equal(unlink(tree_path("runs/toy/bn+ce/seed0/step_000000004.spectrum.h5")), 0);
+    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
+    assert_int_equal(unlink(scratch("runs/toy/bn+ce/seed0/step_000000004.spectrum.h5")), 0);
     assert_restarts(
         &stage,
         "step_000000004.spectrum.h5 has to be made, but its checkpoint step_000000004.h5 is gone");
     assert_int_equal(jobs_done(&stage), 2); /* those of the other run */
-    assert_true(tree_has("runs/toy/bn+ce/seed0/resume/point.0"));
-    assert_ok(ks_graph_remove_stale(stage.graph, tree));
-    assert_false(tree_has("runs/toy/bn+ce/seed0/resume/point.0"));
-    assert_true(tree_has("runs/toy/ln+ce/seed0/resume/point.0"));
-    tree_write("runs/toy/bn+ce/seed0/step_000000004.spectrum.h5", "");
+    assert_true(exists("runs/toy/bn+ce/seed0/resume/point.0"));
+    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
+    assert_false(exists("runs/toy/bn+ce/seed0/resume/point.0"));
+    assert_true(exists("runs/toy/ln+ce/seed0/resume/point.0"));
+    write_text("runs/toy/bn+ce/seed0/step_000000004.spectrum.h5", "");
     assert_restarts(&stage,
                     "train toy/bn+ce/seed0: has to start from the beginning: it was stopped at "
                     "step 4, but its resume point is gone");
@@ -138,10 +139,10 @@ static void write_unfinished(const char *state, const char *more, uint64_t rows)
     FILE *file;
 
     snprintf(text, sizeof text, "{\n  \"state\": \"%s\",%s\n  \"env_step\": 4\n}\n", state, more);
-    tree_write("runs/toy/bn+ce/seed0/run.json", text);
-    tree_write("runs/toy/bn+ce/seed0/resume/point.1", "");
+    write_text("runs/toy/bn+ce/seed0/run.json", text);
+    write_text("runs/toy/bn+ce/seed0/resume/point.1", "");
     assert_ok(ks_resume_file_fill(&header, "", bytes));
-    file = fopen(tree_path("runs/toy/bn+ce/seed0/resume/point.1"), "wb");
+    file = fopen(scratch("runs/toy/bn+ce/seed0/resume/point.1"), "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, sizeof header, 1, file), 1);
     assert_int_equal(fclose(file), 0);
@@ -158,7 +159,7 @@ static void test_lost_checkpoints_of_unfinished_runs(void **state)
 
     (void)state;
     assert_restarts(&stage, NULL);
-    tree_write("runs/toy/bn+ce/seed0/step_000000002.h5", "");
+    write_text("runs/toy/bn+ce/seed0/step_000000002.h5", "");
     write_unfinished("running", "", 1); /* the resume point is at step 2 */
     assert_restarts(&stage, NULL);
     write_unfinished("running", "", 2);
@@ -170,9 +171,9 @@ static void test_lost_checkpoints_of_unfinished_runs(void **state)
     write_unfinished("stopped", "", 1); /* the newer point is gone */
     assert_restarts(&stage, NULL);
     write_unfinished("running", "", 2);
-    assert_ok(ks_graph_remove_stale(stage.graph, tree));
-    assert_false(tree_has("runs/toy/bn+ce/seed0/resume/point.1"));
-    tree_write("runs/toy/bn+ce/seed0/step_000000004.h5", "");
+    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
+    assert_false(exists("runs/toy/bn+ce/seed0/resume/point.1"));
+    write_text("runs/toy/bn+ce/seed0/step_000000004.h5", "");
     write_unfinished("running", "", 2);
     assert_restarts(&stage, NULL);
     stage_free(&stage);
@@ -184,13 +185,14 @@ static void test_killed_before_stop(void **state)
     struct stage stage;
 
     (void)state;
-    tree_write("calls", "");
-    tree_write("kill", "");
+    write_text("calls", "");
+    write_text("kill", "");
     stage = stage_until("stop = 6\n");
-    assert_fails(ks_graph_run(stage.graph, tree, 1, false, true), KS_RUN, "bn+ce/seed0 failed");
-    assert_true(tree_has("runs/toy/bn+ce/seed0/step_000000004.h5"));
+    assert_fails(ks_graph_run(stage.graph, scratch_folder, 1, false, true), KS_RUN,
+                 "bn+ce/seed0 failed");
+    assert_true(exists("runs/toy/bn+ce/seed0/step_000000004.h5"));
     assert_int_equal(jobs_done(&stage), 0);
-    assert_int_equal(unlink(tree_path("kill")), 0);
+    assert_int_equal(unlink(scratch("kill")), 0);
     stage_free(&stage);
     run_until("stop = 6\n", 0, 3, 4);
 }
@@ -201,16 +203,16 @@ static void test_stale_spectra(void **state)
     struct stage stage = stage_new(":");
 
     (void)state;
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     ks_graph_set_changed(stage.graph, 0);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_int_equal(job_is_done(stage.graph, i), stage.graph->job[i].trains);
-    assert_int_equal(unlink(tree_path("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
-    assert_ok(ks_graph_remove_stale(stage.graph, tree));
-    assert_false(tree_has("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
-    assert_ok(ks_graph_run(stage.graph, tree, 2, false, true));
-    assert_int_equal(count(tree_text("calls"), "train "), 2);
-    assert_int_equal(count(tree_text("calls"), "analyze "), 2 * 6);
+    assert_int_equal(unlink(scratch("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
+    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
+    assert_false(exists("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
+    assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
+    assert_int_equal(count(file_text("calls"), "train "), 2);
+    assert_int_equal(count(file_text("calls"), "analyze "), 2 * 6);
     stage_free(&stage);
 }
 
@@ -221,13 +223,13 @@ static const char *const strangers[] = {"runs/toy/bn+ce/seed0/step_000000005.pro
 static void write_all(const char *const *names)
 {
     for (; *names; names++)
-        tree_write(*names, "");
+        write_text(*names, "");
 }
 
 static void assert_all(const char *const *names, bool there)
 {
     for (; *names; names++)
-        assert_int_equal(tree_has(*names), there);
+        assert_int_equal(exists(*names), there);
 }
 
 /* Of the stale spectra, files that belong to no job stay. The printed commands do the same. */
@@ -241,10 +243,10 @@ static void test_strangers(void **state)
     write_script("bin/fake plot", "#!/bin/sh\n");
     ks_graph_set_changed(stage.graph, 0);
     run_printed(&stage); /* nothing exists yet */
-    assert_string_equal(tree_text("said"), "");
+    assert_string_equal(file_text("said"), "");
     write_all(spectra);
     write_all(strangers);
-    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
     assert_all(spectra, false);
     assert_all(strangers, true);
     ks_graph_set_changed(stage.graph, 0);
@@ -264,7 +266,7 @@ static void test_further_analyses(void **state)
 
     (void)state;
     snprintf(text, sizeof text, "%s[analyze]\norder = 7\n[analyze xqc]\ncompat = xqc\n", TWO_RUNS);
-    assert_ok(read_text(text, &study));
+    assert_ok(study_of_text(text, &study));
     assert_ok(new_graph(study, &g));
     assert_int_equal(g->n_jobs, 2 + 2 * 3 * 2);
     job = &g->job[2 + 3];
@@ -279,13 +281,13 @@ static void test_further_analyses(void **state)
         if (g->job[i].trains)
             write_trained(&g->job[i]);
         else
-            tree_write(g->job[i].target[0], "");
+            write_text(g->job[i].target[0], "");
     ks_graph_set_changed(g, 1);
     for (size_t i = 0; i < g->n_jobs; i++)
         assert_int_equal(job_is_done(g, i), g->job[i].analysis == 0);
-    assert_ok(ks_graph_remove_stale(g, tree));
+    assert_ok(ks_graph_remove_stale(g, scratch_folder));
     for (size_t i = 0; i < g->n_jobs; i++)
-        assert_int_equal(tree_has(g->job[i].target[0]), g->job[i].analysis == 0);
+        assert_int_equal(exists(g->job[i].target[0]), g->job[i].analysis == 0);
     ks_graph_free(g);
     ks_study_free(study);
 }
@@ -301,20 +303,20 @@ static void test_scopes(void **state)
 
     (void)state;
     snprintf(text, sizeof text, "%s[analyze end]\ncheckpoints = last\n", TWO_RUNS);
-    assert_ok(read_text(text, &study));
+    assert_ok(study_of_text(text, &study));
     assert_ok(new_graph(study, &g));
     assert_int_equal(g->n_jobs, 2 + 2 * (3 + 1));
     assert_string_equal(g->job[2 + 3].target[0],
                         "runs/toy/bn+ce/seed0/step_000000008.end.spectrum.h5");
     assert_int_equal(g->job[2 + 4].run, 1);
     assert_int_equal(g->job[2 + 4].checkpoint, 0);
-    tree_write(left, "");
-    assert_ok(ks_graph_check_spectra(g, tree, true));
-    assert_ok(ks_graph_remove_stale(g, tree));
-    assert_true(tree_has(left));
+    write_text(left, "");
+    assert_ok(ks_graph_check_spectra(g, scratch_folder, true));
+    assert_ok(ks_graph_remove_stale(g, scratch_folder));
+    assert_true(exists(left));
     ks_graph_set_changed(g, 1);
-    assert_ok(ks_graph_remove_stale(g, tree));
-    assert_false(tree_has(left));
+    assert_ok(ks_graph_remove_stale(g, scratch_folder));
+    assert_false(exists(left));
     ks_graph_free(g);
     ks_study_free(study);
 }
@@ -330,17 +332,17 @@ static void test_stale_spectra_behind_stop(void **state)
     (void)state;
     write_all(spectra);
     stage = stage_until("stop = 4\n");
-    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
     assert_all(spectra, true);
     ks_graph_set_changed(stage.graph, 0);
-    assert_ok(ks_graph_remove_stale(stage.graph, tree));
+    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
     assert_all(spectra, false);
     stage_free(&stage);
 }
 
 int main(void)
 {
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_stop),
         IN_TREE(test_removed_checkpoints),

@@ -1,6 +1,8 @@
 /* Submission to Slurm and its queue, without Slurm: fake_slurm.h. tests/peer/slurm.sh runs a real
  * one. */
-#include "fake_slurm.h"
+#include "staged.h"
+
+#include "study/slurm.h"
 
 #include <stdint.h>
 
@@ -11,12 +13,12 @@
 static void test_submission(void **state)
 {
     struct stage stage = stage_with_slurm(":");
-    struct ks_slurm s = quietly();
+    struct ks_slurm s = QUIETLY;
 
     (void)state;
-    assert_ok(ks_slurm_submit(stage.graph, tree, &s));
+    assert_ok(ks_slurm_submit(stage.graph, scratch_folder, &s));
     assert_string_equal(
-        tree_text("slurm.calls"),
+        file_text("slurm.calls"),
         "sbatch --parsable --job-name=some:train --array=0-1 " ARRAY MODE
         "train-%A_%a.log slurm/task.sh train\n"
         "sbatch --parsable --job-name=some:analyze --array=0-1 " ARRAY
@@ -30,7 +32,7 @@ static void test_submission(void **state)
 static void test_options(void **state)
 {
     struct stage stage = stage_with_slurm(":");
-    struct ks_slurm s = quietly();
+    struct ks_slurm s = QUIETLY;
 
     (void)state;
     s.jobs = 7;
@@ -38,11 +40,11 @@ static void test_options(void **state)
     assert_ok(ks_slurm_add_options(&s, "--time=1:00:00  -p 'long'"));
     assert_ok(ks_slurm_add_options(&s, "--mem=4G"));
     assert_string_equal(s.options, " --time=1:00:00 -p long --mem=4G");
-    assert_ok(ks_slurm_submit(stage.graph, tree, &s));
-    assert_int_equal(count(tree_text("slurm.calls"), "--array=0-1%7 "), 2);
-    assert_int_equal(count(tree_text("slurm.calls"), "--dependency=afterany:101:102 "), 1);
+    assert_ok(ks_slurm_submit(stage.graph, scratch_folder, &s));
+    assert_int_equal(count(file_text("slurm.calls"), "--array=0-1%7 "), 2);
+    assert_int_equal(count(file_text("slurm.calls"), "--dependency=afterany:101:102 "), 1);
     assert_int_equal(
-        count(tree_text("slurm.calls"), ".log --time=1:00:00 -p long --mem=4G slurm/task.sh "), 3);
+        count(file_text("slurm.calls"), ".log --time=1:00:00 -p long --mem=4G slurm/task.sh "), 3);
     assert_fails(ks_slurm_add_options(&s, "-p long\\"), KS_USAGE, "found '-p long");
     assert_fails(ks_slurm_add_options(&s, "a\nb"), KS_USAGE, "--sbatch: expected no control");
     free(s.options);
@@ -53,24 +55,24 @@ static void test_options(void **state)
 static void test_only_what_is_missing(void **state)
 {
     struct stage stage = stage_with_slurm(":");
-    struct ks_slurm s = quietly();
+    struct ks_slurm s = QUIETLY;
 
     (void)state;
     write_trained(&stage.graph->job[1]);
-    assert_ok(ks_slurm_submit(stage.graph, tree, &s));
-    assert_int_equal(count(tree_text("slurm.calls"), "some:train --array=0 "), 1);
-    assert_int_equal(count(tree_text("slurm.calls"), "some:analyze --array=0 " ARRAY "--dependency="
+    assert_ok(ks_slurm_submit(stage.graph, scratch_folder, &s));
+    assert_int_equal(count(file_text("slurm.calls"), "some:train --array=0 "), 1);
+    assert_int_equal(count(file_text("slurm.calls"), "some:analyze --array=0 " ARRAY "--dependency="
                                                      "aftercorr:101 "),
                      1);
-    assert_int_equal(count(tree_text("slurm.calls"), "some:analyze --array=1 " ARRAY MODE), 1);
-    assert_int_equal(count(tree_text("slurm.calls"), "--dependency=afterok:101:102:103 "), 1);
+    assert_int_equal(count(file_text("slurm.calls"), "some:analyze --array=1 " ARRAY MODE), 1);
+    assert_int_equal(count(file_text("slurm.calls"), "--dependency=afterok:101:102:103 "), 1);
     write_trained(&stage.graph->job[0]);
     for (size_t i = stage.graph->n_runs; i < stage.graph->n_jobs; i++)
-        tree_write(stage.graph->job[i].target[0], "");
-    tree_write("slurm.calls", "");
-    assert_ok(ks_slurm_submit(stage.graph, tree, &s));
-    assert_int_equal(count(tree_text("slurm.calls"), "sbatch "), 1);
-    assert_int_equal(count(tree_text("slurm.calls"), "some:plot --requeue "), 1);
+        write_text(stage.graph->job[i].target[0], "");
+    write_text("slurm.calls", "");
+    assert_ok(ks_slurm_submit(stage.graph, scratch_folder, &s));
+    assert_int_equal(count(file_text("slurm.calls"), "sbatch "), 1);
+    assert_int_equal(count(file_text("slurm.calls"), "some:plot --requeue "), 1);
     stage_free(&stage);
 }
 
@@ -78,17 +80,17 @@ static void test_only_what_is_missing(void **state)
 static void test_refused_submission(void **state)
 {
     struct stage stage = stage_with_slurm(":");
-    struct ks_slurm s = quietly();
+    struct ks_slurm s = QUIETLY;
 
     (void)state;
-    tree_write("refused", "3");
-    assert_fails(ks_slurm_submit(stage.graph, tree, &s), KS_RUN,
+    write_text("refused", "3");
+    assert_fails(ks_slurm_submit(stage.graph, scratch_folder, &s), KS_RUN,
                  "sbatch failed (exit status 1): sbatch: error: invalid partition");
-    assert_non_null(strstr(tree_text("slurm.calls"), "\nscancel 101 102\n"));
-    tree_write("slurm.calls", "");
-    tree_write("refused", "1");
-    assert_fails(ks_slurm_submit(stage.graph, tree, &s), KS_RUN, "invalid partition");
-    assert_null(strstr(tree_text("slurm.calls"), "scancel"));
+    assert_non_null(strstr(file_text("slurm.calls"), "\nscancel 101 102\n"));
+    write_text("slurm.calls", "");
+    write_text("refused", "1");
+    assert_fails(ks_slurm_submit(stage.graph, scratch_folder, &s), KS_RUN, "invalid partition");
+    assert_null(strstr(file_text("slurm.calls"), "scancel"));
     stage_free(&stage);
 }
 
@@ -96,25 +98,25 @@ static void test_refused_submission(void **state)
 static void test_printed_submission(void **state)
 {
     struct stage stage = stage_with_slurm(":");
-    struct ks_slurm s = quietly();
+    struct ks_slurm s = QUIETLY;
     static char submitted[1 << 16];
     char command[600];
-    FILE *out = fopen(tree_path("commands"), "w");
+    FILE *out = fopen(scratch("commands"), "w");
 
     (void)state;
     assert_ok(ks_slurm_add_options(&s, "--comment='a b'"));
     assert_non_null(out);
-    assert_ok(ks_slurm_print(stage.graph, tree, &s, out));
+    assert_ok(ks_slurm_print(stage.graph, scratch_folder, &s, out));
     assert_int_equal(fclose(out), 0);
-    assert_string_equal(tree_text("slurm.calls"), "");
-    assert_ok(ks_slurm_submit(stage.graph, tree, &s));
-    snprintf(submitted, sizeof submitted, "%s", tree_text("slurm.calls"));
-    tree_write("slurm.calls", "");
+    assert_string_equal(file_text("slurm.calls"), "");
+    assert_ok(ks_slurm_submit(stage.graph, scratch_folder, &s));
+    snprintf(submitted, sizeof submitted, "%s", file_text("slurm.calls"));
+    write_text("slurm.calls", "");
     write_script("bin/sbatch", "#!/bin/sh\necho \"sbatch $*\" >>slurm.calls\n"
                                "echo $((100 + $(grep -c sbatch slurm.calls)))\n");
-    snprintf(command, sizeof command, "sh -e %s", tree_path("commands"));
+    snprintf(command, sizeof command, "sh -e %s", scratch("commands"));
     assert_int_equal(system(command), 0);
-    assert_string_equal(tree_text("slurm.calls"), submitted);
+    assert_string_equal(file_text("slurm.calls"), submitted);
     free(s.options);
     stage_free(&stage);
 }
@@ -131,7 +133,7 @@ static void write_queue(const char *folder)
              "13|N/A|PENDING||some:plot|%s\n"
              "14|0|RUNNING|node8|other:train|/elsewhere\n",
              folder, folder, folder);
-    tree_write("queue", text);
+    write_text("queue", text);
 }
 
 static void test_queue(void **state)
@@ -141,11 +143,11 @@ static void test_queue(void **state)
     size_t n;
 
     (void)state;
-    write_queue(tree);
-    assert_ok(ks_slurm_queue(tree, &n, &task)); /* nothing was submitted from here */
+    write_queue(scratch_folder);
+    assert_ok(ks_slurm_queue(scratch_folder, &n, &task)); /* nothing was submitted from here */
     assert_int_equal(n, 0);
-    tree_write("slurm/task.sh", "");
-    assert_ok(ks_slurm_queue(tree, &n, &task));
+    write_text("slurm/task.sh", "");
+    assert_ok(ks_slurm_queue(scratch_folder, &n, &task));
     assert_int_equal(n, 3);
     assert_int_equal(task[0].job, 12);
     assert_int_equal(task[1].run, 1);
@@ -155,19 +157,19 @@ static void test_queue(void **state)
     assert_string_equal(task[1].node, "");
     assert_true(task[2].run == SIZE_MAX);
     free(task);
-    assert_fails(ks_slurm_refuse(tree), KS_USAGE, "has 3 tasks of this study");
+    assert_fails(ks_slurm_refuse(scratch_folder), KS_USAGE, "has 3 tasks of this study");
     assert_non_null(strstr(ks_error_text(), "scancel 12 13"));
     write_queue("/elsewhere");
-    assert_ok(ks_slurm_refuse(tree));
-    tree_write("squeue.fails", "");
-    assert_fails(ks_slurm_refuse(tree), KS_RUN, "squeue failed: no controller; if");
+    assert_ok(ks_slurm_refuse(scratch_folder));
+    write_text("squeue.fails", "");
+    assert_fails(ks_slurm_refuse(scratch_folder), KS_RUN, "squeue failed: no controller; if");
     assert_ok(ks_slurm_refuse("/"));
     stage_free(&stage);
 }
 
 int main(void)
 {
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_submission),           IN_TREE(test_options),
         IN_TREE(test_only_what_is_missing), IN_TREE(test_refused_submission),

@@ -1,5 +1,7 @@
 /* The script that the tasks of Slurm's job arrays run, without Slurm. */
-#include "fake_slurm.h"
+#include "staged.h"
+
+#include "study/slurm.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,21 +13,21 @@ static void nap(void)
     nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 }
 
-static pid_t start_task(const char *kind, const char *run)
+static pid_t start_task(const char *kind, const char *run_here)
 {
     pid_t child = fork();
 
     assert_true(child >= 0);
     if (child == 0) {
-        int log = open(tree_path("task.log"), O_WRONLY | O_CREAT | O_APPEND, 0666);
+        int log = open(scratch("task.log"), O_WRONLY | O_CREAT | O_APPEND, 0666);
 
         dup2(log, STDOUT_FILENO);
         dup2(log, STDERR_FILENO);
         setenv("SLURM_ARRAY_JOB_ID", "7", 1);
-        setenv("SLURM_ARRAY_TASK_ID", run, 1);
+        setenv("SLURM_ARRAY_TASK_ID", run_here, 1);
         unsetenv("MAKELEVEL");
         unsetenv("MAKEFLAGS");
-        if (chdir(tree) == 0)
+        if (chdir(scratch_folder) == 0)
             execl("/bin/sh", "sh", "slurm/task.sh", kind, (char *)NULL);
         _exit(127);
     }
@@ -43,30 +45,30 @@ static int end_task(pid_t child)
 static void test_tasks(void **state)
 {
     struct stage stage = stage_with_slurm("[ $arch != bn+ce ] || exit 5");
-    struct ks_slurm s = quietly();
+    struct ks_slurm s = QUIETLY;
 
     (void)state;
     s.plot = "/bin/echo";
-    assert_ok(ks_slurm_write(stage.graph, tree, &s));
+    assert_ok(ks_slurm_write(stage.graph, scratch_folder, &s));
     assert_int_equal(end_task(start_task("train", "1")), 0);
-    assert_string_equal(tree_text("task.log"), "train toy/ln+ce/seed0\n");
-    assert_false(tree_has("runs/toy/bn+ce"));
+    assert_string_equal(file_text("task.log"), "train toy/ln+ce/seed0\n");
+    assert_false(exists("runs/toy/bn+ce"));
     assert_int_equal(end_task(start_task("analyze", "1")), 0);
-    assert_int_equal(count(tree_text("calls"), "analyze runs/toy/ln+ce/seed0/"), 3);
-    assert_int_equal(count(tree_text("calls"), "\n"), 4);
+    assert_int_equal(count(file_text("calls"), "analyze runs/toy/ln+ce/seed0/"), 3);
+    assert_int_equal(count(file_text("calls"), "\n"), 4);
     assert_int_equal(end_task(start_task("train", "0")), 2); /* make's status of a failure */
     assert_int_equal(end_task(start_task("plot", "")), 0);
-    assert_non_null(strstr(tree_text("task.log"), "\n.\n"));
-    assert_string_equal(tree_text("slurm.calls"), "");
+    assert_non_null(strstr(file_text("task.log"), "\n.\n"));
+    assert_string_equal(file_text("slurm.calls"), "");
     stage_free(&stage);
 }
 
 /* Waits until the file exists, at most ten seconds; then removes it. */
 static void wait_for(const char *name)
 {
-    for (int i = 0; i < 500 && !tree_has(name); i++)
+    for (int i = 0; i < 500 && !exists(name); i++)
         nap();
-    assert_int_equal(unlink(tree_path(name)), 0);
+    assert_int_equal(unlink(scratch(name)), 0);
 }
 
 /* Near its time limit the task stops its program and is requeued, but not if nothing has changed
@@ -75,21 +77,21 @@ static void test_time_limit(void **state)
 {
     struct stage stage = stage_with_slurm("trap 'echo TERM >>calls; exit 1' TERM; : >asleep\n"
                                           "while :; do sleep 0.05; done");
-    struct ks_slurm s = quietly();
+    struct ks_slurm s = QUIETLY;
     pid_t child;
 
     (void)state;
-    assert_ok(ks_slurm_write(stage.graph, tree, &s));
+    assert_ok(ks_slurm_write(stage.graph, scratch_folder, &s));
     for (int i = 0; i < 2; i++) {
         child = start_task("train", "0");
         wait_for("asleep");
         assert_int_equal(kill(child, SIGUSR1), 0);
         assert_int_not_equal(end_task(child), 0);
-        assert_int_equal(count(tree_text("calls"), "TERM"), (size_t)i + 1);
-        assert_string_equal(tree_text("slurm.calls"), "scontrol requeue 7_0\n");
+        assert_int_equal(count(file_text("calls"), "TERM"), (size_t)i + 1);
+        assert_string_equal(file_text("slurm.calls"), "scontrol requeue 7_0\n");
     }
-    assert_non_null(strstr(tree_text("task.log"), "no progress within the time limit"));
-    tree_write("behave", ":");
+    assert_non_null(strstr(file_text("task.log"), "no progress within the time limit"));
+    write_text("behave", ":");
     assert_int_equal(end_task(start_task("train", "0")), 0);
     stage_free(&stage);
 }
@@ -99,18 +101,18 @@ static void test_cancelled_task(void **state)
 {
     struct stage stage = stage_with_slurm("trap 'sleep 0.2; echo end >>calls; exit 1' TERM\n"
                                           ": >asleep; while :; do sleep 0.05; done");
-    struct ks_slurm s = quietly();
+    struct ks_slurm s = QUIETLY;
     pid_t child;
 
     (void)state;
-    assert_ok(ks_slurm_write(stage.graph, tree, &s));
+    assert_ok(ks_slurm_write(stage.graph, scratch_folder, &s));
     child = start_task("train", "0");
     wait_for("asleep");
     assert_int_equal(kill(child, SIGTERM), 0); /* the first of all processes of the task */
     nap();
     assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
     {
-        const char *line = strstr(tree_text("calls"), "train bn+ce ");
+        const char *line = strstr(file_text("calls"), "train bn+ce ");
         int trainer = 0;
 
         assert_non_null(line);
@@ -118,8 +120,8 @@ static void test_cancelled_task(void **state)
         assert_int_equal(kill(trainer, SIGTERM), 0);
     }
     assert_int_not_equal(end_task(child), 0);
-    assert_non_null(strstr(tree_text("calls"), "end\n"));
-    assert_string_equal(tree_text("slurm.calls"), "");
+    assert_non_null(strstr(file_text("calls"), "end\n"));
+    assert_string_equal(file_text("slurm.calls"), "");
     stage_free(&stage);
 }
 
@@ -127,30 +129,30 @@ static void test_cancelled_task(void **state)
 static void test_lock_of_a_run(void **state)
 {
     struct stage stage = stage_with_slurm(":");
-    struct ks_slurm s = quietly();
+    struct ks_slurm s = QUIETLY;
     pid_t child;
     int lock;
 
     (void)state;
-    assert_ok(ks_slurm_write(stage.graph, tree, &s));
-    tree_write("runs/toy/bn+ce/seed0/" KS_SLURM_LOCK, "");
-    lock = open(tree_path("runs/toy/bn+ce/seed0/" KS_SLURM_LOCK), O_RDWR | O_CLOEXEC);
+    assert_ok(ks_slurm_write(stage.graph, scratch_folder, &s));
+    write_text("runs/toy/bn+ce/seed0/" KS_SLURM_LOCK, "");
+    lock = open(scratch("runs/toy/bn+ce/seed0/" KS_SLURM_LOCK), O_RDWR | O_CLOEXEC);
     assert_true(lock >= 0);
     assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
     child = start_task("train", "0");
     assert_int_equal(end_task(start_task("train", "1")), 0); /* meanwhile, another run */
     for (int i = 0; i < 10; i++)
         nap();
-    assert_int_equal(count(tree_text("calls"), "train bn+ce"), 0);
+    assert_int_equal(count(file_text("calls"), "train bn+ce"), 0);
     close(lock);
     assert_int_equal(end_task(child), 0);
-    assert_int_equal(count(tree_text("calls"), "train bn+ce"), 1);
+    assert_int_equal(count(file_text("calls"), "train bn+ce"), 1);
     stage_free(&stage);
 }
 
 int main(void)
 {
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_tasks),
         IN_TREE(test_time_limit),

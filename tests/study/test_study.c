@@ -1,5 +1,5 @@
 /* Study files and their milestones. */
-#include "study_text.h"
+#include "staged.h"
 
 #include "core/memory.h"
 #include "core/milestones.h"
@@ -58,7 +58,7 @@ static void test_study_is_read(void **state)
     char *folder = NULL;
 
     (void)state;
-    assert_ok(read_text(GOOD, &s));
+    assert_ok(study_of_text(GOOD, &s));
     assert_string_equal(s->name, "some");
     assert_string_equal(s->env, "dog-trot");
     assert_int_equal(s->n_architectures, 2);
@@ -103,7 +103,7 @@ static void test_stop(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(text, sizeof text, head, cases[i].stop);
-        assert_ok(read_text(text, &s));
+        assert_ok(study_of_text(text, &s));
         assert_int_equal(s->end, cases[i].end);
         assert_steps(s->n_checkpoints, s->checkpoint, cases[i].checkpoints,
                      (const size_t[]){200, 334, 668, 1000});
@@ -112,13 +112,13 @@ static void test_stop(void **state)
         ks_study_free(s);
     }
     snprintf(text, sizeof text, head, 1001);
-    assert_fails(read_text(text, &s), KS_FORMAT,
+    assert_fails(study_of_text(text, &s), KS_FORMAT,
                  ":6: stop: expected at most 1000 (steps), found 1001");
     snprintf(text, sizeof text, head, 198);
-    assert_fails(read_text(text, &s), KS_FORMAT,
+    assert_fails(study_of_text(text, &s), KS_FORMAT,
                  ":6: stop: expected at least 200 (the first checkpoint), found 198");
     snprintf(text, sizeof text, head, 0);
-    assert_fails(read_text(text, &s), KS_FORMAT,
+    assert_fails(study_of_text(text, &s), KS_FORMAT,
                  ":6: stop: expected an integer from 1 to 1000000000000, found '0'");
 }
 
@@ -131,10 +131,11 @@ static void test_further_analyses(void **state)
     struct ks_study *s = NULL;
 
     (void)state;
-    assert_ok(read_text("[analyze ggn-2]\noperator = ggn\n[analyze]\norder = 7\nprecision = f64\n"
-                        "[analyze  all_defaults ] ; a comment\n"
-                        "[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n",
-                        &s));
+    assert_ok(
+        study_of_text("[analyze ggn-2]\noperator = ggn\n[analyze]\norder = 7\nprecision = f64\n"
+                      "[analyze  all_defaults ] ; a comment\n"
+                      "[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n",
+                      &s));
     assert_int_equal(s->n_analyses, 3);
     assert_string_equal(s->analysis[0].name, "standard");
     assert_ok(ks_study_read_analysis(&s->analysis[0], &a));
@@ -155,12 +156,13 @@ static void test_scopes(void **state)
     struct ks_study *s = NULL;
 
     (void)state;
-    assert_ok(read_text("[analyze some]\ncheckpoints = last\narchitectures = bn+ce,\n    mine\n"
-                        "operator = ggn\n[analyze every]\ncheckpoints = all\n"
-                        "[analyze later]\ncheckpoints = trained\n"
-                        "[study]\nenv=e\narchitectures=bn+ce ln+ce\nseeds=0\nsteps=100\n[train]\n"
-                        "random_steps=10\ncheckpoints=3\n[variant mine]\narchitecture=ln+ce\n",
-                        &s));
+    assert_ok(
+        study_of_text("[analyze some]\ncheckpoints = last\narchitectures = bn+ce,\n    mine\n"
+                      "operator = ggn\n[analyze every]\ncheckpoints = all\n"
+                      "[analyze later]\ncheckpoints = trained\n"
+                      "[study]\nenv=e\narchitectures=bn+ce ln+ce\nseeds=0\nsteps=100\n[train]\n"
+                      "random_steps=10\ncheckpoints=3\n[variant mine]\narchitecture=ln+ce\n",
+                      &s));
     assert_int_equal(s->analysis[1].n, 1); /* `operator` alone goes to the analyzer */
     assert_int_equal(s->n_architectures, 3);
     for (size_t a = 0; a < 3; a++)
@@ -184,7 +186,7 @@ static void test_all_settings(void **state)
     for (const struct ks_key *key = ks_keys; key->name; key++, n++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s = %s\n", key->name,
                  key->type == KS_KEY_FLAG ? "1" : key->standard);
-    assert_ok(read_text(text, &s));
+    assert_ok(study_of_text(text, &s));
     assert_int_equal(s->n_train, n);
     assert_true(s->settings.skip == 1 && s->settings.n_step == 1 && s->settings.utd == 2);
     ks_study_free(s);
@@ -195,8 +197,8 @@ static void test_all_and_long_lists(void **state)
     struct ks_study *s = NULL;
 
     (void)state;
-    assert_ok(
-        read_text("[study]\nenv=dog-run\narchitectures = all\nseeds = 0\n  1\n  2\nsteps=9\n", &s));
+    assert_ok(study_of_text(
+        "[study]\nenv=dog-run\narchitectures = all\nseeds = 0\n  1\n  2\nsteps=9\n", &s));
     assert_int_equal(s->n_architectures, 12);
     assert_int_equal(s->n_seeds, 3);
     ks_study_free(s);
@@ -209,16 +211,17 @@ static void test_architecture_of_a_file(void **state)
     struct ks_study *s = NULL;
 
     (void)state;
-    tree_write("nets/bn+ce.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
-    assert_int_equal(symlink("bn+ce.arch", tree_path("nets/link.arch.arch")), 0);
-    assert_ok(read_text("[study]\nenv=e\narchitectures=nets/bn+ce.arch nets/link.arch.arch bn+ce\n"
-                        "seeds=0\nsteps=9\n",
-                        &s));
+    write_text("nets/bn+ce.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
+    assert_int_equal(symlink("bn+ce.arch", scratch("nets/link.arch.arch")), 0);
+    assert_ok(
+        study_of_text("[study]\nenv=e\narchitectures=nets/bn+ce.arch nets/link.arch.arch bn+ce\n"
+                      "seeds=0\nsteps=9\n",
+                      &s));
     assert_string_equal(s->architecture[0].name, "bn+ce.arch");
-    assert_string_equal(s->architecture[0].argument, tree_path("nets/bn+ce.arch"));
+    assert_string_equal(s->architecture[0].argument, scratch("nets/bn+ce.arch"));
     assert_string_equal(s->architecture[0].loss, "other");
     assert_string_equal(s->architecture[1].name, "link.arch.arch");
-    assert_string_equal(s->architecture[1].argument, tree_path("nets/link.arch.arch"));
+    assert_string_equal(s->architecture[1].argument, scratch("nets/link.arch.arch"));
     assert_string_equal(s->architecture[2].name, "bn+ce");
     assert_string_equal(s->architecture[2].loss, "ce");
     ks_study_free(s);
@@ -231,14 +234,14 @@ static void test_control_characters(void **state)
     char text[1024];
 
     (void)state;
-    tree_write("a\n\ttouch pwned\n/mine.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
-    assert_int_equal(symlink(tree_path("a\n\ttouch pwned\n"), tree_path("nets")), 0);
+    write_text("a\n\ttouch pwned\n/mine.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
+    assert_int_equal(symlink(scratch("a\n\ttouch pwned\n"), scratch("nets")), 0);
     snprintf(text, sizeof text, "[study]\narchitectures = nets/mine.arch\n");
-    assert_fails(read_text(text, &s), KS_USAGE,
+    assert_fails(study_of_text(text, &s), KS_USAGE,
                  ":2: architectures: expected no control characters, found '");
     assert_non_null(strstr(ks_error_text(), "/a\\x0a\\x09touch pwned\\x0a/mine.arch'"));
     snprintf(text, sizeof text, "[study]\narchitectures = \033[31m/mine.arch\n");
-    assert_fails(read_text(text, &s), KS_USAGE, "\\x1b[31m/mine.arch'");
+    assert_fails(study_of_text(text, &s), KS_USAGE, "\\x1b[31m/mine.arch'");
     assert_null(s);
 }
 
@@ -323,7 +326,7 @@ static void test_wrong_studies(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        ks_status status = read_text(wrong[i].text, &s);
+        ks_status status = study_of_text(wrong[i].text, &s);
 
         if (status == KS_OK)
             fail_msg("accepted: %s", wrong[i].text);
@@ -332,7 +335,7 @@ static void test_wrong_studies(void **state)
         if (!strstr(ks_error_text(), wrong[i].words) || strchr(ks_error_text(), '\n'))
             fail_msg("'%s' does not contain '%s'", ks_error_text(), wrong[i].words);
     }
-    assert_fails(ks_study_read(tree_path("none.study"), true, &s), KS_IO, "none.study");
+    assert_fails(ks_study_read(scratch("none.study"), true, &s), KS_IO, "none.study");
 }
 
 /* Options that fit no critic of the study are refused before anything is trained. */
@@ -358,20 +361,20 @@ static void test_options_that_do_not_fit(void **state)
     char text[512];
 
     (void)state;
-    tree_write("tiny.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
-    tree_write("broken.arch", "dense 4\nrellu\ndense 1\nloss mse\n");
+    write_text("tiny.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
+    write_text("broken.arch", "dense 4\nrellu\ndense 1\nloss mse\n");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         snprintf(text, sizeof text, head, wrong[i].architecture, wrong[i].line);
-        assert_ok(read_text(text, &s));
+        assert_ok(study_of_text(text, &s));
         assert_fails(ks_study_check(s, 223, 38), KS_FORMAT, wrong[i].words);
         ks_study_free(s);
     }
     snprintf(text, sizeof text, head, "tiny.arch", "batches = 2\ncritic = 1\nlayer = 2");
-    assert_ok(read_text(text, &s));
+    assert_ok(study_of_text(text, &s));
     assert_ok(ks_study_check(s, 223, 38));
     ks_study_free(s);
     snprintf(text, sizeof text, head, "", "operator = manifold");
-    assert_ok(read_text(text, &s));
+    assert_ok(study_of_text(text, &s));
     assert_ok(ks_study_check(s, 223, 38));
     ks_study_free(s);
 }
@@ -384,7 +387,7 @@ static void test_long_line_is_refused(void **state)
     (void)state;
     for (size_t n = strlen(text); n + 1 < sizeof text; n++)
         text[n] = ' ';
-    assert_fails(read_text(text, &s), KS_FORMAT, ":2: expected a line of");
+    assert_fails(study_of_text(text, &s), KS_FORMAT, ":2: expected a line of");
 }
 
 static void test_reading_without_memory(void **state)
@@ -393,10 +396,10 @@ static void test_reading_without_memory(void **state)
     ks_status status = KS_MEMORY;
 
     (void)state;
-    tree_write("some.study", GOOD);
+    write_text("some.study", GOOD);
     for (size_t n = 1; status != KS_OK; n++) {
         ks_alloc_fail_at(n);
-        status = ks_study_read(tree_path("some.study"), true, &s);
+        status = ks_study_read(scratch("some.study"), true, &s);
         ks_alloc_fail_at(0);
         assert_true(status == KS_OK || (status == KS_MEMORY && !s));
     }
@@ -409,8 +412,8 @@ static void test_options_are_forgotten(void **state)
     struct ks_study *s = NULL;
 
     (void)state;
-    assert_fails(read_text("[analyze]\nprecision = f64\ncompat = xqc\n", &s), KS_USAGE, ":3: ");
-    assert_fails(read_text("[analyze]\ncompat = xqc\n", &s), KS_FORMAT, "is missing");
+    assert_fails(study_of_text("[analyze]\nprecision = f64\ncompat = xqc\n", &s), KS_USAGE, ":3: ");
+    assert_fails(study_of_text("[analyze]\ncompat = xqc\n", &s), KS_FORMAT, "is missing");
 }
 
 static void test_shipped_studies(void **state)
@@ -448,9 +451,9 @@ static void test_names_of_studies(void **state)
 
     (void)state;
     assert_non_null(here);
-    tree_write("quick/study.study", "");
-    tree_write("mine", "");
-    assert_int_equal(chdir(tree), 0);
+    write_text("quick/study.study", "");
+    write_text("mine", "");
+    assert_int_equal(chdir(scratch_folder), 0);
     for (size_t i = 0; i < 4; i++) {
         size_t length = strlen(found[i].end);
 
@@ -468,7 +471,7 @@ static void test_names_of_studies(void **state)
 
 int main(void)
 {
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_checkpoint_steps),
         cmocka_unit_test(test_evaluation_steps),

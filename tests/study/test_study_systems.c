@@ -1,5 +1,5 @@
 /* Studies of systems: whose settings a run has. */
-#include "study_text.h"
+#include "staged.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -14,13 +14,14 @@ static void test_settings(void **state)
     const struct ks_settings *of[4];
 
     (void)state;
-    tree_write("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
-    tree_write("a.arch", "dense 2A\npolicy tanh-gaussian\n");
-    tree_write("own.system", "[system]\ncritic=c.arch\nactor=a.arch\n[train]\nutd=7\ntau=0.5\n");
-    assert_ok(read_text("[study]\nenv=dog-trot\narchitectures=bn+ce simba-v2 own.system\nseeds=0\n"
-                        "steps=1000\n[train]\ntau=0.25\npolicy_delay=3\nrandom_steps=10\n"
-                        "[variant more]\narchitecture=simba-v2\ncritics=5\n[analyze]\norder=5\n",
-                        &s));
+    write_text("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
+    write_text("a.arch", "dense 2A\npolicy tanh-gaussian\n");
+    write_text("own.system", "[system]\ncritic=c.arch\nactor=a.arch\n[train]\nutd=7\ntau=0.5\n");
+    assert_ok(
+        study_of_text("[study]\nenv=dog-trot\narchitectures=bn+ce simba-v2 own.system\nseeds=0\n"
+                      "steps=1000\n[train]\ntau=0.25\npolicy_delay=3\nrandom_steps=10\n"
+                      "[variant more]\narchitecture=simba-v2\ncritics=5\n[analyze]\norder=5\n",
+                      &s));
     assert_int_equal(s->n_architectures, 4);
     for (size_t i = 0; i < 4; i++)
         of[i] = &s->architecture[i].settings;
@@ -35,7 +36,7 @@ static void test_settings(void **state)
     for (size_t i = 0; i < 4; i++)
         assert_close(of[i]->tau, 0.25, 0);
     assert_string_equal(s->architecture[1].argument, "simba-v2");
-    assert_string_equal(s->architecture[2].argument, tree_path("own.system"));
+    assert_string_equal(s->architecture[2].argument, scratch("own.system"));
     assert_string_equal(s->architecture[2].name, "own.system");
     ks_study_free(s);
 }
@@ -52,11 +53,11 @@ static void test_sizes_in_train(void **state)
 
     (void)state;
     snprintf(filled, sizeof filled, text, "");
-    assert_ok(read_text(filled, &s));
+    assert_ok(study_of_text(filled, &s));
     assert_fails(ks_study_check(s, 223, 38), KS_USAGE, "the settings hidden, depth, atoms");
     ks_study_free(s);
     snprintf(filled, sizeof filled, text, "hidden=512\n");
-    assert_ok(read_text(filled, &s));
+    assert_ok(study_of_text(filled, &s));
     assert_ok(ks_study_check(s, 223, 38));
     assert_int_equal(s->architecture[0].settings.hidden, 128);
     assert_int_equal(s->architecture[1].settings.random_steps, 10);
@@ -73,13 +74,13 @@ static void test_refusals(void **state)
     char text[256];
 
     (void)state;
-    tree_write("bad.system", "[system]\ncritic=c\nactor=a\n[train]\nutd=no\n");
+    write_text("bad.system", "[system]\ncritic=c\nactor=a\n[train]\nutd=no\n");
     for (size_t i = 0; i < sizeof studies / sizeof *studies; i++) {
         struct ks_study *s = NULL;
 
         snprintf(text, sizeof text, "[study]\nenv=dog-trot\narchitectures=%s\nseeds=0\nsteps=9\n",
                  studies[i].architectures);
-        assert_fails(read_text(text, &s), KS_FORMAT, studies[i].words);
+        assert_fails(study_of_text(text, &s), KS_FORMAT, studies[i].words);
     }
 }
 
@@ -100,9 +101,9 @@ static void test_shipped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_settings, tree_make, tree_remove),
-        cmocka_unit_test_setup_teardown(test_sizes_in_train, tree_make, tree_remove),
-        cmocka_unit_test_setup_teardown(test_refusals, tree_make, tree_remove),
+        cmocka_unit_test_setup_teardown(test_settings, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_sizes_in_train, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(test_refusals, scratch_make, scratch_remove),
         cmocka_unit_test(test_shipped)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

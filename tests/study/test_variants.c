@@ -1,5 +1,5 @@
 /* [variant NAME] in study files: a network of the study, trained with settings of its own. */
-#include "study_text.h"
+#include "staged.h"
 
 #include "claims/paper_claims.h"
 #include "study/graph.h"
@@ -21,7 +21,7 @@ static ks_status read_more(const char *sections, struct ks_study **study)
     char text[1024];
 
     snprintf(text, sizeof text, "%s%s", STUDY, sections);
-    return read_text(text, study);
+    return study_of_text(text, study);
 }
 
 static void test_settings(void **state)
@@ -70,9 +70,9 @@ static void test_order(void **state)
     struct ks_study *s = NULL;
 
     (void)state;
-    assert_ok(read_text("[variant a]\nutd = 4\narchitecture = bn+ce\n[train]\nutd = 3\n"
-                        "random_steps = 10\n[study]\nenv = dog-trot\nseeds = 0\nsteps = 1000\n",
-                        &s));
+    assert_ok(study_of_text("[variant a]\nutd = 4\narchitecture = bn+ce\n[train]\nutd = 3\n"
+                            "random_steps = 10\n[study]\nenv = dog-trot\nseeds = 0\nsteps = 1000\n",
+                            &s));
     assert_int_equal(s->n_architectures, 1);
     assert_int_equal(s->architecture[0].settings.utd, 4);
     assert_int_equal(s->architecture[0].settings.random_steps, 10);
@@ -191,7 +191,7 @@ static void test_action_repeat(void **state)
         struct ks_study *s = NULL;
         char text[200];
         snprintf(text, sizeof text, "%sarchitectures=all\nseeds=0\nsteps=60000\n", cases[i].text);
-        assert_ok(read_text(text, &s));
+        assert_ok(study_of_text(text, &s));
         assert_int_equal(s->settings.action_repeat, cases[i].action_repeat);
         assert_int_equal(s->first_update, 5000 * cases[i].action_repeat);
         assert_int_equal(s->architecture[0].settings.action_repeat, cases[i].action_repeat);
@@ -201,7 +201,7 @@ static void test_action_repeat(void **state)
 
 int main(void)
 {
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
+#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_TREE(test_action_repeat), IN_TREE(test_settings),    IN_TREE(test_kind),
         IN_TREE(test_order),         IN_TREE(test_refusals),    IN_TREE(test_steps),

@@ -1,121 +1,61 @@
-/* A temporary folder for a test program's files, and helpers that read and write files. */
-#ifndef KS_SCRATCH_H
-#define KS_SCRATCH_H
+/* A temporary folder for a test's files, and what reads, writes and compares them. */
+#ifndef KS_TEST_SCRATCH_H
+#define KS_TEST_SCRATCH_H
 
 #include <dirent.h>
+#include <ftw.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test.h"
 
-static char scratch_folder[] = "/tmp/kappascope-test-XXXXXX";
+#include "core/path.h"
+#include "io/file.h"
+
+extern char scratch_folder[64];
 
 /* Setup and teardown of a group of tests: cmocka_run_group_tests(tests, scratch_make,
  * scratch_remove). */
-static inline int scratch_make(void **state)
-{
-    (void)state;
-    return mkdtemp(scratch_folder) ? 0 : -1;
-}
+int scratch_make(void **state);
 
 /* The number of files in the folder, including hidden ones; removes them if `clean`. */
-static inline size_t scratch_files(bool clean)
-{
-    DIR *folder = opendir(scratch_folder);
-    struct dirent *entry;
-    char path[512];
-    size_t n = 0;
+size_t scratch_files(bool clean);
+int scratch_clean(void **state);
+int scratch_remove(void **state);
 
-    assert_non_null(folder);
-    while ((entry = readdir(folder))) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        snprintf(path, sizeof path, "%s/%s", scratch_folder, entry->d_name);
-        if (clean)
-            remove(path);
-        n++;
-    }
-    closedir(folder);
-    return n;
-}
-
-static inline int scratch_clean(void **state)
-{
-    (void)state;
-    scratch_files(true);
-    return 0;
-}
-
-static inline int scratch_remove(void **state)
-{
-    scratch_clean(state);
-    return rmdir(scratch_folder);
-}
-
-/* The path of `name` in the folder, in one of four buffers used in turn. */
-static inline const char *scratch(const char *name)
-{
-    static char paths[4][512];
-    static int turn;
-    char *path = paths[turn++ % 4];
-
-    snprintf(path, sizeof paths[0], "%s/%s", scratch_folder, name);
-    return path;
-}
+/* The path of `name` in the folder, in one of eight buffers used in turn. */
+const char *scratch(const char *name);
+bool exists(const char *name);
 
 /* A file's bytes; the caller frees. */
-static inline unsigned char *read_bytes(const char *path, size_t *size)
-{
-    FILE *file = fopen(path, "rb");
-    unsigned char *bytes;
-    struct stat stat;
+unsigned char *read_bytes(const char *path, size_t *size);
+void write_bytes(const char *path, const void *bytes, size_t size);
 
-    assert_non_null(file);
-    assert_int_equal(fstat(fileno(file), &stat), 0);
-    *size = (size_t)stat.st_size;
-    bytes = malloc(*size + 1);
-    assert_non_null(bytes);
-    assert_int_equal(fread(bytes, 1, *size, file), *size);
-    fclose(file);
-    return bytes;
-}
+/* Writes the file `name` in the folder, and creates its parent folders. */
+void write_text(const char *name, const char *text);
 
-static inline void write_bytes(const char *path, const void *bytes, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
-/* Writes the file `name` in the folder. */
-static inline void write_text(const char *name, const char *text)
-{
-    write_bytes(scratch(name), text, strlen(text));
-}
+/* The text of a file in the folder, in a static buffer, truncated to its size. */
+const char *file_text(const char *name);
 
 /* Both files have the same bytes. */
-static inline void assert_same_files(const char *found, const char *expected)
-{
-    size_t n, m;
-    unsigned char *a = read_bytes(found, &n), *b = read_bytes(expected, &m);
-
-    assert_int_equal(n, m);
-    assert_memory_equal(a, b, m);
-    free(a);
-    free(b);
-}
+void assert_same_files(const char *found, const char *expected);
 
 /* The last error message is one line and names the file. */
-static inline void assert_one_line(const char *path)
-{
-    if (!strstr(ks_error_text(), path) || strchr(ks_error_text(), '\n'))
-        fail_msg("'%s' is not one line that names %s", ks_error_text(), path);
-}
+void assert_one_line(const char *path);
+
+/* Sets host to the part of a temporary file's name that identifies the machine. `path` is a file
+ * that can be created. */
+void find_host_name(const char *path, char host[9]);
+
+/* The id of a process that has ended. */
+long dead_process(void);
+
+/* Sets name to that of a leftover temporary file; `path` as above. */
+void name_leftover(const char *path, char name[64]);
 
 #endif

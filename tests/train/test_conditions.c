@@ -1,5 +1,5 @@
 /* Runs that are resumed under changed conditions. */
-#include "stopped_run.h"
+#include "stopped.h"
 
 /* run.json lists exactly these changes. */
 static void assert_changes(json_t *expected)
@@ -42,7 +42,7 @@ static void test_each_condition(void **state)
         write_stopped_run(&p);
         snprintf(words, sizeof words, "expected %s ", names[i]);
         assert_refused(KS_RESUME_EXACT, words);
-        assert_said(RUN, "; --resume=any accepts that and notes it in run.json\n");
+        assert_process_said(RUN, "; --resume=any accepts that and notes it in run.json\n");
         assert_resumes(KS_RESUME_ANY);
         assert_changes(json_pack("[{s:i, s:s, s:o, s:o}]", "env_step", STOPPED, "what", names[i],
                                  "from", from, "to", to));
@@ -102,7 +102,7 @@ static void test_other_runs(void **state)
         write_stopped_run(&p);
         for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
             assert_refused(how, name);
-            assert_null(strstr(said(RUN), "=any"));
+            assert_null(strstr(process_said(RUN), "=any"));
         }
     }
 }
@@ -115,16 +115,18 @@ static void test_record(void **state)
 
     (void)state;
     write_stopped_run(&p);
-    assert_int_equal(run(&unstarted[1], RUN, killed), KILLED);
+    assert_int_equal(run_process(&unstarted[1], RUN, killed), KILLED);
     assert_changes(json_pack("[{s:i, s:s, s:i, s:i}]", "env_step", STOPPED, "what", "threads",
                              "from", 1, "to", 2));
     assert_resumes(KS_RESUME_EXACT);
     assert_same_run(RUN, REFERENCE);
     p = open_stopped_run();
     write_stopped_run(&p);
-    assert_int_equal(run(&unstarted[1], RUN, killed), KILLED);
-    assert_runs(&unstarted[1], RUN, (struct launch){.resume = KS_RESUME_ANY, .stop_at = 20});
-    assert_runs(&unstarted[1], RUN, (struct launch){.resume = KS_RESUME_EXACT, .stop_at = 25});
+    assert_int_equal(run_process(&unstarted[1], RUN, killed), KILLED);
+    assert_process_runs(&unstarted[1], RUN,
+                        (struct launch){.resume = KS_RESUME_ANY, .stop_at = 20});
+    assert_process_runs(&unstarted[1], RUN,
+                        (struct launch){.resume = KS_RESUME_EXACT, .stop_at = 25});
     assert_resumes(KS_RESUME_ANY);
     assert_changes(json_pack("[{s:i, s:s, s:i, s:i}, {s:i, s:s, s:i, s:i}]", "env_step", STOPPED,
                              "what", "threads", "from", 1, "to", 2, "env_step", 25, "what",

@@ -17,9 +17,10 @@ static int set_up(void **state)
     ks_blas_start(NULL);
     build_run(&unstarted[0], 1);
     build_run(&unstarted[1], 2);
-    assert_runs(&unstarted[0], REFERENCE, (struct launch){.resume = false});
-    assert_runs(&unstarted[0], STOPPED_RUN, (struct launch){.save_every = 1e9, .stop_at = 14});
-    assert_runs(&unstarted[0], STOPPED_RUN, (struct launch){.resume = true, .stop_at = 16});
+    assert_process_runs(&unstarted[0], REFERENCE, (struct launch){.resume = false});
+    assert_process_runs(&unstarted[0], STOPPED_RUN,
+                        (struct launch){.save_every = 1e9, .stop_at = 14});
+    assert_process_runs(&unstarted[0], STOPPED_RUN, (struct launch){.resume = true, .stop_at = 16});
     return 0;
 }
 
@@ -48,7 +49,7 @@ static const char *in_run(const char *file)
 
 static int resume(void)
 {
-    return run(&unstarted[0], RUN, (struct launch){.resume = true});
+    return run_process(&unstarted[0], RUN, (struct launch){.resume = true});
 }
 
 /* The run resumes, from the older point if a message is expected, and ends like the uninterrupted
@@ -56,13 +57,13 @@ static int resume(void)
 static void assert_resumes(const char *message)
 {
     if (resume() != 0)
-        fail_msg("%s", said(RUN));
+        fail_msg("%s", process_said(RUN));
     if (!message)
-        assert_string_equal(said(RUN), "");
+        assert_string_equal(process_said(RUN), "");
     else
-        assert_said(RUN, message);
+        assert_process_said(RUN, message);
     if (message)
-        assert_said(RUN, "going on from the other resume point, environment step 14\n");
+        assert_process_said(RUN, "going on from the other resume point, environment step 14\n");
     assert_same_run(RUN, REFERENCE);
 }
 
@@ -70,7 +71,7 @@ static void assert_resumes(const char *message)
 static void assert_refused(int expected, const char *message)
 {
     int result = resume();
-    const char *text = said(RUN);
+    const char *text = process_said(RUN);
 
     if (result != expected || !strstr(text, message) || strchr(text, '\n') != strchr(text, 0) - 1)
         fail_msg("exit status %d: '%s' is not one line with '%s'", result, text, message);
@@ -130,7 +131,7 @@ static void test_both_points_are_damaged(void **state)
                 assert_int_equal(remove(in_run(files[f])), 0);
             free(bytes);
             assert_refused(2, f == 0 && cut == 0 ? "resume/replay.000004" : files[f]);
-            assert_said(RUN, "; without --resume the run starts over");
+            assert_process_said(RUN, "; without --resume the run starts over");
         }
     copy_stopped_run();
     for (size_t i = 0; i < 2; i++)
@@ -219,8 +220,8 @@ static void test_other_runs(void **state)
         assert_refused(2, words[i][2]);
     }
     copy_stopped_run(); /* another number of threads */
-    assert_int_equal(run(&unstarted[1], RUN, (struct launch){.resume = true}), 2);
-    assert_said(RUN, "expected threads 2, found 1");
+    assert_int_equal(run_process(&unstarted[1], RUN, (struct launch){.resume = true}), 2);
+    assert_process_said(RUN, "expected threads 2, found 1");
     assert_state(RUN, "stopped");
 }
 
@@ -275,9 +276,9 @@ static void test_little_disk(void **state)
     for (size_t i = 0; i < 2; i++) {
         remove_folder(RUN);
         left = i == 0 ? 10000 : 10000000;
-        assert_runs(&unstarted[0], RUN, (struct launch){.stop_at = 1});
-        assert_said(RUN, "disk: up to 0 MB for resume points");
-        assert_true((strstr(said(RUN), "has 0 MB left") != NULL) == (i == 0));
+        assert_process_runs(&unstarted[0], RUN, (struct launch){.stop_at = 1});
+        assert_process_said(RUN, "disk: up to 0 MB for resume points");
+        assert_true((strstr(process_said(RUN), "has 0 MB left") != NULL) == (i == 0));
     }
     unstarted[0].options.quiet = true;
 }
@@ -296,7 +297,8 @@ static void test_interval(void **state)
         size_t size;
 
         remove_folder(RUN);
-        assert_runs(&unstarted[0], RUN, (struct launch){.save_every = intervals[i], .stop_at = 29});
+        assert_process_runs(&unstarted[0], RUN,
+                            (struct launch){.save_every = intervals[i], .stop_at = 29});
         for (int k = 0; k < 2; k++) {
             bytes = read_bytes(in_run(k == 0 ? "resume/point.0" : "resume/point.1"), &size);
             memcpy(&number, bytes + 32, sizeof number);

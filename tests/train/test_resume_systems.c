@@ -84,9 +84,9 @@ static size_t end_and_resume(struct unstarted_run *u, int which, size_t stride)
     for (size_t at = 10; ends; at += stride) {
         const struct launch launch = {.save_every = 0.5, .fault = which, .fault_at = at};
 
-        ends = run(u, "ended", launch) != 0;
+        ends = run_process(u, "ended", launch) != 0;
         ended += ends;
-        assert_runs(u, "ended", (struct launch){.resume = true});
+        assert_process_runs(u, "ended", (struct launch){.resume = true});
         assert_same_run("ended", "whole");
         remove_folder("ended");
     }
@@ -103,8 +103,8 @@ static void test_ends(void **state)
 
         build(&kinds[k], 1, &one);
         build(&kinds[k], 2, &two);
-        assert_runs(&one, "whole", (struct launch){.resume = false});
-        assert_runs(&two, "threads", (struct launch){.resume = false});
+        assert_process_runs(&one, "whole", (struct launch){.resume = false});
+        assert_process_runs(&two, "threads", (struct launch){.resume = false});
         assert_same_file("whole/step_000000030.h5", "threads/step_000000030.h5");
         assert_true(end_and_resume(&one, KILL, STRIDE) > 8);
         assert_true(end_and_resume(&one, SIGNAL, SIGNAL_STRIDE) > 8);

@@ -1,8 +1,8 @@
 /* The share of evaluation episodes that solve the task: how it is counted, and that it is a column
  * of progress.csv only for tasks that have a goal. */
 
+#include "programs.h"
 #include "suites.h"
-#include "trainer.h"
 
 #include "env/domain.h"
 #include "io/csv.h"
@@ -109,5 +109,5 @@ int main(void)
         cmocka_unit_test(test_goal),
     };
 
-    return cmocka_run_group_tests(tests, scratch_make, remove_all);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

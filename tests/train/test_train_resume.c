@@ -35,9 +35,9 @@ static int set_up(void **state)
 
         build_run(&unstarted[i], i + 1);
         start = seconds();
-        assert_runs(&unstarted[i], reference[i], (struct launch){.resume = false});
+        assert_process_runs(&unstarted[i], reference[i], (struct launch){.resume = false});
         patience = fmin(patience, seconds() - start);
-        assert_string_equal(said(reference[i]), "");
+        assert_string_equal(process_said(reference[i]), "");
         assert_state(reference[i], "finished");
     }
     return 0;
@@ -54,7 +54,7 @@ static int tear_down(void **state)
 /* Resumes to the end, and compares with the uninterrupted run. */
 static void finish(size_t i)
 {
-    assert_runs(&unstarted[i], folder[i], (struct launch){.resume = true});
+    assert_process_runs(&unstarted[i], folder[i], (struct launch){.resume = true});
     assert_same_run(folder[i], reference[i]);
     remove_folder(folder[i]);
 }
@@ -64,7 +64,7 @@ static void test_uninterrupted(void **state)
 {
     (void)state;
     for (size_t i = 0; i < RUNS; i++) {
-        assert_runs(&unstarted[i], folder[i], (struct launch){.save_every = ALWAYS});
+        assert_process_runs(&unstarted[i], folder[i], (struct launch){.save_every = ALWAYS});
         assert_same_run(folder[i], reference[i]);
         remove_folder(folder[i]);
     }
@@ -86,7 +86,8 @@ static bool try_fault(int which, size_t k)
         result[i] = await_run(child[i]);
         if (result[i] != 0 && result[i] != (which == KILL ? KILLED : 1) &&
             (which != SIGNAL || result[i] != TERMINATED))
-            fail_msg("operation %zu: exit status %d: %s", k + i, result[i], said(folder[i]));
+            fail_msg("operation %zu: exit status %d: %s", k + i, result[i],
+                     process_said(folder[i]));
     }
     return result[0] != 0;
 }
@@ -151,8 +152,8 @@ static void test_signals(void **state)
     (void)state;
     for (; try_fault(SIGNAL, k); k += 7)
         for (size_t i = 0; i < RUNS; i++) {
-            if (*said(folder[i])) {
-                assert_said(folder[i], "stopped by SIGTERM at environment step ");
+            if (*process_said(folder[i])) {
+                assert_process_said(folder[i], "stopped by SIGTERM at environment step ");
                 assert_state(folder[i], "stopped");
                 assert_int_equal(newest_point(folder[i]), described_number(folder[i], "env_step"));
                 stopped++;
@@ -171,9 +172,9 @@ static void test_hangup(void **state)
     signal(SIGHUP, SIG_DFL); /* nohup, under which tests may run, has it ignored */
     signal_raised = SIGHUP;
     assert_int_equal(
-        run(&unstarted[0], folder[0], (struct launch){.fault = SIGNAL, .fault_at = 40}), 1);
+        run_process(&unstarted[0], folder[0], (struct launch){.fault = SIGNAL, .fault_at = 40}), 1);
     signal_raised = SIGTERM;
-    assert_said(folder[0], "stopped by SIGHUP at environment step ");
+    assert_process_said(folder[0], "stopped by SIGHUP at environment step ");
     assert_state(folder[0], "stopped");
     assert_int_equal(newest_point(folder[0]), described_number(folder[0], "env_step"));
     finish(0);
@@ -190,11 +191,12 @@ static void test_ignored_signal(void **state)
 
         signal_raised = signals[i];
         signal(signal_raised, SIG_IGN);
-        result = run(&unstarted[0], folder[0], (struct launch){.fault = SIGNAL, .fault_at = 20});
+        result = run_process(&unstarted[0], folder[0],
+                             (struct launch){.fault = SIGNAL, .fault_at = 20});
         signal(signal_raised, SIG_DFL);
         signal_raised = SIGTERM;
         assert_int_equal(result, 0);
-        assert_string_equal(said(folder[0]), "");
+        assert_string_equal(process_said(folder[0]), "");
         finish(0);
     }
 }
@@ -222,9 +224,10 @@ static void test_full_disk(void **state)
     (void)state;
     for (; try_fault(DISK_FULL, k); k += 5)
         for (size_t i = 0; i < RUNS; i++) {
-            assert_said(folder[i], "No space left on device");
-            assert_said(folder[i], scratch(folder[i]));
-            assert_ptr_equal(strchr(said(folder[i]), '\n') + 1, strchr(said(folder[i]), '\0'));
+            assert_process_said(folder[i], "No space left on device");
+            assert_process_said(folder[i], scratch(folder[i]));
+            assert_ptr_equal(strchr(process_said(folder[i]), '\n') + 1,
+                             strchr(process_said(folder[i]), '\0'));
             assert_whole_rows(folder[i]);
             finish(i);
         }
@@ -293,11 +296,11 @@ static void test_repeated_kills(void **state)
 
     (void)state;
     do {
-        result = run(&unstarted[0], folder[0],
-                     (struct launch){.resume = true,
-                                     .save_every = ALWAYS,
-                                     .fault = KILL,
-                                     .fault_at = 1 + ks_rng_index(&rng, 40)});
+        result = run_process(&unstarted[0], folder[0],
+                             (struct launch){.resume = true,
+                                             .save_every = ALWAYS,
+                                             .fault = KILL,
+                                             .fault_at = 1 + ks_rng_index(&rng, 40)});
         deaths += result == KILLED;
     } while (result == KILLED && deaths < 60);
     assert_true(deaths > 10);
@@ -314,7 +317,8 @@ static void test_stops(void **state)
     for (size_t k = 0; k < sizeof stops / sizeof *stops; k++) {
         size_t at = k == 4 ? 16 : stops[k];
 
-        assert_runs(&unstarted[1], folder[1], (struct launch){.resume = true, .stop_at = stops[k]});
+        assert_process_runs(&unstarted[1], folder[1],
+                            (struct launch){.resume = true, .stop_at = stops[k]});
         assert_state(folder[1], "stopped");
         assert_int_equal(described_number(folder[1], "env_step"), at);
         assert_int_equal(described_number(folder[1], "update"), at > 8 ? at - 8 : 0);
@@ -329,10 +333,10 @@ static void test_without_resume(void **state)
     char point[100];
 
     (void)state;
-    assert_runs(&unstarted[0], folder[0], (struct launch){.resume = true, .stop_at = 20});
+    assert_process_runs(&unstarted[0], folder[0], (struct launch){.resume = true, .stop_at = 20});
     snprintf(point, sizeof point, "%s/resume/point.0", folder[0]);
     assert_int_equal(access(scratch(point), F_OK), 0);
-    assert_runs(&unstarted[0], folder[0], (struct launch){.stop_at = 2});
+    assert_process_runs(&unstarted[0], folder[0], (struct launch){.stop_at = 2});
     assert_int_equal(described_number(folder[0], "env_step"), 2);
     assert_int_equal(count_files(folder[0]), 3); /* no checkpoint of the first start */
     assert_int_equal(count_files("run1/resume"), 2);
@@ -350,7 +354,7 @@ static void test_finished(void **state)
     assert_int_equal(stat(scratch("run1/run.json"), &before), 0);
     assert_int_equal(mkdir(scratch("run1/resume"), 0777), 0);
     write_bytes(scratch("run1/resume/replay.000003"), "x", 1);
-    assert_runs(&unstarted[0], folder[0], (struct launch){.resume = true});
+    assert_process_runs(&unstarted[0], folder[0], (struct launch){.resume = true});
     assert_int_equal(stat(scratch("run1/run.json"), &after), 0);
     assert_true(before.st_ino == after.st_ino && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
     assert_same_run(folder[0], reference[0]);
@@ -366,8 +370,8 @@ static void test_two_at_once(void **state)
     assert_int_equal(mkdir(scratch(folder[0]), 0777), 0);
     descriptor = open(scratch(folder[0]), O_RDONLY | O_DIRECTORY);
     assert_int_equal(flock(descriptor, LOCK_EX), 0);
-    assert_int_equal(run(&unstarted[0], folder[0], (struct launch){.resume = true}), 2);
-    assert_said(folder[0], "in use by another kappascope-train");
+    assert_int_equal(run_process(&unstarted[0], folder[0], (struct launch){.resume = true}), 2);
+    assert_process_said(folder[0], "in use by another kappascope-train");
     assert_int_equal(count_files(folder[0]), 0);
     close(descriptor);
     finish(0);

@@ -1,5 +1,5 @@
 /* Runs that another version of the program began, and the values of --resume. */
-#include "stopped_run.h"
+#include "stopped.h"
 
 /* Adds or removes a setting, in the resume point and in run.json. */
 static void change_setting(const char *name, int value)
@@ -36,7 +36,7 @@ static void test_settings_of_other_versions(void **state)
     assert_int_equal(remove(in_run("step_000000008.h5")), 0);
     assert_int_equal(remove(in_run("step_000000015.h5")), 0);
     assert_int_equal(resume(KS_RESUME_ANY), 2);
-    assert_said(RUN, "point.0: --resume needs what the run was started with: this version");
+    assert_process_said(RUN, "point.0: --resume needs what the run was started with: this version");
 }
 
 /* Version 2, whose state had no names, is no longer read. */

@@ -1,0 +1,217 @@
+#include "agents.h"
+
+static const char EVERY_KIND_CRITIC[] = /* layers 0 to 18 */
+    "batchnorm\nappend 0.5\ndense 7 project=unit\nrmsnorm\n"
+    "residual {\nlayernorm affine=no\ndense 7\nsilu\n}\n"
+    "lerp init=0.4 scale=0.5 {\ndense 7 bias=no project=unit\nscaler init=0.5 "
+    "scale=2\nmish\nl2norm\n}\n"
+    "relu shift=0.1\ndense 7\ntanh\ngelu\nelu\nlayernorm\ndense 11 project=unit-kernel\n"
+    "loss ce min=-3 max=4\n";
+
+static const char EVERY_KIND_ACTOR[] =
+    "l2norm\ndense 6\nresidual {\nbatchnorm\nelu\ndense 6 bias=no\n}\nlerp init=0.3 {\ngelu\n}\n"
+    "append 1\nscaler scale=0.5\ndense 6\npolicy tanh-gaussian log-std=clip\n";
+
+static const char QUANTILES_CRITIC[] =
+    "dense 7\nrelu\nresidual {\nlayernorm\ndense 7\n}\ndense 11\nloss quantile kappa=0.7\n";
+
+static const char QUANTILES_ACTOR[] =
+    "dense 6\nrelu\ndense 6\npolicy tanh-gaussian log-std=squash min=-1 max=1\n";
+
+static void copy_descriptions(const char *critic_text, const char *actor_text, char **critic,
+                              char **actor)
+{
+    assert_ok(ks_copy_string(critic_text, critic));
+    assert_ok(ks_copy_string(actor_text, actor));
+}
+
+void describe_small(const char *name, char **critic, char **actor)
+{
+    struct ks_settings settings;
+
+    if (strcmp(name, EVERY_KIND) == 0) {
+        copy_descriptions(EVERY_KIND_CRITIC, EVERY_KIND_ACTOR, critic, actor);
+        return;
+    }
+    if (strcmp(name, QUANTILES) == 0) {
+        copy_descriptions(QUANTILES_CRITIC, QUANTILES_ACTOR, critic, actor);
+        return;
+    }
+    ks_settings_start(&settings);
+    settings.hidden = 7;
+    settings.actor_hidden = 6;
+    settings.depth = settings.actor_depth = 2;
+    settings.atoms = 11;
+    settings.v_min = -3;
+    settings.v_max = 4;
+    if (strcmp(name, SKIPS) == 0) {
+        settings.skip = 1;
+        settings.depth = settings.actor_depth = 3;
+        name = "bn+wn+ce";
+    }
+    assert_ok(ks_architecture(name, &settings, ACTIONS, critic, actor));
+}
+
+struct ks_agent_config small_config(const char *critic, const char *actor)
+{
+    return (struct ks_agent_config){.critic = critic,
+                                    .actor = actor,
+                                    .observations = OBSERVATIONS,
+                                    .actions = ACTIONS,
+                                    .ensemble = 2,
+                                    .batch = BATCH,
+                                    .gamma = 0.9,
+                                    .tau = 0.1,
+                                    .critic_rate = {1e-3, 1e-4, 100},
+                                    .actor_rate = {1e-3, 1e-4, 100},
+                                    .beta1 = 0.9,
+                                    .temperature_beta1 = 0.9,
+                                    .policy_delay = 3,
+                                    .temperature = 0.2,
+                                    .target_entropy = -1.5,
+                                    .seed = SEED,
+                                    .threads = 1};
+}
+
+struct KS(agent) *make_agent_of(const char *name, int threads)
+{
+    char *critic, *actor;
+    struct ks_agent_config config;
+    struct KS(agent) *agent;
+
+    describe_small(name, &critic, &actor);
+    config = small_config(critic, actor);
+    config.threads = threads;
+    assert_ok(KS(agent_new)(&config, &agent));
+    free(critic);
+    free(actor);
+    return agent;
+}
+
+struct KS(agent) *make_agent(const char *name)
+{
+    return make_agent_of(name, 1);
+}
+
+struct ks_batch draw_transitions(struct transitions *t, uint64_t seed)
+{
+    struct ks_rng rng = ks_rng_start(seed, 99);
+
+    for (size_t i = 0; i < BATCH * OBSERVATIONS; i++) {
+        t->s[i] = (float)(1 + 2 * ks_rng_normal(&rng));
+        t->next_s[i] = (float)(1 + 2 * ks_rng_normal(&rng));
+    }
+    for (size_t i = 0; i < BATCH * ACTIONS; i++)
+        t->a[i] = (float)ks_rng_uniform(&rng, -1, 1);
+    for (size_t i = 0; i < BATCH; i++) {
+        t->reward[i] = ks_rng_normal(&rng);
+        t->mask[i] = i % 3 != 1;
+    }
+    return (struct ks_batch){t->s, t->a, t->next_s, t->reward, t->mask};
+}
+
+void shake(size_t n, uint64_t seed, double *w)
+{
+    struct ks_rng rng = ks_rng_start(seed, 5);
+
+    for (size_t i = 0; i < n; i++)
+        w[i] += 0.1 * ks_rng_normal(&rng);
+}
+
+void shake_all(struct KS(agent) *a)
+{
+    for (size_t e = 0; e < 2; e++) {
+        struct KS(trained) *c = &a->critic[e];
+
+        shake(a->critic_arch->parameters, 1 + e, c->w);
+        shake(a->critic_arch->parameters, 3 + e, c->target);
+        for (size_t i = 0; i < a->critic_arch->states; i++)
+            c->state[i] = fabs(c->state[i] + 0.1 * (double)(i % 5));
+    }
+    shake(a->actor_arch->parameters, 9, a->actor.w);
+}
+
+double *forward(const struct network *network, size_t rows, const double *x)
+{
+    const struct KS(arch) *arch = network->arch;
+    struct KS(net) *net;
+    double *primal, *moved = calloc(arch->states + 1, sizeof *moved);
+    double *y = calloc(rows * arch->out, sizeof *y);
+
+    assert_ok(KS(net_new)(arch, rows, rows, network->evaluation, &net));
+    assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
+    if (network->state)
+        memcpy(moved, network->state, arch->states * sizeof *moved);
+    KS(net_forward)(net, network->w, moved, x, primal);
+    memcpy(y, KS(net_output)(net, primal), rows * arch->out * sizeof *y);
+    KS(net_free)(net);
+    free(primal);
+    free(moved);
+    return y;
+}
+
+double *copy(size_t n, const double *from)
+{
+    double *to = calloc(n + 1, sizeof *to);
+
+    memcpy(to, from, n * sizeof *to);
+    return to;
+}
+
+struct before remember(const struct KS(agent) *a)
+{
+    struct before b;
+
+    for (size_t e = 0; e < 2; e++) {
+        b.critic[e] = copy(a->critic_arch->parameters, a->critic[e].w);
+        b.target[e] = copy(a->critic_arch->parameters, a->critic[e].target);
+    }
+    b.actor = copy(a->actor_arch->parameters, a->actor.w);
+    b.actor_state = copy(a->actor_arch->states, a->actor.state);
+    return b;
+}
+
+void forget(struct before *b)
+{
+    for (size_t e = 0; e < 2; e++) {
+        free(b->critic[e]);
+        free(b->target[e]);
+    }
+    free(b->actor);
+    free(b->actor_state);
+}
+
+static struct transitions transitions; /* of the last update */
+
+struct ks_batch last;
+
+void update_with(struct KS(agent) *a, uint64_t seed)
+{
+    struct ks_update u;
+
+    last = draw_transitions(&transitions, seed);
+    assert_ok(KS(agent_update)(a, &last, &u));
+}
+
+void update(struct KS(agent) *a)
+{
+    update_with(a, 1);
+}
+
+struct ks_measure *measure(struct KS(agent) *a, size_t *n)
+{
+    struct ks_measure *list = calloc(KS(agent_measures)(a), sizeof *list);
+
+    assert_ok(KS(agent_measure)(a, a->updates > 0 ? &last : NULL, list, n));
+    assert_true(*n <= KS(agent_measures)(a));
+    return list;
+}
+
+double value(const struct ks_measure *list, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return list[i].value;
+    fail_msg("no '%s'", name);
+    return 0;
+}

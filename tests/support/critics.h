@@ -1,0 +1,62 @@
+/* Critics in memory, without a file: blank ones for a test to fill, random ones, and critics after
+ * a few hundred steps of Adam that are small enough to compute all their eigenvalues. */
+#ifndef KS_TEST_CRITICS_H
+#define KS_TEST_CRITICS_H
+
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+#include "core/memory.h"
+#include "core/rng.h"
+#include "io/checkpoint.h"
+#include "io/text.h"
+#include "net/arch.h"
+#include "operators/operator.h"
+
+struct critic_sizes {
+    size_t ensemble, in, minibatches, rows, loss_rows;
+};
+
+/* A checkpoint whose parameters, statistics, inputs and targets are 0. */
+struct ks_checkpoint *blank_critic(const char *text, struct critic_sizes s);
+void fill_normal(struct ks_rng *rng, size_t n, double *values);
+
+/* n standard normal numbers in a new array. */
+double *numbers(struct ks_rng *rng, size_t n);
+
+/* Normal parameters, inputs and targets, positive statistics. With more than one output the targets
+ * of row i are 0.1 but for column i mod K, and sum to 1. */
+struct ks_checkpoint *random_critic(const char *text, struct critic_sizes s, uint64_t seed);
+
+/* The loss of all minibatches and critics. */
+struct ks_problem full_problem(const struct ks_checkpoint *c);
+
+enum { TASK_IN = 6, TASK_BATCHES = 2, TASK_ROWS = 64, TASK_STEPS = 300, TRAINED = 5 };
+
+static const struct {
+    const char *name, *text;
+} trained_critics[TRAINED] = {
+    {"bn+wn+ce", "batchnorm\nrepeat 2 {\ndense 14 bias=no project=unit\nbatchnorm\nrelu\n}\n"
+                 "dense 11 project=unit-kernel\nloss ce min=-2 max=2\n"},
+    {"ln+mse", "layernorm\nrepeat 2 {\ndense 16\nlayernorm\nrelu\n}\ndense 1\nloss mse\n"},
+    {"dense+ce", "repeat 2 {\ndense 12\nrelu\n}\ndense 11\nloss ce min=-2 max=2\n"},
+    {"bn+mse", "batchnorm\nrepeat 2 {\ndense 20 bias=no\nbatchnorm\nrelu\n}\ndense 1\nloss mse\n"},
+    {"dense+huber", "repeat 2 {\ndense 16\ntanh\n}\ndense 1\nloss huber\n"},
+};
+
+void draw_start(struct ks_rng *rng, struct ks_networks *n);
+
+/* A step of Adam (Kingma, Ba 2015) with the gradient of all minibatches. */
+void adam_step(struct ks_checkpoint *c, const double *g);
+
+/* Critic `k` after training. */
+struct ks_checkpoint *train_critic(size_t k);
+
+/* The same critic with other minibatches of the task. */
+struct ks_checkpoint *draw_minibatches(const struct ks_checkpoint *c, size_t n, uint64_t seed);
+
+#endif

@@ -1,0 +1,184 @@
+#include "programs.h"
+
+char printed[1 << 16], complained[1 << 14], launcher[128];
+
+const char *program_path(const char *name)
+{
+    static char path[2048];
+    char here[1024] = "";
+    const char *folder = getenv("KS_BIN");
+
+    folder = folder ? folder : "build/bin";
+    if (folder[0] != '/')
+        assert_non_null(getcwd(here, sizeof here));
+    snprintf(path, sizeof path, "%s%s%s/%s", here, here[0] ? "/" : "", folder, name);
+    return path;
+}
+
+void slurp(const char *path, char *text, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    size_t length;
+
+    assert_non_null(file);
+    length = fread(text, 1, size - 1, file);
+    text[length] = '\0';
+    assert_true(length < size - 1);
+    fclose(file);
+}
+
+int run_program(const char *name, const char *arguments)
+{
+    char command[6000];
+    int status;
+
+    snprintf(command, sizeof command,
+             "cd '%s' && OMP_WAIT_POLICY=passive %s '%s' >out.txt 2>err.txt %s", scratch_folder,
+             launcher, program_path(name), arguments);
+    status = system(command);
+    assert_true(WIFEXITED(status));
+    slurp(scratch("out.txt"), printed, sizeof printed);
+    slurp(scratch("err.txt"), complained, sizeof complained);
+    return WEXITSTATUS(status);
+}
+
+int analyzer(const char *arguments, ...)
+{
+    char list[2048];
+    va_list values;
+    int status;
+
+    va_start(values, arguments);
+    vsnprintf(list, sizeof list, arguments, values);
+    va_end(values);
+    status = run_program("kappascope-analyze", list);
+    if (status > 2)
+        fail_msg("analyze %s: exit status %d, '%s'", list, status, complained);
+    return status;
+}
+
+int train(const char *arguments, ...)
+{
+    char list[2048];
+    va_list values;
+
+    va_start(values, arguments);
+    vsnprintf(list, sizeof list, arguments, values);
+    va_end(values);
+    return run_program("kappascope-train", list);
+}
+
+int audit(const char *arguments)
+{
+    return run_program("kappascope-audit", arguments);
+}
+
+void assert_shows(const char *words)
+{
+    if (!strstr(printed, words))
+        fail_msg("'%s' is not in '%s'", words, printed);
+}
+
+size_t least_memory(const char *arguments)
+{
+    static const char WORDS[] = "--memory: expected at least ";
+    static char refusal[sizeof complained];
+    size_t least = 0;
+
+    while ((least == 0 ? analyzer("--memory 1 %s", arguments)
+                       : analyzer("--memory %zuK %s", least, arguments)) != 0) {
+        const char *words = strstr(complained, WORDS);
+        size_t before = least;
+
+        assert_non_null(words);
+        assert_int_equal(sscanf(words + sizeof WORDS - 1, "%zuK, found", &least), 1);
+        assert_true(least > before);
+        memcpy(refusal, complained, sizeof refusal);
+    }
+    memcpy(complained, refusal, sizeof refusal);
+    return least;
+}
+
+double *read_vectors(const char *name, size_t n, size_t k)
+{
+    double *vectors;
+    size_t found;
+
+    assert_ok(ks_vectors_read(scratch(name), n, &found, &vectors));
+    assert_int_equal(found, k);
+    return vectors;
+}
+
+double read_root_number(const char *path, const char *name)
+{
+    struct ks_attribute attribute;
+    struct ks_h5 *h5;
+
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_ok(ks_h5_read_attribute(h5, "/", name, KS_ATTRIBUTE_NUMBER, &attribute));
+    ks_h5_close(h5);
+    return attribute.number;
+}
+
+int run_here(const char *name, const char *arguments)
+{
+    char command[4096];
+    int result;
+
+    if (access(program_path(name), X_OK) != 0)
+        skip();
+    snprintf(command, sizeof command, "'%s' %s >%s 2>&1 </dev/null", program_path(name), arguments,
+             scratch("said"));
+    result = system(command);
+    return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
+}
+
+size_t count(const char *text, const char *words)
+{
+    size_t n = 0;
+
+    for (; (text = strstr(text, words)); text++)
+        n++;
+    return n;
+}
+
+void assert_said(const char *words, size_t lines)
+{
+    const char *said = file_text("said");
+
+    if (!strstr(said, words))
+        fail_msg("'%s' does not contain '%s'", said, words);
+    if (lines > 0)
+        assert_int_equal(count(said, "\n"), lines);
+}
+
+void mpirun_environment(void)
+{
+    static const char *const variables[][2] = {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+        {"OMPI_MCA_plm_rsh_agent", "/bin/false"},
+        {"OMPI_MCA_mpi_yield_when_idle", "1"},
+        {"OMP_NUM_THREADS", "1"},
+    };
+
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        setenv(variables[i][0], variables[i][1], 1);
+#ifdef __SANITIZE_ADDRESS__
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* leaks in MPI itself */
+#endif
+}
+
+bool have_mpirun(void)
+{
+    static int have = -1;
+
+    if (have < 0) {
+        mpirun_environment();
+        have = system("timeout -k 10 60 mpirun -n 2 true >/dev/null 2>&1") == 0;
+        if (!have)
+            fprintf(stderr, "mpirun is missing or starts nothing here: skipped\n");
+    }
+    return have;
+}

@@ -1,0 +1,91 @@
+/* Runs the programs, as a user would. They are in $KS_BIN, or in build/bin if that is not set. */
+#ifndef KS_TEST_PROGRAMS_H
+#define KS_TEST_PROGRAMS_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "scratch.h"
+#include "test.h"
+
+#include "io/checkpoint.h"
+#include "io/h5.h"
+
+/* standard output and standard error of the last run */
+extern char printed[1 << 16], complained[1 << 14];
+
+/* a command in front of the program, such as "mpirun -n 2" */
+extern char launcher[128];
+
+/* 60 agent steps, 30 of them before the first update; 2 checkpoints, and one before the first
+ * update. */
+#define SMALL                                                                                      \
+    "--quiet --env dog-trot --steps 120 --set hidden=16 --set actor_hidden=16 --set batch=8 "      \
+    "--set random_steps=30 --set eval_episodes=1 --set checkpoints=2 --set "                       \
+    "analysis_minibatches=3 "
+
+/* Reads a file into `text`, which must be large enough. */
+void slurp(const char *path, char *text, size_t size);
+
+/* The path of a program. */
+const char *program_path(const char *name);
+
+/* Runs "NAME ARGUMENTS" by the shell in the scratch folder; returns its exit status. Waiting OpenMP
+ * threads sleep, since tests run side by side on problems of microseconds. */
+int run_program(const char *name, const char *arguments);
+
+/* kappascope-analyze, -train and -audit. The analyzer's exit status is at most 2. */
+__attribute__((format(printf, 1, 2))) int analyzer(const char *arguments, ...);
+__attribute__((format(printf, 1, 2))) int train(const char *arguments, ...);
+int audit(const char *arguments);
+
+#define assert_runs(...)                                                                           \
+    do {                                                                                           \
+        if (analyzer(__VA_ARGS__) != 0)                                                            \
+            fail_msg("the analyzer failed: %s", complained);                                       \
+    } while (0)
+
+#define assert_trains(...)                                                                         \
+    do {                                                                                           \
+        if (train(__VA_ARGS__) != 0)                                                               \
+            fail_msg("training failed: %s", complained);                                           \
+    } while (0)
+
+/* Standard output of the last run has these words. */
+void assert_shows(const char *words);
+
+/* The least --memory, in K, with which these arguments run, found from the messages of refused
+ * runs. A refusal before the checkpoint is read or the operator is constructed names a lower bound,
+ * which a later refusal may raise. `complained` holds the last refusal. */
+size_t least_memory(const char *arguments);
+
+/* The vectors of a file in the scratch folder, n numbers each; the caller frees. */
+double *read_vectors(const char *name, size_t n, size_t k);
+
+/* A numeric root attribute of an HDF5 file. */
+double read_root_number(const char *path, const char *name);
+
+/* Runs a program in the current folder; both outputs go to the file "said" of the scratch folder.
+ * Skips the test if the program is missing. */
+int run_here(const char *name, const char *arguments);
+
+/* The file "said" contains `words` and has this number of lines (0: any number). */
+void assert_said(const char *words, size_t lines);
+
+/* How often these words are in the text. */
+size_t count(const char *text, const char *words);
+
+/* Allows mpirun as root and with more processes than cores, with one thread each and without
+ * ssh. */
+void mpirun_environment(void);
+
+/* Whether mpirun can start two processes here; if not, prints that the tests under mpirun are
+ * skipped. */
+bool have_mpirun(void);
+
+#endif

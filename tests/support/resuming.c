@@ -1,0 +1,282 @@
+#include "resuming.h"
+
+struct more more;
+
+void build_run(struct unstarted_run *u, size_t threads)
+{
+    static const char *const sizes[] = {"hidden=6", "depth=1", "actor_hidden=5", "actor_depth=1",
+                                        "atoms=5"};
+    static const char *const settings[] = {"batch=4",
+                                           "random_steps=8",
+                                           "replay=9",
+                                           "n_step=3",
+                                           "checkpoints=2",
+                                           "evaluations=2",
+                                           "utd=1",
+                                           "eval_episodes=1",
+                                           "policy_delay=2",
+                                           "critic_lr=0.01",
+                                           "action_repeat=1",
+                                           "actor_lr=0.01",
+                                           "analysis_minibatches=2"};
+
+    u->options = (struct ks_train_options){.env = more.env ? more.env : "dog-trot",
+                                           .architecture = more.architecture ? more.architecture
+                                                                             : "bn+wn+ce",
+                                           .out = scratch_folder,
+                                           .seed = 7,
+                                           .steps = STEPS,
+                                           .save_every = -1,
+                                           .quiet = true};
+    ks_settings_start(&u->options.settings);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !more.architecture; i++)
+        assert_ok(ks_settings_assign(&u->options.settings, sizes[i]));
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        assert_ok(ks_settings_assign(&u->options.settings, settings[i]));
+    u->options.settings.threads = threads;
+    for (size_t i = 0; more.settings && more.settings[i]; i++)
+        assert_ok(ks_settings_assign(&u->options.settings, more.settings[i]));
+    assert_ok(ks_run_new(&u->options, &u->run));
+    u->run->learner.player.env->steps = u->run->evaluation.player.env->steps = EPISODE;
+}
+
+/* In the child: applies `launch` to the run. */
+static void prepare(struct unstarted_run *u, const char *folder, const struct launch *launch)
+{
+    struct ks_plan *p = &u->run->plan;
+
+    free(p->folder);
+    assert_ok(ks_copy_string(scratch(folder), &p->folder));
+    u->options.resume = launch->resume;
+    u->options.save_every = launch->save_every > 0 ? launch->save_every : -1;
+    if (launch->stop_at > 0) {
+        p->end = launch->stop_at;
+        p->stops_early = true;
+    }
+    fault = launch->fault;
+    fault_at = launch->fault_at;
+    operations = 0;
+}
+
+/* The file with the messages of a folder's process. */
+static const char *process_output(const char *folder)
+{
+    static char name[100];
+
+    snprintf(name, sizeof name, "%s.said", folder);
+    return scratch(name);
+}
+
+pid_t start_run(struct unstarted_run *u, const char *folder, const struct launch *launch)
+{
+    pid_t child = fork();
+    ks_status status;
+
+    assert_true(child >= 0);
+    if (child > 0)
+        return child;
+    if (!freopen(process_output(folder), "w", stderr))
+        _exit(99);
+    prepare(u, folder, launch);
+    status = ks_run_train(u->run);
+    if (status != KS_OK)
+        fprintf(stderr, "%s\n", ks_error_text());
+    fflush(stderr);
+    _exit(ks_exit_status(status));
+}
+
+int await_run(pid_t child)
+{
+    int status;
+
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+        return KILLED;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM)
+        return TERMINATED;
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+int run_process(struct unstarted_run *u, const char *folder, struct launch launch)
+{
+    return await_run(start_run(u, folder, &launch));
+}
+
+const char *process_said(const char *folder)
+{
+    static char text[4096];
+    FILE *file = fopen(process_output(folder), "r");
+
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+void assert_process_said(const char *folder, const char *words)
+{
+    if (!strstr(process_said(folder), words))
+        fail_msg("'%s' does not contain '%s'", process_said(folder), words);
+}
+
+void assert_process_runs(struct unstarted_run *u, const char *folder, struct launch launch)
+{
+    int result = run_process(u, folder, launch);
+
+    if (result != 0)
+        fail_msg("%s: exit status %d: %s", folder, result, process_said(folder));
+}
+
+int shell(const char *command, const char *a, const char *b)
+{
+    char line[1024];
+
+    snprintf(line, sizeof line, "cd '%s' && %s '%s' '%s'", scratch_folder, command, a, b);
+    return system(line);
+}
+
+void remove_folder(const char *folder)
+{
+    assert_int_equal(shell("rm -rf --", folder, process_output(folder)), 0);
+}
+
+json_t *described(const char *folder)
+{
+    static const char *const free_keys[] = {"start", "resumed", "end", "command"};
+    char name[100];
+    json_t *object;
+
+    snprintf(name, sizeof name, "%s/run.json", folder);
+    object = json_load_file(scratch(name), 0, NULL);
+    assert_non_null(object);
+    for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++)
+        json_object_del(object, free_keys[i]);
+    return object;
+}
+
+void assert_state(const char *folder, const char *state)
+{
+    json_t *object = described(folder);
+
+    assert_string_equal(json_string_value(json_object_get(object, "state")), state);
+    json_decref(object);
+}
+
+void assert_same_file(const char *a, const char *b)
+{
+    size_t sizes[2];
+    unsigned char *bytes[2] = {read_bytes(scratch(a), &sizes[0]),
+                               read_bytes(scratch(b), &sizes[1])};
+
+    if (sizes[0] != sizes[1] || memcmp(bytes[0], bytes[1], sizes[0]) != 0)
+        fail_msg("%s and %s differ", a, b);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+size_t count_files(const char *folder)
+{
+    DIR *list = opendir(scratch(folder));
+    size_t n = 0;
+
+    assert_non_null(list);
+    while (readdir(list))
+        n++;
+    closedir(list);
+    return n - 2;
+}
+
+void assert_same_run(const char *folder, const char *reference)
+{
+    static const char *const files[] = {"progress.csv", "step_000000008.h5", "step_000000015.h5",
+                                        "step_000000030.h5"};
+    enum { FILES = sizeof files / sizeof *files };
+    json_t *found = described(folder), *expected = described(reference);
+
+    for (size_t i = 0; i < FILES; i++) {
+        char a[100], b[100];
+
+        snprintf(a, sizeof a, "%s/%s", folder, files[i]);
+        snprintf(b, sizeof b, "%s/%s", reference, files[i]);
+        assert_same_file(a, b);
+    }
+    assert_int_equal(count_files(folder), FILES + 1);
+    if (!json_equal(found, expected))
+        fail_msg("%s/run.json: other than that of %s", folder, reference);
+    json_decref(found);
+    json_decref(expected);
+}
+
+static uint64_t header_number(const struct image *p, size_t at)
+{
+    uint64_t number;
+
+    memcpy(&number, p->header + at, sizeof number);
+    return number;
+}
+
+void set_header_number(struct image *p, size_t at, uint64_t number)
+{
+    memcpy(p->header + at, &number, sizeof number);
+}
+
+struct image read_point(const char *path)
+{
+    struct image p;
+    size_t size, description_size;
+    unsigned char *bytes = read_bytes(path, &size);
+
+    memcpy(p.header, bytes, HEADER);
+    description_size = header_number(&p, AT_DESCRIPTION_SIZE);
+    p.state_size = header_number(&p, AT_STATE_SIZE);
+    assert_int_equal(size, HEADER + description_size + p.state_size + KS_SHA256_BYTES);
+    p.description = json_loadb((char *)bytes + HEADER, description_size, 0, NULL);
+    assert_non_null(p.description);
+    p.state = malloc(p.state_size);
+    assert_non_null(p.state);
+    memcpy(p.state, bytes + HEADER + description_size, p.state_size);
+    free(bytes);
+    return p;
+}
+
+/* Frees what the image holds. */
+void write_point(const char *path, struct image *p)
+{
+    char *description = json_dumps(p->description, JSON_REAL_PRECISION(15));
+    size_t description_size = strlen(description),
+           content = HEADER + description_size + p->state_size;
+    unsigned char *bytes = malloc(content + KS_SHA256_BYTES);
+
+    assert_non_null(bytes);
+    set_header_number(p, AT_DESCRIPTION_SIZE, description_size);
+    set_header_number(p, AT_STATE_SIZE, p->state_size);
+    memcpy(bytes, p->header, HEADER);
+    memcpy(bytes + HEADER, description, description_size);
+    memcpy(bytes + HEADER + description_size, p->state, p->state_size);
+    assert_ok(ks_sha256(1, &(struct ks_piece){bytes, content}, bytes + content));
+    write_bytes(path, bytes, content + KS_SHA256_BYTES);
+    json_decref(p->description);
+    free(p->state);
+    free(description);
+    free(bytes);
+}
+
+uint64_t section_size(const struct image *p, size_t at)
+{
+    uint64_t size;
+
+    memcpy(&size, p->state + at + SECTION_NAME, sizeof size);
+    return size;
+}
+
+size_t section(const struct image *p, const char *name)
+{
+    size_t at = 0;
+
+    while (at < p->state_size && strcmp((char *)p->state + at, name) != 0)
+        at += SECTION + section_size(p, at);
+    if (at >= p->state_size)
+        fail_msg("no section '%s'", name);
+    return at;
+}

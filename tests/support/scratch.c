@@ -1,0 +1,162 @@
+#define _XOPEN_SOURCE 700 /* nftw, mkdtemp */
+#include "scratch.h"
+
+char scratch_folder[64];
+
+int scratch_make(void **state)
+{
+    (void)state;
+    snprintf(scratch_folder, sizeof scratch_folder, "/tmp/kappascope-test-XXXXXX");
+    return mkdtemp(scratch_folder) ? 0 : -1;
+}
+
+size_t scratch_files(bool clean)
+{
+    DIR *folder = opendir(scratch_folder);
+    struct dirent *entry;
+    char path[512];
+    size_t n = 0;
+
+    assert_non_null(folder);
+    while ((entry = readdir(folder))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", scratch_folder, entry->d_name);
+        if (clean)
+            remove(path);
+        n++;
+    }
+    closedir(folder);
+    return n;
+}
+
+int scratch_clean(void **state)
+{
+    (void)state;
+    scratch_files(true);
+    return 0;
+}
+
+static int remove_one(const char *path, const struct stat *there, int type, struct FTW *walk)
+{
+    (void)there;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+int scratch_remove(void **state)
+{
+    (void)state;
+    return nftw(scratch_folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *scratch(const char *name)
+{
+    static char paths[8][512];
+    static int turn;
+    char *path = paths[turn++ % 8];
+
+    snprintf(path, sizeof paths[0], "%s/%s", scratch_folder, name);
+    return path;
+}
+
+bool exists(const char *name)
+{
+    return access(scratch(name), F_OK) == 0;
+}
+
+unsigned char *read_bytes(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    unsigned char *bytes;
+    struct stat stat;
+
+    assert_non_null(file);
+    assert_int_equal(fstat(fileno(file), &stat), 0);
+    *size = (size_t)stat.st_size;
+    bytes = malloc(*size + 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    fclose(file);
+    return bytes;
+}
+
+void write_bytes(const char *path, const void *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+void write_text(const char *name, const char *text)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s", scratch(name));
+    for (char *slash = path + strlen(scratch_folder) + 1; (slash = strchr(slash, '/'));
+         *slash++ = '/') {
+        *slash = '\0';
+        mkdir(path, 0777);
+    }
+    write_bytes(path, text, strlen(text));
+}
+
+const char *file_text(const char *name)
+{
+    static char text[1 << 16];
+    FILE *file = fopen(scratch(name), "r");
+
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+void assert_same_files(const char *found, const char *expected)
+{
+    size_t n, m;
+    unsigned char *a = read_bytes(found, &n), *b = read_bytes(expected, &m);
+
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, m);
+    free(a);
+    free(b);
+}
+
+void assert_one_line(const char *path)
+{
+    if (!strstr(ks_error_text(), path) || strchr(ks_error_text(), '\n'))
+        fail_msg("'%s' is not one line that names %s", ks_error_text(), path);
+}
+
+void find_host_name(const char *path, char host[9])
+{
+    struct ks_file file;
+
+    assert_ok(ks_file_create(path, &file));
+    assert_int_equal(
+        sscanf(ks_path_base(file.temporary), ".kappascope-%8[0-9a-f]-%*d-%*u.tmp", host), 1);
+    ks_file_close(&file);
+}
+
+long dead_process(void)
+{
+    pid_t child = fork();
+    int status;
+
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return (long)child;
+}
+
+void name_leftover(const char *path, char name[64])
+{
+    char host[9];
+
+    find_host_name(path, host);
+    snprintf(name, 64, ".kappascope-%s-%ld-3.tmp", host, dead_process());
+}

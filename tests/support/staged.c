@@ -1,0 +1,114 @@
+#include "staged.h"
+
+ks_status study_of_text(const char *text, struct ks_study **study)
+{
+    write_text("some.study", text);
+    return ks_study_read(scratch("some.study"), true, study);
+}
+
+void write_script(const char *name, const char *text)
+{
+    write_text(name, text);
+    assert_int_equal(chmod(scratch(name), 0755), 0);
+}
+
+ks_status new_graph(const struct ks_study *study, struct ks_graph **graph)
+{
+    const struct ks_graph_programs programs = {.train = scratch("bin/fake train"),
+                                               .analyze = scratch("bin/fake-analyze")};
+
+    return ks_graph_new(study, &programs, graph);
+}
+
+struct stage stage_new(const char *behaviour)
+{
+    struct stage stage = {NULL, NULL};
+
+    write_text("calls", "");
+    write_text("behave", behaviour);
+    write_script("bin/fake train", FAKE_TRAIN);
+    write_script("bin/fake-analyze", FAKE_ANALYZE);
+    assert_ok(study_of_text(TWO_RUNS, &stage.study));
+    assert_ok(new_graph(stage.study, &stage.graph));
+    assert_ok(ks_graph_write(stage.graph, scratch_folder));
+    return stage;
+}
+
+void stage_free(struct stage *stage)
+{
+    ks_graph_free(stage->graph);
+    ks_study_free(stage->study);
+}
+
+bool job_is_done(const struct ks_graph *graph, size_t i)
+{
+    bool *done = NULL, is_done;
+
+    assert_ok(ks_graph_done(graph, scratch_folder, &done));
+    is_done = done[i];
+    free(done);
+    return is_done;
+}
+
+void write_trained(const struct ks_graph_job *training)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/run.json", training->folder);
+    write_text(path, "{\n  \"state\": \"finished\",\n  \"env_step\": 8\n}\n");
+    for (size_t i = 0; i < training->n_targets; i++)
+        write_text(training->target[i], "");
+}
+
+void run_printed(const struct stage *stage)
+{
+    char command[600];
+    FILE *out = fopen(scratch("commands"), "w");
+
+    assert_non_null(out);
+    assert_ok(ks_graph_print(stage->graph, scratch_folder, scratch("some.study"),
+                             scratch("bin/fake plot"), out));
+    assert_int_equal(fclose(out), 0);
+    snprintf(command, sizeof command, "MAKELEVEL=1 sh -e %s 2>%s", scratch("commands"),
+             scratch("said"));
+    assert_int_equal(system(command), 0);
+}
+
+/* Records its arguments, and answers with the number of its call above 100; prints a line that is
+ * no number first, as clusters' greetings are. Refuses the call whose number is in "refused". */
+static const char FAKE_SBATCH[] = "#!/bin/sh\n"
+                                  "echo \"sbatch $*\" >>slurm.calls\n"
+                                  "n=$(grep -c sbatch slurm.calls)\n"
+                                  "if [ \"$n\" = \"$(cat refused)\" ]; then\n"
+                                  "    echo 'sbatch: error: invalid partition' >&2\n"
+                                  "    exit 1\n"
+                                  "fi\n"
+                                  "echo 'welcome 7'\n"
+                                  "echo \"$((100 + n));cluster\"\n";
+
+static const char FAKE_SCANCEL[] = "#!/bin/sh\necho \"scancel $*\" >>slurm.calls\n";
+
+static const char FAKE_SCONTROL[] = "#!/bin/sh\necho \"scontrol $*\" >>slurm.calls\nexit 1\n";
+
+/* In the study's folder, where `queue` is, as its caller is. */
+static const char FAKE_SQUEUE[] = "#!/bin/sh\n"
+                                  "[ ! -e squeue.fails ] || { echo no controller >&2; exit 1; }\n"
+                                  "cat queue\n";
+
+struct stage stage_with_slurm(const char *behaviour)
+{
+    char path[4096];
+
+    write_script("bin/sbatch", FAKE_SBATCH);
+    write_script("bin/scancel", FAKE_SCANCEL);
+    write_script("bin/scontrol", FAKE_SCONTROL);
+    write_script("bin/squeue", FAKE_SQUEUE);
+    write_text("slurm.calls", "");
+    write_text("refused", "0");
+    write_text("queue", "");
+    if (!strstr(getenv("PATH"), scratch_folder)) {
+        snprintf(path, sizeof path, "%s:%s", scratch("bin"), getenv("PATH"));
+        setenv("PATH", path, 1);
+    }
+    return stage_new(behaviour);
+}
