@@ -164,7 +164,7 @@ static void test_running_statistics(void **state)
     for (size_t i = 0; i < ROWS; i++)
         var += pow((double)s.in[X].value[i * WIDTH] - mean, 2) / ROWS;
     s.state[0] = 2, s.state[WIDTH] = 3;
-    p = pass(&s);
+    p = pass_of(&s);
     p.state = s.state;
     s.layer.kind->forward(&s.layer, &p);
     assert_close(s.state[0], 0.9 * 2 + 0.1 * mean, 10 * KS_EPSILON);
@@ -193,7 +193,7 @@ static void test_batchrenorm(void **state)
             s.in[W].value[i] = plain.in[W].value[i];
             s.state[i] = plain.state[i];
         }
-        p = pass(&plain), q = pass(&s);
+        p = pass(&plain), q = pass_of(&s);
         p.state = plain.state;
         plain.layer.kind->forward(&plain.layer, &p);
         s.layer.kind->forward(&s.layer, &q);
@@ -220,7 +220,7 @@ static void test_rest_of_momentum(void **state)
     for (size_t i = 0; i < ROWS; i++)
         s.in[X].value[i * WIDTH] = i == 0 ? 7 : 0;
     s.state[0] = s.state[WIDTH] = 0;
-    p = pass(&s);
+    p = pass_of(&s);
     p.state = s.state;
     s.layer.kind->forward(&s.layer, &p);
     assert_close(s.state[0], (1 - 0.99), 0.01 * 2 * KS_EPSILON);

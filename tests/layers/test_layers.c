@@ -96,7 +96,7 @@ static void check_side_effects(struct fixture *s)
 {
     real *value[INPUTS], *in_dot[INPUTS], *y_bar = keep(s->y.n, s->y.bar);
     real *y_bar_dot = keep(s->y.n, s->y.bar_dot), *y, *cache;
-    struct KS(pass) p = pass(s);
+    struct KS(pass) p = pass_of(s);
 
     for (int k = 0; k < INPUTS; k++) {
         value[k] = keep(s->in[k].n, s->in[k].value);
@@ -120,7 +120,7 @@ static void check_side_effects(struct fixture *s)
 static void check_sums(struct fixture *s)
 {
     struct variable *w = &s->in[W];
-    struct KS(pass) p = pass(s);
+    struct KS(pass) p = pass_of(s);
     real *bar, *bar_dot;
 
     second_order(s);
@@ -139,7 +139,7 @@ static void check_wanted(struct fixture *s)
     for (int k = 0; k < INPUTS; k++) {
         struct variable *v = &s->in[k];
         real *bar = keep(v->n, v->bar), *bar_dot = keep(v->n, v->bar_dot);
-        struct KS(pass) all = pass(s), p = all;
+        struct KS(pass) all = pass_of(s), p = all;
 
         p.x_bar = k == X ? all.x_bar : NULL, p.x_bar_dot = k == X ? all.x_bar_dot : NULL;
         p.w_bar = k == W ? all.w_bar : NULL, p.w_bar_dot = k == W ? all.w_bar_dot : NULL;
@@ -157,7 +157,7 @@ static void check_wanted(struct fixture *s)
 static void check_constant_inputs(struct fixture *s)
 {
     for (int k = X; k < INPUTS; k += SKIP - X) {
-        struct KS(pass) p = pass(s);
+        struct KS(pass) p = pass_of(s);
 
         clear(s->in[k].dot, s->in[k].n); /* in the second round both are 0 */
         second_order(s);
@@ -181,7 +181,7 @@ static void check_uses(struct fixture *s)
 {
     size_t n = s->in[X].n + s->y.n;
     unsigned uses = s->layer.uses;
-    struct KS(pass) p = pass(s);
+    struct KS(pass) p = pass_of(s);
     real *nothing = random_array(n), *y_dot;
 
     for (size_t i = 0; i < n; i++)
@@ -208,7 +208,7 @@ static void check_uses(struct fixture *s)
  * y_bar. */
 static void check_first_order_in_place(struct fixture *s)
 {
-    struct KS(pass) p = pass(s);
+    struct KS(pass) p = pass_of(s);
     real *forward = keep(s->y.n, s->in[X].value), *backward = keep(s->y.n, s->y.bar);
     real *y, *x_bar;
 
@@ -228,7 +228,7 @@ static void check_first_order_in_place(struct fixture *s)
 /* The same if y_dot aliases x_dot and x_bar_dot aliases y_bar_dot. */
 static void check_in_place(struct fixture *s)
 {
-    struct KS(pass) p = pass(s);
+    struct KS(pass) p = pass_of(s);
     real *forward, *backward;
 
     if (!s->layer.kind->in_place)
@@ -250,7 +250,7 @@ static void check_in_place(struct fixture *s)
 /* tangent_backward recomputes x_bar. */
 static void check_recomputes_x_bar(struct fixture *s)
 {
-    struct KS(pass) p = pass(s);
+    struct KS(pass) p = pass_of(s);
     real *x_bar;
 
     if (!s->layer.kind->recomputes_x_bar)
@@ -268,7 +268,7 @@ static void check_recomputes_x_bar(struct fixture *s)
  * zero and y_bar_dot counts as zero where the gate is not positive. */
 static void check_takes_gate(struct fixture *s)
 {
-    struct KS(pass) p = pass(s);
+    struct KS(pass) p = pass_of(s);
     real *gate = random_array(s->y.n), *y_bar_dot = keep(s->y.n, s->y.bar_dot);
 
     if (s->layer.kind->takes_gate) {
@@ -395,7 +395,7 @@ static void check_sums_of_x_bar(struct fixture *s)
  */
 static void check_gauss_newton(struct fixture *s)
 {
-    struct KS(pass) p = pass(s);
+    struct KS(pass) p = pass_of(s);
 
     clear(s->y.bar, s->y.n);
     second_order(s);

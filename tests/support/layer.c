@@ -80,7 +80,7 @@ void teardown(struct fixture *s)
     free(s->layer.settings);
 }
 
-struct KS(pass) pass(const struct fixture *s)
+struct KS(pass) pass_of(const struct fixture *s)
 {
     const struct variable *x = &s->in[X], *w = &s->in[W], *skip = &s->in[SKIP], *y = &s->y;
     struct KS(pass) p = {.rows = ROWS,
@@ -116,7 +116,7 @@ void clear(real *a, size_t n)
 
 void first_order(struct fixture *s)
 {
-    struct KS(pass) p = pass(s);
+    struct KS(pass) p = pass_of(s);
 
     clear(s->in[W].bar, s->in[W].n);
     s->layer.kind->forward(&s->layer, &p);
@@ -132,7 +132,7 @@ void tangents(struct fixture *s, const struct KS(pass) *p)
 
 void second_order(struct fixture *s)
 {
-    struct KS(pass) p = pass(s);
+    struct KS(pass) p = pass_of(s);
 
     first_order(s);
     tangents(s, &p);

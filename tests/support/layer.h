@@ -19,7 +19,7 @@ enum { ROWS = 7, WIDTH = 6 };
 #define setup_width    KS(layer_setup_width)
 #define setup          KS(layer_setup)
 #define teardown       KS(layer_teardown)
-#define pass           KS(layer_pass)
+#define pass_of        KS(layer_pass)
 #define clear          KS(layer_clear)
 #define first_order    KS(layer_first_order)
 #define tangents       KS(layer_tangents)
@@ -58,7 +58,7 @@ void setup_width(struct fixture *s, const struct KS(layer_kind) *kind, const cha
 void setup(struct fixture *s, const struct KS(layer_kind) *kind, const char *example,
            bool evaluation);
 void teardown(struct fixture *s);
-struct KS(pass) pass(const struct fixture *s);
+struct KS(pass) pass_of(const struct fixture *s);
 void clear(real *a, size_t n);
 void first_order(struct fixture *s);
 void tangents(struct fixture *s, const struct KS(pass) *p);
