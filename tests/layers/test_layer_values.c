@@ -193,7 +193,7 @@ static void test_batchrenorm(void **state)
             s.in[W].value[i] = plain.in[W].value[i];
             s.state[i] = plain.state[i];
         }
-        p = pass(&plain), q = pass_of(&s);
+        p = pass_of(&plain), q = pass_of(&s);
         p.state = plain.state;
         plain.layer.kind->forward(&plain.layer, &p);
         s.layer.kind->forward(&s.layer, &q);
