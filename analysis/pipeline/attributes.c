@@ -32,22 +32,27 @@ static ks_status copy_attributes(const struct ks_attributes *from, struct ks_att
 }
 
 static ks_status add_claim(const struct ks_pipeline *p,
-                           const struct ks_statistics_terms *statistics)
+                           const struct ks_statistics_inputs *statistics)
 {
     const struct ks_problem *problem = &p->problem;
     struct ks_spectrum *s = p->spectrum;
-    const struct ks_claim_terms terms = {.kind = problem->kind,
-                                         .critic = problem->critic,
-                                         .layer = problem->layer,
-                                         .products_f32 = problem->products_f32,
-                                         .minibatches = ks_problem_minibatches(problem),
-                                         .normals = p->space->normals,
-                                         .statistics = statistics};
+    const struct ks_claim_inputs inputs = {.kind = problem->kind,
+                                           .critic = problem->critic,
+                                           .layer = problem->layer,
+                                           .products_f32 = problem->products_f32,
+                                           .minibatches = ks_problem_minibatches(problem),
+                                           .normals = p->space->normals,
+                                           .statistics = statistics};
     char *claim = NULL;
+    size_t first;
     ks_status status;
 
-    KS_TRY(ks_claim(s, &terms, &claim));
+    KS_TRY(ks_claim(s, &inputs, &claim, &first));
     status = ks_attribute_add_string(&s->attributes, "claim", claim);
+    if (status == KS_OK) {
+        claim[first] = '\0';
+        status = ks_attribute_add_string(&s->attributes, "claim_first_sentence", claim);
+    }
     free(claim);
     return status;
 }
@@ -127,7 +132,7 @@ static ks_status add_caller(const struct ks_pipeline *p, struct ks_attributes *l
     return add_machine(list);
 }
 
-ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_terms *terms)
+ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_inputs *inputs)
 {
     struct ks_attributes *list = &p->spectrum->attributes;
     char loss[64];
@@ -145,7 +150,7 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
     KS(loss_name)(&p->problem.checkpoint->critic.arch->loss, sizeof loss, loss);
     KS_TRY(ks_attribute_add_string(list, "loss_kind", loss));
     KS_TRY(copy_attributes(&p->problem.checkpoint->attributes, list));
-    return add_claim(p, terms);
+    return add_claim(p, inputs);
 }
 
 /* --- start vectors (/lanczos) and certificates (/certificate) --- */

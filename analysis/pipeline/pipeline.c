@@ -178,11 +178,11 @@ static ks_status certify(struct ks_pipeline *p)
 
 /* --- statistics --- */
 
-struct ks_statistics_terms ks_pipeline_terms(const struct ks_pipeline *p)
+struct ks_statistics_inputs ks_pipeline_terms(const struct ks_pipeline *p)
 {
     const struct ks_spectrum_options *o = p->options;
     const struct ks_operator_kind *kind = p->problem.kind;
-    struct ks_statistics_terms terms = {
+    struct ks_statistics_inputs inputs = {
         .n = p->budget.dimension,
         .epsilon = o->products_f32 ? FLT_EPSILON : DBL_EPSILON,
         .basis_epsilon = p->budget.basis_f32 ? FLT_EPSILON : DBL_EPSILON,
@@ -192,21 +192,21 @@ struct ks_statistics_terms ks_pipeline_terms(const struct ks_pipeline *p)
         .published = o->published};
 
     if (kind) {
-        terms.minibatches = (double)ks_problem_minibatches(&p->problem);
-        terms.shift = p->space->shift;
-        terms.null = &p->null;
-        terms.operator_rank = kind->operator_rank ? kind->operator_rank(&p->problem) : 0;
+        inputs.minibatches = (double)ks_problem_minibatches(&p->problem);
+        inputs.shift = p->space->shift;
+        inputs.null = &p->null;
+        inputs.operator_rank = kind->operator_rank ? kind->operator_rank(&p->problem) : 0;
     }
-    return terms;
+    return inputs;
 }
 
 ks_status ks_pipeline_statistics(struct ks_pipeline *p)
 {
-    const struct ks_statistics_terms terms = ks_pipeline_terms(p);
+    const struct ks_statistics_inputs inputs = ks_pipeline_terms(p);
 
     if (p->options->published && !p->options->exact)
         ks_statistics_unweight(p->spectrum);
-    KS_TRY(ks_statistics(p->spectrum, &terms));
+    KS_TRY(ks_statistics(p->spectrum, &inputs));
     ks_trace_store(&p->trace, p->spectrum);
     return KS_OK;
 }
@@ -256,7 +256,7 @@ void ks_pipeline_warn(const struct ks_pipeline *p)
 
 static ks_status complete(struct ks_pipeline *p)
 {
-    const struct ks_statistics_terms terms = ks_pipeline_terms(p);
+    const struct ks_statistics_inputs inputs = ks_pipeline_terms(p);
     const bool bounds = !p->options->published && p->problem.kind && p->problem.layer < 0;
 
     KS_TRY(ks_pipeline_statistics(p));
@@ -266,7 +266,7 @@ static ks_status complete(struct ks_pipeline *p)
     if (p->options->tolerances.n > 0)
         KS_TRY(ks_attributes_tolerances(p));
     KS_TRY(ks_attributes_probes(p));
-    KS_TRY(ks_attributes_spectrum(p, &terms));
+    KS_TRY(ks_attributes_spectrum(p, &inputs));
     return bounds ? ks_gradient_bounds_add(&p->bounds, &p->spectrum->statistics) : KS_OK;
 }
 

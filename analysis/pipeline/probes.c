@@ -71,14 +71,14 @@ static double find_excess(const struct growth *g, const struct ks_spectrum *s, u
  */
 static ks_status find_statistics(const struct growth *g, struct ks_spectrum *s, size_t times)
 {
-    struct ks_statistics_terms terms = ks_pipeline_terms(g->p);
+    struct ks_statistics_inputs inputs = ks_pipeline_terms(g->p);
 
-    terms.draft = true;
-    terms.pretend_probes = times;
+    inputs.draft = true;
+    inputs.pretend_probes = times;
     if (g->p->certificates.probes == 0) /* the first probe is not finished */
-        terms.certificates = NULL;
+        inputs.certificates = NULL;
     ks_attributes_clear(&s->statistics);
-    return ks_statistics(s, &terms);
+    return ks_statistics(s, &inputs);
 }
 
 /* *first = a spectrum of the first probe alone, as far as it is. */

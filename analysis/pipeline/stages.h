@@ -26,7 +26,7 @@ bool ks_pipeline_has_certificates(const struct ks_pipeline *p);
 /* Whether the early error has shown too few minibatches for the tolerances. */
 bool ks_pipeline_is_short(const struct ks_pipeline *p);
 /* What the statistics need besides the spectrum; it points into `p`. */
-struct ks_statistics_terms ks_pipeline_terms(const struct ks_pipeline *p);
+struct ks_statistics_inputs ks_pipeline_terms(const struct ks_pipeline *p);
 
 /* --- problem.c --- */
 
@@ -119,7 +119,7 @@ void ks_trace_store(const struct ks_trace_samples *samples, struct ks_spectrum *
 ks_status ks_attributes_sharpness(struct ks_pipeline *p);
 ks_status ks_attributes_tolerances(struct ks_pipeline *p);
 ks_status ks_attributes_probes(struct ks_pipeline *p);
-ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_terms *terms);
+ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_inputs *inputs);
 /* The attributes of a file of products, or, if `loss` is not NULL, of a gradient. The caller clears
  * the list, also after a failure. */
 ks_status ks_attributes_vectors(const struct ks_pipeline *p, const double *loss,

@@ -11,7 +11,7 @@
 #include "core/memory.h"
 #include "core/say.h"
 #include "io/attribute.h"
-#include "statistics/statistic_text.h"
+#include "statistics/statistics.h"
 
 /* The root attributes that stand in a row beside the statistics: what was computed, and how. */
 static const char *const settings[] = {

@@ -11,27 +11,27 @@
 
 static double noise_floor(const struct ks_probe *p)
 {
-    return p->facts->noise_floor;
+    return p->bounds->noise_floor;
 }
 
 static double product_error(const struct ks_probe *p)
 {
-    return p->facts->abs_max > 0 ? p->facts->error / p->facts->abs_max : NAN;
+    return p->bounds->abs_max > 0 ? p->bounds->error / p->bounds->abs_max : NAN;
 }
 
 static double null_dimension(const struct ks_probe *p)
 {
-    return p->facts->null_dimension;
+    return p->bounds->null_dimension;
 }
 
 static double null_residual(const struct ks_probe *p)
 {
-    return p->facts->null_residual;
+    return p->bounds->null_residual;
 }
 
 static double dead_dimension(const struct ks_probe *p)
 {
-    return p->facts->dead_dimension;
+    return p->bounds->dead_dimension;
 }
 
 #define ENDS(name) .lower = name "_lower", .upper = name "_upper"

@@ -1,6 +1,6 @@
 /* The claim states only what is known: whether a number is a bound, with which confidence, and what
  * rounding or the order leaves unresolved. */
-#include "statistics/claim_parts.h"
+#include "statistics/claim.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -8,11 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/interval.h"
 #include "operators/null_space.h"
 #include "statistics/certificate.h"
+#include "statistics/operator_bounds.h"
+
+struct claim {
+    const struct ks_spectrum *s;
+    const struct ks_claim_inputs *inputs;
+    char name[128];         /* the operator's name in a sentence, such as "H"          */
+    bool exact;             /* all eigenvalues were computed                           */
+    bool certified;         /* the bounds are certified by float64 products            */
+    double abs_max;         /* the largest |eigenvalue| that was found                 */
+    size_t steps;           /* the most Lanczos steps of a probe; n for an exact spectrum */
+    struct ks_nullity null; /* the known null space without the normals                */
+    double lifted;          /* directions whose only curvature is the weight decay     */
+    double effective;       /* lower bound of the condition number off the null space  */
+    double upper;           /* upper bound of the same number, if `complete`           */
+    bool complete;          /* the condition number is known from both sides           */
+};
 
 /* "H", "the ggn operator (critic 0, layer 3)" */
-static void find_name(const struct ks_claim_terms *t, char *name, size_t size)
+static void find_name(const struct ks_claim_inputs *t, char *name, size_t size)
 {
     const struct {
         const char *name;
@@ -47,32 +64,151 @@ static size_t less(size_t directions, size_t normals)
     return directions > normals ? directions - normals : 0;
 }
 
-static struct ks_claim_parts find_claim(const struct ks_spectrum *s,
-                                        const struct ks_claim_terms *terms)
+static struct claim find_claim(const struct ks_spectrum *s, const struct ks_claim_inputs *inputs)
 {
-    const struct ks_statistics_terms *t = terms->statistics;
-    struct ks_claim_parts c = {
-        .s = s,
-        .terms = terms,
-        .exact = !s->alpha,
-        .certified = !s->alpha || (t->certificates && t->certificates->certified),
-        .abs_max = ks_statistic_abs_max(s),
-        .steps = most_steps(s),
-        .null = ks_nullity_find(t),
-        .lifted = t->null && t->shift != 0 ? (double)t->null->dimension - (double)terms->normals
-                                           : 0,
-        .effective = ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND)};
+    const struct ks_statistics_inputs *t = inputs->statistics;
+    struct claim c = {.s = s,
+                      .inputs = inputs,
+                      .exact = !s->alpha,
+                      .certified = !s->alpha || (t->certificates && t->certificates->certified),
+                      .abs_max = ks_statistic_abs_max(s),
+                      .steps = most_steps(s),
+                      .null = ks_nullity_find(t),
+                      .lifted = t->null && t->shift != 0
+                                    ? (double)t->null->dimension - (double)inputs->normals
+                                    : 0,
+                      .effective = ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND)};
 
     c.complete = ks_spectrum_is_complete(s, t, &c.upper);
-    c.null.directions = less(c.null.directions, terms->normals);
-    c.null.architecture = less(c.null.architecture, terms->normals);
-    c.null.least_nullity = less(c.null.least_nullity, terms->normals);
-    find_name(terms, c.name, sizeof c.name);
+    c.null.directions = less(c.null.directions, inputs->normals);
+    c.null.architecture = less(c.null.architecture, inputs->normals);
+    c.null.least_nullity = less(c.null.least_nullity, inputs->normals);
+    find_name(inputs, c.name, sizeof c.name);
     return c;
 }
 
+/* Prints a bound with three digits, rounded to the side on which it stays a bound, or in words. */
+static void print_number(FILE *out, double x, enum ks_side side)
+{
+    char text[KS_END_TEXT];
+
+    if (isfinite(x))
+        fputs(ks_end_text(x, side, false, text), out);
+    else
+        fputs(isinf(x) ? "infinite" : "not known", out);
+}
+
+/* How a bound is certified: " (certified in float64)". */
+static const char *certificate(const struct claim *c)
+{
+    return !c->certified ? " (uncertified)" : c->exact ? "" : " (certified in float64)";
+}
+
+/* A statement about the condition number, whose subject is `what`: "Its condition number". */
+static void print_condition(FILE *out, const struct claim *c, const char *what)
+{
+    char low[32], high[32];
+
+    snprintf(low, sizeof low, "%.3g", c->effective);
+    snprintf(high, sizeof high, "%.3g", c->upper);
+    if (!(c->effective > 1) && !c->complete) {
+        fprintf(out, "%s is not resolved at m = %zu", what, c->steps);
+    } else if (!c->complete) {
+        fprintf(out, "%s is at least ", what);
+        print_number(out, c->effective, KS_LOWER);
+        fputs(certificate(c), out);
+    } else if (strcmp(low, high) == 0) {
+        fprintf(out, "%s is %s", what, low);
+    } else {
+        fprintf(out, "%s is between ", what);
+        print_number(out, c->effective, KS_LOWER);
+        fprintf(out, " and ");
+        print_number(out, c->upper, KS_UPPER);
+    }
+    if (c->complete && c->exact)
+        fprintf(out, ", because all its eigenvalues are known");
+    else if (c->complete)
+        fprintf(out, ", because every Krylov space ended and the Ritz values include all its "
+                     "eigenvalues");
+}
+
+static void print_null_space(FILE *out, const struct claim *c)
+{
+    const struct ks_nullity *k = &c->null;
+    double residual = ks_statistic_value(c->s, KS_STAT_NULL_RESIDUAL);
+    size_t dead = k->directions - k->architecture;
+
+    if (k->least_nullity > k->directions) {
+        fprintf(out, "Its rank is so low that its null space has at least %zu dimensions, ",
+                k->least_nullity);
+        if (k->directions > 0)
+            fprintf(out,
+                    "of which %zu direction%s known; its condition number is infinite, also "
+                    "off the known directions.",
+                    k->directions, k->directions == 1 ? " is" : "s are");
+        else
+            fprintf(out, "so its condition number is infinite.");
+        return;
+    }
+    fprintf(out, "It has an exact null space of at least %zu dimension%s (", k->directions,
+            k->directions == 1 ? "" : "s");
+    if (k->architecture > 0)
+        fprintf(out, "%zu from the architecture", k->architecture);
+    if (k->architecture > 0 && isfinite(residual))
+        fprintf(out, ", where products are zero up to %.2g of the largest absolute eigenvalue",
+                residual);
+    if (dead > 0)
+        fprintf(out, "%s%zu dead coordinate%s", k->architecture > 0 ? "; " : "", dead,
+                dead == 1 ? "" : "s");
+    fprintf(out, "), so its condition number is infinite; ");
+    print_condition(out, c, "off that space, the condition number");
+    putc('.', out);
+}
+
+/* kappa_lower_bound holds for the matrix that the rounded products represent. Rounding errors make
+ * its null space nonzero, so its condition number is finite. */
+static void print_computed(FILE *out, const struct claim *c)
+{
+    double bound = ks_statistic_value(c->s, KS_STAT_KAPPA_LOWER_BOUND);
+
+    if (!(bound > 1) || !isfinite(bound) || c->exact)
+        return;
+    fprintf(out,
+            " With rounding errors, the computed operator has a condition number of at least ");
+    print_number(out, bound, KS_LOWER);
+    fprintf(out, ", whatever the order and the start vector%s.",
+            c->certified ? "" : " (uncertified)");
+}
+
+static void print_conditions(FILE *out, const struct claim *c)
+{
+    char what[96];
+
+    putc(' ', out);
+    if (c->lifted > 0)
+        fprintf(out,
+                "Along %.0f directions the loss is constant, and its only curvature is that of the "
+                "weight decay. ",
+                c->lifted);
+    if (c->inputs->normals > 0)
+        fprintf(
+            out,
+            "The %zu normals of the spheres are not directions of the manifold and are left out "
+            "of the condition number. ",
+            c->inputs->normals);
+    snprintf(what, sizeof what, "%s condition number",
+             c->inputs->normals > 0 ? "Without them, its" : "Its");
+    if (c->null.directions > 0 || c->null.least_nullity > 0) {
+        print_null_space(out, c);
+    } else {
+        print_condition(out, c, what);
+        putc('.', out);
+    }
+    print_computed(out, c);
+}
+
 /* The confidence of an interval. With all eigenvalues known, nothing is random. */
-static const char *confidence(const struct ks_claim_parts *c)
+static const char *confidence(const struct claim *c)
 {
     return c->exact       ? "rounding errors included"
            : c->certified ? "99% interval"
@@ -80,19 +216,19 @@ static const char *confidence(const struct ks_claim_parts *c)
 }
 
 /* "On this minibatch, "; ks_claim capitalizes the first letter. */
-static void print_minibatches(FILE *out, const struct ks_claim_parts *c)
+static void print_minibatches(FILE *out, const struct claim *c)
 {
-    if (c->terms->minibatches == 1)
+    if (c->inputs->minibatches == 1)
         fprintf(out, "on this minibatch, ");
     else
-        fprintf(out, "on these %zu minibatches, ", c->terms->minibatches);
+        fprintf(out, "on these %zu minibatches, ", c->inputs->minibatches);
 }
 
-static void print_directions(FILE *out, const struct ks_claim_parts *c)
+static void print_directions(FILE *out, const struct claim *c)
 {
     const struct ks_interval found = ks_statistic_interval(c->s, KS_STAT_DIRECTIONS_1E2);
     const double lower = found.lower, upper = found.upper;
-    double n = (double)c->terms->statistics->n;
+    double n = (double)c->inputs->statistics->n;
     static const char *const within = "an absolute value within a factor of 100 of the largest one";
 
     print_minibatches(out, c);
@@ -115,19 +251,19 @@ static void print_factor(FILE *out, double lower, double upper)
 {
     if (isnan(upper))
         fputs("at least ", out);
-    ks_claim_print_number(out, lower, KS_LOWER);
+    print_number(out, lower, KS_LOWER);
     if (isnan(upper))
         return;
     fputs(" to ", out);
-    ks_claim_print_number(out, upper, KS_UPPER);
+    print_number(out, upper, KS_UPPER);
 }
 
 /* lambda_abs_max over the 99% quantile of the |eigenvalues|. */
-static void print_quantile(FILE *out, const struct ks_claim_parts *c)
+static void print_quantile(FILE *out, const struct claim *c)
 {
     const struct ks_interval found = ks_statistic_interval(c->s, KS_STAT_KAPPA_Q99);
     const double lower = found.lower, upper = found.upper;
-    const char *all = c->terms->normals > 0 ? ", including the zeros of the normals" : "";
+    const char *all = c->inputs->normals > 0 ? ", including the zeros of the normals" : "";
     const char *comma = *all ? "," : "";
 
     if (isinf(lower)) {
@@ -150,7 +286,7 @@ static void print_quantile(FILE *out, const struct ks_claim_parts *c)
 
 /* With a probe at the gradient: lambda_abs_max over the |eigenvalue| above which 90% of the
  * gradient's energy lies. */
-static void print_gradient(FILE *out, const struct ks_claim_parts *c)
+static void print_gradient(FILE *out, const struct claim *c)
 {
     const struct ks_interval found = ks_statistic_interval(c->s, KS_STAT_KAPPA_GRADIENT_90);
     const double lower = found.lower, upper = found.upper;
@@ -172,7 +308,7 @@ static void print_gradient(FILE *out, const struct ks_claim_parts *c)
     fprintf(out, " (%s).", confidence(c));
 }
 
-static void print_kappa(FILE *out, const struct ks_claim_parts *c, bool ritz)
+static void print_kappa(FILE *out, const struct claim *c, bool ritz)
 {
     double kappa = ks_statistic_value(c->s, KS_STAT_KAPPA),
            before = ks_statistic(c->s, "kappa_m30");
@@ -197,20 +333,20 @@ static void print_kappa(FILE *out, const struct ks_claim_parts *c, bool ritz)
 }
 
 /* The warning on standard error is lost once the claim is quoted, so the claim repeats it. */
-static void print_error(FILE *out, const struct ks_claim_parts *c)
+static void print_error(FILE *out, const struct claim *c)
 {
     double error = ks_statistic_value(c->s, KS_STAT_PRODUCT_ERROR);
 
     if (error > KS_WRONG_PRODUCT) {
         fprintf(out, " The %s products are wrong by up to ",
-                c->terms->products_f32 ? "float32" : "run's");
-        ks_claim_print_number(out, error, KS_UPPER);
+                c->inputs->products_f32 ? "float32" : "run's");
+        print_number(out, error, KS_UPPER);
         fprintf(out, " of the largest absolute eigenvalue: --precision f64 avoids this.");
     }
 }
 
 /* The published code's Lanczos vectors are not orthonormal, so its Ritz values bound nothing. */
-static void print_published(FILE *out, const struct ks_claim_parts *c)
+static void print_published(FILE *out, const struct claim *c)
 {
     print_minibatches(out, c);
     fprintf(
@@ -218,13 +354,11 @@ static void print_published(FILE *out, const struct ks_claim_parts *c)
         "the Ritz values of %s come from the published code's recurrence, whose vectors are not "
         "orthonormal, so they prove no bounds.",
         c->name);
-    if (c->abs_max > 0)
-        print_kappa(out, c, true);
 }
 
-static void print_zero(FILE *out, const struct ks_claim_parts *c)
+static void print_zero(FILE *out, const struct claim *c)
 {
-    bool null = c->null.directions + c->terms->normals >= c->terms->statistics->n;
+    bool null = c->null.directions + c->inputs->normals >= c->inputs->statistics->n;
 
     print_minibatches(out, c);
     if (c->certified && null)
@@ -235,39 +369,48 @@ static void print_zero(FILE *out, const struct ks_claim_parts *c)
             "every product with %s that was computed in %s is zero; nothing more is known about "
             "its eigenvalues.",
             c->name,
-            c->certified             ? "float64"
-            : c->terms->products_f32 ? "float32"
-                                     : "float64");
+            c->certified              ? "float64"
+            : c->inputs->products_f32 ? "float32"
+                                      : "float64");
 }
 
-static void print_claim(FILE *out, const struct ks_claim_parts *c)
+/* The claim. Returns the length of its first sentence. */
+static long print_claim(FILE *out, const struct claim *c)
 {
-    if (c->terms->statistics->published && !c->exact) {
+    const bool published = c->inputs->statistics->published && !c->exact;
+    long first;
+
+    if (published)
         print_published(out, c);
-        return;
-    }
-    if (!(c->abs_max > 0)) {
+    else if (c->abs_max > 0)
+        print_directions(out, c);
+    else
         print_zero(out, c);
-        return;
+    first = ftell(out);
+    if (!(c->abs_max > 0))
+        return first;
+    if (!published) {
+        print_conditions(out, c);
+        print_quantile(out, c);
+        print_gradient(out, c);
     }
-    print_directions(out, c);
-    ks_claim_print_conditions(out, c);
-    print_quantile(out, c);
-    print_gradient(out, c);
     print_kappa(out, c, !c->exact);
-    print_error(out, c);
+    if (!published)
+        print_error(out, c);
+    return first;
 }
 
-ks_status ks_claim(const struct ks_spectrum *s, const struct ks_claim_terms *terms, char **text)
+ks_status ks_claim(const struct ks_spectrum *s, const struct ks_claim_inputs *inputs, char **text,
+                   size_t *first)
 {
-    struct ks_claim_parts c = find_claim(s, terms);
+    struct claim c = find_claim(s, inputs);
     size_t size;
     FILE *out = open_memstream(text, &size);
     bool failed;
 
     if (!out)
         return ks_fail(KS_MEMORY, "out of memory");
-    print_claim(out, &c);
+    *first = (size_t)print_claim(out, &c);
     failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {
         free(*text);

@@ -65,7 +65,7 @@ static int compare(const void *a, const void *b)
 
 /* lambda_abs_max over the at-th smallest |eigenvalue|, each +- h; the first k->null of them are
  * exactly zero. */
-static struct ks_interval exact_quantile(const struct ks_facts *k, const double *size, size_t at)
+static struct ks_interval exact_quantile(const struct ks_bounds *k, const double *size, size_t at)
 {
     double x = size[at - 1], low = fmax(k->abs_max - k->h, 0);
 
@@ -78,7 +78,7 @@ static struct ks_interval exact_quantile(const struct ks_facts *k, const double 
 }
 
 /* All intervals from all eigenvalues, each of which rounding may have moved by h. */
-static ks_status find_exact(const struct ks_facts *k, const struct ks_probe *p,
+static ks_status find_exact(const struct ks_bounds *k, const struct ks_probe *p,
                             struct ks_shares *shares)
 {
     double *size = NULL, n = (double)k->n;
@@ -108,7 +108,7 @@ static ks_status find_exact(const struct ks_facts *k, const struct ks_probe *p,
 }
 
 /* The trivial intervals, which hold for every nonzero operator. */
-static struct ks_shares find_nothing(const struct ks_facts *k)
+static struct ks_shares find_nothing(const struct ks_bounds *k)
 {
     const struct ks_estimate share = {NAN, {0, 1}}, count = {NAN, {1, (double)k->n}};
     struct ks_shares shares = {.zero_mass = share, .negative_mass = share};
@@ -121,7 +121,7 @@ static struct ks_shares find_nothing(const struct ks_facts *k)
 }
 
 /* Fills the input of shares.h, which points into `s`; the caller frees in->probe. */
-static ks_status share_input(const struct ks_spectrum *s, const struct ks_facts *k,
+static ks_status share_input(const struct ks_spectrum *s, const struct ks_bounds *k,
                              const struct ks_probe *probe, struct ks_shares_input *in)
 {
     const struct ks_certificates *c = k->certificates;
@@ -156,7 +156,7 @@ static void free_input(struct ks_shares_input *in)
     free((void *)(uintptr_t)in->probe);
 }
 
-static ks_status find_shares(const struct ks_spectrum *s, const struct ks_facts *k,
+static ks_status find_shares(const struct ks_spectrum *s, const struct ks_bounds *k,
                              const struct ks_probe *probe, struct ks_shares *shares)
 {
     struct ks_shares_input in;
@@ -169,7 +169,7 @@ static ks_status find_shares(const struct ks_spectrum *s, const struct ks_facts 
 }
 
 /* From all eigenvalues: rounding may have moved each by h. */
-static void exact_band(struct ks_spectrum *s, const struct ks_facts *k, const struct ks_probe *p)
+static void exact_band(struct ks_spectrum *s, const struct ks_bounds *k, const struct ks_probe *p)
 {
     for (size_t i = 0; i < s->n_band; i++) {
         double x = s->band_at[i];
@@ -191,7 +191,8 @@ static void drop_band(struct ks_spectrum *s)
     s->n_band = 0;
 }
 
-ks_status ks_band_add(struct ks_spectrum *s, const struct ks_facts *k, const struct ks_probe *probe)
+ks_status ks_band_add(struct ks_spectrum *s, const struct ks_bounds *k,
+                      const struct ks_probe *probe)
 {
     size_t side = BAND_DECADES * BAND_PER_DECADE + 1;
     struct ks_shares_input in;
@@ -220,15 +221,15 @@ ks_status ks_band_add(struct ks_spectrum *s, const struct ks_facts *k, const str
     return status;
 }
 
-ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_facts *facts,
+ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_bounds *bounds,
                            const struct ks_probe *probe, const char *suffix)
 {
-    struct ks_shares shares = find_nothing(facts);
+    struct ks_shares shares = find_nothing(bounds);
 
-    if (facts->unresolved)
+    if (bounds->unresolved)
         return add_shares(s, suffix, &shares);
-    KS_TRY(facts->exact ? find_exact(facts, probe, &shares)
-                        : find_shares(s, facts, probe, &shares));
+    KS_TRY(bounds->exact ? find_exact(bounds, probe, &shares)
+                         : find_shares(s, bounds, probe, &shares));
     return add_shares(s, suffix, &shares);
 }
 
@@ -251,22 +252,23 @@ static ks_status add_zero_gradient(struct ks_spectrum *s)
     return add_gradient(s, &none, NAN, 0);
 }
 
-ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_facts *facts, bool asked)
+ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_bounds *bounds,
+                                    bool asked)
 {
     size_t last = s->probes - 1, row = last * s->order;
     struct ks_share_probe probe;
     struct ks_energy energy;
-    const struct ks_certificates *c = facts->certificates;
-    bool certified = facts->certified && c->gradient;
+    const struct ks_certificates *c = bounds->certificates;
+    bool certified = bounds->certified && c->gradient;
 
     if (!s->gradient)
         return asked ? add_zero_gradient(s) : KS_OK;
     probe = (struct ks_share_probe){.steps = (size_t)s->steps[last],
                                     .alpha = s->alpha + row,
                                     .beta = s->beta + row,
-                                    .ended = (size_t)s->steps[last] == facts->n};
-    KS_TRY(ks_energy(&probe, facts->h, facts->abs_max, facts->outer, &energy));
-    if (facts->unresolved) {
+                                    .ended = (size_t)s->steps[last] == bounds->n};
+    KS_TRY(ks_energy(&probe, bounds->h, bounds->abs_max, bounds->outer, &energy));
+    if (bounds->unresolved) {
         energy.kappa_90 = energy.kappa_50 = (struct ks_interval){1, INFINITY};
         energy.top_share = NAN;
     }

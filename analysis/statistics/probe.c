@@ -19,8 +19,8 @@ static const struct ks_certificate *certificate(const struct ks_probe *p, double
 {
     const struct ks_certificate *of, *best = NULL;
 
-    for (size_t i = 0; p->facts->certified && i < KS_CERTIFICATES; i++) {
-        of = &p->facts->certificates->vector[i];
+    for (size_t i = 0; p->bounds->certified && i < KS_CERTIFICATES; i++) {
+        of = &p->bounds->certificates->vector[i];
         if (of->formed && (!best || sign * of->quotient > sign * best->quotient))
             best = of;
     }
@@ -74,29 +74,29 @@ double ks_probe_lambda_min_data_se(const struct ks_probe *p)
  * fail with probability FAILURE^(1/probes). h is added for rounding. */
 static double beyond(const struct ks_probe *p, double edge)
 {
-    const struct ks_facts *facts = p->facts;
-    double failure = pow(FAILURE, 1 / (double)(facts->probes * facts->pretend_probes));
+    const struct ks_bounds *bounds = p->bounds;
+    double failure = pow(FAILURE, 1 / (double)(bounds->probes * bounds->pretend_probes));
 
-    return facts->h + ks_extreme_bound_excess(p->steps, p->theta, p->beta, edge,
-                                              ks_extreme_bound_component(facts->n, failure));
+    return bounds->h + ks_extreme_bound_excess(p->steps, p->theta, p->beta, edge,
+                                               ks_extreme_bound_component(bounds->n, failure));
 }
 
 double ks_probe_lambda_max_upper(const struct ks_probe *p)
 {
     double edge = p->theta[p->steps - 1];
 
-    if (p->facts->unresolved)
+    if (p->bounds->unresolved)
         return NAN;
-    return edge + (p->beta ? beyond(p, edge) : p->facts->h);
+    return edge + (p->beta ? beyond(p, edge) : p->bounds->h);
 }
 
 double ks_probe_lambda_min_lower(const struct ks_probe *p)
 {
     double edge = p->theta[0];
 
-    if (p->facts->unresolved)
+    if (p->bounds->unresolved)
         return NAN;
-    return edge - (p->beta ? beyond(p, edge) : p->facts->h);
+    return edge - (p->beta ? beyond(p, edge) : p->bounds->h);
 }
 
 /* The loss is the mean over all minibatches that could be drawn, A its operator, and A_N that of
@@ -113,7 +113,7 @@ static double inner_of_loss(const struct ks_probe *p, double sign)
     if (!y || isnan(y->held_out_se))
         return NAN;
     return y->held_out_quotient -
-           sign * ks_student_point((double)p->facts->certificates->held_out - 1, LOSS) *
+           sign * ks_student_point((double)p->bounds->certificates->held_out - 1, LOSS) *
                y->held_out_se;
 }
 
@@ -123,7 +123,7 @@ static double outer_of_loss(const struct ks_probe *p, double sign, double outer)
 
     if (!y || isnan(y->data_se))
         return NAN;
-    return outer + sign * ks_student_point(p->facts->minibatches - 1, LOSS) * y->data_se;
+    return outer + sign * ks_student_point(p->bounds->minibatches - 1, LOSS) * y->data_se;
 }
 
 double ks_probe_lambda_max_loss_lower(const struct ks_probe *p)
@@ -170,7 +170,7 @@ double ks_probe_kappa(const struct ks_probe *p)
  * condition number is at least max |theta| / smallest. Rounding changes |A x| by at most h. */
 double ks_probe_kappa_lower_bound(const struct ks_probe *p)
 {
-    return ks_probe_largest_size(p) / (p->smallest + p->facts->h);
+    return ks_probe_largest_size(p) / (p->smallest + p->bounds->h);
 }
 
 /* The statistics that are moments of the spectrum: of the unweighted Ritz values (kurtosis), and of
@@ -179,7 +179,7 @@ double ks_probe_kappa_lower_bound(const struct ks_probe *p)
 
 static const double TRACE = 0.01; /* the probability that the interval of the trace misses it */
 
-/* Converged outliers count as single eigenvalues where they may be single (operator_facts.h): they
+/* Converged outliers count as single eigenvalues where they may be single (operator_bounds.h): they
  * weigh 1/n each, and the weights of the bulk are scaled so that the sum is 1. Most of
  * an estimate's scatter over start vectors comes from the outliers' weights; this removes it.
  * Otherwise, or if there is no bulk and there are fewer Ritz values than eigenvalues, all Ritz
@@ -192,7 +192,7 @@ struct weights {
 
 static struct weights spectral_weights(const struct ks_probe *p)
 {
-    const struct ks_facts *k = p->facts;
+    const struct ks_bounds *k = p->bounds;
     const struct weights plain = {.scale = 1};
     struct weights w = {.low = k->low, .high = k->high, .one = 1 / (double)k->n, .scale = 1};
     size_t outliers = k->low + k->high;
@@ -255,7 +255,7 @@ double ks_probe_trace(const struct ks_probe *p)
 
     for (size_t i = 0; i < p->steps; i++)
         sum += weight(p, &w, i) * p->theta[i];
-    return (double)p->facts->n * sum;
+    return (double)p->bounds->n * sum;
 }
 
 /* The bulk of all probes, that is the Ritz values that do not count as single eigenvalues, in units
@@ -271,7 +271,7 @@ struct bulk {
 static void add_bulk(const struct ks_probe *p, double centre, struct bulk *b)
 {
     const struct weights w = spectral_weights(p);
-    double sum = 0, m1 = 0, m2 = 0, m4 = 0, probes = (double)p->facts->probes;
+    double sum = 0, m1 = 0, m2 = 0, m4 = 0, probes = (double)p->bounds->probes;
 
     for (size_t i = w.low; i + w.high < p->steps; i++) {
         double distance = p->theta[i] / b->unit - centre, square = distance * distance;
@@ -282,7 +282,7 @@ static void add_bulk(const struct ks_probe *p, double centre, struct bulk *b)
         m4 += p->weight[i] * square * square;
         b->far = fmax(b->far, fabs(distance));
     }
-    b->count = (double)(p->facts->n - w.low - w.high);
+    b->count = (double)(p->bounds->n - w.low - w.high);
     if (!(sum > 0))
         return;
     b->mean += (centre + m1 / sum) / probes;
@@ -297,17 +297,17 @@ static void add_bulk(const struct ks_probe *p, double centre, struct bulk *b)
  * small. If few eigenvalues dominate V, it is uncertain: the interval is Student's, and its degrees
  * of freedom are the number of those eigenvalues, P (sum d^2)^2 / sum d^4 with d the distances from
  * the mean. Measured coverage: tests/statistics/test_coverage.c. */
-double ks_trace_error(const struct ks_facts *facts, const struct ks_probe *probe)
+double ks_trace_error(const struct ks_bounds *bounds, const struct ks_probe *probe)
 {
-    const double probes = (double)(facts->probes * facts->pretend_probes);
-    struct bulk first = {.unit = facts->abs_max}, b = {.unit = facts->abs_max};
+    const double probes = (double)(bounds->probes * bounds->pretend_probes);
+    struct bulk first = {.unit = bounds->abs_max}, b = {.unit = bounds->abs_max};
     double freedom;
 
-    if (facts->exact || !(facts->abs_max > 0))
+    if (bounds->exact || !(bounds->abs_max > 0))
         return 0;
-    for (size_t i = 0; i < facts->probes; i++)
+    for (size_t i = 0; i < bounds->probes; i++)
         add_bulk(&probe[i], 0, &first);
-    for (size_t i = 0; i < facts->probes; i++)
+    for (size_t i = 0; i < bounds->probes; i++)
         add_bulk(&probe[i], first.mean, &b);
     if (b.count == 0 || b.far < DBL_EPSILON)
         return 0;
@@ -326,7 +326,7 @@ static double sum_of_squares(const struct ks_probe *p, double unit)
 
     for (size_t i = 0; i < p->steps; i++)
         sum += weight(p, &w, i) * (p->theta[i] / unit) * (p->theta[i] / unit);
-    return (double)p->facts->n * sum;
+    return (double)p->bounds->n * sum;
 }
 
 double ks_probe_trace_square(const struct ks_probe *p)
@@ -337,7 +337,7 @@ double ks_probe_trace_square(const struct ks_probe *p)
 /* trace_square / lambda_abs_max^2, which is at least 1; an estimate below is raised to 1. */
 double ks_probe_stable_rank(const struct ks_probe *p)
 {
-    double value = sum_of_squares(p, p->facts->abs_max);
+    double value = sum_of_squares(p, p->bounds->abs_max);
 
     return isnan(value) ? value : fmax(value, 1);
 }
@@ -352,7 +352,7 @@ static const double CONVERGED = 1e-3;
  * the noise floor may be one eigenvalue split by rounding, so the count stops there. */
 static size_t count_end(const struct ks_probe *p, size_t from, int step)
 {
-    double floor = p->facts ? p->facts->noise_floor : 0;
+    double floor = p->bounds ? p->bounds->noise_floor : 0;
     size_t count = 0, i = from;
 
     while (count + 1 < p->steps) {

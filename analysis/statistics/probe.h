@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "statistics/operator_facts.h"
+#include "statistics/operator_bounds.h"
 
 /* theta_i, w_i, r_i: Ritz values (ascending), weights (sum 1), residual bounds. For an
  * exact spectrum: the eigenvalues, 1/n, 0. */
 struct ks_probe {
-    const struct ks_facts *facts;
+    const struct ks_bounds *bounds;
     size_t steps;                            /* m                                               */
     const double *theta, *weight, *residual; /* [steps]                                         */
     const double *beta;                      /* [steps] of the Jacobi matrix; NULL: exact       */
@@ -49,9 +49,9 @@ double ks_probe_kurtosis_spectral(const struct ks_probe *p);
 double ks_probe_trace(const struct ks_probe *p);
 double ks_probe_trace_square(const struct ks_probe *p);
 double ks_probe_stable_rank(const struct ks_probe *p);
-/* Half the width of the interval of the trace, which holds with 99%, from probe [facts->probes]; 0
+/* Half the width of the interval of the trace, which holds with 99%, from probe [bounds->probes]; 0
  * for an exact spectrum. */
-double ks_trace_error(const struct ks_facts *facts, const struct ks_probe *probe);
+double ks_trace_error(const struct ks_bounds *bounds, const struct ks_probe *probe);
 
 /* The converged ends of the spectrum: the `low` smallest and the `high` largest Ritz
  * values. */

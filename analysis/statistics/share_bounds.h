@@ -3,8 +3,41 @@
 #ifndef KS_STATISTICS_SHARE_BOUNDS_H
 #define KS_STATISTICS_SHARE_BOUNDS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+#include "core/interval.h"
 #include "statistics/radau.h"
-#include "statistics/shares.h"
+
+struct ks_share_probe {
+    size_t steps;               /* m >= 1                                                     */
+    const double *alpha, *beta; /* [m] each, as in jacobi.h                                   */
+    bool ended;                 /* the Krylov space ended: the weights of T are exact          */
+    double start_norm2;         /* |g|^2 of the Gaussian start vector g, before scaling       */
+    double null_weight;         /* |P_Z q_1|^2: the weight of the n_null known null directions */
+};
+
+struct ks_shares_input {
+    size_t n;             /* dimension of the operator                                           */
+    size_t n_null;        /* dimension of the known null space Z                                 */
+    size_t least_nullity; /* lower bound of the nullity from the rank of the operator, which gives
+                             no vectors */
+    size_t probes;        /* P >= 1: probes with random start vectors                            */
+    const struct ks_share_probe *probe; /* [probes]                                            */
+    size_t pretend_probes; /* each probe counts as so many start vectors that all have its Jacobi
+                            * matrix, which shows how wide the intervals of more probes would be; 0
+                            * counts as 1 */
+    double h;              /* half the noise floor: |operator of the run - A| <= h              */
+    double abs_max_lower;  /* lower bound of lambda_abs_max, from a certificate                 */
+    double abs_max_upper;  /* upper bound of it (extreme_bound.h), 0.25% for each end           */
+};
+
+/* The number of start vectors that the intervals count. */
+static inline double ks_shares_vectors(const struct ks_shares_input *in)
+{
+    return (double)in->probes * (in->pretend_probes > 0 ? (double)in->pretend_probes : 1);
+}
 
 /* Counts refer to the n' = n - n_null eigenvalues off the known null space. "Size" is |lambda|. */
 struct ks_share_bounds {

@@ -154,8 +154,8 @@ static ks_status energy_kappa(const struct ks_share_bounds *b, double rest,
 
 static double top_share(const struct ks_radau *r, double h)
 {
-    const struct ks_facts facts = {.noise_floor = 2 * h};
-    const struct ks_probe probe = {.facts = &facts,
+    const struct ks_bounds bounds = {.noise_floor = 2 * h};
+    const struct ks_probe probe = {.bounds = &bounds,
                                    .steps = r->m,
                                    .theta = r->theta,
                                    .weight = r->weight,

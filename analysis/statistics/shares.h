@@ -1,6 +1,6 @@
 /* How the eigenvalues of an operator are distributed by size: intervals that hold with 99%.
  *
- * Every interval rests on two facts. The weight of a set of eigenvalues in the spectral measure
+ * Every interval rests on two bounds. The weight of a set of eigenvalues in the spectral measure
  * of a start vector has sharp bounds (radau.h). And for a Gaussian start vector the weight of k of
  * n eigenvalues has the distribution Beta(k/2, (n-k)/2); the mean over P vectors, each weighted by
  * its squared norm, has Beta(P k/2, P (n-k)/2). A count k is excluded if the bounds lie in a tail
@@ -26,35 +26,7 @@
 
 #include "core/error.h"
 #include "core/interval.h"
-
-struct ks_share_probe {
-    size_t steps;               /* m >= 1                                                     */
-    const double *alpha, *beta; /* [m] each, as in jacobi.h                                   */
-    bool ended;                 /* the Krylov space ended: the weights of T are exact          */
-    double start_norm2;         /* |g|^2 of the Gaussian start vector g, before scaling       */
-    double null_weight;         /* |P_Z q_1|^2: the weight of the n_null known null directions */
-};
-
-struct ks_shares_input {
-    size_t n;             /* dimension of the operator                                           */
-    size_t n_null;        /* dimension of the known null space Z                                 */
-    size_t least_nullity; /* lower bound of the nullity from the rank of the operator, which gives
-                             no vectors */
-    size_t probes;        /* P >= 1: probes with random start vectors                            */
-    const struct ks_share_probe *probe; /* [probes]                                            */
-    size_t pretend_probes; /* each probe counts as so many start vectors that all have its Jacobi
-                            * matrix, which shows how wide the intervals of more probes would be; 0
-                            * counts as 1 */
-    double h;              /* half the noise floor: |operator of the run - A| <= h              */
-    double abs_max_lower;  /* lower bound of lambda_abs_max, from a certificate                 */
-    double abs_max_upper;  /* upper bound of it (extreme_bound.h), 0.25% for each end           */
-};
-
-/* The number of start vectors that the intervals count. */
-static inline double ks_shares_vectors(const struct ks_shares_input *in)
-{
-    return (double)in->probes * (in->pretend_probes > 0 ? (double)in->pretend_probes : 1);
-}
+#include "statistics/share_bounds.h"
 
 enum { KS_DIRECTIONS = 4, KS_QUANTILES = 3 };
 /* 10, 100, 1000, 10000; 99, 90, 50. */

@@ -94,24 +94,24 @@ ks_status ks_statistic_add_interval(struct ks_spectrum *s, enum ks_statistic_id 
 }
 
 /* Around the mean over the probes. */
-static ks_status add_trace_interval(struct ks_spectrum *s, const struct ks_facts *facts,
+static ks_status add_trace_interval(struct ks_spectrum *s, const struct ks_bounds *bounds,
                                     const struct ks_probe *probe)
 {
-    double trace = ks_statistic_value(s, KS_STAT_TRACE), error = ks_trace_error(facts, probe);
+    double trace = ks_statistic_value(s, KS_STAT_TRACE), error = ks_trace_error(bounds, probe);
 
     return ks_statistic_add_interval(s, KS_STAT_TRACE, "",
                                      (struct ks_interval){trace - error, trace + error});
 }
 
 /* For the loss itself, where there are minibatches that the run has not seen. */
-static ks_status add_loss_intervals(struct ks_spectrum *s, const struct ks_facts *facts,
+static ks_status add_loss_intervals(struct ks_spectrum *s, const struct ks_bounds *bounds,
                                     const struct ks_probe *probe)
 {
     double upper = NAN, lower = NAN;
 
-    if (!facts->certified || facts->certificates->held_out < KS_LEAST_HELD_OUT)
+    if (!bounds->certified || bounds->certificates->held_out < KS_LEAST_HELD_OUT)
         return KS_OK;
-    for (size_t i = 0; i < facts->probes; i++) {
+    for (size_t i = 0; i < bounds->probes; i++) {
         upper = fmax(upper, ks_probe_lambda_max_loss_upper(&probe[i]));
         lower = fmin(lower, ks_probe_lambda_min_loss_lower(&probe[i]));
     }
@@ -125,19 +125,19 @@ static ks_status add_loss_intervals(struct ks_spectrum *s, const struct ks_facts
 
 /* Adds the statistics of these probes; `part` is the order of the leading parts, 0 for the full
  * run. */
-static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
+static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
                                 struct ks_probe *probe, size_t part)
 {
-    const bool published = terms->published && s->alpha; /* without alpha it is exact */
+    const bool published = inputs->published && s->alpha; /* without alpha it is exact */
     const size_t probes = ks_spectrum_random(s);
-    struct ks_facts facts = ks_facts_find(terms, !s->alpha, probes, probe,
-                                          part > 0 ? part / KS_STATISTICS_PART - 1 : SIZE_MAX);
+    struct ks_bounds bounds = ks_bounds_find(inputs, !s->alpha, probes, probe,
+                                             part > 0 ? part / KS_STATISTICS_PART - 1 : SIZE_MAX);
     ks_status status = KS_OK;
     double *value = NULL;
     char suffix[32] = "";
 
     for (size_t i = 0; i < probes; i++)
-        probe[i].facts = &facts;
+        probe[i].bounds = &bounds;
     if (part > 0)
         snprintf(suffix, sizeof suffix, "_m%zu", part);
     KS_GO(ks_alloc(probes, sizeof *value, &value));
@@ -145,7 +145,7 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
         double error = 0;
 
         if (!f->value || (part > 0 && !f->every_prefix) || (published && f->not_published) ||
-            (!facts.outliers_isolated && f == &ks_catalogue[KS_STAT_KURTOSIS_SPECTRAL]))
+            (!bounds.outliers_isolated && f == &ks_catalogue[KS_STAT_KURTOSIS_SPECTRAL]))
             continue;
         for (size_t i = 0; i < probes; i++)
             value[i] = f->value(&probe[i]);
@@ -156,24 +156,24 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
             KS_GO(ks_statistic_add(s, f->name, "_se", error));
     }
     if (!published && part == 0)
-        KS_GO(add_trace_interval(s, &facts, probe));
+        KS_GO(add_trace_interval(s, &bounds, probe));
     if (!published && part == 0)
-        KS_GO(add_loss_intervals(s, &facts, probe));
-    if (!published && part == 0 && !terms->draft)
-        KS_GO(ks_intervals_add_gradient(s, &facts, terms->gradient));
-    if (!published && part == 0 && !terms->draft)
-        KS_GO(ks_band_add(s, &facts, probe));
+        KS_GO(add_loss_intervals(s, &bounds, probe));
+    if (!published && part == 0 && !inputs->draft)
+        KS_GO(ks_intervals_add_gradient(s, &bounds, inputs->gradient));
+    if (!published && part == 0 && !inputs->draft)
+        KS_GO(ks_band_add(s, &bounds, probe));
     if (!published)
-        KS_GO(ks_intervals_add(s, &facts, probe, suffix));
+        KS_GO(ks_intervals_add(s, &bounds, probe, suffix));
     if (!published)
         KS_GO(ks_statistic_add(s, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, suffix,
-                               ks_effective_bound(&facts, probe)));
+                               ks_effective_bound(&bounds, probe)));
 done:
     free(value);
     return status;
 }
 
-static ks_status full_run(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
+static ks_status full_run(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
                           struct ks_probe *probe)
 {
     for (size_t i = 0; i < ks_spectrum_random(s); i++) {
@@ -185,14 +185,14 @@ static ks_status full_run(struct ks_spectrum *s, const struct ks_statistics_term
                                .weight = s->weight + row,
                                .residual = s->residual + row,
                                .beta = s->beta ? s->beta + row : NULL};
-        p->ended = s->alpha && (p->steps < s->order || p->steps == terms->n);
+        p->ended = s->alpha && (p->steps < s->order || p->steps == inputs->n);
         if (s->alpha)
             KS_TRY(ks_jacobi_smallest(&(struct ks_jacobi){p->steps, s->alpha + row, s->beta + row},
                                       &p->smallest));
         else
             p->smallest = ks_probe_smallest_size(p);
     }
-    return add_statistics(s, terms, probe, 0);
+    return add_statistics(s, inputs, probe, 0);
 }
 
 static void make_uniform(size_t n, double *weight)
@@ -203,7 +203,7 @@ static void make_uniform(size_t n, double *weight)
 
 /* The statistics of the first `part` steps. nodes [probes, 3, order] is scratch for the Ritz
  * values, weights and residuals. */
-static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_terms *terms,
+static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
                               size_t part, double *nodes, struct ks_probe *probe)
 {
     for (size_t i = 0; i < ks_spectrum_random(s); i++) {
@@ -217,29 +217,29 @@ static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_
                                .weight = weight,
                                .residual = residual,
                                .beta = s->beta + row,
-                               .ended = m < part || m == terms->n};
+                               .ended = m < part || m == inputs->n};
         KS_TRY(ks_jacobi_ritz(&t, theta, weight, residual));
         KS_TRY(ks_jacobi_smallest(&t, &p->smallest));
-        if (terms->published)
+        if (inputs->published)
             make_uniform(m, weight);
     }
-    return add_statistics(s, terms, probe, part);
+    return add_statistics(s, inputs, probe, part);
 }
 
-ks_status ks_statistics(struct ks_spectrum *s, const struct ks_statistics_terms *terms)
+ks_status ks_statistics(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs)
 {
     ks_status status = KS_OK;
-    size_t parts = s->alpha && !terms->draft ? (s->order - 1) / KS_STATISTICS_PART : 0;
+    size_t parts = s->alpha && !inputs->draft ? (s->order - 1) / KS_STATISTICS_PART : 0;
     struct ks_probe *probe = NULL;
     double *nodes = NULL;
 
     assert(s->ritz && s->statistics.n == 0);
     KS_GO(ks_alloc(s->probes, sizeof *probe, &probe));
-    KS_GO(full_run(s, terms, probe));
+    KS_GO(full_run(s, inputs, probe));
     if (parts > 0)
         KS_GO(ks_alloc(3 * s->probes * s->order, sizeof *nodes, &nodes));
     for (size_t k = 1; k <= parts; k++)
-        KS_GO(leading_part(s, terms, k * KS_STATISTICS_PART, nodes, probe));
+        KS_GO(leading_part(s, inputs, k * KS_STATISTICS_PART, nodes, probe));
 done:
     free(probe);
     free(nodes);
@@ -255,4 +255,81 @@ void ks_statistics_unweight(struct ks_spectrum *s)
 double ks_statistic(const struct ks_spectrum *s, const char *name)
 {
     return ks_attribute_number(&s->statistics, name);
+}
+
+/* Statistics as texts for a reader. */
+
+static bool has(const struct ks_spectrum *s, const char *column)
+{
+    return column && ks_attribute_find(&s->statistics, column);
+}
+
+bool ks_statistic_present(const struct ks_spectrum *s, enum ks_statistic_id id)
+{
+    const struct ks_statistic *row = &ks_catalogue[id];
+
+    return has(s, row->name) || has(s, row->lower) || has(s, row->upper);
+}
+
+static void print_value(enum ks_statistic_id id, double value, char text[KS_STATISTIC_TEXT])
+{
+    const enum ks_statistic_kind kind = ks_catalogue[id].kind;
+
+    if (isnan(value) && id == KS_STAT_SHARPNESS_RATIO)
+        snprintf(text, KS_STATISTIC_TEXT, "no learning rate");
+    else if (isnan(value) || (kind == KS_IS_BOUND && !(value > 1)))
+        snprintf(text, KS_STATISTIC_TEXT, "not resolved");
+    else if (isinf(value))
+        snprintf(text, KS_STATISTIC_TEXT, "infinite");
+    else if (kind == KS_IS_BOUND)
+        snprintf(text, KS_STATISTIC_TEXT, "at least %.4g", ks_round_down(value, 4));
+    else if (kind == KS_IS_WHOLE)
+        snprintf(text, KS_STATISTIC_TEXT, "%.0f", value);
+    else
+        snprintf(text, KS_STATISTIC_TEXT, "%.4g", value);
+}
+
+/* An extreme eigenvalue is bounded from one side by a certificate and from the other one by the
+ * Jacobi matrices. Both bounds are rounded so that they stay bounds. */
+static void print_extreme(bool largest, struct ks_interval i, char text[KS_STATISTIC_TEXT])
+{
+    if (largest)
+        snprintf(text, KS_STATISTIC_TEXT, "%.4g, at most %.4g", ks_round_down(i.lower, 4),
+                 ks_round_up(i.upper, 4));
+    else
+        snprintf(text, KS_STATISTIC_TEXT, "%.4g, at least %.4g", ks_round_up(i.upper, 4),
+                 ks_round_down(i.lower, 4));
+}
+
+/* Counts are printed in full. Nothing is known of an interval from its smallest possible number to
+ * an upper end that is not resolved. */
+static void print_interval(enum ks_statistic_id id, double value, struct ks_interval i,
+                           char text[KS_STATISTIC_TEXT])
+{
+    const double least = ks_statistic_is_ratio(id) ? 1 : 0;
+    const bool known = !isnan(i.lower) && !(isnan(i.upper) && !(i.lower > least));
+    char interval[KS_INTERVAL_TEXT];
+
+    ks_interval_text(known ? i : (struct ks_interval){NAN, NAN}, KS_BRACKETS, interval);
+    if (ks_catalogue[id].kind == KS_IS_COUNT && isfinite(i.lower + i.upper))
+        snprintf(text, KS_STATISTIC_TEXT, "%.0f [%.0f, %.0f]", value, i.lower, i.upper);
+    else if (isfinite(value) && isfinite(i.lower + i.upper))
+        snprintf(text, KS_STATISTIC_TEXT, "%.3g %s", value, interval);
+    else
+        snprintf(text, KS_STATISTIC_TEXT, "%s", interval);
+}
+
+void ks_statistic_text(const struct ks_spectrum *s, enum ks_statistic_id id,
+                       char text[KS_STATISTIC_TEXT])
+{
+    const struct ks_statistic *row = &ks_catalogue[id];
+    const struct ks_interval i = ks_statistic_interval(s, id);
+    const double value = ks_statistic_value(s, id);
+
+    if (row->kind == KS_IS_EXTREME && isfinite(i.lower) && isfinite(i.upper))
+        print_extreme(id == KS_STAT_LAMBDA_MAX, i, text);
+    else if (id == KS_STAT_LAMBDA_MAX || !has(s, row->lower))
+        print_value(id, value, text);
+    else
+        print_interval(id, value, i, text);
 }

@@ -16,7 +16,7 @@ struct ks_null;
 enum { KS_STATISTICS_PART = 30 }; /* statistics are repeated at m = 30, 60, ... */
 
 /* What the statistics need besides the spectrum. */
-struct ks_statistics_terms {
+struct ks_statistics_inputs {
     size_t n;             /* dimension of the operator                                        */
     double minibatches;   /* N of all ranks; 0: not a mean over minibatches                   */
     double epsilon;       /* machine epsilon of the products                                    */
@@ -31,8 +31,8 @@ struct ks_statistics_terms {
      * weights, the caller has already given the full run uniform weights (ks_statistics_unweight),
      * and statistics that need weights or an orthonormal basis are left out. */
     bool published;
-    size_t pretend_probes; /* intervals as if each probe had been run this many times (shares.h); 0
-                            * counts as 1 */
+    size_t pretend_probes; /* intervals as if each probe had been run this many times
+                            * (share_bounds.h); 0 counts as 1 */
     bool draft; /* only the statistics of the full run: neither leading parts nor the band nor those
                  * of the probe at the gradient */
 };
@@ -42,7 +42,7 @@ struct ks_statistics_terms {
  * probes; NAME_m30, NAME_m60, ... below the order, from the leading parts of the Jacobi matrices.
  * Fills the band of the cumulative distribution (intervals.h) as well. KS_MEMORY; KS_NUMBER if an
  * eigenvalue problem does not converge. */
-ks_status ks_statistics(struct ks_spectrum *spectrum, const struct ks_statistics_terms *terms);
+ks_status ks_statistics(struct ks_spectrum *spectrum, const struct ks_statistics_inputs *inputs);
 
 /* Gives all Ritz values of a probe the same weight. */
 void ks_statistics_unweight(struct ks_spectrum *spectrum);
@@ -56,5 +56,15 @@ ks_status ks_statistic_add_interval(struct ks_spectrum *spectrum, enum ks_statis
 /* The value of a statistic by the name of its column, such as lambda_max_m30; NaN if it is absent.
  * ks_statistic_value (catalogue.h) is for the statistics themselves. */
 double ks_statistic(const struct ks_spectrum *spectrum, const char *name);
+
+/* Whether the spectrum has the statistic, or one of its ends. */
+bool ks_statistic_present(const struct ks_spectrum *spectrum, enum ks_statistic_id id);
+/* Prints a statistic with what it is: "at least 422.4" for a bound, rounded so that it stays one;
+ * "6083 [2818, 9086]" for an estimate with its interval, "[7.56, 11.2]" for an interval without
+ * one; "infinite"; "not resolved" where nothing is known; "no learning rate" for a sharpness_ratio
+ * without one. */
+enum { KS_STATISTIC_TEXT = 96 };
+void ks_statistic_text(const struct ks_spectrum *spectrum, enum ks_statistic_id id,
+                       char text[KS_STATISTIC_TEXT]);
 
 #endif

@@ -42,7 +42,7 @@ struct ks_audit_units {
 };
 
 /* What the checkpoint's file says. */
-struct ks_audit_facts {
+struct ks_audit_summary {
     size_t critics, parameters; /* parameters of one critic                           */
     size_t stored, minibatches; /* minibatches in the file; how many are analyzed     */
     size_t rows, loss_rows;
@@ -62,7 +62,7 @@ struct ks_audit {
     const char *path;
     const struct ks_audit_options *options;
     char *folder; /* of the spectra; owned */
-    struct ks_audit_facts facts;
+    struct ks_audit_summary summary;
     struct ks_spectrum *spectrum[KS_AUDIT_SPECTRA]; /* NULL: not computed. Owned */
     size_t n_layers;
     struct ks_layer_row *layers; /* [n_layers] diagonal blocks; NULL: left out. Owned */
@@ -80,9 +80,9 @@ ks_status ks_audit_run(const char *path, const struct ks_audit_options *options,
 void ks_audit_clear(struct ks_audit *audit);
 
 /* Reads what the file says; `batches` as in the options. KS_USAGE if it has fewer minibatches. The
- * caller ends with ks_audit_facts_clear, also after a failure. */
-ks_status ks_audit_facts_read(const char *path, size_t batches, struct ks_audit_facts *facts);
-void ks_audit_facts_clear(struct ks_audit_facts *facts);
+ * caller ends with ks_audit_summary_clear, also after a failure. */
+ks_status ks_audit_summary_read(const char *path, size_t batches, struct ks_audit_summary *summary);
+void ks_audit_summary_clear(struct ks_audit_summary *summary);
 
 /* The 99% interval of a statistic, of a number that is not negative; an end that is not resolved is
  * NaN. If it is a ratio that is only known to be at least 1, both ends are NaN. */

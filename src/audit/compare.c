@@ -1,12 +1,19 @@
 /* Two critics, or two sets of minibatches: ratios of statistics, with the intervals that follow
- * from both. */
+ * from both; and one critic among the architectures of a study, by the study's tables. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit.h"
+#include "core/interval.h"
+#include "core/memory.h"
+#include "core/path.h"
 #include "io/attribute.h"
 #include "report/tables.h"
-#include "statistics/statistic_text.h"
+#include "statistics/catalogue.h"
+#include "statistics/statistics.h"
+#include "study/study_file.h"
 
 /* A change by at most this factor counts as small: a judgement. */
 static const double SMALL = 1.25;
@@ -82,7 +89,8 @@ static void add_conclusion(size_t large, size_t small, const struct ks_audit *a,
                     "With the first %zu of the %zu minibatches, %zu of %d statistics change by "
                     "more than a factor of %g and %zu by less; for the others the intervals do "
                     "not decide. %s",
-                    a->facts.minibatches / 2, a->facts.minibatches, large, COMPARED, SMALL, small,
+                    a->summary.minibatches / 2, a->summary.minibatches, large, COMPARED, SMALL,
+                    small,
                     large > 0 ? "So the statistics depend on the choice of minibatches: analyze "
                                 "more of them."
                               : "This does not show that more minibatches would change nothing.");
@@ -102,7 +110,7 @@ void ks_audit_halve(const struct ks_audit *a, struct ks_document *d)
     ks_document_add(d, KS_BLOCK_TABLE,
                     "statistic" KS_CELL "verdict" KS_CELL "all minibatches" KS_CELL
                     "the first %zu of %zu" KS_CELL "their ratio to all",
-                    a->facts.minibatches / 2, a->facts.minibatches);
+                    a->summary.minibatches / 2, a->summary.minibatches);
     for (size_t i = 0; i < COMPARED; i++) {
         struct pair p = pair_of(i, all, half);
 
@@ -120,7 +128,7 @@ void ks_audit_halve(const struct ks_audit *a, struct ks_document *d)
 static void add_conditions(const struct ks_audit *a, const struct ks_audit *b,
                            struct ks_document *d)
 {
-    const bool batches = memcmp(a->facts.batch, b->facts.batch, sizeof a->facts.batch) == 0;
+    const bool batches = memcmp(a->summary.batch, b->summary.batch, sizeof a->summary.batch) == 0;
     const double n = ks_attribute_number(&a->spectrum[KS_AUDIT_HESSIAN]->attributes, "dimension");
     const double m = ks_attribute_number(&b->spectrum[KS_AUDIT_HESSIAN]->attributes, "dimension");
 
@@ -152,4 +160,254 @@ void ks_audit_compare(const struct ks_audit *a, const struct ks_audit *b, struct
         add_pair(&p, d);
     }
     add_bounds(there, here, d);
+}
+
+/* --- the architectures of a study --- */
+
+/* Steps within this factor of each other count as the same time in training: a judgement. */
+static const double SAME_STEP = 1.25;
+
+/* An architecture at one step, over its seeds. */
+struct entry {
+    const char *name, *loss, *comparison; /* loss: NULL if the table does not say it */
+    double step;
+    size_t seeds;
+    double bound_least, bound_most; /* kappa_effective_bound; NaN if not resolved, for one seed */
+    struct ks_interval directions, q99; /* each encloses the intervals of all seeds */
+    bool comparable;
+};
+
+/* By the column `loss`; where that is missing or empty, "ce" of "bn+wn+ce". NULL if neither says
+ * it. */
+static const char *loss_of(const struct ks_csv *csv, size_t row)
+{
+    const char *loss = ks_csv_text(csv, row, "loss");
+    const char *architecture = ks_csv_text(csv, row, "architecture");
+
+    return *loss && strcmp(loss, "-") != 0      ? loss
+           : ks_path_ends(architecture, "+ce")  ? "ce"
+           : ks_path_ends(architecture, "+mse") ? "mse"
+                                                : NULL;
+}
+
+/* How far apart two steps are: |log(a / b)|. NaN if one is not known. */
+static double distance(double a, double b)
+{
+    return a == b ? 0 : fabs(log(a) - log(b));
+}
+
+static bool is_row_of(const struct ks_csv *csv, size_t row, const char *architecture)
+{
+    return strcmp(ks_csv_text(csv, row, "analysis"), KS_STUDY_STANDARD) == 0 &&
+           strcmp(ks_csv_text(csv, row, "architecture"), architecture) == 0;
+}
+
+/* The step of the architecture that is nearest to `step`, by their ratio; its last one if `step` is
+ * NaN. */
+static double nearest_step(const struct ks_csv *csv, const char *name, double step)
+{
+    double best = NAN;
+
+    for (size_t i = 0; i < csv->rows; i++) {
+        const double one = ks_csv_value(csv, i, "env_step");
+
+        if (is_row_of(csv, i, name) && (isnan(best) || (isnan(step) && one > best) ||
+                                        distance(one, step) < distance(best, step)))
+            best = one;
+    }
+    return best;
+}
+
+static struct ks_interval interval_in(const struct ks_csv *csv, size_t row, enum ks_statistic_id id)
+{
+    const struct ks_interval ends = {ks_csv_value(csv, row, ks_catalogue[id].lower),
+                                     ks_csv_value(csv, row, ks_catalogue[id].upper)};
+
+    return ks_statistic_resolved(id, ends);
+}
+
+static struct ks_interval enclose(struct ks_interval a, struct ks_interval b)
+{
+    return (struct ks_interval){ks_min_known(a.lower, b.lower), ks_max_known(a.upper, b.upper)};
+}
+
+static void take_row(const struct ks_csv *csv, size_t i, struct entry *e)
+{
+    const double bound = ks_csv_value(csv, i, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name);
+    const struct ks_interval directions = interval_in(csv, i, KS_STAT_DIRECTIONS_1E2);
+    const struct ks_interval q99 = interval_in(csv, i, KS_STAT_KAPPA_Q99);
+    const bool first = e->seeds == 0;
+
+    e->bound_least = first ? bound : ks_min_known(e->bound_least, bound);
+    e->bound_most = first ? bound : fmax(e->bound_most, bound); /* of the seeds that have one */
+    e->loss = loss_of(csv, i);
+    e->directions = first ? directions : enclose(e->directions, directions);
+    e->q99 = first ? q99 : enclose(e->q99, q99);
+    e->seeds++;
+}
+
+static void compare_entry(struct entry *e, const struct ks_audit_summary *summary)
+{
+    const bool same_loss = e->loss && strcmp(e->loss, summary->loss) == 0;
+    const bool same_step = distance(e->step, summary->env_step) <= log(SAME_STEP);
+
+    e->comparable = same_loss && same_step;
+    e->comparison = e->comparable ? "same loss and step"
+                    : !e->loss    ? "loss not known"
+                    : same_step   ? "another loss"
+                    : same_loss   ? "another step"
+                                  : "another loss and step";
+}
+
+static struct entry entry_of(const struct ks_csv *csv, const char *name,
+                             const struct ks_audit_summary *summary)
+{
+    struct entry e = {.name = name, .step = nearest_step(csv, name, summary->env_step)};
+
+    for (size_t i = 0; i < csv->rows; i++)
+        if (is_row_of(csv, i, name) && ks_csv_value(csv, i, "env_step") == e.step)
+            take_row(csv, i, &e);
+    compare_entry(&e, summary);
+    return e;
+}
+
+/* A lower bound of a condition number, rounded down. */
+static const char *bound_text(double bound, char text[32])
+{
+    if (isinf(bound))
+        snprintf(text, 32, "infinite");
+    else if (bound > 1)
+        snprintf(text, 32, "%.4g", ks_round_down(bound, 4));
+    else
+        snprintf(text, 32, "not resolved");
+    return text;
+}
+
+static void add_entry(const struct entry *e, struct ks_document *d)
+{
+    char directions[KS_INTERVAL_TEXT], q99[KS_INTERVAL_TEXT], least[32], most[32], bound[80];
+    char step[32] = "-";
+    const bool same = e->seeds == 1 || e->bound_least == e->bound_most;
+
+    bound_text(e->bound_least, least);
+    bound_text(e->bound_most, most);
+    snprintf(bound, sizeof bound, "%s%s%s", least, same ? "" : " to ", same ? "" : most);
+    if (!isnan(e->step))
+        snprintf(step, sizeof step, "%.0f", e->step);
+    ks_document_add(d, e->comparable ? KS_BLOCK_ROW : KS_BLOCK_SHADED,
+                    "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%zu" KS_CELL "%s" KS_CELL "%s" KS_CELL
+                    "%s",
+                    e->name, e->comparison, step, e->seeds, bound,
+                    ks_interval_text(e->directions, KS_BRACKETS_WHOLE, directions),
+                    ks_interval_text(e->q99, KS_BRACKETS_WHOLE, q99));
+}
+
+/* The audited checkpoint is the first row. */
+static void add_self(const struct ks_audit *a, struct ks_document *d)
+{
+    const struct ks_spectrum *s = a->spectrum[KS_AUDIT_HESSIAN];
+    const double bound = ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND);
+    const struct entry self = {.name = "this checkpoint",
+                               .comparison = "-",
+                               .step = a->summary.env_step,
+                               .seeds = 1,
+                               .directions = ks_audit_interval(s, KS_STAT_DIRECTIONS_1E2),
+                               .q99 = ks_audit_interval(s, KS_STAT_KAPPA_Q99),
+                               .bound_least = bound,
+                               .bound_most = bound,
+                               .comparable = true};
+
+    add_entry(&self, d);
+}
+
+/* How many architectures are comparable; which of them have, beyond the intervals, fewer and more
+ * directions than this checkpoint. */
+struct counts {
+    size_t comparable, fewer, more;
+};
+
+static void add_counts(const struct ks_audit *a, const struct counts *n, const char *env,
+                       struct ks_document *d)
+{
+    const char *own = *a->summary.env ? a->summary.env : "not known";
+
+    if (isnan(a->summary.env_step))
+        ks_document_add(d, KS_BLOCK_TEXT,
+                        "No architecture is comparable, because the file does not say at which "
+                        "step it was written (attribute env_step).");
+    else if (n->comparable == 0)
+        ks_document_add(d, KS_BLOCK_TEXT,
+                        "No architecture is comparable: none has the same loss and a checkpoint at "
+                        "about the same step.");
+    else
+        ks_document_add(
+            d, KS_BLOCK_TEXT,
+            "Of %zu comparable architecture%s, %zu have fewer directions within a factor of 100 of "
+            "the largest curvature than this checkpoint, and %zu have more. The intervals do not "
+            "decide about the others.",
+            n->comparable, n->comparable == 1 ? "" : "s", n->fewer, n->more);
+    if (strcmp(own, env) != 0)
+        ks_document_add(d, KS_BLOCK_TEXT,
+                        "The task of the study is %s, that of this checkpoint is %s: differences "
+                        "may come from the task.",
+                        env, own);
+    ks_document_add(
+        d, KS_BLOCK_NOTE,
+        "An interval encloses the intervals of all seeds. Rows in parentheses, or grey, "
+        "must not be compared.");
+}
+
+static bool seen_before(const struct ks_csv *csv, size_t row)
+{
+    for (size_t i = 0; i < row; i++)
+        if (is_row_of(csv, i, ks_csv_text(csv, row, "architecture")))
+            return true;
+    return false;
+}
+
+static void add_table(const struct ks_audit *a, const struct ks_csv *csv, struct ks_document *d)
+{
+    const struct ks_interval self = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN],
+                                                      KS_STAT_DIRECTIONS_1E2);
+    struct counts counts = {0};
+
+    ks_document_add(d, KS_BLOCK_TABLE,
+                    "architecture" KS_CELL "comparison" KS_CELL "step" KS_CELL "seeds" KS_CELL
+                    "%s (at least)" KS_CELL "%s" KS_CELL "%s",
+                    ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name,
+                    ks_catalogue[KS_STAT_DIRECTIONS_1E2].name,
+                    ks_catalogue[KS_STAT_KAPPA_Q99].name);
+    add_self(a, d);
+    for (size_t i = 0; i < csv->rows; i++) {
+        const char *name = ks_csv_text(csv, i, "architecture");
+        struct entry e;
+
+        if (!is_row_of(csv, i, name) || seen_before(csv, i))
+            continue;
+        e = entry_of(csv, name, &a->summary);
+        add_entry(&e, d);
+        counts.comparable += e.comparable;
+        counts.fewer += e.comparable && e.directions.upper < self.lower;
+        counts.more += e.comparable && e.directions.lower > self.upper;
+    }
+    add_counts(a, &counts, csv->rows > 0 ? ks_csv_text(csv, 0, "env") : "not known", d);
+}
+
+ks_status ks_audit_place(const struct ks_audit *a, const struct ks_audit_study *study,
+                         struct ks_document *d)
+{
+    struct ks_csv *csv = NULL;
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%s/checkpoints.csv", study->folder));
+    status = ks_csv_read(path, false, &csv);
+    if (status == KS_OK) {
+        ks_document_add(d, KS_BLOCK_SECTION, "Among the architectures of %s", study->name);
+        add_table(a, csv, d);
+        status = d->status;
+    }
+    ks_csv_free(csv);
+    free(path);
+    return status;
 }

@@ -11,22 +11,19 @@
 #include "io/text.h"
 #include "report/gnuplot.h"
 #include "report/plot_tables.h"
-#include "statistics/statistic_text.h"
 #include "statistics/statistics.h"
 
-/* The claim's first sentence: how many directions have a large curvature. */
+/* How many directions have a large curvature: the claim's first sentence. */
 static void add_claim(const struct ks_audit *a, struct ks_document *d)
 {
-    const struct ks_spectrum *s = a->spectrum[KS_AUDIT_HESSIAN];
-    const struct ks_attribute *claim = ks_attribute_find(&s->attributes, "claim");
-    const char *text = claim && claim->type == KS_ATTRIBUTE_STRING ? claim->string : "";
-    const char *end = strstr(text, ". ");
+    const struct ks_attribute *first = ks_attribute_find(&a->spectrum[KS_AUDIT_HESSIAN]->attributes,
+                                                         "claim_first_sentence");
 
-    ks_document_add(d, KS_BLOCK_TEXT, "%.*s", end ? (int)(end - text) + 1 : (int)strlen(text),
-                    text);
+    ks_document_add(d, KS_BLOCK_TEXT, "%s",
+                    first && first->type == KS_ATTRIBUTE_STRING ? first->string : "");
 }
 
-static void add_extent(const struct ks_audit_facts *f, struct ks_document *d)
+static void add_extent(const struct ks_audit_summary *f, struct ks_document *d)
 {
     const bool one = f->minibatches == 1;
 
@@ -96,9 +93,9 @@ static void add_operators(const struct ks_audit *a, struct ks_document *d)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (a->spectrum[rows[i].which])
             add_operator(a->spectrum[rows[i].which], rows[i].name, rows[i].words, d);
-    if (a->facts.moments != KS_MOMENTS_PRESENT)
+    if (a->summary.moments != KS_MOMENTS_PRESENT)
         ks_document_add(d, KS_BLOCK_NOTE, "The preconditioned Hessian is not analyzed, because %s.",
-                        a->facts.moments == KS_MOMENTS_ZERO
+                        a->summary.moments == KS_MOMENTS_ZERO
                             ? "all of Adam's second moments in the file are zero"
                             : "the file has no second moments of Adam");
 }
@@ -107,7 +104,7 @@ ks_status ks_audit_describe(const struct ks_audit *a, struct ks_document *d)
 {
     ks_document_add(d, KS_BLOCK_SECTION, "%s", a->path);
     add_claim(a, d);
-    add_extent(&a->facts, d);
+    add_extent(&a->summary, d);
     ks_document_add(d, KS_BLOCK_SECTION, "Findings");
     ks_audit_findings(a, d);
     ks_document_add(d, KS_BLOCK_SECTION, "Spectrum of the Hessian");
@@ -250,15 +247,15 @@ static void add_blocks(const struct ks_audit *a, struct ks_document *d)
 
 static void add_units(const struct ks_audit *a, struct ks_document *d)
 {
-    if (a->facts.n_units == 0)
+    if (a->summary.n_units == 0)
         return;
     ks_document_add(d, KS_BLOCK_TEXT,
                     "Dead units are outputs of activation functions that are zero in all rows of "
                     "the first %zu minibatch%s. They are counted over all critics.",
-                    a->facts.tried, a->facts.tried == 1 ? "" : "es");
+                    a->summary.tried, a->summary.tried == 1 ? "" : "es");
     ks_document_add(d, KS_BLOCK_TABLE, "layer" KS_CELL "kind" KS_CELL "units" KS_CELL "dead");
-    for (size_t i = 0; i < a->facts.n_units; i++) {
-        const struct ks_audit_units *u = &a->facts.units[i];
+    for (size_t i = 0; i < a->summary.n_units; i++) {
+        const struct ks_audit_units *u = &a->summary.units[i];
 
         ks_document_add(d, KS_BLOCK_ROW, "%02zu" KS_CELL "%s" KS_CELL "%zu" KS_CELL "%zu",
                         u->number, u->kind, u->units, u->dead);

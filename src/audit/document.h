@@ -39,8 +39,9 @@ void ks_document_clear(struct ks_document *document);
 
 /* Prints it for a terminal, in lines of at most `width` bytes; rows of tables may be longer. */
 void ks_document_print(const struct ks_document *document, size_t width, FILE *out);
-/* Prints it as HTML, each section as a <section>. All ids in it start with `id`, so that a page can
- * have several documents. KS_IO or KS_FORMAT if a plot's file cannot be read or is not SVG. */
-ks_status ks_document_html(const struct ks_document *document, const char *id, FILE *out);
+/* Writes one self-contained HTML page with n documents, each section as a <section>. KS_MISSING
+ * without the template; KS_IO or KS_FORMAT if a plot's file cannot be read or is not SVG; KS_IO,
+ * KS_FULL if the page cannot be written. */
+ks_status ks_document_page(const char *path, size_t n, const struct ks_document *documents);
 
 #endif

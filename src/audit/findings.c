@@ -20,7 +20,7 @@ static double hessian(const struct ks_audit *a, enum ks_statistic_id id)
 
 static void find_references(const struct ks_audit *a, struct ks_document *d)
 {
-    if (a->facts.references == 0)
+    if (a->summary.references == 0)
         ks_document_add(d, KS_BLOCK_ITEM,
                         "The file has no reference results (/batch/output, /batch/loss, "
                         "/batch/gradient_norm): nothing was compared with the program that made "
@@ -30,7 +30,7 @@ static void find_references(const struct ks_audit *a, struct ks_document *d)
             d, KS_BLOCK_ITEM,
             "The file has %zu of the 3 kinds of reference results of the program that made it. "
             "They agree with what is computed here.",
-            a->facts.references);
+            a->summary.references);
 }
 
 /* For a dead coordinate the curvature is zero, but the loss may still change linearly. */
@@ -151,15 +151,15 @@ static void find_dead(const struct ks_audit *a, struct ks_document *d)
 {
     size_t dead = 0, units = 0;
 
-    for (size_t i = 0; i < a->facts.n_units; i++) {
-        dead += a->facts.units[i].dead;
-        units += a->facts.units[i].units;
+    for (size_t i = 0; i < a->summary.n_units; i++) {
+        dead += a->summary.units[i].dead;
+        units += a->summary.units[i].units;
     }
     if (units > 0)
         ks_document_add(d, KS_BLOCK_ITEM,
                         "%zu of %zu units are dead: zero in all rows of the first %zu "
                         "minibatch%s.",
-                        dead, units, a->facts.tried, a->facts.tried == 1 ? "" : "es");
+                        dead, units, a->summary.tried, a->summary.tried == 1 ? "" : "es");
 }
 
 static void find_products(const struct ks_audit *a, struct ks_document *d)

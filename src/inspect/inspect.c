@@ -17,7 +17,7 @@
 #include "io/scout.h"
 #include "io/spectrum.h"
 #include "io/text.h"
-#include "statistics/statistic_text.h"
+#include "statistics/statistics.h"
 #include "study/graph.h"
 #include "study/status.h"
 #include "study/study_file.h"
@@ -49,8 +49,12 @@ ks_status ks_inspect_read(const char *path, struct ks_checkpoint **checkpoint)
 /* Attributes that are printed elsewhere, or say no more than the first line. */
 static bool is_left_out(const char *name)
 {
-    return strcmp(name, "claim") == 0 || strcmp(name, "format") == 0 ||
-           strcmp(name, "version") == 0;
+    static const char *const left_out[] = {"claim", "claim_first_sentence", "format", "version"};
+
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        if (strcmp(name, left_out[i]) == 0)
+            return true;
+    return false;
 }
 
 static void print_settings(const struct ks_spectrum *s, FILE *out)

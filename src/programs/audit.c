@@ -8,8 +8,7 @@
 #include <omp.h>
 
 #include "audit/audit.h"
-#include "audit/gate.h"
-#include "audit/page.h"
+#include "audit/limit.h"
 #include "core/blas.h"
 #include "core/memory.h"
 #include "core/number.h"
@@ -20,9 +19,9 @@
 #include "io/text.h"
 #include "pipeline/outputs.h"
 
-enum { GATES = 32, STUDIES = 3 }; /* the most --fail-if; the shipped studies */
-enum { MET = 3 };                 /* the exit status if a limit is met       */
-enum { WIDTH = 100 };             /* of a printed line                       */
+enum { LIMITS = 32, STUDIES = 3 }; /* the most --fail-if; the shipped studies */
+enum { MET = 3 };                  /* the exit status if a limit is met       */
+enum { WIDTH = 100 };              /* of a printed line                       */
 
 static char *against, *page, *cache, *order, *layer_order, *batches, *seed, **fail_if;
 
@@ -75,8 +74,8 @@ static const struct ks_program program = {
 
 struct job {
     struct ks_audit_options options;
-    size_t n_gates;
-    struct ks_gate gate[GATES];
+    size_t n_limits;
+    struct ks_limit limit[LIMITS];
     const char *other;         /* the checkpoint of --against; NULL: studies           */
     struct ks_audit reference; /* the audit of `other`                                 */
     size_t n_studies;
@@ -114,9 +113,9 @@ static ks_status read_options(const struct ks_arguments *arguments, struct job *
     if (seed && !ks_parse_integer(seed, 0, INT64_MAX, &o->seed))
         return ks_fail(KS_USAGE, "--seed: expected an integer from 0, found '%s'", seed);
     for (size_t i = 0; fail_if && fail_if[i]; i++) {
-        if (job->n_gates == GATES)
-            return ks_fail(KS_USAGE, "--fail-if: expected at most %d of them", GATES);
-        KS_TRY(ks_gate_read(fail_if[i], &job->gate[job->n_gates++]));
+        if (job->n_limits == LIMITS)
+            return ks_fail(KS_USAGE, "--fail-if: expected at most %d of them", LIMITS);
+        KS_TRY(ks_limit_read(fail_if[i], &job->limit[job->n_limits++]));
     }
     job->n = arguments->n_rest;
     job->checkpoint = arguments->rest;
@@ -244,13 +243,13 @@ static ks_status place(const struct job *job, const struct ks_audit *audit, stru
 
 static ks_status judge(struct job *job, const struct ks_audit *audit, struct ks_document *d)
 {
-    if (job->n_gates > 0)
+    if (job->n_limits > 0)
         ks_document_add(d, KS_BLOCK_SECTION, "Limits");
-    for (size_t i = 0; i < job->n_gates; i++) {
+    for (size_t i = 0; i < job->n_limits; i++) {
         bool met;
 
-        KS_TRY(
-            ks_gate_judge(&job->gate[i], audit->path, audit->spectrum[KS_AUDIT_HESSIAN], &met, d));
+        KS_TRY(ks_limit_judge(&job->limit[i], audit->path, audit->spectrum[KS_AUDIT_HESSIAN], &met,
+                              d));
         job->met |= met;
     }
     return KS_OK;
@@ -290,7 +289,7 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
         KS_TRY(ks_audit_run(job->other, &job->options, &job->reference));
     for (size_t i = 0; i < job->n; i++)
         KS_TRY(audit_one(job, job->checkpoint[i], &job->document[i]));
-    return page ? ks_audit_page(page, job->n, job->document) : KS_OK;
+    return page ? ks_document_page(page, job->n, job->document) : KS_OK;
 }
 
 static void clear(struct job *job)

@@ -5,7 +5,7 @@
 #include "scratch.h"
 
 #include "audit/audit.h"
-#include "audit/gate.h"
+#include "audit/limit.h"
 #include "io/attribute.h"
 
 /* --- intervals --- */
@@ -122,14 +122,14 @@ static void test_shares(void **state)
 
 static void refuses(const char *expression, const char *words)
 {
-    struct ks_gate gate;
+    struct ks_limit limit;
 
-    assert_fails(ks_gate_read(expression, &gate), KS_USAGE, words);
+    assert_fails(ks_limit_read(expression, &limit), KS_USAGE, words);
 }
 
 static void test_refused_limits(void **state)
 {
-    struct ks_gate gate;
+    struct ks_limit limit;
 
     (void)state;
     refuses("kappa>10", "kappa is a ratio of Ritz values that changes manyfold");
@@ -143,9 +143,9 @@ static void test_refused_limits(void **state)
     refuses("kappa_effective_bound>", "expected NAME>NUMBER");
     refuses("kappa_effective_bound>1x", "expected NAME>NUMBER");
     refuses(">1", "expected NAME>NUMBER");
-    assert_ok(ks_gate_read(" kappa_q99_upper <= 2e3", &gate));
-    assert_true(gate.upper && gate.equal && !gate.above);
-    assert_close(gate.limit, 2000, 0);
+    assert_ok(ks_limit_read(" kappa_q99_upper <= 2e3", &limit));
+    assert_true(limit.upper && limit.equal && !limit.above);
+    assert_close(limit.value, 2000, 0);
 }
 
 /* An upper bound that is not resolved counts as infinite; a lower one bounds nothing. */
@@ -153,17 +153,17 @@ static void test_unresolved(void **state)
 {
     struct ks_spectrum s = {.probes = 0};
     struct ks_document d = {.n = 0};
-    struct ks_gate gate;
+    struct ks_limit limit;
     bool met;
 
     (void)state;
     assert_ok(ks_attribute_add_number(&s.statistics, "kappa_q99_upper", NAN));
     assert_ok(ks_attribute_add_number(&s.statistics, "kappa_q99_lower", NAN));
-    assert_ok(ks_gate_read("kappa_q99_upper>1e9", &gate));
-    assert_ok(ks_gate_judge(&gate, "x.h5", &s, &met, &d));
+    assert_ok(ks_limit_read("kappa_q99_upper>1e9", &limit));
+    assert_ok(ks_limit_judge(&limit, "x.h5", &s, &met, &d));
     assert_true(met);
-    assert_ok(ks_gate_read("kappa_q99_lower>1", &gate));
-    assert_ok(ks_gate_judge(&gate, "x.h5", &s, &met, &d));
+    assert_ok(ks_limit_read("kappa_q99_lower>1", &limit));
+    assert_ok(ks_limit_judge(&limit, "x.h5", &s, &met, &d));
     assert_false(met);
     assert_non_null(strstr(d.block[1].text, "not resolved: not met: not shown to be worse"));
     ks_document_clear(&d);

@@ -7,18 +7,22 @@
 #include "core/memory.h"
 #include "operators/operator_kinds.h"
 #include "spectra.h"
-#include "statistics/completeness.h"
+#include "statistics/operator_bounds.h"
 
 enum { N = 400 };
 static double value[N];
 
 /* The claim about a spectrum contains each of the words, separated by '~', in this order. */
-static void says(const struct ks_spectrum *s, const struct ks_claim_terms *terms, const char *words)
+static void says(const struct ks_spectrum *s, const struct ks_claim_inputs *inputs,
+                 const char *words)
 {
     char *text = NULL, list[1024];
     const char *at;
+    size_t first;
 
-    assert_ok(ks_claim(s, terms, &text));
+    assert_ok(ks_claim(s, inputs, &text, &first));
+    at = strstr(text, ". ");
+    assert_int_equal(first, at ? (size_t)(at - text) + 1 : strlen(text));
     snprintf(list, sizeof list, "%s", words);
     at = text;
     for (char *word = strtok(list, "~"); word; word = strtok(NULL, "~")) {
@@ -35,14 +39,14 @@ static void says(const struct ks_spectrum *s, const struct ks_claim_terms *terms
     free(text);
 }
 
-static struct ks_claim_terms terms_of(const char *kind,
-                                      const struct ks_statistics_terms *statistics)
+static struct ks_claim_inputs inputs_of(const char *kind,
+                                        const struct ks_statistics_inputs *statistics)
 {
-    return (struct ks_claim_terms){.kind = ks_operator_kind_find(kind),
-                                   .critic = -1,
-                                   .layer = -1,
-                                   .minibatches = 4,
-                                   .statistics = statistics};
+    return (struct ks_claim_inputs){.kind = ks_operator_kind_find(kind),
+                                    .critic = -1,
+                                    .layer = -1,
+                                    .minibatches = 4,
+                                    .statistics = statistics};
 }
 
 /* diag(value) by Lanczos with certificates; the first coordinates are a known null space. */
@@ -50,9 +54,9 @@ static void estimate_says(size_t n, struct certified_run how, const char *words)
 {
     struct diagonal d = {.n = n, .value = value};
     struct certified *e = estimate_certified(&d, &how);
-    const struct ks_claim_terms terms = terms_of("hessian", &e->terms);
+    const struct ks_claim_inputs inputs = inputs_of("hessian", &e->inputs);
 
-    says(e->s, &terms, words);
+    says(e->s, &inputs, words);
     certified_free(e);
 }
 
@@ -70,10 +74,10 @@ static void exact_says(const struct ks_null *null, const char *words)
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     struct ks_spectrum *s = exact_with(&a, null);
-    const struct ks_statistics_terms statistics = {.n = N, .null = null};
-    const struct ks_claim_terms terms = terms_of("hessian", &statistics);
+    const struct ks_statistics_inputs statistics = {.n = N, .null = null};
+    const struct ks_claim_inputs inputs = inputs_of("hessian", &statistics);
 
-    says(s, &terms, words);
+    says(s, &inputs, words);
     ks_spectrum_free(s);
 }
 
@@ -111,7 +115,7 @@ static void test_kappa_moves(void **state)
     for (int turn = 0; turn < 2; turn++) {
         struct diagonal d = {.n = N, .value = value};
         struct certified *e;
-        struct ks_claim_terms terms;
+        struct ks_claim_inputs inputs;
         double ratio;
 
         if (turn == 1) /* an outlier: now m = 30 leaves one Ritz value in the gap */
@@ -119,11 +123,11 @@ static void test_kappa_moves(void **state)
                 value[i] = i == 0 ? 9 : value[i];
         e = estimate_certified(
             &d, &(struct certified_run){.order = 31, .probes = 1, .seed = 5, .certify = true});
-        terms = terms_of("hessian", &e->terms);
+        inputs = inputs_of("hessian", &e->inputs);
         ratio = ks_statistic(e->s, "kappa") / ks_statistic(e->s, "kappa_m30");
         snprintf(words, sizeof words, "at m = 31, is~; it %s by a factor of %.3g from",
                  turn == 0 ? "grew" : "fell", turn == 0 ? ratio : 1 / ratio);
-        says(e->s, &terms, words);
+        says(e->s, &inputs, words);
         certified_free(e);
     }
 }
@@ -185,20 +189,20 @@ static void test_not_clear(void **state)
     (void)state;
     for (int clear = 0; clear < 2; clear++) {
         struct certified *e;
-        struct ks_claim_terms terms;
+        struct ks_claim_inputs inputs;
         double floor;
 
         for (size_t i = 0; i < N; i++)
             value[i] = i % 2 == 0 ? 1 : 1e-3;
         e = estimate_certified(
             &d, &(struct certified_run){.order = 30, .probes = 1, .seed = 5, .certify = true});
-        terms = terms_of("hessian", &e->terms);
+        inputs = inputs_of("hessian", &e->inputs);
         e->certificates.error = 1e-3 / (clear ? 120 : 30); /* a sixth of the noise floor */
         ks_attributes_clear(&e->s->statistics);
-        assert_ok(ks_statistics(e->s, &e->terms));
+        assert_ok(ks_statistics(e->s, &e->inputs));
         floor = ks_statistic(e->s, "noise_floor");
         assert_true(clear ? floor < 1e-4 : floor > 1e-4 && floor < 1e-3);
-        says(e->s, &terms,
+        says(e->s, &inputs,
              clear ? "Its condition number is between ~, because every Krylov space ended"
                    : "Its condition number is at least ~(certified in float64).");
         certified_free(e);
@@ -278,9 +282,9 @@ static void test_names(void **state)
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     const struct ks_null null = {.dimension = 5, .product = 1e-15};
-    const struct ks_statistics_terms statistics = {
+    const struct ks_statistics_inputs statistics = {
         .n = N, .epsilon = DBL_EPSILON, .null = &null, .shift = 1};
-    struct ks_claim_terms terms = terms_of("ggn", &statistics);
+    struct ks_claim_inputs inputs = inputs_of("ggn", &statistics);
     struct ks_spectrum *s = spectrum_new();
 
     (void)state;
@@ -288,15 +292,15 @@ static void test_names(void **state)
         value[i] = i < 5 ? 1 : 2 + (double)i / N;
     assert_ok(ks_exact(&a, NULL, NULL, s));
     assert_ok(ks_statistics(s, &statistics));
-    terms.critic = 0, terms.layer = 12, terms.minibatches = 1;
-    says(s, &terms,
+    inputs.critic = 0, inputs.layer = 12, inputs.minibatches = 1;
+    says(s, &inputs,
          "On this minibatch, 400 of the 400 eigenvalues of the ggn operator (critic 0, layer "
          "12) have~Along 5 directions the loss is constant, and its only curvature is that of the "
          "weight decay. Its condition number is 3, because all its eigenvalues are known.");
-    terms.critic = -1, terms.layer = 3;
-    says(s, &terms, "of the ggn operator (layer 3) have");
-    terms.critic = 1, terms.layer = -1;
-    says(s, &terms, "of the ggn operator (critic 1) have");
+    inputs.critic = -1, inputs.layer = 3;
+    says(s, &inputs, "of the ggn operator (layer 3) have");
+    inputs.critic = 1, inputs.layer = -1;
+    says(s, &inputs, "of the ggn operator (critic 1) have");
     ks_spectrum_free(s);
 }
 
@@ -310,7 +314,7 @@ static void test_normals(void **state)
     for (int more = 0; more < 2; more++) {
         struct diagonal d = {.n = N, .value = value};
         struct certified *e;
-        struct ks_claim_terms terms;
+        struct ks_claim_inputs inputs;
 
         for (size_t i = 0; i < N; i++)
             value[i] = i < (more ? 44 : 40) ? 0 : 1 + (double)(i - 40) / (N - 41);
@@ -319,9 +323,9 @@ static void test_normals(void **state)
                                                            .seed = 5,
                                                            .null = more ? &others : &normals,
                                                            .certify = true});
-        terms = terms_of("manifold", &e->terms);
-        terms.normals = 40;
-        says(e->s, &terms,
+        inputs = inputs_of("manifold", &e->inputs);
+        inputs.normals = 40;
+        says(e->s, &inputs,
              more
                  ? "The 40 normals of the spheres are not directions of the manifold and are left "
                    "out of the condition number. It has an exact null space of at least 4 "
@@ -382,14 +386,14 @@ static void test_gradient(void **state)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct certified *e = estimate_certified(
             &d, &(struct certified_run){.order = 30, .probes = 2, .seed = 5, .certify = true});
-        const struct ks_claim_terms terms = terms_of("hessian", &e->terms);
+        const struct ks_claim_inputs inputs = inputs_of("hessian", &e->inputs);
 
         e->s->gradient = true; /* the second probe starts at the gradient */
         assert_ok(
             ks_attribute_add_number(&e->s->statistics, "kappa_gradient_90_lower", cases[k].lower));
         assert_ok(
             ks_attribute_add_number(&e->s->statistics, "kappa_gradient_90_upper", cases[k].upper));
-        says(e->s, &terms, cases[k].words);
+        says(e->s, &inputs, cases[k].words);
         certified_free(e);
     }
 }
@@ -401,9 +405,9 @@ static void test_published_recurrence(void **state)
     struct diagonal d = {.n = SMALL, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     struct slq slq = {.order = SMALL, .probes = 1, .seed = 5, .basis_f32 = true, .published = true};
-    const struct ks_statistics_terms statistics = {
+    const struct ks_statistics_inputs statistics = {
         .n = SMALL, .epsilon = FLT_EPSILON, .basis_epsilon = FLT_EPSILON, .published = true};
-    const struct ks_claim_terms terms = terms_of("hessian", &statistics);
+    const struct ks_claim_inputs inputs = inputs_of("hessian", &statistics);
     struct ks_spectrum *s = spectrum_new();
 
     (void)state;
@@ -412,7 +416,7 @@ static void test_published_recurrence(void **state)
     assert_ok(slq_run(&a, &slq, s));
     ks_statistics_unweight(s);
     assert_ok(ks_statistics(s, &statistics));
-    says(s, &terms,
+    says(s, &inputs,
          "On these 4 minibatches, the Ritz values of H come from the published code's recurrence, "
          "whose vectors are not orthonormal, so they prove no bounds. The paper's kappa, the ratio "
          "of the largest to the smallest absolute Ritz value at m = ");
@@ -430,14 +434,15 @@ static void test_product_error(void **state)
     for (int wrong = 0; wrong < 2; wrong++) {
         struct certified *e = estimate_certified(
             &d, &(struct certified_run){.order = 30, .probes = 1, .seed = 5, .certify = true});
-        struct ks_claim_terms terms = terms_of("hessian", &e->terms);
+        struct ks_claim_inputs inputs = inputs_of("hessian", &e->inputs);
         char *text;
+        size_t first;
 
-        terms.products_f32 = true;
+        inputs.products_f32 = true;
         e->certificates.error = wrong ? 0.5 : 1e-4;
         ks_attributes_clear(&e->s->statistics);
-        assert_ok(ks_statistics(e->s, &e->terms));
-        assert_ok(ks_claim(e->s, &terms, &text));
+        assert_ok(ks_statistics(e->s, &e->inputs));
+        assert_ok(ks_claim(e->s, &inputs, &text, &first));
         assert_true(!wrong == !strstr(text,
                                       " The float32 products are wrong by up to 0.251 of the "
                                       "largest absolute eigenvalue: --precision f64 avoids this."));

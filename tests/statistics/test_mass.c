@@ -133,10 +133,10 @@ static void check_floor(const struct ks_null *null, double shift, double floor, 
 {
     const double ritz[] = {0.001, 0.5, 4}, w[] = {1. / 3, 1. / 3, 1. / 3};
     struct ks_spectrum *s = exact_spectrum(3, ritz, w);
-    struct ks_statistics_terms terms = {
+    struct ks_statistics_inputs inputs = {
         .n = 3, .epsilon = FLT_EPSILON, .basis_epsilon = DBL_EPSILON, .null = null, .shift = shift};
 
-    assert_ok(ks_statistics(s, &terms));
+    assert_ok(ks_statistics(s, &inputs));
     assert_close(ks_statistic(s, "noise_floor"), floor, 1e-12 * floor);
     check_statistic(s, "zero_mass", floor < 0.001 ? 0 : 1. / 3);
     if (null)
@@ -246,28 +246,28 @@ static void test_effective_bound_otherwise(void **state)
 {
     const double ritz[] = {-4, 1e-9, 2e-9, 0.5, 3}, w[] = {0.2, 0.2, 0.2, 0.2, 0.2};
     const struct ks_null null = null_of(2, 1e-8, 0), all = null_of(3, 1e-8, 2);
-    struct ks_statistics_terms terms = {.n = 5, .epsilon = FLT_EPSILON, .null = &null};
+    struct ks_statistics_inputs inputs = {.n = 5, .epsilon = FLT_EPSILON, .null = &null};
     const double h = 16 * FLT_EPSILON * 4 / 2;
     struct ks_spectrum *s = exact_spectrum(5, ritz, w);
 
     (void)state;
-    assert_ok(ks_statistics(s, &terms));
+    assert_ok(ks_statistics(s, &inputs));
     check_statistic(s, "kappa_effective_bound", 4 / (0.5 + h));
     ks_spectrum_free(s);
     s = exact_spectrum(5, ritz, w);
-    terms.shift = 0.5;
-    assert_ok(ks_statistics(s, &terms));
+    inputs.shift = 0.5;
+    assert_ok(ks_statistics(s, &inputs));
     assert_close(ks_statistic(s, "kappa_effective_bound"), 4 / (1e-9 + h), 1e-3);
     ks_spectrum_free(s);
     s = exact_spectrum(5, ritz, w);
-    terms = (struct ks_statistics_terms){.n = 5, .epsilon = DBL_EPSILON};
-    assert_ok(ks_statistics(s, &terms));
+    inputs = (struct ks_statistics_inputs){.n = 5, .epsilon = DBL_EPSILON};
+    assert_ok(ks_statistics(s, &inputs));
     assert_close(ks_statistic(s, "kappa_effective_bound"), 4 / 1e-9, 1e5);
     assert_true(ks_statistic(s, "kappa_effective_bound") < ks_statistic(s, "kappa"));
     ks_spectrum_free(s);
     s = exact_spectrum(5, ritz, w);
-    terms.null = &all;
-    assert_ok(ks_statistics(s, &terms));
+    inputs.null = &all;
+    assert_ok(ks_statistics(s, &inputs));
     assert_true(isnan(ks_statistic(s, "kappa_effective_bound"))); /* no direction is left */
     ks_spectrum_free(s);
 }

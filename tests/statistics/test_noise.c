@@ -276,16 +276,16 @@ static double zeros_of(const struct ks_problem *q, const struct ks_operator_kind
     struct ks_operator *a = build(q, kind, space->selection, single);
     struct ks_spectrum *s = spectrum_new();
     struct ks_null null;
-    struct ks_statistics_terms terms = {.n = a->n,
-                                        .epsilon = single ? FLT_EPSILON : DBL_EPSILON,
-                                        .basis_epsilon = DBL_EPSILON,
-                                        .null = &null};
+    struct ks_statistics_inputs inputs = {.n = a->n,
+                                          .epsilon = single ? FLT_EPSILON : DBL_EPSILON,
+                                          .basis_epsilon = DBL_EPSILON,
+                                          .null = &null};
     double ratio = 0, floor, within = 0;
 
     assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
     ks_null_clear(&null);
     assert_ok(ks_exact(a, NULL, NULL, s));
-    assert_ok(ks_statistics(s, &terms));
+    assert_ok(ks_statistics(s, &inputs));
     floor = ks_statistic(s, "noise_floor");
     for (size_t i = 0; i < a->n; i++)
         within += fabs(s->ritz[i]) <= floor;

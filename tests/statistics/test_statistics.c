@@ -315,11 +315,11 @@ static struct ks_spectrum *unweighted(const struct ks_operator *a, size_t order)
 {
     struct ks_spectrum *s = spectrum_new();
     struct slq slq = {.order = order, .probes = 2, .seed = 5};
-    struct ks_statistics_terms terms = {.n = a->n, .epsilon = FLT_EPSILON, .published = true};
+    struct ks_statistics_inputs inputs = {.n = a->n, .epsilon = FLT_EPSILON, .published = true};
 
     assert_ok(slq_run(a, &slq, s));
     ks_statistics_unweight(s);
-    assert_ok(ks_statistics(s, &terms));
+    assert_ok(ks_statistics(s, &inputs));
     return s;
 }
 
@@ -390,7 +390,7 @@ static void test_out_of_memory(void **state)
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     struct slq slq = {.order = 31, .probes = 2, .seed = 5};
-    struct ks_statistics_terms terms = {.n = N, .epsilon = DBL_EPSILON};
+    struct ks_statistics_inputs inputs = {.n = N, .epsilon = DBL_EPSILON};
     size_t failures = 0;
     ks_status status;
 
@@ -402,7 +402,7 @@ static void test_out_of_memory(void **state)
 
         assert_ok(slq_run(&a, &slq, s));
         ks_alloc_fail_at(failures + 1);
-        status = ks_statistics(s, &terms);
+        status = ks_statistics(s, &inputs);
         ks_alloc_fail_at(0);
         ks_spectrum_free(s);
         assert_true(status == KS_OK || status == KS_MEMORY);

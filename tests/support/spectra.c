@@ -120,7 +120,7 @@ struct ks_spectrum *exact_spectrum(size_t n, const double *ritz, const double *w
 
 void compute_statistics(struct ks_spectrum *s, size_t n)
 {
-    assert_ok(ks_statistics(s, &(struct ks_statistics_terms){.n = n, .epsilon = DBL_EPSILON}));
+    assert_ok(ks_statistics(s, &(struct ks_statistics_inputs){.n = n, .epsilon = DBL_EPSILON}));
 }
 
 struct ks_spectrum *estimate_with(const struct ks_operator *a, size_t order, size_t probes,
@@ -128,11 +128,11 @@ struct ks_spectrum *estimate_with(const struct ks_operator *a, size_t order, siz
 {
     struct ks_spectrum *s = spectrum_new();
     struct slq slq = {.order = order, .probes = probes, .seed = seed};
-    struct ks_statistics_terms terms = {
+    struct ks_statistics_inputs inputs = {
         .n = a->n, .epsilon = DBL_EPSILON, .basis_epsilon = DBL_EPSILON, .null = null};
 
     assert_ok(slq_run(a, &slq, s));
-    assert_ok(ks_statistics(s, &terms));
+    assert_ok(ks_statistics(s, &inputs));
     return s;
 }
 
@@ -144,11 +144,11 @@ struct ks_spectrum *estimate_spectrum(const struct ks_operator *a, size_t order,
 struct ks_spectrum *exact_with(const struct ks_operator *a, const struct ks_null *null)
 {
     struct ks_spectrum *s = spectrum_new();
-    struct ks_statistics_terms terms = {
+    struct ks_statistics_inputs inputs = {
         .n = a->n, .epsilon = DBL_EPSILON, .basis_epsilon = DBL_EPSILON, .null = null};
 
     assert_ok(ks_exact(a, NULL, NULL, s));
-    assert_ok(ks_statistics(s, &terms));
+    assert_ok(ks_statistics(s, &inputs));
     return s;
 }
 
@@ -227,13 +227,13 @@ struct certified *estimate_certified(struct diagonal *d, const struct certified_
     assert_ok(slq_run(&a, &slq, e->s));
     if (how->certify)
         certify_diagonal(d, &e->certificates);
-    e->terms = (struct ks_statistics_terms){.n = d->n,
-                                            .epsilon = DBL_EPSILON,
-                                            .basis_epsilon = DBL_EPSILON,
-                                            .null = null,
-                                            .operator_rank = how->operator_rank,
-                                            .certificates = &e->certificates};
-    assert_ok(ks_statistics(e->s, &e->terms));
+    e->inputs = (struct ks_statistics_inputs){.n = d->n,
+                                              .epsilon = DBL_EPSILON,
+                                              .basis_epsilon = DBL_EPSILON,
+                                              .null = null,
+                                              .operator_rank = how->operator_rank,
+                                              .certificates = &e->certificates};
+    assert_ok(ks_statistics(e->s, &e->inputs));
     return e;
 }
 

@@ -75,7 +75,7 @@ bool has_statistic(const struct ks_spectrum *s, const char *name);
 struct certified {
     struct ks_null_basis *basis;
     struct ks_certificates certificates;
-    struct ks_statistics_terms terms;
+    struct ks_statistics_inputs inputs;
     struct ks_spectrum *s;
 };
 

@@ -348,7 +348,7 @@ ks_status analysis_run(struct analysis *o)
 {
     struct ks_operator *a = NULL;
     ks_status status = KS_OK;
-    struct ks_statistics_terms terms;
+    struct ks_statistics_inputs inputs;
 
     KS_GO(ks_alloc(1, sizeof *o->spectrum, &o->spectrum));
     KS_GO(ks_selection_new(&o->problem, o->kind->moving, &o->selection));
@@ -357,7 +357,7 @@ ks_status analysis_run(struct analysis *o)
     KS_GO(ks_null_measure(o->space, a, NULL, NULL, &o->null));
     KS_GO(ks_null_basis_update(o->space, &o->null, &o->basis));
     KS_GO(analysis_spectrum(o, a));
-    terms = (struct ks_statistics_terms){
+    inputs = (struct ks_statistics_inputs){
         .n = o->selection->n,
         .epsilon = o->single ? FLT_EPSILON : DBL_EPSILON,
         .basis_epsilon = o->single_basis ? FLT_EPSILON : DBL_EPSILON,
@@ -366,7 +366,7 @@ ks_status analysis_run(struct analysis *o)
         .operator_rank = o->kind->operator_rank ? o->kind->operator_rank(&o->problem) : 0,
         .exact_error = o->exact_error,
         .certificates = o->exact ? NULL : &o->certificates};
-    KS_GO(ks_statistics(o->spectrum, &terms));
+    KS_GO(ks_statistics(o->spectrum, &inputs));
 done:
     ks_operator_free(a);
     return status;
@@ -466,7 +466,7 @@ ks_status truth_find(struct analysis *o, struct truth *t)
     t->tolerance = fmax(t->tolerance, 10 * asymmetry);
     if (isfinite(float32))
         t->tolerance = fmax(t->tolerance, 1e-7 * float32);
-    /* Products along a normal are small remainders of much larger terms. */
+    /* Products along a normal are small remainders of much larger inputs. */
     if (o->kind->spheres && o->null.product > 0)
         t->tolerance = fmax(t->tolerance, (o->single ? 1e-7 : 10) * o->null.product);
     t->float32 = float32;

@@ -1,4 +1,4 @@
-#include "audit/gate.h"
+#include "audit/limit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -59,70 +59,70 @@ static ks_status malformed(const char *expression)
                    expression);
 }
 
-ks_status ks_gate_read(const char *expression, struct ks_gate *g)
+ks_status ks_limit_read(const char *expression, struct ks_limit *l)
 {
     static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     const char *start = expression + strspn(expression, " "), *next;
     const size_t length = strspn(start, LETTERS);
 
-    *g = (struct ks_gate){.above = true};
-    if (length == 0 || length >= sizeof g->name)
+    *l = (struct ks_limit){.above = true};
+    if (length == 0 || length >= sizeof l->name)
         return malformed(expression);
-    memcpy(g->name, start, length);
+    memcpy(l->name, start, length);
     next = start + length;
     next += strspn(next, " ");
     if (*next != '>' && *next != '<')
         return malformed(expression);
-    g->above = *next++ == '>';
-    g->equal = *next == '=';
-    next += g->equal;
+    l->above = *next++ == '>';
+    l->equal = *next == '=';
+    next += l->equal;
     next += strspn(next, " ");
-    if (!ks_parse_number(next, -1e300, 1e300, &g->limit))
+    if (!ks_parse_number(next, -1e300, 1e300, &l->value))
         return malformed(expression);
-    g->upper = is_end(g->name, "_upper");
-    return g->upper || is_lower_bound(g->name) ? KS_OK : refuse(expression, g->name);
+    l->upper = is_end(l->name, "_upper");
+    return l->upper || is_lower_bound(l->name) ? KS_OK : refuse(expression, l->name);
 }
 
-static bool is_met(const struct ks_gate *g, double value)
+static bool is_met(const struct ks_limit *l, double value)
 {
     if (isnan(value)) /* it is not resolved */
-        value = g->upper ? INFINITY : -INFINITY;
-    if (g->equal && value == g->limit)
+        value = l->upper ? INFINITY : -INFINITY;
+    if (l->equal && value == l->value)
         return true;
-    return g->above ? value > g->limit : value < g->limit;
+    return l->above ? value > l->value : value < l->value;
 }
 
 /* A lower bound above the limit proves that the number is above it; one below the limit proves
  * nothing. For an upper bound it is the other way round. */
-static const char *meaning(const struct ks_gate *g, bool met)
+static const char *meaning(const struct ks_limit *l, bool met)
 {
-    const bool proves = g->above ? met != g->upper : met == g->upper;
+    const bool proves = l->above ? met != l->upper : met == l->upper;
 
     if (met)
         return proves ? "met: shown by a bound" : "met: the bound does not exclude it";
     return proves ? "not met, and shown not to be" : "not met: not shown to be worse";
 }
 
-ks_status ks_gate_judge(const struct ks_gate *g, const char *path, const struct ks_spectrum *s,
-                        bool *met, struct ks_document *d)
+ks_status ks_limit_judge(const struct ks_limit *l, const char *path, const struct ks_spectrum *s,
+                         bool *met, struct ks_document *d)
 {
-    const char *operation = g->above ? (g->equal ? ">=" : ">") : g->equal ? "<=" : "<";
+    const char *operation = l->above ? (l->equal ? ">=" : ">") : l->equal ? "<=" : "<";
     double value;
     char found[32] = "not resolved";
 
-    if (!ks_attribute_find(&s->statistics, g->name))
+    if (!ks_attribute_find(&s->statistics, l->name))
         return ks_fail(KS_USAGE, "%s: --fail-if: expected a statistic of analyze, found '%s'", path,
-                       g->name);
-    value = ks_statistic(s, g->name);
-    if (isnan(value) && ks_catalogue_find(g->name) == KS_STAT_SHARPNESS_RATIO)
+                       l->name);
+    value = ks_statistic(s, l->name);
+    if (isnan(value) && ks_catalogue_find(l->name) == KS_STAT_SHARPNESS_RATIO)
         return ks_fail(KS_USAGE,
                        "%s: --fail-if: %s: expected the attribute learning_rate, found "
                        "none",
-                       path, g->name);
-    *met = is_met(g, value);
+                       path, l->name);
+    *met = is_met(l, value);
     if (!isnan(value))
         snprintf(found, sizeof found, "%.10g", value);
-    ks_document_add(d, KS_BLOCK_ITEM, "%s %s %.10g, found %s: %s.", g->name, operation, g->limit,
-                    found, meaning(g, *met));
+    ks_document_add(d, KS_BLOCK_ITEM, "%s %s %.10g, found %s: %s.", l->name, operation, l->value,
+                    found, meaning(l, *met));
     return KS_OK;
 }

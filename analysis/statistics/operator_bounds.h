@@ -1,16 +1,18 @@
 /* What the probes together establish about the operator, shared by all probes: the range of its
  * eigenvalues, the noise floor, the dimension of its null space, its single outliers. */
-#ifndef KS_STATISTICS_OPERATOR_FACTS_H
-#define KS_STATISTICS_OPERATOR_FACTS_H
+#ifndef KS_STATISTICS_OPERATOR_BOUNDS_H
+#define KS_STATISTICS_OPERATOR_BOUNDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "io/spectrum.h"
+
 struct ks_certificates;
 struct ks_probe;
-struct ks_statistics_terms;
+struct ks_statistics_inputs;
 
-struct ks_facts {
+struct ks_bounds {
     double minibatches; /* N of all ranks; 0: the operator is not a mean over minibatches       */
     size_t n, probes;   /* dimension of the operator; probes with random start vectors          */
     size_t pretend_probes; /* as if each probe had been run this many times: 1, unless widths of
@@ -37,14 +39,33 @@ struct ks_facts {
     bool outliers_isolated; /* every outlier is consistent with a single eigenvalue            */
 };
 
-/* Computes the facts from the steps, Ritz values and residuals of the probes. `part` is the index
- * of the leading part, from 0, or SIZE_MAX for the full run. The caller sets the probes' `facts` to
- * the result afterwards. */
-struct ks_facts ks_facts_find(const struct ks_statistics_terms *terms, bool exact, size_t n_probes,
-                              struct ks_probe *probe, size_t part);
+/* Computes the bounds from the steps, Ritz values and residuals of the probes. `part` is the index
+ * of the leading part, from 0, or SIZE_MAX for the full run. The caller sets the probes' `bounds`
+ * to the result afterwards. */
+struct ks_bounds ks_bounds_find(const struct ks_statistics_inputs *inputs, bool exact,
+                                size_t n_probes, struct ks_probe *probe, size_t part);
 
 /* kappa_effective_bound: a lower bound of the condition number off the known null space. NaN if the
  * null space is everything or no such bound is available. */
-double ks_effective_bound(const struct ks_facts *facts, const struct ks_probe *probe);
+double ks_effective_bound(const struct ks_bounds *bounds, const struct ks_probe *probe);
+
+/* What is known about the dimension of an operator's null space. */
+struct ks_nullity {
+    size_t directions;    /* explicit null directions, which kappa_effective_bound leaves out    */
+    size_t architecture;  /* how many of these the architecture implies, with the normals        */
+    size_t least_nullity; /* n minus a bound of the rank of the operator; 0: none is known       */
+};
+
+struct ks_nullity ks_nullity_find(const struct ks_statistics_inputs *inputs);
+
+/* True if the Ritz values off the known null directions are all the distinct eigenvalues off them:
+ * every Krylov space ended (then with probability one it contains a vector of each eigenspace), and
+ * every Ritz value except those of the known null directions exceeds ten noise floors. A Ritz value
+ * at zero belongs to the known null directions alone if its weight equals theirs. False in doubt.
+ *
+ * *upper is then an upper bound of the condition number off those directions; kappa_effective_bound
+ * is the lower bound. */
+bool ks_spectrum_is_complete(const struct ks_spectrum *spectrum,
+                             const struct ks_statistics_inputs *inputs, double *upper);
 
 #endif

@@ -1,6 +1,6 @@
 /* The noise floor, the null space and the outliers of an operator, and the bound of its condition
  * number off the null space. The constants are measured by the tests named beside them. */
-#include "statistics/operator_facts.h"
+#include "statistics/operator_bounds.h"
 
 #include <float.h>
 #include <math.h>
@@ -9,7 +9,6 @@
 #include "operators/null_space.h"
 #include "statistics/beta_distribution.h"
 #include "statistics/certificate.h"
-#include "statistics/completeness.h"
 #include "statistics/probe.h"
 #include "statistics/statistics.h"
 
@@ -42,7 +41,7 @@ static const double UNRESOLVED = 0.01;
 
 static const double OUTLIERS = 0.01; /* level of the test that every outlier may be single */
 
-static double largest_size(const struct ks_facts *k, const struct ks_probe *probe)
+static double largest_size(const struct ks_bounds *k, const struct ks_probe *probe)
 {
     double size = 0;
 
@@ -55,7 +54,7 @@ static double largest_size(const struct ks_facts *k, const struct ks_probe *prob
  * that is the size of their products and the leak of a product of the largest size into the null
  * space; the errors of the products; twice the last beta of a Krylov space that ended, as that
  * space is exactly invariant only for an operator that differs by beta. Half of the floor is h. */
-static double find_floor(const struct ks_statistics_terms *t, size_t n_probes,
+static double find_floor(const struct ks_statistics_inputs *t, size_t n_probes,
                          const struct ks_probe *probe, double abs_max)
 {
     const struct ks_null *null = t->null;
@@ -72,7 +71,7 @@ static double find_floor(const struct ks_statistics_terms *t, size_t n_probes,
     return floor;
 }
 
-static void find_null(const struct ks_statistics_terms *t, struct ks_facts *k)
+static void find_null(const struct ks_statistics_inputs *t, struct ks_bounds *k)
 {
     const struct ks_null *null = t->null;
 
@@ -99,7 +98,7 @@ static void find_null(const struct ks_statistics_terms *t, struct ks_facts *k)
  * outlier is consistent with a single eigenvalue if the mean of its weights is not too large: the
  * mean squared component of P random unit vectors along one direction has the distribution
  * Beta(P/2, P (n-1)/2). */
-static void find_outliers(struct ks_facts *k, const struct ks_probe *probe)
+static void find_outliers(struct ks_bounds *k, const struct ks_probe *probe)
 {
     double p = (double)k->probes, outliers, most;
 
@@ -137,17 +136,17 @@ static double certified_size(const struct ks_certificates *c)
     return size;
 }
 
-struct ks_facts ks_facts_find(const struct ks_statistics_terms *t, bool exact, size_t n_probes,
-                              struct ks_probe *probe, size_t part)
+struct ks_bounds ks_bounds_find(const struct ks_statistics_inputs *t, bool exact, size_t n_probes,
+                                struct ks_probe *probe, size_t part)
 {
     const struct ks_certificates *c = t->certificates;
-    struct ks_facts k = {.n = t->n,
-                         .minibatches = t->minibatches,
-                         .probes = n_probes,
-                         .pretend_probes = t->pretend_probes > 0 ? t->pretend_probes : 1,
-                         .exact = exact,
-                         .published = t->published && !exact,
-                         .certificates = c};
+    struct ks_bounds k = {.n = t->n,
+                          .minibatches = t->minibatches,
+                          .probes = n_probes,
+                          .pretend_probes = t->pretend_probes > 0 ? t->pretend_probes : 1,
+                          .exact = exact,
+                          .published = t->published && !exact,
+                          .certificates = c};
 
     k.certified = c && c->certified && part == SIZE_MAX;
     k.part = c && part == SIZE_MAX ? c->parts : part;
@@ -160,7 +159,7 @@ struct ks_facts ks_facts_find(const struct ks_statistics_terms *t, bool exact, s
     k.error = exact ? t->exact_error : k.certified ? c->error : NAN;
     find_null(t, &k);
     for (size_t i = 0; i < n_probes; i++) {
-        probe[i].facts = &k;
+        probe[i].bounds = &k;
         k.outer = fmax(k.outer, fmax(ks_probe_lambda_max_upper(&probe[i]),
                                      -ks_probe_lambda_min_lower(&probe[i])));
     }
@@ -171,7 +170,7 @@ struct ks_facts ks_facts_find(const struct ks_statistics_terms *t, bool exact, s
 
 /* For an exact spectrum: the smallest |eigenvalue| after those of the null space, which are the
  * smallest. */
-static double next_smallest(const struct ks_facts *k, const struct ks_probe *p)
+static double next_smallest(const struct ks_bounds *k, const struct ks_probe *p)
 {
     size_t low = 0, high;
     double size = 0;
@@ -189,7 +188,7 @@ static double next_smallest(const struct ks_facts *k, const struct ks_probe *p)
 
 /* An upper bound of the smallest |A y|/|y| over vectors y off the null space, in exact arithmetic:
  * the smallest sigma of the probes plus the rounding errors of the run. */
-static double least_sigma(const struct ks_facts *k, const struct ks_probe *probe)
+static double least_sigma(const struct ks_bounds *k, const struct ks_probe *probe)
 {
     const struct ks_certificates *c = k->certificates;
     double least = NAN;
@@ -205,7 +204,7 @@ static double least_sigma(const struct ks_facts *k, const struct ks_probe *probe
     return least;
 }
 
-double ks_effective_bound(const struct ks_facts *k, const struct ks_probe *probe)
+double ks_effective_bound(const struct ks_bounds *k, const struct ks_probe *probe)
 {
     double size;
 
@@ -228,7 +227,7 @@ static const double CLEAR = 10;
 /* The probability that an eigenvalue has too little weight in the start vector to be noticed. */
 static const double MISSED = 0.0025;
 
-struct ks_nullity ks_nullity_find(const struct ks_statistics_terms *t)
+struct ks_nullity ks_nullity_find(const struct ks_statistics_inputs *t)
 {
     const struct ks_certificates *c = t->certificates;
     struct ks_nullity k = {.least_nullity = t->operator_rank > 0 && t->operator_rank < t->n
@@ -296,7 +295,7 @@ static bool complete_exact(const struct ks_spectrum *s, size_t directions, doubl
 
 /* An upper bound of the condition number off the null directions, from the Ritz values of one
  * probe; NaN if these may lack an eigenvalue. */
-static double bound_of_probe(const struct ks_spectrum *s, const struct ks_statistics_terms *t,
+static double bound_of_probe(const struct ks_spectrum *s, const struct ks_statistics_inputs *t,
                              size_t directions, size_t probe, double floor)
 {
     const struct ks_certificates *c = t->certificates;
@@ -313,7 +312,7 @@ static double bound_of_probe(const struct ks_spectrum *s, const struct ks_statis
     return (z.most + floor / 2) / low;
 }
 
-bool ks_spectrum_is_complete(const struct ks_spectrum *s, const struct ks_statistics_terms *t,
+bool ks_spectrum_is_complete(const struct ks_spectrum *s, const struct ks_statistics_inputs *t,
                              double *upper)
 {
     struct ks_nullity null = ks_nullity_find(t);

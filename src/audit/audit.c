@@ -1,5 +1,7 @@
 /* The analyses of an audit, by the functions behind kappascope-analyze. What they write is kept in
  * a folder, so that a second audit of the same checkpoint reads it. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +10,124 @@
 #include "core/memory.h"
 #include "core/path.h"
 #include "core/say.h"
+#include "inspect/dead_units.h"
+#include "inspect/inspect.h"
 #include "io/text.h"
 #include "operators/operator_kinds.h"
 #include "pipeline/outputs.h"
+
+/* --- what the checkpoint's file says --- */
+
+static void copy_text(const struct ks_checkpoint *c, const char *name, size_t size, char *text)
+{
+    const struct ks_attribute *a = ks_attribute_find(&c->attributes, name);
+
+    snprintf(text, size, "%s", a && a->type == KS_ATTRIBUTE_STRING ? a->string : "");
+}
+
+/* The step of the environment as a number; NaN if there is none. */
+static double step_of(const struct ks_checkpoint *c)
+{
+    const struct ks_attribute *a = ks_attribute_find(&c->attributes, "env_step");
+
+    return a && a->type == KS_ATTRIBUTE_INTEGER ? (double)a->integer : NAN;
+}
+
+static size_t count_references(const struct ks_references *p)
+{
+    size_t references = p->output.value != NULL;
+
+    references += p->loss.value != NULL;
+    return references + (p->gradient_norm.value != NULL);
+}
+
+static int find_moments(const struct ks_checkpoint *c)
+{
+    if (!c->adam_v)
+        return KS_MOMENTS_ABSENT;
+    for (size_t i = 0; i < ks_networks_parameters(&c->critic); i++)
+        if (c->adam_v[i] > 0)
+            return KS_MOMENTS_PRESENT;
+    return KS_MOMENTS_ZERO;
+}
+
+static ks_status hash_batch(const struct ks_checkpoint *c, unsigned char digest[KS_SHA256_BYTES])
+{
+    const size_t n = c->minibatches;
+    const struct ks_piece batch[] = {
+        {c->input, sizeof *c->input * n * c->rows * c->critic.arch->in},
+        {c->target, sizeof *c->target * n * ks_checkpoint_target_size(c)},
+        {c->weight, c->weight ? sizeof *c->weight * n * c->loss_rows : 0}};
+
+    return ks_sha256(sizeof batch / sizeof *batch, batch, digest);
+}
+
+static ks_status count_dead(const struct ks_checkpoint *c, struct ks_audit_summary *f)
+{
+    struct ks_dead_units dead;
+    ks_status status = ks_dead_units_count(c, &dead);
+
+    f->tried = dead.minibatches;
+    if (status == KS_OK)
+        status = ks_alloc(dead.n, sizeof *f->units, &f->units);
+    for (size_t i = 0; status == KS_OK && i < dead.n; i++) {
+        const struct KS(layer) *l = dead.layer[i].layer;
+        struct ks_audit_units *u = &f->units[f->n_units++];
+
+        u->number = l->number;
+        u->units = c->critic.ensemble * l->out;
+        snprintf(u->kind, sizeof u->kind, "%s", l->kind->name);
+        for (size_t e = 0; e < c->critic.ensemble; e++)
+            u->dead += dead.layer[i].dead[e];
+    }
+    ks_dead_units_clear(&dead);
+    return status;
+}
+
+static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_summary *f)
+{
+    f->critics = c->critic.ensemble;
+    f->parameters = c->critic.arch->parameters;
+    f->minibatches = c->minibatches;
+    f->rows = c->rows;
+    f->loss_rows = c->loss_rows;
+    f->moments = find_moments(c);
+    f->references = count_references(&c->references);
+    f->env_step = step_of(c);
+    KS(loss_name)(&c->critic.arch->loss, sizeof f->loss, f->loss);
+    copy_text(c, "env", sizeof f->env, f->env);
+    KS_TRY(hash_batch(c, f->batch));
+    return count_dead(c, f);
+}
+
+ks_status ks_audit_summary_read(const char *path, size_t batches, struct ks_audit_summary *f)
+{
+    struct ks_checkpoint *c = NULL;
+    ks_status status;
+
+    *f = (struct ks_audit_summary){.env_step = NAN};
+    KS_TRY(ks_sha256_file(path, f->digest));
+    KS_TRY(ks_inspect_read(path, &c));
+    f->stored = c->minibatches;
+    if (batches > 0 && batches <= c->minibatches)
+        c->minibatches = batches; /* the others are not looked at */
+    if (batches > c->minibatches)
+        status = ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", path, f->stored,
+                         batches);
+    else
+        status = take_summary(c, f);
+    ks_checkpoint_free(c);
+    return status;
+}
+
+void ks_audit_summary_clear(struct ks_audit_summary *f)
+{
+    free(f->units);
+    f->units = NULL;
+    f->n_units = 0;
+}
+
+/* --- the analyses --- */
 
 /* One analysis: the options that differ from the analyzer's defaults. */
 struct task {
@@ -73,14 +190,16 @@ done:
     return status;
 }
 
-/* Whether a kept spectrum belongs to these bytes and this version of the program. */
+/* Whether a kept spectrum belongs to these bytes and this version of the program, and has all that
+ * an audit prints. */
 static bool is_current(const struct ks_spectrum *s, const char *digest)
 {
     const struct ks_attribute *of = ks_attribute_find(&s->attributes, "checkpoint_sha256");
     const struct ks_attribute *by = ks_attribute_find(&s->attributes, "analyzer_version");
 
     return of && of->type == KS_ATTRIBUTE_STRING && strcmp(of->string, digest) == 0 && by &&
-           by->type == KS_ATTRIBUTE_STRING && strcmp(by->string, KS_VERSION) == 0;
+           by->type == KS_ATTRIBUTE_STRING && strcmp(by->string, KS_VERSION) == 0 &&
+           ks_attribute_find(&s->attributes, "claim_first_sentence");
 }
 
 /* Reads the spectrum from the folder if it is kept there, else computes it. The file's name has the
@@ -88,7 +207,7 @@ static bool is_current(const struct ks_spectrum *s, const char *digest)
 static ks_status get_spectrum(struct ks_audit *a, enum ks_audit_spectrum which)
 {
     const struct ks_audit_options *o = a->options;
-    const struct task t = task_of(which, a->facts.minibatches);
+    const struct task t = task_of(which, a->summary.minibatches);
     struct ks_spectrum **s = &a->spectrum[which];
     char *path = NULL;
     ks_status status = KS_OK;
@@ -96,7 +215,7 @@ static ks_status get_spectrum(struct ks_audit *a, enum ks_audit_spectrum which)
     KS_TRY(ks_print_string(&path, "%s/%s-m%zu-n%zu-s%llu.spectrum.h5", a->folder, t.operator_name,
                            o->order, t.batches, (unsigned long long)o->seed));
     if (ks_path_exists(path) && ks_spectrum_read(path, s) == KS_OK &&
-        is_current(*s, a->facts.digest))
+        is_current(*s, a->summary.digest))
         goto done;
     ks_spectrum_free(*s);
     *s = NULL;
@@ -109,7 +228,7 @@ done:
 static ks_status get_layers(struct ks_audit *a)
 {
     const struct task t = {
-        .operator_name = "hessian", .batches = a->facts.minibatches, .layers = true};
+        .operator_name = "hessian", .batches = a->summary.minibatches, .layers = true};
     struct ks_spectrum_options options;
     struct ks_pipeline p = {.options = NULL};
     ks_status status = analyze(a, &t, &options, &p);
@@ -133,14 +252,14 @@ ks_status ks_audit_folder(const char *path, const struct ks_audit_options *o, ch
 /* What cannot be analyzed is left out: half of one minibatch, second moments that are not there. */
 static bool is_possible(const struct ks_audit *a, enum ks_audit_spectrum which)
 {
-    return !(which == KS_AUDIT_HALF && a->facts.minibatches < 2) &&
-           !(which == KS_AUDIT_PRECONDITIONED && a->facts.moments != KS_MOMENTS_PRESENT);
+    return !(which == KS_AUDIT_HALF && a->summary.minibatches < 2) &&
+           !(which == KS_AUDIT_PRECONDITIONED && a->summary.moments != KS_MOMENTS_PRESENT);
 }
 
 ks_status ks_audit_run(const char *path, const struct ks_audit_options *o, struct ks_audit *a)
 {
     *a = (struct ks_audit){.path = path, .options = o};
-    KS_TRY(ks_audit_facts_read(path, o->batches, &a->facts));
+    KS_TRY(ks_audit_summary_read(path, o->batches, &a->summary));
     KS_TRY(ks_audit_folder(path, o, &a->folder));
     KS_TRY(ks_folder_make(a->folder));
     for (enum ks_audit_spectrum i = KS_AUDIT_HESSIAN; i < KS_AUDIT_SPECTRA; i++)
@@ -155,6 +274,6 @@ void ks_audit_clear(struct ks_audit *a)
         ks_spectrum_free(a->spectrum[i]);
     free(a->layers);
     free(a->folder);
-    ks_audit_facts_clear(&a->facts);
+    ks_audit_summary_clear(&a->summary);
     *a = (struct ks_audit){.path = NULL};
 }
