@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-#include "core/memory.h"
 #include "core/interval.h"
+#include "core/memory.h"
 #include "core/say.h"
 #include "program/report.h"
 
@@ -80,11 +80,11 @@ static void take_row(const struct ks_spectrum *s, struct ks_layer_row *row)
     row->steps = s->order;
     for (size_t i = 0; s->steps && i < s->probes; i++)
         row->steps = (size_t)s->steps[i] < row->steps ? (size_t)s->steps[i] : row->steps;
-    row->lambda_max = ks_statistic(s, "lambda_max");
-    row->lambda_max_data_se = ks_statistic(s, "lambda_max_data_se");
-    row->kappa_effective_bound = ks_statistic(s, "kappa_effective_bound");
-    row->kurtosis = ks_statistic(s, "kurtosis");
-    row->trace = ks_statistic(s, "trace");
+    row->lambda_max = ks_statistic_value(s, KS_STAT_LAMBDA_MAX);
+    row->lambda_max_data_se = ks_statistic_value(s, KS_STAT_LAMBDA_MAX_DATA_SE);
+    row->kappa_effective_bound = ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND);
+    row->kurtosis = ks_statistic_value(s, KS_STAT_KURTOSIS);
+    row->trace = ks_statistic_value(s, KS_STAT_TRACE);
     row->trace_se = ks_statistic(s, "trace_se");
 }
 
@@ -135,10 +135,10 @@ ks_status ks_pipeline_layers(struct ks_pipeline *p)
 
 /* --- printing: all forms have the same list of columns --- */
 
-enum { STATISTICS = 7, CELL = 32 };
-static const char *const names[STATISTICS] = {
-    "lambda_max", "lambda_max_data_se", "kappa_effective_bound", "kurtosis", "trace",
-    "trace_se",   "trace_share"};
+enum { STATISTICS = 7, IN_CATALOGUE = 5, CELL = 32 };
+static const enum ks_statistic_id ids[IN_CATALOGUE] = {
+    KS_STAT_LAMBDA_MAX, KS_STAT_LAMBDA_MAX_DATA_SE, KS_STAT_KAPPA_EFFECTIVE_BOUND, KS_STAT_KURTOSIS,
+    KS_STAT_TRACE};
 static const size_t shown[] = {0, 2, 3, 6}; /* in the table */
 enum { BOUND = 2, COLUMNS = sizeof shown / sizeof *shown };
 
@@ -155,9 +155,16 @@ static void list_statistics(const struct ks_layer_row *row, double value[STATIST
     memcpy(value, list, sizeof list);
 }
 
+static const char *name_of(size_t k)
+{
+    return k < IN_CATALOGUE    ? ks_catalogue[ids[k]].name
+           : k == IN_CATALOGUE ? "trace_se"
+                               : "trace_share";
+}
+
 static int width_of(size_t k)
 {
-    int length = (int)strlen(names[k]);
+    int length = (int)strlen(name_of(k));
 
     return length > 12 ? length : 12;
 }
@@ -180,7 +187,7 @@ static void print_layer_table(struct ks_report *r, const struct ks_pipeline *p)
     if (r->rows == 0) {
         fprintf(r->out, "%-*s %-16s %9s %5s", r->width, "checkpoint", "layer", "n", "m");
         for (size_t k = 0; k < COLUMNS; k++)
-            fprintf(r->out, " %*s", width_of(shown[k]), names[shown[k]]);
+            fprintf(r->out, " %*s", width_of(shown[k]), name_of(shown[k]));
         fputc('\n', r->out);
     }
     for (size_t i = 0; i < p->n_rows; i++) {
@@ -207,7 +214,7 @@ static void print_layer_csv(struct ks_report *r, const struct ks_pipeline *p)
               "steps",
               r->out);
         for (size_t k = 0; k < STATISTICS; k++)
-            fprintf(r->out, ",%s", names[k]);
+            fprintf(r->out, ",%s", name_of(k));
         fputc('\n', r->out);
     }
     for (size_t i = 0; i < p->n_rows; i++) {
@@ -231,12 +238,14 @@ static json_t *json_layer(const struct ks_layer_row *row)
                                (json_int_t)row->steps);
     double value[STATISTICS];
     bool failed = !object;
+    char state[64];
 
     list_statistics(row, value);
+    snprintf(state, sizeof state, "%s_state", name_of(BOUND));
     for (size_t k = 0; k < STATISTICS; k++)
-        failed |= json_object_set_new(object, names[k],
+        failed |= json_object_set_new(object, name_of(k),
                                       isfinite(value[k]) ? json_real(value[k]) : json_null());
-    failed |= json_object_set_new(object, "kappa_effective_bound_state",
+    failed |= json_object_set_new(object, state,
                                   json_string(isnan(value[BOUND])   ? "unresolved"
                                               : isinf(value[BOUND]) ? "infinite"
                                                                     : "finite"));

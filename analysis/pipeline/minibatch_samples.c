@@ -23,6 +23,7 @@
 #include "lanczos/jacobi.h"
 #include "operators/minibatches.h"
 #include "statistics/beta_distribution.h"
+#include "statistics/catalogue.h"
 
 static const uint64_t SEED = 0x7472616365; /* added to that of the start vectors */
 static const double MISSED = 0.01; /* the probability that the interval misses the trace       */
@@ -310,10 +311,10 @@ void ks_trace_store(const struct ks_trace_samples *t, struct ks_spectrum *spectr
     const struct {
         const char *name;
         double value;
-    } list[] = {{"trace", t->value},
+    } list[] = {{ks_catalogue[KS_STAT_TRACE].name, t->value},
                 {"trace_se", t->se},
-                {"trace_lower", t->value - t->error},
-                {"trace_upper", t->value + t->error}};
+                {ks_catalogue[KS_STAT_TRACE].lower, t->value - t->error},
+                {ks_catalogue[KS_STAT_TRACE].upper, t->value + t->error}};
 
     for (size_t i = 0; t->rounds > 0 && i < spectrum->statistics.n; i++)
         for (size_t k = 0; k < sizeof list / sizeof list[0]; k++)

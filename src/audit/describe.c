@@ -225,9 +225,10 @@ static void add_blocks(const struct ks_audit *a, struct ks_document *d)
     char largest[CELL], bound[CELL], part[CELL];
 
     ks_document_add(d, KS_BLOCK_TABLE,
-                    "layer" KS_CELL "kind" KS_CELL "parameters" KS_CELL
-                    "lambda_max (at least)" KS_CELL "kappa_effective_bound (at least)" KS_CELL
-                    "trace (estimate)" KS_CELL "share of the trace");
+                    "layer" KS_CELL "kind" KS_CELL "parameters" KS_CELL "%s (at least)" KS_CELL
+                    "%s (at least)" KS_CELL "trace (estimate)" KS_CELL "share of the trace",
+                    ks_catalogue[KS_STAT_LAMBDA_MAX].name,
+                    ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name);
     for (size_t i = 0; i < a->n_layers; i++) {
         const struct ks_layer_row *row = &a->layers[i];
 

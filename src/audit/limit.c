@@ -54,9 +54,8 @@ static ks_status refuse(const char *expression, const char *name)
 static ks_status malformed(const char *expression)
 {
     return ks_fail(KS_USAGE,
-                   "--fail-if: expected NAME>NUMBER (or >=, <, <=), such as "
-                   "kappa_effective_bound>1e4, found '%s'",
-                   expression);
+                   "--fail-if: expected NAME>NUMBER (or >=, <, <=), such as %s>1e4, found '%s'",
+                   ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, expression);
 }
 
 ks_status ks_limit_read(const char *expression, struct ks_limit *l)
