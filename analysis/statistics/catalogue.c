@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "statistics/probe.h"
-#include "statistics/statistics.h"
 
 /* Statistics that do not depend on a single probe. */
 
@@ -426,6 +425,11 @@ bool ks_statistic_is_ratio(enum ks_statistic_id id)
 
 /* --- the statistics of a spectrum --- */
 
+double ks_statistic(const struct ks_spectrum *s, const char *name)
+{
+    return ks_attribute_number(&s->statistics, name);
+}
+
 double ks_statistic_value(const struct ks_spectrum *s, enum ks_statistic_id id)
 {
     return ks_statistic(s, ks_catalogue[id].name);
@@ -450,4 +454,20 @@ double ks_statistic_abs_max(const struct ks_spectrum *s)
 {
     return fmax(fabs(ks_statistic_value(s, KS_STAT_LAMBDA_MAX)),
                 fabs(ks_statistic_value(s, KS_STAT_LAMBDA_MIN)));
+}
+
+ks_status ks_statistic_add(struct ks_spectrum *s, const char *name, const char *suffix,
+                           double value)
+{
+    char full[KS_ATTRIBUTE_NAME];
+
+    snprintf(full, sizeof full, "%s%s", name, suffix);
+    return ks_attribute_add_number(&s->statistics, full, value);
+}
+
+ks_status ks_statistic_add_interval(struct ks_spectrum *s, enum ks_statistic_id id,
+                                    const char *suffix, struct ks_interval interval)
+{
+    KS_TRY(ks_statistic_add(s, ks_catalogue[id].lower, suffix, interval.lower));
+    return ks_statistic_add(s, ks_catalogue[id].upper, suffix, interval.upper);
 }

@@ -141,6 +141,9 @@ enum ks_statistic_id ks_catalogue_find(const char *name);
 enum ks_statistic_id ks_catalogue_of_column(const char *column);
 bool ks_statistic_is_ratio(enum ks_statistic_id id);
 
+/* The value of a statistic by the name of its column, such as lambda_max_m30; NaN if it is absent.
+ */
+double ks_statistic(const struct ks_spectrum *spectrum, const char *name);
 /* The value and the interval of a statistic; NaN: absent. In a file, an upper end that is not
  * resolved is NaN. */
 double ks_statistic_value(const struct ks_spectrum *spectrum, enum ks_statistic_id id);
@@ -150,5 +153,11 @@ struct ks_interval ks_statistic_interval(const struct ks_spectrum *spectrum,
 struct ks_interval ks_statistic_resolved(enum ks_statistic_id id, struct ks_interval interval);
 /* The largest absolute eigenvalue that was found. */
 double ks_statistic_abs_max(const struct ks_spectrum *spectrum);
+
+/* Add NAME and a suffix, and the two ends of a statistic's interval. */
+ks_status ks_statistic_add(struct ks_spectrum *spectrum, const char *name, const char *suffix,
+                           double value);
+ks_status ks_statistic_add_interval(struct ks_spectrum *spectrum, enum ks_statistic_id id,
+                                    const char *suffix, struct ks_interval interval);
 
 #endif

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "statistics/catalogue.h"
 #include "statistics/certificate.h"
 #include "statistics/shares.h"
-#include "statistics/statistics.h"
 
 static ks_status add_estimate(struct ks_spectrum *s, size_t id, const char *suffix,
                               const struct ks_estimate *estimate)

@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "io/spectrum.h"
-#include "statistics/operator_bounds.h"
 #include "statistics/probe.h"
 
 /* Adds directions_1e1 .. _1e4, kappa_q99, _q90, _q50, zero_mass and negative_mass to the

@@ -8,9 +8,8 @@
 
 #include "operators/null_space.h"
 #include "statistics/beta_distribution.h"
+#include "statistics/catalogue.h"
 #include "statistics/certificate.h"
-#include "statistics/probe.h"
-#include "statistics/statistics.h"
 
 /* The noise floor in units of the largest product with a null direction. That product is a typical
  * size of rounding errors, not a bound: eigenvalues of dense matrices that are known to be zero

@@ -7,36 +7,31 @@
 #include <stddef.h>
 
 #include "io/spectrum.h"
+#include "statistics/probe.h"
 
 struct ks_certificates;
-struct ks_probe;
-struct ks_statistics_inputs;
+struct ks_null;
 
-struct ks_bounds {
-    double minibatches; /* N of all ranks; 0: the operator is not a mean over minibatches       */
-    size_t n, probes;   /* dimension of the operator; probes with random start vectors          */
-    size_t pretend_probes; /* as if each probe had been run this many times: 1, unless widths of
-                            * more probes are wanted */
-    bool exact;         /* the Ritz values are all the eigenvalues                               */
-    bool published;     /* all Ritz values of a probe have the same weight                       */
-    bool certified;     /* abs_max comes from a certificate, computed in float64                 */
-    double abs_max;     /* lower bound of lambda_abs_max = max |eigenvalue|                      */
-    double outer;       /* upper bound of lambda_abs_max, with 99.5% confidence                  */
-    double h;           /* half the noise floor: how far rounding may have moved an eigenvalue   */
-    double error;       /* largest measured error of a product, |A32 y - A64 y| / |y|; NaN: none */
-    bool unresolved;    /* the products are too inaccurate for any interval                      */
-    double noise_floor; /* an |eigenvalue| below it cannot be distinguished from zero          */
-    size_t null;        /* dimension of the null space whose directions are known; sigma is computed
-                         * with all of them projected out. 0: none is known                    */
-    bool null_known;    /* the weight of every probe in that space is known (certificates)     */
-    size_t least_nullity; /* a lower bound of the nullity from the rank of the operator, which
-                           * gives no directions */
-    /* Statistics; NaN if null directions were not computed. */
-    double null_dimension, null_residual, dead_dimension;
-    const struct ks_certificates *certificates; /* NULL: none were computed */
-    size_t part;      /* column of the leading part in certificates->sigma               */
-    size_t low, high; /* outliers at the lower and the upper end: the minimum over the probes */
-    bool outliers_isolated; /* every outlier is consistent with a single eigenvalue            */
+/* What the statistics need besides the spectrum. */
+struct ks_statistics_inputs {
+    size_t n;             /* dimension of the operator                                        */
+    double minibatches;   /* N of all ranks; 0: not a mean over minibatches                   */
+    double epsilon;       /* machine epsilon of the products                                    */
+    double basis_epsilon; /* machine epsilon of the Lanczos vectors, or of LAPACK if exact      */
+    double shift;         /* A u = shift u for null directions u of the loss: weight decay      */
+    const struct ks_null *null; /* measured null directions; NULL: not computed                 */
+    size_t operator_rank; /* an upper bound of the rank of the operator; 0: none is known       */
+    double exact_error;   /* for an exact spectrum: the measured error of its products; 0 in f64  */
+    bool gradient; /* a probe at the gradient was requested; it does not exist if that is zero  */
+    const struct ks_certificates *certificates; /* NULL: none were computed                     */
+    /* The Lanczos iteration of the published code: the Ritz values of leading parts get uniform
+     * weights, the caller has already given the full run uniform weights (ks_statistics_unweight),
+     * and statistics that need weights or an orthonormal basis are left out. */
+    bool published;
+    size_t pretend_probes; /* intervals as if each probe had been run this many times
+                            * (share_bounds.h); 0 counts as 1 */
+    bool draft; /* only the statistics of the full run: neither leading parts nor the band nor those
+                 * of the probe at the gradient */
 };
 
 /* Computes the bounds from the steps, Ritz values and residuals of the probes. `part` is the index

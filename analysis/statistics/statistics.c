@@ -77,22 +77,6 @@ static double combine(const struct ks_statistic *f, size_t n, const struct ks_pr
     return NAN;
 }
 
-ks_status ks_statistic_add(struct ks_spectrum *s, const char *name, const char *suffix,
-                           double value)
-{
-    char full[KS_ATTRIBUTE_NAME];
-
-    snprintf(full, sizeof full, "%s%s", name, suffix);
-    return ks_attribute_add_number(&s->statistics, full, value);
-}
-
-ks_status ks_statistic_add_interval(struct ks_spectrum *s, enum ks_statistic_id id,
-                                    const char *suffix, struct ks_interval interval)
-{
-    KS_TRY(ks_statistic_add(s, ks_catalogue[id].lower, suffix, interval.lower));
-    return ks_statistic_add(s, ks_catalogue[id].upper, suffix, interval.upper);
-}
-
 /* Around the mean over the probes. */
 static ks_status add_trace_interval(struct ks_spectrum *s, const struct ks_bounds *bounds,
                                     const struct ks_probe *probe)
@@ -250,11 +234,6 @@ void ks_statistics_unweight(struct ks_spectrum *s)
 {
     for (size_t i = 0; i < s->probes; i++)
         make_uniform(s->steps ? (size_t)s->steps[i] : s->order, s->weight + i * s->order);
-}
-
-double ks_statistic(const struct ks_spectrum *s, const char *name)
-{
-    return ks_attribute_number(&s->statistics, name);
 }
 
 /* Statistics as texts for a reader. */
