@@ -120,29 +120,25 @@ static void test_shares(void **state)
 
 /* --- limits --- */
 
-static void refuses(const char *expression, const char *words)
-{
-    struct ks_limit limit;
-
-    assert_fails(ks_limit_read(expression, &limit), KS_USAGE, words);
-}
-
 static void test_refused_limits(void **state)
 {
+    static const char *const cases[][2] = {
+        {"kappa>10", "kappa is a ratio of Ritz values that changes manyfold"},
+        {"kurtosis>10", "expected a bound (kappa_effective_bound"},
+        {"directions_1e2>10", "found 'directions_1e2'"},
+        {"lambda_min<0", "found 'lambda_min'"},
+        {"no_such_upper>1", "found 'no_such_upper'"},
+        {"_upper>1", "found '_upper'"},
+        {"kappa_effective_bound", "expected NAME>NUMBER"},
+        {"kappa_effective_bound=1", "expected NAME>NUMBER"},
+        {"kappa_effective_bound>", "expected NAME>NUMBER"},
+        {"kappa_effective_bound>1x", "expected NAME>NUMBER"},
+        {">1", "expected NAME>NUMBER"}};
     struct ks_limit limit;
 
     (void)state;
-    refuses("kappa>10", "kappa is a ratio of Ritz values that changes manyfold");
-    refuses("kurtosis>10", "expected a bound (kappa_effective_bound");
-    refuses("directions_1e2>10", "found 'directions_1e2'");
-    refuses("lambda_min<0", "found 'lambda_min'");
-    refuses("no_such_upper>1", "found 'no_such_upper'");
-    refuses("_upper>1", "found '_upper'");
-    refuses("kappa_effective_bound", "expected NAME>NUMBER");
-    refuses("kappa_effective_bound=1", "expected NAME>NUMBER");
-    refuses("kappa_effective_bound>", "expected NAME>NUMBER");
-    refuses("kappa_effective_bound>1x", "expected NAME>NUMBER");
-    refuses(">1", "expected NAME>NUMBER");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_fails(ks_limit_read(cases[i][0], &limit), KS_USAGE, cases[i][1]);
     assert_ok(ks_limit_read(" kappa_q99_upper <= 2e3", &limit));
     assert_true(limit.upper && limit.equal && !limit.above);
     assert_close(limit.value, 2000, 0);

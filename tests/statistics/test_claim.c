@@ -49,12 +49,39 @@ static struct ks_claim_inputs inputs_of(const char *kind,
                                     .statistics = statistics};
 }
 
-/* diag(value) by Lanczos with certificates; the first coordinates are a known null space. */
-static void estimate_says(size_t n, struct certified_run how, const char *words)
+/* diag(value) by Lanczos with certificates; the first coordinates are a known null space. *inputs:
+ * of a claim about it. */
+static struct certified *estimated(size_t n, struct certified_run how,
+                                   struct ks_claim_inputs *inputs)
 {
     struct diagonal d = {.n = n, .value = value};
-    struct certified *e = estimate_certified(&d, &how);
-    const struct ks_claim_inputs inputs = inputs_of("hessian", &e->inputs);
+    struct certified *e;
+
+    how.seed = 5;
+    e = estimate_certified(&d, &how);
+    *inputs = inputs_of("hessian", &e->inputs);
+    return e;
+}
+
+static struct certified *certified_with(size_t order, size_t probes, const struct ks_null *null,
+                                        struct ks_claim_inputs *inputs)
+{
+    return estimated(N, (struct certified_run){order, probes, .null = null, .certify = true},
+                     inputs);
+}
+
+/* The products turned out to be wrong by `error`. */
+static void set_error(struct certified *e, double error)
+{
+    e->certificates.error = error;
+    ks_attributes_clear(&e->s->statistics);
+    assert_ok(ks_statistics(e->s, &e->inputs));
+}
+
+static void estimate_says(size_t n, struct certified_run how, const char *words)
+{
+    struct ks_claim_inputs inputs;
+    struct certified *e = estimated(n, how, &inputs);
 
     says(e->s, &inputs, words);
     certified_free(e);
@@ -63,10 +90,7 @@ static void estimate_says(size_t n, struct certified_run how, const char *words)
 static void certified_says(size_t order, size_t probes, const struct ks_null *null,
                            const char *words)
 {
-    estimate_says(N,
-                  (struct certified_run){
-                      .order = order, .probes = probes, .seed = 5, .null = null, .certify = true},
-                  words);
+    estimate_says(N, (struct certified_run){order, probes, .null = null, .certify = true}, words);
 }
 
 static void exact_says(const struct ks_null *null, const char *words)
@@ -97,7 +121,7 @@ static void test_bounds(void **state)
         "99% quantile of all absolute eigenvalues (99% interval). The paper's kappa, the "
         "ratio of the largest to the smallest absolute Ritz value at m = 60, is 2; it "
         "grew by a factor of 1 from m = 30 to 60.");
-    estimate_says(N, (struct certified_run){.order = 30, .probes = 1, .seed = 5},
+    estimate_says(N, (struct certified_run){.order = 30, .probes = 1},
                   "(99% interval, uncertified). Its condition number is at least 1.9~(uncertified)."
                   "~whatever the order and the start vector (uncertified).~(99% interval, "
                   "uncertified).~at m = 30, is 2.");
@@ -113,17 +137,14 @@ static void test_kappa_moves(void **state)
     for (size_t i = 0; i < N; i++)
         value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)(i / 2) / (N / 2 - 1));
     for (int turn = 0; turn < 2; turn++) {
-        struct diagonal d = {.n = N, .value = value};
-        struct certified *e;
         struct ks_claim_inputs inputs;
+        struct certified *e;
         double ratio;
 
         if (turn == 1) /* an outlier: now m = 30 leaves one Ritz value in the gap */
             for (size_t i = 0; i < N; i++)
                 value[i] = i == 0 ? 9 : value[i];
-        e = estimate_certified(
-            &d, &(struct certified_run){.order = 31, .probes = 1, .seed = 5, .certify = true});
-        inputs = inputs_of("hessian", &e->inputs);
+        e = certified_with(31, 1, NULL, &inputs);
         ratio = ks_statistic(e->s, "kappa") / ks_statistic(e->s, "kappa_m30");
         snprintf(words, sizeof words, "at m = 31, is~; it %s by a factor of %.3g from",
                  turn == 0 ? "grew" : "fell", turn == 0 ? ratio : 1 / ratio);
@@ -146,8 +167,7 @@ static void test_zero(void **state)
     exact_says(&all, "H is zero, so it has no condition number.");
     certified_says(40, 2, NULL, unknown);
     certified_says(40, 2, &some, unknown);
-    estimate_says(N, (struct certified_run){.order = 40, .probes = 2, .seed = 5, .null = &all},
-                  unknown);
+    estimate_says(N, (struct certified_run){40, 2, .null = &all}, unknown);
 }
 
 /* If the Krylov space ends, the Ritz values are all the eigenvalues, unless one of them is too
@@ -168,9 +188,9 @@ static void test_complete(void **state)
     certified_says(2, 2, NULL, "Its condition number is at least ");
     for (size_t i = 0; i < 30; i++)
         value[i] = 1 + (double)i;
-    estimate_says(30, (struct certified_run){.order = 30, .probes = 1, .seed = 5, .certify = true},
+    estimate_says(30, (struct certified_run){30, 1, .certify = true},
                   "Its condition number is 30, because every Krylov space");
-    estimate_says(30, (struct certified_run){.order = 29, .probes = 1, .seed = 5, .certify = true},
+    estimate_says(30, (struct certified_run){29, 1, .certify = true},
                   "Its condition number is at least ~(certified");
     for (size_t i = 0; i < N; i++)
         value[i] = i % 2 == 0 ? 1 : 2e-14; /* a few noise floors */
@@ -184,22 +204,15 @@ static void test_complete(void **state)
 /* Five noise floors are too few: rounding may have changed such a Ritz value by a tenth. */
 static void test_not_clear(void **state)
 {
-    struct diagonal d = {.n = N, .value = value};
-
     (void)state;
+    for (size_t i = 0; i < N; i++)
+        value[i] = i % 2 == 0 ? 1 : 1e-3;
     for (int clear = 0; clear < 2; clear++) {
-        struct certified *e;
         struct ks_claim_inputs inputs;
+        struct certified *e = certified_with(30, 1, NULL, &inputs);
         double floor;
 
-        for (size_t i = 0; i < N; i++)
-            value[i] = i % 2 == 0 ? 1 : 1e-3;
-        e = estimate_certified(
-            &d, &(struct certified_run){.order = 30, .probes = 1, .seed = 5, .certify = true});
-        inputs = inputs_of("hessian", &e->inputs);
-        e->certificates.error = 1e-3 / (clear ? 120 : 30); /* a sixth of the noise floor */
-        ks_attributes_clear(&e->s->statistics);
-        assert_ok(ks_statistics(e->s, &e->inputs));
+        set_error(e, 1e-3 / (clear ? 120 : 30)); /* a sixth of the noise floor */
         floor = ks_statistic(e->s, "noise_floor");
         assert_true(clear ? floor < 1e-4 : floor > 1e-4 && floor < 1e-3);
         says(e->s, &inputs,
@@ -252,27 +265,13 @@ static void test_rank(void **state)
     (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i < 300 ? 0 : 1;
-    estimate_says(N,
-                  (struct certified_run){.order = 30,
-                                         .probes = 1,
-                                         .seed = 5,
-                                         .null = &null,
-                                         .operator_rank = 110,
-                                         .certify = true},
+    estimate_says(N, (struct certified_run){30, 1, 5, &null, 110, true},
                   "Its rank is so low that its null space has at least 290 dimensions, of which 10 "
                   "directions are known; its condition number is infinite, also off the known "
                   "directions.");
-    estimate_says(N,
-                  (struct certified_run){
-                      .order = 30, .probes = 1, .seed = 5, .operator_rank = 110, .certify = true},
+    estimate_says(N, (struct certified_run){30, 1, 5, NULL, 110, true},
                   "at least 290 dimensions, so its condition number is infinite.");
-    estimate_says(N,
-                  (struct certified_run){.order = 30,
-                                         .probes = 1,
-                                         .seed = 5,
-                                         .null = &null,
-                                         .operator_rank = 390,
-                                         .certify = true},
+    estimate_says(N, (struct certified_run){30, 1, 5, &null, 390, true},
                   "exact null space of at least 10 dimensions (10 from");
 }
 
@@ -312,18 +311,13 @@ static void test_normals(void **state)
 
     (void)state;
     for (int more = 0; more < 2; more++) {
-        struct diagonal d = {.n = N, .value = value};
-        struct certified *e;
         struct ks_claim_inputs inputs;
+        struct certified *e;
 
         for (size_t i = 0; i < N; i++)
             value[i] = i < (more ? 44 : 40) ? 0 : 1 + (double)(i - 40) / (N - 41);
-        e = estimate_certified(&d, &(struct certified_run){.order = 60,
-                                                           .probes = 2,
-                                                           .seed = 5,
-                                                           .null = more ? &others : &normals,
-                                                           .certify = true});
-        inputs = inputs_of("manifold", &e->inputs);
+        e = certified_with(60, 2, more ? &others : &normals, &inputs);
+        inputs.kind = ks_operator_kind_find("manifold");
         inputs.normals = 40;
         says(e->s, &inputs,
              more
@@ -378,15 +372,13 @@ static void test_gradient(void **state)
          "Within which factor of the largest absolute eigenvalue 90% of the gradient's energy (its "
          "squared norm) lies is not resolved at m = 30."},
     };
-    struct diagonal d = {.n = N, .value = value};
 
     (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / N;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct certified *e = estimate_certified(
-            &d, &(struct certified_run){.order = 30, .probes = 2, .seed = 5, .certify = true});
-        const struct ks_claim_inputs inputs = inputs_of("hessian", &e->inputs);
+        struct ks_claim_inputs inputs;
+        struct certified *e = certified_with(30, 2, NULL, &inputs);
 
         e->s->gradient = true; /* the second probe starts at the gradient */
         assert_ok(
@@ -426,22 +418,17 @@ static void test_published_recurrence(void **state)
 /* Wrong products in float32 are reported as wrong. */
 static void test_product_error(void **state)
 {
-    struct diagonal d = {.n = N, .value = value};
-
     (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / N;
     for (int wrong = 0; wrong < 2; wrong++) {
-        struct certified *e = estimate_certified(
-            &d, &(struct certified_run){.order = 30, .probes = 1, .seed = 5, .certify = true});
-        struct ks_claim_inputs inputs = inputs_of("hessian", &e->inputs);
+        struct ks_claim_inputs inputs;
+        struct certified *e = certified_with(30, 1, NULL, &inputs);
         char *text;
         size_t first;
 
         inputs.products_f32 = true;
-        e->certificates.error = wrong ? 0.5 : 1e-4;
-        ks_attributes_clear(&e->s->statistics);
-        assert_ok(ks_statistics(e->s, &e->inputs));
+        set_error(e, wrong ? 0.5 : 1e-4);
         assert_ok(ks_claim(e->s, &inputs, &text, &first));
         assert_true(!wrong == !strstr(text,
                                       " The float32 products are wrong by up to 0.251 of the "
