@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "core/number.h"
 #include "statistics/beta_distribution.h"
 #include "statistics/monotone_root.h"
 
@@ -22,17 +23,10 @@ void ks_share_bounds_free(struct ks_share_bounds *b)
     free(b);
 }
 
-static int compare_numbers(const void *one, const void *two)
-{
-    double a = *(const double *)one, b = *(const double *)two;
-
-    return (a > b) - (a < b);
-}
-
 static int ascending_upper(const void *one, const void *two)
 {
-    return compare_numbers(&((const struct ks_interval *)one)->upper,
-                           &((const struct ks_interval *)two)->upper);
+    return ks_ascending(&((const struct ks_interval *)one)->upper,
+                        &((const struct ks_interval *)two)->upper);
 }
 
 static void list_ritz(struct ks_share_bounds *b)
@@ -44,7 +38,7 @@ static void list_ritz(struct ks_share_bounds *b)
             b->size[b->sizes++] = fabs(theta);
             b->span[b->spans++] = (struct ks_interval){theta - reach, theta + reach};
         }
-    qsort(b->size, b->sizes, sizeof *b->size, compare_numbers);
+    qsort(b->size, b->sizes, sizeof *b->size, ks_ascending);
     qsort(b->span, b->spans, sizeof *b->span, ascending_upper);
 }
 

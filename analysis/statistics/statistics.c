@@ -12,8 +12,8 @@
 #include "core/number.h"
 #include "lanczos/jacobi.h"
 #include "statistics/certificate.h"
-#include "statistics/intervals.h"
 #include "statistics/probe.h"
+#include "statistics/shares.h"
 
 /* Sorts the values. */
 static double median(size_t n, double *value)
