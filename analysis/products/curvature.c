@@ -248,18 +248,20 @@ static void add_product(const struct curvature *h, struct worker *t, size_t crit
                                    .kept = h->kept + pair * net->kept,
                                    .tangent = t->tangent,
                                    .gauss_newton = h->kind == GGN};
+    struct KS(loss_hessian) hessian = {.rows = net->out_rows,
+                                       .scale = (real)h->primal->output_scale};
 
     if (pair >= h->n_kept) {
         compute(h, t, pair, t->kept, NULL);
         pass.kept = t->kept;
     }
     KS(net_tangent_forward)(net, &pass);
+    hessian.c = KS(net_kept_output)(net, pass.kept);
     if (h->kind == RESIDUAL)
         memset(t->f_bar_dot, 0, net->out_rows * h->arch->out * sizeof *t->f_bar_dot);
     else
         KS(loss_multiply)
-    (&h->arch->loss, net->out_rows, KS(net_kept_output)(net, pass.kept),
-     (real)h->primal->output_scale, KS(net_output_dot)(net, t->tangent), t->f_bar_dot);
+    (&h->arch->loss, &hessian, KS(net_output_dot)(net, t->tangent), t->f_bar_dot);
     KS(net_tangent_backward)(net, &pass, t->f_bar_dot, t->scratch, t->sum);
 }
 

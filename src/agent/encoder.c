@@ -88,18 +88,16 @@ static ks_status allocate(const struct KS(agent) *a, struct KS(encoder) *e)
     return KS(reals)(batch * a->config.actions, &e->action_bar);
 }
 
-static ks_status build(const struct KS(agent) *a, struct KS(encoder) *e)
+ks_status KS(encoder_new)(const struct KS(agent) *a, struct KS(encoder) **encoder)
 {
+    struct KS(encoder) *e;
+
+    KS_TRY(ks_alloc(1, sizeof *e, encoder));
+    e = *encoder;
     e->steps = a->config.horizon;
     KS_TRY(parse_parts(a, e));
     KS_TRY(build_nets(a->config.batch, e));
     return allocate(a, e);
-}
-
-ks_status KS(encoder_new)(const struct KS(agent) *a, struct KS(encoder) **encoder)
-{
-    KS_TRY(ks_alloc(1, sizeof **encoder, encoder));
-    return build(a, *encoder);
 }
 
 void KS(encoder_free)(struct KS(encoder) *e)
@@ -172,6 +170,15 @@ void KS(encode_pairs)(struct KS(agent) *a, bool target, const real *z, const rea
            a->config.batch * e->arch[KS_PAIR_PART]->out * sizeof *x);
 }
 
+/* The backward pass of part k through `net`, with x, primal, x_bar and w_bar of `pass`. */
+static void backward(struct KS(encoder) *e, enum ks_part k, const struct KS(net) *net,
+                     struct KS(net_backward) pass)
+{
+    pass.w = e->part[k].w;
+    pass.adjoint = e->part[k].adjoint;
+    KS(net_backward)(net, &pass);
+}
+
 void KS(encode_pairs_backward)(struct KS(agent) *a, const real *actions, const real *x_bar,
                                real *a_bar)
 {
@@ -182,20 +189,13 @@ void KS(encode_pairs_backward)(struct KS(agent) *a, const real *actions, const r
 
     memcpy(KS(net_output_bar)(e->batch[KS_PAIR_PART], pair->adjoint), x_bar,
            a->config.batch * e->arch[KS_PAIR_PART]->out * sizeof *x_bar);
-    KS(net_backward)
-    (e->batch[KS_PAIR_PART], &(struct KS(net_backward)){.w = pair->w,
-                                                        .x = e->pair_input,
-                                                        .primal = pair->primal,
-                                                        .adjoint = pair->adjoint,
-                                                        .x_bar = e->pair_bar});
+    backward(e, KS_PAIR_PART, e->batch[KS_PAIR_PART],
+             (struct KS(net_backward)){
+                 .x = e->pair_input, .primal = pair->primal, .x_bar = e->pair_bar});
     for (size_t i = 0; i < a->config.batch; i++)
         memcpy(u_bar + i * nu, e->pair_bar + i * (nz + nu) + nz, nu * sizeof *u_bar);
-    KS(net_backward)
-    (e->batch[KS_ACTION_PART], &(struct KS(net_backward)){.w = action->w,
-                                                          .x = actions,
-                                                          .primal = action->primal,
-                                                          .adjoint = action->adjoint,
-                                                          .x_bar = a_bar});
+    backward(e, KS_ACTION_PART, e->batch[KS_ACTION_PART],
+             (struct KS(net_backward)){.x = actions, .primal = action->primal, .x_bar = a_bar});
 }
 
 /* The encoder's loss over windows and its gradient (encoder.h). The forward pass keeps the
@@ -228,13 +228,11 @@ void KS(two_hot)(double reward, size_t *low, double *share)
     *share = fmin(fmax(*share, 0), 1);
 }
 
-static void widen(size_t n, const float *from, real *to)
+void KS(widen)(size_t n, const float *from, real *to)
 {
     for (size_t i = 0; i < n; i++)
         to[i] = (real)from[i];
 }
-
-/* --- forward --- */
 
 /* state_target of the states after each step, and u of all actions at once. */
 static void encode_windows(struct KS(agent) *a, const struct ks_windows *w)
@@ -243,13 +241,13 @@ static void encode_windows(struct KS(agent) *a, const struct ks_windows *w)
     struct KS(trained) *state = &e->part[KS_STATE_PART], *action = &e->part[KS_ACTION_PART];
     const size_t batch = a->config.batch, rows = w->steps * batch, obs = a->config.observations;
 
-    widen(rows * obs, w->s + batch * obs, e->s);
+    KS(widen)(rows * obs, w->s + batch * obs, e->s);
     KS(net_forward)(e->all[KS_STATE_PART], state->target, NULL, e->s, state->primal);
     memcpy(e->target, KS(net_output)(e->all[KS_STATE_PART], state->primal),
            rows * e->arch[KS_STATE_PART]->out * sizeof *e->target);
-    widen(batch * obs, w->s, e->s);
+    KS(widen)(batch * obs, w->s, e->s);
     KS(net_forward)(e->batch[KS_STATE_PART], state->w, NULL, e->s, state->primal);
-    widen(rows * a->config.actions, w->a, e->a);
+    KS(widen)(rows * a->config.actions, w->a, e->a);
     KS(net_forward)(e->all[KS_ACTION_PART], action->w, NULL, e->a, action->primal);
 }
 
@@ -294,8 +292,6 @@ static void predict(struct KS(agent) *a, const struct step *s, const real *z, si
     (e->batch[KS_MODEL_PART], e->part[KS_MODEL_PART].w, NULL,
      KS(net_output)(e->batch[KS_PAIR_PART], s->pair_primal), s->model_primal);
 }
-
-/* --- the loss --- */
 
 /* The loss of one row of a step's outputs [1 + Z + bins], and its derivative in them. */
 struct row_loss {
@@ -378,22 +374,6 @@ static double step_loss(struct KS(agent) *a, const struct ks_windows *w, size_t 
     return loss;
 }
 
-/* --- backward --- */
-
-static void backward(struct KS(encoder) *e, enum ks_part k, const struct KS(net) *net,
-                     const real *x, real *primal, real *x_bar)
-{
-    struct KS(trained) *t = &e->part[k];
-
-    KS(net_backward)
-    (net, &(struct KS(net_backward)){.w = t->w,
-                                     .x = x,
-                                     .primal = primal,
-                                     .adjoint = t->adjoint,
-                                     .x_bar = x_bar,
-                                     .w_bar = t->g});
-}
-
 /* From the model's output adjoint to dL/dz of the step, and to the adjoint of its u. */
 static void step_backward(struct KS(agent) *a, size_t i, const struct step *s)
 {
@@ -403,9 +383,17 @@ static void step_backward(struct KS(agent) *a, size_t i, const struct step *s)
     const size_t nu = e->arch[KS_ACTION_PART]->out;
     real *u_bar = KS(net_output_bar)(e->all[KS_ACTION_PART], e->part[KS_ACTION_PART].adjoint);
 
-    backward(e, KS_MODEL_PART, e->batch[KS_MODEL_PART], KS(net_output)(pair, s->pair_primal),
-             s->model_primal, KS(net_output_bar)(pair, e->part[KS_PAIR_PART].adjoint));
-    backward(e, KS_PAIR_PART, pair, s->pair_input, s->pair_primal, e->pair_bar);
+    backward(
+        e, KS_MODEL_PART, e->batch[KS_MODEL_PART],
+        (struct KS(net_backward)){.x = KS(net_output)(pair, s->pair_primal),
+                                  .primal = s->model_primal,
+                                  .x_bar = KS(net_output_bar)(pair, e->part[KS_PAIR_PART].adjoint),
+                                  .w_bar = e->part[KS_MODEL_PART].g});
+    backward(e, KS_PAIR_PART, pair,
+             (struct KS(net_backward)){.x = s->pair_input,
+                                       .primal = s->pair_primal,
+                                       .x_bar = e->pair_bar,
+                                       .w_bar = e->part[KS_PAIR_PART].g});
     for (size_t b = 0; b < batch; b++) {
         const real *row = e->pair_bar + b * (nz + nu);
 
@@ -417,7 +405,7 @@ static void step_backward(struct KS(agent) *a, size_t i, const struct step *s)
 double KS(encoder_gradient)(struct KS(agent) *a, const struct ks_windows *w)
 {
     struct KS(encoder) *e = a->encoder;
-    struct KS(trained) *state = &e->part[KS_STATE_PART];
+    struct KS(trained) *state = &e->part[KS_STATE_PART], *action = &e->part[KS_ACTION_PART];
     const size_t nz = e->arch[KS_STATE_PART]->out, width = e->arch[KS_MODEL_PART]->out;
     double loss = 0;
 
@@ -440,8 +428,10 @@ double KS(encoder_gradient)(struct KS(agent) *a, const struct ks_windows *w)
     }
     memcpy(KS(net_output_bar)(e->batch[KS_STATE_PART], state->adjoint), e->state_bar,
            a->config.batch * nz * sizeof *e->state_bar);
-    backward(e, KS_STATE_PART, e->batch[KS_STATE_PART], e->s, state->primal, NULL);
-    backward(e, KS_ACTION_PART, e->all[KS_ACTION_PART], e->a, e->part[KS_ACTION_PART].primal, NULL);
+    backward(e, KS_STATE_PART, e->batch[KS_STATE_PART],
+             (struct KS(net_backward)){.x = e->s, .primal = state->primal, .w_bar = state->g});
+    backward(e, KS_ACTION_PART, e->all[KS_ACTION_PART],
+             (struct KS(net_backward)){.x = e->a, .primal = action->primal, .w_bar = action->g});
     return loss;
 }
 

@@ -80,6 +80,9 @@ double KS(encoder_gradient)(struct KS(agent) *agent, const struct ks_windows *wi
 /* One step of all parts. KS_NUMBER if a parameter is not finite afterwards. */
 ks_status KS(encoder_step)(struct KS(agent) *agent, const struct ks_windows *windows);
 
+/* Copies n floats. */
+void KS(widen)(size_t n, const float *from, real *to);
+
 /* The bins of rewards. */
 enum { KS_REWARD_BINS = 65 };
 /* Bin k is at sign(x) (e^|x| - 1), x = -10 + 20 k / 64. */

@@ -22,9 +22,9 @@ static ks_status random_q(size_t n, size_t p, struct ks_rng *rng, double *q, dou
     return KS_OK;
 }
 
-ks_status KS(orthogonal)(size_t rows, size_t columns, double gain, struct ks_rng *rng,
-                         size_t stride, real *w)
+ks_status KS(orthogonal)(const struct KS(block) *block, double gain, struct ks_rng *rng)
 {
+    const size_t rows = block->rows, columns = block->columns;
     size_t n = rows > columns ? rows : columns, p = rows > columns ? columns : rows;
     ks_status status = KS_OK;
     double *q = NULL, *tau = NULL, *sign = NULL;
@@ -39,10 +39,10 @@ ks_status KS(orthogonal)(size_t rows, size_t columns, double gain, struct ks_rng
         status = ks_fail(KS_RUN, "LAPACK: dorgqr failed on a matrix of %zu x %zu", n, p);
         goto done;
     }
-    for (size_t i = 0; i < rows; i++) /* w = q, or its transpose where w is wide */
+    for (size_t i = 0; i < rows; i++) /* q, or its transpose if the block is wide */
         for (size_t j = 0; j < columns; j++)
-            w[i * stride + j] = rows > columns ? (real)(sign[j] * q[j * n + i])
-                                               : (real)(sign[i] * q[i * n + j]);
+            block->w[i * block->stride + j] = rows > columns ? (real)(sign[j] * q[j * n + i])
+                                                             : (real)(sign[i] * q[i * n + j]);
 done:
     free(q);
     free(tau);
@@ -125,18 +125,20 @@ static ks_status init_orthogonal(const struct KS(arch) *arch, size_t i, double g
     const struct KS(layer) *l = &arch->layer[i];
     const struct ks_array *a = &l->param[0];
     const size_t actions = arch->policy.actions, beside = layers_side_by_side(arch, i);
+    struct KS(block) block = {a->rows, a->columns, a->columns, w};
 
     if (arch->policy.shift && KS(arch_is_head)(arch, l))
-        return KS(orthogonal)(a->rows, a->columns, arch->policy.gain, rng, a->columns, w);
+        return KS(orthogonal)(&block, arch->policy.gain, rng);
     if (actions == 0 || arch->policy.fixed || !KS(arch_is_head)(arch, l)) {
-        const size_t columns = a->columns / beside;
-
-        for (size_t k = 0; k < beside; k++)
-            KS_TRY(KS(orthogonal)(a->rows, columns, gain, rng, a->columns, w + k * columns));
+        block.columns = a->columns / beside;
+        for (size_t k = 0; k < beside; k++, block.w += block.columns)
+            KS_TRY(KS(orthogonal)(&block, gain, rng));
         return KS_OK;
     }
-    KS_TRY(KS(orthogonal)(a->rows, actions, gain, rng, a->columns, w));
-    return KS(orthogonal)(a->rows, actions, LOG_STD_GAIN, rng, a->columns, w + actions);
+    block.columns = actions;
+    KS_TRY(KS(orthogonal)(&block, gain, rng));
+    block.w += actions;
+    return KS(orthogonal)(&block, LOG_STD_GAIN, rng);
 }
 
 static ks_status init_kernel(const struct KS(arch) *arch, const struct ks_starts *starts, size_t i,

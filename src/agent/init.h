@@ -9,11 +9,15 @@
 #include "core/rng.h"
 #include "net/arch.h"
 
-/* Sets w [rows, columns], row-major with rows `stride` apart, to gain times a uniformly distributed
- * matrix with orthonormal columns (if rows >= columns) or rows. Uses rows * columns draws. Fails
- * with KS_MEMORY, KS_RUN. */
-ks_status KS(orthogonal)(size_t rows, size_t columns, double gain, struct ks_rng *rng,
-                         size_t stride, real *w);
+/* A block [rows, columns] of a row-major matrix whose rows are `stride` apart. */
+struct KS(block) {
+    size_t rows, columns, stride;
+    real *w;
+};
+
+/* Sets a block to gain times a uniformly distributed matrix with orthonormal columns (if rows >=
+ * columns) or rows. Uses rows * columns draws. Fails with KS_MEMORY, KS_RUN. */
+ks_status KS(orthogonal)(const struct KS(block) *block, double gain, struct ks_rng *rng);
 
 /* How a kernel starts: orthogonal; or with independent entries of a normal distribution that is cut
  * off at two standard deviations and then has the variance 2/n (He et al., ICCV 2015) or 1/n (LeCun

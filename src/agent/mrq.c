@@ -18,27 +18,28 @@
 #include "agent/policy.h"
 #include "agent/stream.h"
 
+/* Noise on actions: a factor of standard normal noise, and the bound at which it is clipped. */
+struct noise_level {
+    double scale, bound;
+};
+
 /* The constants of the published code. */
-static const double EXPLORATION = 0.2, TARGET_NOISE = 0.2, NOISE_CLIP = 0.3, PENALTY = 1e-5;
+static const struct noise_level EXPLORATION = {0.2, INFINITY}, TARGET_NOISE = {0.2, 0.3};
+static const double PENALTY = 1e-5;
 
 static double clip(double x, double bound)
 {
     return fmin(fmax(x, -bound), bound);
 }
 
-static void widen(size_t n, const float *from, real *to)
-{
-    for (size_t i = 0; i < n; i++)
-        to[i] = (real)from[i];
-}
-
 /* The actor's action with noise [actions]; NULL: without. */
-static void perturb(const struct KS(agent) *a, const real *head, const real *noise, double scale,
-                    double bound, real *action)
+static void perturb(const struct KS(agent) *a, const real *head, const struct noise_level *level,
+                    const real *noise, real *action)
 {
     KS(policy_mean)(&a->actor_arch->policy, head, action);
     for (size_t j = 0; j < a->config.actions && noise; j++)
-        action[j] = (real)clip((double)action[j] + clip(scale * (double)noise[j], bound), 1);
+        action[j] = (real)clip(
+            (double)action[j] + clip(level->scale * (double)noise[j], level->bound), 1);
 }
 
 static void act(struct KS(agent) *a, bool explores)
@@ -50,8 +51,8 @@ static void act(struct KS(agent) *a, bool explores)
     KS(net_forward)(one, state->w, NULL, t->s, state->primal);
     KS(net_forward)
     (a->actor_one, a->actor.w, a->actor.state, KS(net_output)(one, state->primal), t->primal);
-    perturb(a, KS(net_output)(a->actor_one, t->primal), explores ? t->noise : NULL, EXPLORATION,
-            INFINITY, t->action);
+    perturb(a, KS(net_output)(a->actor_one, t->primal), &EXPLORATION, explores ? t->noise : NULL,
+            t->action);
 }
 
 static void gather(struct KS(agent) *a, const struct ks_batch *b)
@@ -59,11 +60,11 @@ static void gather(struct KS(agent) *a, const struct ks_batch *b)
     struct KS(encoder) *e = a->encoder;
     const size_t n = a->config.batch * a->config.observations;
 
-    widen(n, b->s, e->s);
+    KS(widen)(n, b->s, e->s);
     KS(encode_states)(a, false, e->s, a->s);
-    widen(n, b->next_s, e->s);
+    KS(widen)(n, b->next_s, e->s);
     KS(encode_states)(a, true, e->s, a->next_s);
-    widen(a->config.batch * a->config.actions, b->a, e->a);
+    KS(widen)(a->config.batch * a->config.actions, b->a, e->a);
     KS(encode_pairs)(a, false, a->s, e->a, a->input);
 }
 
@@ -75,7 +76,7 @@ static void look_ahead(struct KS(agent) *a)
 
     KS(net_forward)(a->actor_eval, a->actor.target, a->actor.state, a->next_s, a->next_primal);
     for (size_t i = 0; i < a->config.batch; i++)
-        perturb(a, head + i * n, a->next.noise + i * n, TARGET_NOISE, NOISE_CLIP, actions + i * n);
+        perturb(a, head + i * n, &TARGET_NOISE, a->next.noise + i * n, actions + i * n);
     KS(encode_pairs)
     (a, true, a->next_s, actions, a->input + a->config.batch * KS(agent_width)(a));
     KS(next_values)(a);
@@ -99,7 +100,8 @@ double KS(mrq_actor_gradient)(struct KS(agent) *a)
 
     KS(actor_forward)(a, a->actor.state);
     for (size_t i = 0; i < rows; i++)
-        perturb(a, head + i * a->config.actions, NULL, 0, 0, actions + i * a->config.actions);
+        KS(policy_mean)
+    (&a->actor_arch->policy, head + i * a->config.actions, actions + i * a->config.actions);
     KS(encode_pairs)(a, false, a->s, actions, a->policy_input);
     loss -= KS(policy_values)(a) / (double)rows;
     KS(encode_pairs_backward)(a, actions, a->action_bar, a_bar);

@@ -1,9 +1,18 @@
-/* slice [a:b], and input [a:b] as the first line of a description: y = columns a to b - 1 of x.
+/* Layers that take or add columns.
  *
- *   backward            x_bar     = y_bar in these columns, 0 in the others
- *   tangent forward     y_dot     = these columns of x_dot
- *   tangent backward    x_bar_dot = y_bar_dot in these columns, 0 in the others
- */
+ *   slice [a:b]         y = columns a to b - 1 of x; input [a:b] is a slice that is a description's
+ *                       first line
+ *   append C            y = [x, C], the constant C as one more feature
+ *   concat input[a:b]   y = [x, u], with u the columns a to b - 1 of the network's input, which are
+ *                       constants (DenseNet-style joins of the input: Sinha et al., "D2RL", arXiv
+ *                       2010.09163; actions that enter behind the first layer: Lillicrap et al.,
+ *                       ICLR 2016)
+ *
+ *   backward            x_bar     = y_bar in the columns of x that y has, 0 in the others
+ *   tangent forward     y_dot     = these columns of x_dot, 0 in the added columns
+ *   tangent backward    x_bar_dot = y_bar_dot in the columns of x that y has, 0 in the others
+ *
+ * and at the end of the file dueling, which combines columns. */
 #include <string.h>
 
 #include "core/memory.h"
@@ -21,11 +30,15 @@ void KS(copy_columns)(const struct KS(column_copy) *copy)
             memset(copy->to + i * copy->to_width, 0, bytes);
 }
 
+/* y = [x[from : from + kept], added columns]; the added columns are input[input_from : ], or if
+ * `inputs` is 0 the constant. */
 struct settings {
-    size_t from;
+    size_t from, kept;
+    size_t input_from, inputs; /* `inputs`: columns of the network's input */
+    real constant;
 };
 
-static ks_status configure(struct KS(layer) *l, struct ks_line *line)
+static ks_status slice_configure(struct KS(layer) *l, struct ks_line *line)
 {
     struct settings *s;
     size_t from, to;
@@ -33,34 +46,69 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     KS_TRY(ks_line_argument_slice(line, "", l->in, &from, &to));
     KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
     s = l->settings;
-    s->from = from;
-    l->out = to - from;
+    *s = (struct settings){.from = from, .kept = to - from};
+    l->out = s->kept;
     return KS_OK;
 }
 
-/* to = the layer's columns of from; NULL counts as zero */
-static void take(const struct KS(layer) *l, size_t rows, const real *from, real *to)
+static ks_status append_configure(struct KS(layer) *l, struct ks_line *line)
+{
+    double constant = 0;
+    struct settings *s;
+
+    KS_TRY(ks_line_argument_number(line, "a constant", -1e12, 1e12, &constant));
+    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
+    s = l->settings;
+    *s = (struct settings){.kept = l->in, .constant = (real)constant};
+    l->out = l->in + 1;
+    return KS_OK;
+}
+
+static ks_status concat_configure(struct KS(layer) *l, struct ks_line *line)
+{
+    struct settings *s;
+    size_t from, to;
+
+    KS_TRY(ks_line_argument_slice(line, "input", l->network_in, &from, &to));
+    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
+    s = l->settings;
+    *s = (struct settings){.kept = l->in, .input_from = from, .inputs = l->network_in};
+    l->out = l->in + (to - from);
+    return KS_OK;
+}
+
+/* to = [the kept columns of from, added]. `from` or `added` NULL counts as zeros. */
+static void take(const struct KS(layer) *l, size_t rows, const real *from, const real *added,
+                 real *to)
 {
     const struct settings *s = l->settings;
 
     from = from ? from + s->from : NULL;
-    KS(copy_columns)(&(struct KS(column_copy)){rows, l->out, from, l->in, to, l->out});
+    KS(copy_columns)(&(struct KS(column_copy)){rows, s->kept, from, l->in, to, l->out});
+    KS(copy_columns)
+    (&(struct KS(column_copy)){rows, l->out - s->kept, added, s->inputs, to + s->kept, l->out});
 }
 
-/* to = from in the layer's columns, 0 in the others; to NULL: not computed */
+/* to = from in the kept columns, 0 in the others; to NULL: not computed */
 static void put(const struct KS(layer) *l, size_t rows, const real *from, real *to)
 {
     const struct settings *s = l->settings;
 
     if (!to)
         return;
-    memset(to, 0, rows * l->in * sizeof *to);
-    KS(copy_columns)(&(struct KS(column_copy)){rows, l->out, from, l->out, to + s->from, l->in});
+    if (s->kept < l->in)
+        memset(to, 0, rows * l->in * sizeof *to);
+    KS(copy_columns)(&(struct KS(column_copy)){rows, s->kept, from, l->out, to + s->from, l->in});
 }
 
 static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    take(l, p->rows, p->x, p->y);
+    const struct settings *s = l->settings;
+
+    take(l, p->rows, p->x, s->inputs > 0 ? p->input + s->input_from : NULL, p->y);
+    for (size_t i = 0; i < p->rows && s->inputs == 0; i++)
+        for (size_t j = s->kept; j < l->out; j++)
+            p->y[i * l->out + j] = s->constant;
 }
 
 static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
@@ -70,7 +118,7 @@ static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 
 static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    take(l, p->rows, p->x_dot, p->y_dot);
+    take(l, p->rows, p->x_dot, NULL, p->y_dot);
 }
 
 static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
@@ -79,186 +127,45 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
 }
 
 static const char *const slice_examples[] = {"slice [1:4]", "slice [:2]", "slice [3:]", NULL};
+static const char *const input_examples[] = {"input [1:4]", NULL};
+static const char *const append_examples[] = {"append 3", "append -0.5", NULL};
+static const char *const concat_examples[] = {"concat input[1:4]", "concat input[2:]", NULL};
+
+#define FUNCTIONS                                                                                  \
+    .sums = KS_SUMS_LINEAR, .forward = forward, .backward = backward,                              \
+    .tangent_forward = tangent_forward, .tangent_backward = tangent_backward
 
 const struct KS(layer_kind) KS(slice) = {
     .name = "slice",
     .examples = slice_examples,
     .head = true,
     .uncounted = true,
-    .sums = KS_SUMS_LINEAR,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    .configure = slice_configure,
+    FUNCTIONS,
 };
-
-static const char *const input_examples[] = {"input [1:4]", NULL};
 
 const struct KS(layer_kind) KS(input) = {
     .name = "input",
     .examples = input_examples,
     .first = true,
     .uncounted = true,
-    .sums = KS_SUMS_LINEAR,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    .configure = slice_configure,
+    FUNCTIONS,
 };
-
-/* append: y = [x, C], the constant C as one more feature.
- *
- *   backward            x_bar     = y_bar without its last column
- *   tangent forward     y_dot     = [x_dot, 0]
- *   tangent backward    x_bar_dot = y_bar_dot without its last column
- */
-
-struct append_settings {
-    real constant;
-};
-
-static ks_status append_configure(struct KS(layer) *l, struct ks_line *line)
-{
-    double constant = 0;
-    struct append_settings *s;
-
-    KS_TRY(ks_line_argument_number(line, "a constant", -1e12, 1e12, &constant));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
-    s->constant = (real)constant;
-    l->out = l->in + 1;
-    return KS_OK;
-}
-
-/* to = [from, last]; from NULL counts as zero */
-static void widen(const struct KS(layer) *l, size_t rows, const real *from, real last, real *to)
-{
-    KS(copy_columns)(&(struct KS(column_copy)){rows, l->in, from, l->in, to, l->out});
-    for (size_t i = 0; i < rows; i++)
-        to[i * l->out + l->in] = last;
-}
-
-/* to = from without its last column; to NULL: not computed */
-static void narrow(const struct KS(layer) *l, size_t rows, const real *from, real *to)
-{
-    KS(copy_columns)(&(struct KS(column_copy)){rows, l->in, from, l->out, to, l->in});
-}
-
-static void append_forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    const struct append_settings *s = l->settings;
-
-    widen(l, p->rows, p->x, s->constant, p->y);
-}
-
-static void append_backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    narrow(l, p->rows, p->y_bar, p->x_bar);
-}
-
-static void append_tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    widen(l, p->rows, p->x_dot, 0, p->y_dot);
-}
-
-static void append_tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    narrow(l, p->rows, p->y_bar_dot, p->x_bar_dot);
-}
-
-static const char *const examples[] = {"append 3", "append -0.5", NULL};
 
 const struct KS(layer_kind) KS(append) = {
     .name = "append",
-    .examples = examples,
-    .sums = KS_SUMS_LINEAR,
+    .examples = append_examples,
     .configure = append_configure,
-    .forward = append_forward,
-    .backward = append_backward,
-    .tangent_forward = append_tangent_forward,
-    .tangent_backward = append_tangent_backward,
+    FUNCTIONS,
 };
-
-/* concat input[a:b]: y = [x, u], with u the columns a to b - 1 of the network's input
- * (DenseNet-style joins of the input: Sinha et al., "D2RL", arXiv 2010.09163; actions that enter
- * behind the first layer: Lillicrap et al., ICLR 2016). u is a constant.
- *
- *   backward            x_bar     = y_bar without the columns of u
- *   tangent forward     y_dot     = [x_dot, 0]
- *   tangent backward    x_bar_dot = y_bar_dot without the columns of u
- */
-
-struct concat_settings {
-    size_t from, inputs; /* u is input[from : from + l->out - l->in], of `inputs` columns */
-};
-
-static ks_status concat_configure(struct KS(layer) *l, struct ks_line *line)
-{
-    struct concat_settings *s;
-    size_t from, to;
-
-    KS_TRY(ks_line_argument_slice(line, "input", l->network_in, &from, &to));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
-    s->from = from;
-    s->inputs = l->network_in;
-    l->out = l->in + (to - from);
-    return KS_OK;
-}
-
-/* to = [from, u]; from NULL counts as zero, and so does input NULL */
-static void concat_widen(const struct KS(layer) *l, size_t rows, const real *from,
-                         const real *input, real *to)
-{
-    const struct concat_settings *s = l->settings;
-    struct KS(column_copy) first = {rows, l->in, from, l->in, to, l->out};
-    struct KS(column_copy) last = {rows,      l->out - l->in, input ? input + s->from : NULL,
-                                   s->inputs, to + l->in,     l->out};
-
-    KS(copy_columns)(&first);
-    KS(copy_columns)(&last);
-}
-
-/* to = from without the columns of u; to NULL: not computed */
-static void concat_narrow(const struct KS(layer) *l, size_t rows, const real *from, real *to)
-{
-    KS(copy_columns)(&(struct KS(column_copy)){rows, l->in, from, l->out, to, l->in});
-}
-
-static void concat_forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    concat_widen(l, p->rows, p->x, p->input, p->y);
-}
-
-static void concat_backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    concat_narrow(l, p->rows, p->y_bar, p->x_bar);
-}
-
-static void concat_tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    concat_widen(l, p->rows, p->x_dot, NULL, p->y_dot);
-}
-
-static void concat_tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    concat_narrow(l, p->rows, p->y_bar_dot, p->x_bar_dot);
-}
-
-static const char *const concat_examples[] = {"concat input[1:4]", "concat input[2:]", NULL};
 
 const struct KS(layer_kind) KS(concat) = {
     .name = "concat",
     .examples = concat_examples,
     .reads_input = true,
-    .sums = KS_SUMS_LINEAR,
     .configure = concat_configure,
-    .forward = concat_forward,
-    .backward = concat_backward,
-    .tangent_forward = concat_tangent_forward,
-    .tangent_backward = concat_tangent_backward,
+    FUNCTIONS,
 };
 
 /* dueling [atoms=M] (Wang et al., "Dueling network architectures", ICML 2016, equation 9; with

@@ -299,14 +299,16 @@ void KS(loss_curvature)(const struct KS(loss) *l, const struct KS(outputs) *at,
 /* For a distribution, with v = f_dot: f_bar_dot_k = c_k (v_k - <v>), where <v> is the mean of v
  * with the weights c. If one weight is nearly 1, <v> is nearly that entry of v, and v_k - <v> would
  * cancel. Adding a constant to v changes nothing, so that entry is subtracted from v first. */
-void KS(loss_multiply)(const struct KS(loss) *l, size_t rows, const real *c, real scale,
+void KS(loss_multiply)(const struct KS(loss) *l, const struct KS(loss_hessian) *hessian,
                        const real *f_dot, real *f_bar_dot)
 {
-    size_t n = l->outputs;
+    const real *c = hessian->c, scale = hessian->scale;
+    size_t n = l->outputs, rows = hessian->rows;
 
     for (size_t i = 0; i < rows && l->n_heads > 0; i++)
         for (size_t h = 0, at = i * n; h < l->n_heads; at += l->head[h++].outputs)
-            KS(loss_multiply)(&l->head[h], 1, c + at, scale, f_dot + at, f_bar_dot + at);
+            KS(loss_multiply)
+    (&l->head[h], &(struct KS(loss_hessian)){1, c + at, scale}, f_dot + at, f_bar_dot + at);
     for (size_t i = 0; i < rows && l->n_heads == 0; i++) {
         const real *ci = c + i * n, *v = f_dot + i * n;
         real mean = 0, sum = 0, origin = 0;

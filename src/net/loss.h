@@ -68,8 +68,15 @@ double KS(loss_gradient)(const struct KS(loss) *loss, const struct KS(outputs) *
 void KS(loss_curvature)(const struct KS(loss) *loss, const struct KS(outputs) *at,
                         const real *row_weight, real *c);
 
-/* f_bar_dot = scale * (weight d2l/df2) f_dot for each row, with c from `curvature`. */
-void KS(loss_multiply)(const struct KS(loss) *loss, size_t rows, const real *c, real scale,
+/* The Hessian of scale times the loss in the outputs of each row. */
+struct KS(loss_hessian) {
+    size_t rows;
+    const real *c; /* [rows, outputs]: from loss_curvature */
+    real scale;
+};
+
+/* f_bar_dot = H f_dot for each row. */
+void KS(loss_multiply)(const struct KS(loss) *loss, const struct KS(loss_hessian) *hessian,
                        const real *f_dot, real *f_bar_dot);
 
 /* p = softmax(f) for each row of [rows, columns], without overflow; p may alias f. */

@@ -132,64 +132,6 @@ done:
     return status;
 }
 
-/* *all: the files of all checkpoints of the plan exist. Fails with KS_MEMORY. */
-static ks_status checkpoint_files_find(const struct ks_plan *p, bool *all)
-{
-    char *path;
-
-    *all = true;
-    for (size_t i = 0; i < p->checkpoints.n && *all; i++) {
-        KS_TRY(ks_plan_checkpoint_path(p, p->checkpoints.env_step[i], &path));
-        *all = ks_path_exists(path);
-        free(path);
-    }
-    return KS_OK;
-}
-
-/* Whether the checkpoint has been analyzed: its file may have been removed. */
-static ks_status has_spectrum(const char *checkpoint, bool *found)
-{
-    char *path;
-
-    KS_TRY(ks_print_string(&path, "%.*s.spectrum.h5", (int)ks_path_stem(checkpoint, ".h5"),
-                           checkpoint));
-    *found = ks_path_exists(path);
-    free(path);
-    return KS_OK;
-}
-
-static ks_status check(const char *path, bool written)
-{
-    bool analyzed = false;
-
-    if (written && !ks_path_exists(path))
-        KS_TRY(has_spectrum(path, &analyzed));
-    if (written && !ks_path_exists(path) && !analyzed)
-        return ks_fail(KS_FORMAT, "%s: missing; without --resume the run starts over", path);
-    if (!written && unlink(path) != 0 && errno != ENOENT)
-        return ks_file_fail(errno, path, "removed");
-    return KS_OK;
-}
-
-/* For a run that is about to train from env_step on: fails with KS_FORMAT if an earlier checkpoint
- * is missing that has no spectrum, and removes later ones, which an earlier start of the run has
- * left. `recorded`: the checkpoint at env_step itself, if any, counts as earlier. Also fails with
- * KS_IO. */
-static ks_status checkpoint_files_check(const struct ks_plan *p, size_t env_step, bool recorded)
-{
-    ks_status status = KS_OK;
-    char *path;
-
-    for (size_t i = 0; i < p->checkpoints.n && status == KS_OK; i++) {
-        size_t step = p->checkpoints.env_step[i];
-
-        KS_TRY(ks_plan_checkpoint_path(p, step, &path));
-        status = check(path, step < env_step || (step == env_step && recorded));
-        free(path);
-    }
-    return status;
-}
-
 /* A permanent failure would occur again: only a start from the beginning helps, and the user has to
  * ask for that. */
 static ks_status check_failure(const struct ks_plan *p, const json_t *found)
@@ -210,8 +152,9 @@ static ks_status is_finished(const struct ks_plan *p, const json_t *found, bool 
     const char *state = json_string_value(json_object_get(found, "state"));
 
     *finished = false;
-    return state && strcmp(state, run_states[KS_FINISHED]) == 0 ? checkpoint_files_find(p, finished)
-                                                                : KS_OK;
+    return state && strcmp(state, run_states[KS_FINISHED]) == 0
+               ? ks_checkpoint_files_exist(p, finished)
+               : KS_OK;
 }
 
 /* Every run writes run.json before its first checkpoint, so without run.json a checkpoint was
@@ -387,7 +330,7 @@ static ks_status train_and_describe(struct ks_run *r, struct ks_resume_points *p
     ks_progress_start(&progress, plan->name, plan->end, plan->options->quiet);
     ks_progress_restart(&progress, r->learner.env_step);
     if (!resumed)
-        status = checkpoint_files_check(plan, r->learner.env_step, r->recorded);
+        status = ks_checkpoint_files_check(plan, r->learner.env_step, r->recorded);
     if (status == KS_OK)
         status = train(r, points, &progress);
     ks_progress_end(&progress);
@@ -427,7 +370,7 @@ static ks_status start(struct ks_run *r, struct ks_resume_points *points, bool *
     if (plan->options->resume)
         KS_TRY(ks_resume_restore(points, r, resumed));
     if (*resumed)
-        KS_TRY(checkpoint_files_check(plan, r->learner.env_step, r->recorded));
+        KS_TRY(ks_checkpoint_files_check(plan, r->learner.env_step, r->recorded));
     else
         KS_TRY(start_over(r, points));
     run_time(*resumed ? r->resumed : r->started);

@@ -45,16 +45,16 @@ static double divide_by_magnitude(const struct ks_returns *r, double variance, d
 }
 
 static const struct ks_reward_scaling scalings[] = {
-    {.name = "std", .divisor = divide_by_deviation},
-    {.name = "bounded", .prior = 1e-4, .divisor = divide_within_bound},
-    {.name = "range", .divisor = divide_by_range},
-    {.name = "magnitude", .divisor = divide_by_magnitude},
+    [KS_SCALE_STD] = {.divisor = divide_by_deviation},
+    [KS_SCALE_BOUNDED] = {.prior = 1e-4, .divisor = divide_within_bound},
+    [KS_SCALE_RANGE] = {.divisor = divide_by_range},
+    [KS_SCALE_MAGNITUDE] = {.divisor = divide_by_magnitude},
 };
 const char *const ks_reward_scalings[] = {"std", "bounded", "range", "magnitude", NULL};
 
-const struct ks_reward_scaling *ks_reward_scaling(size_t number)
+const struct ks_reward_scaling *ks_reward_scaling(enum ks_reward_scale scale)
 {
-    return &scalings[number];
+    return &scalings[scale];
 }
 
 void ks_returns_add(struct ks_returns *r, const struct ks_reward_scaling *scaling, double gamma,

@@ -17,18 +17,19 @@ struct ks_returns {
     double magnitude; /* mean |reward| in replay at the last ks_returns_refresh; 0: none yet */
 };
 
-/* How the divisor of sampled rewards follows from these: setting reward_scaling. */
+/* The settings of reward_scaling: kinds of the divisor of sampled rewards. */
+enum ks_reward_scale { KS_SCALE_STD, KS_SCALE_BOUNDED, KS_SCALE_RANGE, KS_SCALE_MAGNITUDE };
+
+/* How the divisor of sampled rewards follows from the returns. */
 struct ks_reward_scaling {
-    const char *name;
-    double prior; /* mean and variance start as those of so many G, of mean 0 and variance 1 */
+    double prior; /* number of G, of mean 0 and variance 1, that count as seen at the start */
     /* `bonus`: the return of an entropy bonus that stays at its target, T H* / (1 - gamma). */
     double (*divisor)(const struct ks_returns *returns, double variance, double bonus);
 };
 
-/* The names of all kinds, ended by NULL, in the order of the numbers below. */
+/* The names of all kinds, ended by NULL. */
 extern const char *const ks_reward_scalings[];
-/* The kind of that number, which is a value of the setting reward_scaling. */
-const struct ks_reward_scaling *ks_reward_scaling(size_t number);
+const struct ks_reward_scaling *ks_reward_scaling(enum ks_reward_scale scale);
 
 /* Adds the reward of one agent step. `done`: it ended an episode, also by a time limit. */
 void ks_returns_add(struct ks_returns *returns, const struct ks_reward_scaling *scaling,

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/number.h"
-#include "train/returns.h"
 
 static const char *const decays[] = {"none", "norms", "heads", "norms+heads", "all", NULL};
 static const char *const orders[] = {"critics-first", "actor-first", NULL};
@@ -134,7 +133,15 @@ static double *number_at(const struct ks_settings *settings, const struct ks_key
     return at;
 }
 
-/* Numbers and keys that may be "auto" are stored as double, all others as size_t. */
+/* GCC stores an enumeration without negative values as an unsigned int. */
+static unsigned *choice_at(const struct ks_settings *settings, const struct ks_key *key)
+{
+    void *at = (char *)settings + key->offset;
+
+    return at;
+}
+
+/* Numbers and keys that may be "auto" are stored as double. */
 static bool is_number(const struct ks_key *key)
 {
     return key->automatic || key->type == KS_KEY_NUMBER;
@@ -215,6 +222,8 @@ ks_status ks_settings_set(struct ks_settings *settings, const char *name, const 
         return refuse(key, value);
     if (is_number(key))
         *number_at(settings, key) = number;
+    else if (key->type == KS_KEY_CHOICE)
+        *choice_at(settings, key) = (unsigned)number;
     else
         *count_at(settings, key) = (size_t)number;
     return KS_OK;
@@ -244,7 +253,7 @@ void ks_settings_print(const struct ks_settings *settings, const struct ks_key *
                        char text[KS_VALUE_LENGTH])
 {
     if (key->type == KS_KEY_CHOICE)
-        snprintf(text, KS_VALUE_LENGTH, "%s", key->choices[*count_at(settings, key)]);
+        snprintf(text, KS_VALUE_LENGTH, "%s", key->choices[*choice_at(settings, key)]);
     else if (!is_number(key))
         snprintf(text, KS_VALUE_LENGTH, "%zu", *count_at(settings, key));
     else if (isnan(*number_at(settings, key)))
@@ -260,8 +269,10 @@ void ks_settings_print(const struct ks_settings *settings, const struct ks_key *
 bool ks_settings_number(const struct ks_settings *settings, const struct ks_key *key,
                         double *number)
 {
+    if (key->type == KS_KEY_CHOICE)
+        return false;
     *number = is_number(key) ? *number_at(settings, key) : (double)*count_at(settings, key);
-    return key->type != KS_KEY_CHOICE && !isnan(*number);
+    return !isnan(*number);
 }
 
 ks_status ks_settings_check(const struct ks_settings *s)
@@ -273,12 +284,12 @@ ks_status ks_settings_check(const struct ks_settings *s)
         return ks_fail(KS_USAGE,
                        "lr_end: expected at most critic_lr and actor_lr, found %g and %g, %g",
                        s->lr_end, s->critic_lr, s->actor_lr);
-    if (s->weight_decay > 0 && s->decay == 0)
+    if (s->weight_decay > 0 && s->decay == KS_DECAY_NONE)
         return ks_fail(KS_USAGE, "weight_decay: %g has no effect with decay=none", s->weight_decay);
-    if (s->target_period == 0 && strcmp(ks_reward_scalings[s->reward_scaling], "magnitude") == 0)
+    if (s->target_period == 0 && s->reward_scaling == KS_SCALE_MAGNITUDE)
         return ks_fail(KS_USAGE,
                        "reward_scaling: magnitude needs a target_period above 0, found 0");
-    if (s->gamma == 1 && strcmp(ks_reward_scalings[s->reward_scaling], "range") == 0)
+    if (s->gamma == 1 && s->reward_scaling == KS_SCALE_RANGE)
         return ks_fail(KS_USAGE, "reward_scaling: range needs a gamma below 1, found 1");
     return KS_OK;
 }

@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/agent.h"
 #include "core/error.h"
+#include "train/returns.h"
 
 struct ks_settings {
     size_t hidden, depth, actor_hidden, actor_depth, skip, critics, atoms;
@@ -19,16 +21,17 @@ struct ks_settings {
     size_t horizon;       /* of the encoder's windows, in agent steps */
     double replay_priority, gradient_norm;
     double tau, critic_lr, actor_lr, lr_end, encoder_lr;
-    size_t policy_delay, update_order;  /* update_order: enum ks_order */
+    size_t policy_delay;
+    enum ks_order update_order;
     double temperature, target_entropy; /* NaN: auto, -actions/2 */
     double temperature_beta1, temperature_decay;
-    size_t target_value, policy_value; /* enum ks_value */
-    size_t init, init_blocks;          /* enum ks_start */
-    double init_gain;                  /* NaN: auto */
+    enum ks_value target_value, policy_value;
+    enum ks_start init, init_blocks;
+    double init_gain; /* NaN: auto */
     double weight_decay;
-    size_t decay;                                             /* enum ks_decay */
-    size_t reward_normalization, reward_scaling, raw_rewards; /* reward_scaling: returns.h */
-    size_t observation_normalization;
+    enum ks_decay decay;
+    enum ks_reward_scale reward_scaling;
+    size_t reward_normalization, raw_rewards, observation_normalization;
     size_t eval_episodes, evaluations, checkpoints, analysis_minibatches, threads;
     double nativeccd, multiccd; /* 0, 1; NaN: auto, the library's default */
 };
@@ -42,8 +45,9 @@ struct ks_key {
     double low, high;           /* inclusive                                            */
     const char *standard;       /* the default, as text                                 */
     const char *const *choices; /* CHOICE: the words, ended by NULL                     */
-    size_t offset;              /* in struct ks_settings                                */
-    const char *from;           /* where the default is written: "paper", "code", or NULL   */
+    size_t offset;    /* in struct ks_settings: of an enumeration (CHOICE), a double (NUMBER, or
+                       * `automatic`) or a size_t */
+    const char *from; /* where the default is written: "paper", "code", or NULL   */
     const char *help;
 };
 

@@ -41,7 +41,7 @@ static void test_orthogonal(void **state)
         size_t rows = shapes[i][0], columns = shapes[i][1];
         uint64_t before = rng.drawn;
 
-        assert_ok(KS(orthogonal)(rows, columns, 1.5, &rng, LARGEST, w));
+        assert_ok(KS(orthogonal)(&(struct KS(block)){rows, columns, LARGEST, w}, 1.5, &rng));
         assert_close(deviation(rows, columns, LARGEST, 1.5, w), 0, 20 * (double)KS_EPSILON);
         assert_int_equal(rng.drawn - before, rows * columns);
     }
@@ -58,7 +58,7 @@ static void test_no_preferred_sign(void **state)
 
     (void)state;
     for (size_t t = 0; t < TIMES; t++) {
-        assert_ok(KS(orthogonal)(N, N, 1, &rng, N, w));
+        assert_ok(KS(orthogonal)(&(struct KS(block)){N, N, N, w}, 1, &rng));
         sum += (double)w[0];
         squares += (double)(w[0] * w[0]);
     }

@@ -145,7 +145,9 @@ static void product(struct fixture *s, const real *v)
     KS(net_keep)(s->net, primal, adjoint, s->kept);
     KS(net_tangent_forward)(s->net, &pass);
     l->kind->curvature(l, &(struct KS(outputs)){OUT_ROWS, c, s->t}, c);
-    KS(loss_multiply)(l, OUT_ROWS, c, 1, KS(net_output_dot)(s->net, s->tangent), s->f_bar_dot);
+    KS(loss_multiply)
+    (l, &(struct KS(loss_hessian)){OUT_ROWS, c, 1}, KS(net_output_dot)(s->net, s->tangent),
+     s->f_bar_dot);
     KS(net_tangent_backward)(s->net, &pass, s->f_bar_dot, s->scratch, s->hv);
     free(primal), free(adjoint);
 }

@@ -313,7 +313,7 @@ static void test_normalizer(void **state)
 static void test_bounded_rewards(void **state)
 {
     enum { K = 300 };
-    const struct ks_reward_scaling *bounded = ks_reward_scaling(1);
+    const struct ks_reward_scaling *bounded = ks_reward_scaling(KS_SCALE_BOUNDED);
     const double prior = 1e-4, gamma = 0.9;
     struct ks_rng rng = ks_rng_start(3, 2);
 
@@ -349,7 +349,7 @@ static void test_range_of_rewards(void **state)
     /* Rewards 1, -4, 2: returns -0.5, -3, 2 if the last state is terminal. After a time limit the
      * mean reward -1/3 goes on for ever: its return is -2/3 with gamma 1/2. */
     static const float rewards[] = {1, -4, 2};
-    const struct ks_reward_scaling *range = ks_reward_scaling(2);
+    const struct ks_reward_scaling *range = ks_reward_scaling(KS_SCALE_RANGE);
     struct ks_returns returns = {.largest_to_come = 0};
     struct ks_replay *replay;
     float x = 0;
@@ -374,7 +374,7 @@ static void test_range_of_rewards(void **state)
 /* The divisor is the mean |reward| in replay when it was last measured, and 1 before. */
 static void test_magnitude_of_rewards(void **state)
 {
-    const struct ks_reward_scaling *magnitude = ks_reward_scaling(3);
+    const struct ks_reward_scaling *magnitude = ks_reward_scaling(KS_SCALE_MAGNITUDE);
     struct ks_returns returns = {.magnitude = 0};
     struct ks_replay *replay;
     float x = 0;
