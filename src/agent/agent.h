@@ -29,8 +29,8 @@ enum ks_order { KS_CRITICS_FIRST, KS_ACTOR_FIRST };
 
 struct ks_agent_config {
     const char *critic, *actor; /* descriptions; not kept                              */
-    const char *optimist;       /* that of an optimistic actor, or NULL; not kept      */
-    const char *const *encoder; /* [KS_PARTS]: those of an encoder, or NULL; not kept  */
+    const char *optimist;       /* an optimistic actor's, or NULL; not kept            */
+    const char *const *encoder; /* [KS_PARTS]: an encoder's, or NULL; not kept         */
     const char *name;           /* the critic's, in messages; NULL: "critic"; not kept */
     size_t observations, actions, ensemble, batch;
     size_t critic_in; /* set by agent_new: the columns of the critics' input */
@@ -105,8 +105,8 @@ struct KS(agent) {
     double value_scale;            /* factor of the target critics' values (agent_refresh)        */
     real *deviation; /* [batch]: max_e |Q_e - target| at the last update; NULL: not computed */
     /* Work space. D, S: columns of a critic's and of the actor's input: observations + actions and
-     * observations, or those of the encoder's outputs, which are then meant by (s, a) and s. K =
-     * outputs of a critic. */
+     * observations; with an encoder, the columns of its outputs, which take the place of (s, a) and
+     * s. K = outputs of a critic. */
     struct KS(acting) acting;
     struct KS(draw) next, policy; /* the actor at s' (evaluation mode) and at s (training mode) */
     real *next_primal;            /* the actor's pass at s'                                     */
@@ -155,8 +155,8 @@ void KS(agent_refresh)(struct KS(agent) *agent, double value_scale);
  * finite. */
 ks_status KS(agent_update)(struct KS(agent) *agent, const struct ks_batch *batch,
                            struct ks_update *update);
-/* The same in two parts, so that rewards and mask may become known later: only agent_finish reads
- * them. Both fill their part of `update`. */
+/* agent_update in two parts, so that rewards and mask may become known later: only agent_finish
+ * reads them. Both fill their part of `update`. */
 ks_status KS(agent_begin)(struct KS(agent) *agent, const struct ks_batch *batch,
                           struct ks_update *update);
 ks_status KS(agent_finish)(struct KS(agent) *agent, const struct ks_batch *batch,
@@ -164,12 +164,13 @@ ks_status KS(agent_finish)(struct KS(agent) *agent, const struct ks_batch *batch
 
 /* A frozen minibatch for the analyzer: the critics' input [R, D] as an update on `batch` would use
  * it now, with the noise of `rng`. Rewards are not read. */
-void KS(agent_freeze)(struct KS(agent) *agent, const struct ks_batch *batch, struct ks_rng *rng,
-                      double *input);
-/* The targets [batch, targets] of the minibatch last given to agent_freeze, with the rewards of
- * `batch`. May be called repeatedly with differently scaled rewards, but no other function of the
- * agent may be called in between. */
-void KS(agent_freeze_target)(struct KS(agent) *agent, const struct ks_batch *batch, double *target);
+void KS(agent_fill_checkpoint_batch)(struct KS(agent) *agent, const struct ks_batch *batch,
+                                     struct ks_rng *rng, double *input);
+/* The targets [batch, targets] of the minibatch last given to agent_fill_checkpoint_batch, with the
+ * rewards of `batch`. May be called repeatedly with differently scaled rewards, but no other
+ * function of the agent may be called in between. */
+void KS(agent_fill_checkpoint_target)(struct KS(agent) *agent, const struct ks_batch *batch,
+                                      double *target);
 
 /* Restores the last update for measurements; `batch` is its minibatch, whose rewards are not read.
  * At least one update has been made. Afterwards:
@@ -179,7 +180,7 @@ void KS(agent_freeze_target)(struct KS(agent) *agent, const struct ks_batch *bat
  *   actor_g        [P of the actor] is the gradient of the actor's loss at that update, even if the
  *                  policy delay skipped its step
  * Nothing is changed that a later update or measurement depends on. */
-void KS(agent_review)(struct KS(agent) *agent, const struct ks_batch *batch, real *actor_g);
+void KS(agent_recompute_last)(struct KS(agent) *agent, const struct ks_batch *batch, real *actor_g);
 
 /* Fails with KS_NUMBER if a parameter, a running statistic or one of Adam's moments is not finite.
  * If the square of a gradient overflows, its second moment becomes infinite and its parameter never

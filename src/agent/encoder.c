@@ -344,7 +344,7 @@ static double done_loss(const struct row_loss *l, double done, real *bar)
 }
 
 /* The loss of step i. Sets the model's output adjoint, in which dL/dz of the later steps is added
- * to that of z'. */
+ * to the adjoint of z'. */
 static double step_loss(struct KS(agent) *a, const struct ks_windows *w, size_t i,
                         const struct step *s)
 {
@@ -413,12 +413,11 @@ double KS(encoder_gradient)(struct KS(agent) *a, const struct ks_windows *w)
         memset(e->part[k].g, 0, e->arch[k]->parameters * sizeof *e->part[k].g);
     encode_windows(a, w);
     for (size_t i = 0; i < w->steps; i++) {
-        const struct step s = step_at(a, i), before = step_at(a, i > 0 ? i - 1 : 0);
+        const struct step s = step_at(a, i);
+        const real *z = i > 0 ? step_at(a, i - 1).outputs + 1
+                              : KS(net_output)(e->batch[KS_STATE_PART], state->primal);
 
-        if (i == 0)
-            predict(a, &s, KS(net_output)(e->batch[KS_STATE_PART], state->primal), nz);
-        else
-            predict(a, &s, before.outputs + 1, width);
+        predict(a, &s, z, i > 0 ? width : nz);
     }
     for (size_t i = w->steps; i-- > 0;) {
         const struct step s = step_at(a, i);

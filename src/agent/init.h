@@ -27,7 +27,7 @@ ks_status KS(orthogonal)(const struct KS(block) *block, double gain, struct ks_r
 enum ks_start { KS_ORTHOGONAL, KS_HE_NORMAL, KS_LECUN_NORMAL, KS_XAVIER_UNIFORM };
 struct ks_starts {
     enum ks_start kernels, blocks; /* of kernels outside and inside of `residual` */
-    double gain; /* of orthogonal and uniform kernels; 0: that of the layer's array */
+    double gain; /* of orthogonal and uniform kernels; 0: the gain in the layer's array */
 };
 
 /* Sets w [rows, columns] of that shape to independent entries of a normal distribution of mean 0
@@ -42,7 +42,7 @@ void KS(xavier_uniform)(const struct ks_array *shape, double gain, struct ks_rng
  * the layers' arrays and `starts` specify. A layer whose features a `dense groups=G` reads stands
  * for G layers side by side, each orthogonal by itself. The last kernel of a Gaussian actor
  * consists of two heads, each orthogonal by itself: means with the layer's gain, log-stds with gain
- * 1; that of a shift has the policy's gain. */
+ * 1. The last kernel of a shift has the policy's gain. */
 ks_status KS(init_network)(const struct KS(arch) *arch, const struct ks_starts *starts,
                            struct ks_rng *rng, real *w, real *state);
 

@@ -13,12 +13,12 @@ struct KS(agent_kind) {
     void (*gather)(struct KS(agent) *a, const struct ks_batch *batch);
     /* a' with the noise in a->next; the rows (s', a') of `input`; the target critics there. */
     void (*look_ahead)(struct KS(agent) *a);
-    /* After gather, the part of an update that reads no rewards; the actor's step after that of the
-     * critics. KS_NUMBER. */
+    /* After gather, the part of an update that reads no rewards; the actor's step after the
+     * critics' step. KS_NUMBER. */
     ks_status (*begin)(struct KS(agent) *a, struct ks_update *u);
     ks_status (*step_actor)(struct KS(agent) *a, struct ks_update *u);
-    /* After gather: agent_review. */
-    void (*review)(struct KS(agent) *a, real *actor_g);
+    /* After gather: agent_recompute_last. */
+    void (*recompute_last)(struct KS(agent) *a, real *actor_g);
 };
 
 extern const struct KS(agent_kind) KS(soft_actor_critic), KS(mrq);

@@ -151,7 +151,7 @@ ks_status KS(agent_measure_published)(struct KS(agent) *a, const struct ks_batch
     KS_GO(ks_alloc(critic > actor ? critic : actor, sizeof *score, &score));
     KS_GO(ks_alloc(a->actor_arch->parameters, sizeof *actor_g, &actor_g));
     if (batch)
-        KS(agent_review)(a, batch, actor_g);
+        KS(agent_recompute_last)(a, batch, actor_g);
     s.name = "critic", s.net = a->critic_both, s.weight = 1 / (double)a->config.ensemble;
     KS_GO(measure_critics(a, &s, score));
     s.name = "actor", s.net = a->actor_train, s.weight = 1, s.first = true;

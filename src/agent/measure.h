@@ -52,8 +52,8 @@ struct ks_measure {
 
 /* An upper bound on the number of measurements: the room that `list` needs. */
 size_t KS(agent_measures)(const struct KS(agent) *agent);
-/* Fills list and *n; names and order are the same in every call. `batch`: the minibatch of the last
- * update, whose rewards are not read; NULL before the first update, when measurements of
+/* Fills list and *n; names and order do not change from call to call. `batch`: the minibatch of the
+ * last update, whose rewards are not read; NULL before the first update, when measurements of
  * activations are NaN. Networks are in evaluation mode, except for quantities that end in _xqc.
  * Overwrites the agent's work space and the blocks of its passes, but nothing that later updates or
  * measurements depend on. Fails with KS_MEMORY. */

@@ -126,7 +126,7 @@ static ks_status step_actor(struct KS(agent) *a, struct ks_update *u)
 }
 
 /* If the actor did not step, it is still the one whose gradient was skipped. */
-static void review(struct KS(agent) *a, real *actor_g)
+static void recompute_last(struct KS(agent) *a, real *actor_g)
 {
     const int64_t last = a->updates - 1;
     real *own = a->actor.g;
@@ -148,4 +148,4 @@ const struct KS(agent_kind) KS(mrq) = {.act = act,
                                        .look_ahead = look_ahead,
                                        .begin = begin,
                                        .step_actor = step_actor,
-                                       .review = review};
+                                       .recompute_last = recompute_last};

@@ -35,7 +35,7 @@ double KS(rate_at)(const struct ks_rate *rate, int64_t step);
 
 struct ks_adam {
     struct ks_rate rate;
-    double beta1; /* of the first moment; beta2 and eps are those of io/adam.h */
+    double beta1; /* of the first moment; beta2 and eps are in io/adam.h */
     double weight_decay;
     enum ks_decay decayed;
     double tau;   /* target <- target + tau (w - target); 0: it stays */
@@ -56,7 +56,7 @@ struct KS(trained) {
  * parameter is not finite. */
 bool KS(adam_step)(const struct KS(arch) *arch, const struct ks_adam *adam,
                    const struct KS(trained) *t);
-/* The same step of Adam for a single parameter w with moments m, v, which decays by weight_decay
+/* One step of Adam for a single parameter w with moments m, v, which decays by weight_decay
  * whatever `decayed` says; returns the new w. */
 double KS(adam_scalar)(const struct ks_adam *adam, double g, double *m, double *v, double w);
 

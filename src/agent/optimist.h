@@ -39,8 +39,8 @@ struct KS(optimist) {
 
 double KS(dual_value)(const struct ks_dual *dual);
 
-/* Creates that of an agent whose networks are built, from a description that ends in `policy
- * shift`. KS_FORMAT if it does not fit the agent, KS_MEMORY. */
+/* Creates the optimistic actor of an agent whose networks are built, from a description that ends
+ * in `policy shift`. KS_FORMAT if it does not fit the agent, KS_MEMORY. */
 ks_status KS(optimist_new)(struct KS(agent) *agent, const char *description,
                            struct KS(optimist) **optimist);
 void KS(optimist_free)(struct KS(optimist) *optimist);

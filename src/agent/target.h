@@ -15,7 +15,7 @@ enum ks_value { KS_SMALLEST, KS_MEAN };
 double KS(atoms_mean)(const struct KS(loss) *loss, const real *p);
 
 /* The value Q of one row f [K] of a critic's output: the mean of f (mse, where K = 1; quantile), or
- * that of the distribution softmax(f) over the atoms (ce). Sets p [K] to f or to softmax(f). */
+ * the mean of the distribution softmax(f) over the atoms (ce). Sets p [K] to f or to softmax(f). */
 double KS(critic_value)(const struct KS(loss) *loss, const real *f, real *p);
 /* f_bar [K] = scale * dQ/df, with q and p from ks_critic_value. */
 void KS(critic_value_gradient)(const struct KS(loss) *loss, double q, const real *p, real scale,

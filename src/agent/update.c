@@ -13,7 +13,7 @@
  *      If there is an optimistic actor, it steps now (optimist.h).
  *
  * With KS_ACTOR_FIRST the order is 6, 7, 1, 2, 3, 4, 5, as in the published code of SimBa (Lee et
- * al., ICLR 2025): then a' and T are those of the actor after its step.
+ * al., ICLR 2025): then a' and T are computed after the actor's step.
  *
  * 6 and 7 are done every policy_delay updates. In other updates only the actor's forward pass on s
  * is made, and only if it has a batchnorm, whose running statistics move. With the critics first
@@ -171,7 +171,7 @@ static void note_deviations(struct KS(agent) *a)
 }
 
 /* Scales the critics' gradients, as if they were one vector, to the norm gradient_norm if theirs is
- * larger; the divisor is that of PyTorch's clip_grad_norm_. */
+ * larger; the divisor is PyTorch's, in clip_grad_norm_. */
 static void clip_gradients(struct KS(agent) *a)
 {
     const size_t n = a->critic_arch->parameters;
@@ -292,7 +292,7 @@ static ks_status begin(struct KS(agent) *a, struct ks_update *u)
 /* If the actor did not step, the actor and the temperature are still those that step 6 would have
  * used. With the critics first, so are the critics, and actor_loss computes exactly the gradient
  * that was skipped. */
-static void review(struct KS(agent) *a, real *actor_g)
+static void recompute_last(struct KS(agent) *a, real *actor_g)
 {
     int64_t last = a->updates - 1;
     real *own = a->actor.g;
@@ -337,7 +337,7 @@ const struct KS(agent_kind) KS(soft_actor_critic) = {.act = choose_action,
                                                      .look_ahead = look_ahead,
                                                      .begin = begin,
                                                      .step_actor = step_actor,
-                                                     .review = review};
+                                                     .recompute_last = recompute_last};
 
 /* --- what all kinds have in common --- */
 
@@ -364,8 +364,8 @@ ks_status KS(agent_update)(struct KS(agent) *a, const struct ks_batch *b, struct
     return KS(agent_finish)(a, b, u);
 }
 
-void KS(agent_freeze)(struct KS(agent) *a, const struct ks_batch *b, struct ks_rng *rng,
-                      double *input)
+void KS(agent_fill_checkpoint_batch)(struct KS(agent) *a, const struct ks_batch *b,
+                                     struct ks_rng *rng, double *input)
 {
     size_t rows = KS(agent_rows)(a);
 
@@ -376,15 +376,15 @@ void KS(agent_freeze)(struct KS(agent) *a, const struct ks_batch *b, struct ks_r
         input[i] = (double)a->input[i];
 }
 
-void KS(agent_freeze_target)(struct KS(agent) *a, const struct ks_batch *b, double *target)
+void KS(agent_fill_checkpoint_target)(struct KS(agent) *a, const struct ks_batch *b, double *target)
 {
     targets(a, b);
     for (size_t i = 0; i < a->config.batch * a->critic_arch->loss.targets; i++)
         target[i] = (double)a->target[i];
 }
 
-void KS(agent_review)(struct KS(agent) *a, const struct ks_batch *b, real *actor_g)
+void KS(agent_recompute_last)(struct KS(agent) *a, const struct ks_batch *b, real *actor_g)
 {
     a->kind->gather(a, b);
-    a->kind->review(a, actor_g);
+    a->kind->recompute_last(a, actor_g);
 }

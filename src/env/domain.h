@@ -213,7 +213,7 @@ struct ks_bounds {
  * the quadratic sigmoid also allow v = 0. If x is NaN, the result is NaN or 0. */
 double ks_tolerance(double x, struct ks_bounds bounds, double margin, enum ks_sigmoid kind,
                     double v);
-/* The same with the lower bound `bound` and no upper bound. */
+/* ks_tolerance with the lower bound `bound` and no upper bound. */
 double ks_at_least(double x, double bound, double margin, enum ks_sigmoid kind, double v);
 /* A factor that rewards small controls: from 1 if all n controls are 0 to 4/5 if all are +-1. */
 double ks_small_control(size_t n, const double *ctrl);

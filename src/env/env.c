@@ -268,8 +268,8 @@ ks_status ks_env_step(struct ks_env *env, const double *action, double *observat
 
 /* The complete state of an environment as numbers, so that a run can be resumed. */
 
-/* A saved state consists of HEAD numbers, those of env->episode, the last observation, and then the
- * state of the saved_state_engine. */
+/* A saved state consists of HEAD numbers, the numbers in env->episode, the last observation, and
+ * then the state of the saved_state_engine. */
 enum { SIZE, VERSION, GOAL, STEP, ENDED, DIVERGENCES, HEAD };
 
 static size_t episode_size(const struct ks_env *env)

@@ -1,9 +1,9 @@
 /* Environments: tasks of dm_control's suite, Gymnasium, MyoSuite and HumanoidBench, on MuJoCo's C
  * API.
  *
- * Semantics are those of dm_control 1.0.20 with its default ("legacy") stepping, where the parts of
- * an observation are concatenated in alphabetical order of their names; of Gymnasium's v4
- * environments (1.0.0); of MyoSuite 2.5.0; and of HumanoidBench (commit 791405f). A control step,
+ * Tasks behave as in dm_control 1.0.20 with its default ("legacy") stepping, where the parts of
+ * an observation are concatenated in alphabetical order of their names; in Gymnasium's v4
+ * environments (1.0.0); in MyoSuite 2.5.0; and in HumanoidBench (commit 791405f). A control step,
  * which the training engine calls an environment step, makes several physics steps. There is one
  * file per domain of dm_control, one for Gymnasium, two each for MyoSuite and HumanoidBench, and
  * one row per task in the table of tasks.c. To add a domain see domain.h. */
@@ -41,17 +41,17 @@ ks_status ks_env_about_file(const char *path, struct ks_env_about *about);
 /* Creates the environment of a task: one of the table, or one of the user's own in a file
  * NAME.so (shared.h). Fails with KS_USAGE on an unknown task or a flag that this version of MuJoCo
  * does not have; with KS_MISSING if the library or the models are not installed (the folder of
- * models is that of DM_CONTROL_DIR, GYMNASIUM_DIR or MYOSUITE_DIR in the environment, the installed
- * one, or that of the build; HumanoidBench's only that of HUMANOID_BENCH_DIR); with KS_FORMAT if
- * the model does not fit the task. `options` may be NULL. Every environment has its own model, so
- * environments can run in different threads. The caller frees it with ks_env_free. */
+ * models is named by DM_CONTROL_DIR, GYMNASIUM_DIR or MYOSUITE_DIR in the environment, or is the
+ * installed one, or the build's; HumanoidBench's is named by HUMANOID_BENCH_DIR only); with
+ * KS_FORMAT if the model does not fit the task. `options` may be NULL. Every environment has its
+ * own model, so environments can run in different threads. The caller frees it with ks_env_free. */
 ks_status ks_env_new(const char *task, const struct ks_env_options *options, struct ks_env **env);
 void ks_env_free(struct ks_env *env);
 
 const char *ks_env_name(const struct ks_env *env); /* of the task; of a file "NAME.so": NAME */
 /* Of a task of the user's own: the SHA-256 of its file, in words; else NULL. */
 const char *ks_env_identity(const struct ks_env *env);
-bool ks_env_is_file(const char *task);                /* whether a task's name is that of a file */
+bool ks_env_is_file(const char *task);                /* whether a task's name names a file */
 size_t ks_env_observations(const struct ks_env *env); /* length of an observation */
 size_t ks_env_actions(const struct ks_env *env);      /* length of an action, entries in [-1, 1] */
 size_t ks_env_steps(const struct ks_env *env);        /* control steps of an episode, at most */
@@ -77,8 +77,8 @@ struct ks_env_start {
 ks_status ks_env_force(struct ks_env *env, const struct ks_env_start *start, double *observation);
 
 /* Whether an episode has ended, and how. A terminal state ends it for good: no rewards come after
- * it, so its value is 0. A time limit only stops the simulation: the value of the last state is
- * that of any other. */
+ * it, so its value is 0. A time limit only stops the simulation: the last state
+ * has a value like any other. */
 enum ks_env_end { KS_ENV_GOES_ON = 0, KS_ENV_TRUNCATED, KS_ENV_TERMINATED };
 
 /* Makes one control step; the episode must not be over. action [ks_env_actions]. Sets observation,

@@ -72,9 +72,9 @@ ks_status ks_physics_no_memory(const char *what, const char *words)
                    what, words, floor(left / (1 << 20)));
 }
 
-/* The package whose models are used: that of the suite's environment variable, the one installed
- * with the program, or the one that the build used; NULL if there is none. The caller frees
- * *folder.
+/* The package whose models are used: the one that the suite's environment variable names, the one
+ * installed with the program, or the one that the build used; NULL if there is none. The caller
+ * frees *folder.
  */
 static ks_status find_package(const struct ks_env_suite *suite, char **folder)
 {

@@ -1,6 +1,6 @@
 /* MyoHand with an object: obj-hold (an ellipsoid to a position), key-turn, pen-twirl (a pen into a
  * direction). MyoSuite 2.5.0, envs/myo/myobase/obj_hold_v0.py, key_turn_v0.py, pen_v0.py. The
- * joints of the object follow those of the hand. */
+ * joints of the object follow the joints of the hand. */
 #include "env/myosuite.h"
 
 #include <math.h>

@@ -152,7 +152,7 @@ static void forward(mjModel *model, mjData *data)
 }
 
 /* Gymnasium 1.0.0, envs/mujoco/mujoco_env.py. After mj_step, positions of bodies and what is
- * computed from them are those of its last evaluation of the dynamics: before the last physics step
+ * computed from them stem from its last evaluation of the dynamics: before the last physics step
  * with the Euler integrator, near its end with RK4. mj_rnePostConstraint adds the contact forces of
  * that state. */
 static void step_whole(const mjModel *model, mjData *data, int substeps)

@@ -15,7 +15,7 @@
 #include "env/mujoco.h"
 
 /* Installs handlers for the library's errors and warnings, which by default end the process and
- * write a log file. KS_MISSING if the library's version is not that of the headers. */
+ * write a log file. KS_MISSING if the library and the headers are of different versions. */
 ks_status ks_physics_start(void);
 
 /* Runs work(argument). If the library reports an error, `work` is left by longjmp, so it must own

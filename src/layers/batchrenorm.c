@@ -1,19 +1,19 @@
 /* batchrenorm (Ioffe, "Batch renormalization", NIPS 2017): batchnorm whose output in training mode
- * is corrected towards that of the running statistics,
+ * is corrected towards the output with the running statistics,
  *
  *   y = g (q z + d) + b,   z as in batchnorm,   q = s / S within [1/rmax, rmax],
  *                                               d = (m - M) / S within [-dmax, dmax]
  *
  * with the batch's m and s = sqrt(var + eps), and the running M and S before this batch. q and d
- * are constants for derivatives, as in that paper. So all passes are those of a batchnorm with
+ * are constants for derivatives, as in that paper. So all passes are a batchnorm's passes with
  *
  *   g' = q g,   b' = d g + b       g_bar = q g'_bar + d b'_bar,   b_bar = b'_bar
  *
  * and likewise for the tangents. A bias in front has no gradient, though it moves d. In evaluation
  * mode it is a batchnorm: q = 1, d = 0.
  *
- * Cache: that of batchnorm, then q, d, g', b' and room for g'_bar, b'_bar. Tangent cache: that of
- * batchnorm, then g'_dot, b'_dot and room for g'_bar_dot, b'_bar_dot.
+ * Cache: batchnorm's cache, then q, d, g', b' and room for g'_bar, b'_bar. Tangent cache:
+ * batchnorm's, then g'_dot, b'_dot and room for g'_bar_dot, b'_bar_dot.
  */
 #include <math.h>
 #include <stdalign.h>
@@ -107,7 +107,7 @@ static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
             p->y[i * n + j] = weight[j] * p->y[i * n + j] + weight[n + j];
 }
 
-/* bar += the adjoints of g and b, from those of g' and b' */
+/* bar += the adjoints of g and b, from the adjoints of g' and b' */
 static void add_adjoint(const struct KS(layer) *l, const struct KS(pass) *p, const real *room,
                         real *bar)
 {

@@ -16,7 +16,8 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* A matrix of `columns` columns, those of y from `at`; NULL counts as zero, or is not computed. */
+/* A matrix of `columns` columns: the columns of y from `at` on. NULL counts as zero, or is not
+ * computed. */
 static void put(const struct KS(layer) *l, size_t rows, const real *part, size_t at, real *y)
 {
     size_t columns = at == 0 ? l->in : l->out - l->in;

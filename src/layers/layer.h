@@ -120,7 +120,7 @@ struct KS(pass) {
 };
 
 /* How training treats the kind: decay=norms acts on the parameters of KS_BATCH_NORM layers, and the
- * metrics (agent/measure.h) are those of the outputs of KS_ACTIVATION layers. */
+ * metrics (agent/measure.h) are computed from the outputs of KS_ACTIVATION layers. */
 enum ks_role { KS_NO_ROLE, KS_BATCH_NORM, KS_ACTIVATION };
 
 struct KS(layer_kind) {
@@ -154,7 +154,7 @@ struct KS(layer_kind) {
     bool affine;
     enum ks_role role;
     /* Parses the line of a layer whose l->in, l->in_image and l->network_in are set; sets out,
-     * out_image if it is not that of an activation, the arrays, cache sizes, uses, sphere_rows and
+     * out_image unless the layer is an activation, the arrays, cache sizes, uses, sphere_rows and
      * settings. */
     ks_status (*configure)(struct KS(layer) *l, struct ks_line *line);
     void (*forward)(const struct KS(layer) *l, const struct KS(pass) *p);
@@ -199,7 +199,7 @@ struct KS(layer_kind) {
 #define KS_DECLARE_KIND(name) extern const struct KS(layer_kind) KS(name);
 KS_LAYER_KINDS(KS_DECLARE_KIND)
 
-/* The same as a table, which ends in NULL. */
+/* All kinds as a table, which ends in NULL. */
 extern const struct KS(layer_kind) *const KS(layer_kinds)[];
 
 #endif

@@ -70,8 +70,8 @@ static inline bool ks_arch_opens(const struct KS(arch) *arch, size_t i)
     return false;
 }
 
-/* Sets what depends on the list of layers: their places in these vectors and in that of the states,
- * and the sums over all layers. */
+/* Sets what depends on the list of layers: their places in these vectors and in the vector of
+ * states, and the sums over all layers. */
 void KS(arch_place)(struct KS(arch) *arch);
 
 /* Whether the layer is the network's last one. */

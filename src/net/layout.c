@@ -103,7 +103,7 @@ static bool overwrites_x(const struct KS(arch) *arch, size_t i)
            l[-1].kind->role != KS_ACTIVATION;
 }
 
-/* Whether the tangent functions of layer i - 1 do the work of those of layer i, a gate. */
+/* Whether the tangent functions of layer i - 1 do the work of the gate that is layer i. */
 static bool is_gate(const struct KS(arch) *arch, size_t i)
 {
     const struct KS(layer) *l = &arch->layer[i];

@@ -41,7 +41,7 @@ static void mse_curvature(const struct KS(loss) *l, const struct KS(outputs) *at
  *
  *   dl/df = S p - t,   d2l/df2 = S (diag p - p p') = diag(c) - c c' / S,   c = S p
  *
- * (the same, Propositions 2 and 6, for S = 1). */
+ * (Palenicek et al., Propositions 2 and 6, for S = 1). */
 
 static ks_status ce_configure(struct KS(loss) *l, struct ks_line *line)
 {

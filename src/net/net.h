@@ -68,14 +68,15 @@ real *KS(net_output_bar)(const struct KS(net) *net, real *adjoint);
 const real *KS(net_features)(const struct KS(net) *net, const real *primal);
 
 /* Parameters w are extended vectors (arch.h), and so are their tangents w_dot, with zeros behind
- * the parameters. Adjoints w_bar are not: those of frozen layers are not computed.
+ * the parameters. Adjoints w_bar are not: frozen layers have none.
  *
  * y = f(x; w): fills the primal block. x [rows, in]; state [states] holds the running averages,
  * which are read in evaluation mode and updated in training mode (NULL: not updated). */
 void KS(net_forward)(const struct KS(net) *net, const real *w, real *state, const real *x,
                      real *primal);
 
-/* The backward pass: from the output's adjoint to those of the parameters and of the input. */
+/* The backward pass: from the output's adjoint to the adjoints of the parameters and of the input.
+ */
 struct KS(net_backward) {
     const real *w, *x;
     real *primal;  /* as filled by net_forward; the caches are completed */

@@ -113,7 +113,7 @@ static void print_list(void)
     struct ks_settings settings;
     char value[KS_VALUE_LENGTH];
 
-    ks_settings_start(&settings);
+    ks_settings_defaults(&settings);
     print_environments();
     printf("\nArchitectures\n");
     for (size_t i = 0; ks_architectures[i].name; i++) {
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
     ks_status status;
     int code;
 
-    ks_settings_start(&o.settings);
+    ks_settings_defaults(&o.settings);
     status = ks_program_start(&program, argc, argv, &arguments);
     if (status == KS_OK && arguments.n_rest > 0)
         status = ks_fail(KS_USAGE, "'%s': no arguments expected (see --help)", arguments.rest[0]);

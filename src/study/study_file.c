@@ -125,7 +125,7 @@ static ks_status set_system(const struct ks_study *s, struct ks_study_architectu
         return KS_OK;
     KS_TRY(ks_system_find(a->argument, &path));
     if (path && ks_path_exists(path)) {
-        ks_settings_start(&a->settings);
+        ks_settings_defaults(&a->settings);
         a->settings.action_repeat = s->settings.action_repeat;
         status = ks_system_settings(path, &a->settings);
         for (size_t i = 0; i < s->n_train && status == KS_OK; i++)

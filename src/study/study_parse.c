@@ -177,7 +177,7 @@ static ks_status take_variant(struct parser *p, const char *key, const char *val
         return v->word ? refuse_second(p, key)
                        : ks_study_set_network(p->study, value, p->check_files);
     KS_TRY(add_setting(p, v->own, &v->n_own, key, value));
-    ks_settings_start(&alone);
+    ks_settings_defaults(&alone);
     return ks_settings_set(&alone, key, value);
 }
 
@@ -318,7 +318,7 @@ ks_status ks_study_parse(struct ks_study *study, bool check_files)
     struct parser p = {.study = study, .next = study->text, .check_files = check_files};
     int line;
 
-    ks_settings_start(&study->settings);
+    ks_settings_defaults(&study->settings);
     study->n_analyses = 1;
     snprintf(study->analysis[0].name, sizeof study->analysis[0].name, "%s", KS_STUDY_STANDARD);
     line = ini_parse_stream(next_line, &p, handle, &p);

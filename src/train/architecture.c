@@ -134,7 +134,7 @@ static ks_status refuse_sizes(const char *path, const struct ks_settings *s)
 {
     struct ks_settings standard;
 
-    ks_settings_start(&standard);
+    ks_settings_defaults(&standard);
     if (s->hidden == standard.hidden && s->depth == standard.depth && s->atoms == standard.atoms &&
         s->v_min == standard.v_min && s->v_max == standard.v_max)
         return KS_OK;
@@ -168,7 +168,7 @@ static ks_status describe_system(const char *name, const struct ks_settings *s, 
                        "arch: '%s' is neither an architecture or a system (--list names them) nor "
                        "a .arch or .system file",
                        name);
-    ks_settings_start(&standard);
+    ks_settings_defaults(&standard);
     KS_GO(refuse_sizes(name, s));
     if (s->actor_hidden != standard.actor_hidden || s->actor_depth != standard.actor_depth ||
         s->skip != standard.skip) {

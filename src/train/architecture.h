@@ -38,8 +38,8 @@ ks_status ks_architecture(const char *name, const struct ks_settings *settings, 
                           char **critic, char **actor);
 /* The description of a system's optimistic actor, which the caller frees; NULL if there is none. */
 ks_status ks_architecture_optimist(const char *name, size_t actions, char **optimist);
-/* Those of the parts of a system's encoder; NULL if there is none. The caller frees them, also
- * after a failure. */
+/* The descriptions of the parts of a system's encoder; NULL if there is none. The caller frees
+ * them, also after a failure. */
 ks_status ks_architecture_encoder(const char *name, char *encoder[KS_PARTS]);
 
 /* The columns of the critics' and of the actor's input, for a task with these numbers: the

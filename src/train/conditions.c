@@ -56,7 +56,7 @@ json_t *ks_fingerprint(const struct ks_plan *p)
     return all;
 }
 
-/* Where to begin to print two texts whose first characters are the same: at the line that differs.
+/* Where to begin to print two texts that start alike: at the first line that differs.
  * Lines end with a backslash and an n in JSON. */
 static size_t find_difference(const char *a, const char *b)
 {
@@ -111,7 +111,7 @@ static void fill_defaults(json_t *settings)
 {
     struct ks_settings defaults;
 
-    ks_settings_start(&defaults);
+    ks_settings_defaults(&defaults);
     for (const struct ks_key *key = ks_keys; key->name; key++)
         if (!json_object_get(settings, key->name))
             json_object_set_new(settings, key->name, describe_setting(&defaults, key));

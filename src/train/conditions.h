@@ -32,7 +32,7 @@ ks_status ks_conditions_compare(const struct ks_conditions *conditions, const ch
 ks_status ks_conditions_inherit(struct ks_conditions *conditions, const struct json_t *found);
 ks_status ks_conditions_record(struct ks_conditions *conditions, const struct json_t *found,
                                size_t env_step);
-/* The number of changes. A run with changes is not bit for bit the same as one without. */
+/* The number of changes. A run with changes is not bit for bit equal to one without. */
 size_t ks_conditions_count_changes(const struct ks_conditions *conditions);
 
 /* What identifies a run: all that decides what it computes. In JSON: env, architecture, seed,
@@ -48,7 +48,7 @@ struct json_t *ks_fingerprint(const struct ks_plan *plan);
  * NAME X, found Y". */
 ks_status ks_fingerprint_compare(const struct ks_plan *plan, const char *path, const char *what,
                                  struct json_t *found);
-/* The same for a single value; `found` NULL: it is missing. */
+/* Compares a single value; `found` NULL: it is missing. */
 ks_status ks_fingerprint_compare_value(const char *path, const char *what, const char *name,
                                        const struct json_t *found, const struct json_t *want);
 

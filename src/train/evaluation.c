@@ -39,7 +39,7 @@ static ks_status episode(struct ks_evaluation *v, const struct ks_learner *l, st
         KS_TRY(ks_stop_check(l->env_step));
         ks_player_observe(p);
         KS(agent_act)(l->agent, ks_normalizer_see(l->normalizer, p->s), NULL, p->a);
-        ks_player_decide(p);
+        ks_player_set_action(p);
         for (size_t k = 0; k < repeat && end == KS_ENV_GOES_ON; k++) {
             double reward;
 

@@ -27,8 +27,8 @@ struct ks_learner {
     /* Work space. */
     struct ks_rows rows;         /* a minibatch; owned */
     double *noise;               /* [actions]; owned   */
-    size_t *slots, *other_slots; /* [batch]: with priorities, those drawn for the last update; for
-                                  * other purposes; owned */
+    size_t *slots, *other_slots; /* [batch]: with priorities, the slots drawn for the last update;
+                                  * for other purposes; owned */
     struct ks_unrolled windows;  /* a minibatch of the encoder; owned */
 };
 
@@ -47,9 +47,9 @@ struct ks_window ks_learner_window(const struct ks_learner *learner);
 /* The random numbers with which the next update draws its minibatch. */
 struct ks_rng ks_learner_minibatch_rng(const struct ks_learner *learner);
 
-/* To be called before every update. With a target_period, every so many updates: measures the
- * magnitude of rewards, copies the networks to their targets, and trains an encoder for as many
- * steps. KS_NUMBER. */
+/* To be called before every update. Before every target_period-th update (0: never) it measures the
+ * magnitude of rewards, copies the networks to their targets, and trains an encoder for
+ * target_period steps. KS_NUMBER. */
 ks_status ks_learner_refresh(struct ks_learner *learner);
 /* Draws the minibatch of the next update; after that update, sets the priorities of its rows. */
 struct ks_batch ks_learner_next_batch(struct ks_learner *learner);
@@ -57,9 +57,9 @@ void ks_learner_set_priorities(struct ks_learner *learner);
 /* Draws a minibatch into learner->rows and returns a view of it. Its observations are as the
  * networks see them now, its rewards are raw. */
 struct ks_batch ks_learner_batch(struct ks_learner *learner, struct ks_rng *rng);
-/* That of the next update, before the transition of the current step is stored; false, and nothing
- * is drawn, if that transition would be drawn (replay.h) or matters otherwise: for priorities, or
- * for what ks_learner_refresh does. */
+/* Draws the next update's minibatch before this step's transition is stored. Returns false and
+ * draws nothing if that minibatch could depend on the transition: because it would be drawn
+ * (replay.h), changes priorities, or changes what ks_learner_refresh does. */
 bool ks_learner_batch_ahead(struct ks_learner *learner, struct ks_batch *batch);
 /* Draws the minibatch of the last update again. The last agent step must have made an update. */
 struct ks_batch ks_learner_last_batch(struct ks_learner *learner);

@@ -48,7 +48,7 @@ ks_status ks_metrics_new(const char *path, size_t size, const struct ks_agent_f3
                          struct ks_metrics **metrics);
 void ks_metrics_free(struct ks_metrics *metrics); /* closes the file; NULL is fine */
 
-/* Adds an update, which took so many seconds, to the means of the next row. */
+/* Adds an update and the seconds that it took to the means of the next row. */
 void ks_metrics_add(struct ks_metrics *metrics, const struct ks_update *update, double seconds);
 /* Appends a row; on a full disk, no part of it is left. `batch`: the minibatch of the last update,
  * NULL before the first update (measure.h). return_mean: NaN if this row has no evaluation. */

@@ -20,8 +20,8 @@ struct ks_plan {
     char *folder, *name, *task;     /* of the run; of the architecture, for messages; of the task */
     char *task_identity;            /* see ks_env_identity; NULL: a task of the table             */
     char *critic_text, *actor_text; /* descriptions                                           */
-    char *optimist_text;            /* that of an optimistic actor, or NULL                   */
-    char *encoder_text[KS_PARTS];   /* those of an encoder, or NULL. All texts are owned      */
+    char *optimist_text;            /* an optimistic actor's description, or NULL             */
+    char *encoder_text[KS_PARTS];   /* an encoder's descriptions, or NULL. All texts are owned */
     double gamma;
     size_t agent_steps; /* of the complete run                                             */
     size_t end;         /* the environment step at which training ends, after a whole number

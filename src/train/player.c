@@ -45,7 +45,7 @@ void ks_player_observe(struct ks_player *p)
     p->s = s;
 }
 
-void ks_player_decide(struct ks_player *p)
+void ks_player_set_action(struct ks_player *p)
 {
     for (size_t i = 0; i < ks_env_actions(p->env); i++)
         p->action[i] = (double)p->a[i];

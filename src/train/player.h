@@ -13,7 +13,7 @@ struct ks_player {
     struct ks_env *env;      /* owned, as all below */
     /* The environment computes in double; networks and replay use float32. */
     double *observation, *action; /* [observations], [actions]                            */
-    float *s, *a;                 /* the same, rounded                                    */
+    float *s, *a;                 /* both, rounded to float32                             */
     float *previous_s;            /* [observations]: s before the last ks_player_observe  */
     size_t divergences;           /* of the simulation, reported so far                   */
 };
@@ -27,7 +27,7 @@ void ks_player_free(struct ks_player *player); /* frees what it holds */
 /* Moves s to previous_s and rounds `observation` into s. */
 void ks_player_observe(struct ks_player *player);
 /* Sets `action` to a, so that the environment gets exactly the action that replay stores. */
-void ks_player_decide(struct ks_player *player);
+void ks_player_set_action(struct ks_player *player);
 /* Reports a divergence of the simulation since the last call on standard error. */
 void ks_player_report(struct ks_player *player, size_t env_step);
 

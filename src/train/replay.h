@@ -71,7 +71,7 @@ void ks_replay_draw(const struct ks_replay *replay, struct ks_rng *rng,
 /* Fills row i with the window that starts at a slot. */
 void ks_replay_take(const struct ks_replay *replay, const struct ks_window *window, size_t slot,
                     const struct ks_rows *rows, size_t i);
-/* The same for window i. */
+/* Fills window i of `windows` with the transitions that start at a slot. */
 void ks_replay_unroll(const struct ks_replay *replay, size_t slot,
                       const struct ks_unrolled *windows, size_t i);
 /* The mean of |reward| over all transitions; replay must not be empty. */

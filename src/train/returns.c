@@ -33,7 +33,7 @@ static double divide_within_bound(const struct ks_returns *r, double variance, d
 static double divide_by_range(const struct ks_returns *r, double variance, double bonus)
 {
     (void)variance;
-    return fmax((r->largest_to_come - bonus / 2) / WIDE_BOUND, EPS);
+    return fmax((r->largest_return_to_go - bonus / 2) / WIDE_BOUND, EPS);
 }
 
 /* 1 before the first measurement, as in the code of MR.Q (facebookresearch/MRQ, 8a44a7d). */
@@ -95,7 +95,7 @@ void ks_returns_end_episode(struct ks_returns *r, const struct ks_replay *replay
     g = sum / (double)n / (1 - gamma);
     for (size_t k = 0; k < n; k++) {
         g = (double)before_newest(replay, k).reward + gamma * g;
-        r->largest_to_come = fmax(r->largest_to_come, fabs(g));
+        r->largest_return_to_go = fmax(r->largest_return_to_go, fabs(g));
     }
 }
 

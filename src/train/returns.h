@@ -12,8 +12,8 @@
 struct ks_returns {
     double g, mean, squares;
     size_t count;
-    double largest;         /* |G|                                                         */
-    double largest_to_come; /* the same of returns from a step of an ended episode onwards */
+    double largest;              /* |G|                                                         */
+    double largest_return_to_go; /* largest |return-to-go| in finished episodes */
     double magnitude; /* mean |reward| in replay at the last ks_returns_refresh; 0: none yet */
 };
 
@@ -47,8 +47,8 @@ double ks_returns_divisor(const struct ks_returns *returns, const struct ks_rewa
 /* Observations in units of their running mean and standard deviation, for systems that train on
  * normalized ones (SimBa and SimBa-V2: Lee et al., ICLR 2025 and ICML 2025). */
 
-/* Mean and biased variance of each observation. They start as those of `count` = 1e-4 observations
- * of mean 0 and variance 1. */
+/* Mean and biased variance of each observation. At the start, `count` = 1e-4 observations of
+ * mean 0 and variance 1 count as seen. */
 struct ks_normalizer {
     size_t n;
     double count, *mean, *var; /* [n]; owned                           */

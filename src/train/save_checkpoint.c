@@ -17,22 +17,22 @@
 
 /* Minibatch number i: its input, and its targets from raw and from normalized rewards, with the
  * same next actions. */
-static void freeze(struct ks_learner *l, struct ks_rng *replay, struct ks_rng *noise, size_t i,
-                   struct ks_checkpoint *c)
+static void fill_batch(struct ks_learner *l, struct ks_rng *replay, struct ks_rng *noise, size_t i,
+                       struct ks_checkpoint *c)
 {
     const struct ks_settings *s = &l->plan->options->settings;
     size_t input = c->rows * l->agent->critic_arch->in;
     size_t target = c->loss_rows * l->agent->critic_arch->loss.targets;
     struct ks_batch batch = ks_learner_batch(l, replay);
 
-    KS(agent_freeze)(l->agent, &batch, noise, c->input + i * input);
-    KS(agent_freeze_target)(l->agent, &batch, c->target_raw + i * target);
+    KS(agent_fill_checkpoint_batch)(l->agent, &batch, noise, c->input + i * input);
+    KS(agent_fill_checkpoint_target)(l->agent, &batch, c->target_raw + i * target);
     if (!s->raw_rewards)
         ks_learner_scale_rewards(l, KS(agent_temperature)(l->agent));
-    KS(agent_freeze_target)(l->agent, &batch, c->target + i * target);
+    KS(agent_fill_checkpoint_target)(l->agent, &batch, c->target + i * target);
 }
 
-static ks_status freeze_batches(struct ks_learner *l, struct ks_checkpoint *c)
+static ks_status fill_batches(struct ks_learner *l, struct ks_checkpoint *c)
 {
     const struct ks_train_options *o = l->plan->options;
     struct ks_rng replay = ks_stream(o->seed, KS_FROZEN_REPLAY, l->env_step);
@@ -48,7 +48,7 @@ static ks_status freeze_batches(struct ks_learner *l, struct ks_checkpoint *c)
     KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target, &c->target));
     KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target_raw, &c->target_raw));
     for (size_t i = 0; i < c->minibatches; i++)
-        freeze(l, &replay, &noise, i, c);
+        fill_batch(l, &replay, &noise, i, c);
     return KS_OK;
 }
 
@@ -155,7 +155,7 @@ ks_status ks_save_checkpoint(struct ks_run *r)
     KS_GO(describe(r, c));
     KS_GO(describe_settings(&r->plan.options->settings, c));
     KS_GO(ks_metrics_attributes(r->metrics, &c->metrics));
-    KS_GO(freeze_batches(&r->learner, c));
+    KS_GO(fill_batches(&r->learner, c));
     KS_GO(add_references(&r->learner, c));
     KS_GO(ks_plan_checkpoint_path(&r->plan, r->learner.env_step, &path));
     KS_GO(ks_checkpoint_write(path, c, true));

@@ -16,25 +16,25 @@ static const char *const yes[] = {"1", "yes", "true", "on", NULL};
 static const char *const no[] = {"0", "no", "false", "off", NULL};
 
 #define AT(field) offsetof(struct ks_settings, field)
-#define COUNT(from, field, low, high, standard, help)                                              \
+#define COUNT(from, field, low, high, default_text, help)                                          \
     {                                                                                              \
-#field, KS_KEY_COUNT, false, low, high, standard, NULL, AT(field), from, help              \
+#field, KS_KEY_COUNT, false, low, high, default_text, NULL, AT(field), from, help          \
     }
-#define NUMBER(from, field, low, high, standard, help)                                             \
+#define NUMBER(from, field, low, high, default_text, help)                                         \
     {                                                                                              \
-#field, KS_KEY_NUMBER, false, low, high, standard, NULL, AT(field), from, help             \
+#field, KS_KEY_NUMBER, false, low, high, default_text, NULL, AT(field), from, help         \
     }
 #define NUMBER_OR_AUTO(from, field, low, high, help)                                               \
     {                                                                                              \
 #field, KS_KEY_NUMBER, true, low, high, "auto", NULL, AT(field), from, help                \
     }
-#define CHOICE(from, field, words, count, standard, help)                                          \
+#define CHOICE(from, field, words, count, default_text, help)                                      \
     {                                                                                              \
-#field, KS_KEY_CHOICE, false, 0, (count)-1, standard, words, AT(field), from, help         \
+#field, KS_KEY_CHOICE, false, 0, (count)-1, default_text, words, AT(field), from, help     \
     }
-#define FLAG(from, field, standard, help)                                                          \
+#define FLAG(from, field, default_text, help)                                                      \
     {                                                                                              \
-#field, KS_KEY_FLAG, false, 0, 1, standard, NULL, AT(field), from, help                    \
+#field, KS_KEY_FLAG, false, 0, 1, default_text, NULL, AT(field), from, help                \
     }
 #define FLAG_OR_AUTO(from, field, help)                                                            \
     {                                                                                              \
@@ -102,11 +102,12 @@ const struct ks_key ks_keys[] = {
     CHOICE(PAPER, decay, decays, 5, "none",
            "parameters that decay: none, norms (batch normalization's), heads, norms+heads, all"),
     FLAG(PAPER, reward_normalization, "1", "divide rewards by the scale of the discounted return"),
-    CHOICE(PAPER, reward_scaling, ks_reward_scalings, 4, "std",
-           "that scale: std, its standard deviation; bounded, as in SimBa-V2; range, as in BRC; "
-           "magnitude, the mean of |reward|, as in MR.Q"),
+    CHOICE(
+        PAPER, reward_scaling, ks_reward_scalings, 4, "std",
+        "that scale: std, its default_text deviation; bounded, as in SimBa-V2; range, as in BRC; "
+        "magnitude, the mean of |reward|, as in MR.Q"),
     FLAG(OURS, observation_normalization, "0",
-         "observations in units of their running mean and standard deviation"),
+         "observations in units of their running mean and default_text deviation"),
     FLAG(OURS, raw_rewards, "0", "compute the checkpoints' targets from raw rewards"),
     COUNT(CODE, eval_episodes, 1, 10000, "10", "episodes of an evaluation"),
     COUNT(OURS, evaluations, 0, 10000, "20", "evaluations after the one at the start"),
@@ -241,12 +242,12 @@ ks_status ks_settings_assign(struct ks_settings *settings, const char *assignmen
     return ks_settings_set(settings, name, equals + 1);
 }
 
-void ks_settings_start(struct ks_settings *settings)
+void ks_settings_defaults(struct ks_settings *settings)
 {
     *settings = (struct ks_settings){0};
     for (const struct ks_key *key = ks_keys; key->name; key++)
         ks_settings_set(settings, key->name,
-                        key->standard); /* cannot fail: test_settings sets all defaults */
+                        key->default_text); /* cannot fail: test_settings sets all defaults */
 }
 
 void ks_settings_print(const struct ks_settings *settings, const struct ks_key *key,

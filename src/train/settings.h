@@ -43,7 +43,7 @@ struct ks_key {
     enum ks_key_type type;
     bool automatic;             /* NUMBER, FLAG: accepts "auto", which is stored as NaN */
     double low, high;           /* inclusive                                            */
-    const char *standard;       /* the default, as text                                 */
+    const char *default_text;   /* the default, as text                                 */
     const char *const *choices; /* CHOICE: the words, ended by NULL                     */
     size_t offset;    /* in struct ks_settings: of an enumeration (CHOICE), a double (NUMBER, or
                        * `automatic`) or a size_t */
@@ -56,10 +56,10 @@ extern const struct ks_key ks_keys[];
 
 enum { KS_VALUE_LENGTH = 32 };
 
-void ks_settings_start(struct ks_settings *settings); /* sets the defaults */
+void ks_settings_defaults(struct ks_settings *settings); /* sets the defaults */
 /* Sets one value from text. Fails with KS_USAGE, naming the key, what was expected and found. */
 ks_status ks_settings_set(struct ks_settings *settings, const char *key, const char *value);
-/* The same from "KEY=VALUE". */
+/* Sets one value from "KEY=VALUE". */
 ks_status ks_settings_assign(struct ks_settings *settings, const char *assignment);
 /* The value of a key as text, from which ks_settings_set restores it exactly. */
 void ks_settings_print(const struct ks_settings *settings, const struct ks_key *key,

@@ -134,7 +134,7 @@ static void pack_sums(struct pack *p, struct ks_update *sum)
     pack_value(p, "entropy", &sum->entropy, sizeof sum->entropy);
 }
 
-/* metrics NULL: progress.csv is not open yet; sizes and names are the same. */
+/* metrics NULL: progress.csv is not open yet, and only sizes and names are needed. */
 static void pack_metrics(struct pack *p, struct ks_metrics *metrics)
 {
     struct ks_metrics none = {.path = NULL}, *m = metrics ? metrics : &none;
@@ -181,7 +181,7 @@ static void pack_normalizer(struct pack *p, struct ks_normalizer *n)
     p->group = "";
 }
 
-/* Its step is that of the actor. */
+/* The step of its optimizer is the actor's. */
 static void pack_optimist(struct pack *p, struct KS(optimist) *o)
 {
     p->group = "optimist ";
@@ -232,8 +232,8 @@ static void pack_run(struct pack *p, struct ks_run *r)
     pack_progress(p, r);
     p->optional = true;
     pack_value(p, "largest_return", &returns->largest, sizeof returns->largest);
-    pack_value(p, "largest_return_to_come", &returns->largest_to_come,
-               sizeof returns->largest_to_come);
+    pack_value(p, "largest_return_to_come", &returns->largest_return_to_go,
+               sizeof returns->largest_return_to_go);
     if (r->learner.normalizer)
         pack_normalizer(p, r->learner.normalizer);
     if (r->learner.agent->optimist)
@@ -264,7 +264,7 @@ void ks_state_get(struct ks_run *r, unsigned char *bytes)
     pack_run(&p, r);
 }
 
-/* Every section must be in the list, with the same size. */
+/* Every section must be in the list, with the size that the list gives it. */
 static ks_status check_sections(struct ks_run *r, const char *path,
                                 const struct ks_saved_state *from)
 {

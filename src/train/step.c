@@ -31,11 +31,11 @@ static void choose_action(struct ks_learner *l)
         KS(agent_act)
         (l->agent, ks_normalizer_see(l->normalizer, l->player.s), l->noise, l->player.a);
     }
-    ks_player_decide(&l->player);
+    ks_player_set_action(&l->player);
 }
 
 /* What one agent step starts from, and what the environment did in it. */
-struct move {
+struct env_result {
     struct ks_player *player;
     size_t action_repeat;
     double temperature; /* of the agent, before the step's updates: it may scale rewards */
@@ -49,7 +49,7 @@ struct move {
  * routine of a thread. */
 static void *step_environment(void *argument)
 {
-    struct move *m = argument;
+    struct env_result *m = argument;
     struct ks_player *p = m->player;
 
     for (size_t k = 0; k < m->action_repeat && m->end == KS_ENV_GOES_ON; k++) {
@@ -66,7 +66,7 @@ static void *step_environment(void *argument)
 }
 
 /* Stores the transition. The mask is 0 after a terminal state, whose value is 0. */
-static ks_status store(struct ks_learner *l, const struct move *m)
+static ks_status store(struct ks_learner *l, const struct env_result *m)
 {
     const bool ended = m->end != KS_ENV_GOES_ON;
     const float mask = m->end == KS_ENV_TERMINATED ? 0 : 1;
@@ -89,7 +89,7 @@ static ks_status store(struct ks_learner *l, const struct move *m)
     return KS_OK;
 }
 
-static ks_status step_and_store(struct ks_learner *l, struct move *m)
+static ks_status step_and_store(struct ks_learner *l, struct env_result *m)
 {
     step_environment(m);
     return store(l, m);
@@ -103,7 +103,8 @@ ks_status ks_learner_start_episode(struct ks_learner *l)
     return KS_OK;
 }
 
-static ks_status update(struct ks_learner *l, const struct move *m, struct ks_metrics *metrics)
+static ks_status update(struct ks_learner *l, const struct env_result *m,
+                        struct ks_metrics *metrics)
 {
     struct ks_update found = {.critic_loss = 0};
     double start = ks_seconds();
@@ -120,7 +121,7 @@ static ks_status update(struct ks_learner *l, const struct move *m, struct ks_me
 
 /* The minibatch was drawn by ks_learner_batch_ahead. */
 static ks_status update_while_stepping(struct ks_learner *l, const struct ks_batch *batch,
-                                       struct move *m, struct ks_metrics *metrics)
+                                       struct env_result *m, struct ks_metrics *metrics)
 {
     struct ks_update found = {.critic_loss = 0};
     double start = ks_seconds();
@@ -141,7 +142,8 @@ static ks_status update_while_stepping(struct ks_learner *l, const struct ks_bat
 }
 
 /* The environment's step and the first update. */
-static ks_status step_and_update(struct ks_learner *l, struct move *m, struct ks_metrics *metrics)
+static ks_status step_and_update(struct ks_learner *l, struct env_result *m,
+                                 struct ks_metrics *metrics)
 {
     struct ks_batch batch;
 
@@ -154,9 +156,9 @@ static ks_status step_and_update(struct ks_learner *l, struct move *m, struct ks
 static ks_status step(struct ks_learner *l, struct ks_metrics *metrics)
 {
     const struct ks_settings *s = &l->plan->options->settings;
-    struct move m = {.player = &l->player,
-                     .action_repeat = s->action_repeat,
-                     .temperature = KS(agent_temperature)(l->agent)};
+    struct env_result m = {.player = &l->player,
+                           .action_repeat = s->action_repeat,
+                           .temperature = KS(agent_temperature)(l->agent)};
 
     choose_action(l);
     if (l->agent_steps + 1 == s->reset_step)

@@ -239,7 +239,7 @@ ks_status ks_system_describe(const char *path, size_t actions, char **critic, ch
     ks_status status = KS_OK;
 
     *critic = *actor = NULL;
-    ks_settings_start(&unused);
+    ks_settings_defaults(&unused);
     KS_GO(read(path, &unused, &s));
     KS_GO(read_description(&s, s.file[CRITIC], critic));
     if (s.file[ENCODER])
@@ -258,7 +258,7 @@ ks_status ks_system_describe_optimist(const char *path, size_t actions, char **o
     ks_status status = KS_OK;
 
     *optimist = NULL;
-    ks_settings_start(&unused);
+    ks_settings_defaults(&unused);
     KS_GO(read(path, &unused, &s));
     if (s.file[OPTIMIST])
         KS_GO(fill(&s, s.file[OPTIMIST], &(struct last_layer){"dense A", actions}, optimist));
@@ -275,7 +275,7 @@ ks_status ks_system_describe_encoder(const char *path, char *encoder[KS_PARTS])
 
     for (size_t k = 0; k < KS_PARTS; k++)
         encoder[k] = NULL;
-    ks_settings_start(&unused);
+    ks_settings_defaults(&unused);
     KS_GO(read(path, &unused, &s));
     for (size_t k = 0; k < KS_PARTS && s.file[ENCODER]; k++)
         KS_GO(read_description(&s, s.file[ENCODER + k], &encoder[k]));

@@ -35,9 +35,9 @@ ks_status ks_system_settings(const char *path, struct ks_settings *settings);
 /* The descriptions of critic and actor for `actions` actions, which the caller frees. KS_IO,
  * KS_FORMAT. */
 ks_status ks_system_describe(const char *path, size_t actions, char **critic, char **actor);
-/* The same of the optimistic actor; NULL if the system has none. */
+/* The description of the optimistic actor; NULL if the system has none. */
 ks_status ks_system_describe_optimist(const char *path, size_t actions, char **optimist);
-/* Those of the parts of its encoder; NULL if the system has none. */
+/* The descriptions of the parts of its encoder; NULL if the system has none. */
 ks_status ks_system_describe_encoder(const char *path, char *encoder[KS_PARTS]);
 
 #endif

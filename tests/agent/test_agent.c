@@ -98,8 +98,8 @@ static void test_freeze(void **state)
 
         assert_int_equal(rows, i == 0 ? 2 * BATCH : BATCH);
         shake_all(a);
-        KS(agent_freeze)(a, &batch, &rng, input);
-        KS(agent_freeze_target)(a, &batch, target);
+        KS(agent_fill_checkpoint_batch)(a, &batch, &rng, input);
+        KS(agent_fill_checkpoint_target)(a, &batch, target);
         assert_ok(KS(agent_update)(a, &batch, &u));
         assert_memory_equal(input, a->input, rows * WIDTH * sizeof *input);
         assert_memory_equal(target, a->target, BATCH * columns * sizeof *target);

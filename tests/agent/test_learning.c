@@ -23,7 +23,7 @@ static struct KS(agent) *make_agent(const char *name, bool skip, double gamma)
     struct KS(agent) *agent;
     char *critic, *actor;
 
-    ks_settings_start(&settings);
+    ks_settings_defaults(&settings);
     settings.hidden = settings.actor_hidden = 32;
     settings.depth = settings.actor_depth = skip ? 3 : 2;
     settings.skip = skip;

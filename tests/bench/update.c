@@ -36,7 +36,7 @@ static struct KS(agent) *make_agent(const char *name, int threads)
     struct KS(agent) *agent;
     char *critic, *actor;
 
-    ks_settings_start(&settings);
+    ks_settings_defaults(&settings);
     must(ks_architecture(name, &settings, ACTIONS, &critic, &actor));
     must(KS(agent_new)(&(struct ks_agent_config){.critic = critic,
                                                  .actor = actor,

@@ -100,7 +100,7 @@ static void print_settings(FILE *out)
     for (const struct ks_key *key = ks_keys; key->name; key++) {
         char item[1024];
 
-        snprintf(item, sizeof item, "`%s` (%s%s%s): %s", key->name, key->standard,
+        snprintf(item, sizeof item, "`%s` (%s%s%s): %s", key->name, key->default_text,
                  key->from ? ", " : "", key->from ? key->from : "", key->help);
         print_item(out, item);
     }

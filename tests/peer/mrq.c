@@ -248,9 +248,9 @@ static ks_status write_frozen(struct record *r)
     float action[64];
 
     KS_TRY(ks_h5_group(r->h5, "/frozen"));
-    KS(agent_freeze)(a, &batch, &rng, r->values);
+    KS(agent_fill_checkpoint_batch)(a, &batch, &rng, r->values);
     KS_TRY(write_doubles(r, "/frozen/input", BATCH, KS(agent_width)(a), r->values));
-    KS(agent_freeze_target)(a, &batch, r->values);
+    KS(agent_fill_checkpoint_target)(a, &batch, r->values);
     KS_TRY(write_doubles(r, "/frozen/target", BATCH, 1, r->values));
     KS_TRY(write_doubles(r, "/frozen/noise", BATCH, r->config.actions, a->next.noise));
     KS(agent_act)(a, r->s, noise, action);
@@ -266,7 +266,7 @@ static ks_status make_agent(struct record *r, const char *path)
     struct ks_plan plan = {.folder = NULL};
     ks_status status = KS_OK;
 
-    ks_settings_start(&options.settings);
+    ks_settings_defaults(&options.settings);
     KS_GO(ks_system_settings(path, &options.settings));
     options.settings.batch = BATCH;
     KS_GO(ks_player_init(&options, "", &player));

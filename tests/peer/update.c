@@ -338,7 +338,7 @@ static ks_status read_arguments(int argc, char **argv, struct record *r)
                        "expected 'fresh' or 'shaken' and 1 to 999 updates, found '%s' "
                        "and '%s'",
                        r->start, argv[3]);
-    ks_settings_start(settings);
+    ks_settings_defaults(settings);
     KS_TRY(ks_settings_assign(settings, RANDOM_STEPS));
     for (char **a = r->argument; *a; a++)
         if (is_setting(*a))

@@ -185,7 +185,7 @@ static void test_all_settings(void **state)
     (void)state;
     for (const struct ks_key *key = ks_keys; key->name; key++, n++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s = %s\n", key->name,
-                 key->type == KS_KEY_FLAG ? "1" : key->standard);
+                 key->type == KS_KEY_FLAG ? "1" : key->default_text);
     assert_ok(study_of_text(text, &s));
     assert_int_equal(s->n_train, n);
     assert_true(s->settings.skip == 1 && s->settings.n_step == 1 && s->settings.utd == 2);

@@ -37,7 +37,7 @@ void describe_small(const char *name, char **critic, char **actor)
         copy_descriptions(QUANTILES_CRITIC, QUANTILES_ACTOR, critic, actor);
         return;
     }
-    ks_settings_start(&settings);
+    ks_settings_defaults(&settings);
     settings.hidden = 7;
     settings.actor_hidden = 6;
     settings.depth = settings.actor_depth = 2;

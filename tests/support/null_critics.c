@@ -107,7 +107,7 @@ char *study_text(const char *name, size_t width, size_t depth)
     struct ks_settings settings;
     char *critic, *actor;
 
-    ks_settings_start(&settings);
+    ks_settings_defaults(&settings);
     settings.hidden = width, settings.depth = depth, settings.atoms = 4;
     assert_ok(ks_architecture(name, &settings, 1, &critic, &actor));
     free(actor);

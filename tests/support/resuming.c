@@ -28,7 +28,7 @@ void build_run(struct unstarted_run *u, size_t threads)
                                            .steps = STEPS,
                                            .save_every = -1,
                                            .quiet = true};
-    ks_settings_start(&u->options.settings);
+    ks_settings_defaults(&u->options.settings);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !more.architecture; i++)
         assert_ok(ks_settings_assign(&u->options.settings, sizes[i]));
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)

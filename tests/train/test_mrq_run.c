@@ -55,7 +55,7 @@ static ks_status try_run(const char *const *more, struct ks_run **run)
                                         .seed = SEED,
                                         .steps = 2000,
                                         .quiet = true};
-    ks_settings_start(&options.settings);
+    ks_settings_defaults(&options.settings);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         assert_ok(ks_settings_assign(&options.settings, settings[i]));
     for (size_t i = 0; more && more[i]; i++)
@@ -188,9 +188,9 @@ static void test_frozen(void **state)
     replay = ks_stream(SEED, KS_FROZEN_REPLAY, l->env_step);
     noise = ks_stream(SEED, KS_FROZEN_ACTION, l->env_step);
     batch = ks_learner_batch(l, &replay);
-    KS(agent_freeze)(l->agent, &batch, &noise, input);
+    KS(agent_fill_checkpoint_batch)(l->agent, &batch, &noise, input);
     ks_learner_scale_rewards(l, 0);
-    KS(agent_freeze_target)(l->agent, &batch, target);
+    KS(agent_fill_checkpoint_target)(l->agent, &batch, target);
     for (size_t i = 0; i < BATCH * WIDTH; i++)
         assert_close(c->input[i], input[i], 1e-6 * (1 + fabs(input[i])));
     for (size_t i = 0; i < BATCH; i++)
@@ -208,7 +208,7 @@ static void test_refusals(void **state)
 
     (void)state;
     assert_fails(try_run(polyak, &run), KS_USAGE, "target_period: expected at least 1");
-    ks_settings_start(&settings);
+    ks_settings_defaults(&settings);
     assert_ok(ks_settings_assign(&settings, "reward_scaling=magnitude"));
     assert_fails(ks_settings_check(&settings), KS_USAGE, "magnitude needs a target_period");
     assert_ok(ks_settings_assign(&options.settings, "replay_priority=0.4"));

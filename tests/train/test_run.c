@@ -32,7 +32,7 @@ static void setup(struct run_fixture *s, size_t random_steps)
                                            .seed = SEED,
                                            .steps = 2000,
                                            .quiet = true};
-    ks_settings_start(&s->options.settings);
+    ks_settings_defaults(&s->options.settings);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         assert_ok(ks_settings_assign(&s->options.settings, settings[i]));
     s->options.settings.random_steps = random_steps;

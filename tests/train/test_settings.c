@@ -69,7 +69,7 @@ static void test_defaults(void **state)
     size_t n = 0;
 
     (void)state;
-    ks_settings_start(&s);
+    ks_settings_defaults(&s);
     for (const struct ks_key *key = ks_keys; key->name; key++, n++) {
         char text[KS_VALUE_LENGTH];
 
@@ -77,7 +77,7 @@ static void test_defaults(void **state)
         assert_string_equal(key->name, defaults[n][0]);
         ks_settings_print(&s, key, text);
         assert_string_equal(text, defaults[n][1]);
-        assert_ok(ks_settings_set(&s, key->name, key->standard));
+        assert_ok(ks_settings_set(&s, key->name, key->default_text));
     }
     assert_int_equal(n, sizeof defaults / sizeof *defaults);
     assert_ok(ks_settings_check(&s));
@@ -89,7 +89,7 @@ static void test_fields(void **state)
     struct ks_settings s;
 
     (void)state;
-    ks_settings_start(&s);
+    ks_settings_defaults(&s);
     assert_true(s.hidden == 512 && s.depth == 4 && s.actor_hidden == 256 && s.actor_depth == 4);
     assert_true(s.skip == 0 && s.n_step == 1);
     assert_true(s.critics == 2 && s.atoms == 101 && s.v_min == -5 && s.v_max == 5);
@@ -108,7 +108,7 @@ static void test_values(void **state)
     struct ks_settings s;
 
     (void)state;
-    ks_settings_start(&s);
+    ks_settings_defaults(&s);
     assert_ok(ks_settings_assign(&s, "utd=8"));
     assert_ok(ks_settings_assign(&s, "batch=1e3"));
     assert_ok(ks_settings_assign(&s, "gamma=0.97"));
@@ -157,8 +157,8 @@ static void test_refused(void **state)
     struct ks_settings s, before;
 
     (void)state;
-    ks_settings_start(&s);
-    ks_settings_start(&before);
+    ks_settings_defaults(&s);
+    ks_settings_defaults(&before);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_fails(ks_settings_assign(&s, cases[i][0]), KS_USAGE, cases[i][1]);
         assert_memory_equal(&s, &before, sizeof s);
@@ -170,10 +170,10 @@ static void test_pairs(void **state)
     struct ks_settings s;
 
     (void)state;
-    ks_settings_start(&s);
+    ks_settings_defaults(&s);
     s.v_min = s.v_max;
     assert_fails(ks_settings_check(&s), KS_USAGE, "v_min");
-    ks_settings_start(&s);
+    ks_settings_defaults(&s);
     s.weight_decay = 1e-4;
     assert_fails(ks_settings_check(&s), KS_USAGE, "no effect with decay=none");
     s.decay = 1;
@@ -186,8 +186,8 @@ static void test_text(void **state)
     struct ks_settings s, back;
 
     (void)state;
-    ks_settings_start(&s);
-    ks_settings_start(&back);
+    ks_settings_defaults(&s);
+    ks_settings_defaults(&back);
     for (const struct ks_key *key = ks_keys; key->name; key++) {
         char text[KS_VALUE_LENGTH];
 
@@ -208,7 +208,7 @@ static void test_gamma(void **state)
     struct ks_settings s;
 
     (void)state;
-    ks_settings_start(&s);
+    ks_settings_defaults(&s);
     assert_close(ks_settings_gamma(&s, 1000), 0.99, 1e-15);
     s.action_repeat = 1;
     assert_close(ks_settings_gamma(&s, 1000), 0.995, 1e-15);
@@ -280,7 +280,7 @@ static void test_twelve(void **state)
     struct ks_settings s;
 
     (void)state;
-    ks_settings_start(&s);
+    ks_settings_defaults(&s);
     for (size_t i = 0; i < 12; i++) {
         const struct ks_architecture *a = ks_architecture_find(twelve[i].name);
         char *critic, *actor, name[32];
@@ -308,7 +308,7 @@ static void test_actor_text(void **state)
     char *critic, *actor;
 
     (void)state;
-    ks_settings_start(&s);
+    ks_settings_defaults(&s);
     assert_ok(ks_architecture("bn+wn+mse", &s, 38, &critic, &actor));
     assert_string_equal(actor, "batchnorm\nrepeat 4 {\n  dense 256 bias=no project=unit\n"
                                "  batchnorm\n  relu\n}\ndense 76 project=unit-kernel\n"
@@ -330,7 +330,7 @@ static void test_skips(void **state)
     struct ks_settings s;
 
     (void)state;
-    ks_settings_start(&s);
+    ks_settings_defaults(&s);
     assert_ok(ks_settings_assign(&s, "skip=1"));
     for (size_t i = 0; i < 2; i++) {
         s.depth = parameters[i][0];
@@ -393,7 +393,7 @@ static void test_ablations(void **state)
         struct ks_settings s;
         char *critic, *actor;
 
-        ks_settings_start(&s);
+        ks_settings_defaults(&s);
         for (size_t k = 0; cases[i].settings[k]; k++)
             assert_ok(ks_settings_assign(&s, cases[i].settings[k]));
         assert_ok(ks_settings_check(&s));
@@ -419,7 +419,7 @@ static void test_files(void **state)
     char *critic, *actor;
 
     (void)state;
-    ks_settings_start(&s);
+    ks_settings_defaults(&s);
     for (size_t i = 0; i < 3; i++) {
         const char *path = scratch("critic.arch");
 
@@ -448,7 +448,7 @@ static void test_unknown(void **state)
     char *critic, *actor;
 
     (void)state;
-    ks_settings_start(&s);
+    ks_settings_defaults(&s);
     assert_fails(ks_architecture("bn+wn", &s, 2, &critic, &actor), KS_USAGE, "'bn+wn'");
     assert_fails(ks_architecture("", &s, 2, &critic, &actor), KS_USAGE, "''");
     assert_fails(ks_architecture(scratch("none.arch"), &s, 2, &critic, &actor), KS_IO, "none.arch");

@@ -40,7 +40,7 @@ static void test_share_of_episodes(void **state)
     struct ks_run *run;
 
     (void)state;
-    ks_settings_start(&options.settings);
+    ks_settings_defaults(&options.settings);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         assert_ok(ks_settings_assign(&options.settings, settings[i]));
     assert_ok(ks_run_new(&options, &run));

@@ -51,7 +51,7 @@ static void test_shipped(void **state)
 
         assert_ok(ks_system_find(systems[i].name, &path));
         assert_non_null(path);
-        ks_settings_start(&settings);
+        ks_settings_defaults(&settings);
         assert_ok(ks_system_settings(path, &settings));
         assert_ok(ks_settings_check(&settings));
         assert_ok(ks_architecture(systems[i].name, &settings, DOG_ACTIONS, &critic, &actor));
@@ -67,8 +67,8 @@ static void test_brc_of_the_paper(void **state)
     struct ks_settings own, xqc;
 
     (void)state;
-    ks_settings_start(&own);
-    ks_settings_start(&xqc);
+    ks_settings_defaults(&own);
+    ks_settings_defaults(&xqc);
     assert_ok(ks_system_settings("configs/systems/brc.system", &own));
     assert_ok(ks_system_settings("configs/systems/brc-xqc.system", &xqc));
     assert_int_equal(own.batch, 256);
@@ -94,7 +94,7 @@ static void test_own(void **state)
     write_text("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     write_text("a.arch", "dense 4\ndense 2A\npolicy tanh-gaussian log-std=squash\n");
     write_text("own.system", "[system]\ncritic = c.arch\nactor=a.arch\n[train]\nutd = 5\n");
-    ks_settings_start(&settings);
+    ks_settings_defaults(&settings);
     assert_ok(ks_system_find(scratch("own.system"), &path));
     assert_ok(ks_system_settings(path, &settings));
     assert_int_equal(settings.utd, 5);
@@ -140,7 +140,7 @@ static void test_refusals(void **state)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(text, sizeof text, "%s%s", files[i].head, files[i].text);
         write_text("bad.system", text);
-        ks_settings_start(&settings);
+        ks_settings_defaults(&settings);
         assert_fails(ks_system_settings(scratch("bad.system"), &settings), files[i].status,
                      files[i].words);
     }
@@ -350,7 +350,7 @@ static void test_range_of_rewards(void **state)
      * mean reward -1/3 goes on for ever: its return is -2/3 with gamma 1/2. */
     static const float rewards[] = {1, -4, 2};
     const struct ks_reward_scaling *range = ks_reward_scaling(KS_SCALE_RANGE);
-    struct ks_returns returns = {.largest_to_come = 0};
+    struct ks_returns returns = {.largest_return_to_go = 0};
     struct ks_replay *replay;
     float x = 0;
 
@@ -364,9 +364,9 @@ static void test_range_of_rewards(void **state)
             assert_ok(ks_replay_add(
                 replay, &(struct ks_transition){&x, &x, &x, rewards[k], 1, .last = k == 2}));
         ks_returns_end_episode(&returns, replay, 0.5, episode > 0);
-        assert_close(returns.largest_to_come, episode > 0 ? 4 - (2 - 1.0 / 3) / 2 : 3, 1e-15);
-        assert_close(ks_returns_divisor(&returns, range, -2), (returns.largest_to_come + 1) / 10,
-                     1e-15);
+        assert_close(returns.largest_return_to_go, episode > 0 ? 4 - (2 - 1.0 / 3) / 2 : 3, 1e-15);
+        assert_close(ks_returns_divisor(&returns, range, -2),
+                     (returns.largest_return_to_go + 1) / 10, 1e-15);
     }
     ks_replay_free(replay);
 }

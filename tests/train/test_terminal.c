@@ -108,7 +108,7 @@ static struct ks_run *start(size_t action_repeat, size_t random_steps)
                                         .out = scratch_folder,
                                         .steps = 4000,
                                         .quiet = true};
-    ks_settings_start(&options.settings);
+    ks_settings_defaults(&options.settings);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         assert_ok(ks_settings_assign(&options.settings, settings[i]));
     options.settings.action_repeat = action_repeat;

@@ -123,7 +123,7 @@ int main(int argc, char **argv)
         return 2;
     }
     options.architecture = argv[2];
-    ks_settings_start(settings);
+    ks_settings_defaults(settings);
     for (int i = 3; i < argc; i++)
         must(ks_settings_assign(settings, argv[i]));
     settings->threads = (size_t)omp_get_max_threads();
