@@ -30,10 +30,15 @@ const char *in_run(const char *file)
     return scratch(name);
 }
 
-struct image open_stopped_run(void)
+void copy_stopped_run(void)
 {
     remove_folder(RUN);
     assert_int_equal(shell("cp -a", STOPPED_RUN, RUN), 0);
+}
+
+struct image open_stopped_run(void)
+{
+    copy_stopped_run();
     return read_point(in_run("resume/point.0"));
 }
 

@@ -16,7 +16,8 @@ int set_up(void **state);
 int tear_down(void **state);
 const char *in_run(const char *file);
 
-/* Copies the stopped run and reads its resume point. */
+/* Copies the stopped run to RUN; and reads its resume point. in_run: a path in the copy. */
+void copy_stopped_run(void);
 struct image open_stopped_run(void);
 void write_stopped_run(struct image *p);
 int resume(enum ks_resume how);

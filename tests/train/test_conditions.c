@@ -92,6 +92,7 @@ static void test_other_runs(void **state)
     for (size_t i = 0; i < 7; i++) {
         struct image p = open_stopped_run();
         const char *name = i < 6 ? names[i] : "tau";
+        char words[100];
 
         json_object_set_new(p.description, "blas_kernel", json_string("other"));
         if (i == 6)
@@ -100,11 +101,26 @@ static void test_other_runs(void **state)
             json_object_set_new(p.description, name,
                                 i < 2 ? json_integer(6) : json_string("other"));
         write_stopped_run(&p);
+        snprintf(words, sizeof words, "expected %s %s", name,
+                 i == 0   ? "7, found 6"
+                 : i == 6 ? "0.005, found 0.006"
+                          : "");
         for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
-            assert_refused(how, name);
+            assert_refused(how, words);
             assert_null(strstr(process_said(RUN), "=any"));
         }
     }
+}
+
+/* A process that really has another number of threads. */
+static void test_other_threads(void **state)
+{
+    (void)state;
+    copy_stopped_run();
+    assert_int_equal(run_process(&unstarted[1], RUN, (struct launch){.resume = KS_RESUME_EXACT}),
+                     2);
+    assert_process_said(RUN, "expected threads 2, found 1");
+    assert_state(RUN, "stopped");
 }
 
 /* A recorded change is kept; but if the work after it is lost by a kill, so is the change. */
@@ -139,7 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_condition),   cmocka_unit_test(test_processor),
         cmocka_unit_test(test_any_without_need), cmocka_unit_test(test_other_runs),
-        cmocka_unit_test(test_record),
+        cmocka_unit_test(test_other_threads),    cmocka_unit_test(test_record),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
