@@ -8,6 +8,7 @@
 #include "audit/audit.h"
 #include "config.h"
 #include "core/memory.h"
+#include "core/number.h"
 #include "core/path.h"
 #include "core/say.h"
 #include "inspect/dead_units.h"
@@ -15,6 +16,7 @@
 #include "io/text.h"
 #include "operators/operator_kinds.h"
 #include "pipeline/outputs.h"
+#include "program/report.h"
 
 /* --- what the checkpoint's file says --- */
 
@@ -225,19 +227,81 @@ done:
     return status;
 }
 
-static ks_status get_layers(struct ks_audit *a)
+/* Computes the rows and keeps them in the file `path`, a table as --layers --csv prints it. */
+static ks_status compute_layers(struct ks_audit *a, const char *path)
 {
     const struct task t = {
         .operator_name = "hessian", .batches = a->summary.minibatches, .layers = true};
     struct ks_spectrum_options options;
     struct ks_pipeline p = {.options = NULL};
-    ks_status status = analyze(a, &t, &options, &p);
+    struct ks_report report = {.form = KS_REPORT_CSV};
+    struct ks_text text = {0};
+    ks_status status = KS_OK;
 
-    if (status == KS_OK) {
-        a->n_layers = p.n_rows;
-        a->layers = p.rows, p.rows = NULL;
-    }
+    KS_GO(analyze(a, &t, &options, &p));
+    p.path = "critic"; /* in the first column, which nobody reads */
+    status = ks_text_open(path, &text);
+    report.out = text.stream;
+    if (status == KS_OK)
+        status = ks_layers_report(&report, &p);
+    status = ks_text_close(&text, status);
+done:
     ks_pipeline_close(&p);
+    return status;
+}
+
+static ks_status read_count(const struct ks_csv *csv, size_t row, const char *column,
+                            size_t *number)
+{
+    uint64_t value;
+
+    if (!ks_parse_integer(ks_csv_text(csv, row, column), 0, INT32_MAX, &value))
+        return ks_fail(KS_FORMAT, "%s: %s: expected an integer, found '%s'", csv->path, column,
+                       ks_csv_text(csv, row, column));
+    *number = (size_t)value;
+    return KS_OK;
+}
+
+/* Reads the rows that are kept in the file `path`. */
+static ks_status read_layers(const char *path, struct ks_audit *a)
+{
+    ks_csv_free(a->table);
+    free(a->layers);
+    a->table = NULL, a->layers = NULL;
+    KS_TRY(ks_csv_read(path, false, &a->table));
+    a->n_layers = a->table->rows;
+    KS_TRY(ks_alloc(a->n_layers, sizeof *a->layers, &a->layers));
+    for (size_t i = 0; i < a->n_layers; i++) {
+        struct ks_layer_row *row = &a->layers[i];
+
+        KS_TRY(read_count(a->table, i, "layer", &row->number));
+        KS_TRY(read_count(a->table, i, "dimension", &row->dimension));
+        row->kind = ks_csv_text(a->table, i, "kind");
+        row->lambda_max = ks_csv_value(a->table, i, "lambda_max");
+        row->kappa_effective_bound = ks_csv_value(a->table, i, "kappa_effective_bound");
+        row->trace = ks_csv_value(a->table, i, "trace");
+        row->trace_share = ks_csv_value(a->table, i, "trace_share");
+    }
+    return KS_OK;
+}
+
+/* The table of layers does not say what it belongs to, so the file's name has the start of the
+ * checkpoint's digest and the version, too. */
+static ks_status get_layers(struct ks_audit *a)
+{
+    const struct ks_audit_options *o = a->options;
+    char *path = NULL;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_print_string(&path, "%s/layers-m%zu-n%zu-s%llu-%.16s-%s.csv", a->folder,
+                           o->layer_order, a->facts.minibatches, (unsigned long long)o->seed,
+                           a->facts.digest, KS_VERSION));
+    if (!ks_path_exists(path) || read_layers(path, a) != KS_OK) {
+        KS_GO(compute_layers(a, path));
+        KS_GO(read_layers(path, a));
+    }
+done:
+    free(path);
     return status;
 }
 
@@ -273,6 +337,7 @@ void ks_audit_clear(struct ks_audit *a)
     for (int i = 0; i < KS_AUDIT_SPECTRA; i++)
         ks_spectrum_free(a->spectrum[i]);
     free(a->layers);
+    ks_csv_free(a->table);
     free(a->folder);
     ks_audit_summary_clear(&a->summary);
     *a = (struct ks_audit){.path = NULL};

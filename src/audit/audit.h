@@ -65,16 +65,18 @@ struct ks_audit {
     struct ks_audit_summary summary;
     struct ks_spectrum *spectrum[KS_AUDIT_SPECTRA]; /* NULL: not computed. Owned */
     size_t n_layers;
-    struct ks_layer_row *layers; /* [n_layers] diagonal blocks; NULL: left out. Owned */
+    struct ks_layer_row *layers; /* [n_layers] diagonal blocks, of which `steps` and standard errors
+                                  * are not set; NULL: left out. Owned */
+    struct ks_csv *table;        /* the file of these rows, which has their kinds; owned */
 };
 
 /* *folder = where the spectra of a checkpoint are kept: CHECKPOINT.audit, beside it or in the
  * `cache`. The caller frees. */
 ks_status ks_audit_folder(const char *path, const struct ks_audit_options *options, char **folder);
-/* Reads the checkpoint and computes the spectra that its folder does not have yet. A kept spectrum
- * is used if it belongs to the same bytes of the checkpoint, the same version of the program and
- * the same options. Fails as the analyzer does. `path` and `options` must outlive the audit. The
- * caller ends with ks_audit_clear, also after a failure. */
+/* Reads the checkpoint and computes the spectra, and the table of layers, that its folder does not
+ * have yet. What is kept is used if it belongs to the same bytes of the checkpoint, the same
+ * version of the program and the same options. Fails as the analyzer does. `path` and `options`
+ * must outlive the audit. The caller ends with ks_audit_clear, also after a failure. */
 ks_status ks_audit_run(const char *path, const struct ks_audit_options *options,
                        struct ks_audit *audit);
 void ks_audit_clear(struct ks_audit *audit);

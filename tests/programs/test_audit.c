@@ -27,11 +27,52 @@ static void test_audit(void **state)
     assert_true(strstr(printed, "  kappa_effective_bound") < strstr(printed, "  kappa  "));
 }
 
-/* The spectra are used again only for the same bytes of the checkpoint. */
+/* The one table of layers in the folder kept.audit. */
+static char *find_table(void)
+{
+    static char name[512];
+    DIR *folder = opendir(scratch("kept.audit"));
+    struct dirent *entry;
+    int n = 0;
+
+    assert_non_null(folder);
+    while ((entry = readdir(folder)))
+        if (strncmp(entry->d_name, "layers-m10-n3-s0-", strlen("layers-m10-n3-s0-")) == 0) {
+            snprintf(name, sizeof name, "kept.audit/%s", entry->d_name);
+            n++;
+        }
+    closedir(folder);
+    assert_int_equal(n, 1);
+    return scratch(name);
+}
+
+/* A damaged table of layers is computed again. */
+static void assert_table_mended(const char *arguments, const char *before)
+{
+    FILE *table = fopen(find_table(), "r+");
+    char first[64], again[64];
+
+    assert_non_null(table);
+    assert_non_null(fgets(first, sizeof first, table));
+    rewind(table);
+    fputs("#", table);
+    assert_int_equal(fclose(table), 0);
+    assert_int_equal(truncate(find_table(), 100), 0);
+    assert_int_equal(audit(arguments), 0);
+    assert_string_equal(printed, before);
+    table = fopen(find_table(), "r");
+    assert_non_null(table);
+    assert_non_null(fgets(again, sizeof again, table));
+    assert_int_equal(fclose(table), 0);
+    assert_string_equal(again, first);
+}
+
+/* The spectra and the table of layers are used again only for the same bytes of the checkpoint. */
 static void test_cache(void **state)
 {
-    static const char arguments[] = "--quiet --order 20 --layer-order 0 kept.h5";
+    static const char arguments[] = "--quiet --order 20 --layer-order 10 kept.h5";
     static const char name[] = "kept.audit/hessian-m20-n3-s0.spectrum.h5";
+    struct stat table, table_after;
     static char before[sizeof printed];
     struct stat first, second, third;
     struct ks_checkpoint *c = make_plain(MSE);
@@ -41,10 +82,15 @@ static void test_cache(void **state)
     assert_int_equal(audit(arguments), 0);
     memcpy(before, printed, sizeof before);
     assert_int_equal(stat(scratch(name), &first), 0);
+    assert_int_equal(stat(find_table(), &table), 0);
     assert_int_equal(audit(arguments), 0);
     assert_int_equal(stat(scratch(name), &second), 0);
     assert_int_equal(first.st_ino, second.st_ino);
+    assert_int_equal(stat(find_table(), &table_after), 0);
+    assert_true(table.st_ino == table_after.st_ino &&
+                table.st_mtim.tv_nsec == table_after.st_mtim.tv_nsec);
     assert_string_equal(printed, before);
+    assert_table_mended(arguments, before);
     c->critic.w[0] += 1;
     write_one(scratch("kept.h5"), c, false);
     assert_int_equal(audit(arguments), 0);
