@@ -54,7 +54,7 @@ export config
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
 once     := $(addprefix src/,core io env study inspect results claims report audit) \
-            $(addprefix analysis/,operators lanczos statistics pipeline program library)
+            $(addprefix analysis/,operators lanczos statistics pipeline library)
 single   := src/train
 twice    := src/layers src/net src/agent analysis/products
 mains    := $(wildcard src/programs/*.c)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cblas.h>
 #include <lapacke.h>
 
 #include "core/memory.h"
@@ -100,4 +101,134 @@ double ks_jacobi_largest(const struct ks_jacobi *t, double *work, double *residu
         return NAN;
     *residual = t->beta[m - 1] * fabs(s[m - 1]);
     return ritz[0];
+}
+
+/* --- off the known null space --- */
+
+/* The pencil of ks_deflated_sigma is solved as a singular value problem, since forming T~' G T~
+ * would lose half of the digits. With G = E diag(e) E' and B = V diag(g)^-1/2 for the eigenpairs
+ * (g, V) of G_m that are kept,
+ *
+ *   sigma = least singular value of diag(e)^1/2 E' T~ B,   s = B z,  z its right singular vector.
+ */
+static const double KEPT = 1e-6; /* eigenvalues of G_m above this are kept */
+
+/* All matrices are stored column by column. */
+struct pencil {
+    size_t m, kept;
+    double *full;    /* [m+1, m+1] G, then its eigenvectors E                  */
+    double *leading; /* [m, m] G_m, then its eigenvectors, then B in the last `kept` columns */
+    double *value;   /* [m+1] eigenvalues                                      */
+    double *tall;    /* [m+1, m] T~ B                                          */
+    double *product; /* [m+1, m] E' T~ B, its rows scaled by e^1/2             */
+    double *right;   /* [m+1, m+1] right singular vectors, transposed          */
+};
+
+static void pencil_clear(struct pencil *p)
+{
+    free(p->full);
+    free(p->leading);
+    free(p->value);
+    free(p->tall);
+    free(p->product);
+    free(p->right);
+}
+
+static ks_status check(const char *routine, lapack_int info)
+{
+    return info == 0 ? KS_OK
+                     : ks_fail(KS_NUMBER, "LAPACK's %s failed with info = %d", routine, (int)info);
+}
+
+static ks_status allocate(size_t m, const double *gram, struct pencil *p)
+{
+    size_t size = m + 1;
+
+    p->m = m;
+    KS_TRY(ks_alloc(size * size, sizeof(double), &p->full));
+    KS_TRY(ks_alloc(m * m, sizeof(double), &p->leading));
+    KS_TRY(ks_alloc(size, sizeof(double), &p->value));
+    KS_TRY(ks_alloc(size * m, sizeof(double), &p->tall));
+    KS_TRY(ks_alloc(size * m, sizeof(double), &p->product));
+    KS_TRY(ks_alloc(size * size, sizeof(double), &p->right));
+    for (size_t j = 0; j < size; j++)
+        for (size_t i = 0; i < size; i++)
+            p->full[j * size + i] = (i == j) - (gram ? gram[j * size + i] : 0);
+    for (size_t j = 0; j < m; j++)
+        memcpy(p->leading + j * m, p->full + j * size, m * sizeof(double));
+    return KS_OK;
+}
+
+/* B, in the last `kept` columns of p->leading. */
+static ks_status find_basis(struct pencil *p)
+{
+    size_t m = p->m;
+
+    KS_TRY(check("dsyevd", LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)m, p->leading,
+                                          (lapack_int)m, p->value)));
+    for (size_t j = 0; j < m; j++)
+        if (p->value[j] > KEPT) {
+            cblas_dscal((int)m, 1 / sqrt(p->value[j]), p->leading + j * m, 1);
+            p->kept++;
+        }
+    return KS_OK;
+}
+
+/* p->tall = T~ B */
+static void multiply_jacobi(const struct ks_jacobi *t, struct pencil *p)
+{
+    size_t m = p->m;
+
+    for (size_t k = 0; k < p->kept; k++) {
+        const double *b = p->leading + (m - p->kept + k) * m;
+        double *out = p->tall + k * (m + 1);
+
+        for (size_t i = 0; i <= m; i++) {
+            out[i] = i < m ? t->alpha[i] * b[i] : 0;
+            if (i > 0)
+                out[i] += t->beta[i - 1] * b[i - 1];
+            if (i + 1 < m)
+                out[i] += t->beta[i] * b[i + 1];
+        }
+    }
+}
+
+/* p->product = diag(e)^1/2 E' T~ B */
+static ks_status multiply_root(struct pencil *p)
+{
+    lapack_int size = (lapack_int)p->m + 1;
+
+    KS_TRY(
+        check("dsyevd", LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', size, p->full, size, p->value)));
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, size, (int)p->kept, size, 1, p->full, size,
+                p->tall, size, 0, p->product, size);
+    for (int i = 0; i < size; i++)
+        cblas_dscal((int)p->kept, sqrt(fmax(p->value[i], 0)), p->product + i, size);
+    return KS_OK;
+}
+
+ks_status ks_deflated_sigma(const struct ks_jacobi *t, const double *gram, double *sigma, double *s)
+{
+    const size_t m = t->m;
+    struct pencil p = {.m = 0};
+    lapack_int kept, size = (lapack_int)m + 1;
+    ks_status status = KS_OK;
+
+    *sigma = NAN;
+    memset(s, 0, m * sizeof *s);
+    KS_GO(allocate(m, gram, &p));
+    KS_GO(find_basis(&p));
+    if (p.kept == 0)
+        goto done;
+    kept = (lapack_int)p.kept;
+    multiply_jacobi(t, &p);
+    KS_GO(multiply_root(&p));
+    KS_GO(check("dgesdd", LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'O', size, kept, p.product, size,
+                                         p.value, NULL, 1, p.right, kept)));
+    *sigma = p.value[kept - 1];
+    cblas_dgemv(CblasColMajor, CblasNoTrans, (int)m, kept, 1, p.leading + (m - p.kept) * m, (int)m,
+                p.right + (kept - 1), kept, 0, s, 1);
+done:
+    pencil_clear(&p);
+    return status;
 }

@@ -24,7 +24,7 @@
  * vectors are made orthogonal to it. All arithmetic is float64: blocks of the basis are converted
  * in the cache.
  *
- * The published code orthogonalizes in another way: lanczos_xqc.c. */
+ * The published code orthogonalizes in another way: lanczos_published.c. */
 #include "lanczos/lanczos.h"
 
 #include <assert.h>
@@ -38,7 +38,6 @@
 
 #include "core/memory.h"
 #include "core/rng.h"
-#include "lanczos/lanczos_xqc.h"
 
 enum {
     BLOCK = 512,  /* columns of the basis at a time: 91 rows of them are 364 KiB */
@@ -398,7 +397,7 @@ ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
                        "an infinity",
                        j + 1, l->order, (unsigned long long)l->probe);
     if (l->published)
-        ks_lanczos_xqc_step(l, w);
+        ks_lanczos_published_step(l, w);
     else
         orthogonalize(l, j, q);
     if (!isfinite(l->alpha[j]) || !isfinite(l->beta[j]))

@@ -28,8 +28,8 @@ struct ks_lanczos {
     double *alpha, *beta; /* [order]: beta[j] couples j and j+1; the last is the residual norm */
     bool basis_f32;       /* the basis is stored in float32                                      */
     bool products_f32;    /* products are rounded to float32; set by the caller before the start */
-    bool published; /* the iteration of the published code (lanczos_xqc.c); set by the caller before
-                     * the start; requires `basis_f32` */
+    bool published; /* the iteration of the published code (lanczos_published.c); set by the caller
+                     * before the start; requires `basis_f32` */
     double *basis;  /* [order + 1, length]: row j is q_j; row `steps` is undefined if exhausted */
     float *rounded; /* the basis in float32 if `basis_f32`: then `basis` is NULL, else this is */
     size_t slices;  /* parts of this rank's slice, one per thread             */
@@ -82,5 +82,10 @@ void ks_lanczos_combine(const struct ks_lanczos *lanczos, size_t rows, const dou
 void ks_lanczos_remove(const struct ks_lanczos *lanczos, double *v);
 /* This rank's slice of q_j in float64; valid until the next call. */
 const double *ks_lanczos_widened(const struct ks_lanczos *lanczos, size_t j);
+
+/* From `product`, this rank's slice of A q_j (j = steps), to alpha_j, beta_j and q_{j+1} by the
+ * published code's recurrence (lanczos_published.c). alpha_j or beta_j is not finite if float32
+ * overflows. */
+void ks_lanczos_published_step(struct ks_lanczos *lanczos, const double *product);
 
 #endif

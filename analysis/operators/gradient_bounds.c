@@ -10,7 +10,6 @@
 #include "core/memory.h"
 #include "core/number.h"
 #include "operators/fold.h"
-#include "operators/hidden.h"
 #include "operators/primal.h"
 #include "operators/row_jacobian.h"
 

@@ -19,8 +19,8 @@
  *
  * Theorem 1 bounds the effective update eta |g| / |theta| of a scale-invariant f by
  * eta sqrt 2 L_f / |theta|. It is measured in the parameters theta_h of the hidden layers
- * (hidden.h), for which f is scale-invariant: g_h and L_h are g and L_f with the derivatives by all
- * other parameters left out, and |g_h| / |theta_h| <= sqrt 2 L_h / |theta_h|.
+ * (row_jacobian.h), for which f is scale-invariant: g_h and L_h are g and L_f with the derivatives
+ * by all other parameters left out, and |g_h| / |theta_h| <= sqrt 2 L_h / |theta_h|.
  *
  * sigma_max(J_i) is found from below (row_jacobian.h) and for a few rows only. So the largest
  * number found is a lower bound of L_f, and likewise of L_h.

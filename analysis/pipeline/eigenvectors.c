@@ -12,9 +12,8 @@
 #include "core/memory.h"
 #include "core/say.h"
 #include "io/spectrum.h"
-#include "lanczos/gradient_start.h"
 #include "net/arch.h"
-#include "program/report.h"
+#include "pipeline/report.h"
 #include "statistics/extreme_bound.h"
 
 /* The probability with which an eigenvalue of larger modulus is missed, for each sign. */

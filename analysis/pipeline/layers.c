@@ -10,7 +10,7 @@
 #include "core/interval.h"
 #include "core/memory.h"
 #include "core/say.h"
-#include "program/report.h"
+#include "pipeline/report.h"
 
 static ks_status pose_layer(struct ks_pipeline *p, int layer)
 {

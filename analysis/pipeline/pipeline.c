@@ -12,7 +12,6 @@
 #include "core/memory.h"
 #include "core/say.h"
 #include "lanczos/density.h"
-#include "lanczos/gradient_start.h"
 #include "lanczos/slq.h"
 #include "net/arch.h"
 #include "pipeline/stages.h"

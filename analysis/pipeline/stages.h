@@ -40,6 +40,17 @@ ks_status ks_pipeline_make_block(struct ks_pipeline *p);
 /* Makes that operator, and keeps as many activations as the memory allows. */
 ks_status ks_pipeline_make_operator(struct ks_pipeline *p);
 
+/* The gradient as the start vector of a probe. The weights of its Ritz values then show how the
+ * squared norm of the gradient is distributed over the eigenvalues, which decides the next steps of
+ * gradient descent.
+ *
+ * *start [n of the problem's selection] = the gradient g of the loss in the operator's coordinates:
+ * D^-1/2 g for `preconditioned`, the tangential part of g for `manifold`, otherwise g; NULL if it
+ * is zero. The caller frees it. All ranks of the team call it and get the same bits. Fails as
+ * ks_gradient does; KS_NUMBER if the gradient is not finite. */
+ks_status ks_gradient_start(const struct ks_problem *problem, const struct ks_team *team,
+                            double **start);
+
 /* --- reading.c --- */
 
 /* Reads the file on rank 0, and gives every rank its part. */

@@ -4,7 +4,7 @@
  * Three vectors are formed from the Lanczos vectors of the probes:
  *
  *   y_1, y_2   the Ritz vectors of the largest and of the smallest Ritz value over the probes
- *   y_3        (I - P_Z) Q_m s of the probe with the smallest sigma (deflation.h), Z being an
+ *   y_3        (I - P_Z) Q_m s of the probe with the smallest sigma (jacobi.h), Z being an
  *              orthonormal basis of the known null directions (null_basis.h)
  *
  * For every vector y, y'Ay/y'y is at most lambda_max and at least lambda_min, |A y|/|y| is at most

@@ -8,7 +8,7 @@
 #include <cblas.h>
 
 #include "core/memory.h"
-#include "lanczos/deflation.h"
+#include "lanczos/jacobi.h"
 
 enum { CHUNK = 2048 }; /* dead coordinates at a time */
 

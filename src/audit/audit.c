@@ -16,7 +16,7 @@
 #include "io/text.h"
 #include "operators/operator_kinds.h"
 #include "pipeline/outputs.h"
-#include "program/report.h"
+#include "pipeline/report.h"
 
 /* --- what the checkpoint's file says --- */
 
@@ -269,6 +269,8 @@ static ks_status read_layers(const char *path, struct ks_audit *a)
     free(a->layers);
     a->table = NULL, a->layers = NULL;
     KS_TRY(ks_csv_read(path, false, &a->table));
+    if (a->table->rows == 0)
+        return ks_fail(KS_FORMAT, "%s: expected a row for each layer, found none", path);
     a->n_layers = a->table->rows;
     KS_TRY(ks_alloc(a->n_layers, sizeof *a->layers, &a->layers));
     for (size_t i = 0; i < a->n_layers; i++) {

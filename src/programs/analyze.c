@@ -13,7 +13,7 @@
 #include "io/h5.h"
 #include "pipeline/options.h"
 #include "pipeline/outputs.h"
-#include "program/report.h"
+#include "pipeline/report.h"
 
 static const struct ks_library libraries[] = {
     {"HDF5", ks_h5_version}, {"jansson", jansson_version_str}, {NULL, NULL}};

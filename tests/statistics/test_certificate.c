@@ -5,7 +5,7 @@
 #include <lapacke.h>
 #include <omp.h>
 
-#include "lanczos/deflation.h"
+#include "lanczos/jacobi.h"
 #include "null_critics.h"
 #include "spectra.h"
 

@@ -1,4 +1,4 @@
-#include "program/report.h"
+#include "pipeline/report.h"
 
 #include <errno.h>
 #include <math.h>

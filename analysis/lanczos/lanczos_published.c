@@ -11,7 +11,7 @@
  * float32 sums depends on the machine. There is no breakdown test: the iteration ends early only if
  * beta_j is exactly zero, as then q_{j+1} does not exist (the published code divides zero by zero).
  */
-#include "lanczos/lanczos_xqc.h"
+#include "lanczos/lanczos.h"
 
 #include <assert.h>
 #include <math.h>
@@ -84,7 +84,7 @@ static float orthogonalize(const struct ks_lanczos *l, size_t j, float *w, float
     return (float)sqrt(subtract(l, c, last, NULL, w));
 }
 
-void ks_lanczos_xqc_step(struct ks_lanczos *l, const double *product)
+void ks_lanczos_published_step(struct ks_lanczos *l, const double *product)
 {
     size_t j = l->steps;
     float *w = l->rounded + (j + 1) * l->length, alpha, beta;

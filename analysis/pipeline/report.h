@@ -1,6 +1,6 @@
 /* The statistics of spectra as a table, as JSON lines or as CSV. */
-#ifndef KS_PROGRAM_REPORT_H
-#define KS_PROGRAM_REPORT_H
+#ifndef KS_PIPELINE_REPORT_H
+#define KS_PIPELINE_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,8 +35,8 @@ ks_status ks_report_end(struct ks_report *report);
 /* Frees what the report owns, without printing. */
 void ks_report_clear(struct ks_report *report);
 
-/* For other reports of this form (layers.h). Flushes `out`; KS_FULL when that fails for the first
- * time. */
+/* For other reports of this form (layers.c, eigenvectors.c). Flushes `out`; KS_FULL when that fails
+ * for the first time. */
 ks_status ks_report_flush(struct ks_report *report);
 /* A CSV cell by RFC 4180: quoted where needed, quotes doubled. */
 void ks_report_csv_text(FILE *out, const char *text);
