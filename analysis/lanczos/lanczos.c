@@ -358,7 +358,7 @@ static ks_status multiply(const struct ks_lanczos *l, const struct ks_operator *
     if (ks_team_size(l->team) == 1)
         return ks_operator_apply(a, q, w);
     ks_team_gather(l->team, l->n, q, v);
-    KS_TRY(ks_team_agree(l->team, a->part(a->self, v, product)));
+    KS_TRY(ks_team_agree(l->team, a->share(a->self, v, product)));
     ks_team_sum_slices(l->team, l->n, product, v, w);
     return KS_OK;
 }

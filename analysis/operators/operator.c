@@ -85,7 +85,7 @@ static ks_status sum_prepare(void *self, size_t memory)
     return ks_operator_prepare(((struct team_sum *)self)->a, memory);
 }
 
-static ks_status sum_part(void *self, const double *v, double *out)
+static ks_status sum_share(void *self, const double *v, double *out)
 {
     return ks_operator_apply(((struct team_sum *)self)->a, v, out);
 }
@@ -103,7 +103,7 @@ ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team
                                struct ks_operator **sum)
 {
     static const struct ks_operator SUM = {
-        .prepare = sum_prepare, .apply = sum_apply, .part = sum_part, .free = sum_free};
+        .prepare = sum_prepare, .apply = sum_apply, .share = sum_share, .free = sum_free};
     ks_status status = KS_OK;
     struct ks_operator *total = NULL;
     struct team_sum *s;

@@ -20,10 +20,10 @@ struct ks_operator {
     ks_status (*prepare)(void *self, size_t memory);
     /* out = A v, both [n]. */
     ks_status (*apply)(void *self, const double *v, double *out);
-    /* Of a ks_team_operator: the ranks that share the work, and this rank's part of A v. Otherwise
+    /* Of a ks_team_operator: the ranks that share the work, and this rank's share of A v. Otherwise
      * NULL. */
     const struct ks_team *team;
-    ks_status (*part)(void *self, const double *v, double *out);
+    ks_status (*share)(void *self, const double *v, double *out);
     void (*free)(void *self); /* `self` and what it owns; NULL: nothing is owned */
 };
 

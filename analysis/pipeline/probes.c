@@ -50,9 +50,9 @@ static size_t smaller(size_t a, size_t b)
 
 /* The bounds of lambda_max and lambda_min are the weakest of all probes': they profit from steps,
  * and hardly from probes, of which some are weaker than the first. */
-enum part { ENDS = 1, OTHERS = 2 };
+enum group { ENDS = 1, OTHERS = 2 };
 
-static double find_excess(const struct growth *g, const struct ks_spectrum *s, unsigned parts)
+static double find_excess(const struct growth *g, const struct ks_spectrum *s, unsigned groups)
 {
     const struct ks_tolerances *t = &g->p->options->tolerances;
     double excess = 0;
@@ -61,7 +61,7 @@ static double find_excess(const struct growth *g, const struct ks_spectrum *s, u
         double width = ks_tolerance_width(&t->list[i], s);
 
         if (!g->hopeless[i] && &t->list[i] != g->trace &&
-            (parts & (ks_tolerance_end(&t->list[i]) ? ENDS : OTHERS)))
+            (groups & (ks_tolerance_end(&t->list[i]) ? ENDS : OTHERS)))
             excess = fmax(excess, isnan(width) ? INFINITY : width / t->list[i].most);
     }
     return excess;
@@ -143,10 +143,10 @@ static ks_status find_hopeless(struct growth *g)
     ks_status status = KS_OK;
 
     KS_GO(take_first(g, &first));
-    for (unsigned part = ENDS; part <= OTHERS; part++) {
-        KS_GO(find_statistics(g, first, part == ENDS ? 1 : g->p->options->probes));
+    for (unsigned group = ENDS; group <= OTHERS; group++) {
+        KS_GO(find_statistics(g, first, group == ENDS ? 1 : g->p->options->probes));
         for (size_t i = 0; i < t->n; i++)
-            if ((ks_tolerance_end(&t->list[i]) != 0) == (part == ENDS))
+            if ((ks_tolerance_end(&t->list[i]) != 0) == (group == ENDS))
                 g->hopeless[i] = !ks_tolerance_met(&t->list[i], first);
     }
 done:

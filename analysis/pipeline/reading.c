@@ -232,18 +232,18 @@ static void send_array(const struct ks_team *team, size_t n, double *array)
 }
 
 /* The minibatches of this rank: numbers rank, rank + ranks, ..., `own` in all. */
-struct part {
+struct share {
     size_t rank, ranks, own;
 };
 
 /* Sends minibatch `number` of an array, of `size` numbers, from rank 0 to all ranks. A rank stores
  * its own ones in order, and the others in one slot behind them, where each replaces the one
  * before. Rank 0 has all minibatches and moves its own to the front. */
-static void send_minibatch(const struct ks_team *team, const struct part *part, size_t number,
+static void send_minibatch(const struct ks_team *team, const struct share *share, size_t number,
                            size_t size, double *array)
 {
-    bool mine = number % part->ranks == part->rank;
-    size_t slot = mine ? number / part->ranks : part->own;
+    bool mine = number % share->ranks == share->rank;
+    size_t slot = mine ? number / share->ranks : share->own;
     double *minibatch = array + (team->rank == 0 ? number : slot) * size;
 
     send_array(team, size, minibatch);
@@ -273,23 +273,23 @@ static ks_status receive(const struct ks_team *team, size_t own, struct ks_check
 static ks_status distribute(const struct ks_team *team, size_t minibatches,
                             struct ks_checkpoint **checkpoint)
 {
-    struct part part = {.rank = (size_t)ks_team_rank(team), .ranks = (size_t)ks_team_size(team)};
+    struct share share = {.rank = (size_t)ks_team_rank(team), .ranks = (size_t)ks_team_size(team)};
     struct ks_checkpoint *c;
 
-    part.own = part.rank < minibatches ? (minibatches - part.rank - 1) / part.ranks + 1 : 0;
-    KS_TRY(receive(team, part.own, checkpoint));
+    share.own = share.rank < minibatches ? (minibatches - share.rank - 1) / share.ranks + 1 : 0;
+    KS_TRY(receive(team, share.own, checkpoint));
     c = *checkpoint;
     send_array(team, parameters(c), c->critic.w);
     send_array(team, c->critic.ensemble * c->critic.arch->frozen, c->critic.frozen);
     send_array(team, c->critic.ensemble * c->critic.arch->states, c->critic.state);
     send_array(team, parameters(c), c->adam_v);
     for (size_t i = 0; i < minibatches; i++) {
-        send_minibatch(team, &part, i, input_size(c), c->input);
-        send_minibatch(team, &part, i, ks_checkpoint_target_size(c), c->target);
+        send_minibatch(team, &share, i, input_size(c), c->input);
+        send_minibatch(team, &share, i, ks_checkpoint_target_size(c), c->target);
         if (c->weight)
-            send_minibatch(team, &part, i, c->loss_rows, c->weight);
+            send_minibatch(team, &share, i, c->loss_rows, c->weight);
     }
-    c->minibatches = part.own;
+    c->minibatches = share.own;
     return KS_OK;
 }
 
