@@ -238,6 +238,7 @@ static ks_status compute_layers(struct ks_audit *a, const char *path)
     struct ks_text text = {0};
     ks_status status = KS_OK;
 
+    KS_GO(ks_output_check(path, a->path));
     KS_GO(analyze(a, &t, &options, &p));
     p.path = "critic"; /* in the first column, which nobody reads */
     status = ks_text_open(path, &text);
@@ -296,8 +297,8 @@ static ks_status get_layers(struct ks_audit *a)
     ks_status status = KS_OK;
 
     KS_TRY(ks_print_string(&path, "%s/layers-m%zu-n%zu-s%llu-%.16s-%s.csv", a->folder,
-                           o->layer_order, a->facts.minibatches, (unsigned long long)o->seed,
-                           a->facts.digest, KS_VERSION));
+                           o->layer_order, a->summary.minibatches, (unsigned long long)o->seed,
+                           a->summary.digest, KS_VERSION));
     if (!ks_path_exists(path) || read_layers(path, a) != KS_OK) {
         KS_GO(compute_layers(a, path));
         KS_GO(read_layers(path, a));
