@@ -17,8 +17,7 @@ def start() -> int:
             os.execv(DEBIAN, [DEBIAN, *sys.argv])
         print(
             f"kappascope-import: expected Python with NumPy and h5py, found none: {error}: install "
-            f"python3-numpy "
-            "and python3-h5py, or: python3 -m pip install numpy h5py",
+            "python3-numpy and python3-h5py, or: python3 -m pip install numpy h5py",
             file=sys.stderr,
         )
         return 2

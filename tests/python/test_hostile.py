@@ -45,8 +45,7 @@ class TestRefusals(ImportTest):
             e,
             "w.npz",
             "q9.00_dense.kernel: expected shape [4, 5] for 00_dense/kernel with layout = torch, found [5, "
-            "4], as "
-            "the other layout has it",
+            "4], as the other layout has it",
         )
         e.files["q9.00_dense.kernel"] = kernel.ravel()
         e.write()

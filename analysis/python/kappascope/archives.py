@@ -71,13 +71,13 @@ def _check_size(w: Weights, entry: zipfile.ZipInfo) -> None:
         fail(f"{w.path}: {name}: cannot be read: the archive gives it more bytes than the file has")
     if method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         fail(
-            f"{w.path}: {name}: expected an array that is stored or deflated, as NumPy writes it, found the "
-            f"compression method {method}"
+            f"{w.path}: {name}: expected an array that is stored or deflated, as NumPy writes it, found "
+            f"the compression method {method}"
         )
     if entry.file_size > entry.compress_size * (INFLATED if method == zipfile.ZIP_DEFLATED else 1):
         fail(
-            f"{w.path}: {name}: expected an array that fits into {entry.compress_size} bytes of the archive, "
-            f"found a claim of {entry.file_size} bytes"
+            f"{w.path}: {name}: expected an array that fits into {entry.compress_size} bytes of the "
+            f"archive, found a claim of {entry.file_size} bytes"
         )
 
 
@@ -121,15 +121,14 @@ def open_zip(w: Weights) -> None:
     names = [entry.filename for entry in entries]
     if {"config.json", "metadata.json"} <= set(names):
         fail(
-            f"{w.path}: expected arrays with names, found a model of Keras (.keras). Way out: unzip the file "
-            "model.weights.h5 in it, and import that"
+            f"{w.path}: expected arrays with names, found a model of Keras (.keras). Way out: unzip the "
+            "file model.weights.h5 in it, and import that"
         )
     if any(name.endswith("data.pkl") for name in names):
         if any(name.endswith("constants.pkl") or "/code/" in name for name in names):
             fail(
                 f"{w.path}: expected arrays with names, found a program of TorchScript, which is not run. "
-                f"Way "
-                "out, where it may run: python3 -c 'import sys, torch; "
+                "Way out, where it may run: python3 -c 'import sys, torch; "
                 "torch.save(torch.jit.load(sys.argv[1]).state_dict(), sys.argv[2])' FILE WEIGHTS.pt"
             )
         for entry in entries:
@@ -170,8 +169,7 @@ def open_torch(w: Weights, source: Any, size: int) -> None:
         stem = os.path.basename(w.path).split(".")[0]
         fail(
             f"{w.path}: a file of PyTorch needs PyTorch to be read: install python3-torch, or convert it "
-            f"where it "
-            f"is: {_CONVERT.format(path=w.path, stem=stem)}"
+            f"where it is: {_CONVERT.format(path=w.path, stem=stem)}"
         )
     if isinstance(source, bytes):
         source = io.BytesIO(source)
@@ -183,8 +181,7 @@ def open_torch(w: Weights, source: Any, size: int) -> None:
             fail(f"{w.path}: cannot be read by PyTorch: {first_line(error)}")
         fail(
             f"{w.path}: expected tensors with names, which weights_only=True reads, found other objects, "
-            f"whose "
-            f"code is not run: {first_line(error)}. Way out: torch.save(module.state_dict(), FILE)"
+            f"whose code is not run: {first_line(error)}. Way out: torch.save(module.state_dict(), FILE)"
         )
     _add_tensors(w, torch, "", found, 0)
 

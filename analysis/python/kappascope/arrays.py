@@ -54,9 +54,8 @@ def open_weights(path: str) -> Weights:
     opening = opening or next((o for endings, _, o in FORMATS if path.endswith(endings)), None)
     if not opening:
         fail(
-            f"{path}: expected a file of safetensors, NumPy (.npz), Flax (.msgpack), HDF5 (.h5) or "
-            f"PyTorch (.pt, "
-            ".pth, .zip of Stable-Baselines3), found something else"
+            f"{path}: expected a file of safetensors, NumPy (.npz), Flax (.msgpack), HDF5 (.h5) or PyTorch "
+            "(.pt, .pth, .zip of Stable-Baselines3), found something else"
         )
     with no_surprises(path):
         opening(w)

@@ -170,9 +170,8 @@ class Chain:
         common = self._common(parts, stop)
         if common is None and stop is not None:
             self.lines.append(
-                f"{place_of(self.graph, parts[0].node)}: expected branches that start "
-                "from the same features, found others inside of a sum x + f(x). Way "
-                "out: compute both from x"
+                f"{place_of(self.graph, parts[0].node)}: expected branches that start from the same "
+                "features, found others inside of a sum x + f(x). Way out: compute both from x"
             )
             return [], stop
         bodies, ends = [], []
@@ -226,9 +225,8 @@ class Chain:
                 f"{name} ({'trained' if trained else 'frozen'})" for name, trained in names.items()
             )
             self.lines.append(
-                f"{place_of(self.graph, value.node)}: expected all parameters of a "
-                f"layer to be frozen or none (requires_grad), found {states}. Way "
-                "out: the same for all"
+                f"{place_of(self.graph, value.node)}: expected all parameters of a layer to be frozen or "
+                f"none (requires_grad), found {states}. Way out: the same for all"
             )
 
     def _lerp(self, value: Value) -> tuple[Value, Value, Value] | None:

@@ -30,9 +30,8 @@ class Critic:
             roots = [graph.roots]
             if len(graph.roots) != len(losses):
                 fail(
-                    f"{graph.name}: expected a tuple of {len(losses)} outputs from forward, as "
-                    f"many as losses, found {len(graph.roots)}. Way out: a module for each "
-                    "critic"
+                    f"{graph.name}: expected a tuple of {len(losses)} outputs from forward, as many as "
+                    f"losses, found {len(graph.roots)}. Way out: a module for each critic"
                 )
         for one in roots:
             chain = Chain(graph, one, losses)
@@ -62,9 +61,9 @@ class Critic:
         x = x.reshape(-1, rows, width) if x.size % (rows * width) == 0 else x[None]
         if x.ndim != 3 or x.shape[1] != rows or not (x == x[:1]).all():
             fail(
-                f"{place_of(self.graph, source.value.node)}: expected the same {rows} rows as the "
-                f"inputs have, for every critic, found {list(x.shape)} that differ. Way out: no "
-                "change of rows in forward; inputs that have all rows"
+                f"{place_of(self.graph, source.value.node)}: expected the same {rows} rows as the inputs "
+                f"have, for every critic, found {list(x.shape)} that differ. Way out: no change of rows in "
+                "forward; inputs that have all rows"
             )
         return np.asarray(x[0])
 
@@ -90,9 +89,8 @@ class Critic:
                 least = seen[before].norm(dim=-1).min()
                 if not least > 10 * max(value.options["eps"], 1e-8):
                     fail(
-                        f"{place_of(self.graph, value.node)}: expected eps=1e-8 in the l2norm of a "
-                        f"lerp, found {value.options['eps']:g} and a row of norm {least:g}. Way "
-                        "out: eps=1e-8"
+                        f"{place_of(self.graph, value.node)}: expected eps=1e-8 in the l2norm of a lerp, "
+                        f"found {value.options['eps']:g} and a row of norm {least:g}. Way out: eps=1e-8"
                     )
 
 
@@ -114,9 +112,9 @@ def collect(critics: list[Critic], layers: list[Layer], read: Callable[[Graph, s
                 array = (array.float() if single else array).numpy()
                 if array.size != math.prod(shape):
                     fail(
-                        f"{place_of(critic.graph, value.node)}: expected {list(shape)} numbers for "
-                        f"{name} of {layer.group}, found {list(array.shape)} in "
-                        f"{parameter.name}. Way out: one number for each feature"
+                        f"{place_of(critic.graph, value.node)}: expected {list(shape)} numbers for {name} "
+                        f"of {layer.group}, found {list(array.shape)} in {parameter.name}. Way out: one "
+                        "number for each feature"
                     )
                 found.setdefault(f"{layer.group}/{name}", []).append(array.reshape(shape))
     return {key: np.concatenate(arrays) for key, arrays in found.items()}
@@ -152,15 +150,15 @@ def check_parameters(critics: list[Critic]) -> None:
             key = id(tensor), p.part
             if key in used:
                 lines.append(
-                    f"{place_of(graph, value.node)}: {path} is also {used[key]}. Every "
-                    "layer of every critic has parameters of its own in the description. "
-                    "Way out: export the part behind a shared one"
+                    f"{place_of(graph, value.node)}: {path} is also {used[key]}. Every layer of every "
+                    "critic has parameters of its own in the description. Way out: export the part behind "
+                    "a shared one"
                 )
             used[key] = path
             if p.factor != 1 and name not in ("scaler", "alpha"):
                 lines.append(
-                    f"{place_of(graph, value.node)}: {path} times {p.factor:g} has no line "
-                    "in the description. Way out: store the product in the module"
+                    f"{place_of(graph, value.node)}: {path} times {p.factor:g} has no line in the "
+                    "description. Way out: store the product in the module"
                 )
     if lines:
         fail("the critics cannot be expressed:", lines)

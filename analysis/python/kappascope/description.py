@@ -188,8 +188,8 @@ def read_description(text: str, inputs: int) -> Description:
     last = lines[-1].split()[0] if lines else "nothing"
     if reader.heads and (loss or last != "}"):
         fail(
-            "description: expected the losses of the heads in the last branches, and nothing "
-            f"behind them, found {text.strip().splitlines()[-1]!r}"
+            "description: expected the losses of the heads in the last branches, and nothing behind them, "
+            f"found {text.strip().splitlines()[-1]!r}"
         )
     if not reader.heads and last not in _LAST:
         fail(f"description: expected a dense as its last layer, found {last}")

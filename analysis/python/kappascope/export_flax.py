@@ -92,8 +92,8 @@ def _take(
     for path in trees[0]:
         if path.startswith("params/") and path not in taken.values():
             lines.append(
-                f"{path} {list(np.shape(trees[0][path]))} is in the variables, and not in "
-                "the description or in names"
+                f"{path} {list(np.shape(trees[0][path]))} is in the variables, and not in the description "
+                "or in names"
             )
     twice = [p for p in taken.values() if list(taken.values()).count(p) > 1]
     lines += [f"{path} is given for several parameters" for path in twice]
@@ -161,8 +161,8 @@ def _flax_description(arch: Path, loss: str | None, inputs: int) -> tuple[str, D
     if any(layer.kind == "conv2d" for layer in description.layers):
         # Flax has images and kernels of convolutions in another order than the checkpoint.
         fail(
-            "description: conv2d: expected no convolutions here. Way out: write the checkpoint with "
-            "h5py, with kernels as configs/README.md has them"
+            "description: conv2d: expected no convolutions here. Way out: write the checkpoint with h5py, "
+            "with kernels as configs/README.md has them"
         )
     arch = arch.rstrip() + "\n"
     if not description.heads:

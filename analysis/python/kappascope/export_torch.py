@@ -36,8 +36,8 @@ def unstack(
     unknown = [name for name in given if name not in names[0] | names[1]]
     if missing or unknown or len({len(value) for value in given.values()}) != 1:
         fail(
-            f"unstack: expected {', '.join(sorted(names[0] | names[1]))}, each [E, ...] with one "
-            f"E, found {', '.join(f'{k} {list(v.shape)}' for k, v in given.items()) or 'none'}"
+            f"unstack: expected {', '.join(sorted(names[0] | names[1]))}, each [E, ...] with one E, found "
+            f"{', '.join(f'{k} {list(v.shape)}' for k, v in given.items()) or 'none'}"
         )
     found = []
     for e in range(len(next(iter(given.values())))):
@@ -88,9 +88,9 @@ def _trained(critics: list[Critic], optimizer: Any) -> tuple[list[Tensor], list[
             tensor = critic.graph.parameters[p.name]
             if id(tensor) not in groups:
                 fail(
-                    "optimizer: expected the one that trains the critics, found none of its "
-                    f"parameters in {critic.graph.name}.{p.name}. Way out: the critics' "
-                    "optimizer, or leave it out (unstacked copies have none)"
+                    "optimizer: expected the one that trains the critics, found none of its parameters in "
+                    f"{critic.graph.name}.{p.name}. Way out: the critics' optimizer, or leave it out "
+                    "(unstacked copies have none)"
                 )
             tensors[id(tensor)] = tensor
     return list(tensors.values()), [groups[i] for i in tensors]
@@ -119,8 +119,8 @@ def _torch_adam(
     steps = {int(state.get("step", 0)) for state in states}
     if len(constants) > 1 or len(steps) > 1:
         fail(
-            "optimizer: expected one beta1, beta2, eps and number of steps for all parameters of "
-            f"the critics, found {sorted(constants)} and {sorted(steps)} steps. {NO_MOMENTS}"
+            "optimizer: expected one beta1, beta2, eps and number of steps for all parameters of the "
+            f"critics, found {sorted(constants)} and {sorted(steps)} steps. {NO_MOMENTS}"
         )
     adam: dict[str, Any] = dict(zip(("beta1", "beta2", "eps"), constants.pop()), step=steps.pop())
     trained = [x if x.trainable else Layer(0, x.kind, x.out) for x in layers]

@@ -150,9 +150,8 @@ def _add_tree(w: Weights, name: str, value: Any) -> None:
             raise ValueError
     except (ValueError, TypeError):
         fail(
-            f"{w.path}: {name}: not an array of Flax: expected a shape of at most {MOST_DIMS} dimensions, a "
-            f"type and "
-            "bytes"
+            f"{w.path}: {name}: not an array of Flax: expected a shape of at most {MOST_DIMS} dimensions, "
+            "a type and bytes"
         )
     size = sum(map(len, chunks))
     w.add(Stored(name, type, tuple(shape), lambda: from_bytes(b"".join(chunks), type, tuple(shape))), size)

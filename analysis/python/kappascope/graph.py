@@ -32,9 +32,8 @@ class Graph(Layers):
             return [root for part in returned for root in self._roots(part)]
         if not isinstance(returned, (Value, self.torch.fx.Node)):
             fail(
-                f"{self.name}: expected forward to return the outputs of its critics alone, "
-                f"found {returned!r} among them. Way out: a wrapper whose forward returns the "
-                "outputs"
+                f"{self.name}: expected forward to return the outputs of its critics alone, found "
+                f"{returned!r} among them. Way out: a wrapper whose forward returns the outputs"
             )
         value = self.values[returned] if not isinstance(returned, Value) else returned
         if value.kind == "layout" or value.kind == "cat" and not value.free:
@@ -47,8 +46,8 @@ class Graph(Layers):
             fail(
                 f"{self.name} cannot be expressed:",
                 [
-                    f"{place_of(self, value.node)}: the last layer of a critic is a Linear, whose "
-                    f"outputs the loss reads; {why}. Way out: {way}"
+                    f"{place_of(self, value.node)}: the last layer of a critic is a Linear, whose outputs "
+                    f"the loss reads; {why}. Way out: {way}"
                 ],
             )
         return [value]
@@ -73,8 +72,8 @@ class Graph(Layers):
                 f"{self.name} cannot be expressed:",
                 [
                     f"{place_of(self, value.node)}: forward cuts or reorders the outputs of the last "
-                    f"layer, {[list(t.shape) for t in before]}, to {list(after.shape)}. Way out: "
-                    "return them as they are, and do this in the loss"
+                    f"layer, {[list(t.shape) for t in before]}, to {list(after.shape)}. Way out: return "
+                    "them as they are, and do this in the loss"
                 ],
             )
 

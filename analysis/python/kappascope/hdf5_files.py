@@ -73,8 +73,7 @@ def _add_group(w: Weights, group: Any, path: str, soft: list[str], steps: int) -
         if length_of(object) >= _PATH or length_of(name) >= _PART or len(names) >= _MOST_NAMES:
             fail(
                 f"{w.path}: {object[:40]}: expected fewer than {_MOST_NAMES} objects in a group, with "
-                f"names of fewer "
-                f"than {_PART} bytes and paths of fewer than {_PATH}"
+                f"names of fewer than {_PART} bytes and paths of fewer than {_PATH}"
             )
         if not name or "/" in name or name == ".":  # "/" and "/." are one group
             fail(f"{w.path}: {path[:40] or '/'}: expected names of objects, found the name '{name}'")
@@ -119,8 +118,7 @@ def _add_object(w: Weights, found: Any, object: str, soft: list[str], steps: int
         if claim > most:
             fail(
                 f"{w.path}: {object[1:]}: expected an array that fits into {has} bytes of the file, found "
-                f"a claim "
-                f"of {claim} bytes"
+                f"a claim of {claim} bytes"
             )
         with _file(w) as file:
             return np.asarray(file[object][()], np.float64 if type == "float64" else np.float32)

@@ -152,8 +152,7 @@ def _count_critics(match: Match, job: Import) -> int:
         if job.axis is not None and n != 1 and found.line:
             fail(
                 f"{match.map.path}:{found.line.number}: '{found.line.glob}': expected one array, whose "
-                f"axis has "
-                f"the critics (--ensemble-axis), found {n}"
+                f"axis has the critics (--ensemble-axis), found {n}"
             )
         for s, _ in found.sources:
             _check_source(match, found.object, s, job)
@@ -198,7 +197,7 @@ def _open_batch(path: str) -> Weights:
         if s.name not in _BATCH:
             fail(
                 f"{path}: {s.name}: expected no arrays but input, target, weight, output, loss and "
-                f"gradient_norm"
+                "gradient_norm"
             )
         if not s.real:
             fail(f"{path}: {s.name}: expected real numbers, found {s.type}")
@@ -232,8 +231,7 @@ def _check_target(batch: Weights, s: Stored, description: Description, critics: 
         without = " or without the last dimension" if targets == 1 else ""
         fail(
             f"{batch.path}: target: expected [{n}, rows, {targets}]{without}, or with the targets of each "
-            f"critic "
-            f"[{n}, rows, {critics}, {targets}], with at most {rows} rows, found {s.describe()}"
+            f"critic [{n}, rows, {critics}, {targets}], with at most {rows} rows, found {s.describe()}"
         )
 
 
@@ -247,14 +245,12 @@ def _check_reference(batch: Weights, s: Stored, outputs: int, critics: int, loss
     ):
         fail(
             f"{batch.path}: output: expected {n} minibatches (or the first alone), {loss_rows} or {rows} "
-            f"rows, "
-            f"{critics} critics and {outputs} outputs, found {s.describe()}"
+            f"rows, {critics} critics and {outputs} outputs, found {s.describe()}"
         )
     if s.name != "output" and not (fits and len(s.shape) == 1):
         fail(
             f"{batch.path}: {s.name}: expected a number for each of {n} minibatches (or the first alone), "
-            f"found "
-            f"{s.describe()}"
+            f"found {s.describe()}"
         )
 
 
@@ -291,7 +287,7 @@ def _program(name: str) -> str:
     if not path:
         fail(
             f"{name}: not found in {folder or 'PATH'}: install KappaScope, whose programs check what is "
-            f"imported"
+            "imported"
         )
     return path
 
@@ -410,8 +406,7 @@ def import_files(job: Import) -> None:
             _say(
                 job,
                 f"{job.output}: {sum(counts)} critics of {count} parameters, {inputs[0]} minibatches of "
-                f"{inputs[1]} "
-                f"rows, in {'float64' if wide else 'float32'}",
+                f"{inputs[1]} rows, in {'float64' if wide else 'float32'}",
             )
 
 
@@ -420,8 +415,8 @@ def _list_results(job: Import, batch: Arrays) -> None:
     if not any(name in batch for name in _REFERENCE):
         _say(
             job,
-            f"{job.batch}: nothing was compared: it has no output, loss or gradient_norm of the program that "
-            "trained the critic",
+            f"{job.batch}: nothing was compared: it has no output, loss or gradient_norm of the program "
+            "that trained the critic",
         )
         return
     for name in _REFERENCE:

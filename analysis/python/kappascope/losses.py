@@ -50,9 +50,8 @@ class Loss:
         missing = [key for key, value in self.options.items() if value is None]
         if missing:
             fail(
-                f"loss {name}: expected the options "
-                f"{' and '.join(f'{key}=V' for key in missing)}, the values of the first and the "
-                "last atom"
+                f"loss {name}: expected the options {' and '.join(f'{key}=V' for key in missing)}, the "
+                "values of the first and the last atom"
             )
         self.weight = self.options["weight"]
 
@@ -64,8 +63,8 @@ class Loss:
             self.options[key] = float(value)
         except ValueError:
             fail(
-                f"loss {self.name}: expected a number after {key}=, found {value!r}. Write a "
-                "fraction as a decimal number"
+                f"loss {self.name}: expected a number after {key}=, found {value!r}. Write a fraction as a "
+                "decimal number"
             )
 
 
@@ -113,8 +112,8 @@ def torch_loss(loss: Any) -> Loss:
     name = getattr(loss, "__name__", type(loss).__name__)
     if getattr(loss, "reduction", "mean") != "mean":
         fail(
-            f"loss: {name}: expected reduction='mean', found {loss.reduction!r}. Way out: a "
-            "line, in which weight=B makes the mean over B rows a sum"
+            f"loss: {name}: expected reduction='mean', found {loss.reduction!r}. Way out: a line, in which "
+            "weight=B makes the mean over B rows a sum"
         )
     if name in ("mse_loss", "MSELoss"):
         return Loss("mse weight=2", loss)
@@ -124,9 +123,8 @@ def torch_loss(loss: Any) -> Loss:
         beta = getattr(loss, "beta", 1.0)
         return Loss(f"huber delta={beta!r} weight={1 / beta!r}", loss)
     fail(
-        f"loss: {name} has no line that is known here. Way out: its line as a string, for "
-        "example 'ce min=-10 max=10' or 'quantile', and check=, the value of your loss, which is "
-        "compared"
+        f"loss: {name} has no line that is known here. Way out: its line as a string, for example 'ce "
+        "min=-10 max=10' or 'quantile', and check=, the value of your loss, which is compared"
     )
 
 
@@ -150,9 +148,8 @@ def critic_loss(heads: list[Head], f: Tensor, t: Tensor, w: Tensor, torch: Any) 
     bound = 1e-4 * abs(float(ours)) + 1e-12
     if theirs.shape != ours.shape or not abs(float(theirs - ours)) <= bound:
         fail(
-            "loss: expected the mean over rows of "
-            f"{' and '.join(loss.text for loss, _ in heads)}, {float(ours):.8g}, found "
-            f"{theirs.detach().numpy()} from the function that is given. Way out: the line of "
-            "your loss as a string, and check=, the value of your loss"
+            f"loss: expected the mean over rows of {' and '.join(loss.text for loss, _ in heads)}, "
+            f"{float(ours):.8g}, found {theirs.detach().numpy()} from the function that is given. Way out: "
+            "the line of your loss as a string, and check=, the value of your loss"
         )
     return theirs

@@ -112,9 +112,8 @@ class Map:
             key, _, value = words[0].partition("=")
         if not key or not value:
             fail(
-                f"{self.path}:{number}: expected 'NN_kind/ARRAY = NAME', 'layout = torch', 'layout = "
-                f"flax' or "
-                "'ignore NAME'"
+                f"{self.path}:{number}: expected 'NN_kind/ARRAY = NAME', 'layout = torch', 'layout = flax' "
+                "or 'ignore NAME'"
             )
         if key == "layout":
             self.set_layout(number, value)
@@ -142,8 +141,7 @@ def read_map(path: str) -> Map:
     if not found.layout:
         fail(
             f"{path}: expected a line 'layout = torch' (kernels [out, in], as PyTorch stores them) or "
-            f"'layout = "
-            "flax' ([in, out]), found none"
+            "'layout = flax' ([in, out]), found none"
         )
     return found
 
@@ -243,8 +241,8 @@ class Match:
         transposed = ", transposed" if len(found.object.shape) == 2 and self.map.layout == "torch" else ""
         return [
             f"taken      {s.name} {s.describe()} -> {found.object.name} "
-            f"{shape_text(found.object.shape)}{transposed}"
-            f"{', widened' if s.type in ('float16', 'bfloat16') else ''}, source {i} of {len(found.sources)}"
+            f"{shape_text(found.object.shape)}{transposed}{', widened' if s.type in ('float16', 'bfloat16') else ''}, "
+            f"source {i} of {len(found.sources)}"
             for i, (s, _) in enumerate(found.sources, 1)
         ]
 

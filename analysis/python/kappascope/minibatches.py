@@ -28,8 +28,8 @@ def real_array(name: str, value: Any) -> Array:
             way = "class indices of a ce loss become distributions: one_hot(y, K) as real numbers"
         elif name.startswith("inputs"):
             way += (
-                "; the number of an action becomes a real number that forward converts by "
-                ".long(), or a one-hot vector"
+                "; the number of an action becomes a real number that forward converts by .long(), or a "
+                "one-hot vector"
             )
         fail(f"{name}: expected real numbers, found {array.dtype}. Way out: {way}")
     array = array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32)
@@ -46,8 +46,8 @@ def read_minibatches(inputs: Mapping[Any, Any]) -> tuple[dict[Any, Array], bool]
     if not arrays or len(dims) != 1 or not dims <= {2, 3}:
         fail(
             "inputs: expected each as [N, R, D], or each as [R, D] for one minibatch, found "
-            f"{shapes or 'none'}. Way out: reshape(..., 1) for one number in a row; for images, "
-            "export the part behind the encoder, with the features as its input"
+            f"{shapes or 'none'}. Way out: reshape(..., 1) for one number in a row; for images, export the "
+            "part behind the encoder, with the features as its input"
         )
     if dims == {2}:
         arrays = {name: a[None] for name, a in arrays.items()}
@@ -72,8 +72,8 @@ def read_targets(
         fail(f"targets: expected as many rows for each head, found {[t.shape[1] for t in found]}")
     if count < rows[1] and not joint:
         fail(
-            f"targets: expected {rows[1]} rows per minibatch, as the inputs have, found {count}. "
-            "Rows without a target have a meaning in batch normalization only"
+            f"targets: expected {rows[1]} rows per minibatch, as the inputs have, found {count}. Rows "
+            "without a target have a meaning in batch normalization only"
         )
     if any(t.ndim == 4 for t in found):
         found = [t if t.ndim == 4 else np.repeat(t[:, :, None], ensemble, 2) for t in found]
@@ -95,8 +95,8 @@ def _target(
         fail(f"loss ce: expected critics of at least 2 outputs, found {outputs}")
     if loss.name in ("mse", "huber") and outputs != 1:
         fail(
-            f"loss {loss.name}: expected critics of one output, found {outputs}. Way out: the "
-            "value of the taken action alone, (q * one_hot).sum(-1); or another loss"
+            f"loss {loss.name}: expected critics of one output, found {outputs}. Way out: the value of the "
+            "taken action alone, (q * one_hot).sum(-1); or another loss"
         )
     free = loss.name == "quantile" and not several  # any number of samples
     if (
@@ -110,8 +110,8 @@ def _target(
         fail(
             f"targets: loss {loss.name} with {outputs} outputs: expected [N, B, {last}]"
             + (" or [N, B]" if columns == 1 else "")
-            + f", or [N, B, E, {last}] if each critic has its own, with N = {rows[0]}, "
-            f"B <= {rows[1]}, E = {ensemble}"
+            + f", or [N, B, E, {last}] if each critic has its own, with N = {rows[0]}, B <= {rows[1]}, E = "
+            f"{ensemble}"
             + ("" if batched else ", without N as the inputs have none")
             + f", found {shape}"
             + (
@@ -122,9 +122,9 @@ def _target(
         )
     if loss.name == "ce" and ((t < 0).any() or (abs(t.sum(-1) - 1) > 1e-3).any()):
         fail(
-            "targets: loss ce: expected distributions over the atoms (no negative entry, sums of "
-            f"1), found sums from {t.sum(-1).min():g} to {t.sum(-1).max():g} and entries from "
-            f"{t.min():g}. Way out: the softmax of what are logits"
+            "targets: loss ce: expected distributions over the atoms (no negative entry, sums of 1), "
+            f"found sums from {t.sum(-1).min():g} to {t.sum(-1).max():g} and entries from {t.min():g}. Way "
+            "out: the softmax of what are logits"
         )
     return t
 
@@ -136,7 +136,7 @@ def read_weights(weights: Any, targets: Array) -> Array | None:
     w, shape = real_array("weights", weights), targets.shape[:2]
     if w.size != math.prod(shape) or w.shape not in (shape, shape[1:]) or (w < 0).any():
         fail(
-            f"weights: expected numbers of at least 0 of the shape {list(shape)}, one for each "
-            f"row of the targets, found {list(w.shape)}, the least {w.min() if w.size else 0:g}"
+            f"weights: expected numbers of at least 0 of the shape {list(shape)}, one for each row of the "
+            f"targets, found {list(w.shape)}, the least {w.min() if w.size else 0:g}"
         )
     return w.reshape(shape).astype(np.float64)

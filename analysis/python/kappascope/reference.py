@@ -29,8 +29,8 @@ def compare_loss(check: Any, found: Array, ensemble: int, heads: list[Head]) -> 
         return
     at = int(np.argmax(abs(given - here)))
     hint = (
-        "Other inputs, inputs in another order, other targets, another loss, or evaluation "
-        "mode look like this"
+        "Other inputs, inputs in another order, other targets, another loss, or evaluation mode look like "
+        "this"
     )
     factors = {1 / ensemble: "Is it the mean over the critics, where the sum is meant"}
     if heads[0][0].name == "mse":
@@ -48,8 +48,8 @@ def compare_loss(check: Any, found: Array, ensemble: int, heads: list[Head]) -> 
             )
             break
     fail(
-        f"check: expected the loss {here[at]:.8g} of minibatch {at} (mean over rows, sum over "
-        f"critics), found {given[at]:.8g}. {hint}"
+        f"check: expected the loss {here[at]:.8g} of minibatch {at} (mean over rows, sum over critics), "
+        f"found {given[at]:.8g}. {hint}"
     )
 
 
@@ -72,8 +72,8 @@ def torch_results(
             first = found["input"][n]
             if any(x.shape != first.shape or not np.allclose(x, first, rtol=1e-12, atol=0) for x in here):
                 fail(
-                    f"{critic.graph.name}: expected the same input for all critics, found "
-                    "another one than of the first critic"
+                    f"{critic.graph.name}: expected the same input for all critics, found another one than "
+                    "of the first critic"
                 )
             outputs.append(critic.outputs(seen, rows, width))
         f = torch.cat(outputs)[:, : len(target)]
@@ -126,8 +126,8 @@ def _outputs(out: Any, ensemble: int, rows: int) -> Any:
         return out.reshape(1, rows, -1)
     if shape[0] != ensemble or shape[1] != rows:
         fail(
-            f"apply: expected outputs [{ensemble}, {rows}, ...], with the critics first as in "
-            f"the parameters, found {list(shape)}"
+            f"apply: expected outputs [{ensemble}, {rows}, ...], with the critics first as in the "
+            f"parameters, found {list(shape)}"
         )
     return out.reshape(ensemble, rows, -1)
 
@@ -143,15 +143,15 @@ def _check_mode(apply: Callable[[Any], Any], inputs: Mapping[Any, Any], outputs:
     alike = np.allclose(whole, half, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
     if joint and alike:
         fail(
-            "apply: the description has a batchnorm, and apply gives the same values for half of "
-            "the rows: it is in evaluation mode. Way out: apply=lambda v, *x: module.apply(v, "
-            "*x, train=True, mutable=['batch_stats'])[0]"
+            "apply: the description has a batchnorm, and apply gives the same values for half of the "
+            "rows: it is in evaluation mode. Way out: apply=lambda v, *x: module.apply(v, *x, train=True, "
+            "mutable=['batch_stats'])[0]"
         )
     if not joint and not alike:
         fail(
-            "apply: the description has no batchnorm, and apply gives other values for half of "
-            "the rows: its rows depend on each other, or it is random (dropout). Way out: "
-            "deterministic=True, or a batchnorm in the description"
+            "apply: the description has no batchnorm, and apply gives other values for half of the rows: "
+            "its rows depend on each other, or it is random (dropout). Way out: deterministic=True, or a "
+            "batchnorm in the description"
         )
 
 
@@ -213,15 +213,15 @@ class FlaxResults:
         out = jax.eval_shape(lambda x: _forward(self.apply, self.sets[0], x), x)
         if not hasattr(out, "shape"):
             fail(
-                f"apply: expected the critics' outputs as one array, found {type(out).__name__}. "
-                "Way out: apply=lambda v, *x: jnp.stack(module.apply(v, *x)); several heads side "
-                "by side, jnp.concatenate(module.apply(v, *x), -1)"
+                f"apply: expected the critics' outputs as one array, found {type(out).__name__}. Way out: "
+                "apply=lambda v, *x: jnp.stack(module.apply(v, *x)); several heads side by side, "
+                "jnp.concatenate(module.apply(v, *x), -1)"
             )
         rows, want = len(next(iter(x.values()))), sum(outputs for _, outputs in self.heads)
         if math.prod(out.shape) != want * self.ensemble * rows:
             fail(
-                f"apply: expected {want} outputs for each of {rows} rows and {self.ensemble} "
-                f"critics, found {list(out.shape)}"
+                f"apply: expected {want} outputs for each of {rows} rows and {self.ensemble} critics, "
+                f"found {list(out.shape)}"
             )
 
     def results(self, minibatches: tuple[Mapping[Any, Array], Array, Array], joint: bool) -> Arrays:

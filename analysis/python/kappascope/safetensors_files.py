@@ -56,17 +56,14 @@ def _add_safetensor(w: Weights, name: str, entry: Any, data: int) -> None:
         or len(offsets) != 2
     ):
         fail(
-            f"{w.path}: {name}: expected dtype, a shape of at most {MOST_DIMS} dimensions and "
-            f"data_offsets in "
-            f"the "
-            "header"
+            f"{w.path}: {name}: expected dtype, a shape of at most {MOST_DIMS} dimensions and data_offsets "
+            "in the header"
         )
     first, last = offsets
     if first > last or last > w.size - data:
         fail(
-            f"{w.path}: {name}: expected offsets from 0 to {w.size - data}, the number of bytes behind "
-            f"the header, "
-            f"found {first} to {last}"
+            f"{w.path}: {name}: expected offsets from 0 to {w.size - data}, the number of bytes behind the "
+            f"header, found {first} to {last}"
         )
     type = _SAFE_TYPES.get(dtype, dtype)
 

@@ -124,8 +124,8 @@ class Arithmetic(Tracing):
         return self._bad(
             node,
             "mul",
-            "a product of activations has a line in the description only "
-            "as x * sigmoid(x), x * tanh(softplus(x)) or a norm",
+            "a product of activations has a line in the description only as x * sigmoid(x), x * "
+            "tanh(softplus(x)) or a norm",
             "write it as one of them",
         )
 
@@ -162,9 +162,8 @@ class Arithmetic(Tracing):
             or self._bad(
                 node,
                 "div",
-                "a quotient has a line in the description only as a norm: x / sqrt("
-                "mean(x^2) + eps), (x - mean) / sqrt(var + eps) with the biased variance, x / max(norm, "
-                "eps)",
+                "a quotient has a line in the description only as a norm: x / sqrt(mean(x^2) + eps), (x - "
+                "mean) / sqrt(var + eps) with the biased variance, x / max(norm, eps)",
                 "write it as one of them",
             )
         )

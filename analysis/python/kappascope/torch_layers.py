@@ -396,8 +396,8 @@ class Layers(Arithmetic):
             return self._bad(
                 node,
                 "einsum",
-                "expected a sum over the features, whose result is "
-                "the last index, with the critics, if any, as the first one",
+                "expected a sum over the features, whose result is the last index, with the critics, if "
+                "any, as the first one",
                 "such as 'bi,eio->ebo' or 'ebi,eio->ebo'",
             )
         order = [w.index(c) for c in ensemble + summed + new]

@@ -70,8 +70,8 @@ class Tracing:
             m.training = mode
         if _operations(other) != _operations(self.graph):
             fail(
-                f"{self.name} is in evaluation mode, in which its forward does something else "
-                "than in training. Way out: module.train() before save"
+                f"{self.name} is in evaluation mode, in which its forward does something else than in "
+                "training. Way out: module.train() before save"
             )
 
     def _check_module(self) -> None:
@@ -84,20 +84,20 @@ class Tracing:
                 continue
             if hasattr(m, "parametrizations"):
                 lines.append(
-                    f"{where}: {', '.join(m.parametrizations)} is computed from other "
-                    "parameters (parametrize). Way out: torch.nn.utils.parametrize."
-                    "remove_parametrizations on a copy: curvature in the weight itself"
+                    f"{where}: {', '.join(m.parametrizations)} is computed from other parameters "
+                    "(parametrize). Way out: torch.nn.utils.parametrize.remove_parametrizations on a "
+                    "copy: curvature in the weight itself"
                 )
             elif any(hasattr(m, f"{key}_{end}") for key in ("weight", "bias") for end in ("g", "orig")):
                 lines.append(
-                    f"{where}: its weight is computed from other parameters (weight_norm, "
-                    "spectral_norm). Way out: torch.nn.utils.remove_weight_norm or "
-                    "remove_spectral_norm on a copy: curvature in the weight itself"
+                    f"{where}: its weight is computed from other parameters (weight_norm, spectral_norm). "
+                    "Way out: torch.nn.utils.remove_weight_norm or remove_spectral_norm on a copy: "
+                    "curvature in the weight itself"
                 )
             elif m._forward_hooks or m._forward_pre_hooks or m._backward_hooks:
                 lines.append(
-                    f"{where}: a hook can change what the layer computes, unseen. Way "
-                    "out: remove it before save"
+                    f"{where}: a hook can change what the layer computes, unseen. Way out: remove it "
+                    "before save"
                 )
         if lines:
             fail(f"{self.name} cannot be expressed:", lines)
@@ -143,8 +143,8 @@ class Tracing:
         fail(
             f"{self.name}: forward fails for the first minibatch ({shapes}), on the CPU:",
             [
-                f"{place_of(self, self.running)}: {what}. Way out: the inputs that forward expects, in "
-                "its order; and no device or type that is fixed in forward"
+                f"{place_of(self, self.running)}: {what}. Way out: the inputs that forward expects, in its "
+                "order; and no device or type that is fixed in forward"
             ],
         )
 
@@ -155,9 +155,9 @@ class Tracing:
         bound = 1e-9 if self.dtype == self.torch.float64 else 1e-4
         if not all(nearly_equal(a, b, bound) for a, b in zip(*outputs)):
             fail(
-                f"{self.name}: forward gives other values when it is called again. Way out: no "
-                "random numbers in forward, nothing that it counts or stores, and no x += y on a "
-                "tensor that is used again"
+                f"{self.name}: forward gives other values when it is called again. Way out: no random "
+                "numbers in forward, nothing that it counts or stores, and no x += y on a tensor that is "
+                "used again"
             )
         named = {key: p for key, p in self.module.named_parameters() if p.requires_grad}
         lines = []
@@ -165,9 +165,9 @@ class Tracing:
         for key, a, b in zip(named, *gradients):
             if not nearly_equal(a, b, bound):
                 lines.append(
-                    f"{self.name}.{key}: the gradient of forward is not that of its "
-                    "operations. Way out: no torch.no_grad() or .data in forward; or "
-                    "export the part behind it, with its output as the input"
+                    f"{self.name}.{key}: the gradient of forward is not that of its operations. Way out: "
+                    "no torch.no_grad() or .data in forward; or export the part behind it, with its "
+                    "output as the input"
                 )
         if lines:
             fail(f"{self.name} cannot be traced:", lines)
@@ -180,9 +180,8 @@ class Tracing:
         )
         if not outputs or not parameters or not weighted.requires_grad:
             fail(
-                f"{self.name}: expected outputs of forward that depend on parameters which "
-                "require gradients, found none. Way out: requires_grad_(True), and no "
-                "torch.no_grad() in forward"
+                f"{self.name}: expected outputs of forward that depend on parameters which require "
+                "gradients, found none. Way out: requires_grad_(True), and no torch.no_grad() in forward"
             )
         return torch.autograd.grad(weighted, parameters, allow_unused=True)
 
@@ -279,8 +278,8 @@ def _copy_module(torch: Any, module: Module, name: str) -> Module:
         found = copy.deepcopy(module).cpu()
     except (RuntimeError, TypeError, NotImplementedError) as error:
         fail(
-            f"{name}: cannot be copied: {error}. Way out: a module that holds parameters and "
-            "buffers of its own alone, with values"
+            f"{name}: cannot be copied: {error}. Way out: a module that holds parameters and buffers of "
+            "its own alone, with values"
         )
     finally:
         for m, weight in computed:
@@ -372,9 +371,9 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
         fail(
             f"{name} cannot be traced:",
             [
-                f"{where}: {error or type(error).__name__}. Way out: no branch or loop that depends on "
-                "a tensor's values or shape, and no vmap or jit inside forward; set what it depends on "
-                "when the module is made"
+                f"{where}: {error or type(error).__name__}. Way out: no branch or loop that depends on a "
+                "tensor's values or shape, and no vmap or jit inside forward; set what it depends on when "
+                "the module is made"
             ],
         )
 

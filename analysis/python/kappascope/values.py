@@ -169,8 +169,8 @@ SHAPES = {
 _REASONS = {
     "dropout": (
         "its random mask is no part of the description",
-        "p=0, or .eval() for this layer alone: the loss without dropout is analyzed; or "
-        "the mask as an input of forward: x * mask / (1 - p)",
+        "p=0, or .eval() for this layer alone: the loss without dropout is analyzed; or the mask as an "
+        "input of forward: x * mask / (1 - p)",
     ),
     "detach": (
         "the analyzed loss is differentiated through all of the critic",
@@ -205,18 +205,18 @@ _REASONS = {
         "do this in front of the first layer",
     ),
     "add": (
-        "the only sums that have a line in the description are x + f(x), and value + advantage "
-        "- mean advantage",
+        "the only sums that have a line in the description are x + f(x), and value + advantage - mean "
+        "advantage",
         "write it as one of them",
     ),
     "sub": (
-        "a difference has no line in the description, except in a norm and in value + "
-        "advantage - mean advantage",
+        "a difference has no line in the description, except in a norm and in value + advantage - mean "
+        "advantage",
         "write it as one of them",
     ),
     "times": (
-        "activations times an input have a line in the description as a mask of the same "
-        "shape, and as the choice of an action, (q * one_hot).sum(-1)",
+        "activations times an input have a line in the description as a mask of the same shape, and as "
+        "the choice of an action, (q * one_hot).sum(-1)",
         "write it as one of them",
     ),
     "gather": (
@@ -224,8 +224,8 @@ _REASONS = {
         "(q * one_hot).sum(-1), with the one-hot actions as an input",
     ),
     "sum": (
-        "the only sum over features with a line in the description is (q * one_hot).sum(-1), "
-        "with one_hot an input",
+        "the only sum over features with a line in the description is (q * one_hot).sum(-1), with one_hot "
+        "an input",
         "write it as that, or leave it to the loss",
     ),
     "mean": (
