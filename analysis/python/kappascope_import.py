@@ -1,27 +1,35 @@
-"""What `kappascope import` starts: kappascope.importing, in a Python with NumPy and h5py (this or "
-"Debian's)."""
+"""What `kappascope import` starts: kappascope.importing, in a Python that has NumPy and h5py, this one or
+Debian's. A Python that is too old for the package can still read this file."""
 
 import os
 import sys
 
 DEBIAN = "/usr/bin/python3"
+OLDEST = (3, 9)
 
 
 def start() -> int:
-    try:
-        from kappascope.importing import main
-    except ImportError as error:
-        if error.name not in ("numpy", "h5py"):
-            raise
-        if not sys.executable.startswith(DEBIAN) and os.access(DEBIAN, os.X_OK):
-            os.execv(DEBIAN, [DEBIAN, *sys.argv])
-        print(
-            f"kappascope-import: expected Python with NumPy and h5py, found none: {error}: install "
-            "python3-numpy and python3-h5py, or: python3 -m pip install numpy h5py",
-            file=sys.stderr,
-        )
-        return 2
-    return main()
+    here = os.path.dirname(os.path.realpath(__file__))
+    if sys.path[:1] != [here]:  # with PYTHONSAFEPATH
+        sys.path.insert(0, here)
+    found = "Python " + ".".join(map(str, sys.version_info[:2]))
+    if sys.version_info >= OLDEST:
+        try:
+            from kappascope.importing import main
+
+            return main()
+        except ImportError as error:
+            if (error.name or "").split(".")[0] not in ("numpy", "h5py"):
+                raise
+            found = str(error).strip().split("\n")[0]
+    if not sys.executable.startswith(DEBIAN) and os.access(DEBIAN, os.X_OK):
+        os.execv(DEBIAN, [DEBIAN] + sys.argv)  # noqa: RUF005
+    print(
+        "kappascope-import: expected Python {}.{} or newer with NumPy and h5py, found none: {}: install "
+        "python3-numpy and python3-h5py, or: python3 -m pip install numpy h5py".format(*OLDEST, found),
+        file=sys.stderr,
+    )
+    return 2
 
 
 if __name__ == "__main__":

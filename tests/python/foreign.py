@@ -173,14 +173,18 @@ class Example:
             text = file.read()
         self.write_text("m.map", text.replace("= q", "= params/q") + "ignore step\n")
 
-    def run(self, *weights, options=()):
-        """Exit status, standard output and standard error of an import to c.h5."""
+    def arguments(self, *weights, options=()):
+        """The arguments of an import to c.h5."""
         names = ("a.arch", "m.map", "b.npz", "c.h5")
         files = zip(("--arch", "--map", "--batch", "-o"), names, strict=True)
-        arguments = [word for option, name in files for word in (option, self.path(name))]
+        words = [word for option, name in files for word in (option, self.path(name))]
+        return [*words, *options, *map(self.path, weights)]
+
+    def run(self, *weights, options=()):
+        """Exit status, standard output and standard error of an import to c.h5."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = main([*arguments, *options, *map(self.path, weights)])
+            status = main(self.arguments(*weights, options=options))
         return status, out.getvalue(), err.getvalue()
 
 

@@ -9,6 +9,12 @@ import os
 import pickle
 import random
 import resource
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import time
 import unittest
 import zipfile
 
@@ -110,6 +116,13 @@ class TestRefusals(ImportTest):
                 archive.writestr(name, "x")
         self.refused(e, "s.pt", "a program of TorchScript, which is not run. Way out")
 
+    def test_surrogates(self):
+        """Names in a file that are no text."""
+        e = self.example()
+        entry = {"dtype": "F32", "shape": [1], "data_offsets": [0, 99]}
+        e.write_bytes("w.safetensors", safe(json.dumps({"\ud800": entry})))
+        self.refused(e, "w.safetensors", "\\xed\\xa0\\x80: expected offsets")
+
     def test_control_characters(self):
         e = self.example()
         e.files["a\x1b[2J\n"] = np.zeros(1)
@@ -136,6 +149,35 @@ class TestRefusals(ImportTest):
         words = "none/c.h5: cannot be created: there is no folder "
         self.refused(e, "w.npz", words, options=("-o", e.path("none/c.h5")))
 
+    def test_signals(self):
+        """An import that a signal ends leaves nothing behind, and its processes end, too."""
+        e = self.example()
+        programs = os.environ["KAPPASCOPE_PROGRAMS"]
+        os.mkdir(e.path("programs"))
+        os.symlink(os.path.join(programs, "kappascope-inspect"), e.path("programs/kappascope-inspect"))
+        e.write_text("programs/kappascope-analyze", '#!/bin/sh\necho $$ >"${0%/*}/id"\nexec sleep 1000\n')
+        os.chmod(e.path("programs/kappascope-analyze"), 0o755)
+        names = sorted(os.listdir(self.folder))
+        command = [sys.executable, "-m", "kappascope.importing", "--quiet", *e.arguments("w.npz")]
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            environment = {**os.environ, "KAPPASCOPE_PROGRAMS": e.path("programs")}
+            process = subprocess.Popen(command, env=environment)
+            while not os.path.exists(e.path("programs/id")) or not e.read_bytes("programs/id"):
+                time.sleep(0.01)
+            process.send_signal(number)
+            self.assertEqual(process.wait(), -number)
+            self.assertEqual(sorted(os.listdir(self.folder)), names)
+            self.assertFalse(os.path.exists(f"/proc/{int(e.read_bytes('programs/id'))}"))
+            os.unlink(e.path("programs/id"))
+
+    def test_what_is_no_file_is_not_replaced(self):
+        e = self.example()
+        os.mkfifo(e.path("fifo"))
+        os.mkdir(e.path("folder"))
+        for name, words in (("fifo", "it exists and is a special file"), ("folder", "found a folder")):
+            self.refused(e, "w.npz", f"{name}: cannot be created: ", words, options=("-o", e.path(name)))
+        self.assertTrue(stat.S_ISFIFO(os.stat(e.path("fifo")).st_mode))
+
     def test_options(self):
         e = self.example()
         for options, words in (
@@ -143,6 +185,14 @@ class TestRefusals(ImportTest):
             (("--ensemble-axis", "8"), "--ensemble-axis: expected an integer from 0 to 7, found '8'"),
             (("--ensemble-axis", "1", "--slice", "1:0"), "expected two axes, both are 1"),
             (("--foo",), "--foo: unknown option (see --help)"),
+            (("--foo=1",), "--foo: unknown option (see --help)"),
+            (("--quie",), "--quie: unknown option (see --help)"),
+            (("-qx",), "-x: unknown option (see --help)"),
+            (("-1",), "-1: unknown option (see --help)"),
+            (("--quiet=1",), "--quiet=1: option does not take an argument (see --help)"),
+            (("--slice", "-1:2"), "--slice: expected AXIS:INDEX, such as 0:3, found '-1:2'"),
+            (("--", "-q"), "-q: cannot be opened: No such file or directory"),
+            (("--output=",), "cannot be created: expected the name of a file, found a folder"),
             (("--ensemble-axis", "3"), "expected critics in axis 3 (--ensemble-axis)"),
         ):
             self.refused(
@@ -426,6 +476,25 @@ class TestPyTorch(ImportTest):
         finally:
             os.chdir(here)
         self.assertFalse(os.path.exists(e.path("executed")))
+
+    def test_programs_are_not_run(self):
+        """TorchScript, which torch.load runs before 2.6, also inside of another archive; and archives of tar."""
+        if not self.torch:
+            self.skipTest("no PyTorch")
+        e, torch = self.example(), self.torch
+        torch.jit.script(torch.nn.Linear(2, 2)).save(e.path("script.pt"))
+        self.refused(e, "script.pt", "found a program of TorchScript, which is not run")
+        with zipfile.ZipFile(e.path("sb3.zip"), "w") as archive:
+            archive.write(e.path("script.pt"), "policy.pth")
+        self.refused(e, "sb3.zip", "whose code is not run")
+        with tarfile.open(e.path("tar.pt"), "w") as archive:
+            for name in ("storages", "tensors", "pickle"):
+                entry = tarfile.TarInfo(name)
+                data = pickle.dumps(Executed())
+                entry.size = len(data)
+                archive.addfile(entry, io.BytesIO(data))
+        self.refused(e, "tar.pt", "tar.pt: ")
+        self.assertFalse(os.path.exists("executed"))
 
     def test_mutations(self):
         if not self.torch:

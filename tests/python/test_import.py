@@ -23,8 +23,7 @@ from foreign import (
 
 class TestCritics(ImportTest):
     def test_round_trip(self):
-        """Descriptions, layouts and precisions; critics by a wildcard, with the last one first in the "
-        "file."""
+        """Descriptions, layouts and precisions; critics by a wildcard, the last one first in the file."""
         for text in (MSE, CE):
             for type in ("f4", "f8"):
                 for layout in ("torch", "flax"):

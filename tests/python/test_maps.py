@@ -96,6 +96,10 @@ class TestMaps(ImportTest):
             ("layout=torch\n00_dense/bias =\n", form),
             ("layout=torch\nignore\n", form),
             ("layout=torch\nignore *a*b*c*d*e*f*g*h*i\n", "m.map:2: expected a name with at most 8"),
+            (
+                "layout=torch\nignore " + "a" * 249,
+                "m.map:2: the line has 256 characters, expected at most 255",
+            ),
             ("layout=torch\n\0", "expected a text, found a zero byte"),
         ):
             e.write_text("m.map", text)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import kappascope
@@ -10,9 +11,9 @@ import kappascope
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
-def run(*command, **environment):
+def run(*command, cwd=None, **environment):
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, **environment}
+        command, capture_output=True, text=True, check=False, cwd=cwd, env={**os.environ, **environment}
     )
 
 
@@ -51,6 +52,24 @@ class TestProgram(unittest.TestCase):
         done = run(self.program, "import")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr, "kappascope-import: expected --arch A.arch (see --help)\n")
+
+    def test_other_modules_of_these_names(self):
+        """The package is found beside the program, whatever the working directory and PYTHONPATH have."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("kappascope", "importing", "kappascope_import"):
+                with open(os.path.join(folder, f"{name}.py"), "w", encoding="utf-8") as file:
+                    file.write("raise SystemExit('another module')\n")
+            for safe in ("", "1"):
+                done = run(
+                    self.program, "import", "--version", PYTHONPATH=folder, PYTHONSAFEPATH=safe, cwd=folder
+                )
+                self.assertRegex(done.stdout, r"\Akappascope-import \d", done.stderr)
+
+    def test_standard_output_that_cannot_be_written(self):
+        for where, words in ((">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")):
+            done = run("sh", "-c", f"'{self.program}' import --help {where}")
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr, f"kappascope-import: cannot write to standard output: {words}\n")
 
     def test_without_python(self):
         """Without Python, or with one that has no NumPy, one line says what to install."""

@@ -7,7 +7,10 @@ from __future__ import annotations
 import io
 import os
 import re
+import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -160,6 +163,23 @@ _CONVERT = (
 )
 
 
+@contextmanager
+def _no_programs(torch: Any) -> Iterator[None]:
+    """Before version 2.6, torch.load runs TorchScript even with weights_only=True. (It unpacks archives of
+    tar, too, but only from files with a descriptor; here it is given bytes.)"""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ValueError("weights_only=True: it is a program of TorchScript")
+
+    kept, torch.jit.load = torch.jit.load, refuse
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        torch.jit.load = kept
+
+
 def open_torch(w: Weights, source: Any, size: int) -> None:
     """source: a path, or the bytes of a file."""
     w.format = w.format or "PyTorch"
@@ -171,11 +191,14 @@ def open_torch(w: Weights, source: Any, size: int) -> None:
             f"{w.path}: a file of PyTorch needs PyTorch to be read: install python3-torch, or convert it "
             f"where it is: {_CONVERT.format(path=w.path, stem=stem)}"
         )
-    if isinstance(source, bytes):
-        source = io.BytesIO(source)
+    if tuple(int(n) for n in re.findall(r"\d+", torch.__version__)[:2]) < (1, 13):
+        fail(f"{w.path}: expected PyTorch 1.13 or newer, with weights_only=True, found {torch.__version__}")
+    if isinstance(source, str):
+        with open(source, "rb") as file:
+            source = file.read()
     try:
-        with limited_memory((2 << 30) + 4 * size):
-            found = torch.load(source, map_location="cpu", weights_only=True)
+        with limited_memory((2 << 30) + 4 * size), _no_programs(torch):
+            found = torch.load(io.BytesIO(source), map_location="cpu", weights_only=True)
     except Exception as error:
         if "nsupported" not in str(error) and "eights" not in str(error):
             fail(f"{w.path}: cannot be read by PyTorch: {first_line(error)}")

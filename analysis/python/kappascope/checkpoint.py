@@ -27,7 +27,7 @@ def _image(contents: Arrays, attributes: dict[str, dict[str, Any]]) -> bytes:
     with h5py.File("image.h5", "w", driver="core", backing_store=False) as file:
         for name, array in contents.items():
             how = {}
-            if array.size > 1:
+            if array.size > 0 and array.ndim > 0:
                 how = dict(chunks=True, shuffle=True, compression=1, fletcher32=True)
             file.create_dataset(name, data=array, **how)
         for name, values in attributes.items():
@@ -36,8 +36,31 @@ def _image(contents: Arrays, attributes: dict[str, dict[str, Any]]) -> bytes:
         return bytes(file.id.get_file_image())
 
 
+def check_replaceable(path: Path) -> None:
+    """Fails if a file of this name cannot be written: it must be none, or a regular file."""
+    path = os.fspath(path)
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path) or not os.path.basename(path):
+        fail(f"{path}: cannot be created: expected the name of a file, found a folder")
+    if os.path.exists(path) and not os.path.isfile(path):
+        fail(f"{path}: cannot be created: it exists and is a special file")
+    if not os.path.isdir(folder):
+        fail(f"{path}: cannot be created: there is no folder {folder}")
+
+
+def replace(temporary: str, path: str) -> None:
+    """Gives a file its name, for good."""
+    os.replace(temporary, path)
+    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 def _write(path: Path, contents: Arrays, attributes: dict[str, dict[str, Any]]) -> None:
     """Writes a file that appears whole or not at all."""
+    check_replaceable(path)
     image = _image(contents, attributes)
     path = os.fspath(path)
     temporary = f"{path}.{os.getpid()}-{time.time_ns()}.part"
@@ -46,7 +69,7 @@ def _write(path: Path, contents: Arrays, attributes: dict[str, dict[str, Any]]) 
             file.write(image)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        replace(temporary, path)
     except BaseException:
         if os.path.exists(temporary):
             os.unlink(temporary)

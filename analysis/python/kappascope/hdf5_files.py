@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 from typing import Any
 
 import h5py
@@ -46,12 +47,18 @@ def _scout(w: Weights) -> None:
                 _walk_hdf5(tried)
                 for s in tried.arrays:
                     if s.real:
+                        s.check()
                         s.load()
         except BaseException:  # the parent finds it, too, and says so
             pass
         finally:
             os._exit(0)
-    _, status = os.waitpid(child, 0)
+    try:
+        _, status = os.waitpid(child, 0)
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
     if status != 0:
         fail(f"{w.path}: cannot be read: libhdf5 ended with signal {status & 127} in it")
 
@@ -114,14 +121,16 @@ def _add_object(w: Weights, found: Any, object: str, soft: list[str], steps: int
     claim, has = math.prod(shape) * found.dtype.itemsize, found.id.get_storage_size()
     most = max(has * (INFLATED if found.chunks else 1), _UNWRITTEN)
 
-    def load() -> Array:
+    def check() -> None:
         if claim > most:
             fail(
                 f"{w.path}: {object[1:]}: expected an array that fits into {has} bytes of the file, found "
                 f"a claim of {claim} bytes"
             )
+
+    def load() -> Array:
         with _file(w) as file:
             return np.asarray(file[object][()], np.float64 if type == "float64" else np.float32)
 
-    w.add(Stored(object[1:], type, shape, load))
+    w.add(Stored(object[1:], type, shape, load, check))
     return steps + 1

@@ -7,15 +7,17 @@ compares the results of the other framework with its own. Only then does the che
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import errno
 import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -23,7 +25,7 @@ import numpy as np
 
 from kappascope import __version__
 from kappascope.arrays import open_weights
-from kappascope.checkpoint import write_checkpoint
+from kappascope.checkpoint import check_replaceable, replace, write_checkpoint
 from kappascope.description import Description, read_description
 from kappascope.maps import Map, Match, Object, Problems, read_map, read_text
 from kappascope.names import Array, Arrays
@@ -381,9 +383,12 @@ def import_files(job: Import) -> None:
     map = read_map(job.map)
     batch = _open_batch(job.batch)
     inputs = _input_shape(batch)
-    parent = (os.path.dirname(job.output) or ".") if job.output else None
-    if parent and not os.path.isdir(parent):
-        fail(f"{job.output}: cannot be created: there is no folder {parent}")
+    parent = None
+    if job.output is not None:
+        check_replaceable(job.output)
+        parent = os.path.dirname(job.output) or "."
+        if not os.access(parent, os.W_OK | os.X_OK):
+            fail(f"{job.output}: cannot be created: the folder {parent} cannot be written")
     with tempfile.TemporaryDirectory(prefix=".import-", dir=parent) as folder:
         text, description = _read_description(job, folder, inputs[2])
         matches = _match_all(map, job, description)
@@ -400,8 +405,8 @@ def import_files(job: Import) -> None:
             {f"{path}: /batch/": f"{job.batch}: ", path: job.output or "the checkpoint"},
         )
         _list_results(job, results)
-        if job.output:
-            os.replace(path, job.output)
+        if job.output is not None:
+            replace(path, job.output)
             count = sum(math.prod(s) for x in description.layers if x.trainable for s in x.params.values())
             _say(
                 job,
@@ -431,18 +436,45 @@ def printable(text: str) -> str:
     def escape(c: str) -> str:
         if c >= " " and not "\x7f" <= c <= "\x9f" and not "\ud800" <= c <= "\udfff":
             return c
-        return "".join(f"\\x{byte:02x}" for byte in c.encode("utf-8", "surrogateescape"))
+        how = "surrogateescape" if "\udc80" <= c <= "\udcff" else "surrogatepass"
+        return "".join(f"\\x{byte:02x}" for byte in c.encode("utf-8", how))
 
     return "".join(map(escape, text))
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        unknown = message.removeprefix("unrecognized arguments: ")
-        missing = re.fullmatch(r"argument (?:.*/)?(-\S+): expected one argument", message)
-        if unknown != message:
-            fail(f"{unknown.split()[0]}: unknown option (see --help)")
-        fail(f"{missing[1]}: missing argument (see --help)" if missing else f"{message} (see --help)")
+_VALUES = "--arch", "--map", "--batch", "--output", "--ensemble-axis", "--slice"
+_SWITCHES = "--quiet", "--help", "--version"
+_SHORT = {"-o": "--output", "-q": "--quiet", "-h": "--help"}
+
+
+def _read_options(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
+    """The values of the options, "" for switches, and the other arguments. As in all programs of KappaScope,
+    options stand anywhere, are not abbreviated, and the word behind --output is its value, whatever it is."""
+    given: dict[str, str] = {}
+    files: list[str] = []
+    left = list(arguments)
+    while left:
+        word = left.pop(0)
+        if word == "--":
+            return given, files + left
+        if not word.startswith("-") or word == "-":
+            files.append(word)
+            continue
+        name, equals, value = word.partition("=")
+        if not word.startswith("--"):
+            name, equals, value = _SHORT.get(word[:2], word), word[2:], word[2:].removeprefix("=")
+        if name in _SWITCHES and equals and not word.startswith("--"):
+            left.insert(0, f"-{value}")  # -qo is -q -o
+        elif name in _SWITCHES and equals:
+            fail(f"{word}: option does not take an argument (see --help)")
+        elif name in _VALUES and not equals:
+            if not left:
+                fail(f"{word}: missing argument (see --help)")
+            value = left.pop(0)
+        elif name not in _VALUES + _SWITCHES:
+            fail(f"{name}: unknown option (see --help)")
+        given[name] = value
+    return given, files
 
 
 def _integer(text: str, most: int) -> int | None:
@@ -460,40 +492,38 @@ def _slice(text: str) -> tuple[int, int]:
 
 def _parse(arguments: list[str]) -> Import | None:
     """None if only the help or the version was asked for, which it prints."""
-    parser = _Parser(add_help=False, allow_abbrev=False)
-    for name in ("--arch", "--map", "--batch", "--ensemble-axis", "--slice"):
-        parser.add_argument(name)
-    parser.add_argument("--output", "-o")
-    parser.add_argument("--quiet", "-q", action="store_true")
-    parser.add_argument("--help", "-h", action="store_true")
-    parser.add_argument("--version", action="store_true")
-    parser.add_argument("weights", nargs="*")
-    given = parser.parse_intermixed_args(arguments)
-    if given.help:
+    given, weights = _read_options(arguments)
+    if "--help" in given:
         print(HELP, end="")
         return None
-    if given.version:
+    if "--version" in given:
         import h5py
 
         print(f"kappascope-import {__version__}\nPython {sys.version.split()[0]}\nNumPy {np.__version__}")
         print(f"h5py {h5py.__version__}\nHDF5 {h5py.version.hdf5_version}")
         return None
-    for option, path in (
-        ("--arch A.arch", given.arch),
-        ("--map M.map", given.map),
-        ("--batch B.npz", given.batch),
-    ):
-        if path is None:
+    for option in ("--arch A.arch", "--map M.map", "--batch B.npz"):
+        if option.split()[0] not in given:
             fail(f"expected {option} (see --help)")
-    if not given.weights:
+    if not weights:
         fail("expected a file of weights, found none (see --help)")
-    axis = None if given.ensemble_axis is None else _integer(given.ensemble_axis, _AXES)
-    if given.ensemble_axis is not None and axis is None:
-        fail(f"--ensemble-axis: expected an integer from 0 to {_AXES}, found '{given.ensemble_axis}'")
-    part = None if given.slice is None else _slice(given.slice)
+    axis_text, part_text = given.get("--ensemble-axis"), given.get("--slice")
+    axis = None if axis_text is None else _integer(axis_text, _AXES)
+    if axis_text is not None and axis is None:
+        fail(f"--ensemble-axis: expected an integer from 0 to {_AXES}, found '{axis_text}'")
+    part = None if part_text is None else _slice(part_text)
     if part and part[0] == axis:
         fail(f"--slice and --ensemble-axis: expected two axes, both are {axis}")
-    return Import(given.arch, given.map, given.batch, given.weights, given.output, axis, part, given.quiet)
+    arch, map, batch = given["--arch"], given["--map"], given["--batch"]
+    return Import(arch, map, batch, weights, given.get("--output"), axis, part, "--quiet" in given)
+
+
+class _Stopped(BaseException):
+    """A signal asks the program to end."""
+
+
+def _stop(number: int, _: object) -> NoReturn:
+    raise _Stopped(number)
 
 
 def _run(arguments: list[str]) -> tuple[int, str]:
@@ -502,25 +532,67 @@ def _run(arguments: list[str]) -> tuple[int, str]:
         job = _parse(arguments)
         if job:
             import_files(job)
-        sys.stdout.flush()
+        print(end="", flush=True)
         return 0, ""
     except Refused as error:
         return 2, str(error)
     except MemoryError:
         return 1, "out of memory"
-    except BrokenPipeError as error:
-        return 1, f"cannot write to standard output: {error.strerror}"
+    except _Stdout as error:
+        return 1, f"cannot write to standard output: {error}"
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-        return 1 if full else 2, f"{error.filename or 'a file'}: {error.strerror or error}"
-    except KeyboardInterrupt:
-        return 130, "interrupted"
+        return (
+            1 if full else 2,
+            f"{'a file' if error.filename is None else error.filename}: {error.strerror or error}",
+        )
+
+
+class _Stdout(Exception):
+    """Standard output cannot be written."""
+
+
+class _Output:
+    """Standard output, whose errors differ from those of other files."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> None:
+        self._try(lambda: self.stream.write(text))
+
+    def flush(self) -> None:
+        self._try(lambda: self.stream.flush())
+
+    def _try(self, action: Callable[[], object]) -> None:
+        if self.stream is None:
+            raise _Stdout(os.strerror(errno.EBADF))
+        try:
+            action()
+        except OSError as error:
+            raise _Stdout(error.strerror) from error
 
 
 def main(arguments: list[str] | None = None) -> int:
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    status, message = _run(sys.argv[1:] if arguments is None else arguments)
+    """Signals end it as they end other programs, but what is half written is removed before."""
+    stream = sys.stdout
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")
+    kept = {
+        number: signal.signal(number, _stop)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
+    try:
+        with contextlib.redirect_stdout(_Output(stream)):  # type: ignore[type-var]
+            status, message = _run(sys.argv[1:] if arguments is None else arguments)
+    except _Stopped as stopped:
+        signal.signal(stopped.args[0], signal.SIG_DFL)
+        os.kill(os.getpid(), stopped.args[0])
+        raise
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
     if status != 0:
         print(f"kappascope-import: {printable(message)}", file=sys.stderr)
     return status

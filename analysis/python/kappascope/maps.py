@@ -19,6 +19,7 @@ from kappascope.stored import Stored, Weights, length_of, shape_text
 
 WILDCARDS, GLOB_LENGTH = 8, 256  # most wildcards of a pattern, and fewer characters than this
 _LONGEST_TEXT = 1 << 20
+_LONGEST_LINE = 255
 _SPACES = re.compile(r"[ \t\v\f\r]+")
 _PIECES = re.compile(r"\*\*|\*|\?|[^*?]+")
 
@@ -135,7 +136,11 @@ def read_text(path: str) -> str:
 def read_map(path: str) -> Map:
     found = Map(path)
     for number, line in enumerate(read_text(path).split("\n"), 1):
-        words = [word for word in _SPACES.split(line.split("#")[0]) if word]
+        line = line.split("#")[0]
+        length = length_of(line)
+        if length > _LONGEST_LINE:
+            fail(f"{path}:{number}: the line has {length} characters, expected at most {_LONGEST_LINE}")
+        words = [word for word in _SPACES.split(line) if word]
         if words:
             found.read_line(number, words)
     if not found.layout:
@@ -167,11 +172,11 @@ class Found:
     line: Line | None  # None if the map has none for it
     sources: list[tuple[Stored, tuple[str, ...]]]
 
-    def key(self, i: int) -> str:
-        """The parts of a source's name that are not the same in all sources: they tell critics apart."""
-        mine = self.sources[i][1]
-        differ = [k for k in range(len(mine)) if any(parts[k] != mine[k] for _, parts in self.sources)]
-        return ",".join(mine[k] for k in differ)
+    def keys(self) -> list[str]:
+        """The parts of the sources' names that are not the same in all of them: they tell critics apart."""
+        parts = [stands_for for _, stands_for in self.sources]
+        differ = [k for k, column in enumerate(zip(*parts)) if len(set(column)) > 1]
+        return [",".join(mine[k] for k in differ) for mine in parts]
 
 
 @dataclass
@@ -241,8 +246,8 @@ class Match:
         transposed = ", transposed" if len(found.object.shape) == 2 and self.map.layout == "torch" else ""
         return [
             f"taken      {s.name} {s.describe()} -> {found.object.name} "
-            f"{shape_text(found.object.shape)}{transposed}{', widened' if s.type in ('float16', 'bfloat16') else ''}, "
-            f"source {i} of {len(found.sources)}"
+            f"{shape_text(found.object.shape)}{transposed}"
+            f"{', widened' if s.type in ('float16', 'bfloat16') else ''}, source {i} of {len(found.sources)}"
             for i, (s, _) in enumerate(found.sources, 1)
         ]
 
@@ -274,11 +279,8 @@ class Match:
         if n != len(first.sources):
             others = f"'{theirs}' of {first.object.name} matches {len(first.sources)}"
             return self._problem(problems, "ambiguous", f"{name}: '{ours}' matches {n} arrays, but {others}")
-        for i in range(n):
-            a, b = first.key(i), found.key(i)
+        for i, (a, b) in enumerate(zip(first.keys(), found.keys()), 1):
             if a != b:
-                text = (
-                    f"{name}: source {i + 1} of '{ours}' is '{b}', but source {i + 1} of '{theirs}' is '{a}'"
-                )
+                text = f"{name}: source {i} of '{ours}' is '{b}', but source {i} of '{theirs}' is '{a}'"
                 return self._problem(problems, "ambiguous", text)
         return []

@@ -14,13 +14,11 @@ import numpy as np
 from kappascope.names import Array
 from kappascope.refusal import Refused, fail
 
-_MOST_ARRAYS, MOST_DIMS, LONGEST_NAME = (
-    1 << 16,
-    8,
-    512,
-)  # of a file, of an array, bytes of a name with the last zero
+_MOST_ARRAYS, MOST_DIMS = 1 << 16, 8  # of a file, of an array
+LONGEST_NAME = 512  # bytes of a name, with the last zero
 _MOST_NUMBERS = 1 << 44  # of an array: as many doubles as an address space of 47 bits has
 INFLATED = 1032  # Deflate expands one byte to at most this many (zlib, "Technical Details")
+_SMALL = 8_000_000  # for an array of more numbers, the free memory is looked up
 DEEPEST = 24  # dictionaries in dictionaries
 _BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # the types of real numbers
 
@@ -46,6 +44,7 @@ class Stored:
     type: str
     shape: tuple[int, ...] = ()
     load: Callable[[], Array] = _nothing  # the values, in float32 or float64
+    check: Callable[[], object] = tuple  # before load: fails if the file cannot have so many values
 
     @property
     def real(self) -> bool:
@@ -83,6 +82,13 @@ class Weights:
         """The finite real numbers of an array, in float32 or float64."""
         if not s.real:
             fail(f"{self.path}: {s.name}: expected real numbers, found {s.type}")
+        s.check()
+        needed, free = 8 * math.prod(s.shape), memory_available() if math.prod(s.shape) > _SMALL else math.inf
+        if needed > free:
+            fail(
+                f"{self.path}: {s.name}: expected at least {needed / 1e9:.3g} GB of free memory, found "
+                f"{free / 1e9:.3g} GB"
+            )
         with no_surprises(f"{self.path}: {s.name}"):
             values = s.load()
         flat = values.ravel(order="K")  # in the order of the file
@@ -93,6 +99,16 @@ class Weights:
                 f"{wrong[0]}"
             )
         return values
+
+
+def memory_available() -> float:
+    """Bytes that this machine can still give, or infinity where it does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            sizes = dict(line.split()[:2] for line in file)
+        return 1024.0 * int(sizes["MemAvailable:"])
+    except (OSError, KeyError, ValueError):
+        return math.inf
 
 
 @contextmanager
