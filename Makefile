@@ -224,7 +224,8 @@ sanitize:
 	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
 	    without="coverage extreme_bound share_coverage mass loss_interval search mpirun plot train_resume" \
 	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
-# Whether all files of the programs agree on functions and types (the macro KS() in core/real.h).
+# Whether all files of the programs agree on functions and variables (the macro KS() in core/real.h): on numbers, and
+# structs passed by value. GCC does not compare what pointers point to; for that, types of both precisions have two names.
 lto:
 	+@$(build) programs BUILD=build/lto CFLAGS="-O1 -flto=$(JOBS) -Wlto-type-mismatch -Werror"
 coverage:
