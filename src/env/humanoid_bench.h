@@ -23,7 +23,7 @@ struct ks_h1 {
 /* Fills a struct ks_h1, env->ids; KS_FORMAT if the model lacks an element or the keyframe from
  * which episodes start. */
 ks_status ks_h1_find(struct ks_env *env);
-/* Adds uniform noise in [-0.01, 0.01] to every coordinate, those of quaternions and objects, too.
+/* Adds uniform noise in [-0.01, 0.01] to every coordinate, also of quaternions and objects.
  */
 ks_status ks_h1_reset(struct ks_env *env, struct ks_rng *rng);
 /* qpos, qvel */

@@ -17,8 +17,8 @@
  *
  * In evaluation mode m and r are constants: every <.> and s above is 0.
  *
- * g is the same for all rows, so <u z> = g <y_bar z>: the sums for the parameters are also those
- * for x. z is recomputed from x, which costs one operation and saves an array of the size of x.
+ * g is the same for all rows, so <u z> = g <y_bar z>: the sums for the parameters serve for x,
+ * too. z is recomputed from x, which costs one operation and saves an array of the size of x.
  * Each output is a linear combination of the input arrays with per-feature coefficients. Features
  * are processed in blocks of columns, so that a second pass over the rows finds the block in the
  * cache.

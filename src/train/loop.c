@@ -68,7 +68,7 @@ static json_t *describe_versions(void)
                      "jansson", JANSSON_VERSION);
 }
 
-/* How the run is computed: all that may differ between two starts of the same run. */
+/* How the run is computed: all that may differ between two starts of one run. */
 static void describe_conditions(const struct ks_run *r, json_t *object)
 {
     const struct ks_train_options *o = r->plan.options;

@@ -12,9 +12,9 @@
  * libraries of this machine. Other libraries or processors may round differently.
  *
  * If the folder holds this run, finished and with all its checkpoints, nothing is done: KS_OK. An
- * unfinished run continues if options->resume says so; its files become those of a run that was
- * never stopped, unless the conditions have changed, which run.json records. Otherwise the run
- * starts over and its old checkpoints are removed.
+ * unfinished run continues if options->resume says so; its files then equal the files of a run
+ * that was never stopped, unless the conditions have changed, which run.json records. Otherwise the
+ * run starts over and its old checkpoints are removed.
  *
  * Errors: KS_USAGE, KS_FORMAT or KS_MISSING before training begins; KS_IO; KS_MEMORY; KS_NUMBER if
  * a loss or a parameter is not finite; KS_FULL; KS_RUN on SIGINT, SIGTERM and SIGHUP, and on an
