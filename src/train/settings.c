@@ -102,12 +102,11 @@ const struct ks_key ks_keys[] = {
     CHOICE(PAPER, decay, decays, 5, "none",
            "parameters that decay: none, norms (batch normalization's), heads, norms+heads, all"),
     FLAG(PAPER, reward_normalization, "1", "divide rewards by the scale of the discounted return"),
-    CHOICE(
-        PAPER, reward_scaling, ks_reward_scalings, 4, "std",
-        "that scale: std, its default_text deviation; bounded, as in SimBa-V2; range, as in BRC; "
-        "magnitude, the mean of |reward|, as in MR.Q"),
+    CHOICE(PAPER, reward_scaling, ks_reward_scalings, 4, "std",
+           "that scale: std, its standard deviation; bounded, as in SimBa-V2; range, as in BRC; "
+           "magnitude, the mean of |reward|, as in MR.Q"),
     FLAG(OURS, observation_normalization, "0",
-         "observations in units of their running mean and default_text deviation"),
+         "observations in units of their running mean and standard deviation"),
     FLAG(OURS, raw_rewards, "0", "compute the checkpoints' targets from raw rewards"),
     COUNT(CODE, eval_episodes, 1, 10000, "10", "episodes of an evaluation"),
     COUNT(OURS, evaluations, 0, 10000, "20", "evaluations after the one at the start"),
