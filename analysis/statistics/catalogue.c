@@ -48,14 +48,14 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
         "y'Ay / y'y of the certificate vectors, the largest: the true lambda_max is at least "
         "this number",
      .paper =
-        "Definition 2, beta-smoothness: lambda_max <= beta everywhere, so the paper takes "
-        "lambda_max as a proxy of beta"},
+        "Definition 2, beta-smoothness: lambda_max <= beta everywhere, so it is taken as a "
+        "proxy of beta"},
     [KS_STAT_LAMBDA_MAX_RESIDUAL] = {
      .name = "lambda_max_residual", .kind = KS_IS_NUMBER, .value = ks_probe_lambda_max_residual,
      .over = KS_OVER_OF_LARGEST, .key = ks_probe_lambda_max, .every_prefix = true,
      .definition =
-        "\\|A y - lambda y\\| for the vector of `lambda_max` with norm 1: an eigenvalue is at "
-        "most this far from lambda"},
+        "|A y - lambda y| for the vector of `lambda_max` with norm 1: an eigenvalue is at most "
+        "this far from lambda"},
     [KS_STAT_LAMBDA_MAX_UPPER] = {
      .name = "lambda_max_upper", .kind = KS_IS_NUMBER, .value = ks_probe_lambda_max_upper,
      .over = KS_OVER_LARGEST, .every_prefix = true, .not_published = true,
@@ -68,42 +68,34 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .over = KS_OVER_SHARED,
      .definition =
         "the standard error over the N minibatches: the standard deviation (divisor N - 1) of "
-        "y'A_i y, divided by sqrt(N). To first order, lambda_max would change by this with "
-        "other minibatches. Undefined for N = 1"},
+        "y'A_i y, divided by sqrt(N). Undefined for N = 1"},
     [KS_STAT_LAMBDA_MIN] = {
      .name = "lambda_min", .kind = KS_IS_EXTREME, .lower = "lambda_min_lower",
      .upper = "lambda_min", .tolerance = KS_WIDTH_OF_SIZE, .value = ks_probe_lambda_min,
      .over = KS_OVER_SMALLEST, .every_prefix = true,
      .words = "smallest eigenvalue, from both sides",
      .definition =
-        "y'Ay / y'y of the certificate vectors, the smallest: the true lambda_min is at most "
-        "this number. Below zero it shows that the operator is not positive semidefinite"},
+        "the same for the smallest eigenvalue: it is at most `lambda_min`, and at least "
+        "`lambda_min_lower` except with that probability. A `lambda_min` below zero shows that "
+        "the operator is not positive semidefinite"},
     [KS_STAT_LAMBDA_MIN_RESIDUAL] = {
      .name = "lambda_min_residual", .kind = KS_IS_NUMBER, .value = ks_probe_lambda_min_residual,
-     .over = KS_OVER_OF_SMALLEST, .key = ks_probe_lambda_min, .every_prefix = true,
-     .definition =
-        "\\|A y - lambda y\\| for the vector of `lambda_min` with norm 1: an eigenvalue is at "
-        "most this far from lambda"},
+     .over = KS_OVER_OF_SMALLEST, .key = ks_probe_lambda_min, .every_prefix = true},
     [KS_STAT_LAMBDA_MIN_LOWER] = {
      .name = "lambda_min_lower", .kind = KS_IS_NUMBER, .value = ks_probe_lambda_min_lower,
-     .over = KS_OVER_SMALLEST, .every_prefix = true, .not_published = true,
-     .definition = "no eigenvalue is below this, with the probability of `lambda_max_upper`"},
+     .over = KS_OVER_SMALLEST, .every_prefix = true, .not_published = true},
     [KS_STAT_LAMBDA_MIN_DATA_SE] = {
      .name = "lambda_min_data_se", .kind = KS_IS_NUMBER, .value = ks_probe_lambda_min_data_se,
-     .over = KS_OVER_SHARED,
-     .definition =
-        "the standard error of `lambda_min` over the minibatches, as `lambda_max_data_se`"},
+     .over = KS_OVER_SHARED},
     [KS_STAT_KAPPA] = {
      .name = "kappa", .kind = KS_IS_QUOTIENT, .value = ks_probe_kappa, .over = KS_OVER_MEDIAN,
      .every_prefix = true, .words = "the paper's; not a condition number",
      .of_spectra = "as published",
      .pooled = "as published, IQM; not an estimate of the condition number",
      .definition =
-        "the largest \\|theta\\| over the smallest, the median over the probes. It is not an "
-        "estimate of the condition number",
-     .paper =
-        "Definition 3: the largest over the smallest absolute eigenvalue; the code that its "
-        "authors published computes it from Ritz values, as here"},
+        "the largest |theta| over the smallest, the median over the probes. Not an estimate of "
+        "the condition number",
+     .paper = "Definition 3 with Ritz values in place of eigenvalues, as in its published code"},
     [KS_STAT_KAPPA_LOWER_BOUND] = {
      .name = "kappa_lower_bound", .kind = KS_IS_BOUND, .is_lower_bound = true,
      .value = ks_probe_kappa_lower_bound, .over = KS_OVER_LARGEST, .every_prefix = true,
@@ -111,14 +103,14 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .of_spectra = "certain lower bound", .pooled = "lower bound with null directions, IQM",
      .definition =
         "a lower bound of the condition number of the operator as it was computed, null space "
-        "included: max \\|theta\\| / (sigma_min of the extended Jacobi matrix, which has beta_m "
-        "as one more row, + h), the largest over the probes"},
+        "included: max |theta| / (sigma_min of the Jacobi matrix with beta_m as one more row, + "
+        "h), the largest over the probes"},
     [KS_STAT_KURTOSIS] = {
      .name = "kurtosis", .kind = KS_IS_NUMBER, .value = ks_probe_kurtosis, .over = KS_OVER_MEAN,
      .every_prefix = true, .words = "of the Ritz values, as in the paper",
      .of_spectra = "as published", .pooled = "of Ritz values, as published, IQM",
      .definition = "m4 / m2^2 from central moments of the unweighted Ritz values",
-     .paper = "we [believe](#comparing-with-the-published-code) that the paper plots it"},
+     .paper = "[as we read it](#comparing-with-the-published-code)"},
     [KS_STAT_KURTOSIS_EXCESS] = {
      .name = "kurtosis_excess", .kind = KS_IS_NUMBER, .value = ks_probe_kurtosis_excess,
      .over = KS_OVER_MEAN, .every_prefix = true,
@@ -134,11 +126,10 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .name = "trace", .kind = KS_IS_ESTIMATE, ENDS("trace"), .tolerance = KS_WIDTH_OF_VALUE,
      .value = ks_probe_trace, .over = KS_OVER_MEAN, .not_published = true, .words = "estimate",
      .definition =
-        "n sum w theta, with an interval for the trace of the operator as it was computed, from "
-        "the scatter that the weights predict for random start vectors "
-        "([derivation](statistics/probe.c)); with a tolerance for the trace, from [vectors of "
-        "each minibatch](#tolerances). If all converged outliers may be single eigenvalues, "
-        "each weighs 1/n and the others share the rest; else the weights are w"},
+        "n sum w theta. The interval is from the scatter that the weights predict for random "
+        "start vectors, with a [tolerance](#tolerances) for the trace from vectors of each "
+        "minibatch. If all converged outliers may be single eigenvalues, each weighs 1/n and "
+        "the others share the rest"},
     [KS_STAT_TRACE_SQUARE] = {
      .name = "trace_square", .kind = KS_IS_NUMBER, .value = ks_probe_trace_square,
      .over = KS_OVER_MEAN, .not_published = true,
@@ -152,8 +143,8 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .every_prefix = true, .words = "converged Ritz values that stand apart",
      .definition =
         "from both ends inward, the number of Ritz values with r at most a thousandth of the "
-        "distance to the next one, while that distance exceeds the noise floor; both counts "
-        "added (n with `--exact`, where every r is 0)"},
+        "distance to the next one, while that distance exceeds the noise floor (n with "
+        "`--exact`)"},
     [KS_STAT_OUTLIER_GAP] = {
      .name = "outlier_gap", .kind = KS_IS_NUMBER, .value = ks_probe_outlier_gap,
      .over = KS_OVER_MEAN, .every_prefix = true,
@@ -162,9 +153,8 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .name = "product_error", .kind = KS_IS_NUMBER, .value = product_error,
      .over = KS_OVER_SHARED, .words = "error of products relative to the largest",
      .definition =
-        "the error of the run's products: the largest \\|A32 y - A64 y\\| / (lambda_abs_max "
-        "\\|y\\|) over the certificate vectors. Above 1e-3 a warning names the layer where it "
-        "is largest; then use `--precision f64`"},
+        "the largest |A32 y - A64 y| / (lambda_abs_max |y|) over the certificate vectors. Above "
+        "1e-3 a warning names the layer where it is largest; then use `--precision f64`"},
     [KS_STAT_NOISE_FLOOR] = {
      .name = "noise_floor", .kind = KS_IS_NUMBER, .value = noise_floor, .over = KS_OVER_SHARED,
      .every_prefix = true, .words = "smaller eigenvalues are not told from zero",
@@ -172,192 +162,140 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
         "a smaller eigenvalue cannot be distinguished from zero. The largest of: 16 eps "
         "lambda_abs_max, with the larger eps of products and Lanczos basis; twice the last beta "
         "of a Krylov space that ended; four times the effect of rounding on known null "
-        "directions; six times the largest product error that the certificates found (with "
-        "`--exact` in float32, three times the norm of that error, by a power iteration). If a "
-        "product error exceeds 1% of lambda_abs_max, counts, shares and quantiles have only the "
-        "intervals that always hold (1 to n, 0 to 1, at least 1), and the outer bounds of "
-        "lambda_max and lambda_min are not resolved"},
+        "directions; six times the largest product error of the certificates (with `--exact` in "
+        "float32, three times the norm of that error). If a product error exceeds 1% of "
+        "lambda_abs_max, counts, shares and quantiles have only the intervals that always hold, "
+        "and the outer bounds of lambda_max and lambda_min are not resolved"},
     [KS_STAT_NULL_DIMENSION] = {
      .name = "null_dimension", .kind = KS_IS_WHOLE, .value = null_dimension,
      .over = KS_OVER_SHARED, .words = "null directions of the architecture",
-     .definition = "the number of known [null directions](#null-directions) of the architecture"},
+     .definition = "[null directions](#null-directions)"},
     [KS_STAT_NULL_RESIDUAL] = {
      .name = "null_residual", .kind = KS_IS_NUMBER, .value = null_residual,
-     .over = KS_OVER_SHARED, .every_prefix = true,
-     .definition =
-        "the largest product with a known [null direction](#null-directions) over "
-        "lambda_abs_max"},
+     .over = KS_OVER_SHARED, .every_prefix = true},
     [KS_STAT_DEAD_DIMENSION] = {
      .name = "dead_dimension", .kind = KS_IS_WHOLE, .value = dead_dimension,
-     .over = KS_OVER_SHARED, .words = "further coordinates with products of zero",
-     .definition =
-        "the number of further coordinates with products of zero ([null "
-        "directions](#null-directions))"},
+     .over = KS_OVER_SHARED, .words = "further coordinates with products of zero"},
     [KS_STAT_LAMBDA_MAX_LOSS] = {
      .name = "lambda_max_loss", .kind = KS_IS_INTERVAL, ENDS("lambda_max_loss"),
      .definition =
-        "with a tolerance for `lambda_max` or `lambda_min`, if at least four minibatches within "
-        "`--batches` were not analyzed: an interval for the largest eigenvalue of the loss "
-        "itself, that is of the mean over all minibatches that could be drawn, if those in the "
-        "file are independent draws. The inner end comes from the unseen minibatches, the outer "
-        "one from `lambda_max_upper` and `lambda_max_data_se` "
-        "([derivation](statistics/probe.c)). Of 600 such intervals for trained small critics, "
-        "five missed lambda_max (`tests/statistics/test_loss_interval.c` with "
-        "`KS_COVERAGE=full`)"},
+        "with a [tolerance](#tolerances) for `lambda_max` or `lambda_min`, if at least four "
+        "minibatches within `--batches` were not analyzed: an interval for the eigenvalue of "
+        "the loss itself, the mean over all minibatches that could be drawn, if those in the "
+        "file are independent draws"},
     [KS_STAT_LAMBDA_MIN_LOSS] = {
-     .name = "lambda_min_loss", .kind = KS_IS_INTERVAL, ENDS("lambda_min_loss"),
-     .definition =
-        "the same for the smallest eigenvalue of the loss itself; none of the 600 intervals "
-        "missed lambda_min"},
+     .name = "lambda_min_loss", .kind = KS_IS_INTERVAL, ENDS("lambda_min_loss")},
     [KS_STAT_KAPPA_GRADIENT_90] = {
      .name = "kappa_gradient_90", .kind = KS_IS_RATIO, ENDS("kappa_gradient_90"),
      .words = "the same for 90% of the gradient's energy",
      .definition =
-        "with `--start gradient`: an interval for lambda_abs_max over the absolute eigenvalue "
-        "above which 90% of the gradient's energy, its squared norm, lies. Nothing is sampled; "
-        "the 99% are those of the upper bound of lambda_abs_max"},
+        "with `--start gradient`, lambda_abs_max over the absolute eigenvalue above which 90% "
+        "(50%) of the gradient's energy, its squared norm, lies. Nothing is sampled: the 99% "
+        "are those of the upper bound of lambda_abs_max"},
     [KS_STAT_KAPPA_GRADIENT_50] = {
      .name = "kappa_gradient_50", .kind = KS_IS_RATIO, ENDS("kappa_gradient_50"),
-     .words = "the same for 50% of the gradient's energy",
-     .definition = "the same for 50% of the gradient's energy"},
+     .words = "the same for 50% of the gradient's energy"},
     [KS_STAT_GRADIENT_TOP_SHARE] = {.name = "gradient_top_share", .kind = KS_IS_NUMBER,
      .definition =
-        "with `--start gradient`: the share of the gradient's energy on converged outliers"},
-    [KS_STAT_GRADIENT_CURVATURE] = {.name = "gradient_curvature", .kind = KS_IS_NUMBER,
-     .definition = "with `--start gradient`: g'Hg / g'g of the gradient g"},
+        "with `--start gradient`, the share of the gradient's energy on converged outliers; "
+        "g'Hg / g'g; |g|"},
+    [KS_STAT_GRADIENT_CURVATURE] = {.name = "gradient_curvature", .kind = KS_IS_NUMBER},
     [KS_STAT_GRADIENT_NORM] = {
-     .name = "gradient_norm", .kind = KS_IS_NUMBER, .words = "Euclidean norm of the gradient",
-     .definition = "with `--start gradient`: \\|g\\| of the gradient g"},
+     .name = "gradient_norm", .kind = KS_IS_NUMBER, .words = "Euclidean norm of the gradient"},
     [KS_STAT_DIRECTIONS_1E1] = {
      .name = "directions_1e1", .kind = KS_IS_COUNT, ENDS("directions_1e1"),
      .tolerance = KS_WIDTH_RATIO, .words = "eigenvalues above 1/10 of the largest",
      .definition =
-        "the number of eigenvalues with an absolute value above lambda_abs_max / 10: an "
-        "interval. The value is the estimate by the weights; it is never printed without its "
-        "interval"},
+        "the number of eigenvalues with an absolute value above lambda_abs_max / 10, 100, "
+        "1,000, 10,000; the value is the estimate by the weights"},
     [KS_STAT_DIRECTIONS_1E2] = {
      .name = "directions_1e2", .kind = KS_IS_COUNT, ENDS("directions_1e2"),
-     .tolerance = KS_WIDTH_RATIO, .words = "eigenvalues above 1/100 of the largest",
-     .definition = "the same for lambda_abs_max / 100"},
+     .tolerance = KS_WIDTH_RATIO, .words = "eigenvalues above 1/100 of the largest"},
     [KS_STAT_DIRECTIONS_1E3] = {
      .name = "directions_1e3", .kind = KS_IS_COUNT, ENDS("directions_1e3"),
-     .tolerance = KS_WIDTH_RATIO, .words = "eigenvalues above 1/1,000 of the largest",
-     .definition = "the same for lambda_abs_max / 1,000"},
+     .tolerance = KS_WIDTH_RATIO, .words = "eigenvalues above 1/1,000 of the largest"},
     [KS_STAT_DIRECTIONS_1E4] = {
      .name = "directions_1e4", .kind = KS_IS_COUNT, ENDS("directions_1e4"),
-     .tolerance = KS_WIDTH_RATIO, .words = "eigenvalues above 1/10,000 of the largest",
-     .definition = "the same for lambda_abs_max / 10,000"},
+     .tolerance = KS_WIDTH_RATIO, .words = "eigenvalues above 1/10,000 of the largest"},
     [KS_STAT_KAPPA_Q99] = {
      .name = "kappa_q99", .kind = KS_IS_RATIO, ENDS("kappa_q99"), .tolerance = KS_WIDTH_RATIO,
      .words = "the largest over the 99% quantile of all",
      .definition =
-        "an interval for lambda_abs_max / x, where 99% of the eigenvalues are at most x in "
-        "absolute value. There is no point value. The upper end is not resolved if x cannot be "
-        "distinguished from zero; both ends are infinite if that many eigenvalues are known to "
-        "be zero"},
+        "lambda_abs_max / x, where 99% (90%, 50%) of the eigenvalues are at most x in absolute "
+        "value. The upper end is not resolved if x cannot be distinguished from zero; both ends "
+        "are infinite if that many eigenvalues are known to be zero"},
     [KS_STAT_KAPPA_Q90] = {
      .name = "kappa_q90", .kind = KS_IS_RATIO, ENDS("kappa_q90"), .tolerance = KS_WIDTH_RATIO,
-     .words = "the largest over the 90% quantile of all",
-     .definition = "the same for 90% of the eigenvalues"},
+     .words = "the largest over the 90% quantile of all"},
     [KS_STAT_KAPPA_Q50] = {
      .name = "kappa_q50", .kind = KS_IS_RATIO, ENDS("kappa_q50"), .tolerance = KS_WIDTH_RATIO,
-     .words = "the largest over the median of all",
-     .definition = "the same for 50% of the eigenvalues"},
+     .words = "the largest over the median of all"},
     [KS_STAT_ZERO_MASS] = {
      .name = "zero_mass", .kind = KS_IS_SHARE, ENDS("zero_mass"), .tolerance = KS_WIDTH,
      .words = "share of eigenvalues not told from zero",
      .definition =
-        "the share of the n eigenvalues within the noise floor of zero: an interval and an "
-        "estimate"},
+        "the share of the n eigenvalues within the noise floor of zero; below minus the noise "
+        "floor"},
     [KS_STAT_NEGATIVE_MASS] = {
      .name = "negative_mass", .kind = KS_IS_SHARE, ENDS("negative_mass"), .tolerance = KS_WIDTH,
-     .words = "share of negative eigenvalues",
-     .definition =
-        "the share of the n eigenvalues below minus the noise floor: an interval and an "
-        "estimate"},
+     .words = "share of negative eigenvalues"},
     [KS_STAT_KAPPA_EFFECTIVE_BOUND] = {
      .name = "kappa_effective_bound", .kind = KS_IS_BOUND, .is_lower_bound = true,
      .words = "condition number off the null space; certain",
      .of_spectra = "certain lower bound", .pooled = "certain lower bound, IQM",
      .definition =
-        "a lower bound of the condition number off the known null directions: max(\\|A "
-        "y1\\|/\\|y1\\|, \\|A y2\\|/\\|y2\\|) / (\\|A y3\\|/\\|y3\\| + rounding), from float64 "
-        "products ([certificates](#certificates)). It is certain, not only likely"},
+        "a lower bound of the condition number off the known null directions: max(|A y1|/|y1|, "
+        "|A y2|/|y2|) / (|A y3|/|y3| + rounding), from float64 products "
+        "([certificates](#certificates)). It is certain, not only likely"},
     [KS_STAT_SHARPNESS_RATIO] = {
      .name = "sharpness_ratio", .kind = KS_IS_NUMBER, .is_lower_bound = true,
      .words = "lambda_max over the limit of stable steps",
      .definition =
         "lambda_max over the largest eigenvalue for which steps with the learning rate eta are "
-        "stable on a quadratic (above 1 they are unstable): 2/eta for gradient descent, and for "
-        "`preconditioned` (2 + 2 beta1)/((1 - beta1) eta), that of Adam with a fixed "
-        "preconditioner (Cohen et al. 2022). eta is `--learning-rate`, else that of the "
-        "checkpoint. Undefined without a learning rate; absent for `residual` and `--compat "
-        "xqc`; `--scale` is included"},
+        "stable on a quadratic (above 1 they are unstable): 2/eta; for `preconditioned` (2 + 2 "
+        "beta1)/((1 - beta1) eta), that of Adam with a fixed preconditioner (Cohen et al. "
+        "2022). eta is `--learning-rate`, else that of the checkpoint. Absent for `residual` "
+        "and `--compat xqc`; `--scale` is included"},
     [KS_STAT_LOGIT_GRADIENT_LARGEST] = {.name = "logit_gradient_largest", .kind = KS_IS_NUMBER,
      .definition =
-        "of a `ce` loss: the norm of its gradient in the logits of one row, \\|p - t\\|, with p "
-        "the softmax and t the target; the largest over all rows, minibatches and critics",
+        "of a `ce` loss, the norm of its gradient in the logits of one row, |p - t|, with p the "
+        "softmax and t the target, over all rows, minibatches and critics",
      .paper = "Proposition 2: at most sqrt 2"},
-    [KS_STAT_LOGIT_GRADIENT_MEDIAN] = {.name = "logit_gradient_median", .kind = KS_IS_NUMBER,
-     .definition = "the median of these norms"},
+    [KS_STAT_LOGIT_GRADIENT_MEDIAN] = {.name = "logit_gradient_median", .kind = KS_IS_NUMBER},
     [KS_STAT_MINIBATCH_GRADIENT_LARGEST] = {
      .name = "minibatch_gradient_largest", .kind = KS_IS_NUMBER,
-     .definition =
-        "of a `ce` loss: the norm of one critic's gradient on one minibatch; the largest over "
-        "all of them"},
+     .definition = "of a `ce` loss, the norm of one critic's gradient on one minibatch"},
     [KS_STAT_MINIBATCH_GRADIENT_MEDIAN] = {
-     .name = "minibatch_gradient_median", .kind = KS_IS_NUMBER,
-     .definition = "the median of these norms"},
+     .name = "minibatch_gradient_median", .kind = KS_IS_NUMBER},
     [KS_STAT_LOGIT_JACOBIAN_LARGEST] = {.name = "logit_jacobian_largest", .kind = KS_IS_NUMBER,
      .definition =
-        "of a `ce` loss: the largest singular value of the Jacobian of one row's logits in one "
-        "critic's parameters; the largest over `logit_jacobian_rows` rows, spread over critics "
-        "and minibatches. It is found by 5 Lanczos steps, from below, so it is a lower bound of "
-        "L_f, the largest over all rows ([gradient bounds](#gradient-bounds))"},
-    [KS_STAT_LOGIT_JACOBIAN_MEDIAN] = {.name = "logit_jacobian_median", .kind = KS_IS_NUMBER,
-     .definition = "the median of these singular values"},
-    [KS_STAT_LOGIT_JACOBIAN_ROWS] = {.name = "logit_jacobian_rows", .kind = KS_IS_NUMBER,
-     .definition = "the number of rows of `logit_jacobian_largest`: 4"},
+        "of a `ce` loss, the largest singular value of the Jacobian of one row's logits in one "
+        "critic's parameters, by 5 Lanczos steps, from below; over 4 rows, spread over critics "
+        "and minibatches"},
+    [KS_STAT_LOGIT_JACOBIAN_MEDIAN] = {.name = "logit_jacobian_median", .kind = KS_IS_NUMBER},
+    [KS_STAT_LOGIT_JACOBIAN_ROWS] = {.name = "logit_jacobian_rows", .kind = KS_IS_NUMBER},
     [KS_STAT_MINIBATCH_GRADIENT_HIDDEN_LARGEST] = {
      .name = "minibatch_gradient_hidden_largest", .kind = KS_IS_NUMBER,
      .definition =
-        "`minibatch_gradient_largest` with the derivatives in the parameters theta_h of the "
-        "[hidden layers](#gradient-bounds) only, in which the logits are scale-invariant. "
-        "Undefined for a critic without such layers"},
+        "the same four numbers in the parameters theta_h of the [hidden layers](#gradient-bounds) "
+        "only; undefined without such layers"},
     [KS_STAT_MINIBATCH_GRADIENT_HIDDEN_MEDIAN] = {
-     .name = "minibatch_gradient_hidden_median", .kind = KS_IS_NUMBER,
-     .definition =
-        "`minibatch_gradient_median` with the derivatives in the parameters theta_h of the "
-        "[hidden layers](#gradient-bounds) only, in which the logits are scale-invariant. "
-        "Undefined for a critic without such layers"},
+     .name = "minibatch_gradient_hidden_median", .kind = KS_IS_NUMBER},
     [KS_STAT_LOGIT_JACOBIAN_HIDDEN_LARGEST] = {
-     .name = "logit_jacobian_hidden_largest", .kind = KS_IS_NUMBER,
-     .definition =
-        "`logit_jacobian_largest` with the derivatives in the parameters theta_h of the [hidden "
-        "layers](#gradient-bounds) only, in which the logits are scale-invariant. Undefined for "
-        "a critic without such layers"},
+     .name = "logit_jacobian_hidden_largest", .kind = KS_IS_NUMBER},
     [KS_STAT_LOGIT_JACOBIAN_HIDDEN_MEDIAN] = {
-     .name = "logit_jacobian_hidden_median", .kind = KS_IS_NUMBER,
-     .definition =
-        "`logit_jacobian_median` with the derivatives in the parameters theta_h of the [hidden "
-        "layers](#gradient-bounds) only, in which the logits are scale-invariant. Undefined for "
-        "a critic without such layers"},
+     .name = "logit_jacobian_hidden_median", .kind = KS_IS_NUMBER},
     [KS_STAT_HIDDEN_NORM] = {.name = "hidden_norm", .kind = KS_IS_NUMBER,
-     .definition = "of a `ce` loss: \\|theta_h\\|, of the critic in which it is smallest"},
-    [KS_STAT_HIDDEN_RADIAL_LARGEST] = {.name = "hidden_radial_largest", .kind = KS_IS_NUMBER,
      .definition =
-        "of a `ce` loss: \\|theta_h' g_h\\| / (\\|theta_h\\| \\|g_h\\|), with g_h one critic's "
-        "gradient in theta_h on one minibatch; the largest of all. It would be 0 if the logits "
-        "did not depend on \\|theta_h\\|, and says how far the epsilon of the normalizations "
-        "spoils that"},
+        "of a `ce` loss, |theta_h| of the critic in which it is smallest; the largest |theta_h' "
+        "g_h| / (|theta_h| |g_h|), which is 0 if the logits do not depend on |theta_h|"},
+    [KS_STAT_HIDDEN_RADIAL_LARGEST] = {.name = "hidden_radial_largest", .kind = KS_IS_NUMBER},
     [KS_STAT_PREDICTION_ERROR_LARGEST] = {.name = "prediction_error_largest", .kind = KS_IS_NUMBER,
      .definition =
-        "of an `mse` loss: \\|f - y\\|, the prediction minus the target of one row, which is "
-        "the norm of the gradient of (f - y)^2 / 2 in the prediction; the largest over all "
-        "rows, minibatches and critics. Weights of the loss and of rows are divided out",
-     .paper = "Proposition 1: it has no bound"},
-    [KS_STAT_PREDICTION_ERROR_MEDIAN] = {.name = "prediction_error_median", .kind = KS_IS_NUMBER,
-     .definition = "the median of these errors"},
+        "of an `mse` loss, |f - y|, the prediction minus the target of one row, which is the "
+        "norm of the gradient of (f - y)^2 / 2 in f. Weights are divided out",
+     .paper = "Proposition 1: without bound"},
+    [KS_STAT_PREDICTION_ERROR_MEDIAN] = {.name = "prediction_error_median", .kind = KS_IS_NUMBER},
 };
 /* clang-format on */
 

@@ -115,7 +115,8 @@ struct ks_statistic {
     const char *pooled;        /* what their IQM is, in the report; NULL: not in it               */
     enum ks_width tolerance;
     bool is_lower_bound; /* --fail-if takes NAME itself, not only its ends                      */
-    const char *definition; /* for analysis/README.md, in Markdown */
+    const char *definition; /* for analysis/README.md, in Markdown; NULL: that of the row before
+                             * is of both                                                     */
     const char *paper; /* where the XQC paper defines or bounds it; NULL: it does not         */
 
     /* Of statistics that are computed from single probes: */

@@ -5,6 +5,7 @@
  *   options PROGRAM   what `kappascope PROGRAM --help` prints, but for the options of all programs
  *   plots             ks_plots
  *   settings          ks_keys
+ *   statistics        ks_catalogue
  *   tables            ks_table_files */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "io/text.h"
 #include "report/plot_tables.h"
 #include "report/plots.h"
+#include "statistics/catalogue.h"
 #include "test.h"
 #include "train/settings.h"
 
@@ -145,6 +147,56 @@ static void print_tables(FILE *out)
     }
 }
 
+/* Prints the statistic `first` and those after it that have the same definition. */
+static void print_statistic(FILE *out, size_t first)
+{
+    const struct ks_statistic *row = &ks_catalogue[first];
+    bool has_interval = row->lower && row->kind != KS_IS_EXTREME;
+    bool has_value = row->kind != KS_IS_INTERVAL && row->kind != KS_IS_RATIO;
+    char *item = NULL;
+    size_t size;
+    FILE *text = open_memstream(&item, &size);
+
+    fprintf(text, "`%s`", row->name);
+    for (size_t i = first + 1; i < KS_STATISTICS && !ks_catalogue[i].definition; i++)
+        fprintf(text, ", `%s`", ks_catalogue[i].name);
+    fprintf(text, "%s: %s",
+            !has_interval ? ""
+            : has_value   ? " (with an interval)"
+                          : " (an interval alone)",
+            row->definition);
+    if (row->paper)
+        fprintf(text, " (XQC paper: %s)", row->paper);
+    fclose(text);
+    print_item(out, item);
+    free(item);
+}
+
+/* First the statistics of tables in the order of their reliability, each followed by those whose
+ * names begin with its own. */
+static void print_statistics(FILE *out)
+{
+    bool printed[KS_STATISTICS] = {false};
+
+    for (const enum ks_statistic_id *id = ks_catalogue_for_readers;; id++) {
+        const char *name = *id < KS_STATISTICS ? ks_catalogue[*id].name : "";
+        const size_t length = strlen(name);
+
+        for (size_t i = 0; i < KS_STATISTICS; i++) {
+            const struct ks_statistic *row = &ks_catalogue[i];
+            bool belongs = i == *id || !*name ||
+                           (strncmp(row->name, name, length) == 0 && row->name[length] == '_');
+
+            if (!belongs || printed[i] || !row->definition)
+                continue;
+            print_statistic(out, i);
+            printed[i] = true;
+        }
+        if (*id == KS_STATISTICS)
+            break;
+    }
+}
+
 static void print_table(FILE *out, const char *name)
 {
     if (strncmp(name, "options ", 8) == 0)
@@ -155,6 +207,8 @@ static void print_table(FILE *out, const char *name)
         print_plots(out);
     else if (strcmp(name, "tables") == 0)
         print_tables(out);
+    else if (strcmp(name, "statistics") == 0)
+        print_statistics(out);
     else
         fail_msg("no table '%s'", name);
 }
