@@ -478,7 +478,7 @@ class TestPyTorch(ImportTest):
         self.assertFalse(os.path.exists(e.path("executed")))
 
     def test_programs_are_not_run(self):
-        """TorchScript, which torch.load runs before 2.6, also inside of another archive; and archives of tar."""
+        """TorchScript, which torch.load runs before 2.6, also inside another archive; archives of tar."""
         if not self.torch:
             self.skipTest("no PyTorch")
         e, torch = self.example(), self.torch
