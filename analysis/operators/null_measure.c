@@ -84,8 +84,9 @@ void ks_null_space_add(const struct ks_null_space *s, const struct ks_null_direc
     }
 }
 
-double ks_null_space_dot(const struct ks_null_space *s, const struct ks_null_direction *u,
-                         const double *full)
+/* u' full. */
+static double dot(const struct ks_null_space *s, const struct ks_null_direction *u,
+                  const double *full)
 {
     double norm = norm_of(s, u), sum = 0;
     size_t at;
@@ -98,8 +99,9 @@ double ks_null_space_dot(const struct ks_null_space *s, const struct ks_null_dir
     return norm == 0 ? 0 : sum / norm;
 }
 
-bool ks_null_space_is_zero(const struct ks_null_space *s, const struct ks_null_direction *u,
-                           const double *full)
+/* Whether u is not 0 and `full` is zero at all nonzero entries of u. */
+static bool is_zero(const struct ks_null_space *s, const struct ks_null_direction *u,
+                    const double *full)
 {
     size_t at;
 
@@ -180,7 +182,7 @@ static ks_status try_worst(struct trial *t, double worst, double *ratio)
     for (size_t i = 0; i < s->selection->of; i++)
         t->full[i] = 0;
     for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(s, &u);) {
-        double share = ks_null_space_dot(s, &u, t->worst) / worst;
+        double share = dot(s, &u, t->worst) / worst;
 
         ks_null_space_add(s, &u, share, t->full);
         any |= share != 0;
@@ -226,8 +228,8 @@ static ks_status try_random(struct trial *t, struct ks_null *null)
     }
     ks_selection_scatter(s->selection, t->image, t->full);
     for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(s, &u);) {
-        null->dead -= ks_null_space_is_zero(s, &u, t->full);
-        leak = hypot(leak, ks_null_space_dot(s, &u, t->full));
+        null->dead -= is_zero(s, &u, t->full);
+        leak = hypot(leak, dot(s, &u, t->full));
     }
     if (s->n_families > 0)
         null->leak = leak > 0 ? leak / cblas_dnrm2((int)t->a->n, t->image, 1) : 0;

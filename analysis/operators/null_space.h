@@ -96,17 +96,10 @@ struct ks_null_direction {
  * call; false after the last direction. */
 bool ks_null_space_next(const struct ks_null_space *space, struct ks_null_direction *u);
 
-/* In the following, u is the direction scaled to norm 1, or 0 if one of its entries is not among
- * the coordinates. `full` [E P] is a vector over all parameters.
- *   ks_null_space_add       full += factor u
- *   ks_null_space_dot       returns u' full
- *   ks_null_space_is_zero   whether u is not 0 and `full` is zero at all nonzero entries of u */
+/* full += factor u. u is the direction scaled to norm 1, or 0 if one of its entries is not among
+ * the coordinates; `full` [E P] is a vector over all parameters. */
 void ks_null_space_add(const struct ks_null_space *space, const struct ks_null_direction *u,
                        double factor, double *full);
-double ks_null_space_dot(const struct ks_null_space *space, const struct ks_null_direction *u,
-                         const double *full);
-bool ks_null_space_is_zero(const struct ks_null_space *space, const struct ks_null_direction *u,
-                           const double *full);
 
 /* Lists the entries of u: their indices in [E P] into `at`, their values into `value`. Returns
  * their number, 0 if u is 0. With `at` and `value` NULL it only returns the number, so that the

@@ -37,8 +37,6 @@ struct ks_primal {
 ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
                         struct ks_primal **primal);
 void ks_primal_free(struct ks_primal *primal);
-/* The largest power of two that is not above the weight of the loss; 1 if the weight is 0. */
-double ks_primal_unit(const struct ks_loss_f64 *loss);
 
 /* A lower bound of the bytes that any operator of the problem allocates before it is prepared, with
  * products in float32 if `single`. It follows from sizes alone, so a problem that does not fit is

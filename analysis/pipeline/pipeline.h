@@ -79,9 +79,6 @@ struct ks_spectrum_options {
 /* The Hessian by products in float32, 90 steps from one start vector. */
 struct ks_spectrum_options ks_spectrum_options_defaults(void);
 
-/* The minibatches with which an analysis begins, of `most`: with tolerances for lambda_max or
- * lambda_min only a few, if there are many. */
-size_t ks_first_minibatches(const struct ks_spectrum_options *options, size_t most);
 /* The products of a spectrum, in products with one minibatch, for an operator of dimension `n` and
  * at most `minibatches`: the most; and the fewest with tolerances, which one look at the first
  * start vector takes, 0 without them. */

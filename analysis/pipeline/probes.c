@@ -359,21 +359,11 @@ double ks_most_products(const struct ks_spectrum_options *o, size_t n, size_t mi
            (double)(o->exact ? n : o->order * (o->probes + o->gradient_probe));
 }
 
-double ks_fewest_products(const struct ks_spectrum_options *o, size_t n, size_t minibatches)
-{
-    struct ks_spectrum_options fewest = *o;
-
-    if (o->tolerances.n == 0)
-        return 0;
-    fewest.order = smaller(o->order, FIRST);
-    fewest.probes = 1;
-    fewest.batches = ks_first_minibatches(o, count_minibatches(o, minibatches));
-    return ks_most_products(&fewest, n, minibatches);
-}
-
 /* --- how many minibatches --- */
 
-size_t ks_first_minibatches(const struct ks_spectrum_options *o, size_t most)
+/* The minibatches with which an analysis begins, of `most`: with tolerances for lambda_max or
+ * lambda_min only a few, if there are many. */
+static size_t first_minibatches(const struct ks_spectrum_options *o, size_t most)
 {
     enum { FEW = 8 }; /* their standard error is known to a quarter (its chi-square) */
     const struct ks_tolerances *t = &o->tolerances;
@@ -385,13 +375,25 @@ size_t ks_first_minibatches(const struct ks_spectrum_options *o, size_t most)
     return most;
 }
 
+double ks_fewest_products(const struct ks_spectrum_options *o, size_t n, size_t minibatches)
+{
+    struct ks_spectrum_options fewest = *o;
+
+    if (o->tolerances.n == 0)
+        return 0;
+    fewest.order = smaller(o->order, FIRST);
+    fewest.probes = 1;
+    fewest.batches = first_minibatches(o, count_minibatches(o, minibatches));
+    return ks_most_products(&fewest, n, minibatches);
+}
+
 void ks_minibatches_begin(struct ks_pipeline *p)
 {
     if (ks_team_size(p->team) > 1)
         return;
     p->allocated_read = ks_alloc_total();
     p->most_minibatches = p->minibatches;
-    p->minibatches = ks_first_minibatches(p->options, p->minibatches);
+    p->minibatches = first_minibatches(p->options, p->minibatches);
     p->problem.minibatches = p->minibatches;
 }
 

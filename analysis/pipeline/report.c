@@ -313,17 +313,18 @@ ks_status ks_report_add(struct ks_report *r, const char *checkpoint, const struc
     return ks_report_flush(r);
 }
 
-ks_status ks_report_end(struct ks_report *r)
-{
-    if (r->claims)
-        fputs(r->claims, r->out);
-    ks_report_clear(r);
-    return ks_report_flush(r);
-}
-
-void ks_report_clear(struct ks_report *r)
+/* Frees what the report owns, without printing. */
+static void clear_report(struct ks_report *r)
 {
     free(r->claims);
     r->claims = NULL;
     ks_attributes_clear(&r->columns);
+}
+
+ks_status ks_report_end(struct ks_report *r)
+{
+    if (r->claims)
+        fputs(r->claims, r->out);
+    clear_report(r);
+    return ks_report_flush(r);
 }

@@ -32,8 +32,6 @@ ks_status ks_report_add(struct ks_report *report, const char *checkpoint,
                         const struct ks_spectrum *spectrum);
 /* Prints the claims below a table and frees what the report owns. KS_FULL. */
 ks_status ks_report_end(struct ks_report *report);
-/* Frees what the report owns, without printing. */
-void ks_report_clear(struct ks_report *report);
 
 /* For other reports of this form (layers.c, eigenvectors.c). Flushes `out`; KS_FULL when that fails
  * for the first time. */

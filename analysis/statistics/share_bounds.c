@@ -114,8 +114,10 @@ ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, stru
     return KS_OK;
 }
 
-ks_status ks_share_bounds_below(const struct ks_share_bounds *b, double x, bool null,
-                                struct ks_interval *mu)
+/* The same for (-inf, x) from below and (-inf, x] from above. `null`: the set includes the known
+ * null space, whose weight is subtracted. */
+static ks_status bounds_below(const struct ks_share_bounds *b, double x, bool null,
+                              struct ks_interval *mu)
 {
     *mu = (struct ks_interval){0, 0};
     for (size_t p = 0; p < b->in->probes; p++) {
@@ -209,8 +211,10 @@ static ks_status is_shown(const struct ks_share_bounds *b, double x, double shar
     return KS_OK;
 }
 
-/* Spans that contain zero are skipped if zeros are known, as these are counted separately. */
-size_t ks_share_bounds_certain(const struct ks_share_bounds *b, double low, double high)
+/* The number of eigenvalues other than known zeros that are certain to be in [low, high]: the
+ * largest number of disjoint spans in it. Spans that contain zero are skipped if zeros are known,
+ * as these are counted separately. */
+static size_t certain(const struct ks_share_bounds *b, double low, double high)
 {
     bool zeros = b->in->n_null + b->zeros > 0;
     double last = -INFINITY;
@@ -248,8 +252,7 @@ ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double i
 {
     struct ks_interval in, out;
     bool shown;
-    size_t beyond = ks_share_bounds_certain(b, above(outer), INFINITY) +
-                    ks_share_bounds_certain(b, -INFINITY, -above(outer));
+    size_t beyond = certain(b, above(outer), INFINITY) + certain(b, -INFINITY, -above(outer));
 
     KS_TRY(ks_share_bounds_within(b, inner - b->in->h, &in));
     KS_TRY(ks_share_bounds_within(b, outer + b->in->h, &out));
@@ -258,8 +261,7 @@ ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double i
         KS_TRY(is_shown(b, inner - b->in->h, in.lower, &shown));
         count->lower = shown ? 1 : 0;
     }
-    *count = narrow(*count, b->zeros + ks_share_bounds_certain(b, -inner, inner),
-                    b->others - beyond);
+    *count = narrow(*count, b->zeros + certain(b, -inner, inner), b->others - beyond);
     return KS_OK;
 }
 
@@ -271,11 +273,11 @@ ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
 {
     double h = b->in->h;
     struct ks_interval low, high;
-    size_t least = ks_share_bounds_certain(b, -INFINITY, x) + (x >= 0 ? b->zeros : 0);
-    size_t beyond = ks_share_bounds_certain(b, above(x), INFINITY) + (x < 0 ? b->zeros : 0);
+    size_t least = certain(b, -INFINITY, x) + (x >= 0 ? b->zeros : 0);
+    size_t beyond = certain(b, above(x), INFINITY) + (x < 0 ? b->zeros : 0);
 
-    KS_TRY(ks_share_bounds_below(b, x - h, x > 0, &low));
-    KS_TRY(ks_share_bounds_below(b, x + h, x >= 0, &high));
+    KS_TRY(bounds_below(b, x - h, x > 0, &low));
+    KS_TRY(bounds_below(b, x + h, x >= 0, &high));
     *count = (struct ks_interval){count_low(b, low.lower), count_high(b, high.upper)};
     if (count->lower == 1 && x > 0 && !(low.lower > SLACK + turned(b, h / fmax(x - h, h))))
         count->lower = 0;
@@ -332,11 +334,10 @@ static struct ks_interval certain_size(const struct ks_share_bounds *b, size_t k
         double outer = fmax(fabs(b->span[i].lower), fabs(b->span[i].upper));
         double inner = fmin(fabs(b->span[i].lower), fabs(b->span[i].upper));
 
-        if (outer < size.upper && b->zeros + ks_share_bounds_certain(b, -outer, outer) >= k)
+        if (outer < size.upper && b->zeros + certain(b, -outer, outer) >= k)
             size.upper = outer;
-        if (inner > size.lower && ks_share_bounds_certain(b, inner, INFINITY) +
-                                          ks_share_bounds_certain(b, -INFINITY, -inner) >
-                                      b->others - k)
+        if (inner > size.lower &&
+            certain(b, inner, INFINITY) + certain(b, -INFINITY, -inner) > b->others - k)
             size.lower = inner;
     }
     return size;

@@ -61,16 +61,8 @@ void ks_share_bounds_free(struct ks_share_bounds *bounds); /* NULL is fine */
 /* *mu = [L', U']: bounds of the weight of [-x, x] off the known null space, as a share of all
  * weight off it, averaged over the probes; 0 for x < 0. x is not widened for rounding. */
 ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, struct ks_interval *mu);
-/* The same for (-inf, x) from below and (-inf, x] from above. `null`: the set includes the known
- * null space, whose weight is subtracted. */
-ks_status ks_share_bounds_below(const struct ks_share_bounds *b, double x, bool null,
-                                struct ks_interval *mu);
 
 /* From bounds of weights to bounds of counts. */
-
-/* The number of eigenvalues other than known zeros that are certain to be in [low, high]: the
- * largest number of disjoint spans in it. */
-size_t ks_share_bounds_certain(const struct ks_share_bounds *b, double low, double high);
 
 /* Bounds of the number of eigenvalues with |lambda| <= x, if x itself is only known to be in
  * [inner, outer]: count->lower holds for x = inner, count->upper for x = outer. L' is evaluated at

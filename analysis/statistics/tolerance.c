@@ -118,14 +118,6 @@ bool ks_tolerance_met(const struct ks_tolerance *t, const struct ks_spectrum *s)
     return ks_tolerance_width(t, s) <= t->most; /* not met if it is NaN */
 }
 
-bool ks_tolerances_met(const struct ks_tolerances *t, const struct ks_spectrum *s)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (!ks_tolerance_met(&t->list[i], s))
-            return false;
-    return true;
-}
-
 int ks_tolerance_end(const struct ks_tolerance *t)
 {
     return t->statistic == KS_STAT_LAMBDA_MAX ? 1 : t->statistic == KS_STAT_LAMBDA_MIN ? -1 : 0;

@@ -81,7 +81,11 @@ static double cut_normal(struct ks_rng *rng)
     return x;
 }
 
-void KS(truncated_normal)(const struct ks_array *shape, double scale, struct ks_rng *rng, real *w)
+/* Sets w [rows, columns] of that shape to independent entries of a normal distribution of mean 0
+ * that is cut off at two of its standard deviations (a draw beyond them is repeated) and then has
+ * the variance scale / rows. */
+static void truncated_normal(const struct ks_array *shape, double scale, struct ks_rng *rng,
+                             real *w)
 {
     double std = sqrt(scale / (double)shape->rows) / CUT_NORMAL_STD;
 
@@ -155,7 +159,7 @@ static ks_status init_kernel(const struct KS(arch) *arch, const struct ks_starts
     if (start == KS_XAVIER_UNIFORM)
         KS(xavier_uniform)(&l->param[0], gain, rng, w);
     else
-        KS(truncated_normal)(&l->param[0], scales[start], rng, w);
+        truncated_normal(&l->param[0], scales[start], rng, w);
     return KS_OK;
 }
 

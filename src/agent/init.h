@@ -30,11 +30,6 @@ struct ks_starts {
     double gain; /* of orthogonal and uniform kernels; 0: the gain in the layer's array */
 };
 
-/* Sets w [rows, columns] of that shape to independent entries of a normal distribution of mean 0
- * that is cut off at two of its standard deviations (a draw beyond them is repeated) and then has
- * the variance scale / rows. */
-void KS(truncated_normal)(const struct ks_array *shape, double scale, struct ks_rng *rng, real *w);
-
 /* Sets w [rows, columns] to independent entries between +-gain sqrt(6/(rows + columns)). */
 void KS(xavier_uniform)(const struct ks_array *shape, double gain, struct ks_rng *rng, real *w);
 

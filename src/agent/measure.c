@@ -34,9 +34,81 @@ static size_t published_count_dormant(size_t rows, size_t d, const real *y, doub
     return dormant;
 }
 
+static double squares(size_t n, const real *x)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
+static const double RANK_SHARE = 0.99;
+
+/* How many of the singular values [n], in descending order, make up RANK_SHARE of their sum. */
+static double effective_rank(size_t n, const double *values)
+{
+    double sum = 0, partial = 0;
+    size_t rank = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += values[i];
+    while (rank < n && partial < RANK_SHARE * sum)
+        partial += values[rank++];
+    return (double)rank;
+}
+
+/* Sums over arrays of parameters w and their gradients g. */
+struct norms {
+    double w2, g2;       /* squared norms                                             */
+    double rates, count; /* sum of n |g|/|w| and of n over arrays of n entries, |w| > 0 */
+};
+
+/* The norms of the first `columns` columns of arrays [rows, width]. */
+static struct norms array_norms(size_t rows, size_t width, size_t columns, const real *w,
+                                const real *g)
+{
+    struct norms n = {0};
+
+    for (size_t i = 0; i < rows; i++) {
+        n.w2 += squares(columns, w + i * width);
+        n.g2 += squares(columns, g + i * width);
+    }
+    if (n.w2 > 0) {
+        n.count = (double)(rows * columns);
+        n.rates = n.count * sqrt(n.g2 / n.w2);
+    }
+    return n;
+}
+
 static bool is_last(const struct KS(arch) *arch, size_t i)
 {
     return i + 1 == arch->n_layers;
+}
+
+enum { ALL_LAYERS = -1 };
+
+/* Adds weight * value to the next entry of the list, which is named NAME_QUANTITY_LAYER; without
+ * LAYER for ALL_LAYERS. */
+static void measured_add(struct KS(measured) *s, const char *quantity, int layer, double value)
+{
+    struct ks_measure *m = &s->list[s->n++];
+
+    if (layer == ALL_LAYERS)
+        snprintf(m->name, sizeof m->name, "%s_%s", s->name, quantity);
+    else
+        snprintf(m->name, sizeof m->name, "%s_%s_%02d", s->name, quantity, layer);
+    m->value = (s->first ? 0 : m->value) + s->weight * value;
+}
+
+/* The mean norm of the rows of y [rows, d]. */
+static double row_norm(size_t rows, size_t d, const real *y)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < rows; i++)
+        sum += sqrt(squares(d, y + i * d));
+    return sum / (double)rows;
 }
 
 /* Layers: the activation functions, and the last layer. */
@@ -53,16 +125,40 @@ static void measure_units(struct KS(measured) *s, double *score)
         if (l->kind->role != KS_ACTIVATION && !is_last(arch, i))
             continue;
         if (s->updated) {
-            norm = KS(row_norm)(s->net->rows, l->out, y);
+            norm = row_norm(s->net->rows, l->out, y);
             share = (double)published_count_dormant(s->net->rows, l->out, y, score) /
                     (double)l->out;
         }
-        KS(measured_add)(s, "feature_norm_xqc", (int)l->number, norm);
-        KS(measured_add)(s, "dormant_xqc", (int)l->number, share);
+        measured_add(s, "feature_norm_xqc", (int)l->number, norm);
+        measured_add(s, "dormant_xqc", (int)l->number, share);
         norms += norm, dormant += share, layers++;
     }
-    KS(measured_add)(s, "feature_norm_xqc", KS_ALL_LAYERS, norms);
-    KS(measured_add)(s, "dormant_xqc", KS_ALL_LAYERS, dormant / layers);
+    measured_add(s, "feature_norm_xqc", ALL_LAYERS, norms);
+    measured_add(s, "dormant_xqc", ALL_LAYERS, dormant / layers);
+}
+
+/* *rank: how many of the largest singular values of y [rows, d] make up 99% of the sum of all; NaN
+ * if y is not finite. LAPACK reads y as the column-major transpose, which has the same singular
+ * values. Fails with KS_MEMORY. */
+static ks_status feature_rank(size_t rows, size_t d, const real *y, double *rank)
+{
+    ks_status status = KS_OK;
+    size_t n = rows < d ? rows : d;
+    double *copy = NULL, *values = NULL;
+
+    KS_GO(ks_alloc(rows * d, sizeof *copy, &copy));
+    KS_GO(ks_alloc(n, sizeof *values, &values));
+    for (size_t i = 0; i < rows * d; i++)
+        copy[i] = (double)y[i];
+    if (LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', (int)d, (int)rows, copy, (int)d, values, NULL, 1,
+                       NULL, 1) == 0)
+        *rank = effective_rank(n, values);
+    else
+        *rank = NAN; /* the features contain NaN: no rank, but not an error here */
+done:
+    free(copy);
+    free(values);
+    return status;
 }
 
 /* The rank of the last activation function, if any. The published count starts at 1. */
@@ -75,28 +171,64 @@ static ks_status measure_rank(struct KS(measured) *s)
     while (i > 0 && arch->layer[i - 1].kind->role != KS_ACTIVATION)
         i--;
     if (s->updated && i > 0)
-        KS_TRY(KS(feature_rank)(s->net->rows, arch->layer[i - 1].out,
-                                s->t->primal + s->net->at[i - 1].y, &rank));
-    KS(measured_add)(s, "feature_rank_xqc", KS_ALL_LAYERS, rank < 1 ? 1 : rank);
+        KS_TRY(feature_rank(s->net->rows, arch->layer[i - 1].out,
+                            s->t->primal + s->net->at[i - 1].y, &rank));
+    measured_add(s, "feature_rank_xqc", ALL_LAYERS, rank < 1 ? 1 : rank);
     return KS_OK;
+}
+
+static void norms_add(const struct norms *from, struct norms *to)
+{
+    to->w2 += from->w2;
+    to->g2 += from->g2;
+    to->rates += from->rates;
+    to->count += from->count;
+}
+
+/* The norms of a layer's arrays. Their columns are split into `parts` equal parts, each of which
+ * counts as an array. */
+static struct norms measured_norms(const struct KS(measured) *s, const struct KS(layer) *l,
+                                   size_t parts)
+{
+    struct norms sum = {0};
+    size_t at = l->offset;
+
+    for (size_t k = 0; k < l->n_params; k++) {
+        size_t n = KS(array_size)(&l->param[k]);
+        size_t rows = parts > 1 ? n / l->param[k].columns : 1, width = n / rows;
+
+        for (size_t part = 0; part < parts; part++) {
+            size_t from = at + part * (width / parts);
+            struct norms one = array_norms(rows, width, width / parts, s->t->w + from, s->g + from);
+
+            norms_add(&one, &sum);
+        }
+        at += n;
+    }
+    return sum;
+}
+
+/* Whether norms of this layer are measured: it has a kernel. */
+static bool has_norms(const struct KS(layer) *l)
+{
+    return l->n_params > 0 && l->param[0].orthogonal;
 }
 
 /* The published actor has a layer for the means and one for the log-stds. */
 static void measure_gradient(struct KS(measured) *s)
 {
     const struct KS(arch) *arch = s->net->arch;
-    struct ks_norms all = {0};
+    struct norms all = {0};
 
     for (size_t i = 0; i < arch->n_layers && s->updated; i++)
-        if (KS(has_norms)(&arch->layer[i])) {
-            struct ks_norms n = KS(measured_norms)(s, &arch->layer[i],
-                                                   is_last(arch, i) && !arch->policy.fixed ? 2 : 1);
+        if (has_norms(&arch->layer[i])) {
+            struct norms n = measured_norms(s, &arch->layer[i],
+                                            is_last(arch, i) && !arch->policy.fixed ? 2 : 1);
 
-            KS(norms_add)(&n, &all);
+            norms_add(&n, &all);
         }
-    KS(measured_add)(s, "grad_norm_xqc", KS_ALL_LAYERS, s->updated ? sqrt(all.g2) : NAN);
-    KS(measured_add)
-    (s, "effective_lr_xqc", KS_ALL_LAYERS, s->updated ? all.rates / all.count : NAN);
+    measured_add(s, "grad_norm_xqc", ALL_LAYERS, s->updated ? sqrt(all.g2) : NAN);
+    measured_add(s, "effective_lr_xqc", ALL_LAYERS, s->updated ? all.rates / all.count : NAN);
 }
 
 /* The published code records log-stds within their bounds. */
@@ -139,8 +271,9 @@ static ks_status measure_actor(struct KS(agent) *a, struct KS(measured) *s, doub
     return KS_OK;
 }
 
-ks_status KS(agent_measure_published)(struct KS(agent) *a, const struct ks_batch *batch,
-                                      struct ks_measure *list, size_t *n)
+/* ks_agent_measure for the quantities that end in _xqc. */
+static ks_status measure_published(struct KS(agent) *a, const struct ks_batch *batch,
+                                   struct ks_measure *list, size_t *n)
 {
     ks_status status = KS_OK;
     size_t critic = KS(widest)(a->critic_arch), actor = KS(widest)(a->actor_arch);
@@ -164,112 +297,29 @@ done:
     return status;
 }
 
-static const double RANK_SHARE = 0.99;
-
-void KS(measured_add)(struct KS(measured) *s, const char *quantity, int layer, double value)
+static void report_norms(struct KS(measured) *s, int layer, const struct norms *n)
 {
-    struct ks_measure *m = &s->list[s->n++];
-
-    if (layer == KS_ALL_LAYERS)
-        snprintf(m->name, sizeof m->name, "%s_%s", s->name, quantity);
-    else
-        snprintf(m->name, sizeof m->name, "%s_%s_%02d", s->name, quantity, layer);
-    m->value = (s->first ? 0 : m->value) + s->weight * value;
-}
-
-static double squares(size_t n, const real *x)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)x[i];
-    return sum;
-}
-
-void KS(norms_add)(const struct ks_norms *from, struct ks_norms *to)
-{
-    to->w2 += from->w2;
-    to->g2 += from->g2;
-    to->rates += from->rates;
-    to->count += from->count;
-}
-
-/* The norms of the first `columns` columns of arrays [rows, width]. */
-static struct ks_norms array_norms(size_t rows, size_t width, size_t columns, const real *w,
-                                   const real *g)
-{
-    struct ks_norms n = {0};
-
-    for (size_t i = 0; i < rows; i++) {
-        n.w2 += squares(columns, w + i * width);
-        n.g2 += squares(columns, g + i * width);
-    }
-    if (n.w2 > 0) {
-        n.count = (double)(rows * columns);
-        n.rates = n.count * sqrt(n.g2 / n.w2);
-    }
-    return n;
-}
-
-struct ks_norms KS(measured_norms)(const struct KS(measured) *s, const struct KS(layer) *l,
-                                   size_t parts)
-{
-    struct ks_norms sum = {0};
-    size_t at = l->offset;
-
-    for (size_t k = 0; k < l->n_params; k++) {
-        size_t n = KS(array_size)(&l->param[k]);
-        size_t rows = parts > 1 ? n / l->param[k].columns : 1, width = n / rows;
-
-        for (size_t part = 0; part < parts; part++) {
-            size_t from = at + part * (width / parts);
-            struct ks_norms one = array_norms(rows, width, width / parts, s->t->w + from,
-                                              s->g + from);
-
-            KS(norms_add)(&one, &sum);
-        }
-        at += n;
-    }
-    return sum;
-}
-
-bool KS(has_norms)(const struct KS(layer) *l)
-{
-    return l->n_params > 0 && l->param[0].orthogonal;
-}
-
-static void report_norms(struct KS(measured) *s, int layer, const struct ks_norms *n)
-{
-    KS(measured_add)(s, "param_norm", layer, sqrt(n->w2));
-    KS(measured_add)(s, "grad_norm", layer, sqrt(n->g2));
-    KS(measured_add)(s, "effective_lr", layer, n->count > 0 ? n->rates / n->count : 0);
+    measured_add(s, "param_norm", layer, sqrt(n->w2));
+    measured_add(s, "grad_norm", layer, sqrt(n->g2));
+    measured_add(s, "effective_lr", layer, n->count > 0 ? n->rates / n->count : 0);
 }
 
 static void measure_norms(struct KS(measured) *s)
 {
-    struct ks_norms all = {0};
+    struct norms all = {0};
 
     for (size_t i = 0; i < s->net->arch->n_layers; i++) {
         const struct KS(layer) *l = &s->net->arch->layer[i];
-        struct ks_norms n;
+        struct norms n;
 
-        if (!KS(has_norms)(l))
+        if (!has_norms(l))
             continue;
-        n = KS(measured_norms)(s, l, 1);
+        n = measured_norms(s, l, 1);
         report_norms(s, (int)l->number, &n);
-        KS(norms_add)(&n, &all);
+        norms_add(&n, &all);
     }
-    report_norms(s, KS_ALL_LAYERS, &all);
-    KS(measured_add)(s, "definition_1_lr", KS_ALL_LAYERS, s->rate / sqrt(all.w2));
-}
-
-double KS(row_norm)(size_t rows, size_t d, const real *y)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < rows; i++)
-        sum += sqrt(squares(d, y + i * d));
-    return sum / (double)rows;
+    report_norms(s, ALL_LAYERS, &all);
+    measured_add(s, "definition_1_lr", ALL_LAYERS, s->rate / sqrt(all.w2));
 }
 
 double KS(unit_activity)(size_t rows, size_t d, const real *y, size_t unit)
@@ -302,50 +352,15 @@ static void measure_activations(struct KS(measured) *s)
         if (l->kind->role != KS_ACTIVATION)
             continue;
         silent = count_dormant(rows, l->out, y);
-        KS(measured_add)
-        (s, "feature_norm", (int)l->number, s->updated ? KS(row_norm)(rows, l->out, y) : NAN);
-        KS(measured_add)
-        (s, "dormant", (int)l->number, s->updated ? (double)silent / (double)l->out : NAN);
+        measured_add(s, "feature_norm", (int)l->number,
+                     s->updated ? row_norm(rows, l->out, y) : NAN);
+        measured_add(s, "dormant", (int)l->number,
+                     s->updated ? (double)silent / (double)l->out : NAN);
         dormant += silent;
         units += l->out;
     }
-    KS(measured_add)
-    (s, "dormant", KS_ALL_LAYERS, s->updated && units > 0 ? (double)dormant / (double)units : NAN);
-}
-
-/* How many of the singular values [n], in descending order, make up RANK_SHARE of their sum. */
-static double effective_rank(size_t n, const double *values)
-{
-    double sum = 0, partial = 0;
-    size_t rank = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += values[i];
-    while (rank < n && partial < RANK_SHARE * sum)
-        partial += values[rank++];
-    return (double)rank;
-}
-
-/* LAPACK reads y as the column-major transpose, which has the same singular values. */
-ks_status KS(feature_rank)(size_t rows, size_t d, const real *y, double *rank)
-{
-    ks_status status = KS_OK;
-    size_t n = rows < d ? rows : d;
-    double *copy = NULL, *values = NULL;
-
-    KS_GO(ks_alloc(rows * d, sizeof *copy, &copy));
-    KS_GO(ks_alloc(n, sizeof *values, &values));
-    for (size_t i = 0; i < rows * d; i++)
-        copy[i] = (double)y[i];
-    if (LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', (int)d, (int)rows, copy, (int)d, values, NULL, 1,
-                       NULL, 1) == 0)
-        *rank = effective_rank(n, values);
-    else
-        *rank = NAN; /* the features contain NaN: no rank, but not an error here */
-done:
-    free(copy);
-    free(values);
-    return status;
+    measured_add(s, "dormant", ALL_LAYERS,
+                 s->updated && units > 0 ? (double)dormant / (double)units : NAN);
 }
 
 static ks_status measure_features(struct KS(measured) *s)
@@ -356,11 +371,11 @@ static ks_status measure_features(struct KS(measured) *s)
     if (s->updated && s->net->arch->n_layers > 1) {
         const real *y = KS(net_features)(s->net, s->t->primal);
 
-        norm = KS(row_norm)(s->net->rows, d, y);
-        KS_TRY(KS(feature_rank)(s->net->rows, d, y, &rank));
+        norm = row_norm(s->net->rows, d, y);
+        KS_TRY(feature_rank(s->net->rows, d, y, &rank));
     }
-    KS(measured_add)(s, "feature_norm", KS_ALL_LAYERS, norm);
-    KS(measured_add)(s, "feature_rank", KS_ALL_LAYERS, rank);
+    measured_add(s, "feature_norm", ALL_LAYERS, norm);
+    measured_add(s, "feature_rank", ALL_LAYERS, rank);
     return KS_OK;
 }
 
@@ -422,7 +437,7 @@ ks_status KS(agent_measure)(struct KS(agent) *a, const struct ks_batch *batch,
     size_t own, published;
 
     KS_TRY(measure_agent(a, list, &own));
-    KS_TRY(KS(agent_measure_published)(a, batch, list + own, &published));
+    KS_TRY(measure_published(a, batch, list + own, &published));
     *n = own + published;
     return KS_OK;
 }

@@ -78,34 +78,7 @@ struct KS(measured) {
     size_t n;
 };
 
-/* Adds weight * value to the next entry of the list, which is named NAME_QUANTITY_LAYER; without
- * LAYER for KS_ALL_LAYERS. */
-enum { KS_ALL_LAYERS = -1 };
-void KS(measured_add)(struct KS(measured) *s, const char *quantity, int layer, double value);
-
-/* Sums over arrays of parameters w and their gradients g. */
-struct ks_norms {
-    double w2, g2;       /* squared norms                                             */
-    double rates, count; /* sum of n |g|/|w| and of n over arrays of n entries, |w| > 0 */
-};
-void KS(norms_add)(const struct ks_norms *from, struct ks_norms *to);
-/* Whether norms of this layer are measured: it has a kernel. */
-bool KS(has_norms)(const struct KS(layer) *l);
-/* The norms of a layer's arrays. Their columns are split into `parts` equal parts, each of which
- * counts as an array. */
-struct ks_norms KS(measured_norms)(const struct KS(measured) *s, const struct KS(layer) *l,
-                                   size_t parts);
-
 /* sum_i |y_ij| over the rows of y [rows, d]: a unit j is dormant where that is 0. */
 double KS(unit_activity)(size_t rows, size_t d, const real *y, size_t unit);
-/* The mean norm of the rows of y [rows, d]. */
-double KS(row_norm)(size_t rows, size_t d, const real *y);
-/* *rank: how many of the largest singular values of y [rows, d] make up 99% of the sum of all; NaN
- * if y is not finite. Fails with KS_MEMORY. */
-ks_status KS(feature_rank)(size_t rows, size_t d, const real *y, double *rank);
-
-/* ks_agent_measure for the quantities that end in _xqc. */
-ks_status KS(agent_measure_published)(struct KS(agent) *a, const struct ks_batch *batch,
-                                      struct ks_measure *list, size_t *n);
 
 #endif

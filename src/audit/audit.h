@@ -97,13 +97,10 @@ struct ks_interval ks_interval_ratio(struct ks_interval a, struct ks_interval b)
 /* Whether every product with the matrix was zero. */
 bool ks_audit_is_zero(const struct ks_spectrum *spectrum);
 
-/* Adds the parts of the document: claim, findings, tables. Fails as ks_audit_plot does. */
+/* Adds the parts of the document: claim, findings, tables, plot. KS_IO, KS_FULL, KS_MEMORY. */
 ks_status ks_audit_describe(const struct ks_audit *audit, struct ks_document *document);
 /* Adds the findings in plain words, with the number behind each. */
 void ks_audit_findings(const struct ks_audit *audit, struct ks_document *document);
-/* Draws the 99.5% band of the spectrum and adds the plot; without gnuplot, or without a band,
- * adds the reason. KS_IO, KS_FULL, KS_MEMORY. */
-ks_status ks_audit_plot(const struct ks_audit *audit, struct ks_document *document);
 /* Adds the table of layers, and the table of dead units. */
 void ks_audit_layers(const struct ks_audit *audit, struct ks_document *document);
 /* Adds the finding which layer has the largest trace. */

@@ -100,25 +100,6 @@ static void add_operators(const struct ks_audit *a, struct ks_document *d)
                             : "the file has no second moments of Adam");
 }
 
-ks_status ks_audit_describe(const struct ks_audit *a, struct ks_document *d)
-{
-    ks_document_add(d, KS_BLOCK_SECTION, "%s", a->path);
-    add_claim(a, d);
-    add_extent(&a->summary, d);
-    ks_document_add(d, KS_BLOCK_SECTION, "Findings");
-    ks_audit_findings(a, d);
-    ks_document_add(d, KS_BLOCK_SECTION, "Spectrum of the Hessian");
-    KS_TRY(ks_audit_plot(a, d));
-    add_statistics(a->spectrum[KS_AUDIT_HESSIAN], d);
-    ks_document_add(d, KS_BLOCK_SECTION, "Gauss-Newton, residual and preconditioned Hessian");
-    add_operators(a, d);
-    ks_document_add(d, KS_BLOCK_SECTION, "Layers");
-    ks_audit_layers(a, d);
-    ks_document_add(d, KS_BLOCK_SECTION, "Are these minibatches enough?");
-    ks_audit_halve(a, d);
-    return d->status;
-}
-
 /* The 99.5% band of the spectrum, drawn by plots/distribution.gp. */
 
 /* The one panel that the script draws; its words are explained in plots/style.gp. */
@@ -159,7 +140,9 @@ done:
     return status;
 }
 
-ks_status ks_audit_plot(const struct ks_audit *a, struct ks_document *d)
+/* Draws the 99.5% band of the spectrum and adds the plot; without gnuplot, or without a band,
+ * adds the reason. KS_IO, KS_FULL, KS_MEMORY. */
+static ks_status add_plot(const struct ks_audit *a, struct ks_document *d)
 {
     ks_status status;
 
@@ -298,4 +281,23 @@ void ks_audit_find_layer(const struct ks_audit *a, struct ks_document *d)
                         "%.3g, an estimate. Some traces are negative, so the layers have no "
                         "shares.",
                         a->layers[best].number, a->layers[best].kind, largest);
+}
+
+ks_status ks_audit_describe(const struct ks_audit *a, struct ks_document *d)
+{
+    ks_document_add(d, KS_BLOCK_SECTION, "%s", a->path);
+    add_claim(a, d);
+    add_extent(&a->summary, d);
+    ks_document_add(d, KS_BLOCK_SECTION, "Findings");
+    ks_audit_findings(a, d);
+    ks_document_add(d, KS_BLOCK_SECTION, "Spectrum of the Hessian");
+    KS_TRY(add_plot(a, d));
+    add_statistics(a->spectrum[KS_AUDIT_HESSIAN], d);
+    ks_document_add(d, KS_BLOCK_SECTION, "Gauss-Newton, residual and preconditioned Hessian");
+    add_operators(a, d);
+    ks_document_add(d, KS_BLOCK_SECTION, "Layers");
+    ks_audit_layers(a, d);
+    ks_document_add(d, KS_BLOCK_SECTION, "Are these minibatches enough?");
+    ks_audit_halve(a, d);
+    return d->status;
 }

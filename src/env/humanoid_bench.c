@@ -54,7 +54,8 @@ double ks_h1_site(const struct ks_env *env, int site, size_t axis)
     return env->data->site_xpos[3 * (size_t)site + axis];
 }
 
-double ks_h1_zz(const struct ks_env *env)
+/* cosine of the angle between the torso and the z axis */
+static double torso_zz(const struct ks_env *env)
 {
     const struct ks_h1 *h1 = env->ids;
 
@@ -72,7 +73,7 @@ double ks_h1_tall(const struct ks_env *env, double height)
 
 double ks_h1_upright(const struct ks_env *env, double zz, double margin)
 {
-    return ks_at_least(ks_h1_zz(env), zz, margin, KS_LINEAR, 0);
+    return ks_at_least(torso_zz(env), zz, margin, KS_LINEAR, 0);
 }
 
 double ks_h1_stand(const struct ks_env *env)
@@ -189,7 +190,7 @@ static double reward_climb(const struct ks_env *env)
 
 static bool topples(const struct ks_env *env)
 {
-    return ks_h1_zz(env) < 0.1;
+    return torso_zz(env) < 0.1;
 }
 
 const struct ks_env_domain ks_env_h1_stair = KS_H1_DOMAIN(

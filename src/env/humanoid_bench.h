@@ -33,8 +33,6 @@ bool ks_h1_falls(const struct ks_env *env);
 
 /* A coordinate of a site: axis 0, 1, 2 for x, y, z. */
 double ks_h1_site(const struct ks_env *env, int site, size_t axis);
-double
-ks_h1_zz(const struct ks_env *env); /* cosine of the angle between the torso and the z axis */
 
 /* Factors of rewards, all in [0, 1]: a head at `height` or above; a torso whose zz is `zz` or more;
  * their product for a standing robot, height 1.65 and zz 0.9; small forces of the actuators, from

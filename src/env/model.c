@@ -34,7 +34,24 @@ static int wait_for(pid_t child)
     return result;
 }
 
-ks_status ks_physics_try(void (*work)(void *argument), void *argument, const char *what)
+/* Fails with KS_MEMORY: "WHAT: MuJoCo is out of memory: WORDS", and the address space left, if
+ * limited. */
+static ks_status fail_for_memory(const char *what, const char *words)
+{
+    double left = ks_memory_left_by_limits("");
+
+    if (isinf(left))
+        return ks_fail(KS_MEMORY, "%s: MuJoCo is out of memory: %s", what, words);
+    return ks_fail(KS_MEMORY,
+                   "%s: MuJoCo is out of memory: %s; the limit of this process's address space "
+                   "(ulimit -v) leaves %.0f MiB, which is too little",
+                   what, words, floor(left / (1 << 20)));
+}
+
+/* If this process's address space is limited, first runs work(argument) in a child process, without
+ * output: KS_MEMORY if a signal ends the child, as happens when MuJoCo runs out of memory. `what`
+ * is the file name for the message. */
+static ks_status try_in_child(void (*work)(void *argument), void *argument, const char *what)
 {
     const struct rlimit none = {0, 0};
     pid_t child;
@@ -51,25 +68,14 @@ ks_status ks_physics_try(void (*work)(void *argument), void *argument, const cha
         _exit(ks_physics_guard(work, argument) == KS_OK ? 0 : 1);
     }
     if (child > 0 && WIFSIGNALED(wait_for(child)))
-        return ks_physics_no_memory(what, "it aborted");
+        return fail_for_memory(what, "it aborted");
     return KS_OK;
 }
 
-bool ks_physics_lacks_memory(const char *words)
+/* Whether a message of the library is about a failed allocation. */
+static bool is_about_memory(const char *words)
 {
     return strstr(words, "allocat") || strstr(words, "alloc:");
-}
-
-ks_status ks_physics_no_memory(const char *what, const char *words)
-{
-    double left = ks_memory_left_by_limits("");
-
-    if (isinf(left))
-        return ks_fail(KS_MEMORY, "%s: MuJoCo is out of memory: %s", what, words);
-    return ks_fail(KS_MEMORY,
-                   "%s: MuJoCo is out of memory: %s; the limit of this process's address space "
-                   "(ulimit -v) leaves %.0f MiB, which is too little",
-                   what, words, floor(left / (1 << 20)));
 }
 
 /* The package whose models are used: the one that the suite's environment variable names, the one
@@ -200,11 +206,11 @@ static ks_status compile_model(const char *path, const struct source *source, mj
         goto done;
     }
     c.files = files;
-    KS_GO(ks_physics_try(compile, &c, path));
+    KS_GO(try_in_child(compile, &c, path));
     KS_GO(ks_physics_guard(compile, &c));
     c.error[strcspn(c.error, "\n")] = '\0';
-    if (!c.model && ks_physics_lacks_memory(c.error)) {
-        status = ks_physics_no_memory(path, c.error);
+    if (!c.model && is_about_memory(c.error)) {
+        status = fail_for_memory(path, c.error);
     } else if (!c.model) {
         status = ks_fail(KS_MISSING, "%s: MuJoCo %s cannot load it: %s%s%s", path,
                          mj_versionString(), c.error, source->hint ? "; " : "",

@@ -22,16 +22,6 @@ ks_status ks_physics_start(void);
  * no resources, and KS_RUN is returned with the library's message. */
 ks_status ks_physics_guard(void (*work)(void *argument), void *argument);
 
-/* If this process's address space is limited, first runs work(argument) in a child process, without
- * output: KS_MEMORY if a signal ends the child, as happens when MuJoCo runs out of memory. `what`
- * is the file name for the message. */
-ks_status ks_physics_try(void (*work)(void *argument), void *argument, const char *what);
-/* Whether a message of the library is about a failed allocation. */
-bool ks_physics_lacks_memory(const char *words);
-/* Fails with KS_MEMORY: "WHAT: MuJoCo is out of memory: WORDS", and the address space left, if
- * limited. */
-ks_status ks_physics_no_memory(const char *what, const char *words);
-
 /* The library's last warning in this thread, "" if none. MuJoCo calls the handler only when a
  * warning counter rises from 0. */
 const char *ks_physics_warning(void);

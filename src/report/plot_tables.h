@@ -27,8 +27,6 @@ struct ks_table_file {
     const char *columns, *notes; /* notes: "" or what the columns mean, as Markdown */
 };
 extern const struct ks_table_file ks_table_files[]; /* a NULL name ends the list */
-/* Prints the columns as a header of CSV, without an end of line. */
-void ks_table_header(const char *columns, FILE *out);
 
 /* --- for writers --- */
 

@@ -168,7 +168,7 @@ static size_t checkpoint_gap(const struct ks_study *s)
 static ks_status list_panels(const struct ks_results *r, const struct ks_summary_table *table,
                              char **list)
 {
-    const struct ks_study_architecture *architecture[KS_STUDY_ARCHITECTURES];
+    const struct ks_study_architecture *architecture[KS_STUDY_ARCHITECTURES] = {NULL};
     struct ks_panels panels;
     size_t size;
     FILE *out = open_memstream(list, &size);

@@ -170,6 +170,16 @@ static void find_noise(struct pool *p, struct ks_row *row)
     row->noise_limit = ks_iqm_drop(n, p->limit, NULL);
 }
 
+/* The last checkpoint that is aggregated. */
+static size_t last_checkpoint(const struct ks_results *r)
+{
+    size_t last = r->study->n_checkpoints - 1;
+
+    while (last > 0 && !r->common_checkpoint[last])
+        last--;
+    return last;
+}
+
 static ks_status fill_row(const struct ks_results *r, size_t resamples, struct ks_row *row)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
@@ -182,7 +192,7 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     pool.runs = row->runs;
     KS_GO(pool_new(r, row->analysis, &pool));
     pool_fill(r, row->analysis, run, &pool);
-    ks_range_find(&(struct ks_range_place){r, row->analysis, ks_results_last(r)}, row->runs, run,
+    ks_range_find(&(struct ks_range_place){r, row->analysis, last_checkpoint(r)}, row->runs, run,
                   row->range);
     for (size_t i = 0; i < pool.runs * pool.checkpoints; i++)
         row->dropped += isnan(pool.statistic[KS_KAPPA][i]);
@@ -320,15 +330,6 @@ void ks_summary_print(const struct ks_results *r, const struct ks_summary_table 
 
 const enum ks_statistic_id ks_ranges[KS_RANGES] = {KS_STAT_DIRECTIONS_1E2, KS_STAT_KAPPA_Q99,
                                                    KS_STAT_KAPPA_GRADIENT_90};
-
-size_t ks_results_last(const struct ks_results *r)
-{
-    size_t last = r->study->n_checkpoints - 1;
-
-    while (last > 0 && !r->common_checkpoint[last])
-        last--;
-    return last;
-}
 
 void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks_result *const *run,
                    struct ks_seed_range range[KS_RANGES])

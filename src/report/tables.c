@@ -272,7 +272,8 @@ const struct ks_table_file ks_table_files[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-void ks_table_header(const char *columns, FILE *out)
+/* Prints the columns as a header of CSV, without an end of line. */
+static void print_header(const char *columns, FILE *out)
 {
     static const struct {
         char mark;
@@ -305,7 +306,7 @@ static ks_status write_file(const struct ks_tables *c, const struct ks_table_fil
     KS_TRY(ks_print_string(&path, "%s/tables/%s.csv", c->r->dir, file->name));
     status = ks_text_open(path, &text);
     if (status == KS_OK) {
-        ks_table_header(file->columns, text.stream);
+        print_header(file->columns, text.stream);
         if (!strstr(file->columns, "..."))
             putc('\n', text.stream);
         status = file->write(c, text.stream);

@@ -79,9 +79,6 @@ ks_status ks_summary_table(const struct ks_results *results, size_t resamples,
  * noise floor. */
 double ks_noise_limit(const struct ks_spectrum *s);
 
-/* The last checkpoint that is aggregated. */
-size_t ks_results_last(const struct ks_results *results);
-
 /* Combines the intervals of run [n], runs of one architecture, at one checkpoint in one analysis.
  */
 struct ks_range_place {

@@ -40,7 +40,9 @@ const char *ks_results_operator(const struct ks_spectrum *s)
 
 enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
 
-ks_status ks_results_warn(struct ks_results *r, const char *format, ...)
+/* Adds a warning, which is printed and goes into the report. */
+static ks_status __attribute__((format(printf, 2, 3)))
+warn(struct ks_results *r, const char *format, ...)
 {
     va_list arguments;
     size_t size;
@@ -104,7 +106,7 @@ static ks_status warn_changes(struct ks_results *r, const char *relative, size_t
 
     KS_TRY(ks_changes_read(r->dir, relative, &changes));
     if (*changes)
-        status = ks_results_warn(
+        status = warn(
             r,
             "%s, seed %zu: the run was resumed under other conditions, so it does not equal an "
             "uninterrupted run bit for bit: %s",
@@ -120,7 +122,7 @@ static ks_status read_returns(struct ks_results *r, struct ks_result *run, const
     bool malformed;
 
     KS_TRY(ks_returns_read(r->study, id, folder, run->returns, &malformed));
-    return malformed ? ks_results_warn(r, "%s", ks_error_text()) : KS_OK;
+    return malformed ? warn(r, "%s", ks_error_text()) : KS_OK;
 }
 
 static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed)
@@ -206,11 +208,11 @@ static ks_status warn_further_analyses(struct ks_results *r, const struct ks_res
         size_t missing = count_missing_spectra(r, run, k);
 
         if (missing > 0)
-            KS_TRY(ks_results_warn(r,
-                                   "%s, seed %zu: %zu of %zu spectra of [analyze %s] are missing: "
-                                   "they count as failed analyses",
-                                   s->architecture[run->architecture].name, s->seed[run->seed],
-                                   missing, ks_study_asked_checkpoints(s, k), s->analysis[k].name));
+            KS_TRY(warn(r,
+                        "%s, seed %zu: %zu of %zu spectra of [analyze %s] are missing: "
+                        "they count as failed analyses",
+                        s->architecture[run->architecture].name, s->seed[run->seed], missing,
+                        ks_study_asked_checkpoints(s, k), s->analysis[k].name));
     }
     return KS_OK;
 }
@@ -226,12 +228,11 @@ static ks_status judge_run(struct ks_results *r, struct ks_result *run)
     if (!run->complete)
         return KS_OK;
     if (spectra > 0)
-        KS_TRY(ks_results_warn(
-            r,
-            "%s, seed %zu: the run is over, but %zu of %zu spectra are missing: they "
-            "count as failed analyses",
-            s->architecture[run->architecture].name, s->seed[run->seed], spectra,
-            s->n_checkpoints));
+        KS_TRY(warn(r,
+                    "%s, seed %zu: the run is over, but %zu of %zu spectra are missing: they "
+                    "count as failed analyses",
+                    s->architecture[run->architecture].name, s->seed[run->seed], spectra,
+                    s->n_checkpoints));
     return warn_further_analyses(r, run);
 }
 
@@ -279,8 +280,8 @@ static ks_status warn_incomplete(struct ks_results *r)
     if (fclose(out) != 0)
         status = ks_fail(KS_MEMORY, "out of memory");
     else if (incomplete > 0)
-        status = ks_results_warn(r, "%zu of %zu runs are not complete and left out%s", incomplete,
-                                 r->n_runs, list);
+        status = warn(r, "%zu of %zu runs are not complete and left out%s", incomplete, r->n_runs,
+                      list);
     free(list);
     return status;
 }
@@ -309,8 +310,7 @@ static ks_status read_all(struct ks_results *r)
         find_common_grid(r);
     if (!all_set(r->common_checkpoint, s->n_checkpoints) ||
         !all_set(r->common_evaluation, s->n_evaluations))
-        KS_TRY(
-            ks_results_warn(r, "grid = common: only the steps that all runs have are aggregated"));
+        KS_TRY(warn(r, "grid = common: only the steps that all runs have are aggregated"));
     return judge(r);
 }
 
@@ -397,11 +397,10 @@ ks_status ks_results_warn_intervals(struct ks_results *r)
         few += r->included[a] && runs > 1 && runs < ENOUGH_RUNS;
     }
     return few == 0 ? KS_OK
-                    : ks_results_warn(
-                          r,
-                          "%zu of %zu architectures have fewer than %d runs: their bootstrap "
-                          "intervals are too narrow",
-                          few, included, ENOUGH_RUNS);
+                    : warn(r,
+                           "%zu of %zu architectures have fewer than %d runs: their bootstrap "
+                           "intervals are too narrow",
+                           few, included, ENOUGH_RUNS);
 }
 
 static int rank_of(const struct ks_study_architecture *a)

@@ -50,10 +50,6 @@ ks_status ks_results_read(const char *dir, const struct ks_study *study,
                           struct ks_results **results);
 void ks_results_free(struct ks_results *results); /* NULL is fine */
 
-/* Adds a warning, which is printed and goes into the report. */
-ks_status ks_results_warn(struct ks_results *results, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /* Puts the complete runs of an architecture into list [n_seeds]; returns their number. */
 size_t ks_results_runs(const struct ks_results *results, size_t architecture,
                        const struct ks_result **list);

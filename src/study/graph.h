@@ -97,7 +97,7 @@ ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool q
  * that the study does not ask for. Removes the resume points of runs that will start from the
  * beginning, because training would resume from there. */
 ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir);
-/* Prints these removals as shell commands; removes the files if `out` is NULL. */
+/* Prints these removals as shell commands and removes nothing. */
 ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out);
 
 /* Writes the makefile "study.mk" in the study's folder. Its targets train-N and analyze-N are the

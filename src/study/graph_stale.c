@@ -137,8 +137,8 @@ done:
     return status;
 }
 
-/* Removes a file, if it exists, or prints the command that does; `path` is relative to the study's
- * folder `dir`. */
+/* Removes a file, if it exists; with `out`, prints the command that does instead. `path` is
+ * relative to the study's folder `dir`. */
 static ks_status drop(const char *dir, const char *path, FILE *out)
 {
     char *full = NULL;
@@ -202,7 +202,7 @@ done:
     return status;
 }
 
-ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out)
+static ks_status drop_all(const struct ks_graph *graph, const char *dir, FILE *out)
 {
     for (size_t n = 0; n < graph->n_runs; n++)
         KS_TRY(drop_resume_points(graph, n, dir, out));
@@ -214,9 +214,14 @@ ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FI
     return KS_OK;
 }
 
+ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out)
+{
+    return drop_all(graph, dir, out);
+}
+
 ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir)
 {
-    KS_TRY(ks_graph_print_stale(graph, dir, NULL));
+    KS_TRY(drop_all(graph, dir, NULL));
     memset(graph->changed, 0, sizeof graph->changed);
     for (size_t i = 0; i < graph->n_jobs; i++)
         graph->job[i].stale = false;

@@ -30,7 +30,9 @@ static void set_kind(struct ks_study_architecture *a, const char *word)
     a->loss = named ? named->loss : "other";
 }
 
-bool ks_study_is_plain(const char *name)
+/* Whether a name is safe as a folder, an option and a make target: letters, digits and +-_. only,
+ * and no leading dot or dash. */
+static bool study_is_plain(const char *name)
 {
     for (const char *c = name; *c; c++)
         if (!isalnum((unsigned char)*c) && !strchr("+-_.", *c))
@@ -79,7 +81,7 @@ ks_status ks_study_set_env(struct ks_study *s, const char *word, bool check_file
     bool file = ks_env_is_file(word);
 
     KS_TRY(ks_print_string(&s->env, "%.*s", file ? (int)(dot - base) : INT_MAX, base));
-    if (!ks_study_is_plain(s->env) || (base != word && !file) || ks_path_ends(base, ".task"))
+    if (!study_is_plain(s->env) || (base != word && !file) || ks_path_ends(base, ".task"))
         return ks_fail(KS_FORMAT, "env: expected the name of a task or of a .so file, found '%s'",
                        word);
     return file ? find_file(s, "env", word, check_files, &s->env_argument)
@@ -106,7 +108,7 @@ static ks_status set_network(struct ks_study *s, const char *word, bool check_fi
 {
     bool file = ks_architecture_is_file(word) || ks_system_is_file(word);
 
-    if (!file && !ks_study_is_plain(word))
+    if (!file && !study_is_plain(word))
         return ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
     KS_TRY(ks_copy_string(word, &a->word));
     return file ? set_file(s, word, check_files, a) : set_known(word, check_files, a);
@@ -126,7 +128,7 @@ static ks_status check_name(const struct ks_study *s)
 {
     const char *name = s->architecture[s->n_architectures - 1].name;
 
-    if (!ks_study_is_plain(name))
+    if (!study_is_plain(name))
         return ks_fail(KS_FORMAT,
                        "architectures: '%s': expected a name of letters, digits and +-_.", name);
     for (size_t i = 0; i + 1 < s->n_architectures; i++)

@@ -28,9 +28,6 @@ ks_status ks_study_set_network(struct ks_study *study, const char *word, bool ch
 /* Parses an integer from `low` to `high`; the message of KS_FORMAT names `what`. */
 ks_status ks_study_parse_size(const char *what, const char *word, size_t low, size_t high,
                               size_t *value);
-/* Whether a name is safe as a folder, an option and a make target: letters, digits and +-_. only,
- * and no leading dot or dash. */
-bool ks_study_is_plain(const char *name);
 
 /* Reads the options of one analysis with the analyzer's own parser. Fails on an unknown option, on
  * one that makes no sense in a study, and on a value that the analyzer refuses; the message has no

@@ -68,8 +68,9 @@ static size_t find_difference(const char *a, const char *b)
     return i < SHOWN ? 0 : line;
 }
 
-ks_status ks_fingerprint_compare_value(const char *path, const char *what, const char *name,
-                                       const json_t *found, const json_t *want)
+/* Compares a single value; `found` NULL: it is missing. */
+static ks_status compare_value(const char *path, const char *what, const char *name,
+                               const json_t *found, const json_t *want)
 {
     /* Decimal numbers of 15 digits are the same after printing and parsing, so the settings of a
      * file can be compared with those of the command line as text. */
@@ -102,7 +103,7 @@ static ks_status compare_all(const char *path, const char *what, json_t *found, 
         if (json_is_object(value))
             KS_TRY(compare_all(path, what, other, value));
         else
-            KS_TRY(ks_fingerprint_compare_value(path, what, name, other, value));
+            KS_TRY(compare_value(path, what, name, other, value));
     }
     return KS_OK;
 }
@@ -207,8 +208,8 @@ ks_status ks_conditions_compare(const struct ks_conditions *c, const char *path,
 
         if (strcmp(name, PROCESSOR) == 0)
             continue;
-        status = ks_fingerprint_compare_value(path, "--resume needs what the run was started with",
-                                              name, json_object_get(found, name), value);
+        status = compare_value(path, "--resume needs what the run was started with", name,
+                               json_object_get(found, name), value);
         if (status == KS_OK)
             continue;
         snprintf(text, sizeof text, "%s", ks_error_text());

@@ -48,8 +48,5 @@ struct json_t *ks_fingerprint(const struct ks_plan *plan);
  * NAME X, found Y". */
 ks_status ks_fingerprint_compare(const struct ks_plan *plan, const char *path, const char *what,
                                  struct json_t *found);
-/* Compares a single value; `found` NULL: it is missing. */
-ks_status ks_fingerprint_compare_value(const char *path, const char *what, const char *name,
-                                       const struct json_t *found, const struct json_t *want);
 
 #endif

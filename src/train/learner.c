@@ -138,7 +138,8 @@ void ks_learner_free(struct ks_learner *l)
     free(l->windows.kept);
 }
 
-struct ks_window ks_learner_window(const struct ks_learner *l)
+/* What replay draws: rows that span up to n_step transitions. */
+static struct ks_window draw_window(const struct ks_learner *l)
 {
     return (struct ks_window){l->plan->options->settings.n_step, l->plan->gamma,
                               .drops_last = l->priorities != NULL};
@@ -163,7 +164,7 @@ static struct ks_batch view(const struct ks_learner *l)
 /* The rows that start at these slots. */
 static struct ks_batch take(struct ks_learner *l, const size_t *slots)
 {
-    const struct ks_window window = ks_learner_window(l);
+    const struct ks_window window = draw_window(l);
 
     for (size_t i = 0; i < l->rows.n; i++)
         ks_replay_take(l->replay, &window, slots[i], &l->rows, i);
@@ -173,7 +174,7 @@ static struct ks_batch take(struct ks_learner *l, const size_t *slots)
 /* `slots`: where to keep those drawn by priorities. */
 static struct ks_batch draw(struct ks_learner *l, struct ks_rng *rng, size_t *slots)
 {
-    const struct ks_window window = ks_learner_window(l);
+    const struct ks_window window = draw_window(l);
 
     if (!l->priorities) {
         ks_replay_draw(l->replay, rng, &window, &l->rows);
@@ -210,7 +211,7 @@ static bool is_refresh_due(const struct ks_learner *l)
 
 bool ks_learner_batch_ahead(struct ks_learner *l, struct ks_batch *batch)
 {
-    const struct ks_window window = ks_learner_window(l);
+    const struct ks_window window = draw_window(l);
     struct ks_rng rng = ks_learner_minibatch_rng(l);
 
     if (l->priorities || is_refresh_due(l) ||

@@ -42,8 +42,6 @@ ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *learner
 size_t ks_learner_critic_in(const struct ks_learner *learner);
 void ks_learner_free(struct ks_learner *learner); /* frees what it holds, with the player */
 
-/* What replay draws: rows that span up to n_step transitions. */
-struct ks_window ks_learner_window(const struct ks_learner *learner);
 /* The random numbers with which the next update draws its minibatch. */
 struct ks_rng ks_learner_minibatch_rng(const struct ks_learner *learner);
 
