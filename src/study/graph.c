@@ -22,20 +22,12 @@ static ks_status close_command(FILE *stream, const struct ks_graph_job *job)
     return ks_shell_check(job->label, job->command);
 }
 
-static bool is_own(const struct ks_study_architecture *a, const char *key)
-{
-    for (size_t i = 0; i < a->n_own; i++)
-        if (strcmp(a->own[i].key, key) == 0)
-            return true;
-    return false;
-}
-
 /* Prints the settings but those that the architecture (NULL: none) has itself. */
 static void print_settings(FILE *out, const struct ks_setting *list, size_t n,
                            const struct ks_study_architecture *but)
 {
     for (size_t i = 0; i < n; i++)
-        if (!but || !is_own(but, list[i].key)) {
+        if (!but || !ks_setting_find(but->own, but->n_own, list[i].key)) {
             fprintf(out, " --set %s=", list[i].key);
             ks_shell_word(out, list[i].value);
         }

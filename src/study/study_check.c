@@ -27,14 +27,11 @@ struct check {
  */
 static ks_status fail_at(const struct check *c, const char *key, const char *architecture)
 {
+    const struct ks_setting *s = ks_setting_find(c->asked->setting, c->asked->n, key);
     char message[1024];
-    size_t line = 0;
 
     snprintf(message, sizeof message, "%s", ks_error_text());
-    for (size_t i = 0; i < c->asked->n; i++)
-        if (strcmp(c->asked->setting[i].key, key) == 0)
-            line = c->asked->setting[i].line;
-    return ks_fail(KS_FORMAT, "%s:%zu: %s%s%s", c->study->path, line,
+    return ks_fail(KS_FORMAT, "%s:%zu: %s%s%s", c->study->path, s ? s->line : 0,
                    architecture ? architecture : "", architecture ? ": " : "", message);
 }
 
@@ -264,21 +261,15 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
     return different_architecture(asked, held, any_threads);
 }
 
-static bool has(const struct ks_study_analysis *analysis, const struct ks_setting *s)
-{
-    for (size_t i = 0; i < analysis->n; i++)
-        if (strcmp(analysis->setting[i].key, s->key) == 0 &&
-            strcmp(analysis->setting[i].value, s->value) == 0)
-            return true;
-    return false;
-}
-
 /* Whether `b` has every setting of `a`. */
 static bool includes(const struct ks_study_analysis *b, const struct ks_study_analysis *a)
 {
-    for (size_t i = 0; i < a->n; i++)
-        if (!has(b, &a->setting[i]))
+    for (size_t i = 0; i < a->n; i++) {
+        const struct ks_setting *s = ks_setting_find(b->setting, b->n, a->setting[i].key);
+
+        if (!s || strcmp(s->value, a->setting[i].value) != 0)
             return false;
+    }
     return true;
 }
 

@@ -15,6 +15,14 @@
 #include "train/architecture.h"
 #include "train/system.h"
 
+const struct ks_setting *ks_setting_find(const struct ks_setting *list, size_t n, const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].key, key) == 0)
+            return &list[i];
+    return NULL;
+}
+
 static ks_status require(const struct ks_study *s)
 {
     const char *missing = !s->env               ? "env"
@@ -156,10 +164,8 @@ static void set_action_repeat(struct ks_study *s)
 {
     struct ks_env_about about;
 
-    for (size_t i = 0; i < s->n_train; i++)
-        if (strcmp(s->train[i].key, "action_repeat") == 0)
-            return;
-    if (ks_env_about_task(s->env, &about))
+    if (!ks_setting_find(s->train, s->n_train, "action_repeat") &&
+        ks_env_about_task(s->env, &about))
         s->settings.action_repeat = about.action_repeat;
 }
 

@@ -22,6 +22,8 @@ struct ks_setting {
     char *key, *value; /* owned */
     size_t line;       /* its line in the file */
 };
+/* The setting of that key among list[n], or NULL. */
+const struct ks_setting *ks_setting_find(const struct ks_setting *list, size_t n, const char *key);
 
 /* What a further analysis is of. */
 enum ks_study_checkpoints {

@@ -134,9 +134,8 @@ static ks_status take_study(struct parser *p, const char *key, const char *value
 static ks_status add_setting(const struct parser *p, struct ks_setting *list, size_t *n,
                              const char *key, const char *value)
 {
-    for (size_t i = 0; i < *n; i++)
-        if (strcmp(list[i].key, key) == 0)
-            return refuse_second(p, key);
+    if (ks_setting_find(list, *n, key))
+        return refuse_second(p, key);
     if (*n == KS_STUDY_SETTINGS)
         return ks_fail(KS_FORMAT, "more than %d settings", KS_STUDY_SETTINGS);
     (*n)++;
