@@ -114,8 +114,8 @@ ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, stru
     return KS_OK;
 }
 
-/* The same for (-inf, x) from below and (-inf, x] from above. `null`: the set includes the known
- * null space, whose weight is subtracted. */
+/* Bounds of the weight: that of (-inf, x) from below, that of (-inf, x] from above. `null`: these
+ * sets include the known null space, whose weight is subtracted. */
 static ks_status bounds_below(const struct ks_share_bounds *b, double x, bool null,
                               struct ks_interval *mu)
 {
