@@ -1,4 +1,4 @@
-"""Records episodes of dm_control's tasks, to be read by tests/support/trajectory.h.
+"""Records episodes of dm_control's tasks, to be read by tests/support/suites.h.
 
 Usage: dm_control_record.py FOLDER SEED STARTS STEPS TASK[:EPISODES]...      ("dog-trot:5", ...)
 

@@ -1,4 +1,4 @@
-"""Records episodes of Gymnasium's v4 tasks, to be read by tests/support/trajectory.h.
+"""Records episodes of Gymnasium's v4 tasks, to be read by tests/support/suites.h.
 
 Usage: gymnasium_record.py FOLDER SEED STARTS STEPS TASK[:EPISODES]...      ("Hopper-v4:5", ...)
 

@@ -1,4 +1,4 @@
-"""Records episodes of HumanoidBench's own classes, robot h1, to be read by tests/support/trajectory.h.
+"""Records episodes of HumanoidBench's own classes, robot h1, to be read by tests/support/suites.h.
 
 Usage: humanoid_bench_record.py FOLDER SEED STARTS STEPS TASK[:EPISODES]...      ("h1-walk-v0:5", ...)
 

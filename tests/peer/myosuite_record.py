@@ -1,4 +1,4 @@
-"""Records episodes of MyoSuite's tasks, to be read by tests/support/trajectory.h.
+"""Records episodes of MyoSuite's tasks, to be read by tests/support/suites.h.
 
 Usage: myosuite_record.py FOLDER SEED STARTS STEPS TASK[:EPISODES]...      ("myo-pose:5", ...)
 

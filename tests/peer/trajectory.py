@@ -1,4 +1,4 @@
-"""Recorded episodes of other programs' tasks, to be read by tests/support/trajectory.h.
+"""Recorded episodes of other programs' tasks, to be read by tests/support/suites.h.
 
 FOLDER/TASK.trajectory is a line of text (magic word, task, versions, sizes), then rows of doubles. A row
 describes a state: qpos, qvel, act, the target's position if the task draws one, the preceding action (0 at
