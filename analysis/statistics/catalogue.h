@@ -150,7 +150,7 @@ double ks_statistic(const struct ks_spectrum *spectrum, const char *name);
 double ks_statistic_value(const struct ks_spectrum *spectrum, enum ks_statistic_id id);
 struct ks_interval ks_statistic_interval(const struct ks_spectrum *spectrum,
                                          enum ks_statistic_id id);
-/* The same interval; if it is of a ratio that is only known to be at least 1, both ends are NaN. */
+/* The interval, with both ends NaN if it is of a ratio that is only known to be at least 1. */
 struct ks_interval ks_statistic_resolved(enum ks_statistic_id id, struct ks_interval interval);
 /* The largest absolute eigenvalue that was found. */
 double ks_statistic_abs_max(const struct ks_spectrum *spectrum);

@@ -59,7 +59,7 @@ struct ks_certificates {
      * before ks_certify, not owned. ks_certify also computes gradient_curvature = g'Ag/g'g. */
     const double *gradient;
     double gradient_curvature;
-    /* The minibatches of the checkpoint that follow those of the run and are not among them. Set by
+    /* The minibatches of the checkpoint that follow the run's and are not among them. Set by
      * the caller before ks_certify, for a single rank; 0: none are used. */
     size_t held_out;
     bool certified; /* the float64 products were computed                               */
@@ -97,7 +97,7 @@ ks_status ks_certificates_gather(struct ks_certificates *c, const struct ks_team
  * team call it. Fails as the operator does. */
 ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
                      const struct ks_team *team, size_t memory);
-/* The same for an operator that is not a mean over minibatches: one product of `a`, in float64,
+/* ks_certify for an operator that is not a mean over minibatches: one product of `a`, in float64,
  * with each vector; data_se is NaN. For a single rank. Fails as the operator does. */
 ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operator *a);
 

@@ -17,12 +17,13 @@
  * critics (test_noise.c: 2.9). */
 static const double MARGIN = 4;
 
-/* The noise floor is at least NOISE eps lambda_abs_max, eps being that of the products or of the
- * basis, whichever is larger. Measurements on null directions do not replace this: their products
- * can be exact by the architecture while products of other vectors have rounding errors. Rounding
- * moves an eigenvalue by at most the norm of the operator's error: up to 7 units for critics of
- * dog-trot in float32, 1 for the golden critics; Lanczos in float64 moves a zero eigenvalue by at
- * most 4 (test_zeros_stay_below_the_noise_floor, test_noise_floor_of_float32). */
+/* The noise floor is at least NOISE eps lambda_abs_max, eps being the machine epsilon of the
+ * products or of the basis, whichever is larger. Measurements on null directions do not replace
+ * this: their products can be exact by the architecture while products of other vectors have
+ * rounding errors. Rounding moves an eigenvalue by at most the norm of the operator's error: up to
+ * 7 units for critics of dog-trot in float32, 1 for the golden critics; Lanczos in float64 moves a
+ * zero eigenvalue by at most 4 (test_zeros_stay_below_the_noise_floor,
+ * test_noise_floor_of_float32). */
 static const double NOISE = 16;
 
 /* Rounding of a float64 product, |error| / (lambda_abs_max |y|), in units of eps: known products of
@@ -167,7 +168,7 @@ struct ks_bounds ks_bounds_find(const struct ks_statistics_inputs *t, bool exact
     return k;
 }
 
-/* For an exact spectrum: the smallest |eigenvalue| after those of the null space, which are the
+/* For an exact spectrum: the smallest |eigenvalue| after the zeros of the null space, which are the
  * smallest. */
 static double next_smallest(const struct ks_bounds *k, const struct ks_probe *p)
 {

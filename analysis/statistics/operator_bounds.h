@@ -55,8 +55,9 @@ struct ks_nullity ks_nullity_find(const struct ks_statistics_inputs *inputs);
 
 /* True if the Ritz values off the known null directions are all the distinct eigenvalues off them:
  * every Krylov space ended (then with probability one it contains a vector of each eigenspace), and
- * every Ritz value except those of the known null directions exceeds ten noise floors. A Ritz value
- * at zero belongs to the known null directions alone if its weight equals theirs. False in doubt.
+ * every Ritz value that does not belong to the known null directions exceeds ten noise floors. A
+ * Ritz value at zero belongs to the known null directions alone if its weight equals theirs. False
+ * in doubt.
  *
  * *upper is then an upper bound of the condition number off those directions; kappa_effective_bound
  * is the lower bound. */

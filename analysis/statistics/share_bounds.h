@@ -25,7 +25,7 @@ struct ks_shares_input {
                              no vectors */
     size_t probes;        /* P >= 1: probes with random start vectors                            */
     const struct ks_share_probe *probe; /* [probes]                                            */
-    size_t pretend_probes; /* each probe counts as so many start vectors that all have its Jacobi
+    size_t pretend_probes; /* each probe counts as this many start vectors that all have its Jacobi
                             * matrix, which shows how wide the intervals of more probes would be; 0
                             * counts as 1 */
     double h;              /* half the noise floor: |operator of the run - A| <= h              */
@@ -69,7 +69,7 @@ ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, stru
  * inner - h, U' at outer + h. */
 ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double inner, double outer,
                                        struct ks_interval *count);
-/* The same for the number of all n eigenvalues with lambda <= x. */
+/* Bounds of the number of all n eigenvalues with lambda <= x. */
 ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
                                       struct ks_interval *count);
 

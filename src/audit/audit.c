@@ -135,7 +135,7 @@ void ks_audit_summary_clear(struct ks_audit_summary *f)
 struct task {
     const char *operator_name;
     bool gradient;  /* with a probe at the gradient */
-    size_t batches; /* the first so many minibatches */
+    size_t batches; /* how many minibatches, from the first on */
     bool layers;
 };
 

@@ -17,9 +17,9 @@
 
 struct ks_audit_options {
     size_t order;       /* Lanczos steps per probe                                         */
-    size_t layer_order; /* the same for the block of a layer; 0: layers are left out       */
+    size_t layer_order; /* for the block of a layer; 0: layers are left out                */
     uint64_t seed;      /* of the start vectors                                            */
-    size_t batches;     /* use the first so many minibatches; 0: all                       */
+    size_t batches;     /* how many minibatches are used, from the first on; 0: all        */
     bool quiet;
     const char *cache; /* the folder for spectra; NULL: beside the checkpoint              */
 };
