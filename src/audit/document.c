@@ -10,7 +10,6 @@
 #include "core/say.h"
 #include "inspect/lines.h"
 #include "io/text.h"
-#include "report/html.h"
 #include "report/template.h"
 
 enum { CELLS = 16, LONGEST = 8192 };

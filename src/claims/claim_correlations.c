@@ -7,6 +7,7 @@
 #include "core/memory.h"
 #include "results/aggregate.h"
 #include "results/comparison_tables.h"
+#include "results/correlation.h"
 #include "statistics/catalogue.h"
 
 enum {

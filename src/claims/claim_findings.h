@@ -45,13 +45,11 @@ struct ks_claim_question {
  * returns. */
 ks_status ks_claim_learned(const struct ks_claim_question *question, bool *learned);
 
-/* Fill in a finding that has no seeds, no numbers and the claim's theta. */
-ks_status ks_find_pairs(const struct ks_claim_question *question, struct ks_finding *finding);
-ks_status ks_find_lowest(const struct ks_claim_question *question, struct ks_finding *finding);
-ks_status ks_find_constancy(const struct ks_claim_question *question, struct ks_finding *finding);
-ks_status ks_find_far_below(const struct ks_claim_question *question, struct ks_finding *finding);
-ks_status ks_find_near(const struct ks_claim_question *question, struct ks_finding *finding);
-ks_status ks_find_existence(const struct ks_claim_question *question, struct ks_finding *finding);
+/* Judges a claim by one statistic, as its kind asks. */
+ks_status ks_claim_find(const struct ks_claim_question *question, struct ks_finding *finding);
+/* The kind KS_CLAIM_CORRELATION, into a finding that has no seeds, no numbers and the claim's
+ * theta.
+ */
 ks_status ks_find_correlation(const struct ks_claim_question *question, struct ks_finding *finding);
 
 #endif

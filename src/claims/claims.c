@@ -7,33 +7,14 @@
 
 #include "core/memory.h"
 #include "io/text.h"
-#include "results/p_values.h"
+#include "results/comparison_tables.h"
+#include "results/correlation.h"
 
 const char *const ks_verdict_names[KS_VERDICTS] = {"supported",          "not supported",
                                                    "not decided",        "same direction",
                                                    "opposite direction", "not resolved"};
 
 static const double LEVEL = 0.05; /* of the adjusted p */
-
-static ks_status find(const struct ks_claim_question *q, struct ks_finding *f)
-{
-    static ks_status (*const find_by[])(const struct ks_claim_question *, struct ks_finding *) = {
-        [KS_CLAIM_PAIRS] = ks_find_pairs,
-        [KS_CLAIM_LOWEST] = ks_find_lowest,
-        [KS_CLAIM_CORRELATION] = ks_find_correlation,
-        [KS_CLAIM_CONSTANT] = ks_find_constancy,
-        [KS_CLAIM_FAR_BELOW] = ks_find_far_below,
-        [KS_CLAIM_NEAR] = ks_find_near,
-        [KS_CLAIM_EXISTS] = ks_find_existence,
-    };
-
-    *f = (struct ks_finding){.effect_low = NAN,
-                             .effect_high = NAN,
-                             .theta = ks_paper_claim_theta(q->claim, q->statistic),
-                             .p = NAN,
-                             .within = NAN};
-    return find_by[q->claim->kind](q, f);
-}
 
 static ks_status judge_one(const struct ks_results *r, size_t resamples, struct ks_claim_row *row)
 {
@@ -44,7 +25,7 @@ static ks_status judge_one(const struct ks_results *r, size_t resamples, struct 
     ks_status status = ks_claim_values_find(r, &source, &values);
 
     if (status == KS_OK)
-        status = find(&question, &row->found);
+        status = ks_claim_find(&question, &row->found);
     row->values = values.most;
     ks_claim_values_free(&values);
     return status;
@@ -142,7 +123,7 @@ const char *ks_claims_survival(const struct ks_claims *claims, const struct ks_p
                                                 : "open";
 }
 
-/* Why a claim is not resolved or not decided, in a few words. */
+/* --- why a claim is not resolved or not decided, in a few words --- */
 
 /* No seed has all the runs that the claim needs. */
 static void explain_nothing(const struct ks_claims *claims, const struct ks_claim_row *row,
@@ -182,8 +163,6 @@ void ks_claims_reason(const struct ks_claims *claims, const struct ks_claim_row 
         snprintf(text, KS_CLAIM_REASON, "threshold inside the interval");
 }
 
-/* Claims as text: claims.csv, and lines on standard output. */
-
 /* "Figure 3 and spectra": where to see it, in the paper and in our plots. */
 static void print_plot(const struct ks_paper_claim *claim, char text[64])
 {
@@ -192,14 +171,6 @@ static void print_plot(const struct ks_paper_claim *claim, char text[64])
 }
 
 /* --- claims.csv --- */
-
-static void print_cell(FILE *out, double value)
-{
-    if (isnan(value))
-        fputs(",-", out);
-    else
-        fprintf(out, ",%.10g", value);
-}
 
 void ks_claims_print_csv(const struct ks_claims *claims, FILE *out)
 {
@@ -213,13 +184,13 @@ void ks_claims_print_csv(const struct ks_claims *claims, FILE *out)
         print_plot(row->claim, plot);
         fprintf(out, "%s,%s,%zu,%zu", row->claim->name, ks_claim_statistic_names[row->statistic],
                 f->seeds, f->units);
-        print_cell(out, f->effect_low);
-        print_cell(out, f->effect_high);
-        print_cell(out, f->theta);
-        print_cell(out, f->p);
-        print_cell(out, row->p_holm);
+        ks_table_number(out, f->effect_low);
+        ks_table_number(out, f->effect_high);
+        ks_table_number(out, f->theta);
+        ks_table_number(out, f->p);
+        ks_table_number(out, row->p_holm);
         fprintf(out, ",%s,%s", ks_verdict_names[row->verdict], plot);
-        print_cell(out, f->within);
+        ks_table_number(out, f->within);
         ks_claims_reason(claims, row, reason);
         fprintf(out, ",%s,%s,%s\n", ks_claims_survival(claims, row->claim),
                 ks_claim_family_dates[row->claim->family], *reason ? reason : "-");

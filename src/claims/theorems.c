@@ -7,6 +7,7 @@
 #include "core/interval.h"
 #include "core/memory.h"
 #include "io/text.h"
+#include "results/comparison_tables.h"
 #include "statistics/statistics.h"
 
 /* Targets may sum to 1 within 1e-3 (checkpoint.h), and |p - t| exceed sqrt 2 by as much. */
@@ -139,14 +140,6 @@ static void print_place(const struct walk *w, FILE *out)
             s->checkpoint[w->checkpoint]);
 }
 
-static void print_measured(double x, FILE *out)
-{
-    if (isnan(x))
-        fputs(",-", out);
-    else
-        fprintf(out, ",%.10g", x);
-}
-
 void ks_theorems_print_csv(const struct ks_results *results, FILE *out)
 {
     fprintf(out, "architecture,seed,env_step,proposition_1_largest,proposition_1_median,"
@@ -162,7 +155,7 @@ void ks_theorems_print_csv(const struct ks_results *results, FILE *out)
 
         print_place(&w, out);
         for (size_t i = 0; i < sizeof x / sizeof *x; i++)
-            print_measured(x[i], out);
+            ks_table_number(out, x[i]);
         fputc('\n', out);
     }
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "report/html.h"
+#include "report/template.h"
 
 enum kind { VALUE, BOUND, RANGE };
 

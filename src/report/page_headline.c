@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/html.h"
+#include "report/template.h"
 
 enum { FEW_SEEDS = 3, ENOUGH_SEEDS = 5 };
 

@@ -8,7 +8,7 @@
 
 #include "config.h"
 #include "core/memory.h"
-#include "report/html.h"
+#include "report/template.h"
 
 static void print_pair(FILE *out, const char *key, const char *value)
 {

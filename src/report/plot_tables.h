@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "report/tables.h"
 #include "results/aggregate.h"
+#include "results/comparison_tables.h"
 #include "results/results.h"
 
 struct ks_tables {
@@ -32,10 +33,7 @@ extern const struct ks_table_file ks_table_files[]; /* a NULL name ends the list
 
 /* The architecture of a row of the summary. */
 const struct ks_study_architecture *ks_table_architecture(const struct ks_tables *t, size_t row);
-/* Print ",VALUE", with "-" for NaN; ",VALUE,LOW,HIGH"; "NAME,NORMALIZATION,WN,LOSS" of a row:
- * the columns architecture*. */
-void ks_table_number(FILE *out, double value);
-void ks_table_estimate(FILE *out, const struct ks_estimate *estimate);
+/* Prints "NAME,NORMALIZATION,WN,LOSS" of a row: the columns architecture*. */
 void ks_table_look(const struct ks_tables *t, size_t row, FILE *out);
 
 /* The run whose spectra are drawn: the first aggregated one that has its last spectrum, else the
@@ -106,12 +104,5 @@ ks_status ks_norms_write(const struct ks_tables *t, FILE *out);
 
 /* efficiency.csv: parameters, arithmetic and speed of an update, against the last return. */
 ks_status ks_efficiency_write(const struct ks_tables *t, FILE *out);
-
-/* variants.csv: a row per variant of an architecture that has a row of the summary. */
-ks_status ks_variants_write(const struct ks_tables *t, FILE *out);
-
-/* quadratics.csv: gradient descent on quadratics of several condition numbers. It depends on no
- * study. */
-ks_status ks_quadratics_write(const struct ks_tables *t, FILE *out);
 
 #endif

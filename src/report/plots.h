@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "report/tables.h"
 #include "results/results.h"
+#include "study/study_file.h"
 
 /* A plot, and the data without which it is not drawn. */
 struct ks_plot {
@@ -24,6 +25,30 @@ extern const struct ks_plot ks_plots[];
  * if a column does not exist. */
 ks_status ks_plot_has_data(const struct ks_results *results, const struct ks_plot *plot,
                            bool *has_data);
+
+/* Where the panels of architectures stand in plots with a panel per architecture. */
+struct ks_panels {
+    size_t columns, rows;
+    size_t x[KS_STUDY_ARCHITECTURES], y[KS_STUDY_ARCHITECTURES]; /* of each architecture, from 0 */
+};
+
+/* What the columns of the full grid of the twelve named architectures are, and its rows: losses
+ * with or without weight normalization, or losses alone. */
+enum ks_panels_kind { KS_PANELS_NORMALIZATIONS, KS_PANELS_NORMALIZATIONS_AND_WEIGHTS };
+
+/* Places n >= 1 architectures, in the order of ks_results_order, in the full grid, so that panels
+ * to compare stand side by side. True only if every one of them is a different one of the twelve
+ * and at least two thirds of the rows and columns that they use are filled. In the grid of losses
+ * alone, up to two others may stand in columns of their own after these, in the row of their loss,
+ * or in the first row if that is unknown. */
+bool ks_panels_fill(enum ks_panels_kind kind, size_t n,
+                    const struct ks_study_architecture *const *architecture,
+                    struct ks_panels *panels);
+
+/* Places them in the full grid of KS_PANELS_NORMALIZATIONS if that can be; else in rows of three,
+ * or if there are four, of two. */
+void ks_panels_place(size_t n, const struct ks_study_architecture *const *architecture,
+                     struct ks_panels *panels);
 
 /* Draws dir/figures/NAME.png, .pdf and .svg with plots/NAME.gp from dir/tables; each file appears
  * complete or not at all. Plots without data are left out, and their old files are removed. Fails

@@ -228,15 +228,17 @@ enum { NUMBER, NORM, WN, LOSS, BASE, WORDS };
 static void print_word(const char *system, size_t number, int word, FILE *out)
 {
     const struct ks_architecture *a = ks_architecture_find(system);
+    const char *const words[WORDS] = {
+        [NORM] = a ? a->normalization : "other",
+        [WN] = a && a->weight_normalization ? "1" : "0",
+        [LOSS] = a ? a->loss : "other",
+        [BASE] = "-",
+    };
 
     if (word == NUMBER)
         fprintf(out, "%zu ", number);
     else
-        fprintf(out, "%s ",
-                word == NORM   ? (a ? a->normalization : "other")
-                : word == WN   ? (a && a->weight_normalization ? "1" : "0")
-                : word == LOSS ? (a ? a->loss : "other")
-                               : "-");
+        fprintf(out, "%s ", words[word]);
 }
 
 /* The words of plots/style.gp, a word per system, and the suites. */

@@ -1,5 +1,5 @@
-/* Tables of the spectra of one run per architecture: ritz.csv, mass.csv, staircase.csv,
- * distribution.csv, orders.csv, operators.csv. */
+/* Tables of the spectra of one run per architecture: density.csv, ritz.csv, mass.csv,
+ * staircase.csv, distribution.csv, orders.csv, operators.csv. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,156 @@
 #include "lanczos/jacobi.h"
 #include "report/plot_tables.h"
 #include "statistics/statistics.h"
+
+/* --- density.csv --- */
+
+/* The spectral density as a histogram whose cells are as wide as the Ritz values are apart.
+ *
+ * A kernel of fixed width draws a comb where Ritz values are farther apart than that: teeth and
+ * gaps that say nothing of the eigenvalues. Here the weight of a Ritz value is spread evenly over
+ * its cell, which ends half-way to its neighbours on the symmetric-log axis s = asinh(x / x_0), so
+ * cells are wide where little is known, and there are no gaps. Cells end at the noise floor:
+ * eigenvalues below it cannot be distinguished from zero, and mass.csv has their share. */
+
+/* The cells of a probe, on the axis s. */
+struct cells {
+    size_t n;
+    double *low, *high, *density; /* [n] per unit of s; owned */
+};
+
+/* The histogram of a spectrum. */
+struct histogram {
+    const struct ks_spectrum *s;
+    double unit, floor; /* x_0; the noise floor, 0 where it is unknown      */
+    size_t probes, n_ends;
+    struct cells *cells; /* [probes]; owned                                 */
+    double *end;         /* [n_ends] the ends of all cells, ascending; owned */
+};
+
+static void free_histogram(struct histogram *h)
+{
+    for (size_t p = 0; h->cells && p < h->probes; p++) {
+        free(h->cells[p].low);
+        free(h->cells[p].high);
+        free(h->cells[p].density);
+    }
+    free(h->cells);
+    free(h->end);
+}
+
+/* The cells of the ascending Ritz values of a probe; those within `floor` of zero have none. The
+ * outermost cells reach as far outward as inward; a single Ritz value has a cell of one unit. */
+static ks_status find_cells(const struct histogram *h, size_t probe)
+{
+    size_t row = probe * h->s->order, m = h->s->steps ? (size_t)h->s->steps[probe] : h->s->order;
+    const double *theta = h->s->ritz + row, *weight = h->s->weight + row, unit = h->unit;
+    double end = asinh(h->floor / unit);
+    struct cells *c = &h->cells[probe];
+
+    KS_TRY(ks_alloc(m, sizeof *c->low, &c->low));
+    KS_TRY(ks_alloc(m, sizeof *c->high, &c->high));
+    KS_TRY(ks_alloc(m, sizeof *c->density, &c->density));
+    for (size_t i = 0; i < m; i++) {
+        double s = asinh(theta[i] / unit);
+        double below = i > 0 ? (s - asinh(theta[i - 1] / unit)) / 2 : -1;
+        double above = i + 1 < m ? (asinh(theta[i + 1] / unit) - s) / 2 : -1;
+        double low = s - (below >= 0 ? below : above >= 0 ? above : 0.5);
+        double high = s + (above >= 0 ? above : below >= 0 ? below : 0.5);
+
+        if (fabs(theta[i]) <= h->floor)
+            continue;
+        low = theta[i] > 0 ? fmax(low, end) : low;
+        high = theta[i] < 0 ? fmin(high, -end) : high;
+        if (!(high > low)) /* two equal Ritz values */
+            continue;
+        c->low[c->n] = low;
+        c->high[c->n] = high;
+        c->density[c->n++] = weight[i] / (high - low);
+    }
+    return KS_OK;
+}
+
+static double density_at(const struct cells *c, double s)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (s >= c->low[i] && s < c->high[i])
+            return c->density[i];
+    return 0;
+}
+
+/* The mean over the probes at s, and its standard error (NaN for one probe). */
+static void average(const struct histogram *h, double s, double *mean, double *error)
+{
+    double square = 0;
+    size_t probes = h->probes;
+
+    *mean = 0;
+    for (size_t p = 0; p < probes; p++)
+        *mean += density_at(&h->cells[p], s) / (double)probes;
+    for (size_t p = 0; p < probes; p++)
+        square += pow(density_at(&h->cells[p], s) - *mean, 2);
+    *error = probes > 1 ? sqrt(square / ((double)probes * ((double)probes - 1))) : NAN;
+}
+
+/* Prints the average of the histograms: a row for each cell between neighbouring ends of cells of
+ * all probes. Per decade: per unit of s times ln 10. */
+static void print_average(const char *name, const struct histogram *h, FILE *out)
+{
+    const double *end = h->end;
+
+    for (size_t i = 0; i + 1 < h->n_ends; i++) {
+        double mean, error, decade = log(10);
+
+        if (!(end[i + 1] > end[i]))
+            continue;
+        average(h, (end[i] + end[i + 1]) / 2, &mean, &error);
+        if (mean == 0)
+            continue;
+        fputs(name, out);
+        ks_table_number(out, h->unit * sinh(end[i]));
+        ks_table_number(out, h->unit * sinh(end[i + 1]));
+        ks_table_number(out, mean * decade);
+        ks_table_number(out, fmax(mean - error, isnan(error) ? error : 0) * decade);
+        ks_table_number(out, (mean + error) * decade);
+        putc('\n', out);
+    }
+}
+
+static ks_status write_density(const char *name, const struct ks_spectrum *s, FILE *out)
+{
+    double floor = ks_statistic_value(s, KS_STAT_NOISE_FLOOR);
+    struct histogram h = {
+        s, ks_density_unit(s), isnan(floor) ? 0 : floor, ks_spectrum_random(s), 0, NULL, NULL};
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(h.probes, sizeof *h.cells, &h.cells));
+    KS_GO(ks_alloc(2 * h.probes * s->order, sizeof *h.end, &h.end));
+    for (size_t p = 0; p < h.probes; p++) {
+        KS_GO(find_cells(&h, p));
+        for (size_t i = 0; i < h.cells[p].n; i++) {
+            h.end[h.n_ends++] = h.cells[p].low[i];
+            h.end[h.n_ends++] = h.cells[p].high[i];
+        }
+    }
+    qsort(h.end, h.n_ends, sizeof *h.end, ks_ascending);
+    print_average(name, &h, out);
+done:
+    free_histogram(&h);
+    return status;
+}
+
+ks_status ks_density_write(const struct ks_tables *t, FILE *out)
+{
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
+
+        if (s && ks_density_unit(s) > 0)
+            KS_TRY(write_density(ks_table_architecture(t, i)->name, s, out));
+    }
+    return KS_OK;
+}
+
+/* --- the other tables --- */
 
 ks_status ks_ritz_write(const struct ks_tables *t, FILE *out)
 {
@@ -232,155 +382,6 @@ ks_status ks_operators_write(const struct ks_tables *t, FILE *out)
                 if (isfinite(s[k]->ritz[j]))
                     fprintf(out, "%s,%s,%.10g,%.10g\n", ks_table_architecture(t, i)->name, names[k],
                             s[k]->ritz[j], s[k]->weight[j]);
-    }
-    return KS_OK;
-}
-
-/* density.csv: the spectral density as a histogram whose cells are as wide as the Ritz values are
- * apart.
- *
- * A kernel of fixed width draws a comb where Ritz values are farther apart than that: teeth and
- * gaps that say nothing of the eigenvalues. Here the weight of a Ritz value is spread evenly over
- * its cell, which ends half-way to its neighbours on the symmetric-log axis s = asinh(x / x_0), so
- * cells are wide where little is known, and there are no gaps. Cells end at the noise floor:
- * eigenvalues below it cannot be distinguished from zero, and mass.csv has their share. */
-
-/* What all probes of a spectrum have in common: x_0 of the axis s, and the noise floor. */
-struct axis {
-    double unit, floor;
-};
-
-/* The cells of a probe, on the axis s. */
-struct cells {
-    size_t n;
-    double *low, *high, *density; /* [n] per unit of s; owned */
-};
-
-static void free_cells(size_t probes, struct cells *cells)
-{
-    for (size_t p = 0; cells && p < probes; p++) {
-        free(cells[p].low);
-        free(cells[p].high);
-        free(cells[p].density);
-    }
-    free(cells);
-}
-
-/* The cells of m ascending Ritz values; those within `floor` of zero have none. The outermost cells
- * reach as far outward as inward; a single Ritz value has a cell of one unit. */
-static ks_status find_cells(const struct axis *axis, size_t m, const double *theta,
-                            const double *weight, struct cells *c)
-{
-    const double unit = axis->unit, floor = axis->floor, end = asinh(floor / unit);
-
-    KS_TRY(ks_alloc(m, sizeof *c->low, &c->low));
-    KS_TRY(ks_alloc(m, sizeof *c->high, &c->high));
-    KS_TRY(ks_alloc(m, sizeof *c->density, &c->density));
-    for (size_t i = 0; i < m; i++) {
-        double s = asinh(theta[i] / unit);
-        double below = i > 0 ? (s - asinh(theta[i - 1] / unit)) / 2 : -1;
-        double above = i + 1 < m ? (asinh(theta[i + 1] / unit) - s) / 2 : -1;
-        double low = s - (below >= 0 ? below : above >= 0 ? above : 0.5);
-        double high = s + (above >= 0 ? above : below >= 0 ? below : 0.5);
-
-        if (fabs(theta[i]) <= floor)
-            continue;
-        low = theta[i] > 0 ? fmax(low, end) : low;
-        high = theta[i] < 0 ? fmin(high, -end) : high;
-        if (!(high > low)) /* two equal Ritz values */
-            continue;
-        c->low[c->n] = low;
-        c->high[c->n] = high;
-        c->density[c->n++] = weight[i] / (high - low);
-    }
-    return KS_OK;
-}
-
-static double density_at(const struct cells *c, double s)
-{
-    for (size_t i = 0; i < c->n; i++)
-        if (s >= c->low[i] && s < c->high[i])
-            return c->density[i];
-    return 0;
-}
-
-/* The mean over the probes at s, and its standard error (NaN for one probe). */
-static void average(size_t probes, const struct cells *cells, double s, double *mean, double *error)
-{
-    double square = 0;
-
-    *mean = 0;
-    for (size_t p = 0; p < probes; p++)
-        *mean += density_at(&cells[p], s) / (double)probes;
-    for (size_t p = 0; p < probes; p++)
-        square += pow(density_at(&cells[p], s) - *mean, 2);
-    *error = probes > 1 ? sqrt(square / ((double)probes * ((double)probes - 1))) : NAN;
-}
-
-/* The histograms of all probes, and the ends of all their cells in ascending order. */
-struct histograms {
-    size_t probes, n_ends;
-    struct cells *cells; /* [probes]; owned */
-    double *end;         /* [n_ends]; owned */
-};
-
-/* Prints the average of the histograms: a row for each cell between neighbouring ends of cells of
- * all probes. Per decade: per unit of s times ln 10. */
-static void print_average(const char *name, const struct histograms *h, double unit, FILE *out)
-{
-    const double *end = h->end;
-
-    for (size_t i = 0; i + 1 < h->n_ends; i++) {
-        double mean, error, decade = log(10);
-
-        if (!(end[i + 1] > end[i]))
-            continue;
-        average(h->probes, h->cells, (end[i] + end[i + 1]) / 2, &mean, &error);
-        if (mean == 0)
-            continue;
-        fputs(name, out);
-        ks_table_number(out, unit * sinh(end[i]));
-        ks_table_number(out, unit * sinh(end[i + 1]));
-        ks_table_number(out, mean * decade);
-        ks_table_number(out, fmax(mean - error, isnan(error) ? error : 0) * decade);
-        ks_table_number(out, (mean + error) * decade);
-        putc('\n', out);
-    }
-}
-
-static ks_status write_density(const char *name, const struct ks_spectrum *s, FILE *out)
-{
-    const double floor = ks_statistic_value(s, KS_STAT_NOISE_FLOOR);
-    const struct axis axis = {ks_density_unit(s), isnan(floor) ? 0 : floor};
-    struct histograms h = {.probes = ks_spectrum_random(s)};
-    ks_status status = KS_OK;
-
-    KS_GO(ks_alloc(h.probes, sizeof *h.cells, &h.cells));
-    KS_GO(ks_alloc(2 * h.probes * s->order, sizeof *h.end, &h.end));
-    for (size_t p = 0; p < h.probes; p++) {
-        size_t row = p * s->order, m = s->steps ? (size_t)s->steps[p] : s->order;
-
-        KS_GO(find_cells(&axis, m, s->ritz + row, s->weight + row, &h.cells[p]));
-        for (size_t i = 0; i < h.cells[p].n; i++) {
-            h.end[h.n_ends++] = h.cells[p].low[i];
-            h.end[h.n_ends++] = h.cells[p].high[i];
-        }
-    }
-    qsort(h.end, h.n_ends, sizeof *h.end, ks_ascending);
-    print_average(name, &h, axis.unit, out);
-done:
-    free_cells(h.probes, h.cells);
-    free(h.end);
-    return status;
-}
-
-ks_status ks_density_write(const struct ks_tables *t, FILE *out)
-{
-    for (size_t i = 0; i < t->table->n_rows; i++) {
-        const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
-
-        if (s && ks_density_unit(s) > 0)
-            KS_TRY(write_density(ks_table_architecture(t, i)->name, s, out));
     }
     return KS_OK;
 }

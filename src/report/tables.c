@@ -10,7 +10,84 @@
 #include "io/text.h"
 #include "report/plot_tables.h"
 #include "results/comparison_tables.h"
+#include "results/correlation.h"
 #include "statistics/statistics.h"
+
+/* --- quadratics.csv --- */
+
+/* Why a condition number matters (after Figure 2 of the XQC paper). Gradient descent on
+ * f(x) = (x_1^2 + kappa x_2^2) / 2 from x = (1, 1/kappa), where both coordinates have the same
+ * gradient, with the step length 2 / (1 + kappa), which is the best constant one (Nesterov,
+ * Introductory lectures on convex optimization, 2004, theorem 2.1.15): every step then multiplies
+ * |x| by (kappa - 1) / (kappa + 1). */
+enum { STEPS = 100 };
+static const double kappas[] = {1, 3, 10, 30, 100, 1000};
+
+static void descend(double kappa, FILE *out)
+{
+    const double rate = 2 / (1 + kappa), start = hypot(1, 1 / kappa);
+    double x[2] = {1, 1 / kappa};
+
+    for (int step = 0; step <= STEPS; step++) {
+        fprintf(out, "%g,%d", kappa, step);
+        ks_table_number(out, x[0]);
+        ks_table_number(out, x[1]);
+        ks_table_number(out, (x[0] * x[0] + kappa * x[1] * x[1]) / 2);
+        ks_table_number(out, hypot(x[0], x[1]) / start);
+        putc('\n', out);
+        x[0] -= rate * x[0];
+        x[1] -= rate * kappa * x[1];
+    }
+}
+
+static ks_status write_quadratics(const struct ks_tables *t, FILE *out)
+{
+    (void)t;
+    for (size_t i = 0; i < sizeof kappas / sizeof *kappas; i++)
+        descend(kappas[i], out);
+    return KS_OK;
+}
+
+/* --- variants.csv --- */
+
+static const int of_variants[] = {KS_RETURN, KS_KAPPA, KS_LAMBDA_MAX};
+enum { OF_VARIANTS = sizeof of_variants / sizeof *of_variants };
+
+/* The row of an architecture in the standard analysis, NULL if it is left out. */
+static const struct ks_row *find_row(const struct ks_tables *t, size_t architecture)
+{
+    for (size_t i = 0; i < t->table->n_rows; i++)
+        if (t->table->row[i].architecture == architecture)
+            return &t->table->row[i];
+    return NULL;
+}
+
+static void print_variant(const struct ks_study *study, const struct ks_row *variant,
+                          const struct ks_row *base, FILE *out)
+{
+    const struct ks_study_architecture *a = &study->architecture[variant->architecture];
+
+    fprintf(out, "%s,%s,", a->name, study->architecture[base->architecture].name);
+    for (size_t i = 0; i < a->n_own; i++)
+        fprintf(out, "%s%s = %s", i ? "; " : "", a->own[i].key, a->own[i].value);
+    for (size_t k = 0; k < OF_VARIANTS; k++) {
+        ks_table_number(out, variant->value[of_variants[k]].value);
+        ks_table_number(out, base->value[of_variants[k]].value);
+    }
+    putc('\n', out);
+}
+
+static ks_status write_variants(const struct ks_tables *t, FILE *out)
+{
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_row *variant = &t->table->row[i];
+        const struct ks_row *base = find_row(t, ks_study_base(t->r->study, variant->architecture));
+
+        if (base)
+            print_variant(t->r->study, variant, base, out);
+    }
+    return KS_OK;
+}
 
 /* --- checkpoints.csv: a row per spectrum; returns.csv: a row per return --- */
 
@@ -257,11 +334,10 @@ const struct ks_table_file ks_table_files[] = {
     {"efficiency", "architecture", ks_efficiency_write,
      LOOK ",parameters,flops,actor_parameters,actor_flops,updates_per_second~,return~",
      "[below](#efficiencycsv)"},
-    {"quadratics", "condition number and step", ks_quadratics_write,
-     "kappa,step,x1,x2,value,distance",
+    {"quadratics", "condition number and step", write_quadratics, "kappa,step,x1,x2,value,distance",
      "gradient descent on (x1^2 + kappa x2^2)/2 with the best constant step; `distance` relative "
      "to step 0. The same for all studies"},
-    {"variants", "variant of an architecture of the study", ks_variants_write,
+    {"variants", "variant of an architecture of the study", write_variants,
      "architecture,base,changes,return,base_return,kappa,base_kappa,lambda_max,base_lambda_max",
      "beside the architecture that it changes; as in `summary.csv`"},
     {"improvement", "ordered pair of architectures", write_improvement,

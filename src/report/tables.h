@@ -16,7 +16,7 @@
  * the first update. The IQM is increasing in each value, so the IQM of lower bounds is a lower
  * bound of the IQM of the bounded values. KAPPA_GEOMETRIC is 10^IQM(log10 kappa), RETURN the IQM of
  * the last returns, AREA the area under the curve of normalized IQM(returns), see
- * results/score_ranges.h: divided by 1000 for dm_control's tasks; NaN for tasks without scores. */
+ * results/scores.h: divided by 1000 for dm_control's tasks; NaN for tasks without scores. */
 enum {
     KS_KAPPA,
     KS_KAPPA_LOWER_BOUND,

@@ -28,4 +28,9 @@ ks_status ks_template_print(const char *path, const struct ks_template_part *par
 ks_status ks_template_write(const char *path, const struct ks_template_part *parts, void *data,
                             const char *to);
 
+/* Prints text of any origin so that HTML shows it as it is, between tags and in quoted attributes:
+ * & < > " ' become character references. Control characters other than tab and newline, which HTML
+ * forbids, become U+FFFD. */
+void ks_html_text(FILE *out, const char *text);
+
 #endif

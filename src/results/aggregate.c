@@ -94,7 +94,7 @@ ks_status ks_spearman(size_t n, const double *x, const double *y, double *correl
     return KS_OK;
 }
 
-/* The stratified percentile bootstrap, and the curve of IQMs that uses it. */
+/* --- the bootstrap --- */
 
 uint64_t ks_splitmix(uint64_t seed, uint64_t k)
 {

@@ -1,14 +1,46 @@
-/* Tables that compare a study's architectures, as CSV. */
+/* Comparison of two architectures on some tasks, the performance profile of one, and the tables of
+ * them for a study, as CSV. */
 #ifndef KS_RESULTS_COMPARISON_TABLES_H
 #define KS_RESULTS_COMPARISON_TABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "core/error.h"
 #include "results/aggregate.h"
 #include "results/results.h"
+
+/* Scores of one architecture at one step: of the runs of task 0, of task 1, ... */
+struct ks_sample {
+    size_t tasks;
+    const size_t *runs;  /* [tasks]             */
+    const double *value; /* [runs of all tasks] */
+};
+
+/* P(x > y) (Agarwal et al. 2021, section 4.3): the mean over tasks of the share of pairs of a run
+ * of x and a run of y in which x is greater; a tie counts one half. Its 90% interval: each resample
+ * draws runs of all of x's tasks, then runs of all of y's tasks. x and y have the same tasks. Fails
+ * with KS_FORMAT if there is no task, if a task has no run, or if a value is NaN. */
+ks_status ks_improvement(const struct ks_sample *x, const struct ks_sample *y, size_t resamples,
+                         uint64_t seed, struct ks_estimate *probability);
+
+enum { KS_PROFILE_RESAMPLES = 2000 };
+
+struct ks_profile {
+    struct ks_sample scores;
+    size_t n;
+    const double *tau; /* [n] thresholds */
+    size_t resamples;
+    uint64_t seed; /* of the resamples */
+};
+
+/* For each threshold tau (Agarwal et al. 2021, section 4.2): the fraction of all runs of all tasks
+ * with a score above tau into runs [n], and the fraction of tasks whose mean score is above tau
+ * into means [n] (may be NULL), with 90% intervals. Fails as ks_improvement does. */
+ks_status ks_profile(const struct ks_profile *profile, struct ks_estimate *runs,
+                     struct ks_estimate *means);
 
 /* The architectures that are compared, and their runs. */
 struct ks_comparison {
@@ -33,33 +65,18 @@ ks_status ks_comparison_new(const struct ks_results *results, size_t resamples,
                             struct ks_comparison *comparison);
 void ks_comparison_free(struct ks_comparison *comparison);
 
+/* Print the cells ",VALUE" of a table, with "-" for NaN; ",VALUE,LOW,HIGH". */
+void ks_table_number(FILE *out, double value);
+void ks_table_estimate(FILE *out, const struct ks_estimate *estimate);
+
 /* improvement.csv: for every ordered pair of architectures the probability that a run of the first
  * has a higher last return than a run of the second. */
 ks_status ks_comparison_write_improvement(const struct ks_comparison *c, FILE *out);
 
 /* profile.csv: for every architecture and threshold tau the fraction of runs whose normalized last
  * return is above tau. Only the header if the task has no random and target return, see
- * score_ranges.h.
+ * scores.h.
  */
 ks_status ks_comparison_write_profile(const struct ks_comparison *c, FILE *out);
-
-/* A statistic of the spectra against the last return: a point per architecture, the IQM over its
- * runs and their checkpoints after the first update, and the IQM of its runs' last returns. */
-struct ks_correlation {
-    bool logarithm; /* whether the statistic is pooled as its log10     */
-    size_t n;       /* architectures that have both coordinates         */
-    double *x, *y;  /* [architectures] NaN where there is no value; owned */
-    struct ks_estimate spearman;
-    double p; /* of the two-sided permutation test */
-};
-/* `statistic`: the name of a column of statistics in correlation.csv. The caller frees with
- * ks_correlation_free, also after a failure. */
-ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis,
-                                  const char *statistic, struct ks_correlation *correlation);
-void ks_correlation_free(struct ks_correlation *correlation);
-
-/* correlation.csv: Spearman's correlation of statistics of the spectra with the last return over
- * the architectures, with the p-value of its permutation test; a row per analysis and statistic. */
-ks_status ks_comparison_write_correlation(const struct ks_comparison *c, FILE *out);
 
 #endif

@@ -2,11 +2,14 @@
 #ifndef KS_RESULTS_CORRELATION_H
 #define KS_RESULTS_CORRELATION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/error.h"
 #include "results/aggregate.h"
+#include "results/comparison_tables.h"
 
 /* Architectures with their runs: an architecture's point is the IQM of its runs' x, pooled over
  * `width` values per run (a statistic at all checkpoints; NaNs are left out), and the IQM of its
@@ -58,5 +61,37 @@ ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, ui
  * (1 + flips); flip b of difference i is the lowest bit of draw b n + i. Undefined for n = 0 or if
  * a difference is not a finite number. */
 struct ks_p_value ks_sign_flip_test(size_t n, const double *d, size_t flips, uint64_t seed);
+
+/* Holm's step-down adjustment of p [n] into adjusted [n] (Holm, Scandinavian Journal of Statistics
+ * 6, 1979): of m p-values in ascending order, the i-th becomes the largest of min(1, (m - j + 1)
+ * p_j) over j <= i. A NaN is not a test: it stays NaN and does not count. */
+ks_status ks_holm(size_t n, const double *p, double *adjusted);
+
+enum { KS_RANK_SUM_TERMS = 256 }; /* the largest n of ks_rank_sum_p */
+
+/* The probability that the sum of n independent ranks, each uniform on 1..ranks, is at most `sum`.
+ * 1 <= n <= KS_RANK_SUM_TERMS, 1 <= ranks <= 12. */
+double ks_rank_sum_p(size_t n, size_t ranks, size_t sum);
+
+/* --- statistics of a study --- */
+
+/* A statistic of the spectra against the last return: a point per architecture, the IQM over its
+ * runs and their checkpoints after the first update, and the IQM of its runs' last returns. */
+struct ks_correlation {
+    bool logarithm; /* whether the statistic is pooled as its log10     */
+    size_t n;       /* architectures that have both coordinates         */
+    double *x, *y;  /* [architectures] NaN where there is no value; owned */
+    struct ks_estimate spearman;
+    double p; /* of the two-sided permutation test */
+};
+/* `statistic`: the name of a column of statistics in correlation.csv. The caller frees with
+ * ks_correlation_free, also after a failure. */
+ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis,
+                                  const char *statistic, struct ks_correlation *correlation);
+void ks_correlation_free(struct ks_correlation *correlation);
+
+/* correlation.csv: Spearman's correlation of statistics of the spectra with the last return over
+ * the architectures, with the p-value of its permutation test; a row per analysis and statistic. */
+ks_status ks_comparison_write_correlation(const struct ks_comparison *c, FILE *out);
 
 #endif

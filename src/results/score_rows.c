@@ -10,7 +10,7 @@
 #include "io/csv.h"
 #include "io/text.h"
 #include "results/returns.h"
-#include "results/score_ranges.h"
+#include "results/scores.h"
 
 /* The one copy of a string. */
 static ks_status keep_string(struct ks_score_rows *rows, const char *text, const char **copy)

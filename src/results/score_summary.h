@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "results/aggregate.h"
-#include "results/score_ranges.h"
 #include "results/score_rows.h"
 #include "results/scores.h"
 

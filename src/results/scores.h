@@ -1,4 +1,4 @@
-/* Scores of one system: an array over tasks, runs and steps. */
+/* Scores of one system, an array over tasks, runs and steps; and their normalization. */
 #ifndef KS_RESULTS_SCORES_H
 #define KS_RESULTS_SCORES_H
 
@@ -8,6 +8,39 @@
 #include "core/error.h"
 #include "results/aggregate.h"
 #include "results/score_rows.h"
+
+/* --- random and target scores per task, and the normalization of scores with them --- */
+
+enum ks_score_group {
+    KS_SCORES_MUJOCO,
+    KS_SCORES_DMC_EASY, /* easy and medium            */
+    KS_SCORES_DMC_HARD, /* all dog and humanoid tasks */
+    KS_SCORES_HUMANOIDBENCH,
+    KS_SCORES_MYOSUITE
+};
+
+struct ks_score_range {
+    const char *task; /* "dog-trot" */
+    enum ks_score_group group;
+    double random, target; /* NaN: not published */
+};
+
+/* The 55 tasks of the XQC paper in byte order of their names. */
+enum { KS_SCORE_RANGES = 55 };
+extern const struct ks_score_range ks_score_ranges[KS_SCORE_RANGES];
+
+/* The task's row of the table; KS_FORMAT if there is no row for it. */
+ks_status ks_score_range_find(const char *task, const struct ks_score_range **range);
+
+/* The same for returns of runs: KS_FORMAT also for MyoSuite's tasks, whose scores are no returns.
+ */
+ks_status ks_score_range_of_returns(const char *task, const struct ks_score_range **range);
+
+/* (score - random) / (target - random) into *normalized, without clipping. Fails with KS_FORMAT
+ * if random or target is not a finite number, or if they are equal. */
+ks_status ks_score_normalize(const struct ks_score_range *range, double score, double *normalized);
+
+/* --- the scores of one system --- */
 
 /* Which scores to take, and how missing scores are treated. */
 struct ks_score_query {

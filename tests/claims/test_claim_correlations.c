@@ -2,6 +2,7 @@
 #include "claimed.h"
 
 #include "results/comparison_tables.h"
+#include "results/correlation.h"
 
 enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
 

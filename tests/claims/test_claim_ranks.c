@@ -1,7 +1,7 @@
 /* Verdicts on claims about ranks; the table and the printed words. */
 #include "claimed.h"
 
-#include "results/p_values.h"
+#include "results/correlation.h"
 
 /* --- all-three-lowest --- */
 

@@ -4,7 +4,7 @@
 
 #include "programs.h"
 
-#include "results/score_ranges.h"
+#include "results/scores.h"
 
 static struct ks_env *other;
 

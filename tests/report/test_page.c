@@ -2,9 +2,8 @@
 #include "studies.h"
 
 #include "io/text.h"
-#include "report/html.h"
-#include "report/page.h"
 #include "report/template.h"
+#include "report/page.h"
 
 /* What a function prints, in a static buffer. */
 static char printed[4096];

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/panels.h"
-#include "report/svg.h"
+#include "report/plots.h"
+#include "report/gnuplot.h"
 #include "test.h"
 
 static void check(const char *text, const char *expected)

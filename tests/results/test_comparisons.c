@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/number.h"
-#include "results/comparisons.h"
+#include "results/comparison_tables.h"
 
 /* {1 2 1 2} and {2 2 1 1} against {1 2 3} on both tasks: 1/3 on each. */
 static const double X[] = {1, 2, 1, 2, 2, 2, 1, 1}, Y[] = {1, 2, 3, 1, 2, 3};

@@ -1,7 +1,7 @@
 /* Adjusted p-values and rank sums against published values and enumeration. */
 #include "test.h"
 
-#include "results/p_values.h"
+#include "results/correlation.h"
 
 /* 0.01, 0.04, 0.03, 0.005: 0.005 times 4, 0.01 times 3, 0.03 times 2, and 0.04 times 1 is less than
  * the one before. R's p.adjust(p, "holm") gives the same. */

@@ -8,10 +8,9 @@
 #include <unistd.h>
 
 #include "core/number.h"
-#include "results/comparisons.h"
-#include "results/score_ranges.h"
-#include "results/score_summary.h"
+#include "results/comparison_tables.h"
 #include "results/scores.h"
+#include "results/score_summary.h"
 
 #define STATES "../shared/data/xqc_returns.csv"
 #define PIXELS "../shared/data/xqc_returns_visual.csv"

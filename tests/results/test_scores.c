@@ -3,7 +3,6 @@
 #include "scratch.h"
 
 #include "core/memory.h"
-#include "results/score_ranges.h"
 #include "results/scores.h"
 
 static const char HEAD[] = "system,task,seed,step,score\n";

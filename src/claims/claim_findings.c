@@ -1,11 +1,10 @@
-/* Claims that are judged seed by seed: the rank of bn+wn+ce among the twelve architectures, its
- * distance to others, and what exists. */
+#include "claims/claim_findings.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "claims/claim_findings.h"
 #include "core/memory.h"
-#include "results/p_values.h"
+#include "results/correlation.h"
 
 /* The seeds in which all runs that the claim needs count; the caller frees. */
 static ks_status find_seeds(const struct ks_claim_question *q, size_t *n, size_t **seed)
@@ -17,6 +16,151 @@ static ks_status find_seeds(const struct ks_claim_question *q, size_t *n, size_t
     *n = ks_claim_values_seeds(q->values, needed, *seed);
     return KS_OK;
 }
+
+/* --- matched pairs: two runs of one seed that differ in one factor --- */
+
+/* The effects of all pairs. */
+struct pairs {
+    size_t cells, seeds;
+    double *low, *high; /* [cells, seeds]; owned */
+};
+
+static struct ks_interval find_effect(const struct ks_paper_claim *claim, struct ks_interval larger,
+                                      struct ks_interval smaller)
+{
+    struct ks_interval d = {larger.lower - smaller.upper, larger.upper - smaller.lower};
+
+    if (claim->effect == KS_AND_LARGER)
+        d = (struct ks_interval){ks_min_known(larger.lower, d.lower),
+                                 ks_min_known(larger.upper, d.upper)};
+    else if (claim->effect == KS_AND_FALL)
+        d = (struct ks_interval){ks_min_known(-smaller.upper, d.lower),
+                                 ks_min_known(-smaller.lower, d.upper)};
+    else if (claim->effect == KS_MINUS_ABSOLUTE) /* of a number: both ends are the same */
+        d = (struct ks_interval){-fabs(larger.lower), -fabs(larger.upper)};
+    return ks_claim_limit(d);
+}
+
+/* The mean over the cells of the means over the seeds, without seed `left_out` (p->seeds: with
+ * all). All cells have the same seeds, so it is the mean over the pairs. */
+static double mean_without(const struct pairs *p, const double *d, size_t left_out)
+{
+    double sum = 0;
+    size_t n = 0;
+
+    for (size_t c = 0; c < p->cells; c++)
+        for (size_t i = 0; i < p->seeds; i++)
+            if (i != left_out) {
+                sum += d[c * p->seeds + i];
+                n++;
+            }
+    return sum / (double)n;
+}
+
+/* Whether the smallest (largest) effect is at least (below) theta, with all seeds and without any
+ * one of them. */
+static bool is_above(const struct pairs *p, double theta)
+{
+    for (size_t i = 0; i <= p->seeds; i++)
+        if (!(mean_without(p, p->low, i) >= theta))
+            return false;
+    return true;
+}
+
+static bool is_below(const struct pairs *p, double theta)
+{
+    for (size_t i = 0; i <= p->seeds; i++)
+        if (!(mean_without(p, p->high, i) < theta))
+            return false;
+    return true;
+}
+
+/* The one-sided p of the numbers sign * (d - theta). */
+static ks_status test(const struct pairs *p, const double *d, double theta, double sign,
+                      double *p_value)
+{
+    size_t n = p->cells * p->seeds;
+    double *shifted = NULL;
+
+    KS_TRY(ks_alloc(n, sizeof *shifted, &shifted));
+    for (size_t i = 0; i < n; i++)
+        shifted[i] = sign * (d[i] - theta);
+    *p_value = ks_sign_flip_test(n, shifted, KS_PERMUTATIONS, 0).p;
+    free(shifted);
+    return KS_OK;
+}
+
+/* The mean smallest effect over the seeds in one cell. */
+static double mean_of_cell(const struct pairs *p, size_t cell)
+{
+    const struct pairs one = {1, p->seeds, NULL, NULL};
+
+    return mean_without(&one, p->low + cell * p->seeds, p->seeds);
+}
+
+/* With one or two seeds: the sign of a difference, or on which side of theta a size is. */
+static void decide_direction(enum ks_claim_effect effect, struct ks_finding *f)
+{
+    bool is_size = effect == KS_MINUS_ABSOLUTE;
+
+    f->in_favour = is_size ? f->effect_low >= f->theta : f->effect_low > 0;
+    f->against = f->effect_high < (is_size ? f->theta : 0);
+}
+
+static ks_status decide(const struct pairs *p, size_t lone_cell, struct ks_finding *f)
+{
+    double p_for, p_against, theta = f->theta;
+
+    KS_TRY(test(p, p->low, theta, 1, &p_for));
+    KS_TRY(test(p, p->high, theta, -1, &p_against));
+    f->p = fmin(1, 2 * fmin(p_for, p_against));
+    f->in_favour = is_above(p, theta) && p_for < p_against &&
+                   (lone_cell == p->cells || mean_of_cell(p, lone_cell) >= theta);
+    f->against = is_below(p, theta) && p_against < p_for;
+    f->against_needs_p = true;
+    return KS_OK;
+}
+
+static ks_status find_pairs(const struct ks_claim_question *q, struct ks_finding *f)
+{
+    size_t larger[KS_CLAIM_CELLS], smaller[KS_CLAIM_CELLS], lone_cell, *seed = NULL;
+    struct pairs p = {.cells = ks_paper_claim_cells(q->claim, larger, smaller)};
+    ks_status status = KS_OK;
+
+    KS_GO(find_seeds(q, &f->seeds, &seed));
+    p.seeds = f->seeds;
+    f->units = p.cells * p.seeds;
+    if (f->seeds == 0)
+        goto done;
+    KS_GO(ks_alloc(f->units, sizeof *p.low, &p.low));
+    KS_GO(ks_alloc(f->units, sizeof *p.high, &p.high));
+    lone_cell = p.cells;
+    for (size_t c = 0; c < p.cells; c++) {
+        if (q->claim->has_cell && larger[c] == q->claim->cell)
+            lone_cell = c;
+        for (size_t i = 0; i < p.seeds; i++) {
+            struct ks_interval d = find_effect(q->claim,
+                                               ks_claim_value(q->values, larger[c], seed[i]),
+                                               ks_claim_value(q->values, smaller[c], seed[i]));
+
+            p.low[c * p.seeds + i] = d.lower;
+            p.high[c * p.seeds + i] = d.upper;
+        }
+    }
+    f->effect_low = mean_without(&p, p.low, p.seeds);
+    f->effect_high = mean_without(&p, p.high, p.seeds);
+    if (f->seeds < KS_CLAIM_SEEDS)
+        decide_direction(q->claim->effect, f);
+    else
+        KS_GO(decide(&p, lone_cell, f));
+done:
+    free(seed);
+    free(p.low);
+    free(p.high);
+    return status;
+}
+
+/* --- claims that are judged seed by seed --- */
 
 /* Takes note of a value of one seed. */
 static void widen(struct ks_finding *f, double low, double high)
@@ -61,7 +205,7 @@ static struct rank find_rank(const struct ks_claim_values *values, size_t seed, 
     return rank;
 }
 
-ks_status ks_find_lowest(const struct ks_claim_question *q, struct ks_finding *f)
+static ks_status find_lowest(const struct ks_claim_question *q, struct ks_finding *f)
 {
     bool is_lower[KS_TWELVE], any_lower = false;
     size_t *seed = NULL, sum = 0;
@@ -116,7 +260,7 @@ static size_t rank_of_best(const struct ks_claim_values *values, size_t seed)
     return rank;
 }
 
-ks_status ks_find_constancy(const struct ks_claim_question *q, struct ks_finding *f)
+static ks_status find_constancy(const struct ks_claim_question *q, struct ks_finding *f)
 {
     size_t *seed = NULL, sum = 0;
     bool undefined = false;
@@ -211,7 +355,7 @@ static ks_status measure_distances(const struct ks_claim_question *q,
     return KS_OK;
 }
 
-ks_status ks_find_far_below(const struct ks_claim_question *q, struct ks_finding *f)
+static ks_status find_far_below(const struct ks_claim_question *q, struct ks_finding *f)
 {
     KS_TRY(measure_distances(q, far_below, f));
     f->in_favour = f->seeds >= KS_CLAIM_SEEDS ? f->effect_low >= f->theta : f->effect_low > 0;
@@ -219,7 +363,7 @@ ks_status ks_find_far_below(const struct ks_claim_question *q, struct ks_finding
     return KS_OK;
 }
 
-ks_status ks_find_near(const struct ks_claim_question *q, struct ks_finding *f)
+static ks_status find_near(const struct ks_claim_question *q, struct ks_finding *f)
 {
     KS_TRY(measure_distances(q, near, f));
     f->in_favour = f->effect_high <= f->theta;
@@ -229,7 +373,7 @@ ks_status ks_find_near(const struct ks_claim_question *q, struct ks_finding *f)
 
 /* --- what exists --- */
 
-ks_status ks_find_existence(const struct ks_claim_question *q, struct ks_finding *f)
+static ks_status find_existence(const struct ks_claim_question *q, struct ks_finding *f)
 {
     size_t *seed = NULL;
 
@@ -246,4 +390,26 @@ ks_status ks_find_existence(const struct ks_claim_question *q, struct ks_finding
     f->proved = true;
     free(seed);
     return KS_OK;
+}
+
+/* --- any claim --- */
+
+ks_status ks_claim_find(const struct ks_claim_question *q, struct ks_finding *f)
+{
+    static ks_status (*const find_by[])(const struct ks_claim_question *, struct ks_finding *) = {
+        [KS_CLAIM_PAIRS] = find_pairs,
+        [KS_CLAIM_LOWEST] = find_lowest,
+        [KS_CLAIM_CORRELATION] = ks_find_correlation,
+        [KS_CLAIM_CONSTANT] = find_constancy,
+        [KS_CLAIM_FAR_BELOW] = find_far_below,
+        [KS_CLAIM_NEAR] = find_near,
+        [KS_CLAIM_EXISTS] = find_existence,
+    };
+
+    *f = (struct ks_finding){.effect_low = NAN,
+                             .effect_high = NAN,
+                             .theta = ks_paper_claim_theta(q->claim, q->statistic),
+                             .p = NAN,
+                             .within = NAN};
+    return find_by[q->claim->kind](q, f);
 }

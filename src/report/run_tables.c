@@ -1,0 +1,445 @@
+/* Tables of what runs measured in training: norms.csv (Figure 8 of the XQC paper), efficiency.csv,
+ * kappa_return.csv (Figure 4) and preconditioned_return.csv. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "core/memory.h"
+#include "env/env.h"
+#include "io/csv.h"
+#include "io/text.h"
+#include "net/arch.h"
+#include "report/plot_tables.h"
+#include "train/architecture.h"
+
+/* --- progress.csv of a run --- */
+
+struct run_log {
+    size_t steps, columns;
+    double *step;  /* [steps] environment steps, ascending; owned                            */
+    double *value; /* [columns, steps]; NaN: not measured, or the file has no such column. Owned */
+};
+
+/* The index of a step among those read so far; `steps` if it is new. */
+static size_t find_step(const struct run_log *p, double step)
+{
+    size_t i = 0;
+
+    while (i < p->steps && p->step[i] != step)
+        i++;
+    return i;
+}
+
+/* The cell as a number; NaN if it is empty or no number. */
+static double number_in(const struct ks_csv *csv, size_t row, size_t column)
+{
+    const char *cell = ks_csv_cell(csv, row, column);
+    char *end;
+    double value = strtod(cell, &end);
+
+    return *cell && !*end ? value : NAN;
+}
+
+/* Rows are written in the order of their steps. */
+static ks_status find_steps(const struct ks_csv *csv, size_t last, struct run_log *p)
+{
+    size_t column;
+
+    KS_TRY(ks_alloc(csv->rows, sizeof *p->step, &p->step));
+    if (ks_csv_column(csv, "env_step", &column) != KS_OK)
+        return KS_OK;
+    for (size_t i = 0; i < csv->rows; i++) {
+        double step = number_in(csv, i, column);
+
+        if (step <= (double)last && find_step(p, step) == p->steps)
+            p->step[p->steps++] = step;
+    }
+    return KS_OK;
+}
+
+static ks_status fill(const struct ks_csv *csv, const char *const *name, struct run_log *p)
+{
+    size_t step_column, column;
+
+    KS_TRY(ks_alloc(p->columns * p->steps, sizeof *p->value, &p->value));
+    for (size_t i = 0; i < p->columns * p->steps; i++)
+        p->value[i] = NAN;
+    if (ks_csv_column(csv, "env_step", &step_column) != KS_OK)
+        return KS_OK;
+    for (size_t k = 0; k < p->columns; k++) {
+        if (ks_csv_column(csv, name[k], &column) != KS_OK)
+            continue;
+        for (size_t i = 0; i < csv->rows; i++) {
+            size_t at = find_step(p, number_in(csv, i, step_column));
+            double *value = &p->value[k * p->steps + at];
+
+            if (at < p->steps && !isfinite(*value))
+                *value = number_in(csv, i, column);
+        }
+    }
+    return KS_OK;
+}
+
+static void log_free(struct run_log *p)
+{
+    free(p->step);
+    free(p->value);
+    *p = (struct run_log){.steps = 0};
+}
+
+/* Reads columns name [columns] up to the study's last step. If a step has several rows (a
+ * checkpoint and an evaluation), the first finite number counts. A file that is missing or is not a
+ * table gives no steps: ks_results_read has warned about it. The caller frees *p with log_free;
+ * after a failure it is empty. */
+static ks_status log_read(const struct ks_results *r, const struct ks_result *run, size_t columns,
+                          const char *const *name, struct run_log *p)
+{
+    char *folder = NULL, *path = NULL;
+    struct ks_csv *csv = NULL;
+    ks_status status = KS_OK;
+
+    *p = (struct run_log){.columns = columns};
+    KS_GO(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
+    KS_GO(ks_print_string(&path, "%s/%s/progress.csv", r->dir, folder));
+    if (ks_path_exists(path)) {
+        status = ks_csv_read(path, true, &csv);
+        if (status == KS_FORMAT || status == KS_IO) {
+            status = KS_OK;
+            goto done;
+        }
+        KS_GO(status);
+        KS_GO(find_steps(csv, r->study->end, p));
+        KS_GO(fill(csv, name, p));
+    }
+done:
+    if (status != KS_OK)
+        log_free(p);
+    ks_csv_free(csv);
+    free(folder);
+    free(path);
+    return status;
+}
+
+/* The value of a column at an environment step; NaN if there is none. */
+static double log_at(const struct run_log *p, size_t column, double step)
+{
+    size_t at = find_step(p, step);
+
+    return at < p->steps ? p->value[column * p->steps + at] : NAN;
+}
+
+/* --- norms.csv --- */
+
+enum { PARAM_NORM, GRAD_NORM, EFFECTIVE_LR, DEFINITION_1_LR, NORMS };
+static const char *const norm_columns[NORMS] = {"critic_param_norm", "critic_grad_norm",
+                                                "critic_effective_lr", "critic_definition_1_lr"};
+
+/* Fills the series of all norms with one run; the first run decides about the steps. */
+static ks_status add_run(const struct ks_tables *t, const struct ks_result *run, size_t at,
+                         size_t runs, struct ks_series series[NORMS])
+{
+    struct run_log progress = {0};
+    ks_status status = KS_OK;
+
+    KS_GO(log_read(t->r, run, NORMS, norm_columns, &progress));
+    for (size_t k = 0; k < NORMS; k++) {
+        if (at == 0) {
+            KS_GO(ks_series_new(runs, progress.steps, &series[k]));
+            if (progress.steps > 0)
+                memcpy(series[k].step, progress.step, progress.steps * sizeof *progress.step);
+        }
+        for (size_t j = 0; j < series[k].steps; j++)
+            series[k].value[at * series[k].steps + j] = log_at(&progress, k, series[k].step[j]);
+    }
+done:
+    log_free(&progress);
+    return status;
+}
+
+static ks_status write_norms(const struct ks_tables *t, size_t row, FILE *out)
+{
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
+    struct ks_series series[NORMS] = {{0}};
+    ks_status status = KS_OK;
+
+    for (size_t i = 0; i < n; i++)
+        KS_GO(add_run(t, run[i], i, n, series));
+    for (size_t k = 0; k < NORMS; k++)
+        KS_GO(ks_series_aggregate(&series[k], t->resamples));
+    for (size_t j = 0; j < series[0].steps; j++) {
+        ks_table_look(t, row, out);
+        fprintf(out, ",%.0f", series[0].step[j]);
+        for (size_t k = 0; k < NORMS; k++)
+            ks_table_estimate(out, &series[k].curve[j]);
+        putc('\n', out);
+    }
+done:
+    for (size_t k = 0; k < NORMS; k++)
+        ks_series_free(&series[k]);
+    return status;
+}
+
+ks_status ks_norms_write(const struct ks_tables *t, FILE *out)
+{
+    for (size_t i = 0; i < t->table->n_rows; i++)
+        KS_TRY(write_norms(t, i, out));
+    return KS_OK;
+}
+
+/* --- efficiency.csv --- */
+
+/* What an update costs, and the last return.
+ *
+ * The arithmetic is that of the matrix products in one forward and one backward pass of all
+ * critics, and of the actor, over a minibatch: for a kernel with k numbers and R rows, 2 k R
+ * operations each for the output, for the gradient of the kernel and, except in the first layer,
+ * for the gradient of its input. R is `batch`, or for critics with batch normalization 2 `batch`,
+ * as these see this and the next transition in one batch. */
+
+/* Of one network, the arithmetic for one row; or of all critics, for a minibatch. NaN: unknown. */
+struct cost {
+    double parameters, flops;
+    bool joint;
+};
+struct costs {
+    struct cost critics, actor;
+};
+
+static struct cost cost_of(const struct KS(arch) *arch)
+{
+    double sum = 0;
+    bool first = true;
+
+    for (size_t i = 0; i < arch->n_layers; i++)
+        for (size_t k = 0; k < KS_LAYER_ARRAYS; k++) {
+            const struct ks_array *a = &arch->layer[i].param[k];
+
+            if (a->rows == 0)
+                continue;
+            sum += (first ? 4 : 6) * (double)KS(array_size)(a);
+            first = false;
+        }
+    return (struct cost){(double)arch->parameters, sum, arch->joint};
+}
+
+/* The cost of the network that run.json describes under this name. */
+static ks_status read_network(const json_t *json, const char *name, const char *path, size_t width,
+                              struct cost *cost)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    struct KS(arch) *arch;
+
+    if (!text)
+        return KS_OK;
+    KS_TRY(KS(arch_parse)(text, path, width, &arch));
+    *cost = cost_of(arch);
+    KS(arch_free)(arch);
+    return KS_OK;
+}
+
+/* The costs of a run's networks, by the descriptions in its run.json and the task's widths. */
+static ks_status read_costs(const struct ks_results *r, const struct ks_result *run,
+                            struct costs *costs)
+{
+    const struct ks_study_architecture *of = &r->study->architecture[run->architecture];
+    const double critics = (double)of->settings.critics, batch = (double)of->settings.batch;
+    struct ks_env_about about;
+    struct ks_widths widths;
+    char *folder = NULL, *path = NULL;
+    json_t *json = NULL;
+    ks_status status = KS_OK;
+
+    *costs = (struct costs){{NAN, NAN, false}, {NAN, NAN, false}};
+    if (!ks_env_about_task(r->study->env, &about))
+        return KS_OK;
+    status = ks_architecture_widths(of->argument, about.observations, about.actions, &widths);
+    if (status == KS_IO)
+        return KS_OK; /* a system's file is not where the study had it: the cost is unknown */
+    KS_TRY(status);
+    KS_GO(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
+    KS_GO(ks_print_string(&path, "%s/%s/run.json", r->dir, folder));
+    json = json_load_file(path, 0, NULL);
+    KS_GO(read_network(json, "critic", path, widths.critic, &costs->critics));
+    KS_GO(read_network(json, "actor", path, widths.actor, &costs->actor));
+    costs->critics.parameters *= critics;
+    costs->critics.flops *= critics * batch * (costs->critics.joint ? 2 : 1);
+    costs->actor.flops *= batch;
+done:
+    json_decref(json);
+    free(folder);
+    free(path);
+    return status;
+}
+
+/* Updates per second of the time in updates, over the run up to the last step of the study:
+ * the updates between two rows took so many seconds as their rate says, and these times add up. */
+static ks_status read_speed(const struct ks_results *r, const struct ks_result *run, double *speed)
+{
+    static const char *const columns[] = {"update", "updates_per_second"};
+    struct run_log progress = {0};
+    double updates = 0, seconds = 0, before = 0;
+
+    KS_TRY(log_read(r, run, 2, columns, &progress));
+    for (size_t j = 0; j < progress.steps; j++) {
+        double update = progress.value[j], rate = progress.value[progress.steps + j];
+
+        if (update > before && rate > 0) {
+            updates += update - before;
+            seconds += (update - before) / rate;
+        }
+        before = update;
+    }
+    *speed = seconds > 0 ? updates / seconds : NAN;
+    log_free(&progress);
+    return KS_OK;
+}
+
+static ks_status write_efficiency(const struct ks_tables *t, size_t row, FILE *out)
+{
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
+    struct ks_series speed = {0};
+    struct costs costs;
+    ks_status status = KS_OK;
+
+    KS_GO(read_costs(t->r, run[0], &costs));
+    KS_GO(ks_series_new(n, 1, &speed));
+    for (size_t i = 0; i < n; i++)
+        KS_GO(read_speed(t->r, run[i], &speed.value[i]));
+    KS_GO(ks_series_aggregate(&speed, t->resamples));
+    ks_table_look(t, row, out);
+    ks_table_number(out, costs.critics.parameters);
+    ks_table_number(out, costs.critics.flops);
+    ks_table_number(out, costs.actor.parameters);
+    ks_table_number(out, costs.actor.flops);
+    ks_table_estimate(out, &speed.curve[0]);
+    ks_table_estimate(out, &t->table->row[row].value[KS_RETURN]);
+    putc('\n', out);
+done:
+    ks_series_free(&speed);
+    return status;
+}
+
+ks_status ks_efficiency_write(const struct ks_tables *t, FILE *out)
+{
+    for (size_t i = 0; i < t->table->n_rows; i++)
+        KS_TRY(write_efficiency(t, i, out));
+    return KS_OK;
+}
+
+/* --- kappa_return.csv, preconditioned_return.csv: conditioning against the return, a row per
+ * architecture --- */
+
+static const struct ks_row *row_of(const struct ks_tables *t, size_t row, size_t analysis)
+{
+    return &t->table->row[analysis * t->table->n_rows + row];
+}
+
+static struct ks_study_analysis without_seed(const struct ks_study_analysis *analysis)
+{
+    struct ks_study_analysis rest = *analysis;
+
+    rest.n = 0;
+    for (size_t i = 0; i < analysis->n; i++)
+        if (strcmp(analysis->setting[i].key, "seed") != 0)
+            rest.setting[rest.n++] = analysis->setting[i];
+    return rest;
+}
+
+/* Whether two analyses of the same checkpoints have the same settings except for the seed of their
+ * start vectors. */
+static bool repeats(const struct ks_study *study, size_t one, size_t other)
+{
+    struct ks_study_analysis a = without_seed(&study->analysis[one]);
+    struct ks_study_analysis b = without_seed(&study->analysis[other]);
+
+    return a.scope.checkpoints == b.scope.checkpoints && ks_study_same_analysis(&a, &b);
+}
+
+/* Prints over how many start vectors kappa is known, with its smallest and its largest value. */
+static void print_starts(const struct ks_tables *t, size_t row, size_t analysis, FILE *out)
+{
+    double least = INFINITY, most = 0;
+    size_t n = 0;
+
+    for (size_t k = 0; k < t->r->study->n_analyses; k++) {
+        double kappa = row_of(t, row, k)->value[KS_KAPPA].value;
+
+        if (isnan(kappa) || !repeats(t->r->study, analysis, k))
+            continue;
+        least = fmin(least, kappa);
+        most = fmax(most, kappa);
+        n++;
+    }
+    fprintf(out, ",%zu", n);
+    ks_table_number(out, n > 1 ? least : NAN);
+    ks_table_number(out, n > 1 ? most : NAN);
+}
+
+/* The IQM over the runs of the return at step 0; NaN without such an evaluation. */
+static double first_return(const struct ks_tables *t, size_t row)
+{
+    const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
+    double value[KS_STUDY_SEEDS];
+
+    if (t->r->study->n_evaluations == 0 || t->r->study->evaluation[0] > 0)
+        return NAN;
+    for (size_t i = 0; i < n; i++)
+        value[i] = run[i]->returns[0];
+    return ks_iqm_drop(n, value, NULL);
+}
+
+static void write_rows(const struct ks_tables *t, size_t analysis, FILE *out)
+{
+    static const size_t columns[] = {KS_KAPPA, KS_LAMBDA_MAX, KS_KURTOSIS, KS_RETURN};
+
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_row *row = row_of(t, i, analysis);
+
+        if (!row->asked)
+            continue;
+        ks_table_look(t, i, out);
+        fprintf(out, ",%s", t->r->study->analysis[analysis].name);
+        for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+            ks_table_estimate(out, &row->value[columns[k]]);
+        ks_table_number(out, first_return(t, i));
+        ks_table_number(out, row->noise_limit);
+        ks_table_number(out, row->beyond_noise);
+        print_starts(t, i, analysis, out);
+        putc('\n', out);
+    }
+}
+
+ks_status ks_kappa_return_write(const struct ks_tables *t, FILE *out)
+{
+    write_rows(t, ks_table_paper(t), out);
+    return KS_OK;
+}
+
+/* Of the preconditioned Hessian of all critics and layers. */
+static bool is_preconditioned(const struct ks_tables *t, size_t analysis)
+{
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_spectrum *s = ks_table_any_spectrum(t, i, analysis);
+        const char *operator= s ? ks_results_operator(s) : NULL;
+
+        if (operator)
+            return strcmp(operator, "preconditioned") == 0;
+    }
+    return false;
+}
+
+ks_status ks_preconditioned_return_write(const struct ks_tables *t, FILE *out)
+{
+    for (size_t k = 0; k < t->r->study->n_analyses; k++)
+        if (is_preconditioned(t, k)) {
+            write_rows(t, k, out);
+            break;
+        }
+    return KS_OK;
+}
