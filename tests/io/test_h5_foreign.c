@@ -5,10 +5,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "programs.h"
 #include "example.h"
 #include "io/scout.h"
 #include "kappascope.h"
+#include "programs.h"
 
 static const struct ks_h5_shape PAIR = {1, {2}};
 static const double VALUES[2] = {3, 5};

@@ -1,7 +1,7 @@
 /* Vector files: a round trip, and what is refused. */
-#include "programs.h"
 #include "core/rng.h"
 #include "example.h"
+#include "programs.h"
 
 static void test_vectors(void **state)
 {

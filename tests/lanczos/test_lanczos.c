@@ -452,7 +452,8 @@ static void test_failures(void **state)
     (void)state;
     fill_uniform(100, 1, 2);
     d.nan_at = 25; /* iteration 5 of the second probe */
-    assert_fails(slq_run(&a, &slq, s), KS_NUMBER, "step 5 of 20 (probe 1): the product holds a NaN");
+    assert_fails(slq_run(&a, &slq, s), KS_NUMBER,
+                 "step 5 of 20 (probe 1): the product holds a NaN");
     ks_spectrum_free(s);
     d = (struct diagonal){.n = 100, .value = value, .fail_at = 3};
     s = spectrum_new();

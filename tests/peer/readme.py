@@ -156,7 +156,7 @@ def check_options(programs):
     for program, page in (("train", SETTINGS), ("analyze", ANALYZER), ("study", SETTINGS),
                           ("plot", PLOTS), ("scores", PLOTS), ("import", FILES), ("inspect", FILES),
                           ("audit", ANALYZER)):
-        text = run([f"{programs}/kappascope-{program}", "--help"])
+        text = run([f"{programs}/kappascope", program, "--help"])
         common, own = text.split("Options:")
         for where, part in (("README.md", common), (page, own.split("\n\n")[0])):
             check_names(where, f"option of {program}",

@@ -4,9 +4,9 @@
 #include <dirent.h>
 #include <math.h>
 
+#include "core/number.h"
 #include "example.h"
 #include "programs.h"
-#include "core/number.h"
 
 static const char FOLDER[] = "../shared/golden/claims";
 static const double SLACK = 1e-6; /* relative; of the stored eigenvalues and of printed digits */

@@ -2,8 +2,8 @@
 #include "studies.h"
 
 #include "io/text.h"
-#include "report/template.h"
 #include "report/page.h"
+#include "report/template.h"
 
 /* What a function prints, in a static buffer. */
 static char printed[4096];

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/plots.h"
 #include "report/gnuplot.h"
+#include "report/plots.h"
 #include "test.h"
 
 static void check(const char *text, const char *expected)

@@ -9,8 +9,8 @@
 
 #include "core/number.h"
 #include "results/comparison_tables.h"
-#include "results/scores.h"
 #include "results/score_summary.h"
+#include "results/scores.h"
 
 #define STATES "../shared/data/xqc_returns.csv"
 #define PIXELS "../shared/data/xqc_returns_visual.csv"
