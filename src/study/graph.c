@@ -220,12 +220,12 @@ struct view {
     struct ks_study_run_state state;
     bool over, resumes; /* it has a resume point */
     size_t step;        /* its checkpoints up to this step are not written again */
+    size_t point;       /* the resume point of this step, if it is not over */
     /* The first analysis of these that has to be made although its checkpoint is gone, or NULL. */
     const struct ks_graph_job *lost;
 };
 
-/* A resume point is written only when all that is due at its step is done. One that cannot be read
- * counts as one at the step of run.json. */
+/* A resume point that cannot be read counts as one at the step of run.json. */
 static ks_status find_resume_point(const struct ks_graph *graph, size_t run, const char *dir,
                                    struct view *view)
 {
@@ -242,11 +242,26 @@ static ks_status find_resume_point(const struct ks_graph *graph, size_t run, con
             step = (size_t)header.rows * repeat;
         if (ks_path_exists(path)) {
             view->resumes = true;
+            view->point = step > view->step ? i : view->point;
             view->step = step > view->step ? step : view->step;
         }
         free(path);
     }
     return KS_OK;
+}
+
+/* A run that was stopped during an evaluation has yet to write the checkpoint of that step. */
+static bool is_pending(const struct ks_graph *graph, size_t run, const char *dir,
+                       const struct view *view)
+{
+    char *path = NULL;
+    bool pending = !view->over &&
+                   ks_print_string(&path, "%s/%s/%s", dir, graph->job[run].folder,
+                                   ks_graph_point[view->point]) == KS_OK &&
+                   ks_resume_file_is_pending(path);
+
+    free(path);
+    return pending;
 }
 
 static ks_status look(const struct ks_graph *graph, size_t run, const char *dir, struct view *view)
@@ -262,7 +277,8 @@ static ks_status look(const struct ks_graph *graph, size_t run, const char *dir,
         const struct ks_graph_job *job = &graph->job[i];
 
         if (job->run == run && job->step <= view->step && ks_graph_targets(graph, i, dir) == 0 &&
-            !ks_graph_has(dir, job->needs)) {
+            !ks_graph_has(dir, job->needs) &&
+            !(job->step == view->step && is_pending(graph, run, dir, view))) {
             view->lost = job;
             break;
         }

@@ -397,6 +397,22 @@ struct ks_saved_state ks_resume_file_state(const struct ks_resume_file *f)
     return (struct ks_saved_state){(unsigned char *)f->bytes + offset, h->state_size};
 }
 
+bool ks_resume_file_is_pending(const char *path)
+{
+    struct ks_resume_file file = {.path = (char *)path};
+    bool recorded = true;
+
+    if (ks_resume_file_read(&file) == KS_OK && file.bytes) {
+        struct ks_saved_state state = ks_resume_file_state(&file);
+        const unsigned char *value = find(&state, "recorded");
+
+        if (value)
+            memcpy(&recorded, value, sizeof recorded);
+    }
+    free(file.bytes);
+    return !recorded;
+}
+
 json_t *ks_resume_file_description(const struct ks_resume_file *f)
 {
     return json_loadb(f->bytes + sizeof f->header, f->header.description_size, 0, NULL);
