@@ -232,7 +232,7 @@ ks_status ks_h5_expect_reals(const struct ks_h5 *h5, const char *object,
                              const struct ks_h5_shape *shape)
 {
     struct ks_h5_shape found = {.n_dims = 0};
-    enum ks_h5_stored stored;
+    enum ks_h5_stored stored = KS_H5_INTEGERS;
 
     KS_TRY(find_type(h5, object, &found, &stored));
     if (stored == KS_H5_INTEGERS)
