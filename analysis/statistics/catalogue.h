@@ -109,21 +109,21 @@ enum ks_width { KS_NO_WIDTH, KS_WIDTH_RATIO, KS_WIDTH, KS_WIDTH_OF_SIZE, KS_WIDT
 struct ks_statistic {
     const char *name;
     enum ks_statistic_kind kind;
+    enum ks_width tolerance;
     const char *lower, *upper; /* the columns that are the ends of its interval; NULL: none       */
     const char *words;         /* what it says, in a table of one spectrum; NULL: not in it       */
     const char *of_spectra;    /* what the numbers of several spectra are; NULL: not in tables    */
     const char *pooled;        /* what their IQM is, in the report; NULL: not in it               */
-    enum ks_width tolerance;
-    bool is_lower_bound; /* --fail-if takes NAME itself, not only its ends                      */
-    const char *definition; /* for analysis/README.md, in Markdown; NULL: that of the row before
-                             * is of both                                                     */
+    const char *definition;    /* for analysis/README.md, in Markdown; NULL: that of the row before
+                                * is of both                                                     */
     const char *paper; /* where the XQC paper defines or bounds it; NULL: it does not         */
 
     /* Of statistics that are computed from single probes: */
     double (*value)(const struct ks_probe *probe); /* NULL: it is computed otherwise             */
-    enum ks_combination over;
     double (*key)(const struct ks_probe *probe);
-    bool every_prefix; /* it depends on the steps: repeated for the first 30, 60, ... of them */
+    enum ks_combination over;
+    bool is_lower_bound; /* --fail-if takes NAME itself, not only its ends */
+    bool every_prefix;   /* it depends on the steps: repeated for the first 30, 60, ... of them */
     /* Not valid for the Lanczos iteration of the published code. Its uniform weights do not
      * represent all n eigenvalues; and its vectors lose orthogonality once the Krylov space has
      * ended, so that bounds are none (test_no_bounds). */
