@@ -239,7 +239,7 @@ lint: deps
 	@$(MAKE) --no-print-directory --keep-going -j$(JOBS) \
 	    $(patsubst %,tidy/%,$(foreach d,$(once) $(single) $(twice),$(wildcard $(d)/*.c)) $(mains))
 tidy/%:
-	@clang-tidy --quiet $* -- $(CPPFLAGS)
+	@clang-tidy --quiet $* -- $(CPPFLAGS) $(if $(filter $(single:%=%/%),$*),-DKS_SINGLE)
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 clean:
