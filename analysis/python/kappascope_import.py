@@ -1,4 +1,4 @@
-"""What `kappascope import` starts: kappascope.importing, in a Python that has NumPy and h5py, this one or
+"""What `kappascope import` starts: the program of the package, in a Python with NumPy and h5py, this one or
 Debian's. A Python that is too old for the package can still read this file."""
 
 import os
@@ -15,7 +15,7 @@ def start() -> int:
     found = "Python " + ".".join(map(str, sys.version_info[:2]))
     if sys.version_info >= OLDEST:
         try:
-            from kappascope.importing import main
+            from kappascope.import_program import main
 
             return main()
         except ImportError as error:

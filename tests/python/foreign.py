@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from kappascope.description import read_description
-from kappascope.importing import main
+from kappascope.import_program import main
 
 CE = """batchnorm
 repeat 2 {

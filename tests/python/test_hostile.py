@@ -33,9 +33,8 @@ from foreign import (
 )
 
 from kappascope.arrays import open_weights
-from kappascope.importing import printable
 from kappascope.maps import read_map
-from kappascope.refusal import Refused
+from kappascope.refusal import Refused, printable
 
 MUTATIONS = int(os.environ.get("KS_MUTATIONS", 200))
 ROOM = 256 << 20  # bytes that reading files of a few KB may take
@@ -158,7 +157,7 @@ class TestRefusals(ImportTest):
         e.write_text("programs/kappascope-analyze", '#!/bin/sh\necho $$ >"${0%/*}/id"\nexec sleep 1000\n')
         os.chmod(e.path("programs/kappascope-analyze"), 0o755)
         names = sorted(os.listdir(self.folder))
-        command = [sys.executable, "-m", "kappascope.importing", "--quiet", *e.arguments("w.npz")]
+        command = [sys.executable, "-m", "kappascope.import_program", "--quiet", *e.arguments("w.npz")]
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             environment = {**os.environ, "KAPPASCOPE_PROGRAMS": e.path("programs")}
             process = subprocess.Popen(command, env=environment)

@@ -17,8 +17,8 @@ written.
 
 For PyTorch: Graph traces a module (tracing.py) and says what its nodes compute (torch_layers.py, graph.py);
 Chain puts the values of one critic into the order of a description (chain.py); critics.py gathers the
-numbers, and reference.py the results. The program `kappascope import` is importing.py, with maps.py and
-arrays.py."""
+numbers, and reference.py the results. The program `kappascope import` is import_program.py, which reads the
+options, and importing.py, with maps.py and arrays.py."""
 
 from kappascope.export_flax import save_flax
 from kappascope.export_torch import save, unstack

@@ -7,82 +7,26 @@ compares the results of the other framework with its own. Only then does the che
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import math
 import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from kappascope import __version__
 from kappascope.arrays import open_weights
 from kappascope.checkpoint import check_replaceable, replace, write_checkpoint
 from kappascope.description import Description, read_description
 from kappascope.maps import Map, Match, Object, Problems, read_map, read_text
 from kappascope.names import Array, Arrays
-from kappascope.refusal import Refused, fail
+from kappascope.refusal import fail, printable
 from kappascope.stored import Stored, Weights, shape_text
 
-HELP = """\
-NAME
-  kappascope-import - writes a critic from another framework's files as a checkpoint
-
-SYNOPSIS
-Usage: kappascope import --arch A.arch --map M.map --batch B.npz WEIGHTS... -o C.h5
-  -q, --quiet                  print no progress
-  -h, --help                   print this text
-      --version                print the versions of the program and its
-                               libraries
-
-Options:
-      --arch=A.arch            the critic's description, with its loss
-      --map=M.map              which array of WEIGHTS is which of the critic's
-      --batch=B.npz            the minibatches: arrays input and target, and
-                               optionally weight, output, loss and
-                               gradient_norm
-  -o, --output=C.h5            the checkpoint to write; without it only the
-                               listing is printed
-      --ensemble-axis=AXIS     each index of this axis of every array is
-                               another critic; axes count from 0
-      --slice=AXIS:INDEX       take one index of an axis of every array, such
-                               as one of several seeds
-
-DESCRIPTION
-  WEIGHTS is a file of safetensors, NumPy (.npz), Flax (.msgpack) or HDF5 (.h5);
-  where Python has PyTorch, also .pt, .pth, and the .zip of Stable-Baselines3.
-  Several files are several critics. The map has a line 'layout = torch' or
-  'layout = flax' and a line for each array:
-
-    layout = torch
-    00_dense/kernel = critic.0.weight
-    00_dense/bias   = critic.0.bias
-    ignore actor.**
-
-  In names, * stands for any characters except '.' and '/', ** for any
-  characters, and ? for one character except '.' and '/'. Several matches are
-  several critics. Every array of WEIGHTS must be taken or ignored. If one is
-  unused, missing or ambiguous, the listing says so and nothing is written.
-  If B.npz has what the other program computed (output [N,B,E,K], loss [N],
-  gradient_norm [N]), this is compared before anything is written.
-
-EXAMPLES
-  kappascope import --arch a.arch --map m.map --batch b.npz critic.npz -o c.h5
-  kappascope import --arch a.arch --map m.map --batch b.npz --slice 0:3 \\
-      --ensemble-axis 1 seeds.npz -o seed3.h5
-
-EXIT STATUS
-  0 success; 1 failure at run time; 2 invalid options, missing or malformed files.
-"""
-_AXES, _MOST_INDEX, _MOST_SIDE = 7, 1 << 30, 1 << 30
+AXES, MOST_INDEX, _MOST_SIDE = 7, 1 << 30, 1 << 30
 _REFERENCE = "output", "loss", "gradient_norm"
 _BATCH = ("input", "target", "weight", *_REFERENCE)  # the first two are required
 
@@ -428,175 +372,3 @@ def _list_results(job: Import, batch: Arrays) -> None:
         equal = "equal to what is computed here, up to rounding"
         missing = "not compared, because the file does not have it"
         _say(job, f"{job.batch}: {name}: {equal if name in batch else missing}")
-
-
-def printable(text: str) -> str:
-    """The text in one line, with \\xNN for each byte that a terminal could interpret."""
-
-    def escape(c: str) -> str:
-        if c >= " " and not "\x7f" <= c <= "\x9f" and not "\ud800" <= c <= "\udfff":
-            return c
-        how = "surrogateescape" if "\udc80" <= c <= "\udcff" else "surrogatepass"
-        return "".join(f"\\x{byte:02x}" for byte in c.encode("utf-8", how))
-
-    return "".join(map(escape, text))
-
-
-_VALUES = "--arch", "--map", "--batch", "--output", "--ensemble-axis", "--slice"
-_SWITCHES = "--quiet", "--help", "--version"
-_SHORT = {"-o": "--output", "-q": "--quiet", "-h": "--help"}
-
-
-def _read_options(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
-    """The values of the options, "" for switches, and the other arguments. As in all programs of KappaScope,
-    options stand anywhere, are not abbreviated, and the word behind --output is its value, whatever it is."""
-    given: dict[str, str] = {}
-    files: list[str] = []
-    left = list(arguments)
-    while left:
-        word = left.pop(0)
-        if word == "--":
-            return given, files + left
-        if not word.startswith("-") or word == "-":
-            files.append(word)
-            continue
-        name, equals, value = word.partition("=")
-        if not word.startswith("--"):
-            name, equals, value = _SHORT.get(word[:2], word), word[2:], word[2:].removeprefix("=")
-        if name in _SWITCHES and equals and not word.startswith("--"):
-            left.insert(0, f"-{value}")  # -qo is -q -o
-        elif name in _SWITCHES and equals:
-            fail(f"{word}: option does not take an argument (see --help)")
-        elif name in _VALUES and not equals:
-            if not left:
-                fail(f"{word}: missing argument (see --help)")
-            value = left.pop(0)
-        elif name not in _VALUES + _SWITCHES:
-            fail(f"{name}: unknown option (see --help)")
-        given[name] = value
-    return given, files
-
-
-def _integer(text: str, most: int) -> int | None:
-    return int(text) if re.fullmatch("[0-9]{1,10}", text) and int(text) <= most else None
-
-
-def _slice(text: str) -> tuple[int, int]:
-    """AXIS:INDEX, such as 0:3."""
-    axis, colon, index = text.partition(":")
-    first, second = _integer(axis, _AXES), _integer(index, _MOST_INDEX)
-    if first is None or second is None:
-        fail(f"--slice: expected AXIS:INDEX, such as 0:3, found '{axis}{colon}{index}'")
-    return first, second
-
-
-def _parse(arguments: list[str]) -> Import | None:
-    """None if only the help or the version was asked for, which it prints."""
-    given, weights = _read_options(arguments)
-    if "--help" in given:
-        print(HELP, end="")
-        return None
-    if "--version" in given:
-        import h5py
-
-        print(f"kappascope-import {__version__}\nPython {sys.version.split()[0]}\nNumPy {np.__version__}")
-        print(f"h5py {h5py.__version__}\nHDF5 {h5py.version.hdf5_version}")
-        return None
-    for option in ("--arch A.arch", "--map M.map", "--batch B.npz"):
-        if option.split()[0] not in given:
-            fail(f"expected {option} (see --help)")
-    if not weights:
-        fail("expected a file of weights, found none (see --help)")
-    axis_text, part_text = given.get("--ensemble-axis"), given.get("--slice")
-    axis = None if axis_text is None else _integer(axis_text, _AXES)
-    if axis_text is not None and axis is None:
-        fail(f"--ensemble-axis: expected an integer from 0 to {_AXES}, found '{axis_text}'")
-    part = None if part_text is None else _slice(part_text)
-    if part and part[0] == axis:
-        fail(f"--slice and --ensemble-axis: expected two axes, both are {axis}")
-    arch, map, batch = given["--arch"], given["--map"], given["--batch"]
-    return Import(arch, map, batch, weights, given.get("--output"), axis, part, "--quiet" in given)
-
-
-class _Stopped(BaseException):
-    """A signal asks the program to end."""
-
-
-def _stop(number: int, _: object) -> NoReturn:
-    raise _Stopped(number)
-
-
-def _run(arguments: list[str]) -> tuple[int, str]:
-    """The exit status, and the message of a failure."""
-    try:
-        job = _parse(arguments)
-        if job:
-            import_files(job)
-        print(end="", flush=True)
-        return 0, ""
-    except Refused as error:
-        return 2, str(error)
-    except MemoryError:
-        return 1, "out of memory"
-    except _Stdout as error:
-        return 1, f"cannot write to standard output: {error}"
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-        return (
-            1 if full else 2,
-            f"{'a file' if error.filename is None else error.filename}: {error.strerror or error}",
-        )
-
-
-class _Stdout(Exception):
-    """Standard output cannot be written."""
-
-
-class _Output:
-    """Standard output, whose errors differ from those of other files."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-    def write(self, text: str) -> None:
-        self._try(lambda: self.stream.write(text))
-
-    def flush(self) -> None:
-        self._try(lambda: self.stream.flush())
-
-    def _try(self, action: Callable[[], object]) -> None:
-        if self.stream is None:
-            raise _Stdout(os.strerror(errno.EBADF))
-        try:
-            action()
-        except OSError as error:
-            raise _Stdout(error.strerror) from error
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Signals end it as they end other programs, but what is half written is removed before."""
-    stream = sys.stdout
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="backslashreplace")
-    kept = {
-        number: signal.signal(number, _stop)
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-        if signal.getsignal(number) != signal.SIG_IGN
-    }
-    try:
-        with contextlib.redirect_stdout(_Output(stream)):  # type: ignore[type-var]
-            status, message = _run(sys.argv[1:] if arguments is None else arguments)
-    except _Stopped as stopped:
-        signal.signal(stopped.args[0], signal.SIG_DFL)
-        os.kill(os.getpid(), stopped.args[0])
-        raise
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-    if status != 0:
-        print(f"kappascope-import: {printable(message)}", file=sys.stderr)
-    return status
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -24,3 +24,15 @@ def did_you_mean(word: str, known: Iterable[str], hints: Mapping[str, str] | Non
     ]
     near = next(filter(None, candidates), None)
     return f"; did you mean {near!r}?" if near else ""
+
+
+def printable(text: str) -> str:
+    """The text in one line, with \\xNN for each byte that a terminal could interpret."""
+
+    def escape(c: str) -> str:
+        if c >= " " and not "\x7f" <= c <= "\x9f" and not "\ud800" <= c <= "\udfff":
+            return c
+        how = "surrogateescape" if "\udc80" <= c <= "\udcff" else "surrogatepass"
+        return "".join(f"\\x{byte:02x}" for byte in c.encode("utf-8", how))
+
+    return "".join(map(escape, text))
