@@ -130,10 +130,17 @@ static void test_removed_checkpoints(void **state)
     stage_free(&stage);
 }
 
-/* Writes run.json and a resume point of the first run. */
-static void write_unfinished(const char *state, const char *more, uint64_t rows)
+/* Writes run.json and the header of a resume point of the first run; or the whole point, of a run
+ * that has yet to do what is due at its step. */
+static void write_point(const char *state, const char *more, uint64_t rows, bool pending)
 {
-    struct ks_resume_header header = {.rows = rows};
+    const struct section {
+        char name[40];
+        uint64_t size;
+        bool recorded;
+    } section = {"recorded", sizeof(bool), false};
+    size_t section_size = offsetof(struct section, recorded) + sizeof(bool);
+    struct ks_resume_header header = {.rows = rows, .state_size = section_size};
     unsigned char bytes[512] = "";
     char text[256];
     FILE *file;
@@ -141,11 +148,18 @@ static void write_unfinished(const char *state, const char *more, uint64_t rows)
     snprintf(text, sizeof text, "{\n  \"state\": \"%s\",%s\n  \"env_step\": 4\n}\n", state, more);
     write_text("runs/toy/bn+ce/seed0/run.json", text);
     write_text("runs/toy/bn+ce/seed0/resume/point.1", "");
+    memcpy(bytes + ks_resume_file_state_offset(0), &section, section_size);
     assert_ok(ks_resume_file_fill(&header, "", bytes));
     file = fopen(scratch("runs/toy/bn+ce/seed0/resume/point.1"), "wb");
     assert_non_null(file);
-    assert_int_equal(fwrite(bytes, sizeof header, 1, file), 1);
+    assert_int_equal(
+        fwrite(bytes, pending ? ks_resume_file_size(0, section_size) : sizeof header, 1, file), 1);
     assert_int_equal(fclose(file), 0);
+}
+
+static void write_unfinished(const char *state, const char *more, uint64_t rows)
+{
+    write_point(state, more, rows, false);
 }
 
 /* A killed or failed run resumes from its resume point, and needs the checkpoints up to there:
@@ -169,6 +183,8 @@ static void test_lost_checkpoints_of_unfinished_runs(void **state)
     write_unfinished("failed", "\n  \"resumable\": false,", 2);
     assert_restarts(&stage, NULL);
     write_unfinished("stopped", "", 1); /* the newer point is gone */
+    assert_restarts(&stage, NULL);
+    write_point("stopped", "", 2, true); /* during the evaluation before the checkpoint */
     assert_restarts(&stage, NULL);
     write_unfinished("running", "", 2);
     assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
