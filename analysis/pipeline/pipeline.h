@@ -224,16 +224,15 @@ ks_status ks_pipeline_open(struct ks_pipeline *p);
 ks_status ks_pipeline_pose(struct ks_pipeline *p);
 /* Stochastic Lanczos quadrature, or all eigenvalues: p->spectrum as it is stored in a file. */
 ks_status ks_pipeline_spectrum(struct ks_pipeline *p);
-/* The same from the operator p->a on, which the caller sets, with budget.kept. For a single rank.
- */
+/* The spectrum of an operator that the caller made: sets p->spectrum from p->a and budget.kept. For
+ * a single rank. */
 ks_status ks_pipeline_measure(struct ks_pipeline *p);
-/* The same for the diagonal block of every layer: p->rows. */
+/* The spectra of the diagonal blocks of all layers: p->rows. */
 ks_status ks_pipeline_layers(struct ks_pipeline *p);
 /* Loss and gradient to the file `gradient`, unless it is NULL; and the products of the operator
  * with the vectors in p->factors to the file `products`, unless there are none. Vectors in files
  * have E P numbers. Coordinates that are not selected are ignored in factors and zero in products.
- * KS_MEMORY if
- * --memory is too small. */
+ * KS_MEMORY if --memory is too small. */
 ks_status ks_pipeline_apply(struct ks_pipeline *p, const char *gradient, const char *products);
 /* options->eigenvectors eigenvectors: p->vectors, and the file `output`. Lanczos steps until the
  * residuals are within the tolerance; then a float64 product with each vector. KS_NUMBER if the

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* What an end that is NaN means is said where the interval is used. */
+/* Where an interval is used, a comment says what an end that is NaN means. */
 struct ks_interval {
     double lower, upper;
 };
@@ -36,8 +36,8 @@ const char *ks_end_text(double end, enum ks_side side, bool whole, char text[KS_
  * two infinite ends are one infinite number.
  *
  *   KS_BRACKETS        "[2, 3.1]", "at least 2", "at most 3.1", "infinite", "not resolved"
- *   KS_BRACKETS_WHOLE  the same with whole numbers in full: "[2818, 9086]"
- *   KS_IN_WORDS           "2 to 3.1", "2 or more", "at most 3.1", "infinite", "-"; whole numbers in
+ *   KS_BRACKETS_WHOLE  like KS_BRACKETS, with whole numbers in full: "[2818, 9086]"
+ *   KS_IN_WORDS        "2 to 3.1", "2 or more", "at most 3.1", "infinite", "-"; whole numbers in
  *                      full, and once if both ends are the same */
 enum ks_interval_style { KS_BRACKETS, KS_BRACKETS_WHOLE, KS_IN_WORDS };
 enum { KS_INTERVAL_TEXT = 64 };
