@@ -12,7 +12,6 @@ static void test_delay(void **state)
     struct transitions t;
     struct ks_update u;
 
-    (void)state;
     for (size_t k = 0; k < 7; k++) {
         struct ks_batch batch = draw_transitions(&t, k);
         struct before b = remember(a);
@@ -45,7 +44,6 @@ static void test_temperature_gradient(void **state)
     struct ks_batch batch = draw_transitions(&t, 0);
     struct ks_update u;
 
-    (void)state;
     assert_ok(KS(agent_update)(a, &batch, &u));
     slope = (exp(log_t + h) - exp(log_t - h)) / (2 * h) * (u.entropy - a->config.target_entropy);
     assert_true(fabs(slope) > 1e-3);
@@ -70,7 +68,6 @@ static void test_threads(void **state)
     struct KS(agent) *one = make_agent("bn+wn+ce"), *two = make_agent_of("bn+wn+ce", 2);
     size_t n = one->critic_arch->parameters;
 
-    (void)state;
     run_updates(one, 7);
     run_updates(two, 7);
     for (size_t e = 0; e < 2; e++)
@@ -86,7 +83,6 @@ static void test_freeze(void **state)
 {
     static const char *const names[] = {"bn+wn+ce", "ln+mse"};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct KS(agent) *a = make_agent(names[i]);
         struct ks_rng rng = ks_stream(SEED, KS_NEXT_ACTION, 0);
@@ -114,7 +110,6 @@ static void test_act(void **state)
     float s[OBSERVATIONS] = {1, -2, 3, 0.5F, 0}, mean[ACTIONS], sample[ACTIONS];
     double x[OBSERVATIONS] = {1, -2, 3, 0.5, 0}, noise[ACTIONS] = {0.3, -1, 2}, *head;
 
-    (void)state;
     run_updates(a, 4);
     head = forward(&(struct network){a->actor_arch, a->actor.w, a->actor.state, .evaluation = true},
                    1, x);
@@ -135,7 +130,6 @@ static void test_not_finite(void **state)
     struct ks_update u;
     struct KS(agent) *a = make_agent("bn+wn+ce");
 
-    (void)state;
     a->critic[1].w[a->critic_arch->layer[4].offset + 3] = NAN;
     assert_fails(KS(agent_check)(a), KS_NUMBER, "critic parameters");
     assert_fails(KS(agent_update)(a, &batch, &u), KS_NUMBER, "critic 1");
@@ -162,7 +156,6 @@ static void test_moments(void **state)
 {
     struct KS(agent) *a = make_agent("dense+mse");
 
-    (void)state;
     assert_found(a, &a->critic[1].m[3], "critic first moments");
     assert_found(a, &a->critic[0].v[3], "critic second moments");
     assert_found(a, &a->actor.m[2], "actor first moments");
@@ -182,7 +175,6 @@ static void test_bad_descriptions(void **state)
     struct ks_agent_config config;
     struct KS(agent) *a;
 
-    (void)state;
     config = small_config(actor, actor);
     assert_fails(KS(agent_new)(&config, &a), KS_FORMAT, "loss ce");
     config = small_config(critic, critic);
@@ -200,7 +192,6 @@ static void test_out_of_memory(void **state)
     struct KS(agent) *a = NULL;
     size_t n = 1;
 
-    (void)state;
     describe_small("bn+wn+ce", &critic, &actor);
     config = small_config(critic, actor);
     for (;; n++) {

@@ -36,7 +36,6 @@ static void test_orthogonal(void **state)
     struct ks_rng rng = ks_rng_start(1, 1);
     real w[LARGEST * LARGEST];
 
-    (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         size_t rows = shapes[i][0], columns = shapes[i][1];
         uint64_t before = rng.drawn;
@@ -56,7 +55,6 @@ static void test_no_preferred_sign(void **state)
     double sum = 0, squares = 0;
     real w[N * N];
 
-    (void)state;
     for (size_t t = 0; t < TIMES; t++) {
         assert_ok(KS(orthogonal)(&(struct KS(block)){N, N, N, w}, 1, &rng));
         sum += (double)w[0];
@@ -73,7 +71,6 @@ static void test_critic(void **state)
     const struct KS(layer) *l;
     real *w, *s;
 
-    (void)state;
     assert_ok(KS(arch_parse)("batchnorm\ndense 6\nrelu\ndense 2\nloss ce min=0 max=1\n", "test", 9,
                              &arch));
     w = calloc(arch->parameters, sizeof *w);
@@ -103,7 +100,6 @@ static void test_weight_norm(void **state)
     struct KS(arch) *arch;
     real w[(IN + 2) * OUT + OUT + 1];
 
-    (void)state;
     assert_ok(KS(arch_parse)("dense 6 norm=weight\ndense 1\nloss mse\n", "test", IN, &arch));
     assert_int_equal(arch->parameters, sizeof w / sizeof *w);
     assert_ok(KS(init_network)(arch, &standard, &rng, w, NULL));
@@ -126,7 +122,6 @@ static void test_actor_heads(void **state)
     const real *head;
     real *w;
 
-    (void)state;
     assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 6\npolicy tanh-gaussian log-std=clip\n", "test",
                              5, &arch));
     w = calloc(arch->parameters, sizeof *w);
@@ -147,7 +142,6 @@ static void test_side_by_side(void **state)
     const real *two;
     real *w;
 
-    (void)state;
     assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 16 bias=no\nscaler\n"
                              "dense 6 groups=2\npolicy tanh-gaussian log-std=clip\n",
                              "test", 8, &arch));
@@ -168,7 +162,6 @@ static void test_shift(void **state)
     struct KS(arch) *arch;
     real *w;
 
-    (void)state;
     assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 3 bias=no\npolicy shift gain=0.25\n", "test", 5,
                              &arch));
     w = calloc(arch->parameters, sizeof *w);
@@ -208,7 +201,6 @@ static void test_normal(void **state)
     struct KS(arch) *arch;
     real *w;
 
-    (void)state;
     assert_ok(KS(arch_parse)("dense 80\nresidual {\ndense 60\nrelu\ndense 80\n}\ndense 60\n"
                              "loss quantile\n",
                              "test", IN, &arch));

@@ -127,7 +127,6 @@ static void check_best_action(const char *name, bool skip)
 
 static void test_best_action(void **state)
 {
-    (void)state;
     for (size_t i = 0; ks_architectures[i].name; i++)
         check_best_action(ks_architectures[i].name, false);
     check_best_action("bn+wn+ce", true);
@@ -162,7 +161,6 @@ static void check_geometric_series(const char *name, bool skip)
 
 static void test_geometric_series(void **state)
 {
-    (void)state;
     for (size_t i = 0; ks_architectures[i].name; i++)
         check_geometric_series(ks_architectures[i].name, false);
     check_geometric_series("bn+wn+ce", true);

@@ -10,7 +10,6 @@ static void test_norms(void **state)
     const size_t kernel = 56, bias = 7, rest = 56 + 88;
     size_t n;
 
-    (void)state;
     for (size_t e = 0; e < 2; e++)
         for (size_t i = 0; i < a->critic_arch->parameters; i++) {
             a->critic[e].w[i] = i < kernel ? 2 : i < kernel + bias ? 0 : 1;
@@ -42,7 +41,6 @@ static void test_definition_1(void **state)
     struct ks_measure *list;
     size_t n;
 
-    (void)state;
     a->critic_adam.rate = (struct ks_rate){0.5, 0.1, 4};
     list = measure(a, &n);
     assert_true(isnan(value(list, n, "critic_definition_1_lr"))); /* no step yet */
@@ -67,7 +65,6 @@ static void test_activations(void **state)
     struct ks_measure *list;
     size_t n;
 
-    (void)state;
     update(a);
     for (size_t e = 0; e < 2; e++) {
         double *w = a->critic[e].w + a->critic_arch->layer[2].offset;
@@ -95,7 +92,6 @@ static void test_full_rank(void **state)
     struct ks_measure *list;
     size_t n;
 
-    (void)state;
     update(a);
     for (size_t i = 0; i < BATCH * WIDTH; i++)
         a->input[i] = i / WIDTH == i % WIDTH;
@@ -137,7 +133,6 @@ static void check_names(const char *name)
 
 static void test_names_stay(void **state)
 {
-    (void)state;
     check_names(EVERY_KIND);
     check_names(SKIPS);
     for (size_t k = 0; ks_architectures[k].name; k++)
@@ -161,7 +156,6 @@ static void test_which_layers(void **state)
     size_t n, found = 0;
     struct ks_measure *list = measure(a, &n);
 
-    (void)state;
     for (size_t i = 0; i < n; i++)
         found += strncmp(list[i].name, "critic_", 7) == 0 && !strstr(list[i].name, "_xqc");
     for (size_t k = 0; kinds[k]; k++) {
@@ -188,7 +182,6 @@ static void test_dead_features(void **state)
     struct ks_measure *list;
     size_t n;
 
-    (void)state;
     update(a);
     for (size_t e = 0; e < 2; e++) {
         const struct KS(layer) *l = &a->critic_arch->layer[2];
@@ -250,7 +243,6 @@ static void check_undisturbed(const char *name)
 
 static void test_undisturbed(void **state)
 {
-    (void)state;
     check_undisturbed(EVERY_KIND);
     check_undisturbed(SKIPS);
     for (size_t k = 0; ks_architectures[k].name; k++)

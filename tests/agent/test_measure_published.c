@@ -203,7 +203,6 @@ static void check_published(const char *name)
 
 static void test_published(void **state)
 {
-    (void)state;
     check_published(SKIPS);
     for (size_t k = 0; ks_architectures[k].name; k++)
         check_published(ks_architectures[k].name);
@@ -261,7 +260,6 @@ static void test_actor_gradient(void **state)
     struct ks_measure *found, *expected;
     size_t n;
 
-    (void)state;
     for (uint64_t i = 0; i < 2; i++) {
         update_with(a, i);
         update_with(often, i);

@@ -75,7 +75,6 @@ static struct ks_windows draw_windows(struct windows *w)
 /* The gradients of all four parts, with each of the loss's terms. */
 static void test_encoder_gradient(void **state)
 {
-    (void)state;
     for (int terminates = 0; terminates < 2; terminates++) {
         struct KS(agent) *a = make(0);
         struct windows w;
@@ -162,7 +161,6 @@ static void test_encoder_loss(void **state)
     struct ks_windows windows = draw_windows(&w);
     double s[BATCH * OBSERVATIONS], actions[BATCH * ACTIONS], expected = 0, *z;
 
-    (void)state;
     to_double(BATCH * OBSERVATIONS, w.s, s);
     z = apply(a, KS_STATE_PART, false, BATCH, s);
     for (size_t i = 0; i < STEPS; i++) {
@@ -199,7 +197,6 @@ static void test_two_hot(void **state)
     size_t low;
     double share;
 
-    (void)state;
     assert_true(KS(reward_bin)(32) == 0);
     assert_close(KS(reward_bin)(64), exp(10) - 1, 1e-8);
     assert_close(KS(reward_bin)(0), 1 - exp(10), 1e-8);
@@ -226,7 +223,6 @@ static void test_actor_gradient(void **state)
     struct ks_batch batch = draw_transitions(&t, 1);
     double *g;
 
-    (void)state;
     a->kind->gather(a, &batch);
     for (size_t i = n - 15; i < n; i++) /* large outputs: the penalty counts */
         a->actor.w[i] *= 20;
@@ -254,7 +250,6 @@ static void test_update(void **state)
     double s[BATCH * OBSERVATIONS], actions[BATCH * ACTIONS], *z, *x, *next, *head, *f[2], *q[2];
     struct ks_update u;
 
-    (void)state;
     a->value_scale = 0.7;
     to_double(BATCH * OBSERVATIONS, t.s, s);
     to_double(BATCH * ACTIONS, t.a, actions);
@@ -299,7 +294,6 @@ static void test_clip(void **state)
     struct ks_update u;
     double squares = 0, factor;
 
-    (void)state;
     assert_ok(KS(agent_update)(free_agent, &batch, &u));
     assert_ok(KS(agent_update)(clipped, &batch, &u));
     assert_ok(KS(agent_update)(loose, &batch, &u));
@@ -331,7 +325,6 @@ static void test_targets(void **state)
     struct ks_windows windows = draw_windows(&w);
     struct ks_update u;
 
-    (void)state;
     for (size_t k = 0; k < 3; k++)
         target[k] = copy(n[k], t[k]->target);
     assert_ok(KS(agent_update)(a, &batch, &u));
@@ -359,7 +352,6 @@ static void test_act(void **state)
     double s[OBSERVATIONS], *z, *head;
     float action[ACTIONS];
 
-    (void)state;
     to_double(OBSERVATIONS, observation, s);
     z = apply(a, KS_STATE_PART, false, 1, s);
     head = forward(&(struct network){a->actor_arch, a->actor.w, NULL, true}, 1, z);
@@ -398,7 +390,6 @@ static void test_refusals(void **state)
     };
     struct KS(agent) *agent;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ks_agent_config c = config();
         const char *texts[KS_PARTS];
@@ -418,7 +409,6 @@ static void test_out_of_memory(void **state)
     struct KS(agent) *a = NULL;
     size_t n = 1;
 
-    (void)state;
     for (;; n++) {
         ks_status status;
 
@@ -445,7 +435,6 @@ static void test_xavier(void **state)
     struct KS(arch) *arch;
     double *whole;
 
-    (void)state;
     KS(xavier_uniform)(&shape, 1.5, &rng, w);
     for (size_t i = 0; i < 3200; i++) {
         squares += w[i] * w[i] / 3200;

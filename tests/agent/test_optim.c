@@ -56,7 +56,6 @@ static void test_schedule(void **state)
 {
     const struct ks_rate schedule = {3e-4, 3e-5, 1000};
 
-    (void)state;
     assert_close(KS(rate_at)(&schedule, 0), 3e-4, 0);
     assert_close(KS(rate_at)(&schedule, 500), 1.65e-4, 1e-18);
     assert_close(KS(rate_at)(&schedule, 1000), 3e-5, 1e-18);
@@ -92,7 +91,6 @@ static void test_adam(void **state)
     struct trainee s;
     double expected[64];
 
-    (void)state;
     setup(&s, free_text);
     for (size_t i = 0; i < s.arch->parameters; i++)
         expected[i] = algorithm_1((double)s.t.w[i], (double)s.g[i], STEPS);
@@ -111,7 +109,6 @@ static void test_first_step(void **state)
     struct ks_adam adam = {.rate = {0.01, 0.01, 1}, .beta1 = KS_ADAM_BETA1};
     double m = 0, v = 0;
 
-    (void)state;
     assert_close(KS(adam_scalar)(&adam, 1e-3, &m, &v, 2), 1.99, 1e-6);
     m = v = 0;
     assert_close(KS(adam_scalar)(&adam, -1e5, &m, &v, 2), 2.01, 1e-6);
@@ -122,7 +119,6 @@ static void test_scalar(void **state)
     struct ks_adam adam = {.rate = {0.01, 0.001, 10}, .beta1 = KS_ADAM_BETA1};
     double m = 0, v = 0, w = 0.4, g = -0.3;
 
-    (void)state;
     for (; adam.step < STEPS; adam.step++, g = g * 1.5 - 0.1)
         w = KS(adam_scalar)(&adam, g, &m, &v, w);
     assert_close(w, algorithm_1(0.4, -0.3, STEPS), 1e-15);
@@ -134,7 +130,6 @@ static void test_scalar_options(void **state)
     struct ks_adam adam = {.rate = {0.01, 0.01, 1}, .beta1 = 0.5, .weight_decay = 0.1};
     double m = 0, v = 0, w = 0.4, first = 0, second = 0, theta = 0.4, g = -0.3;
 
-    (void)state;
     for (; adam.step < STEPS; adam.step++, g = g * 1.5 - 0.1) {
         const double t = (double)adam.step + 1;
 
@@ -156,7 +151,6 @@ static void test_published_values(void **state)
     struct ks_adam adam = {.rate = {0.003, 0.003, 1}, .beta1 = KS_ADAM_BETA1};
     double x[] = {1, 2, 3}, m[3] = {0}, v[3] = {0};
 
-    (void)state;
     for (; adam.step < 5; adam.step++) {
         double f = 0;
         char found[16];
@@ -239,7 +233,6 @@ static void test_published_trajectories(void **state)
     static const double start[TINY] = {-0.2109, -0.4976, -0.1413, -0.3420, -0.2524, 0.6976, -0.1085,
                                        -0.2979, 0.6892,  -0.0508, -0.3941, -0.2843, -0.0711};
 
-    (void)state;
     for (size_t k = 0; k < sizeof published / sizeof *published; k++) {
         struct ks_adam adam = {.rate = {1, 1, 1}, .beta1 = KS_ADAM_BETA1};
         double w[TINY], g[TINY], m[TINY] = {0}, v[TINY] = {0};
@@ -262,7 +255,6 @@ static void test_first_moments(void **state)
     const double few = 2 * (double)KS_EPSILON;
     struct trainee s;
 
-    (void)state;
     setup(&s, free_text);
     KS(adam_step)(s.arch, &s.adam, &s.t);
     for (size_t i = 0; i < s.arch->parameters; i++) {
@@ -310,7 +302,6 @@ static void check_decay(enum ks_decay decayed, bool norms, bool heads, bool othe
 
 static void test_decay(void **state)
 {
-    (void)state;
     check_decay(KS_DECAY_NONE, false, false, false);
     check_decay(KS_DECAY_NORMS, true, false, false);
     check_decay(KS_DECAY_HEADS, false, true, false);
@@ -343,7 +334,6 @@ static void test_projection(void **state)
     struct trainee s, free_one;
     size_t norms, bias, n;
 
-    (void)state;
     setup(&s, text);
     setup(&free_one, text);
     norms = s.arch->layer[1].offset;
@@ -368,7 +358,6 @@ static void test_zero_column(void **state)
 {
     struct trainee s;
 
-    (void)state;
     setup(&s, text);
     for (size_t i = 0; i <= IN; i++)
         s.t.w[i * 4 + 1] = 0;
@@ -385,7 +374,6 @@ static void test_fused_step(void **state)
     real *target;
     size_t n;
 
-    (void)state;
     setup(&fused, text);
     setup(&plain, free_text);
     n = plain.arch->parameters;
@@ -412,7 +400,6 @@ static void test_not_finite(void **state)
 {
     static const double bad[] = {NAN, INFINITY};
 
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct trainee s;
         size_t last;

@@ -40,7 +40,6 @@ static void test_gradient(void **state)
 {
     static const char *const names[] = {QUANTILES, "ln+mse"};
 
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct KS(agent) *a = make_shaken(names[k]);
         struct KS(optimist) *o = a->optimist;
@@ -70,7 +69,6 @@ static void test_loss(void **state)
     double s[BATCH * OBSERVATIONS], x[BATCH * WIDTH], *head, *shift, *f[2];
     double found, kl, expected_kl = 0, bound = 0;
 
-    (void)state;
     found = KS(optimist_gradient)(a, &kl);
     memcpy(s, a->s, sizeof s);
     head = forward(&(struct network){a->actor_arch, a->actor.w, a->actor.state, .evaluation = true},
@@ -107,7 +105,6 @@ static void test_loss(void **state)
  * near it the other way round; Adam's first step is its rate, 3e-5. */
 static void test_duals(void **state)
 {
-    (void)state;
     for (int far = 0; far < 2; far++) {
         struct KS(agent) *a = make(QUANTILES);
         struct KS(optimist) *o = a->optimist;
@@ -136,7 +133,6 @@ static void test_act(void **state)
     double s[OBSERVATIONS], x[WIDTH], *head, *shift;
     float action[ACTIONS];
 
-    (void)state;
     for (size_t j = 0; j < OBSERVATIONS; j++)
         x[j] = s[j] = (double)observation[j];
     head = forward(&(struct network){a->actor_arch, a->actor.w, a->actor.state, .evaluation = true},
@@ -172,7 +168,6 @@ static void test_reset(void **state)
     struct ks_batch batch = draw_transitions(&t, 1);
     struct ks_update u;
 
-    (void)state;
     for (int i = 0; i < 3; i++)
         assert_ok(KS(agent_update)(a, &batch, &u));
     for (size_t k = 0; k < 4; k++)
@@ -208,7 +203,6 @@ static void test_refusals(void **state)
         {QUANTILES, "dense 3\npolicy shift gain=0\n", "gain: expected a number from 1e-12", 2},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ks_agent_config config;
         struct KS(agent) *agent;

@@ -63,7 +63,6 @@ static void test_density(void **state)
 {
     struct trial_policy s;
 
-    (void)state;
     setup(&s);
     sample(&clip, &s.pass);
     for (size_t i = 0; i < ROWS; i++) {
@@ -90,7 +89,6 @@ static void test_tails(void **state)
 {
     static const double means[] = {20, -20, 300, -300};
 
-    (void)state;
     for (size_t i = 0; i < sizeof means / sizeof *means; i++) {
         struct ks_policy one = clip;
         real head[2] = {(real)means[i], 0}, noise = (real)0.5, action, log_pi;
@@ -116,7 +114,6 @@ static void test_clip(void **state)
 {
     static const double values[][2] = {{5, 2}, {-30, -10}};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct trial_policy s, bound;
 
@@ -137,7 +134,6 @@ static void test_mean(void **state)
     struct trial_policy s;
     real action[ACTIONS];
 
-    (void)state;
     setup(&s);
     KS(policy_mean)(&clip, s.head, action);
     for (size_t j = 0; j < ACTIONS; j++)
@@ -181,7 +177,6 @@ static void check_backward(const struct ks_policy *policy)
 
 static void test_backward(void **state)
 {
-    (void)state;
     check_backward(&clip);
     check_backward(&squash);
 }

@@ -95,7 +95,6 @@ static void test_projection(void **state)
         {4, 1, 5, 0.5F, {0, 0, 0, 0.625, 0.375}, 0}, /* two steps: z = 1 + gamma^2 (2 - 1/2) */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         real f[ATOMS], target[ATOMS];
         const real *critics[] = {f};
@@ -119,7 +118,6 @@ static void test_mass_and_mean(void **state)
     const real *critics[] = {f};
     double mass = 0, mean = 0, q;
 
-    (void)state;
     for (size_t k = 0; k < MANY; k++)
         f[k] = (real)ks_rng_normal(&rng);
     q = KS(critic_value)(loss, f, p);
@@ -142,7 +140,6 @@ static void test_smaller_critic(void **state)
     static const double at_low[] = {0, 0.5, 0.5, 0, 0}, at_high[] = {0, 0, 1, 0, 0};
     static const double at_wide[] = {0, 0.5, 0, 0.5, 0};
 
-    (void)state;
     peak(ATOMS, 1, low);
     peak(ATOMS, 2, high); /* mean 0 */
     for (size_t k = 0; k < ATOMS; k++)
@@ -162,7 +159,6 @@ static void test_scalar(void **state)
     real a = 3, b = (real)2.5, target;
     const real *critics[] = {&a, &b};
 
-    (void)state;
     one_target(&mse, 2, critics, (struct row){0.75, 1, 4}, &target); /* .75 + .5 (2.5 - .1 * 4) */
     assert_close((double)target, 1.8, 4 * (double)KS_EPSILON);
     /* .75 + .25 (2.5 - .1 * 4) */
@@ -181,7 +177,6 @@ static void test_mean(void **state)
     const real *scalars[] = {&a, &b}, *lists[] = {two, one}, *atoms[2];
     real low[ATOMS], high[ATOMS], target[ATOMS];
 
-    (void)state;
     any_target(&mse, 2, KS_MEAN, scalars, (struct row){0.75, 1, 4}, target);
     assert_close((double)target[0], 0.75 + 0.5 * (2.75 - 0.1 * 4), 4 * (double)KS_EPSILON);
     any_target(&quantiles, 2, KS_MEAN, lists, (struct row){0.8, 1, 4}, target);
@@ -204,7 +199,6 @@ static void test_value_gradient(void **state)
     real f[ATOMS], p[ATOMS], scratch[ATOMS], bar[ATOMS];
     double q;
 
-    (void)state;
     for (size_t k = 0; k < ATOMS; k++)
         f[k] = (real)logits[k];
     q = KS(critic_value)(loss, f, p);

@@ -87,7 +87,6 @@ static void check_gradients(const char *name, enum ks_value value)
 
 static void test_gradients(void **state)
 {
-    (void)state;
     check_gradients(EVERY_KIND, KS_SMALLEST);
     check_gradients(EVERY_KIND, KS_MEAN);
     check_gradients(SKIPS, KS_SMALLEST);
@@ -254,7 +253,6 @@ static void check_steps(const char *name, enum ks_value value)
 
 static void test_steps(void **state)
 {
-    (void)state;
     check_steps(EVERY_KIND, KS_SMALLEST);
     check_steps(EVERY_KIND, KS_MEAN);
     check_steps(SKIPS, KS_SMALLEST);
@@ -268,7 +266,6 @@ static void test_q_mean(void **state)
 {
     static const char *const names[] = {"ln+wn+ce", "dense+mse", QUANTILES};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct KS(agent) *a = make_agent(names[i]);
         struct transitions t;
@@ -349,7 +346,6 @@ static void compare_precisions(const char *name)
 
 static void test_precisions(void **state)
 {
-    (void)state;
     compare_precisions(SKIPS);
     for (size_t i = 0; ks_architectures[i].name; i++)
         compare_precisions(ks_architectures[i].name);

@@ -16,7 +16,6 @@ static void test_ratios(void **state)
     char text[KS_INTERVAL_TEXT];
     struct ks_interval r = ks_interval_ratio(a, b);
 
-    (void)state;
     assert_close(r.lower, 0.25, 0);
     assert_close(r.upper, 0.75, 0);
     r = ks_interval_ratio(a, open); /* the other one may be any number from 5 on */
@@ -54,7 +53,6 @@ static void test_rounding(void **state)
     struct ks_document d = {.n = 0};
     bool negative = false, steps = false;
 
-    (void)state;
     for (int i = 0; i < KS_AUDIT_SPECTRA; i++)
         a.spectrum[i] = &s;
     assert_ok(ks_attribute_add_number(&s.statistics, "lambda_max", 1));
@@ -93,7 +91,6 @@ static void test_shares(void **state)
     struct ks_audit a = {.path = "shares", .n_layers = 2, .layers = layers};
     struct ks_document d = {.n = 0};
 
-    (void)state;
     for (int negative = 0; negative < 2; negative++) {
         layers[0].trace = negative ? -1 : 1;
         ks_audit_find_layer(&a, &d);
@@ -136,7 +133,6 @@ static void test_refused_limits(void **state)
         {">1", "expected NAME>NUMBER"}};
     struct ks_limit limit;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_fails(ks_limit_read(cases[i][0], &limit), KS_USAGE, cases[i][1]);
     assert_ok(ks_limit_read(" kappa_q99_upper <= 2e3", &limit));
@@ -152,7 +148,6 @@ static void test_unresolved(void **state)
     struct ks_limit limit;
     bool met;
 
-    (void)state;
     assert_ok(ks_attribute_add_number(&s.statistics, "kappa_q99_upper", NAN));
     assert_ok(ks_attribute_add_number(&s.statistics, "kappa_q99_lower", NAN));
     assert_ok(ks_limit_read("kappa_q99_upper>1e9", &limit));

@@ -29,7 +29,6 @@ static void test_correlated(void **state)
 {
     const struct ks_claim_row *row;
 
-    (void)state;
     put_correlated(1);
     for (enum ks_claim_statistic s = 0; s < KS_CLAIM_CONTROL; s++) {
         row = correlated("kappa-and-return", s);
@@ -50,7 +49,6 @@ static void test_correlated(void **state)
 
 static void test_correlated_the_other_way(void **state)
 {
-    (void)state;
     put_correlated(-1);
     assert_close(correlated("kappa-and-return", KS_CLAIM_SECOND)->found.effect_high, 1, 1e-12);
     for (enum ks_claim_statistic s = 0; s < KS_CLAIM_CONTROL; s++)
@@ -62,7 +60,6 @@ static void test_ends_that_disagree(void **state)
 {
     const struct ks_claim_row *row;
 
-    (void)state;
     put_correlated(1);
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < 3; i++)
@@ -77,7 +74,6 @@ static void test_ends_that_disagree(void **state)
 /* Fewer than six architectures more than double their return. */
 static void test_policies_that_have_not_learned(void **state)
 {
-    (void)state;
     for (size_t learned = 5; learned <= 6; learned++)
         for (int sign = -1; sign <= 1; sign += 2) {
             put_correlated(sign);
@@ -101,7 +97,6 @@ static void test_same_as_correlation_csv(void **state)
     struct ks_correlation expected;
     const struct ks_claim_row *row;
 
-    (void)state;
     put_correlated(1);
     for (size_t i = 0; i < 3; i++) {
         put_paper(RIVAL, i, "kappa", 1 + (double)i);
@@ -121,7 +116,6 @@ static void test_same_as_correlation_csv(void **state)
 /* A seed without a last return is left out in all twelve. */
 static void test_seed_without_a_return(void **state)
 {
-    (void)state;
     put_correlated(1);
     run_of(LONE, 2)->returns[study_results->study->n_evaluations - 1] = NAN;
     assert_int_equal(correlated("kappa-and-return", KS_CLAIM_PAPER)->found.seeds, 2);
@@ -130,7 +124,6 @@ static void test_seed_without_a_return(void **state)
 
 static void test_correlation_with_one_seed(void **state)
 {
-    (void)state;
     put_correlated(1);
     assert_word(judge(200), "kappa-and-return", KS_CLAIM_SOUND, "same direction");
     assert_true(isnan(correlated("kappa-and-return", KS_CLAIM_SOUND)->found.p));

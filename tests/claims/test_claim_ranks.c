@@ -32,7 +32,6 @@ static void assert_lowest(enum ks_claim_statistic statistic, double least, doubl
 
 static void test_lowest_of_twelve(void **state)
 {
-    (void)state;
     put_best_lowest();
     assert_lowest(KS_CLAIM_PAPER, 1, 1, "supported");
     assert_lowest(KS_CLAIM_SOUND, 1, 1, "supported");
@@ -45,7 +44,6 @@ static void test_lowest_of_twelve(void **state)
 /* Intervals: what is not resolved may be lower or not. */
 static void test_ranks_of_intervals(void **state)
 {
-    (void)state;
     put_best_lowest();
     put_sound(BEST, 0, 0.5, 3.5); /* overlaps all others */
     assert_lowest(KS_CLAIM_SOUND, 1, 12, "not decided");
@@ -63,7 +61,6 @@ static void test_ranks_of_intervals(void **state)
 /* "Not supported": the same other architecture is lower by more than 0.301 in every seed. */
 static void test_another_is_lowest(void **state)
 {
-    (void)state;
     put_best_lowest();
     for (size_t i = 0; i < 3; i++)
         put_level(RIVAL, i, 0.69);
@@ -78,7 +75,6 @@ static void test_another_is_lowest(void **state)
 /* An infinite kappa of all: nothing is known about the ranks. */
 static void test_undefined_levels(void **state)
 {
-    (void)state;
     put_best_lowest();
     for (size_t t = 0; t < TIMES; t++)
         for (size_t k = 0; k < KS_TWELVE; k++)
@@ -88,7 +84,6 @@ static void test_undefined_levels(void **state)
 
 static void test_lowest_with_one_seed(void **state)
 {
-    (void)state;
     put_best_lowest();
     assert_lowest(KS_CLAIM_PAPER, 1, 1, "same direction");
     assert_true(isnan(lowest(KS_CLAIM_PAPER)->found.p));
@@ -119,7 +114,6 @@ static const struct ks_claim_row *constancy(void)
 
 static void test_constant(void **state)
 {
-    (void)state;
     put_growths(-0.3); /* shrinking counts like growing */
     assert_close(constancy()->found.effect_high, 0.3, 1e-9);
     assert_close(constancy()->found.p, pow(12, -3), 1e-15);
@@ -133,7 +127,6 @@ static void test_constant(void **state)
 /* All are constant: then bn+wn+ce does not stand out. Ties get the larger rank. */
 static void test_constant_like_all_others(void **state)
 {
-    (void)state;
     assert_close(constancy()->found.effect_high, 0, 0);
     assert_close(constancy()->found.p, 1, 1e-12);
     assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "not decided");
@@ -145,7 +138,6 @@ static void test_constant_like_all_others(void **state)
 
 static void test_undefined_growth(void **state)
 {
-    (void)state;
     put_growths(0.1);
     for (size_t t = 0; t < ROWS; t++)
         metric[BEST][1][t][GRAD_NORM] = -400; /* 0: minus infinity minus minus infinity */
@@ -157,7 +149,6 @@ static void test_undefined_growth(void **state)
 /* Another architecture's undefined growth has rank 12, which is not below that of bn+wn+ce. */
 static void test_undefined_growth_of_another(void **state)
 {
-    (void)state;
     put_growths(0.1);
     for (size_t t = 0; t < ROWS; t++)
         metric[RIVAL][1][t][GRAD_NORM] = -400;
@@ -166,7 +157,6 @@ static void test_undefined_growth_of_another(void **state)
 
 static void test_constancy_with_one_seed(void **state)
 {
-    (void)state;
     put_growths(0.3);
     assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "same direction");
     put_growths(0.31);
@@ -192,7 +182,6 @@ static void test_table(void **state)
 {
     const char *text;
 
-    (void)state;
     put_best_lowest();
     print_to("claims.csv", ks_claims_print_csv, judge(0));
     text = file_text("claims.csv");
@@ -212,7 +201,6 @@ static void test_printed_words(void **state)
 {
     const char *text;
 
-    (void)state;
     put_best_lowest();
     print_to("said", ks_claims_print, judge(0));
     text = file_text("said");

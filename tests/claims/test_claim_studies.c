@@ -8,7 +8,6 @@ static void test_one_seed(void **state)
 {
     const struct ks_claims *claims;
 
-    (void)state;
     put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 2);
     put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 2.1);
     put_levels(KS_FACTOR_NORMALIZATION, KS_DENSE, 1.9);
@@ -45,7 +44,6 @@ static void test_seed_that_lacks_a_run(void **state)
 {
     const struct ks_claims *claims;
 
-    (void)state;
     put_paper_world();
     for (size_t k = 0; k < KS_TWELVE; k++)
         if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
@@ -65,7 +63,6 @@ static void test_missing_analysis(void **state)
 {
     static const size_t seeds[] = {1, 3};
 
-    (void)state;
     for (size_t n = 0; n < 2; n++) {
         const struct ks_claims *claims;
 
@@ -119,7 +116,6 @@ static void test_reasons_with_one_seed(void **state)
     const struct ks_claims *claims = judge(0);
     struct ks_claims two_rows;
 
-    (void)state;
     assert_reason(claims, "bn-below-ln", KS_CLAIM_PAPER, "one seed; direction unclear");
     assert_reason(claims, "gradient-constant", KS_CLAIM_PAPER, ""); /* same direction */
     keep_checkpoints(XQC, 1);
@@ -143,7 +139,6 @@ static void test_reasons_with_three_seeds(void **state)
 {
     const struct ks_claims *claims;
 
-    (void)state;
     lose_run(XQC, BEST, 1);
     claims = judge(0);
     assert_reason(claims, "bn-below-ln", KS_CLAIM_PAPER, "two seeds; needs three");
@@ -163,7 +158,6 @@ static void test_control(void **state)
     enum { CONTROL = 2 };
     const struct ks_claims *claims;
 
-    (void)state;
     assert_null(ks_claims_row(judge(0), claim_named("bn-below-ln"), KS_CLAIM_CONTROL));
     ks_results_free(study_results);
     claimed_new(ALL_TWELVE, 3,
@@ -195,7 +189,6 @@ static void test_other_architectures(void **state)
     const struct ks_claims *claims;
     size_t judged = 0;
 
-    (void)state;
     ks_results_free(study_results);
     claimed_new("ln+mse ln+ce ln+wn+mse ln+wn+ce bn+mse bn+ce bn+wn+mse bn+wn+ce", 3, XQC_ANALYSIS);
     claims = judge(0);

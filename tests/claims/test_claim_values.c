@@ -20,7 +20,6 @@ static void test_level(void **state)
     const double low[] = {9, 1, 2, 3, 4, 0, -5, 8}, high[] = {9, 2, 3, 4, 5, 1, INFINITY, 9};
     struct ks_interval level = summarize(KS_CLAIM_LEVEL, 8, low, high);
 
-    (void)state;
     assert_close(level.lower, (1 + 2 + 3 + 4) / 4., 1e-15); /* -5 0 | 1 2 3 4 | 8 9 */
     assert_close(level.upper, (3 + 4 + 5 + 9) / 4., 1e-15); /* 1 2 | 3 4 5 9 | 9 inf */
 }
@@ -32,7 +31,6 @@ static void test_range(void **state)
     const double all[] = {INFINITY, INFINITY, INFINITY, INFINITY};
     struct ks_interval range = summarize(KS_CLAIM_RANGE, 4, low, high);
 
-    (void)state;
     assert_close(range.lower, 5 - 2, 0);
     assert_close(range.upper, 6 - 1, 0);
     range = summarize(KS_CLAIM_RANGE, 4, low,
@@ -54,7 +52,6 @@ static void test_growth(void **state)
     const double nine[] = {3, 1, 2, 50, 60, 70, 10, 30, 20};
     struct ks_interval growth = summarize(KS_CLAIM_GROWTH, 5, low, high);
 
-    (void)state;
     assert_close(growth.lower, 6 - 3, 1e-15);      /* medians of 5 7 and of 2 4   */
     assert_close(growth.upper, 6.75 - 1.5, 1e-15); /* of 5.5 8 and of 1 2         */
     growth = summarize(KS_CLAIM_GROWTH, 9, nine, nine);
@@ -110,7 +107,6 @@ static int make_one_seed(void **state)
 /* Each statistic comes from its analysis. */
 static void test_sources(void **state)
 {
-    (void)state;
     for (size_t t = 0; t < TIMES; t++) {
         const struct spot paper = {XQC, BEST, 0, t}, sound = {STANDARD, BEST, 0, t};
 
@@ -141,7 +137,6 @@ static void test_sources(void **state)
  * statistic is missing. */
 static void test_ends_that_are_missing(void **state)
 {
-    (void)state;
     put_sound(BEST, 0, 1, 2);
     for (size_t t = 0; t < TIMES; t++) {
         put((struct spot){STANDARD, BEST, 0, t}, "kappa_q99_upper", NAN);
@@ -171,7 +166,6 @@ static void remove_spectrum(size_t analysis, size_t number, size_t time)
  * count. */
 static void test_runs_that_count(void **state)
 {
-    (void)state;
     for (size_t t = 0; t < 6; t++)
         put((struct spot){XQC, BEST, 0, t}, "kappa", NAN);
     assert_true(counts(KS_CLAIM_KAPPA, KS_CLAIM_PAPER, BEST));
@@ -187,7 +181,6 @@ static void test_runs_that_count(void **state)
 /* A study that is still running is judged up to its last spectrum. */
 static void test_unfinished_study(void **state)
 {
-    (void)state;
     assert_int_equal(ks_claim_checkpoints(study_results), TIMES);
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t t = 8; t < TIMES; t++)
@@ -208,7 +201,6 @@ static void test_rows_of_progress(void **state)
 {
     const char *name = "runs/toy/bn+wn+ce/seed0/progress.csv";
 
-    (void)state;
     write_text(name, "env_step,critic_grad_norm\n2,1e9\n4,1e1\n8,1e2\n12,1e3\n16,1e4\n50,1e9\n");
     check(KS_CLAIM_GRAD_NORM, KS_CLAIM_PAPER, 2.5, 2.5);
     check(KS_CLAIM_GRAD_NORM, KS_CLAIM_SECOND, 2.5, 2.5);
@@ -225,7 +217,6 @@ static void test_rows_of_progress(void **state)
 /* The analysis must make the published code's choices, not only have its name. */
 static void test_analysis_of_the_paper(void **state)
 {
-    (void)state;
     assert_int_equal(ks_claim_analysis(study_results->study, KS_CLAIM_PAPER), XQC);
     assert_int_equal(ks_claim_analysis(study_results->study, KS_CLAIM_SOUND), STANDARD);
     ks_results_free(study_results);
@@ -237,7 +228,6 @@ static void test_analysis_of_the_paper(void **state)
 /* The control is an analysis of the Hessian, not of another operator or of a part. */
 static void test_analysis_of_the_control(void **state)
 {
-    (void)state;
     ks_results_free(study_results);
     claimed_new(ALL_TWELVE, 1,
                 "[analyze ggn-rows]\nbatchnorm = loss\noperator = ggn\n"
@@ -252,7 +242,6 @@ static void test_numbers_of_the_twelve(void **state)
 {
     char name[16];
 
-    (void)state;
     ks_twelve_name(BEST, name);
     assert_string_equal(name, "bn+wn+ce");
     ks_twelve_name(LONE, name);
@@ -269,7 +258,6 @@ static void test_cells(void **state)
 {
     size_t larger[KS_CLAIM_CELLS], smaller[KS_CLAIM_CELLS];
 
-    (void)state;
     for (size_t i = 0; i < KS_CLAIMS; i++) {
         const struct ks_paper_claim *claim = &ks_paper_claims[i];
         bool used[KS_JUDGED] = {false};

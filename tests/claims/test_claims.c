@@ -8,7 +8,6 @@ static void test_supported(void **state)
     const struct ks_claims *claims;
     const struct ks_claim_row *row;
 
-    (void)state;
     put_paper_world();
     claims = judge(0);
     row = row_of(claims, "bn-below-ln", KS_CLAIM_PAPER);
@@ -31,7 +30,6 @@ static void test_not_supported(void **state)
 {
     const struct ks_claims *claims;
 
-    (void)state;
     put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 4);
     put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 4);
     claims = judge(0);
@@ -46,7 +44,6 @@ static void test_claim_that_does_not_survive(void **state)
 {
     const struct ks_claims *claims;
 
-    (void)state;
     put_paper_world();
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < study_seeds; i++)
@@ -65,7 +62,6 @@ static void test_intervals_that_decide_nothing(void **state)
     const struct ks_claims *claims;
     const struct ks_claim_row *row;
 
-    (void)state;
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < 3; i++)
             put_sound(k, i, is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 2 : 4,
@@ -90,7 +86,6 @@ static void test_infinite_kappa(void **state)
 {
     const struct ks_claim_row *row;
 
-    (void)state;
     put_paper_world();
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < 3; i++)
@@ -115,7 +110,6 @@ static void test_leaving_a_seed_out(void **state)
 {
     struct ks_finding found;
 
-    (void)state;
     put_paper_world();
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < 3; i++)
@@ -138,7 +132,6 @@ static void test_leaving_a_seed_out_against(void **state)
 {
     struct ks_finding found;
 
-    (void)state;
     put_paper_world();
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < 3; i++)
@@ -161,7 +154,6 @@ static void test_cell_of_the_claim_by_itself(void **state)
 {
     const struct ks_claims *claims;
 
-    (void)state;
     put_paper_world();
     for (size_t i = 0; i < 3; i++)
         put_level(LONE, i, 2.2);
@@ -180,7 +172,6 @@ static void test_factors(void **state)
 {
     const struct ks_claims *claims;
 
-    (void)state;
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < 3; i++)
             put_level(k, i,
@@ -202,7 +193,6 @@ static void test_range_over_training(void **state)
 {
     const struct ks_claims *claims;
 
-    (void)state;
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < 3; i++)
             put((struct spot){XQC, k, i, 3}, "kappa",
@@ -218,7 +208,6 @@ static void test_range_over_training(void **state)
  * growth and the difference is 0. */
 static void test_smaller_of_growth_and_difference(void **state)
 {
-    (void)state;
     for (size_t bn = 0; bn < 2; bn++) {
         const struct ks_claims *claims;
 
@@ -246,7 +235,6 @@ static void test_metrics(void **state)
 {
     const struct ks_claims *claims;
 
-    (void)state;
     for (size_t k = 0; k < KS_TWELVE; k++)
         for (size_t i = 0; i < 3; i++) {
             if (is_of(k, KS_FACTOR_WEIGHT_NORMALIZATION, 0))
@@ -270,7 +258,6 @@ static void test_adjusted_p(void **state)
     const struct ks_claims *claims;
     const struct ks_claim_row *row;
 
-    (void)state;
     put_paper_world();
     put_level(KS_TWELVE_OF(KS_LN, 0, KS_CE), 0, 1); /* of d - 1, eleven are 1 and one is -2 */
     claims = judge(0);
@@ -289,7 +276,6 @@ static void test_adjusted_p_against(void **state)
     const struct ks_claims *claims;
     const struct ks_claim_row *row;
 
-    (void)state;
     put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 2);
     put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 2);
     put_level(KS_TWELVE_OF(KS_LN, 0, KS_CE), 0, 5); /* of 1 - d, eleven are 1 and one is -2 */
@@ -310,7 +296,6 @@ static void test_families(void **state)
 {
     const struct ks_claims *claims;
 
-    (void)state;
     put_paper_world();
     for (size_t i = 0; i < 3; i++)
         put_level(KS_TWELVE_OF(KS_LN, 0, KS_CE), i, 2.5 + (double)i);

@@ -23,7 +23,6 @@ static void test_highest_return(void **state)
 {
     const struct ks_claim_row *row;
 
-    (void)state;
     put_returns_of(100, 50);
     row = row_of(judge(0), "all-three-highest", KS_CLAIM_PAPER);
     assert_close(row->found.effect_low, 1, 0);
@@ -41,7 +40,6 @@ static void test_highest_return(void **state)
 /* Returns of policies that have not learned, at most twice those at the start, say nothing. */
 static void test_returns_without_learning(void **state)
 {
-    (void)state;
     put_returns_of(100, 19);
     assert_word(judge(0), "all-three-highest", KS_CLAIM_PAPER, "not decided");
     put_returns_of(100, 21);
@@ -56,7 +54,6 @@ static void test_far_below(void **state)
 {
     const struct ks_claim_row *row;
 
-    (void)state;
     put_levels(KS_FACTOR_NORMALIZATION, KS_BN, 2);
     put_levels(KS_FACTOR_NORMALIZATION, KS_LN, 3);
     put_levels(KS_FACTOR_NORMALIZATION, KS_DENSE, 5); /* the median of the eight: 4 */
@@ -79,7 +76,6 @@ static void test_far_below(void **state)
 
 static void test_far_below_with_one_seed(void **state)
 {
-    (void)state;
     put_paper_world();
     put_level(BEST, 0, 3.9);
     assert_word(judge(0), "all-three-far-below", KS_CLAIM_PAPER, "same direction");
@@ -106,7 +102,6 @@ static void put_simba_v2(double decades)
 
 static void test_simba_v2(void **state)
 {
-    (void)state;
     put_simba_v2(1.4); /* the other eleven are at 2 and 4 */
     assert_close(row_of(judge(0), "simba-v2-near", KS_CLAIM_PAPER)->found.p, pow(12, -3), 1e-15);
     assert_word(judge(0), "simba-v2-near", KS_CLAIM_PAPER, "supported");
@@ -126,7 +121,6 @@ static void test_study_without_simba_v2(void **state)
 {
     const struct ks_claims *claims = judge(0);
 
-    (void)state;
     assert_null(ks_claims_row(claims, claim_named("simba-v2-near"), KS_CLAIM_PAPER));
     assert_true(claims->lacks[KS_SIMBA_V2]);
 }
@@ -150,7 +144,6 @@ static void test_negative_eigenvalues(void **state)
 {
     const struct ks_claim_row *row;
 
-    (void)state;
     put_smallest(STANDARD, -0.1, 0.2);
     put_smallest(XQC, -0.1, 0.2);
     assert_word(judge(0), "negative-eigenvalues", KS_CLAIM_SOUND, "not decided");
@@ -183,7 +176,6 @@ static void test_falling_learning_rate(void **state)
 {
     const char *name = "effective-lr-falls-without-wn";
 
-    (void)state;
     put_all(EFFECTIVE_LR, KS_FACTOR_WEIGHT_NORMALIZATION, 0, -0.4);
     assert_close(row_of(judge(0), name, KS_CLAIM_PAPER)->found.effect_low, 0.4, 1e-9);
     assert_word(judge(0), name, KS_CLAIM_PAPER, "supported");
@@ -197,7 +189,6 @@ static void test_falling_learning_rate(void **state)
 
 static void test_growth_with_squared_error(void **state)
 {
-    (void)state;
     put_all(GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, 1);
     assert_word(judge(0), "mse-gradient-tenfold", KS_CLAIM_PAPER, "supported");
     assert_word(judge(0), "mse-effective-lr-tenfold", KS_CLAIM_PAPER, "not supported");
@@ -215,7 +206,6 @@ static void put_metric(size_t which, enum ks_claim_factor factor, size_t level, 
 
 static void test_levels_of_metrics(void **state)
 {
-    (void)state;
     put_metric(GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, 2.1);
     put_metric(EFFECTIVE_LR, KS_FACTOR_NORMALIZATION, KS_LN, 0.31);
     assert_word(judge(0), "ce-gradient-far-below", KS_CLAIM_PAPER, "supported");
@@ -231,7 +221,6 @@ static void test_constant_norm(void **state)
 {
     const char *name = "norm-constant-with-wn";
 
-    (void)state;
     put_all(PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 0, 3);
     put_all(PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 1, -0.04);
     assert_close(row_of(judge(0), name, KS_CLAIM_PAPER)->found.effect_low, -0.04, 1e-9);
@@ -245,7 +234,6 @@ static void test_constant_norm(void **state)
 /* Minus a size is never above 0: directions go by the threshold. */
 static void test_constant_norm_with_one_seed(void **state)
 {
-    (void)state;
     assert_word(judge(0), "norm-constant-with-wn", KS_CLAIM_PAPER, "same direction");
     put_all(PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 1, 0.05);
     assert_word(judge(0), "norm-constant-with-wn", KS_CLAIM_PAPER, "opposite direction");
@@ -276,7 +264,6 @@ static void test_cell_of_the_paper(void **state)
          KS_TWELVE_OF(KS_LN, 1, KS_CE), 0.5, 0.29, false},
     };
 
-    (void)state;
     for (size_t n = 0; n < sizeof paper / sizeof *paper; n++) {
         memset(metric, 0, sizeof metric);
         if (paper[n].growth)

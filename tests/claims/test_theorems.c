@@ -85,7 +85,6 @@ static const char *printed(void (*print)(const struct ks_results *, FILE *))
 /* Rows only for spectra with the statistics, in the order of runs and checkpoints. */
 static void test_table(void **state)
 {
-    (void)state;
     put_bounds((struct spot){STANDARD, DENSE_CE, 1, 2}, sqrt(2) / 2, sqrt(2) * 3, 10);
     put_bounds((struct spot){STANDARD, BEST, 0, 5}, sqrt(2), sqrt(2), 2);
     put_residual((struct spot){.number = BEST, .time = 5}, -3, 2);
@@ -109,7 +108,6 @@ static void test_lines(void **state)
 {
     const char *text;
 
-    (void)state;
     assert_string_equal(printed(ks_theorems_print), "");
     put_bounds((struct spot){STANDARD, BEST, 0, 5}, sqrt(2) / 2, sqrt(2), 2);
     put_bounds((struct spot){STANDARD, BEST, 1, 5}, sqrt(2) / 4, sqrt(2), 4);
@@ -127,7 +125,6 @@ static void test_squared_error(void **state)
 {
     const char *text;
 
-    (void)state;
     put_error((struct spot){STANDARD, LN_MSE, 0, 5}, 16);
     put_error((struct spot){STANDARD, LN_MSE, 1, 5}, 40);
     text = printed(ks_theorems_print);
@@ -145,7 +142,6 @@ static void test_hidden_layers(void **state)
     struct spot later = best, seed = best;
     const char *text;
 
-    (void)state;
     later.time++;
     seed.seed = 1;
     put_bounds(best, 1, 1, 1);
@@ -181,7 +177,6 @@ static void test_weight_decay(void **state)
 {
     const char *text;
 
-    (void)state;
     for (size_t time = 0; time < TIMES; time++)
         for (size_t seed = 0; seed < 2; seed++) {
             put_residual((struct spot){.number = BEST, .seed = seed, .time = time}, NAN, NAN);

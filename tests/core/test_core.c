@@ -19,7 +19,6 @@ static void test_known_answer(void **state)
 {
     struct ks_rng rng = ks_rng_start(0, 0);
 
-    (void)state;
     assert_close(ks_rng_uniform(&rng, 0, 1), (double)(0xc2b6e3a8c2c69865u >> 11) * 0x1p-53, 0);
     assert_int_equal(rng.drawn, 1);
 }
@@ -30,7 +29,6 @@ static void test_streams(void **state)
     struct ks_rng a = ks_rng_start(1, 2), b = ks_rng_start(1, 2), c = ks_rng_start(1, 3);
     double third;
 
-    (void)state;
     ks_rng_normal(&a), ks_rng_index(&a, 10);
     third = ks_rng_uniform(&a, 0, 1);
     b.drawn = 2;
@@ -47,7 +45,6 @@ static void test_distributions(void **state)
     double m1 = 0, m2 = 0, m4 = 0, mean = 0;
     size_t counts[7] = {0};
 
-    (void)state;
     for (size_t i = 0; i < N; i++) {
         double z = ks_rng_normal(&rng), u = ks_rng_uniform(&rng, -1, 3);
 
@@ -69,7 +66,6 @@ static void test_allocation(void **state)
     double *a = NULL;
     char *text = NULL;
 
-    (void)state;
     assert_ok(ks_alloc(3, sizeof *a, &a));
     assert_int_equal((uintptr_t)a % 64, 0);
     assert_close(a[0] + a[1] + a[2], 0, 0);
@@ -92,7 +88,6 @@ static void test_growing_array(void **state)
 {
     size_t room = 0, *list = NULL;
 
-    (void)state;
     for (size_t n = 0; n < 1000; n++) {
         assert_ok(ks_grow(n, sizeof *list, &room, &list));
         assert_true(room > n);
@@ -112,7 +107,6 @@ static void test_failure_among_threads(void **state)
     enum { CALLS = 100000 };
     size_t failures = 0;
 
-    (void)state;
     ks_alloc_fail_at(CALLS);
 #pragma omp parallel for num_threads(4) reduction(+ : failures)
     for (int i = 0; i < CALLS; i++) {
@@ -132,7 +126,6 @@ static void test_numbers(void **state)
     double number = 7;
     uint64_t integer = 7;
 
-    (void)state;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_false(ks_parse_number(none[i], -INFINITY, INFINITY, &number) ||
                      ks_parse_integer(none[i], 0, UINT64_MAX, &integer));
@@ -151,7 +144,6 @@ static void test_order(void **state)
 {
     double list[] = {NAN, 2, INFINITY, -1, NAN, 0.5};
 
-    (void)state;
     qsort(list, 6, sizeof *list, ks_ascending);
     assert_true(list[0] == -1 && list[1] == 0.5 && list[2] == 2 && list[3] == INFINITY);
     assert_true(isnan(list[4]) && isnan(list[5]));
@@ -159,7 +151,6 @@ static void test_order(void **state)
 
 static void test_paths(void **state)
 {
-    (void)state;
     assert_string_equal(ks_path_base("a/b.c/d.arch"), "d.arch");
     assert_string_equal(ks_path_base("d.arch"), "d.arch");
     assert_string_equal(ks_path_base("a/"), "");
@@ -171,7 +162,6 @@ static void test_paths(void **state)
 
 static void test_errors(void **state)
 {
-    (void)state;
     assert_int_equal(ks_fail(KS_FORMAT, "%s: %d", "file", 3), KS_FORMAT);
     assert_string_equal(ks_error_text(), "file: 3");
     assert_int_equal(ks_exit_status(KS_OK), 0);
@@ -196,7 +186,6 @@ static void test_escapes(void **state)
     };
     char escaped[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_string_equal(ks_escape(cases[i].text, sizeof escaped, escaped), cases[i].escaped);
         assert_int_equal(ks_fail(KS_FORMAT, "%s", cases[i].text), KS_FORMAT);
@@ -214,7 +203,6 @@ static void test_reserve(void **state)
     struct rlimit old, small;
     ks_status status;
 
-    (void)state;
     assert_ok(ks_blas_reserve(4));
 #if defined(__SANITIZE_ADDRESS__)
     skip(); /* the sanitizer's own memory would not fit */
@@ -232,7 +220,6 @@ static void test_reserve(void **state)
 /* There is a warning exactly if a processor with AVX-512 uses a kernel without it. */
 static void test_kernel(void **state)
 {
-    (void)state;
     assert_non_null(strstr(ks_blas_version(), "OpenBLAS "));
     assert_true(strlen(ks_blas_kernel()) > 0);
     assert_string_equal(ks_blas_better_kernel("Haswell", true, true), "SkylakeX");

@@ -13,7 +13,6 @@ static void assert_free(size_t expected)
 
 static void test_machine(void **state)
 {
-    (void)state;
     assert_true(ks_memory_available("", 1) > 1000000);
     assert_true(ks_memory_available(scratch_folder, 1) > 1000000); /* no /proc: sysconf's number */
     write_text("proc/meminfo", MEMINFO);
@@ -25,7 +24,6 @@ static void test_machine(void **state)
 /* The minimum over the group and its parents; reclaimable file cache counts as free. */
 static void test_v2(void **state)
 {
-    (void)state;
     write_text("proc/meminfo", MEMINFO);
     write_text("proc/self/cgroup", "0::/slurm/job/step\n");
     write_text("sys/fs/cgroup/slurm/job/step/memory.max", "max\n");
@@ -47,7 +45,6 @@ static void test_v2(void **state)
 
 static void test_v1(void **state)
 {
-    (void)state;
     write_text("proc/meminfo", MEMINFO);
     write_text("proc/self/cgroup", "9:name=systemd:/a\n4:cpu,memory:/job\n2:cpuset:/b\n0::/\n");
     write_text("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
@@ -64,7 +61,6 @@ static void test_v1(void **state)
  */
 static void test_own_limits(void **state)
 {
-    (void)state;
     write_text("proc/meminfo", MEMINFO);
     write_text("proc/self/status", "VmPeak: 9000 kB\nVmSize:     2000 kB\nVmData:\t    500 kB\n");
     write_text("proc/self/limits", "Limit        Soft Limit  Hard Limit  Units\n"

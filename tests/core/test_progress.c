@@ -32,7 +32,6 @@ static void test_lines(void **state)
 {
     struct ks_progress_bar p;
 
-    (void)state;
     ks_progress_start(&p, "steps", 100, false);
     assert_string_equal(report(&p, 40), "steps 40/100, 2.00/s, 30 s left, a note\n");
     assert_true(p.rate > 1.9 && p.rate < 2.1);
@@ -45,7 +44,6 @@ static void test_quiet(void **state)
 {
     struct ks_progress_bar p;
 
-    (void)state;
     ks_progress_start(&p, "steps", 100, true);
     assert_string_equal(report(&p, 40), "");
 }

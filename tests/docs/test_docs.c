@@ -238,7 +238,6 @@ static void tables_are_those_of_the_code(void **state)
     const char *mode = getenv("KS_DOCS");
     char *page = malloc(TEXT);
 
-    (void)state;
     assert_non_null(page);
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         FILE *file = fopen(pages[i], "r"), *out;

@@ -73,7 +73,6 @@ static void test_recorded_trajectory(void **state)
     struct ks_env *env = NULL;
     struct trajectory t;
 
-    (void)state;
     assert_ok(trajectory_read("tests/data/dog-trot.trajectory", &t));
     assert_int_equal(t.observations, ks_env_observations(trot));
     assert_int_equal(t.nu, ks_env_actions(trot));
@@ -97,7 +96,6 @@ static void test_dog_sizes(void **state)
 {
     double observation[WIDEST];
 
-    (void)state;
     assert_int_equal(ks_env_observations(trot), 223);
     assert_int_equal(ks_env_actions(trot), 38);
     assert_int_equal(ks_env_steps(trot), 1000);
@@ -117,7 +115,6 @@ static void test_dog_at_rest(void **state)
 {
     double observation[WIDEST];
 
-    (void)state;
     assert_ok(ks_env_force(trot, NULL, observation));
     for (size_t i = 0; i < 38; i++)
         assert_close(observation[i], 0, 0);
@@ -137,7 +134,6 @@ static void test_dog_reward_at_rest(void **state)
     double observation[WIDEST];
     struct ks_env *stand = NULL;
 
-    (void)state;
     assert_ok(ks_env_new("dog-stand", NULL, &stand));
     assert_ok(ks_env_force(stand, NULL, observation));
     assert_close(stand->task->domain->reward(stand), 0.9, 1e-12);
@@ -152,7 +148,6 @@ static void test_dog_reward_of_speed(void **state)
     const double speeds[] = {-1, 0, 1.5, 3, 6, 7.5, 9}, f[] = {0, 0, 0.5, 1, 1, 0.5, 0};
     double observation[WIDEST], qvel[79] = {0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++) {
         qvel[0] = speeds[i];
         assert_ok(ks_env_force(trot, &(struct ks_env_start){.qvel = qvel}, observation));
@@ -169,7 +164,6 @@ static void test_dog_start_states(void **state)
     double observation[WIDEST], squares = 0, activations = 0;
     struct ks_rng rng = ks_rng_start(5, 0);
 
-    (void)state;
     for (int k = 0; k < EPISODES; k++) {
         const mjData *d = trot->data;
         assert_ok(ks_env_reset(trot, &rng, observation));
@@ -199,7 +193,6 @@ static void test_time_and_activations(void **state)
     struct ks_rng rng = ks_rng_start(3, 3);
     enum ks_env_end end;
 
-    (void)state;
     assert_ok(ks_env_reset(trot, &rng, observation));
     for (int step = 1; step <= 40; step++) {
         for (size_t i = 0; i < 38; i++)
@@ -217,7 +210,6 @@ static void test_actions_are_clamped(void **state)
     double wide[38], edge[38], a[WIDEST], b[WIDEST], reward;
     enum ks_env_end end;
 
-    (void)state;
     for (size_t i = 0; i < 38; i++)
         wide[i] = i % 2 ? 7 : -3, edge[i] = i % 2 ? 1 : -1;
     assert_ok(ks_env_force(trot, NULL, a));

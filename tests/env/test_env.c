@@ -127,7 +127,6 @@ static void test_every_task(void **state)
 {
     struct ks_env_about about;
 
-    (void)state;
     for (size_t i = 0; ks_env_about(i, &about); i++) {
         double observation[WIDEST], first;
         struct ks_env *env = NULL;
@@ -173,7 +172,6 @@ static void test_threads_do_not_meet(void **state)
     pthread_t threads[2];
     double alone[WIDEST];
 
-    (void)state;
     assert_ok(ks_env_new("dog-trot", NULL, &players[1].env));
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, play_in_thread, &players[i]), 0);
@@ -192,7 +190,6 @@ static void test_restored_state_continues(void **state)
 {
     struct ks_env *other = NULL;
 
-    (void)state;
     assert_ok(ks_env_new("dog-trot", NULL, &other));
     check_restored(trot, other, 0); /* right after the reset, and during contacts */
     check_restored(trot, other, 1);
@@ -207,7 +204,6 @@ static void test_restored_state_diverges(void **state)
     double here[WIDEST], there[WIDEST], bad[38] = {NAN}, reward, *saved = NULL;
     enum ks_env_end end;
 
-    (void)state;
     assert_ok(ks_alloc(size, sizeof *saved, &saved));
     play(trot, 6, 5, here);
     ks_env_state_get(trot, saved);
@@ -224,7 +220,6 @@ static void test_states_that_do_not_fit(void **state)
     size_t size = ks_env_state_size(trot);
     double here[WIDEST], there[WIDEST], *saved = NULL;
 
-    (void)state;
     assert_ok(ks_alloc(size, sizeof *saved, &saved));
     play(trot, 6, 3, here);
     ks_env_state_get(trot, saved);
@@ -268,7 +263,6 @@ static void test_divergence(void **state)
     const double action[38] = {0};
     double observation[WIDEST], bad_action[38] = {0}, qvel[79] = {0}, clean, after;
 
-    (void)state;
     clean = play(trot, 8, 20, observation);
     qvel[2] = 9e9; /* grows beyond the library's limit of 1e10 within the step */
     qvel[30] = -9e9;
@@ -296,7 +290,6 @@ static void test_rewards_that_are_not_finite(void **state)
     const double action[38] = {0};
     double observation[WIDEST];
 
-    (void)state;
     domain.reward = no_number;
     broken.domain = &domain;
     assert_ok(ks_env_force(trot, NULL, observation));
@@ -309,7 +302,6 @@ static void test_bad_start_state(void **state)
 {
     double observation[WIDEST], qvel[79] = {0};
 
-    (void)state;
     qvel[40] = NAN;
     assert_fails(ks_env_force(trot, &(struct ks_env_start){.qvel = qvel}, observation), KS_NUMBER,
                  "dog-trot: reset");
@@ -324,7 +316,6 @@ static void raise_error(void *argument)
 
 static void test_library_errors_are_caught(void **state)
 {
-    (void)state;
     assert_fails(ks_physics_guard(raise_error, NULL), KS_RUN,
                  "MuJoCo: mj_stateSize: invalid state");
 }
@@ -335,7 +326,6 @@ static void test_unknown_task(void **state)
 {
     struct ks_env *env = trot;
 
-    (void)state;
     assert_fails(ks_env_new("dog-fly", NULL, &env), KS_USAGE, "unknown task 'dog-fly'");
     assert_null(env);
     assert_fails(ks_env_new("", NULL, &env), KS_USAGE, "dog-stand");
@@ -346,7 +336,6 @@ static void test_flags(void **state)
     struct ks_env_options options = {.nativeccd = 0, .multiccd = 1};
     struct ks_env *env = NULL;
 
-    (void)state;
     assert_ok(ks_env_new("dog-trot", &options, &env));
     assert_string_equal(ks_env_flags(env), "nativeccd=0 multiccd=1");
     ks_env_free(env);
@@ -366,7 +355,6 @@ static int make_models(void **state)
     const char *was = getenv("DM_CONTROL_DIR");
     char folder[64];
 
-    (void)state;
     strcpy(strrchr(models, '-'), "-XXXXXX");
     installed = was ? strdup(was) : NULL;
     if (!mkdtemp(models))
@@ -380,7 +368,6 @@ static int remove_models(void **state)
 {
     char folder[64];
 
-    (void)state;
     snprintf(folder, sizeof folder, "%s/suite", models);
     unlink(model_file);
     rmdir(folder);
@@ -406,7 +393,6 @@ static void test_missing_models(void **state)
 {
     struct ks_env *env = NULL;
 
-    (void)state;
     assert_fails(ks_env_new("dog-trot", NULL, &env), KS_MISSING, model_file);
     assert_fails(ks_env_new("dog-trot", NULL, &env), KS_MISSING, "make deps");
     assert_null(env);
@@ -416,7 +402,6 @@ static void test_malformed_model(void **state)
 {
     struct ks_env *env = NULL;
 
-    (void)state;
     write_model("<mujoco><worldbody>");
     assert_fails(ks_env_new("dog-trot", NULL, &env), KS_FORMAT, model_file);
     write_model("");
@@ -436,7 +421,6 @@ static void test_other_models(void **state)
 {
     struct ks_env *env = NULL;
 
-    (void)state;
     write_model("<mujoco><asset><mesh file='BONEhead.stl'/></asset>" EDITED "</mujoco>");
     assert_fails(ks_env_new("dog-trot", NULL, &env), KS_MISSING, "BONEhead.stl");
     assert_fails(ks_env_new("dog-trot", NULL, &env), KS_MISSING, "make deps");
@@ -452,7 +436,6 @@ static void test_memory_runs_out(void **state)
     ks_status status = KS_MEMORY;
     size_t n = 0;
 
-    (void)state;
     while (status == KS_MEMORY && n < 100) {
         ks_alloc_fail_at(++n);
         status = ks_env_new("dog-trot", NULL, &env);

@@ -34,7 +34,6 @@ static void test_rewards_of_planar_robots(void **state)
                  {"Hopper-v4", 1, 1e-3, 0.008},
                  {"Walker2d-v4", 1, 1e-3, 0.008}};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         enum ks_env_end end;
         take(tasks[i].task);
@@ -55,7 +54,6 @@ static void test_reward_of_a_flying_humanoid(void **state)
 {
     enum ks_env_end end;
 
-    (void)state;
     take("Humanoid-v4");
     place(2, 1.9, 0, 2);
     for (int k = 0; k < 3; k++) /* controls in [-0.4, 0.4] */
@@ -68,7 +66,6 @@ static void test_reward_of_a_flying_ant(void **state)
 {
     enum ks_env_end end;
 
-    (void)state;
     take("Ant-v4");
     place(2, 0.9, 0, 2);
     for (int k = 0; k < 3; k++) {
@@ -83,7 +80,6 @@ static void test_rewards_of_standing_up(void **state)
 {
     enum ks_env_end end;
 
-    (void)state;
     take("HumanoidStandup-v4");
     place(2, 1.9, 0, 0);
     step(0.5, &end);
@@ -121,7 +117,6 @@ static void test_limits(void **state)
                   {"Ant-v4", 2, 0.99, 1.01},        {"Humanoid-v4", 2, 1.01, 0.99},
                   {"Humanoid-v4", 2, 1.99, 2.01}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         take(limits[i].task);
         check_terminal(limits[i].q, limits[i].inside, 0, 0, false);
@@ -135,7 +130,6 @@ static void test_limits(void **state)
 /* A velocity that is not a number is observed as that, although velocities are clipped. */
 static void test_clipping(void **state)
 {
-    (void)state;
     take("Walker2d-v4");
     place(1, 1.25, 8, 30);
     assert_close(seen[16], 10, 0);
@@ -150,7 +144,6 @@ static void test_terminal_step(void **state)
 {
     enum ks_env_end end;
 
-    (void)state;
     take("Walker2d-v4");
     place(1, 1.995, 1, 1); /* rising at 1 m/s: above 2 m after a step of 8 ms */
     step(0, &end);
@@ -174,7 +167,6 @@ static void test_starts(void **state)
                  {"Hopper-v4", 5e-3, false},   {"Walker2d-v4", 5e-3, false},
                  {"Humanoid-v4", 1e-2, false}, {"HumanoidStandup-v4", 1e-2, false}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
         double largest[24] = {0}, fastest = 0, squares = 0;
         size_t n = 0;
@@ -212,7 +204,6 @@ static void test_recorded_trajectories(void **state)
     static const char *const files[] = {"tests/data/Hopper-v4.trajectory",
                                         "tests/data/Humanoid-v4.trajectory"};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct trajectory t;
         assert_ok(trajectory_read(files[i], &t));

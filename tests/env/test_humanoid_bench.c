@@ -77,7 +77,6 @@ static void test_stand_walk_run(void **state)
         double speed;
     } tasks[] = {{"h1-stand-v0", 0}, {"h1-walk-v0", 1}, {"h1-run-v0", 5}};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         take(tasks[i].task);
         place(0, 0, 0.98);
@@ -104,7 +103,6 @@ static void test_crawl(void **state)
 {
     double *quaternion;
 
-    (void)state;
     take("h1-crawl-v0");
     place(0, 0, 0.98);
     stand(0.8, 1);
@@ -129,7 +127,6 @@ static void test_stair_and_slide(void **state)
 {
     static const char *const tasks[] = {"h1-stair-v0", "h1-slide-v0"};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         take(tasks[i]);
         place(0, 0, 0.98);
@@ -150,7 +147,6 @@ static void test_hurdle(void **state)
 {
     static const double barriers[][2] = {{3, -4.4}, {3, 4.4}, {-0.45, 0}};
 
-    (void)state;
     take("h1-hurdle-v0");
     place(3, 0, is_small() ? 0.975 : 0.98);
     assert_true(!is_small() || env->data->ncon == 1);
@@ -168,7 +164,6 @@ static void test_hurdle(void **state)
 
 static void test_pole(void **state)
 {
-    (void)state;
     take("h1-pole-v0");
     place(0, 0, is_small() ? 0.975 : 0.98);
     assert_true(!is_small() || env->data->ncon == 1);
@@ -189,7 +184,6 @@ static void test_maze(void **state)
                         headings[][2] = {{1, 0}, {1, 0}, {0, 1}, {1, 0}};
     double qpos[40];
 
-    (void)state;
     take("h1-maze-v0");
     for (size_t stage = 0; stage < 5; stage++) {
         const double number = (double)stage;
@@ -224,7 +218,6 @@ static void test_maze_stage(void **state)
     double qpos[40], first, second;
     enum ks_env_end end;
 
-    (void)state;
     take("h1-maze-v0");
     place(0, 0, 0.98);
     assert_close(env->episode[0], 0, 0);
@@ -244,7 +237,6 @@ static void test_sit(void **state)
 {
     static const char *const tasks[] = {"h1-sit_simple-v0", "h1-sit_hard-v0"};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         double *qpos;
         take(tasks[i]);
@@ -271,7 +263,6 @@ static void test_balance(void **state)
 {
     static const char *const tasks[] = {"h1-balance_simple-v0", "h1-balance_hard-v0"};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         take(tasks[i]);
         place(0, 0, 1.38);
@@ -288,7 +279,6 @@ static void test_reach(void **state)
 {
     double *qvel;
 
-    (void)state;
     take("h1-reach-v0");
     place(0, 0, 0.98);
     *zz("pelvis") = 1;
@@ -319,7 +309,6 @@ static void test_limits_of_height(void **state)
                   {"h1-hurdle-v0", 0.2},     {"h1-maze-v0", 0.2},    {"h1-pole-v0", 0.5},
                   {"h1-sit_simple-v0", 0.5}, {"h1-sit_hard-v0", 0.5}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         take(limits[i].task);
         place(3, 0, limits[i].height + 0.001);
@@ -374,7 +363,6 @@ static void test_loss_of_balance(void **state)
 {
     static const char *const tasks[] = {"h1-balance_simple-v0", "h1-balance_hard-v0"};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         take(tasks[i]);
         place(0, 0, is_small() ? 1.375 : 1.38); /* on the board, which lies on the sphere */

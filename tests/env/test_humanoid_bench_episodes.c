@@ -29,7 +29,6 @@ static void test_noise(void **state)
 {
     struct ks_env_about about;
 
-    (void)state;
     for (size_t i = 0; ks_env_about(i, &about); i++) {
         double largest[40] = {0};
         if (!about.source)
@@ -56,7 +55,6 @@ static void test_start_beside_a_chair(void **state)
     double low[3] = {9, 9, 9}, high[3] = {-9, -9, -9};
     static const double from[3] = {0.2, -0.15, -1.8}, to[3] = {0.4, 0.15, 1.8};
 
-    (void)state;
     take("h1-sit_hard-v0");
     for (uint64_t k = 0; k < 300; k++) {
         const double *q = env->data->qpos;
@@ -80,7 +78,6 @@ static void test_goals(void **state)
 {
     double low[3] = {9, 9, 9}, high[3] = {-9, -9, -9};
 
-    (void)state;
     take("h1-reach-v0");
     for (uint64_t k = 0; k < 100; k++) {
         draw(k);
@@ -105,7 +102,6 @@ static void test_controls(void **state)
     double reward;
     enum ks_env_end end;
 
-    (void)state;
     take("h1-walk-v0");
     assert_close(env->model->actuator_ctrlrange[0], -0.43, 0);
     assert_ok(ks_env_force(env, NULL, seen));
@@ -125,7 +121,6 @@ static void test_warm_start(void **state)
 {
     const mjModel *m;
 
-    (void)state;
     take("h1-walk-v0");
     m = env->model;
     env->task->domain->suite->reset(env->model, env->data);
@@ -141,7 +136,6 @@ static void test_time_limit(void **state)
     enum ks_env_end end = KS_ENV_GOES_ON;
     size_t steps = 0;
 
-    (void)state;
     take("h1-crawl-v0");
     place(0, 0, 0.98);
     for (double reward; end == KS_ENV_GOES_ON; steps++)
@@ -207,7 +201,6 @@ static void test_saved_maze(void **state)
     const double two = 2;
     double qpos[40];
 
-    (void)state;
     take("h1-maze-v0");
     pose(0, 3, qpos);
     qpos[1] = 6;
@@ -222,7 +215,6 @@ static void test_saved_reach(void **state)
     const double goal[] = {0.3, -0.4, 1.1};
     double qpos[40];
 
-    (void)state;
     take("h1-reach-v0");
     pose(0, 0, qpos);
     check_restored(&(struct ks_env_start){.qpos = qpos, .target = goal});
@@ -240,7 +232,6 @@ static void test_table(void **state)
     struct ks_env_about about;
     size_t tasks = 0;
 
-    (void)state;
     for (size_t i = 0; ks_env_about(i, &about); i++) {
         const struct ks_score_range *range = NULL;
         size_t width = 51;
@@ -297,7 +288,6 @@ static void test_models(void **state)
 {
     const char *const walk = "humanoid_bench/assets/envs/h1_pos_walk.xml";
 
-    (void)state;
     write_text(walk, "<mujoco><worldbody>");
     assert_refused(KS_MISSING, "set HUMANOID_BENCH_DIR to the folder of github.com");
     write_text(walk, "<mujoco/>");
@@ -317,7 +307,6 @@ static void test_list(void **state)
 {
     const char *suite, *task;
 
-    (void)state;
     assert_int_equal(run_here("kappascope-train", "--list"), 0);
     suite = strstr(file_text("said"), "\nhumanoid-bench: set HUMANOID_BENCH_DIR to the folder of "
                                       "github.com/carlosferrazza/humanoid-bench");
@@ -332,7 +321,6 @@ static void test_train_without_folder(void **state)
 {
     char arguments[600];
 
-    (void)state;
     snprintf(arguments, sizeof arguments, "--env h1-walk-v0 --arch bn+ce --out %s", scratch("run"));
     unsetenv("HUMANOID_BENCH_DIR");
     assert_int_equal(run_here("kappascope-train", arguments), 2);
@@ -346,7 +334,6 @@ static void test_train(void **state)
 {
     char arguments[800];
 
-    (void)state;
     snprintf(arguments, sizeof arguments,
              "--quiet --env h1-maze-v0 --arch ln+mse --out %s --steps 12 --set hidden=8 "
              "--set actor_hidden=8 --set batch=4 --set random_steps=5 --set evaluations=0 "

@@ -13,7 +13,6 @@ static void test_missing_library(void **state)
 {
     struct ks_env *env;
 
-    (void)state;
     assert_fails(ks_mujoco_load(), KS_MISSING, "/nowhere/libmujoco.so");
     assert_fails(ks_mujoco_load(), KS_MISSING, "make deps");
     assert_fails(ks_env_new("dog-trot", NULL, &env), KS_MISSING, "MUJOCO_DIR");

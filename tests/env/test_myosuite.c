@@ -41,7 +41,6 @@ static void test_sizes(void **state)
     static const size_t observations[MYO_TASKS] = {93, 93, 91, 91, 83, 83, 108, 108, 115, 115};
     static const size_t targets[MYO_TASKS] = {3, 3, 6, 6, 4, 4, 23, 23, 15, 15};
 
-    (void)state;
     for (size_t i = 0; i < MYO_TASKS; i++) {
         bool pen = strstr(myo_tasks[i], "pen") != NULL;
         take(myo_tasks[i]);
@@ -61,7 +60,6 @@ static void test_muscles(void **state)
 {
     enum ks_env_end end;
 
-    (void)state;
     start("myo-pose");
     myo_step(0.5, &end);
     assert_close(env->data->ctrl[7], 0.5, 0);
@@ -86,7 +84,6 @@ static void test_observations(void **state)
                       {"myo-pose", 23, 0, 0.02},
                       {"myo-reach", 23, 0, 0.02}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof velocities / sizeof *velocities; i++) {
         double again[WIDEST], acceleration[HAND];
         enum ks_env_end end;
@@ -123,7 +120,6 @@ static void test_reach(void **state)
         {0, 0.221, -0.221, false, true, true},       {0.06, 0.08, -0.1 + 4, false, false, false},
         {0.12, 0.16, -0.2, false, false, true},      {0.3, 0.4, -0.5, false, true, true}};
 
-    (void)state;
     for (int hard = 0; hard < 2; hard++) {
         start(hard ? "myo-reach-hard" : "myo-reach");
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -143,7 +139,6 @@ static void test_reach(void **state)
 /* The norm of the errors of all joints. Activations have a cost. */
 static void test_pose(void **state)
 {
-    (void)state;
     start("myo-pose");
     assert_close(target[5], -0.681555, 0);
     assert_close(target[21], 0.95831, 0);
@@ -175,7 +170,6 @@ static void test_hold(void **state)
                  {0.1, -10, false, false},
                  {0.31, -31 - 10, true, false}};
 
-    (void)state;
     start("myo-obj-hold");
     assert_close(target[0], -0.24, 0);
     assert_close(target[4], 0.036, 0);
@@ -221,7 +215,6 @@ static void test_key(void **state)
                  {3.15, 8, 0.02, true, false},
                  {6.3, 8, 0.11, true, true}};
 
-    (void)state;
     for (int hard = 0; hard < 2; hard++) {
         start(hard ? "myo-key-turn-hard" : "myo-key-turn");
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -248,7 +241,6 @@ static void test_pen(void **state)
                  {0.4, 0.05, 10, false, false}, {0.5, 0.05, 0, false, false},
                  {0, 0.08, 0, true, false},     {3, 0.074, 0, false, false}};
 
-    (void)state;
     start("myo-pen-twirl");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double drop = cases[i].ends ? 5 : 0;
@@ -272,7 +264,6 @@ static void test_missing_models(void **state)
     char *kept = was ? strdup(was) : NULL;
     struct ks_env *none = NULL;
 
-    (void)state;
     setenv("MYOSUITE_DIR", "/nowhere/myosuite", 1);
     for (size_t i = 0; i < MYO_TASKS; i++) {
         assert_fails(ks_env_new(myo_tasks[i], NULL, &none), KS_MISSING,
@@ -295,7 +286,6 @@ static void test_table(void **state)
     size_t found = 0;
     struct ks_env_about about;
 
-    (void)state;
     for (size_t i = 0; ks_env_about(i, &about); i++) {
         if (strcmp(about.suite, "myosuite") != 0)
             continue;

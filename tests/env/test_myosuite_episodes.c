@@ -13,7 +13,6 @@ static void test_terminal_step(void **state)
     enum ks_env_end end = KS_ENV_GOES_ON;
     double target[15], value;
 
-    (void)state;
     take("myo-reach-hard");
     assert_ok(ks_env_force(env, NULL, seen));
     memcpy(target, env->episode, sizeof target);
@@ -32,7 +31,6 @@ static void test_time_limit(void **state)
     enum ks_env_end end = KS_ENV_GOES_ON;
     size_t steps;
 
-    (void)state;
     take("myo-pose");
     assert_ok(ks_env_force(env, NULL, seen));
     for (steps = 0; end == KS_ENV_GOES_ON; steps++)
@@ -80,7 +78,6 @@ static void check_range(double low, double high, double from, double to)
 /* The fixed tasks always start with the same state. */
 static void test_fixed_starts(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < MYO_TASKS; i += 2) {
         double low[KS_ENV_TARGET], high[KS_ENV_TARGET];
         spread(myo_tasks[i], KS_ENV_TARGET, targets, low, high);
@@ -95,7 +92,6 @@ static void test_random_starts(void **state)
 {
     double low[24], high[24];
 
-    (void)state;
     spread("myo-reach-hard", 15, targets, low, high);
     check_range(low[0], high[0], -0.185, -0.125); /* the thumb's tip: x */
     check_range(low[1], high[1], -0.577, -0.517);
@@ -143,7 +139,6 @@ static double go_on(struct ks_env *e, double *observation)
  * with the same bits: the target, the object's size and the key's position belong to it. */
 static void test_saved_states(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < MYO_TASKS; i++) {
         struct ks_env *other = NULL;
         struct ks_rng rng = ks_rng_start(2, 5);
@@ -167,7 +162,6 @@ static void test_saved_states(void **state)
 /* The next episode does not depend on what the one before changed in the model. */
 static void test_episodes_are_independent(void **state)
 {
-    (void)state;
     for (size_t i = 1; i < MYO_TASKS; i += 2) {
         double first[WIDEST], sum = 0;
         take(myo_tasks[i]);

@@ -62,7 +62,6 @@ static void test_example(void **state)
     double seen[2], reward, x = -1, v = 0;
     enum ks_env_end end = KS_ENV_GOES_ON;
 
-    (void)state;
     compile("configs/tasks/point.c", "point.so");
     assert_ok(ks_env_new(scratch("point.so"), NULL, &env));
     assert_string_equal(ks_env_name(env), "point");
@@ -94,7 +93,6 @@ static void test_start(void **state)
     struct ks_env *env = NULL;
     double seen[2], again[2], sum = 0, squares = 0;
 
-    (void)state;
     compile("configs/tasks/point.c", "point.so");
     assert_ok(ks_env_new(scratch("point.so"), NULL, &env));
     for (size_t i = 0; i < TIMES; i++) {
@@ -123,7 +121,6 @@ static void test_ends(void **state)
                  {STEP("return *x >= 2.5 ? 2 : 0;\n"), 5, KS_ENV_TERMINATED},
                  {STEP("return *x >= 4.5 ? 2 : 0;\n"), 9, KS_ENV_TERMINATED}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[4096];
         struct ks_env *env;
@@ -153,7 +150,6 @@ static void test_zeros(void **state)
     double seen, reward, action = 0.5;
     enum ks_env_end end;
 
-    (void)state;
     for (size_t k = 0; k < 3; k++) {
         assert_ok(ks_env_force(env, NULL, &seen));
         assert_close(seen, 1, 0);
@@ -170,7 +166,6 @@ static void test_divergence(void **state)
     double seen, reward, action = 0.5;
     enum ks_env_end end;
 
-    (void)state;
     assert_ok(ks_env_force(env, NULL, &seen));
     for (size_t k = 1; k <= 3; k++)
         assert_ok(ks_env_step(env, &action, &seen, &reward, &end));
@@ -189,7 +184,6 @@ static void test_restored(void **state)
     double seen[2], expected[2], reward, action = 0.3, *saved;
     enum ks_env_end end;
 
-    (void)state;
     compile("configs/tasks/point.c", "point.so");
     assert_ok(ks_env_new(scratch("point.so"), NULL, &one));
     assert_ok(ks_env_new(scratch("point.so"), NULL, &two));
@@ -230,7 +224,6 @@ static void test_threads(void **state)
     struct ks_env *env[2] = {NULL, NULL};
     pthread_t thread[2];
 
-    (void)state;
     compile("configs/tasks/point.c", "point.so");
     for (size_t i = 0; i < 2; i++) {
         assert_ok(ks_env_new(scratch("point.so"), NULL, &env[i]));
@@ -265,7 +258,6 @@ static void test_refused(void **state)
     double seen, reward, action = 0;
     enum ks_env_end end;
 
-    (void)state;
     for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
         compile_text(objects[i].text, "some.so");
         assert_fails(ks_env_new(scratch("some.so"), NULL, &env), KS_FORMAT, objects[i].words);
@@ -294,7 +286,6 @@ static void test_memory_runs_out(void **state)
     ks_status status = KS_MEMORY;
     size_t n = 0;
 
-    (void)state;
     compile("configs/tasks/point.c", "point.so");
     while (status == KS_MEMORY && n < 100) {
         ks_alloc_fail_at(++n);
@@ -325,7 +316,6 @@ static int train_run(const char *out, const char *more)
 /* A run that was stopped goes on with the same bits; with another object it is refused. */
 static void test_training(void **state)
 {
-    (void)state;
     compile("configs/tasks/point.c", "point.so");
     assert_int_equal(train_run("whole", ""), 0);
     assert_int_equal(train_run("parts", "--stop-at 230"), 0);
@@ -342,7 +332,6 @@ static void test_study(void **state)
 {
     char arguments[512];
 
-    (void)state;
     assert_int_equal(mkdir(scratch("tasks"), 0777), 0);
     compile("configs/tasks/point.c", "tasks/point.so");
     write_text("mine.study", "[study]\nenv = tasks/point.so\narchitectures = bn+ce\nseeds = 0\n"

@@ -17,7 +17,6 @@ static void test_drawn_joints(void **state)
     static const char *const tasks[] = {"humanoid-run", "finger-spin", "hopper-hop", "walker-run",
                                         "reacher-hard"};
 
-    (void)state;
     for (size_t t = 0; t < sizeof tasks / sizeof *tasks; t++) {
         const mjModel *m;
         take(tasks[t]);
@@ -51,7 +50,6 @@ static void check_rotation(const double *q, double lowest)
 /* The humanoid's quaternion is drawn from four numbers in (0, 1); its height is fixed. */
 static void test_humanoid_starts(void **state)
 {
-    (void)state;
     take("humanoid-stand");
     for (uint64_t k = 0; k < STARTS; k++) {
         draw(k);
@@ -65,7 +63,6 @@ static void test_quadruped_starts(void **state)
 {
     bool negative = false;
 
-    (void)state;
     take("quadruped-walk");
     for (uint64_t k = 0; k < 10; k++) {
         double qpos[23];
@@ -84,7 +81,6 @@ static void test_quadruped_starts(void **state)
 
 static void test_cheetah_starts(void **state)
 {
-    (void)state;
     take("cheetah-run");
     for (uint64_t k = 0; k < 5; k++) {
         draw(k);
@@ -97,7 +93,6 @@ static void test_cartpole_starts(void **state)
 {
     double squares[4] = {0};
 
-    (void)state;
     take("cartpole-balance");
     for (uint64_t k = 0; k < STARTS; k++) {
         draw(k);
@@ -118,7 +113,6 @@ static void test_cartpole_starts(void **state)
 /* The simulation has the targets at the positions drawn. */
 static void test_targets(void **state)
 {
-    (void)state;
     take("finger-turn_hard");
     for (uint64_t k = 0; k < STARTS; k++) {
         draw(k);
@@ -151,7 +145,6 @@ static void test_no_start_state(void **state)
 {
     struct ks_rng rng = ks_rng_start(0, 0);
 
-    (void)state;
     take("finger-spin");
     for (int i = 0; i < (int)env->model->ngeom; i++)
         env->model->geom_margin[i] = 10;
@@ -168,7 +161,6 @@ static void test_recorded_trajectory(void **state)
 {
     struct trajectory t;
 
-    (void)state;
     assert_ok(trajectory_read("tests/data/fish-swim.trajectory", &t));
     take(t.task);
     assert_int_equal(t.observations, ks_env_observations(env));
@@ -200,7 +192,6 @@ static void test_bad_draws(void **state)
     struct ks_env_task broken;
     double third[WIDEST];
 
-    (void)state;
     take("walker-run");
     for (int i = 0; i < 3; i++)
         assert_ok(ks_env_reset(env, &rng, third));

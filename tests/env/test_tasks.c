@@ -42,7 +42,6 @@ static void test_acrobot(void **state)
     const double up[2] = {0}, sideways[] = {pi / 2, 0}, bent[] = {pi / 2, pi / 2};
     const double qvel[] = {0.25, -3};
 
-    (void)state;
     take("acrobot-swingup");
     assert_close(reward(up, qvel, NULL), 1, 0); /* the tip is in the target */
     check_observed(0, 6, (double[]){0, 0, 1, 1, 0.25, -3});
@@ -56,7 +55,6 @@ static void test_cartpole(void **state)
 {
     const double beside[] = {0.5, 0.3}, level[] = {0, pi / 2}, far[] = {2, 0}, spinning[] = {0, -5};
 
-    (void)state;
     take("cartpole-swingup");
     assert_close(reward(NULL, NULL, NULL), 1, 0);
     assert_close(reward(level, NULL, NULL), 0.5, 1e-9);
@@ -71,7 +69,6 @@ static void test_pendulum(void **state)
 {
     const double degree = pi / 180, near = 7.9 * degree, past = -8.1 * degree, qvel = 2;
 
-    (void)state;
     take("pendulum-swingup");
     assert_close(reward(&near, &qvel, NULL), 1, 0);
     check_observed(0, 3, (double[]){cos(near), sin(near), 2});
@@ -84,7 +81,6 @@ static void test_cheetah(void **state)
 {
     double qpos[9], qvel[9];
 
-    (void)state;
     take("cheetah-run");
     assert_close(reward_of_speed(5), 0.5, 1e-9);
     assert_close(reward_of_speed(11), 1, 0);
@@ -101,7 +97,6 @@ static void test_hopper(void **state)
     const double lying[7] = {0, 0, pi / 2}, low[7] = {0, -0.97}, leaning[7] = {0, 0, acos(0.64)};
     double standing[7] = {0}, qvel[7];
 
-    (void)state;
     take("hopper-stand");
     assert_close(reward(NULL, NULL, NULL), 1, 0);
     assert_close(reward_of_full_control(NULL), 0.8, 1e-9);
@@ -127,7 +122,6 @@ static void test_walker(void **state)
 {
     const double leaning[9] = {0, 0, pi / 2}, low[9] = {-0.7};
 
-    (void)state;
     take("walker-stand");
     assert_close(reward(NULL, NULL, NULL), 1, 1e-12);
     check_observed(0, 7, (double[]){1.3, 1, 0, 1, 0, 1, 0});
@@ -150,7 +144,6 @@ static void test_humanoid(void **state)
     double qpos[28] = {1, 2, 1.5, sqrt(0.5), 0, 0, sqrt(0.5)};
     const double qvel[27] = {3, 4, [26] = 5};
 
-    (void)state;
     take("humanoid-stand");
     assert_close(reward(NULL, NULL, NULL), 1, 1e-12);
     assert_close(reward_of_full_control(NULL), 0.8, 1e-9);
@@ -183,7 +176,6 @@ static void test_quadruped(void **state)
     const double *range;
     enum ks_env_end end;
 
-    (void)state;
     take("quadruped-walk");
     assert_close(reward_of_speed(0), 0.5, 1e-9);
     assert_close(reward_of_speed(0.25), 0.75, 1e-9);
@@ -219,7 +211,6 @@ static void test_finger_turn(void **state)
     const double inside[] = {0.2 + 0.0699, 0.53}, outside[] = {0.2, 0.53 - 0.0701};
     const double qvel[] = {1, 2, 3};
 
-    (void)state;
     take("finger-turn_easy");
     assert_close(reward(NULL, qvel, inside), 1, 0);
     check_observed(0, 12, (double[]){-1e-4, -pi / 2, 0, 0, 0.13, 0.0699, 0.13, 0, 0, 1, 2, 3});
@@ -235,7 +226,6 @@ static void test_finger_spin(void **state)
     const double fast[] = {0, 0, -15}, slow[] = {0, 0, -14.99};
     int hinge;
 
-    (void)state;
     take("finger-spin");
     assert_close(reward(NULL, fast, NULL), 1, 0);
     check_observed(0, 9, (double[]){-pi / 2, 0, 0, 0.13, 0, 0, 0, 0, -15});
@@ -251,7 +241,6 @@ static void test_fish(void **state)
     const double reached[] = {0, 0.0745 + 0.0449, 0.1}, near[] = {0.135, 0.0745, 0.1};
     double qpos[14] = {0, 0, 0.1, 0, 0, 1, 0}, qvel[13]; /* upside down, about y */
 
-    (void)state;
     take("fish-swim");
     assert_close(reward(NULL, NULL, reached), 1, 1e-12);
     assert_close(fabs(seen[9]), 0.0449, 1e-9);
@@ -269,7 +258,6 @@ static void test_reacher(void **state)
 {
     const double inside[] = {0.24 + 0.0249, 0}, outside[] = {0.24, -0.0251};
 
-    (void)state;
     take("reacher-hard");
     assert_close(reward(NULL, NULL, inside), 1, 0);
     check_observed(0, 6, (double[]){0, 0, 0.0249, 0, 0, 0});

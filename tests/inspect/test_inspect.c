@@ -51,7 +51,6 @@ static void test_checkpoint(void **state)
     const struct KS(layer) *l = &c->critic.arch->layer[1];
     size_t null = 0;
 
-    (void)state;
     for (size_t e = 0; e < ENSEMBLE; e++)
         for (size_t i = 0; i < l->parameters; i++)
             norm[e] += pow(c->critic.w[e * c->critic.arch->parameters + l->offset + i], 2);
@@ -80,7 +79,6 @@ static void test_references(void **state)
     hsize_t n = MINIBATCHES;
     hid_t file, space, set;
 
-    (void)state;
     write_one(path, make_plain(MSE), false);
     file = edit(path);
     space = H5Screate_simple(1, &n, NULL);
@@ -105,7 +103,6 @@ static void test_dead_units(void **state)
     double *w = c->critic.w + P;
     struct ks_dead_units units;
 
-    (void)state;
     for (size_t j = 0; j < 4; j++)
         c->critic.w[bias + j] = w[bias + j] = 1000;
     w[bias + 1] = -1000;
@@ -136,7 +133,6 @@ static void test_frozen(void **state)
     const size_t bias = (size_t)IN * 4;
     struct ks_dead_units units;
 
-    (void)state;
     for (size_t j = 0; j < 4; j++)
         c->critic.frozen[bias + j] = -1e6;
     count_dead(c, 1, &units);
@@ -160,7 +156,6 @@ static void test_heads(void **state)
         "branch {\ndense 3\nloss quantile\n}\n");
     size_t n = MINIBATCHES * ks_checkpoint_target_size(c);
 
-    (void)state;
     free(c->target);
     assert_ok(ks_alloc(ENSEMBLE * n, sizeof *c->target, &c->target));
     c->target[ENSEMBLE * n - 1] = 8;
@@ -180,7 +175,6 @@ static void test_running_statistics(void **state)
         "dense 4\nbatchrenorm dmax=1e6\nrelu\ndense 1\nloss mse\n");
     struct ks_dead_units units;
 
-    (void)state;
     for (size_t j = 0; j < 4; j++) {
         c->critic.w[IN * 4 + 4 + j] = 1;
         c->critic.state[j] = 1e3;
@@ -194,7 +188,6 @@ static void test_running_statistics(void **state)
 
 static void test_spectrum(void **state)
 {
-    (void)state;
     write_one(scratch("c.h5"), make_plain(CE), false);
     assert_runs("--start gradient --order 20 c.h5");
     assert_int_equal(inspect("c.spectrum.h5"), 0);
@@ -211,7 +204,6 @@ static void test_spectrum(void **state)
 /* A file of Lanczos steps, as older versions wrote. */
 static void test_basis(void **state)
 {
-    (void)state;
     write_bytes(scratch("c.probe0.basis"), "kappascope-basis and more", 25);
     assert_int_equal(inspect("c.probe0.basis"), 2);
     assert_non_null(
@@ -223,7 +215,6 @@ static void test_vectors(void **state)
 {
     const double vectors[] = {3, 0, -4, 1, 1, 1};
 
-    (void)state;
     assert_ok(ks_vectors_write(scratch("v.h5"), 2, 3, vectors, NULL));
     assert_int_equal(inspect("v.h5"), 0);
     assert_non_null(strstr(line_of("  vectors"), "2 of 3 numbers"));
@@ -232,7 +223,6 @@ static void test_vectors(void **state)
 
 static void test_architecture(void **state)
 {
-    (void)state;
     write_bytes(scratch("mine.arch"), CE, strlen(CE));
     assert_int_equal(inspect("--inputs 5 mine.arch"), 0);
     assert_non_null(strstr(line_of("01 dense"), "[5, 7]"));
@@ -250,7 +240,6 @@ static void test_study(void **state)
     static const char STUDY[] = "[study]\nenv = walker-run\narchitectures = bn+ce\nseeds = 0..2\n"
                                 "steps = 10000\n";
 
-    (void)state;
     write_bytes(scratch("mine.study"), STUDY, strlen(STUDY));
     assert_int_equal(inspect("mine.study"), 0);
     assert_non_null(strstr(line_of("  architectures"), "bn+ce"));
@@ -277,7 +266,6 @@ static void test_refusals(void **state)
     size_t size;
     unsigned char *bytes;
 
-    (void)state;
     write_one(scratch("c.h5"), make_plain(MSE), false);
     refuses("", "expected one file, found 0");
     refuses("nowhere.h5", "nowhere.h5: ");
@@ -298,7 +286,6 @@ static void test_refusals(void **state)
 /* Control characters of a file never reach the terminal. */
 static void test_escaping(void **state)
 {
-    (void)state;
     write_one(scratch("e.h5"), make_plain(MSE), false);
     set_string(scratch("e.h5"), "/", "env", "x\033[31m\ny");
     assert_int_equal(inspect("e.h5"), 0);
@@ -311,7 +298,6 @@ static void test_long_strings(void **state)
 {
     char text[400] = "";
 
-    (void)state;
     for (size_t i = 0; i < 100; i++)
         strcat(text, i % 2 ? "\033" : "\xc3\xa9");
     write_one(scratch("l.h5"), make_plain(MSE), false);
@@ -330,7 +316,6 @@ static void test_containers(void **state)
         "dense 4\nresidual {\ndense 4\nrelu\n}\nbranch {\ndense 1\nloss mse\n}\n"
         "branch {\ndense 2\nloss ce min=0 max=1\n}\n";
 
-    (void)state;
     write_bytes(scratch("containers.arch"), TEXT, strlen(TEXT));
     assert_int_equal(inspect("containers.arch"), 0);
     assert_non_null(strstr(line_of("  layers"), " 5"));

@@ -29,7 +29,6 @@ static void test_round_trip(void **state)
 {
     const char *path = scratch("a.h5");
 
-    (void)state;
     for (int variant = 0; variant < 6; variant++) {
         const bool single = variant % 2;
         struct ks_checkpoint *written = variant < 2 ? make_with_references()
@@ -55,7 +54,6 @@ static void test_deterministic(void **state)
     const struct timespec second = {.tv_sec = 1, .tv_nsec = 50000000};
     struct ks_checkpoint *c = make_with_references();
 
-    (void)state;
     assert_ok(ks_checkpoint_write(scratch("a.h5"), c, true));
     nanosleep(&second, NULL);
     assert_ok(ks_checkpoint_write(scratch("b.h5"), c, true));
@@ -70,7 +68,6 @@ static void test_truncated(void **state)
     unsigned char *bytes;
     size_t n;
 
-    (void)state;
     write_one(path, make_with_references(), true);
     bytes = read_bytes(path, &n);
     for (size_t i = 0; i <= 200; i++) {
@@ -94,7 +91,6 @@ static void test_flipped_bytes(void **state)
     unsigned char *bytes;
     size_t n, found = 0;
 
-    (void)state;
     write_one(path, make_with_references(), false);
     assert_ok(ks_checkpoint_read(path, &good));
     bytes = read_bytes(path, &n);
@@ -122,7 +118,6 @@ static void test_not_written(void **state)
     const char *path = scratch("a.h5");
     struct ks_checkpoint *c = make_with_references();
 
-    (void)state;
     assert_ok(ks_checkpoint_write(path, c, true));
     assert_ok(ks_checkpoint_write(scratch("same.h5"), c, true));
     c->critic.w[3] = NAN;
@@ -143,7 +138,6 @@ static void test_full_disk(void **state)
     struct rlimit old, small;
     ks_status status;
 
-    (void)state;
     assert_ok(ks_checkpoint_write(path, c, false));
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
@@ -167,7 +161,6 @@ static void test_allocation_failures(void **state)
     ks_status status = KS_MEMORY;
     size_t n = 0;
 
-    (void)state;
     while (status != KS_OK) {
         ks_alloc_fail_at(++n);
         status = ks_checkpoint_write(path, written, false);
@@ -223,7 +216,6 @@ static void test_loss_parts(void **state)
     double bytes;
     hid_t file;
 
-    (void)state;
     assert_ok(ks_checkpoint_write(path, written, false));
     file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(file >= 0);

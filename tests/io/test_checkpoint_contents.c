@@ -203,7 +203,6 @@ static void off_by_one(struct ks_checkpoint *c, size_t count, const char *const 
 
 static void test_shapes_off_by_one(void **state)
 {
-    (void)state;
     off_by_one(make_full(), REQUIRED, required);
     off_by_one(make_full(), OPTIONAL, optional);
 }
@@ -218,7 +217,6 @@ static void test_containers(void **state)
     static const struct edit edits[] = {
         NO_OBJECT("/critic/02_lerp/alpha", "/critic/02_lerp/alpha: missing")};
 
-    (void)state;
     REFUSES(make_plain(text), edits);
     off_by_one(make_plain(text), sizeof arrays / sizeof *arrays, arrays);
 }
@@ -232,7 +230,6 @@ static void test_missing(void **state)
         NO_ATTRIBUTE("/optimizer", "step", "/optimizer: attribute step: missing"),
     };
 
-    (void)state;
     REFUSES(make_full(), edits);
     for (size_t i = 0; i < REQUIRED; i++)
         refuses(make_full(), 1, &(struct edit)NO_OBJECT(required[i], "missing"));
@@ -243,7 +240,6 @@ static void test_optional(void **state)
     const char *path = scratch("a.h5");
     struct ks_checkpoint *c;
 
-    (void)state;
     for (size_t i = 0; i < OPTIONAL; i++) {
         write_one(path, make_full(), false);
         remove_object(path, optional[i]);
@@ -307,7 +303,6 @@ static void test_attributes(void **state)
         STRING("/optimizer", "eps", "small", "/optimizer: attribute eps: expected a number"),
     };
 
-    (void)state;
     REFUSES(make_full(), edits);
 }
 
@@ -333,7 +328,6 @@ static void test_numbers(void **state)
                 "/batch/target_raw: row 3 of minibatch 2: expected the sum 1 within 0.001"),
     };
 
-    (void)state;
     REFUSES(make_full(), edits);
 }
 
@@ -353,7 +347,6 @@ static void test_weights(void **state)
     };
     struct ks_checkpoint *c = make_plain(CE);
 
-    (void)state;
     assert_ok(ks_alloc(MINIBATCHES * LOSS_ROWS, sizeof(double), &c->weight));
     REFUSES(c, edits);
 }
@@ -391,7 +384,6 @@ static void test_batch(void **state)
     static const struct edit one_target[] = {
         SHAPE(T, "/batch/target: expected shape [3, 4, 1], found [3, 4, 2]", 3, 4, 2)};
 
-    (void)state;
     REFUSES(make_full(), edits);
     REFUSES(make_plain(MSE), one_target);
 }
@@ -403,7 +395,6 @@ static void test_target_sums(void **state)
     struct ks_checkpoint *c = make_plain(CE), *read;
     const double t = c->target[4];
 
-    (void)state;
     c->target[4] = t + 0.9e-3;
     assert_ok(ks_checkpoint_write(path, c, false));
     assert_ok(ks_checkpoint_read(path, &read));
@@ -425,7 +416,6 @@ static void test_other_targets(void **state)
     const hsize_t flat[2] = {MINIBATCHES, LOSS_ROWS};
     const char *path = scratch("a.h5");
 
-    (void)state;
     for (size_t i = 0; i < sizeof critics / sizeof *critics; i++) {
         struct ks_checkpoint *c = make_plain(critics[i]), *read;
         struct ks_rng rng = ks_rng_start(7, 2);
@@ -474,7 +464,6 @@ static void test_unknown(void **state)
          .name = "betas"},
     };
 
-    (void)state;
     REFUSES(make_plain("dense 4 bias=no\nrelu\ndense 1\nloss mse\n"), edits);
 }
 
@@ -493,7 +482,6 @@ static void test_integers(void **state)
         INTEGERS("/batch/gradient_norm", WORDS, 1),
     };
 
-    (void)state;
     REFUSES(make_plain("dense 4\nrelu\ndense 1\nloss mse\n"), edits);
 }
 
@@ -518,7 +506,6 @@ static void test_reference_shapes(void **state)
               3, 2),
     };
 
-    (void)state;
     REFUSES(make_plain(MSE), edits);
 }
 
@@ -528,7 +515,6 @@ static void test_foreign(void **state)
     const char *path = scratch("a.h5");
     struct ks_checkpoint *written = make_full(), *read;
 
-    (void)state;
     assert_ok(ks_checkpoint_write(path, written, false));
     group(path, &(struct edit){.object = "/target/00_unknown"});
     group(path, &(struct edit){.object = "/unknown"});

@@ -31,7 +31,6 @@ static void test_replaces(void **state)
 {
     const char *path = scratch("a");
 
-    (void)state;
     assert_ok(ks_file_write(path, "one", 3));
     expect_bytes(path, "one");
     assert_ok(ks_file_write(path, "second", 6));
@@ -45,7 +44,6 @@ static void test_relative_path(void **state)
 {
     char before[512];
 
-    (void)state;
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(scratch_folder), 0);
     assert_ok(ks_file_write("here", "x", 1));
@@ -59,7 +57,6 @@ static void test_abandoned(void **state)
     const char *path = scratch("a");
     struct ks_file file;
 
-    (void)state;
     write_bytes(path, "old", 3);
     assert_ok(ks_file_create(path, &file));
     assert_int_equal(scratch_files(false), 2);
@@ -72,7 +69,6 @@ static void test_refused_places(void **state)
 {
     char below[300];
 
-    (void)state;
     assert_fails(ks_file_write(scratch("no/such"), "x", 1), KS_IO, "No such file");
     assert_one_line("no/such");
     assert_fails(ks_file_write(scratch_folder, "x", 1), KS_IO, "a directory");
@@ -90,7 +86,6 @@ static void test_unwritable_folder(void **state)
     const bool root = geteuid() == 0;
     ks_status status;
 
-    (void)state;
     assert_int_equal(chmod(scratch_folder, 0555), 0);
     if (root)
         assert_int_equal(seteuid(NOBODY), 0);
@@ -108,7 +103,6 @@ static void test_statuses(void **state)
     static const int place[] = {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ENAMETOOLONG},
                      disk[] = {ENOSPC, EDQUOT, EFBIG, EIO, ESTALE};
 
-    (void)state;
     for (size_t i = 0; i < sizeof place / sizeof *place; i++)
         assert_fails(ks_file_fail(place[i], "a/b", "put there"), KS_IO,
                      "a/b: cannot be put there: ");
@@ -124,7 +118,6 @@ static void test_full_disk(void **state)
     char *big = calloc(BIG, 1);
     ks_status status;
 
-    (void)state;
     assert_non_null(big);
     write_bytes(path, "old", 3);
     signal(SIGXFSZ, SIG_IGN);
@@ -147,7 +140,6 @@ static void test_sweep(void **state)
     char names[5][64], host[9];
     long dead = dead_process();
 
-    (void)state;
     find_host_name(scratch("new"), host);
     snprintf(names[0], sizeof names[0], ".kappascope-%s-%ld-3.tmp", host, dead);
     snprintf(names[1], sizeof names[1], ".kappascope-%s-%ld-3.tmp", host, (long)getpid());
@@ -172,7 +164,6 @@ static void test_long_name(void **state)
     char name[300];
     struct ks_file file;
 
-    (void)state;
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     assert_fails(ks_file_create(name, &file), KS_IO, "File name too long");
@@ -194,7 +185,6 @@ static void test_locks(void **state)
 {
     int mine, other;
 
-    (void)state;
     assert_ok(ks_folder_lock(scratch_folder, "program", &mine));
     assert_fails(ks_folder_lock(scratch_folder, "program", &other), KS_IO,
                  ": in use by another program");
@@ -216,7 +206,6 @@ static void test_allocation_failures(void **state)
     ks_status status = KS_MEMORY;
     size_t n = 0;
 
-    (void)state;
     while (status != KS_OK) {
         ks_alloc_fail_at(++n);
         status = ks_file_write(path, "x", 1);
@@ -245,7 +234,6 @@ static void test_sha256(void **state)
     unsigned char sum[KS_SHA256_BYTES];
     char digest[KS_SHA256_TEXT];
 
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         write_bytes(path, known[i].text, strlen(known[i].text));
         assert_ok(ks_sha256_file(path, digest));

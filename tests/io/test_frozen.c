@@ -141,7 +141,6 @@ static void check_operators(const struct ks_checkpoint *full, const struct ks_ch
 
 static void test_operators(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < TEXTS_COUNT; i++) {
         struct ks_checkpoint *full, *frozen;
 
@@ -161,7 +160,6 @@ static void test_file(void **state)
     struct ks_h5 *h5;
     bool found;
 
-    (void)state;
     make_pair(TEXTS[1], &full, &frozen);
     frozen->adam_step = 3;
     frozen->adam_v = squares(&rng, ks_networks_parameters(&frozen->critic));
@@ -192,7 +190,6 @@ static void test_refusals(void **state)
     struct ks_selection *selection;
     struct KS(arch) *arch;
 
-    (void)state;
     make_pair(TEXTS[1], &full, &frozen);
     q = problem_of(frozen);
     q.layer = 1;

@@ -67,7 +67,6 @@ static void test_any_type(void **state)
     struct ks_h5 *h5;
     char name[16];
 
-    (void)state;
     fill(values);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         snprintf(name, sizeof name, "/%zu", i);
@@ -94,7 +93,6 @@ static void test_any_layout(void **state)
           packed = H5Pcreate(H5P_DATASET_CREATE);
     struct ks_h5 *h5;
 
-    (void)state;
     fill(values);
     H5Pset_layout(compact, H5D_COMPACT);
     H5Pset_chunk(chunked, 2, chunk);
@@ -129,7 +127,6 @@ static void test_no_such_thing(void **state)
     hid_t file, space = H5Screate_simple(5, dims, NULL), set;
     bool there;
 
-    (void)state;
     fill(values);
     assert_ok(ks_h5_create(path, "test", &h5));
     assert_ok(ks_h5_group(h5, "/g"));
@@ -171,7 +168,6 @@ static void test_no_such_file(void **state)
 {
     struct ks_h5 *h5;
 
-    (void)state;
     assert_fails(ks_h5_open(scratch("none.h5"), NULL, &h5), KS_IO, "No such file");
     assert_null(h5);
     assert_fails(ks_h5_open(scratch_folder, NULL, &h5), KS_IO, "a directory");
@@ -189,7 +185,6 @@ static void test_format_and_version(void **state)
     struct ks_h5 *h5;
     hid_t file;
 
-    (void)state;
     assert_ok(ks_h5_create(path, "test", &h5));
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
@@ -214,7 +209,6 @@ static void test_large_dataset(void **state)
     double *values, *read;
     struct ks_h5 *h5;
 
-    (void)state;
     assert_ok(ks_alloc(n, sizeof *values, &values));
     for (size_t i = 0; i < n; i++)
         values[i] = ks_rng_normal(&rng);
@@ -248,7 +242,6 @@ static void test_storage(void **state)
     struct ks_h5 *h5;
     hid_t file, set, list;
 
-    (void)state;
     fill(values);
     assert_ok(ks_h5_create(path, "test", &h5));
     assert_ok(ks_h5_write(h5, "/a", KS_H5_F32, &SHAPE, values));
@@ -320,7 +313,6 @@ static void test_little_memory(void **state)
     enum { OLD = 32 << 20 };
     const char *path = scratch("a.h5");
 
-    (void)state;
     for (size_t more = 0; more < 4 << 20; more += 1 << 18)
         assert_int_equal(write_within(path, more), KS_MEMORY);
     write_bytes(path, "", 0);
@@ -340,7 +332,6 @@ static void test_tail(void **state)
     struct ks_h5 *h5;
     struct stat there;
 
-    (void)state;
     assert_ok(ks_h5_create(scratch("a.h5"), "kappascope-test", &h5));
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);

@@ -46,7 +46,6 @@ static void test_any_string(void **state)
     struct ks_h5 *h5;
     char *value;
 
-    (void)state;
     put_attribute(file, "zero", (struct layout){zero, scalar, zero}, "word\0\0\0");
     put_attribute(file, "space", (struct layout){space, scalar, space}, "word    ");
     put_attribute(file, "full", (struct layout){full, scalar, full}, "word");
@@ -84,7 +83,6 @@ static void test_any_integer(void **state)
     int64_t found;
     char name[8];
 
-    (void)state;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         snprintf(name, sizeof name, "i%zu", i);
         put_attribute(file, name, (struct layout){types[i], i % 2 ? row : scalar, H5T_NATIVE_INT64},
@@ -140,7 +138,6 @@ static void test_attribute_lists(void **state)
     struct ks_attribute *list;
     struct ks_h5 *h5;
 
-    (void)state;
     assert_ok(ks_h5_create(path, "test", &h5));
     assert_ok(ks_h5_group(h5, "/metrics"));
     assert_ok(
@@ -176,7 +173,6 @@ static void test_conversions(void **state)
     struct ks_attribute a = {.type = KS_ATTRIBUTE_NUMBER, .number = 3}, b;
     bool fits;
 
-    (void)state;
     assert_ok(ks_attribute_convert(&a, KS_ATTRIBUTE_STRING, &fits));
     assert_false(fits);
     assert_ok(ks_attribute_convert(&a, KS_ATTRIBUTE_INTEGER, &fits));

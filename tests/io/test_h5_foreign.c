@@ -94,7 +94,6 @@ static void test_links(void **state)
     bool there;
     hid_t file;
 
-    (void)state;
     H5Fclose(new_file(other));
     file = new_file(path);
     assert_true(H5Lcreate_soft("/own", file, "/soft", H5P_DEFAULT, H5P_DEFAULT) >= 0);
@@ -142,7 +141,6 @@ static void test_values_in_other_files(void **state)
     struct ks_h5 *h5;
     hid_t file;
 
-    (void)state;
     assert_int_equal(mkfifo(pipe, 0600), 0);
     H5Fclose(new_file(other));
     file = new_file(path);
@@ -187,7 +185,6 @@ static void test_no_plugins(void **state)
     struct ks_h5 *h5;
     unsigned before, after;
 
-    (void)state;
     assert_true(H5Zregister(&filter) >= 0 && H5Pset_chunk(list, 1, dims) >= 0 &&
                 H5Pset_filter(list, filter.id, H5Z_FLAG_MANDATORY, 0, NULL) >= 0);
     file = new_file(path);
@@ -243,7 +240,6 @@ static void test_crash(void **state)
                     {"kappascope-audit", "--against a.h5 c.h5"}};
     const char *path = scratch("a.h5");
 
-    (void)state;
     break_heap(path, (uint64_t)1 << 32);
     assert_fails(ks_scout(path, 0), KS_IO, "the file is damaged: the HDF5 library crashed");
     assert_one_line(path);
@@ -261,7 +257,6 @@ static void test_endless_loop(void **state)
 {
     const char *path = scratch("a.h5");
 
-    (void)state;
     break_heap(path, (uint64_t)0 - 16);
     assert_int_equal(setenv("KAPPASCOPE_SCOUT", "1", 1), 0);
     assert_fails(ks_scout(path, 0), KS_IO, "did not finish in time");
@@ -279,7 +274,6 @@ static void test_memory(void **state)
     const hsize_t dims[] = {1000000, 1000000000}, chunk[] = {1, 1000};
     hid_t file, list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, dims, NULL);
 
-    (void)state;
     file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     assert_true(file >= 0 && H5Pset_chunk(list, 2, chunk) >= 0);
     H5Gclose(H5Gcreate2(file, "/summary", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
@@ -305,7 +299,6 @@ static void test_verdicts(void **state)
     const char *path = scratch("a.h5"), *vectors = scratch("v.h5");
     const double v[4] = {1, 2, NAN, 4};
 
-    (void)state;
     H5Fclose(new_file(path));
     assert_ok(ks_scout(path, 0));
     write_one(path, make_plain(MSE), false);
@@ -389,7 +382,6 @@ static void test_limits(void **state)
     pid_t program, child;
     int result;
 
-    (void)state;
     assert_int_equal(getrlimit(RLIMIT_CORE, &core), 0);
     core.rlim_cur = core.rlim_max; /* this process may write a core file */
     assert_int_equal(setrlimit(RLIMIT_CORE, &core), 0);
@@ -420,7 +412,6 @@ static void test_analyze(void **state)
     const char *path = scratch("c.h5"), *pipe = scratch("pipe");
     hid_t file;
 
-    (void)state;
     write_one(path, make_plain(MSE), false);
     file = edit(path);
     assert_true(H5Ldelete(file, "/batch/target", H5P_DEFAULT) >= 0);

@@ -21,7 +21,6 @@ static void test_description(void **state)
     size_t numbers[8], n = 0;
     char name[16], start[6];
 
-    (void)state;
     assert_ok(ks_arch_parse_f64(HEADS, "a", IN, &a));
     for (size_t i = 0; i < a->n_layers; i++)
         if (!a->layer[i].kind->uncounted)
@@ -82,7 +81,6 @@ static void test_mistakes(void **state)
         {"dense 4\nselect input[0:3]\n", "a:2: select: expected a divisor of 4 columns, found 3"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         struct KS(arch) *a = NULL;
 
@@ -141,7 +139,6 @@ static void test_sum(void **state)
     struct ks_rng rng = ks_rng_start(1, 1);
     double *g = numbers(&rng, ENSEMBLE * p), *part[2], loss;
 
-    (void)state;
     normalize(two);
     one[0] = one_head(two, FIRST, TRUNK, 0);
     one[1] = one_head(two, SECOND, TRUNK + HEAD_1, 1);
@@ -174,7 +171,6 @@ static void test_file(void **state)
     const char *path = scratch("a.h5");
     struct ks_checkpoint *c = make_plain(HEADS), *read;
 
-    (void)state;
     normalize(c);
     c->target[0] = -7;
     assert_ok(ks_checkpoint_write(path, c, false));

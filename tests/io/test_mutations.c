@@ -173,7 +173,6 @@ static void test_own(void **state)
 {
     char path[256];
 
-    (void)state;
     snprintf(path, sizeof path, "%s", scratch("good.h5"));
     write_one(path, make_with_references(), false);
     check_mutations(path, 0, true);
@@ -183,7 +182,6 @@ static void test_foreign(void **state)
 {
     char path[256];
 
-    (void)state;
     snprintf(path, sizeof path, "%s", scratch("good.h5"));
     write_foreign(path);
     check_mutations(path, 1, false);

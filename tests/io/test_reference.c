@@ -28,7 +28,6 @@ static void test_right(void **state)
                                        "--critic 1 --weight-decay 1 --scale 3 --order 5 a.h5"};
     struct kappascope_checkpoint *k;
 
-    (void)state;
     for (size_t i = 0; i < 16; i++) {
         struct ks_checkpoint *c = naive_critic();
         const size_t minibatches = i & 2 ? 1 : BATCHES;
@@ -56,7 +55,6 @@ static void test_none(void **state)
 {
     struct ks_checkpoint *c = naive_critic();
 
-    (void)state;
     ks_references_clear(&c->references);
     write_file("a.h5", c);
     assert_runs("--order 5 a.h5%s", "");
@@ -72,7 +70,6 @@ static void test_batches(void **state)
 {
     struct ks_checkpoint *c = naive_critic();
 
-    (void)state;
     c->references.output.value[2 * BATCH_LOSS_ROWS * CRITICS + 7] += 1;
     write_file("a.h5", c);
     assert_runs("-q --order 5 --batches 2 a.h5%s", "");
@@ -88,7 +85,6 @@ static void test_precision(void **state)
 {
     const double errors[] = {1e-11, 1e-6, 1e-3};
 
-    (void)state;
     for (size_t i = 0; i < 6; i++) {
         struct ks_checkpoint *c = naive_critic();
         const bool wide = i % 2, right = i / 2 == 0 || (i / 2 == 1 && !wide);
@@ -111,7 +107,6 @@ static void test_scales(void **state)
 {
     struct ks_checkpoint *c = naive_critic();
 
-    (void)state;
     for (size_t i = KERNEL7; i <= BIAS7; i++)
         c->critic.w[PARAMETERS + i] *= 1e-6;
     naive_references(c, BATCH_LOSS_ROWS, RIGHT, RIGHT);
@@ -131,7 +126,6 @@ static void test_memory(void **state)
     struct ks_checkpoint *c = naive_critic();
     size_t least;
 
-    (void)state;
     write_file("a.h5", c);
     assert_int_equal(analyzer("-q --order 5 --memory 1 a.h5%s", ""), 1);
     assert_non_null(strstr(complained, "the checkpoint's arrays alone take"));
@@ -152,7 +146,6 @@ static void test_frozen(void **state)
     struct ks_checkpoint *c = naive_critic();
     struct how how = RIGHT;
 
-    (void)state;
     how.from = KERNEL1;
     how.behind = SCALE2;
     naive_references(c, BATCH_LOSS_ROWS, RIGHT, how);
@@ -397,7 +390,6 @@ static void test_wrong(void **state)
 {
     struct kappascope_checkpoint *k;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
         struct ks_checkpoint *c = naive_critic();
 
@@ -470,7 +462,6 @@ static void test_weights(void **state)
 {
     struct ks_checkpoint *c = linear_critic("dense 4\nloss quantile\n");
 
-    (void)state;
     put_loss(c, quantile_loss);
     assert_ok(ks_alloc(BATCHES * BATCH_LOSS_ROWS, sizeof(double), &c->weight));
     for (size_t i = 0; i < BATCHES * BATCH_LOSS_ROWS; i++)
@@ -489,7 +480,6 @@ static void test_other_losses(void **state)
 {
     struct ks_checkpoint *c = linear_critic("dense 4\nloss ce min=-1 max=1\n");
 
-    (void)state;
     put_loss(c, softmax_loss);
     accepted(c);
     for (size_t i = 0; i < BATCHES * BATCH_LOSS_ROWS; i++)

@@ -85,7 +85,6 @@ static void test_all_marks(void **state)
     struct ks_replay_log_mark mark[MOST + 1];
     struct ks_replay_log *log = fresh();
 
-    (void)state;
     for (size_t k = 0; k <= MOST; k++) {
         mark[k] = log->mark;
         append(log, k, k + (k < MOST), 1);
@@ -111,7 +110,6 @@ static void test_drop(void **state)
     struct ks_replay_log *log = fresh();
     struct ks_replay_log_mark mark;
 
-    (void)state;
     append(log, 0, 22, 6);
     assert_ok(ks_replay_log_flush(log));
     assert_int_equal(scratch_files(false), 6);
@@ -140,7 +138,6 @@ static void test_damage(void **state)
     struct ks_replay_log *log = fresh();
     struct ks_replay_log_mark mark;
 
-    (void)state;
     append(log, 0, 10, 10);
     mark = log->mark;
     ks_replay_log_free(log);
@@ -177,7 +174,6 @@ static void test_foreign_segments(void **state)
     struct taken t;
     char path[2][300];
 
-    (void)state;
     append(log, 0, 10, 1);
     mark = log->mark;
     ks_replay_log_free(log);
@@ -203,7 +199,6 @@ static void test_unreadable(void **state)
     struct ks_replay_log_mark mark;
     struct taken t;
 
-    (void)state;
     append(log, 0, 3, 1);
     mark = log->mark;
     ks_replay_log_free(log);
@@ -224,7 +219,6 @@ static void test_full_disk(void **state)
     struct ks_replay_log_mark mark;
     ks_status status;
 
-    (void)state;
     append(log, 0, 6, 1);
     mark = log->mark;
     signal(SIGXFSZ, SIG_IGN);
@@ -243,7 +237,6 @@ static void test_allocation_failures(void **state)
     struct ks_replay_log_mark mark = {.rows = 0};
     ks_status status = KS_MEMORY;
 
-    (void)state;
     for (size_t n = 1; status != KS_OK; n++) {
         struct ks_replay_log *log = NULL;
         struct taken t;

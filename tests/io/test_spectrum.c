@@ -116,7 +116,6 @@ static void test_round_trip(void **state)
 {
     const char *path = scratch("a.spectrum.h5");
 
-    (void)state;
     for (int lanczos = 0; lanczos < 2; lanczos++) {
         struct ks_spectrum *written = make_spectrum(lanczos), *read;
 
@@ -186,7 +185,6 @@ static void test_shapes(void **state)
     };
     const char *path = scratch("a.spectrum.h5");
 
-    (void)state;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         struct ks_spectrum *s = make_spectrum(true);
 
@@ -203,7 +201,6 @@ static void test_padding(void **state)
     const char *path = scratch("a.spectrum.h5");
     struct ks_spectrum *s = make_spectrum(true);
 
-    (void)state;
     s->steps[1] = BROKEN + 1;
     assert_ok(ks_spectrum_write(path, s));
     refused(path, "/lanczos/alpha: expected finite numbers, found nan at element 4");
@@ -219,7 +216,6 @@ static void test_other_files(void **state)
     const double vector[3] = {1, 2, 3};
     struct ks_spectrum *s;
 
-    (void)state;
     assert_ok(ks_vectors_write(path, 1, 3, vector, NULL));
     refused(path, "expected \"kappascope-spectrum\", found \"kappascope-vector\"");
     assert_fails(ks_spectrum_read(scratch("none.h5"), &s), KS_IO, "No such file");
@@ -232,7 +228,6 @@ static void test_allocation_failures(void **state)
     ks_status status = KS_MEMORY;
     size_t n = 0;
 
-    (void)state;
     while (status != KS_OK) {
         ks_alloc_fail_at(++n);
         status = ks_spectrum_write(path, written);

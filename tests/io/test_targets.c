@@ -56,7 +56,6 @@ static void test_own_targets(void **state)
 {
     static const char *const texts[] = {CE, CE_LN, QUANTILE, MSE};
 
-    (void)state;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         struct ks_checkpoint *own = make_plain(texts[k]);
         size_t p = own->critic.arch->parameters, size = ks_checkpoint_target_size(own);
@@ -104,7 +103,6 @@ static void test_more_targets(void **state)
     double *g[2] = {numbers(&rng, p), numbers(&rng, p)},
            *hv[2] = {numbers(&rng, p), numbers(&rng, p)};
 
-    (void)state;
     for (size_t i = 0; i < rows * 8; i++)
         eight[i] = four[i / 8 * 4 + i % 4];
     set_targets(one, 4, four), set_targets(two, 8, eight);
@@ -128,7 +126,6 @@ static void test_round_trip(void **state)
     struct ks_h5 *h5;
     double *five;
 
-    (void)state;
     make_own(written);
     assert_ok(ks_checkpoint_write(path, written, false));
     assert_ok(ks_h5_open(path, "kappascope-checkpoint", &h5));
@@ -227,7 +224,6 @@ static void test_constant(void **state)
     static const char *const texts[] = {CE_LN, CE_BN, HUBER, QUANTILE, MSE};
     static const double third[LOSS_ROWS] = {1. / 3, 1. / 3, 1. / 3, 1. / 3};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct ks_checkpoint *a = make_plain(texts[i]), *b = make_plain(texts[i]);
 
@@ -251,7 +247,6 @@ static void test_repeated_rows(void **state)
     static const double weight[LOSS_ROWS] = {1.5, 0, 2, 0.5};
     static const size_t from[WIDE] = {0, 0, 0, 2, 2, 2, 2, 3};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct ks_checkpoint *a = make_plain(texts[i]), *b = make_plain(texts[i]);
         size_t k = a->critic.arch->loss.targets;
@@ -280,7 +275,6 @@ static void test_weights_round_trip(void **state)
     const char *path = scratch("a.h5");
     int64_t version[2];
 
-    (void)state;
     for (int weighted = 0; weighted < 2; weighted++) {
         struct ks_checkpoint *written = make_plain(CE), *read;
         struct ks_h5 *h5;

@@ -14,7 +14,6 @@ static void test_vectors(void **state)
     struct ks_h5 *h5;
     size_t k;
 
-    (void)state;
     assert_ok(ks_vectors_write(path, K, N, vectors, NULL));
     assert_ok(ks_vectors_read(path, N, &k, &read));
     assert_int_equal(k, K);
@@ -49,7 +48,6 @@ static void test_attributes(void **state)
     struct ks_attributes attributes = {.n = 0};
     double *v;
 
-    (void)state;
     assert_ok(ks_alloc(n, sizeof *v, &v));
     v[3] = 1;
     write_one(scratch("a.h5"), c, false);

@@ -32,7 +32,6 @@ static void test_identities(void **state)
     struct ks_operator a = diagonal_operator(&d);
     struct ks_lanczos *l;
 
-    (void)state;
     fill_uniform(d.n, -1, 1);
     assert_ok(ks_lanczos_new(d.n, M, true, NULL, &l));
     ks_lanczos_start(l, 3, 0);
@@ -68,7 +67,6 @@ static void test_spectrum(void **state)
     struct ks_spectrum *s, *t;
     double mean = 0;
 
-    (void)state;
     fill_uniform(1000, 0, 1);
     value[137] = 1000;
     s = estimate(&a, M, true);
@@ -90,7 +88,6 @@ static void test_spectrum(void **state)
 /* As many iterations as there are different eigenvalues: the recurrence stops there. */
 static void test_breakdowns(void **state)
 {
-    (void)state;
     for (size_t different = 1; different <= 8; different++) {
         struct diagonal d = {.n = 10000, .value = value};
         struct ks_operator a = diagonal_operator(&d);

@@ -55,7 +55,6 @@ static void test_integrals(void **state)
                  {2, {0, 1e-9}},     {3, {1 - 1e-16, 1, 1 + 2e-16}},
                  {4, {-1, 0, 0, 0}}, {4, {-1e-12, 1e-12, 1e-3, 1e3}}};
 
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct ks_spectrum *s = spectrum_of(cases[k].n, cases[k].value);
 
@@ -73,7 +72,6 @@ static void test_many_values(void **state)
     struct ks_rng rng = ks_rng_start(3, 0);
     struct ks_spectrum *s;
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = pow(10, ks_rng_uniform(&rng, -12, 0)) * (i % 4 == 0 ? -1 : 1);
     s = spectrum_of(N, value);
@@ -89,7 +87,6 @@ static void test_moments(void **state)
     struct ks_spectrum *s = spectrum_of(3, value);
     double sigma = 9 / (3 * sqrt(8 * log(3)));
 
-    (void)state;
     assert_close(integral(s->n_grid, s->grid, s->density, 1), 2, 1e-6);
     assert_close(integral(s->n_grid, s->grid, s->density, 2), 18 + sigma * sigma, 1e-5);
     ks_spectrum_free(s);
@@ -102,7 +99,6 @@ static void test_probes(void **state)
     const int64_t steps[] = {1, 2};
     struct ks_spectrum *s = spectrum_new();
 
-    (void)state;
     s->probes = 2;
     s->order = 2;
     s->ritz = malloc(sizeof ritz);
@@ -123,7 +119,6 @@ static void test_scaling(void **state)
     const double value[] = {-0.3, 0, 1e-5, 0.01, 2};
     const double factors[] = {0x1p-40, 1e7};
 
-    (void)state;
     for (size_t f = 0; f < 2; f++) {
         double scaled[5], c = factors[f], bound = f == 0 ? 0 : 1e-9;
         struct ks_spectrum *s = spectrum_of(5, value), *t;
@@ -152,7 +147,6 @@ static void test_laplacian(void **state)
     struct ks_spectrum *s = spectrum_new();
     double inside = 0;
 
-    (void)state;
     assert_ok(slq_run(&a, &slq, s));
     assert_ok(ks_density(s));
     check_integrals(s);

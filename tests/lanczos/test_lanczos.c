@@ -85,7 +85,6 @@ static void test_identities(void **state)
     struct ks_operator a = diagonal_operator(&d);
     struct ks_lanczos *l;
 
-    (void)state;
     fill_uniform(500, -1, 3);
     value[499] = 1000;
     l = run(&a, 60, 1);
@@ -103,7 +102,6 @@ static void test_identities_of_long_vectors(void **state)
     struct ks_lanczos *l, *again, *alone;
     int threads = omp_get_max_threads();
 
-    (void)state;
     fill_uniform(d.n, -1, 1);
     omp_set_num_threads(2);
     l = run(&a, 12, 3);
@@ -146,7 +144,6 @@ static void test_orthonormal_without_symmetry(void **state)
     struct ks_operator a = {.n = n, .apply = lopsided_product, .self = &n};
     struct ks_lanczos *l = run(&a, 8, 5);
 
-    (void)state;
     assert_int_equal(l->steps, 8);
     check_orthonormal(l);
     ks_lanczos_free(l);
@@ -160,7 +157,6 @@ static void test_start(void **state)
     double norm = 0, fourth = 0, *first = malloc(N * sizeof *first), dot = 0;
     struct ks_rng rng = ks_rng_start(5, 2);
 
-    (void)state;
     assert_ok(ks_lanczos_new(N, 3, false, NULL, &l));
     ks_lanczos_start(l, 5, 2);
     memcpy(first, l->basis, N * sizeof *first);
@@ -193,7 +189,6 @@ static void test_moments(void **state)
     double ritz[M], weight[M], residual[M];
     struct ks_lanczos *l;
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = sin((double)i * (double)i); /* in [-1, 1] */
     l = run(&a, M, 4);
@@ -220,7 +215,6 @@ static void test_laplacian(void **state)
     struct ks_spectrum *s = estimate(&a, 64, 2), *exact = spectrum_new();
     double sum = 0;
 
-    (void)state;
     assert_ok(ks_exact(&a, NULL, NULL, exact));
     assert_int_equal(exact->order, 64);
     assert_int_equal(exact->probes, 1);
@@ -248,7 +242,6 @@ static void test_whole_space(void **state)
     struct ks_operator a = laplacian_operator(&n);
     struct ks_lanczos *l = run(&a, 9, 1);
 
-    (void)state;
     assert_int_equal(l->order, 5);
     assert_int_equal(l->steps, 5);
     assert_true(l->exhausted);
@@ -266,7 +259,6 @@ static void test_residual_bounds(void **state)
     struct ks_operator a = laplacian_operator(&n);
     struct ks_spectrum *s = estimate(&a, m, 1);
 
-    (void)state;
     for (size_t i = 0; i < m; i++) {
         double nearest = INFINITY;
 
@@ -286,7 +278,6 @@ static void test_no_ghosts(void **state)
     struct ks_spectrum *s;
     size_t outliers = 0;
 
-    (void)state;
     fill_uniform(1000, 0, 1);
     value[137] = 1000;
     s = estimate(&a, 60, 1);
@@ -334,7 +325,6 @@ static void check_breakdown(size_t n, size_t steps)
 
 static void test_breakdowns(void **state)
 {
-    (void)state;
     memset(value, 0, sizeof value);
     check_breakdown(50, 1); /* the zero matrix */
     for (size_t i = 0; i < 10000; i++)
@@ -366,7 +356,6 @@ static void test_spiked(void **state)
     struct ks_rng rng = ks_rng_start(11, 0);
     struct ks_spectrum *s, *exact = spectrum_new();
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         for (size_t j = 0; j < N; j++)
             z[i][j] = ks_rng_normal(&rng);
@@ -398,7 +387,6 @@ static void test_scaling(void **state)
     struct ks_operator a = diagonal_operator(&d), b = diagonal_operator(&e);
     struct ks_spectrum *s;
 
-    (void)state;
     fill_uniform(N, -0.3, 1);
     s = estimate(&a, M, 1);
     for (size_t f = 0; f < 3; f++) {
@@ -425,7 +413,6 @@ static void test_jacobi_by_hand(void **state)
     const struct ks_jacobi one = {1, alpha, beta}, two = {2, alpha, beta};
     double ritz[2], weight[2], residual[2], sigma, work[2 * KS_JACOBI_WORK], bound;
 
-    (void)state;
     assert_ok(ks_jacobi_ritz(&two, ritz, weight, residual)); /* [3 4; 4 3]: -1 and 7 */
     assert_close(ritz[0], -1, 1e-14);
     assert_close(ritz[1], 7, 1e-14);
@@ -449,7 +436,6 @@ static void test_failures(void **state)
     struct slq slq = {.order = 20, .probes = 3, .seed = 1};
     struct ks_spectrum *s = spectrum_new();
 
-    (void)state;
     fill_uniform(100, 1, 2);
     d.nan_at = 25; /* iteration 5 of the second probe */
     assert_fails(slq_run(&a, &slq, s), KS_NUMBER,
@@ -478,7 +464,6 @@ static void test_out_of_memory(void **state)
     struct ks_operator a = diagonal_operator(&d);
     struct slq slq = {.order = 5, .probes = 2, .seed = 1};
 
-    (void)state;
     fill_uniform(40, 1, 2);
     for (int exact = 0; exact < 2; exact++) {
         size_t failures = 0;

@@ -45,7 +45,6 @@ static void test_values(void **state)
         {"lerp init=3 scale=2 {", {2, -4}, {3 / sqrt(18), -3 / sqrt(18)}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         real x[2] = {(real)values[i].x[0], (real)values[i].x[1]}, w[4], y[4], cache[16];
         const real skip[2] = {6, 0}, input[3] = {7, 8, 9};
@@ -81,7 +80,6 @@ static void test_groupnorm(void **state)
     enum { GROUPS = 2, D = WIDTH / GROUPS };
     struct fixture all, one;
 
-    (void)state;
     setup(&all, &KS(groupnorm), "groupnorm groups=2", false);
     second_order(&all);
     for (size_t g = 0; g < GROUPS; g++) {
@@ -145,7 +143,6 @@ static void check_conv2d(const char *text, long stride, long lines, long columns
 
 static void test_conv2d(void **state)
 {
-    (void)state;
     check_conv2d("conv2d 2 size=2 padding=1 channels=2 height=2 width=3", 1, 3, 4);
     check_conv2d("conv2d 2 size=2 padding=1 channels=2 height=2 width=3 stride=2", 2, 2, 2);
 }
@@ -157,7 +154,6 @@ static void test_running_statistics(void **state)
     struct KS(pass) p;
     double mean = 0, var = 0;
 
-    (void)state;
     setup(&s, &KS(batchnorm), "batchnorm momentum=0.9", false);
     for (size_t i = 0; i < ROWS; i++)
         mean += (double)s.in[X].value[i * WIDTH] / ROWS;
@@ -180,7 +176,6 @@ static void test_batchrenorm(void **state)
     static const char *const lines[] = {"batchrenorm rmax=1e6 dmax=1e6",
                                         "batchrenorm rmax=1 dmax=0"};
 
-    (void)state;
     for (int bounded = 0; bounded < 2; bounded++) {
         struct fixture plain, s;
         struct KS(pass) p, q;
@@ -215,7 +210,6 @@ static void test_rest_of_momentum(void **state)
     struct fixture s;
     struct KS(pass) p;
 
-    (void)state;
     setup(&s, &KS(batchnorm), "batchnorm momentum=0.99", false);
     for (size_t i = 0; i < ROWS; i++)
         s.in[X].value[i * WIDTH] = i == 0 ? 7 : 0;
@@ -234,7 +228,6 @@ static void test_both_sides_of_eps(void **state)
     struct fixture s;
     size_t above = 0, below = 0;
 
-    (void)state;
     setup(&s, &KS(l2norm), "l2norm eps=2.7", false);
     first_order(&s);
     for (size_t i = 0; i < ROWS; i++) {

@@ -51,7 +51,6 @@ static void test_analyzer(void **state)
     struct kappascope_slq_options slq;
     const char *kind;
 
-    (void)state;
     assert_ok(ks_checkpoint_write(file("projected"), c, false));
     ks_checkpoint_free(c);
     kappascope_problem_defaults(&problem);
@@ -119,7 +118,6 @@ static struct kappascope_spectrum *quadrature(const struct kappascope_checkpoint
 
 static void test_memory_and_file(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_checkpoint *c = make(archs[i].text);
         struct kappascope_checkpoint *memory = from_memory(c), *read;
@@ -161,7 +159,6 @@ static void test_apply(void **state)
            *found = numbers(&rng, n_all);
     size_t *index = calloc(n_all, sizeof *index), n;
 
-    (void)state;
     assert_ok(ks_hessian_new_f64(&inside, &a));
     assert_ok(ks_operator_prepare(a, SIZE_MAX / 2));
     kappascope_problem_defaults(&problem);
@@ -204,7 +201,6 @@ static void test_callback(void **state)
     struct kappascope_density density;
     double integral = 0;
 
-    (void)state;
     assert_done(kappascope_operator_from_product(c.n, count_up, &c, &a));
     kappascope_slq_defaults(&slq);
     slq.order = 60, slq.probes = 2;
@@ -254,7 +250,6 @@ static void test_lanczos(void **state)
     struct kappascope_recurrence t = {.alpha = alpha, .beta = beta, .basis = basis};
     const struct kappascope_rule rule = {.ritz = image, .weight = basis, .residual = basis + M};
 
-    (void)state;
     assert_done(kappascope_operator_from_product(N, count_up, &c, &a));
     assert_done(kappascope_lanczos(a, &options, &t));
     assert_int_equal(t.steps, M);
@@ -322,7 +317,6 @@ static void test_threads(void **state)
     struct thread thread[THREADS];
     pthread_t id[THREADS];
 
-    (void)state;
     for (size_t i = 0; i < THREADS; i++) {
         thread[i] = (struct thread){.checkpoint = k, .expected = expected, .words = words[i]};
         assert_int_equal(pthread_create(&id[i], NULL, work, &thread[i]), 0);

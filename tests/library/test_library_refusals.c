@@ -12,7 +12,6 @@ static void test_bad_operators(void **state)
     struct kappascope_spectrum *s = (void *)&c;
     double x[20] = {NAN};
 
-    (void)state;
     assert_refuses(kappascope_operator_from_product(0, count_up, &c, &none), KAPPASCOPE_USAGE,
                    "n: expected 1");
     assert_null(none);
@@ -56,7 +55,6 @@ static void test_bad_critics(void **state)
     struct kappascope_critic bad;
     double kept;
 
-    (void)state;
 #define REFUSED(change, status, words)                                                             \
     do {                                                                                           \
         bad = good;                                                                                \
@@ -98,7 +96,6 @@ static void test_bad_problems(void **state)
     struct kappascope_problem bad;
     struct kappascope_operator *a;
 
-    (void)state;
 #define REFUSED(change, status, words)                                                             \
     do {                                                                                           \
         kappascope_problem_defaults(&bad);                                                         \
@@ -132,7 +129,6 @@ static void test_no_memory(void **state)
     enum kappascope_status status = KAPPASCOPE_MEMORY;
     size_t failures = 0;
 
-    (void)state;
     for (size_t i = 1; status == KAPPASCOPE_MEMORY; i++) {
         struct kappascope_checkpoint *k = NULL;
         struct kappascope_operator *a = NULL;

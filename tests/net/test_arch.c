@@ -34,7 +34,6 @@ static void test_xqc(void **state)
     struct KS(arch) *a = parse(XQC, 223 + 38);
     char name[32];
 
-    (void)state;
     assert_int_equal(a->parameters, 976495);
     assert_int_equal(a->states, 2 * 261 + 4 * 2 * 512);
     assert_int_equal(a->n_layers, 1 + 4 * 3 + 1);
@@ -55,7 +54,6 @@ static void test_joined_input(void **state)
     struct KS(arch) *a = parse(
         "input [:3]\ndense 5\nslice [1:]\nconcat input[3:7]\ndense 1\nloss mse\n", 7);
 
-    (void)state;
     assert_int_equal(a->in, 7);
     assert_int_equal(a->n_layers, 5);
     assert_int_equal(a->layer[1].in, 3);
@@ -74,7 +72,6 @@ static void test_nested_repeat_and_comments(void **state)
         "dense 1\nloss mse weight=2\n# end",
         2);
 
-    (void)state;
     assert_int_equal(a->n_layers, 2 * 4 + 1);
     assert_int_equal(a->parameters, (2 * 3 + 3) + (3 * 3 + 3) + 4);
     assert_int_equal(a->layer[4].number, 4);
@@ -111,7 +108,6 @@ static void test_containers(void **state)
                                4);
     static const size_t body[] = {0, 1, 0, 0, 4, 5, 4, 4, 8, 0, 10};
 
-    (void)state;
     assert_int_equal(a->n_layers, 11);
     for (size_t k = 0; k < a->n_layers; k++)
         assert_int_equal(a->layer[k].body, body[k]);
@@ -152,7 +148,6 @@ static void test_published_critics(void **state)
     const size_t n = sizeof critics / sizeof *critics;
     glob_t found;
 
-    (void)state;
     assert_int_equal(glob("configs/arch/*.arch", 0, NULL, &found), 0);
     assert_int_equal(found.gl_pathc, n);
     globfree(&found);
@@ -184,7 +179,6 @@ static void test_published_actor(void **state)
         "policy tanh-gaussian log-std=squash min=-10 max=2\n",
         223);
 
-    (void)state;
     assert_int_equal(a->parameters, 203340);
     KS(arch_free)(a);
 }
@@ -205,7 +199,6 @@ static void test_images(void **state)
     size_t encoder = 9 * 9 * 32 + 32 + 3 * (32 * 9 * 32 + 32);
     size_t head = 56 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 + 1;
 
-    (void)state;
     assert_int_equal(a->layer[1].out, 32 * 41 * 41);
     assert_int_equal(a->layer[7].out, 32 * 35 * 35);
     assert_int_equal(a->layer[9].in, 39200); /* repr_dim there */
@@ -218,7 +211,6 @@ static void test_losses(void **state)
     struct KS(arch) *huber = parse("dense 1\nloss huber delta=0.7 weight=0.5\n", 3);
     struct KS(arch) *quantile = parse("dense 8\nloss quantile\n", 3);
 
-    (void)state;
     assert_close(huber->loss.delta, 0.7, 0);
     assert_close(huber->loss.weight, 0.5, 0);
     assert_int_equal(huber->loss.targets, 1);
@@ -232,7 +224,6 @@ static void test_actor(void **state)
 {
     struct KS(arch) *a = parse("dense 8\npolicy tanh-gaussian log-std=clip min=-10 max=2\n", 5);
 
-    (void)state;
     assert_int_equal(a->policy.actions, 4);
     assert_false(a->policy.squash);
     assert_close(a->policy.log_std_min, -10, 0);
@@ -349,7 +340,6 @@ static void test_mistakes(void **state)
         {"dense 3\npolicy tanh-gaussian", "test.arch:2: policy: expected an even number"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct KS(arch) *a = NULL;
 
@@ -398,7 +388,6 @@ static void test_near_words(void **state)
         {"dense 3\nloss hinge\n", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct KS(arch) *a = NULL;
         const char *meant;
@@ -415,7 +404,6 @@ static void test_exploding_repeat(void **state)
 {
     struct KS(arch) *a = NULL;
 
-    (void)state;
     assert_fails(
         KS(arch_parse)("repeat 1000 {\nrepeat 1000 {\nrelu\n}\n}\ndense 1\nloss mse", "t", 4, &a),
         KS_FORMAT, "more than 4096 layers");
@@ -432,7 +420,6 @@ static void test_depth(void **state)
     static const char *const opening[] = {"repeat 1 {\n", "residual {\n", "lerp {\n"};
     char text[1024];
 
-    (void)state;
     for (size_t depth = 16; depth <= 17; depth++) {
         struct KS(arch) *a = NULL;
 
@@ -457,7 +444,6 @@ static void test_allocations(void **state)
     ks_status status = KS_MEMORY;
     size_t n;
 
-    (void)state;
     for (n = 1; status == KS_MEMORY; n++) {
         struct KS(arch) *a = NULL;
 

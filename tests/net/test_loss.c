@@ -177,7 +177,6 @@ static void test_all_losses(void **state)
 {
     static const size_t outputs[] = {1, OUTPUTS};
 
-    (void)state;
     for (size_t k = 0; KS(loss_kinds)[k]; k++)
         for (size_t i = 0; KS(loss_kinds)[k]->examples[i]; i++) {
             size_t known = 0;
@@ -221,7 +220,6 @@ static void test_values(void **state)
     real far[3] = {1000, 0, -1000}, first[3] = {1, 0, 0}, bars[3];
     const real last[3] = {0, 0, 1};
 
-    (void)state;
     assert_close(mse.kind->gradient(&mse, &(struct KS(outputs)){1, &three, &one}, (real)0.5, &bar),
                  2, 0);
     assert_close(bar, 1, 0);
@@ -242,7 +240,6 @@ static void test_softmax(void **state)
 {
     real f[4] = {0, (real)log(3), 5, 5}, one[2] = {0, (real)log(3)}, p[2];
 
-    (void)state;
     KS(softmax)(2, 2, f, f);
     assert_close(f[0], 0.25, 2 * KS_EPSILON);
     assert_close(f[1], 0.75, 2 * KS_EPSILON);
@@ -261,7 +258,6 @@ static void test_huber(void **state)
     const double slope[5] = {-1, 2, -2, 2, -2}, curvature[5] = {7, 0, 0, 7, 7};
     real bar[5], bar_dot[5];
 
-    (void)state;
     assert_close(huber.kind->gradient(&huber, &(struct KS(outputs)){5, f, t}, 1, bar),
                  0.5 + 4 + 4 + 2 + 2, 0);
     multiply(&huber, (struct KS(outputs)){5, f, t}, 1, v, bar_dot);
@@ -280,7 +276,6 @@ static void test_quantile(void **state)
     const real f[2] = {0, 4}, t[2] = {(real)0.5, 2}, v[2] = {3, 3};
     real bar[2], bar_dot[2];
 
-    (void)state;
     assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, f, t}, 1, bar),
                  49. / 64, 0);
     assert_close(bar[0], -(0.125 + 0.25) / 2, 0);
@@ -298,7 +293,6 @@ static void test_other_targets(void **state)
     const real f[2] = {0, 4}, once[1] = {1}, three[3] = {1, 1, 1};
     real bar[2];
 
-    (void)state;
     quantile.targets = 1;
     assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, f, once}, 1, bar),
                  0.75, 0);
@@ -318,7 +312,6 @@ static void test_saturated(void **state)
     real bar_dot[3];
     double e = exp(-50);
 
-    (void)state;
     multiply(&ce, (struct KS(outputs)){1, f, t}, 1, v, bar_dot);
     assert_close(bar_dot[0], 2 * e, 8 * KS_EPSILON * e);
     assert_close(bar_dot[1], -2 * e, 8 * KS_EPSILON * e);
@@ -330,7 +323,6 @@ static void test_median(void **state)
     struct KS(loss) quantile = find("quantile", "loss quantile kappa=2", 1);
     real five = 5, two = 2, bar;
 
-    (void)state;
     assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, &five, &two}, 1, &bar),
                  2, 0);
     assert_close(bar, 1, 0);

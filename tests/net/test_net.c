@@ -208,7 +208,6 @@ static void check_differences(struct fixture *s)
 
 static void test_derivatives(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N_TEXTS; i++)
         for (int evaluation = 0; evaluation < 2; evaluation++) {
             struct fixture s;
@@ -225,7 +224,6 @@ static void test_derivatives(void **state)
 /* Rows without loss contribute only through the batch statistics. */
 static void test_rows_without_loss(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N_TEXTS; i++) {
         struct fixture s;
         double before;
@@ -261,7 +259,6 @@ static void check_input_adjoint(const char *text, size_t at)
 
 static void test_input_adjoint(void **state)
 {
-    (void)state;
     check_input_adjoint(TEXTS[1], 2);
     for (size_t i = 0; i < N_TEXTS && sizeof(real) == sizeof(double); i++)
         for (size_t at = 0; at < ROWS * IN; at += 5)
@@ -271,7 +268,6 @@ static void test_input_adjoint(void **state)
 /* With an output adjoint of zero, the tangent of the backward pass equals the backward pass. */
 static void test_gauss_newton(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N_TEXTS; i++) {
         struct fixture s;
         struct KS(net_tangent) pass;

@@ -87,7 +87,6 @@ static void test_ggn_and_residual(void **state)
 {
     static const char *const texts[] = {PROJECTED, FREE};
 
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct ks_checkpoint *c = make(texts[k]);
         struct ks_problem q = pose(c);
@@ -118,7 +117,6 @@ static void test_ggn_is_semidefinite(void **state)
     struct ks_spectrum *s = calloc(1, sizeof *s);
     struct ks_operator *a;
 
-    (void)state;
     q.weight_decay = 0;
     assert_ok(prepared(ks_ggn_new_f64, &q, &a));
     assert_ok(ks_exact(a, NULL, NULL, s));
@@ -137,7 +135,6 @@ static void test_preconditioned(void **state)
     struct ks_operator *a;
     double *h, *p, correction = 1 - pow(0.99, 20), size;
 
-    (void)state;
     c->adam = (struct ks_adam_constants){0.5, 0.99, 1e-3}; /* values that a checkpoint may hold */
     assert_ok(prepared(ks_hessian_new_f64, &q, &a));
     h = dense(a);
@@ -217,7 +214,6 @@ static void test_manifold(void **state)
     double *w = c->critic.w, *v = numbers(&rng, n), *found, *g[2], *moved = numbers(&rng, n), loss;
     struct ks_operator *a;
 
-    (void)state;
     project(arch, w, v);
     assert_ok(prepared(ks_manifold_new_f64, &q, &a));
     found = product(a, v);
@@ -275,7 +271,6 @@ static void test_manifold_memory(void **state)
     struct ks_checkpoint *c = make(PROJECTED);
     struct ks_problem q = pose(c);
 
-    (void)state;
     assert_true(taken(ks_manifold_new_f64, &q) <=
                 taken(ks_hessian_new_f64, &q) + dimension(c) * sizeof(double) + LITTLE);
     ks_checkpoint_free(c);
@@ -323,7 +318,6 @@ static void test_blocks(void **state)
     struct ks_operator *a;
     double *h;
 
-    (void)state;
     assert_ok(prepared(ks_hessian_new_f64, &q, &a));
     h = dense(a);
     for (int critic = -1; critic < ENSEMBLE; critic++)
@@ -348,7 +342,6 @@ static void test_moving(void **state)
     struct ks_selection *s;
     size_t moving = 0;
 
-    (void)state;
     for (size_t i = 0; i < dimension(c); i++)
         moving += c->adam_v[i] > 0;
     assert_ok(ks_selection_new(&q, true, &s));

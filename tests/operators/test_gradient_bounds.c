@@ -207,7 +207,6 @@ static void check_pair(const struct ks_problem *q, const struct ks_gradient_boun
  * Jacobian of a row has the derivatives through the statistics of all rows. */
 static void test_against_differences(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < CRITICS_COUNT; i++)
         for (int mode = 0; mode < 3; mode++) {
             struct ks_checkpoint *c = make(CRITICS[i].text);
@@ -248,7 +247,6 @@ static void test_weights_and_scale(void **state)
     struct ks_problem q = full_problem(plain), r = full_problem(weighted);
     struct ks_gradient_bounds a, b;
 
-    (void)state;
     r.scale = 7;
     r.weight_decay = 0.3;
     assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &a));
@@ -269,7 +267,6 @@ static void test_row_weights(void **state)
     size_t rows = MINIBATCHES * LOSS_ROWS;
     struct ks_gradient_bounds a, b;
 
-    (void)state;
     assert_ok(ks_alloc(rows, sizeof(double), &weighted->weight));
     for (int constant = 1; constant >= 0; constant--) {
         for (size_t i = 0; i < rows; i++)
@@ -330,7 +327,6 @@ static void test_ranks(void **state)
     struct ks_problem q = full_problem(c);
     struct ks_gradient_bounds all, part[2];
 
-    (void)state;
     assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &all));
     for (size_t rank = 0; rank < 2; rank++)
         measure_part(&q, rank, &part[rank]);
@@ -359,7 +355,6 @@ static void test_one_critic(void **state)
     struct ks_problem q = full_problem(c);
     struct ks_gradient_bounds all, one;
 
-    (void)state;
     assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &all));
     q.critic = 1;
     assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &one));
@@ -396,7 +391,6 @@ static void test_statistics(void **state)
     struct ks_problem q = full_problem(c);
     size_t p = c->critic.arch->parameters;
 
-    (void)state;
     add(&q, &s);
     leave_hidden(c->critic.arch, CRITICS[5].hidden[0], ENSEMBLE, c->critic.w);
     assert_close(ks_attribute_number(&s, "hidden_norm"),
@@ -429,7 +423,6 @@ static void test_squared_error(void **state)
     struct ks_attributes s = {0};
     double largest = 0, f[LOSS_ROWS];
 
-    (void)state;
     assert_ok(ks_alloc(MINIBATCHES * LOSS_ROWS, sizeof(double), &c->weight));
     for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS; i++)
         c->weight[i] = (double)(i % 3) / 4;
@@ -456,7 +449,6 @@ static void test_other_losses(void **state)
     struct ks_checkpoint *c = make("dense 6\nrelu\ndense 4\nloss quantile kappa=2\n");
     struct ks_problem q = full_problem(c);
 
-    (void)state;
     assert_false(ks_gradient_bounds_exist(&q));
     ks_checkpoint_free(c);
     c = make(CRITICS[0].text);

@@ -68,7 +68,6 @@ static void test_against_gradient(void **state)
 {
     const double h = 1e-6;
 
-    (void)state;
     for (size_t i = 0; i < TEXTS_COUNT; i++)
         for (int evaluation = 0; evaluation < 2; evaluation++) {
             struct ks_checkpoint *c = make(TEXTS[i]);
@@ -98,7 +97,6 @@ static void test_against_gradient(void **state)
 
 static void test_single_precision(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < TEXTS_COUNT; i++) {
         struct ks_checkpoint *c = make(TEXTS[i]);
         struct ks_problem q = full_problem(c);
@@ -123,7 +121,6 @@ static void test_memory_and_threads(void **state)
     struct ks_rng rng = ks_rng_start(14, 0);
     double *v = numbers(&rng, dimension(c)), *kept = product(ks_hessian_new_f64, &q, v), *other;
 
-    (void)state;
     other = product_within(0, ks_hessian_new_f64, &q, v);
     assert_memory_equal(kept, other, dimension(c) * sizeof *v);
     free(other);
@@ -140,7 +137,6 @@ static void test_refusals(void **state)
     struct ks_problem q = full_problem(c);
     struct ks_operator *a;
 
-    (void)state;
     q.minibatches = MINIBATCHES + 1;
     assert_fails(ks_hessian_new_f32(&q, &a), KS_USAGE, "expected 1 to 3, found 4");
     assert_null(a);
@@ -158,7 +154,6 @@ static void test_out_of_memory(void **state)
     struct ks_problem q = full_problem(c);
     ks_status status = KS_MEMORY;
 
-    (void)state;
     for (size_t n = 1; status != KS_OK; n++) {
         struct ks_operator *a = NULL;
 

@@ -115,7 +115,6 @@ static struct ks_null check_zeros(const char *text, const struct ks_problem *q)
 
 static void test_operators(void **state)
 {
-    (void)state;
     for (const struct ks_architecture *a = ks_architectures; a->name; a++) {
         char *text = study_text(a->name, 6, 2);
         struct ks_checkpoint *c = null_critic(text, 2);
@@ -139,7 +138,6 @@ static void test_dead_unit(void **state)
      * softmax and the batchnorm. The batchnorm's scale and bias are dead too. */
     static const size_t dead[] = {IN + 1 + 1, IN + 1 + 3 - 1, IN + 2 + 1};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct ks_checkpoint *c = null_critic(texts[i], 2);
         struct ks_problem q = full_problem(c);
@@ -161,7 +159,6 @@ static void test_dead_input(void **state)
     struct ks_checkpoint *c = null_critic(text, 2);
     struct ks_problem q = full_problem(c);
 
-    (void)state;
     for (size_t i = 0; i < MINIBATCHES * ROWS; i++)
         c->input[i * IN + 2] = 0;
     assert_int_equal(check_zeros(text, &q).dead, 2 * (6 - 1));
@@ -177,7 +174,6 @@ static void test_blocks(void **state)
     struct ks_checkpoint *c = null_critic(text, 2);
     struct ks_problem q = full_problem(c);
 
-    (void)state;
     q.critic = 1;
     assert_int_equal(measure(text, &q, HESSIAN, false, 1e3).dimension, 5 + 7);
     for (q.layer = 0; q.layer < 5; q.layer++)
@@ -200,7 +196,6 @@ static void test_one_column(void **state)
     struct ks_operator *a = build(&q, HESSIAN, space->selection, false);
     struct ks_null null;
 
-    (void)state;
     for (size_t i = 0; i < space->n_families; i++)
         assert_true(space->family[i].count > 0);
     assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
@@ -233,7 +228,6 @@ static void test_products(void **state)
     struct ks_null null;
     size_t products = 0;
 
-    (void)state;
     assert_ok(ks_null_measure(space, &a, count, &products, &null));
     ks_null_clear(&null);
     assert_int_equal(products, 2 + 1); /* one product less: all images are zero */
@@ -282,7 +276,6 @@ static void test_products_without_directions(void **state)
     struct ks_null null;
     size_t products = 0;
 
-    (void)state;
     for (size_t i = 0; i < d.n; i++)
         value[i] = 1e-300;
     assert_ok(ks_null_measure(space, &a, count, &products, &null));
@@ -307,7 +300,6 @@ static void test_out_of_memory(void **state)
     struct ks_operator a = diagonal_operator(&d);
     ks_status status = KS_MEMORY;
 
-    (void)state;
     for (size_t n = 1; status != KS_OK; n++) {
         struct ks_null_space *space;
         struct ks_null null = {.is_dead = NULL};

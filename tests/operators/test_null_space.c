@@ -230,7 +230,6 @@ static const struct {
 
 static void test_cases(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         size_t dimension, missed = check(cases[i].text, cases[i].evaluation, &dimension);
 
@@ -263,7 +262,6 @@ static void test_limits(void **state)
         {"dense 4\nappend 3\nbatchnorm\nrelu\ndense 1\nloss mse\n", 4, 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         size_t dimension;
 
@@ -278,7 +276,6 @@ static void test_every_kind(void **state)
     static const char *const ends[] = {"layernorm\ndense 3\nloss ce min=0 max=1\n",
                                        "batchnorm\ndense 1\nloss mse\n"};
 
-    (void)state;
     critic_inputs = 6; /* as many as features: a mask has as many columns */
     for (size_t k = 0; KS(layer_kinds)[k]; k++)
         for (const char *const *line = KS(layer_kinds)[k]->examples; *line; line++)
@@ -297,7 +294,6 @@ static void test_every_kind(void **state)
 
 static void test_study(void **state)
 {
-    (void)state;
     for (const struct ks_architecture *a = ks_architectures; a->name; a++)
         for (size_t depth = 1; depth <= 3; depth++) {
             char *text = study_text(a->name, 4, depth);
@@ -318,7 +314,6 @@ static void test_full_size(void **state)
     struct ks_problem q = full_problem(&c);
     struct ks_null_space *space;
 
-    (void)state;
     assert_ok(KS(arch_parse)(text, "test", 223 + 38, &c.critic.arch));
     space = predict(&q, HESSIAN);
     assert_int_equal(space->dimension, 2 * (261 + 513));

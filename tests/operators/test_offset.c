@@ -129,7 +129,6 @@ static void test_inputs(void **state)
         "dense 1\nloss mse\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct ks_checkpoint *reference = make_critic(texts[i], 0);
 
@@ -147,7 +146,6 @@ static void test_inputs(void **state)
  * the products. */
 static void test_rounded_inputs(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < N_OFFSETS; k++) {
         struct ks_checkpoint *c = make_critic("dense 6 project=unit\nbatchnorm\nrelu\ndense 3\n"
                                               "loss ce min=0 max=1\n",
@@ -169,7 +167,6 @@ static void test_constant_inputs(void **state)
     size_t n = c->critic.arch->parameters;
     double *m;
 
-    (void)state;
     for (size_t i = 0; i < MINIBATCHES * ROWS; i++) {
         c->input[i * IN + 1] = 1e4 / 3;
         c->input[i * IN + 4] = -0.1;
@@ -267,7 +264,6 @@ static void test_activations(void **state)
         {"dense 6\nbatchnorm\nl2norm\ndense 5\nbatchnorm eps=1e-9\nrelu\ndense 1\nloss mse\n", 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof critics / sizeof *critics; i++) {
         for (double offset = 0; offset < 5; offset += 0.25) {
             struct ks_checkpoint *c = make_critic(critics[i].text, 0);
@@ -300,7 +296,6 @@ static void test_what_is_not_centred(void **state)
         {"lerp {\nbatchnorm\ndense 5\n}\nbatchnorm\ndense 1\nloss mse\n", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof critics / sizeof *critics; i++) {
         double loss[2], *g;
 

@@ -80,7 +80,6 @@ static void test_table(void **state)
         .checkpoint = c, .minibatches = MINIBATCHES, .scale = 1, .critic = -1, .layer = -1};
     size_t kinds = 0;
 
-    (void)state;
     for (const struct ks_operator_kind *kind = ks_operator_kinds; kind->name; kind++, kinds++) {
         struct ks_operator *a;
 
@@ -109,7 +108,6 @@ static void test_interface(void **state)
     struct diagonal d = {.n = 2, .value = value};
     struct ks_operator *a = malloc(sizeof *a);
 
-    (void)state;
     *a = diagonal_operator(&d);
     a->free = count_free;
     assert_ok(ks_operator_apply(a, v, out));

@@ -292,7 +292,6 @@ static void test_ranks(void **state)
 {
     char command[1024];
 
-    (void)state;
     if (!have_mpirun())
         skip();
     for (int n = 1; n <= 4; n++) {
@@ -308,7 +307,6 @@ static void test_alone(void **state)
     size_t first, count;
     struct ks_team team;
 
-    (void)state;
     assert_ok(ks_team_start(&team));
     assert_int_equal(team.size, 1);
     assert_int_equal(team.local_size, 1);

@@ -9,7 +9,6 @@ static void test_folder(void **state)
     const char *const checkpoints[] = {"a.h5"};
     char **outputs;
 
-    (void)state;
     assert_fails(ks_outputs_new(1, checkpoints, scratch("no/such"), NULL, &outputs), KS_IO,
                  "cannot be created");
     write_bytes(scratch("file"), "", 0);
@@ -29,7 +28,6 @@ static void test_names(void **state)
     const char *const checkpoints[] = {"runs/a.h5", "runs/b"};
     char **outputs;
 
-    (void)state;
     assert_ok(ks_outputs_new(2, checkpoints, NULL, NULL, &outputs));
     assert_string_equal(outputs[0], "runs/a.spectrum.h5");
     assert_string_equal(outputs[1], "runs/b.spectrum.h5");

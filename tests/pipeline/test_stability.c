@@ -49,7 +49,6 @@ static void check_absent(const char *name, const char *arguments)
 
 static void test_threshold(void **state)
 {
-    (void)state;
     assert_close(ks_stability_threshold(false, 0.9, 0.01), 200, 1e-12);
     assert_close(ks_stability_threshold(true, 0.9, 0.01), 3800, 1e-9); /* 38 / eta */
     assert_close(ks_stability_threshold(true, 0, 0.01), 200, 1e-12);
@@ -58,7 +57,6 @@ static void test_threshold(void **state)
 /* --learning-rate takes precedence over the checkpoint's. */
 static void test_ratio(void **state)
 {
-    (void)state;
     check("dense+mse", "--order 20", 0.004, 500);
     check("dense+mse", "--exact", 0.004, 500);
     check("dense+mse", "--order 20 --learning-rate 0.1", 0.1, 20);
@@ -73,7 +71,6 @@ static void test_constants(void **state)
 {
     struct ks_spectrum *s = spectrum("dense+mse", "--order 20 --operator preconditioned");
 
-    (void)state;
     assert_close(ks_attribute_number(&s->attributes, "adam_beta1"), 0.5, 0);
     assert_close(ks_attribute_number(&s->attributes, "adam_beta2"), 0.99, 0);
     assert_close(ks_attribute_number(&s->attributes, "adam_eps"), 1e-3, 0);
@@ -86,7 +83,6 @@ static void test_gradient_probe(void **state)
     struct ks_spectrum *without = spectrum("dense+mse", "--order 20 --probes 2"), *with;
     const struct ks_attribute *start;
 
-    (void)state;
     with = spectrum("dense+mse", "--order 20 --probes 2 --start gradient");
     start = ks_attribute_find(&with->lanczos, "start");
     assert_non_null(start);
@@ -109,7 +105,6 @@ static void test_zero_gradient(void **state)
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
     struct ks_spectrum *s;
 
-    (void)state;
     memset(c->critic.w, 0, ENSEMBLE * IN * sizeof *c->critic.w);
     memset(c->target, 0, MINIBATCHES * LOSS_ROWS * sizeof *c->target);
     assert_ok(ks_checkpoint_write(file("fitted"), c, false));

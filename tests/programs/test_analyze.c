@@ -8,7 +8,6 @@
 /* --exact finds the eigenvalues of the matrix whose columns --apply computes. */
 static void test_apply_and_exact(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARCHS; i++) {
         size_t n = dimension(archs[i].text);
         double *h, *eigenvalue = calloc(n, sizeof *eigenvalue), size;
@@ -45,7 +44,6 @@ static void test_gradient(void **state)
 {
     const double h = 1e-5;
 
-    (void)state;
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_checkpoint *c = make(archs[i].text);
         struct ks_rng rng = ks_rng_start(22, i);
@@ -72,7 +70,6 @@ static void test_gradient(void **state)
 /* Estimates against all eigenvalues, and float32 against float64. */
 static void test_estimates(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_spectrum *exact = spectrum(archs[i].name, "--exact --precision f64");
         struct ks_spectrum *f64 = spectrum(archs[i].name, "--precision f64 --order 60 --probes 20");
@@ -97,7 +94,6 @@ static void test_noise_floor_of_float32(void **state)
 {
     double worst = 0;
 
-    (void)state;
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_spectrum *f64 = spectrum(archs[i].name, "--exact --precision f64");
         struct ks_spectrum *f32 = spectrum(archs[i].name, "--exact --precision f32");
@@ -131,7 +127,6 @@ static void test_null_directions(void **state)
                   {"--layer 1", 0},           {"--compat xqc", 24}, {"--operator ggn", 0},
                   {"--operator residual", 24}};
 
-    (void)state;
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_spectrum *s = spectrum(archs[i].name, "--exact --precision f64");
         double floor = ks_statistic(s, "noise_floor"), residual, within = 0;
@@ -162,7 +157,6 @@ static void test_null_directions(void **state)
  * as many; in float32, at least as many as float64 finds. */
 static void test_known_zeros(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_spectrum *f64 = spectrum(archs[i].name, "--exact --precision f64");
         struct ks_spectrum *f32 = spectrum(archs[i].name, "--exact --precision f32");
@@ -181,7 +175,6 @@ static void test_known_zeros(void **state)
  * lower bound holds for every start vector. */
 static void test_lower_bound(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARCHS; i++) {
         double decay = 0.02 * statistic_of(archs[i].name, "--exact --precision f64", "lambda_max") -
                        statistic_of(archs[i].name, "--exact --precision f64", "lambda_min");
@@ -213,7 +206,6 @@ static void test_options(void **state)
     double one;
     char options[64];
 
-    (void)state;
     for (size_t k = 0; k < s->order; k++)
         assert_close(t->ritz[k], 3 * (s->ritz[k] + 0.25), 1e-12);
     ks_spectrum_free(s);
@@ -239,7 +231,6 @@ static void test_rows_of_the_loss(void **state)
     struct ks_checkpoint *c = make(archs[0].text);
     double all, alone;
 
-    (void)state;
     assert_true(c->critic.arch->joint && c->loss_rows < c->rows);
     assert_ok(ks_checkpoint_write(file("joint"), c, false));
     for (size_t n = 0; n < c->minibatches; n++)
@@ -262,7 +253,6 @@ static void test_wrong_products(void **state)
 {
     struct ks_checkpoint *c = make("dense 6\nrelu\nbatchnorm\nrelu\ndense 1\nloss mse\n");
 
-    (void)state;
     for (size_t i = 0; i < MINIBATCHES * ROWS * IN; i++)
         c->input[i] += 1e6;
     assert_ok(ks_checkpoint_write(file("offset"), c, false));
@@ -288,7 +278,6 @@ static void test_gradient_bounds(void **state)
     double *g, square = 0;
     struct ks_spectrum *s;
 
-    (void)state;
     assert_runs("--gradient g.h5 --batches 1 bn+ce.h5%s", "");
     g = read_vectors("g.h5", ENSEMBLE * n, 1);
     for (size_t i = 0; i < n; i++)

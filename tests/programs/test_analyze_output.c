@@ -25,7 +25,6 @@ static void test_attributes_of_vectors(void **state)
     size_t n = dimension(archs[0].text);
     double *v = calloc(n, sizeof *v);
 
-    (void)state;
     assert_ok(ks_vectors_write(file("v"), 1, n, v, NULL));
     assert_runs("--apply v.h5 --output o.h5 --gradient g.h5 --operator ggn --precision f64 "
                 "--weight-decay 0.3 --critic 0 %s.h5",
@@ -122,7 +121,6 @@ static void test_spectrum_file(void **state)
     json_t *object = json_loads(printed, 0, NULL);
     const char *first;
 
-    (void)state;
     assert_string_equal(complained, "");
     check_string(s, "checkpoint", "bn+ce.h5");
     assert_ok(ks_sha256_file(file("bn+ce"), digest));
@@ -171,7 +169,6 @@ static void test_csv(void **state)
 {
     char name[64];
 
-    (void)state;
     assert_runs("--csv --order 20 bn+ce.h5 ln+ce.h5");
     snprintf(name, sizeof name, "%.10s", printed);
     assert_string_equal(name, "checkpoint");
@@ -188,7 +185,6 @@ static void test_table(void **state)
     const char *at = printed;
     size_t width;
 
-    (void)state;
     assert_runs("--order 40 bn+ce.h5 dense+mse.h5");
     width = strcspn(at, "\n");
     for (size_t i = 0; i < 3; i++, at += width + 1)
@@ -211,7 +207,6 @@ static void test_breakdown(void **state)
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
     struct ks_spectrum *s;
 
-    (void)state;
     memset(c->input, 0, MINIBATCHES * ROWS * IN * sizeof *c->input); /* the zero Hessian */
     assert_ok(ks_checkpoint_write(file("zero"), c, false));
     s = spectrum("zero", "--json");
@@ -230,7 +225,6 @@ static void test_absent_statistic(void **state)
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
     struct ks_spectrum *s;
 
-    (void)state;
     for (size_t i = 0; i < MINIBATCHES * ROWS * IN; i++)
         c->input[i] = i % IN == 0;
     /* with the weight decay: two different eigenvalues */
@@ -269,7 +263,6 @@ static void test_csv_of_different_spectra(void **state)
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
     char command[128], alone[64], beside[64];
 
-    (void)state;
     memset(c->input, 0, MINIBATCHES * ROWS * IN * sizeof *c->input);
     assert_ok(ks_checkpoint_write(file("one"), c, false));
     ks_checkpoint_free(c);

@@ -8,7 +8,6 @@ static void test_failing_checkpoint(void **state)
 {
     struct ks_checkpoint *c = make(archs[5].text);
 
-    (void)state;
     for (size_t i = 0; i < dimension(archs[5].text); i++)
         c->critic.w[i] *= 1e120; /* finite, its cube is not */
     assert_ok(ks_checkpoint_write(file("huge"), c, false));
@@ -113,7 +112,6 @@ static const struct refusal {
 
 static void test_refusals(void **state)
 {
-    (void)state;
     write_bytes(scratch("ln+ce.safetensors"), "\x40\0\0\0\0\0\0\0{}", 10);
     write_bytes(scratch("critic.pt"), "PK", 2);
     remove(file("ln+ce.spectrum"));
@@ -134,7 +132,6 @@ static void test_refusals(void **state)
 /* Two spectra of the same name in -o are refused before any work; a missing folder is created. */
 static void test_output_folder(void **state)
 {
-    (void)state;
     assert_runs("-o spectra --order 10 ln+ce.h5 bn+ce.h5");
     assert_int_equal(remove(scratch("spectra/bn+ce.spectrum.h5")), 0);
     assert_int_equal(rename(scratch("spectra/ln+ce.spectrum.h5"), scratch("spectra/ln+ce.h5")), 0);
@@ -155,7 +152,6 @@ static void test_outputs_among_inputs(void **state)
     unsigned char *before, *after;
     size_t size, same;
 
-    (void)state;
     remove(file("bn+ce.spectrum"));
     before = read_bytes(file("dense+ce"), &size);
     write_bytes(file("ln+ce.spectrum"), before, size);
@@ -186,7 +182,6 @@ static void test_memory_of_vectors(void **state)
     struct ks_rng rng = ks_rng_start(31, 0);
     double *v = numbers(&rng, (1 + MORE) * n);
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         assert_ok(ks_vectors_write(file("v"), i == 0 ? 1 : 1 + MORE, n, v, NULL));
         least[i] = least_memory(cases[0]);
@@ -208,7 +203,6 @@ static void test_control_characters(void **state)
 {
     struct ks_h5 *h5;
 
-    (void)state;
     assert_ok(ks_h5_create(file("strange"), "a\x1b[2Jb", &h5));
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
@@ -236,7 +230,6 @@ static void test_help_and_version(void **state)
         "--weight-decay", "--scale",  "--memory",   "--exact",     "--compat",
         "--apply",        "--output", "--gradient", "--rewards",   "--quiet"};
 
-    (void)state;
     assert_runs("--help");
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         if (!strstr(printed, options[i]))
@@ -249,7 +242,6 @@ static void test_help_and_version(void **state)
 /* A full disk under standard output is a failure at run time. */
 static void test_full_output(void **state)
 {
-    (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
     assert_int_equal(analyzer("--order 10 --json ln+ce.h5 >/dev/full"), 1);

@@ -5,7 +5,6 @@
 
 static void test_audit(void **state)
 {
-    (void)state;
     write_one(scratch("plain.h5"), make_plain(MSE), false);
     write_one(scratch("full.h5"), make_full(), false);
     if (audit("--quiet --order 40 --layer-order 20 full.h5") != 0)
@@ -74,7 +73,6 @@ static void test_cache(void **state)
     struct stat first, second, third;
     struct ks_checkpoint *c = make_plain(MSE);
 
-    (void)state;
     assert_ok(ks_checkpoint_write(scratch("kept.h5"), c, false));
     assert_int_equal(audit(arguments), 0);
     memcpy(before, printed, sizeof before);
@@ -109,7 +107,6 @@ static int limit(const char *expression)
 
 static void test_limits(void **state)
 {
-    (void)state;
     assert_int_equal(limit("kappa_effective_bound > 1e-3"), 3);
     assert_shows("met: shown by a bound");
     assert_int_equal(limit("kappa_effective_bound>1e30"), 0);
@@ -127,7 +124,6 @@ static void test_limits(void **state)
 /* A limit on what the spectrum does not have is no limit that is not met. */
 static void test_absent_statistics(void **state)
 {
-    (void)state;
     assert_int_equal(limit("stable_rank_upper>1"), 2);
     assert_non_null(
         strstr(complained, "plain.h5: --fail-if: expected a statistic of analyze, found"));
@@ -143,7 +139,6 @@ static void test_against_file(void **state)
     double lower, upper;
     const char *line;
 
-    (void)state;
     write_one(scratch("four.h5"), make_plain("dense 4\nrelu\ndense 1\nloss mse weight=4\n"), false);
     assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against four.h5 plain.h5"), 0);
     line = strstr(printed, "\nAgainst four.h5");
@@ -166,7 +161,6 @@ static void test_same_batches(void **state)
 {
     struct ks_checkpoint *c = make_plain(MSE);
 
-    (void)state;
     c->input[2 * ROWS * IN] += 1;
     write_one(scratch("third.h5"), c, false);
     assert_int_equal(audit("--quiet --order 20 --layer-order 0 --against third.h5 plain.h5"), 0);
@@ -197,7 +191,6 @@ static void test_against_study(void **state)
         "toy,bn+mse,0,1000,standard,huber,100,1,2,2,3\n"
         "toy,ln+mse,0,1000,standard,,100,1,2,2,3\n";
 
-    (void)state;
     assert_int_equal(mkdir(scratch("study"), 0777), 0);
     assert_int_equal(audit("--quiet --order 21 --layer-order 0 --against study plain.h5"), 2);
     assert_non_null(strstr(complained, "kappascope plot"));
@@ -253,7 +246,6 @@ static void test_page(void **state)
     size_t size;
     char *page;
 
-    (void)state;
     write_one(scratch("a<b>&'.h5"), make_full(), false);
     set_string(scratch("a<b>&'.h5"), "/", "env", "<script>alert(1)</script>");
     if (audit("--quiet --order 20 --layer-order 10 -o page.html plain.h5 \"a<b>&'.h5\"") != 0)
@@ -276,7 +268,6 @@ static void test_page(void **state)
 
 static void test_refusals(void **state)
 {
-    (void)state;
     assert_int_equal(audit(""), 2);
     assert_non_null(strstr(complained, "expected a checkpoint, found none"));
     assert_int_equal(audit("--order 0 plain.h5"), 2);
@@ -292,7 +283,6 @@ static void test_refusals(void **state)
  * other are refused. */
 static void test_checks_first(void **state)
 {
-    (void)state;
     write_one(scratch("early.h5"), make_plain(MSE), false);
     assert_int_equal(audit("early.h5 nowhere.h5"), 2);
     assert_non_null(strstr(complained, "nowhere.h5"));

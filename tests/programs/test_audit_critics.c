@@ -5,7 +5,6 @@
 /* Without moments, layers and a second minibatch less is computed, and that is said. */
 static void test_less(void **state)
 {
-    (void)state;
     write_one(scratch("plain.h5"), make_plain(MSE), false);
     if (audit("--quiet --order 20 --layer-order 0 --batches 1 plain.h5") != 0)
         fail_msg("%s", complained);
@@ -27,7 +26,6 @@ static void test_half(void **state)
     struct ks_checkpoint *c = make_plain(MSE);
     const size_t inputs = (size_t)ROWS * IN;
 
-    (void)state;
     for (size_t n = 1; n < MINIBATCHES; n++) {
         memcpy(c->input + n * inputs, c->input, inputs * sizeof *c->input);
         memcpy(c->target + n * LOSS_ROWS, c->target, LOSS_ROWS * sizeof *c->target);
@@ -48,7 +46,6 @@ static void test_first_checkpoint(void **state)
 {
     struct ks_checkpoint *c = make_full();
 
-    (void)state;
     for (size_t i = 0; i < ks_networks_parameters(&c->critic); i++)
         c->adam_v[i] = 0;
     write_one(scratch("first.h5"), c, false);
@@ -61,7 +58,6 @@ static void test_zero(void **state)
 {
     struct ks_checkpoint *c = make_plain(MSE);
 
-    (void)state;
     assert_ok(ks_alloc(MINIBATCHES * LOSS_ROWS, sizeof *c->weight, &c->weight));
     write_one(scratch("zero.h5"), c, false);
     assert_int_equal(audit("--quiet --order 20 --layer-order 5 zero.h5"), 0);
@@ -80,7 +76,6 @@ static void test_linear(void **state)
 {
     struct ks_checkpoint *c = make_plain("dense 4\nrelu\ndense 1\nloss huber delta=0.001\n");
 
-    (void)state;
     for (size_t i = 0; i < MINIBATCHES * LOSS_ROWS; i++)
         c->target[i] += 1000;
     write_one(scratch("linear.h5"), c, false);

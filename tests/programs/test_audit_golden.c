@@ -148,7 +148,6 @@ static void test_golden(void **state)
     struct dirent *entry;
     size_t files = 0, checked = 0;
 
-    (void)state;
     if (!folder)
         skip();
     while ((entry = readdir(folder))) {

@@ -91,7 +91,6 @@ static void test_layer_name(void **state)
     struct ks_spectrum *number = spectrum("bn+ce", "--order 12 --layer 2"),
                        *name = spectrum("bn+ce", "--order 12 --layer 02_batchnorm");
 
-    (void)state;
     assert_close(ks_statistic(name, "lambda_max"), ks_statistic(number, "lambda_max"), 0);
     assert_close(ks_attribute_number(&name->attributes, "layer"), 2, 0);
     ks_spectrum_free(number), ks_spectrum_free(name);
@@ -99,7 +98,6 @@ static void test_layer_name(void **state)
 
 static void test_rows(void **state)
 {
-    (void)state;
     check_rows("bn+ce", "--order 12 --probes 2", 6, dimension(archs[0].text));
     check_rows("bn+ce", "--order 12 --critic 1 --operator ggn", 6,
                dimension(archs[0].text) / ENSEMBLE);
@@ -109,7 +107,6 @@ static void test_rows(void **state)
 /* The first layer of the first critic never had a gradient, so its dimension is smaller. */
 static void test_moving(void **state)
 {
-    (void)state;
     check_rows("dense+mse", "--operator preconditioned", 3, dimension(archs[5].text) - 36);
     check_rows("dense+mse", "--operator preconditioned --critic 0", 2,
                dimension(archs[5].text) / ENSEMBLE - 36);
@@ -120,7 +117,6 @@ static void test_memory(void **state)
 {
     static char before[sizeof printed];
 
-    (void)state;
     assert_runs("-q --layers --csv bn+ce.h5");
     memcpy(before, printed, sizeof before);
     assert_runs("-q --memory %zuK --layers --csv bn+ce.h5",
@@ -133,7 +129,6 @@ static void test_forms(void **state)
     json_t *object;
     size_t files = scratch_files(false);
 
-    (void)state;
     assert_runs("-q --layers dense+mse.h5 bn+ce.h5");
     assert_non_null(strstr(printed, "dense+mse.h5 04 dense"));
     assert_non_null(strstr(printed, "\nbn+ce.h5     00 batchnorm"));
@@ -151,7 +146,6 @@ static void test_refusals(void **state)
     static const char *const options[] = {"--layer 1", "--exact", "--compat xqc",
                                           "--name x",  "--out d", "--start gradient"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         assert_int_equal(analyzer("--layers %s bn+ce.h5", options[i]), 2);
         assert_non_null(strstr(complained, "--layers: expected no --"));

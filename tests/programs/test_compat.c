@@ -118,7 +118,6 @@ static void test_steps(void **state)
     struct diagonal d = {.n = 1000, .value = value};
     int threads = omp_get_max_threads();
 
-    (void)state;
     fill_uniform(d.n, -0.5, 1);
     value[137] = 1000;
     check_steps(&d, 60);
@@ -143,7 +142,6 @@ static void test_ends(void **state)
     struct ks_operator a = diagonal_operator(&d);
     struct ks_lanczos *l;
 
-    (void)state;
     memset(value, 0, sizeof value);
     l = run(&a, 9);
     assert_int_equal(l->steps, 1);
@@ -175,7 +173,6 @@ static void test_program(void **state)
     double *start = numbers(&rng, n), norm = 0, size = fabs(s->ritz[ORDER - 1]);
     struct ks_operator *a;
 
-    (void)state;
     add_raw(c);
     memcpy(c->target, c->target_raw, MINIBATCHES * LOSS_ROWS * sizeof *c->target);
     assert_ok(prepared(ks_hessian_new_f32, &problem, &a));
@@ -203,7 +200,6 @@ static void test_no_bounds(void **state)
 {
     double worst = 0;
 
-    (void)state;
     for (size_t i = 0; i < LONG; i++)
         value[i] = 1 + (double)(i % 2);
     for (size_t n = 60; n < 260; n += 10) {
@@ -236,7 +232,6 @@ static void test_unweighted(void **state)
     struct ks_spectrum *e = spectrum("bn+mse", "--exact --compat xqc");
     struct ks_spectrum *t = spectrum("bn+mse", "--order 31 --compat xqc");
 
-    (void)state;
     for (size_t k = 0; k < 31; k++) {
         assert_close(t->ritz[k], s->ritz[k] / MINIBATCHES, 1e-6 * ks_statistic(s, "lambda_max"));
         assert_close(t->weight[k], 1. / 31, 1e-16);
@@ -263,7 +258,6 @@ static void test_vectors(void **state)
     struct ks_rng rng = ks_rng_start(23, 0);
     double *v = numbers(&rng, n), *x[4];
 
-    (void)state;
     assert_ok(ks_vectors_write(file("v"), 1, n, v, NULL));
     for (int i = 0; i < 2; i++) {
         assert_runs("--apply v.h5 --output o.h5 --gradient g.h5 --scale 2 %s bn+ce.h5",
@@ -317,7 +311,6 @@ static void test_rewards(void **state)
     const size_t n = dimension(archs[1].text);
     double *found[2], loss[2];
 
-    (void)state;
     add_raw(c);
     memcpy(c->target, c->target_raw, MINIBATCHES * LOSS_ROWS * sizeof *c->target);
     assert_ok(ks_checkpoint_write(file("only+mse"), c, false));
@@ -361,7 +354,6 @@ static void test_rewards_of_compat(void **state)
         {"--rewards normalized bn+mse.h5", "normalized", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_t *object;
         const char *at;

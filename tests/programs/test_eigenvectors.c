@@ -107,7 +107,6 @@ static void check_shares(const char *text, const double *y, const double *share,
  * of the stored vector, the gradient's share is its squared cosine. */
 static void test_against_dense(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < ARCHS; k++) {
         const char *name = archs[k].name;
         size_t n = dimension(archs[k].text);
@@ -145,7 +144,6 @@ static void test_single_precision(void **state)
 {
     struct tables wide, single;
 
-    (void)state;
     assert_runs("--eigenvectors %d --tolerance 1e-9 --output e.h5 --precision f64 bn+ce.h5", COUNT);
     assert_null(strstr(complained, "relative residual"));
     wide = read_tables("e");
@@ -167,7 +165,6 @@ static void test_largest_of_all(void **state)
 {
     static const double tolerances[] = {0.3, 0.1, 0.03};
 
-    (void)state;
     for (size_t i = 0; i < ARCHS; i++) {
         struct tables t;
 
@@ -199,7 +196,6 @@ static void test_block(void **state)
     size_t n = dimension(archs[1].text);
     double *y;
 
-    (void)state;
     assert_runs("--eigenvectors 2 --critic 1 --output e.h5 bn+mse.h5");
     y = read_vectors("e.h5", n, 2);
     for (size_t i = 0; i < n / ENSEMBLE; i++)
@@ -237,7 +233,6 @@ static void test_refusals(void **state)
          "expected one checkpoint with --apply, --gradient and --eigenvectors, found 2", 2},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int status = analyzer("-q %s bn+ce.h5", cases[i].arguments);
 
@@ -250,7 +245,6 @@ static void test_refusals(void **state)
 /* What is printed, in its three forms. */
 static void test_output(void **state)
 {
-    (void)state;
     assert_runs("--eigenvectors 2 --output e.h5 bn+ce.h5");
     assert_shows("number     eigenvalue   residual  gradient  layers\n     0 ");
     assert_shows("_dense ");

@@ -165,7 +165,6 @@ static void test_golden(void **state)
     struct dirent *entry;
     size_t done = 0, needed_done = 0;
 
-    (void)state;
     if (!list) {
         print_message("%s does not exist\n", FOLDER);
         skip();

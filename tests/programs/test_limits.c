@@ -65,7 +65,6 @@ static void test_address_space(void **state)
                                     400000, 700000, 1200000, 3000000, 0};
     size_t worked = 0, refused = 0;
 
-    (void)state;
     skip_under_sanitizers();
     for (size_t threads = 1; threads <= 16; threads *= 4)
         for (const size_t *limit = limits; *limit; limit++) {
@@ -87,7 +86,6 @@ static void test_least_address_space(void **state)
 {
     size_t least;
 
-    (void)state;
     skip_under_sanitizers();
     assert_int_equal(
         shell("ulimit -v 250000; OMP_NUM_THREADS=8 $analyze -q --gradient g.h5 ln+ce.h5"), 1);
@@ -106,7 +104,6 @@ static void test_address_space_of_training(void **state)
                                     260000, 280000, 300000, 400000, 1000000, 0};
     size_t worked = 0, refused = 0;
 
-    (void)state;
     skip_under_sanitizers();
     for (const size_t *limit = limits; *limit; limit++)
         for (size_t threads = 1; threads <= 2; threads++) {
@@ -132,7 +129,6 @@ static void test_closed_descriptors(void **state)
     unsigned char *expected, *found;
     size_t size, same;
 
-    (void)state;
     assert_int_equal(shell("$train -q " PENDULUM "--out good"), 0);
     assert_int_equal(shell("cut -d, -f1-10 good/progress.csv >expected.txt"), 0);
     expected = read_bytes(scratch("expected.txt"), &size);
@@ -155,7 +151,6 @@ static void test_closed_output(void **state)
     static const char *const cases[] = {"$analyze -q --order 5 ln+ce.h5", "$train --list",
                                         "$kappascope --help", "$plot --version"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(shell("%s >&-", cases[i]), 1);
         assert_non_null(strstr(complained, "standard output"));
@@ -170,7 +165,6 @@ static void test_file_sizes(void **state)
     static const char *const cases[] = {"--order 60 ln+ce.h5", "--gradient g.h5 ln+ce.h5",
                                         "--order 60 -o folder ln+ce.h5"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t files = scratch_files(false);
 
@@ -189,7 +183,6 @@ static void test_leftovers(void **state)
                                         "--order 5 -o . ln+ce.h5"};
     char name[64];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         name_leftover(scratch("new"), name);
         write_bytes(scratch(name), "x", 1);
@@ -203,7 +196,6 @@ static void test_long_output_name(void **state)
 {
     char name[260];
 
-    (void)state;
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     write_bytes(scratch("broken.h5"), "x", 1);

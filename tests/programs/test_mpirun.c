@@ -160,7 +160,6 @@ static void check_statistics(const char *options, const char *name, int ranks)
 
 static void test_statistics(void **state)
 {
-    (void)state;
     if (!have_mpirun())
         skip();
     check_statistics("--order 20", "bn+ce", 1);
@@ -186,7 +185,6 @@ static void test_exact_and_vectors(void **state)
     double *v = numbers(&rng, 3 * n), *expected, *found, loss;
     struct ks_spectrum *alone, *together;
 
-    (void)state;
     if (!have_mpirun())
         skip();
     launch(0);
@@ -224,7 +222,6 @@ static void test_eigenvectors(void **state)
     size_t n = dimension(archs[0].text);
     double *found[2];
 
-    (void)state;
     if (!have_mpirun())
         skip();
     for (int together = 0; together < 2; together++) {
@@ -249,7 +246,6 @@ static void test_memory(void **state)
     struct ks_spectrum *s;
     size_t least;
 
-    (void)state;
     if (!have_mpirun())
         skip();
     launch(2);
@@ -267,7 +263,6 @@ static void test_compat(void **state)
     struct ks_spectrum *s[2];
     double size = 0;
 
-    (void)state;
     if (!have_mpirun())
         skip();
     for (int together = 0; together < 2; together++) {
@@ -300,7 +295,6 @@ static void test_failures(void **state)
         {"--gradient g.h5 huge.h5", "the loss holds a NaN", 1},
     };
 
-    (void)state;
     if (!have_mpirun())
         skip();
     launch(3);
@@ -320,7 +314,6 @@ static void test_help(void **state)
 {
     const char *first;
 
-    (void)state;
     if (!have_mpirun())
         skip();
     launch(2);

@@ -36,7 +36,6 @@ static void test_plots_and_report(void **state)
 {
     char *page;
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     plot_study(50);
@@ -107,7 +106,6 @@ static void test_every_plot(void **state)
     char text[512];
     char *svg;
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     set_study("[analyze g]\noperator = ggn\n[analyze r]\noperator = residual\n"
@@ -145,7 +143,6 @@ static void test_further_analysis(void **state)
 {
     char *page;
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     set_study("[analyze xqc]\ncompat = xqc\n");
@@ -168,7 +165,6 @@ static void test_no_intervals(void **state)
 {
     char *page;
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     plot_study(0);
@@ -183,7 +179,6 @@ static void test_plot_that_fails(void **state)
 {
     struct outcome o = outcome_new(0);
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     assert_ok(ks_tables_write(o.results, &o.table, 0));
@@ -213,7 +208,6 @@ static void test_plot_that_is_cut(void **state)
     struct rlimit old, small;
     ks_status status;
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     assert_ok(ks_tables_write(o.results, &o.table, 0));
@@ -240,7 +234,6 @@ static void test_data_that_goes(void **state)
 {
     struct outcome o = outcome_new(0);
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     assert_ok(ks_tables_write(o.results, &o.table, 0));
@@ -256,7 +249,6 @@ static void test_leftovers(void **state)
     static const char *const folders[] = {".", "tables", "figures"};
     char name[64], path[3][128];
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     name_leftover(scratch("new"), name);
@@ -301,7 +293,6 @@ static void rewrite_spectra(const char *architecture, size_t step, double kappa,
 
 static void test_infinite_kappa(void **state)
 {
-    (void)state;
     rewrite_spectra("bn+wn+ce", 8, INFINITY, false);
     assert_drawn();
     rewrite_spectra("bn+wn+ce", 0, INFINITY, false);
@@ -316,7 +307,6 @@ static void test_narrow_and_wide_kappas(void **state)
     static const double pairs[][2] = {
         {1000, 1000}, {1000, 1000.000000001}, {1e6, 1.1e6}, {1, 1e300}};
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         rewrite_spectra("ln+mse", 0, pairs[i][0], false);
         rewrite_spectra("bn+wn+ce", 0, pairs[i][1], false);
@@ -326,7 +316,6 @@ static void test_narrow_and_wide_kappas(void **state)
 
 static void test_undefined_kappa(void **state)
 {
-    (void)state;
     rewrite_spectra("ln+mse", 0, NAN, false);
     assert_drawn();
     rewrite_spectra("bn+wn+ce", 0, NAN, false);
@@ -336,7 +325,6 @@ static void test_undefined_kappa(void **state)
 
 static void test_spectra_of_zeros(void **state)
 {
-    (void)state;
     rewrite_spectra("ln+mse", 0, 0, true);
     assert_drawn();
     rewrite_spectra(NULL, 0, NAN, true);
@@ -348,7 +336,6 @@ static void test_returns_of_one_value(void **state)
     static const char *const texts[] = {"env_step,return_mean\n0,0\n6,0\n12,0\n",
                                         "env_step,return_mean\n0,-1\n6,-1\n12,-1\n"};
 
-    (void)state;
     for (size_t t = 0; t < 2; t++) {
         for (size_t i = 0; i < SEEDS; i++) {
             write_returns("ln+mse", i, texts[t]);
@@ -361,7 +348,6 @@ static void test_returns_of_one_value(void **state)
 /* No checkpoint after the first update: no statistic can be pooled. */
 static void test_study_without_updates(void **state)
 {
-    (void)state;
     write_text("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0..3\n"
                               "steps = 12\n[train]\ncheckpoints = 1\nrandom_steps = 7\n"
                               "evaluations = 2\n");
@@ -371,7 +357,6 @@ static void test_study_without_updates(void **state)
 
 static void test_no_spectra_at_all(void **state)
 {
-    (void)state;
     remove_spectra("ln+mse");
     assert_drawn();
     remove_spectra("bn+wn+ce");
@@ -383,7 +368,6 @@ static void test_settings_of_the_user(void **state)
     const char *old = getenv("HOME");
     char home[512] = "";
 
-    (void)state;
     snprintf(home, sizeof home, "%s", old ? old : "");
     write_text(".gnuplot", "exit error 'mine'\n");
     assert_int_equal(setenv("HOME", scratch_folder, 1), 0);

@@ -87,7 +87,6 @@ static void test_declared(void **state)
     enum { PARAMETERS = 3001 }; /* of the case "rows"; the other cases are refused earlier */
     static const double v[PARAMETERS];
 
-    (void)state;
     assert_ok(ks_vectors_write(file("v"), 1, PARAMETERS, v, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_declared(cases[i].name, &cases[i].declared);
@@ -99,7 +98,6 @@ static void test_declared(void **state)
 /* Only what does not fit is refused: a small file of zeros is analyzed. */
 static void test_small(void **state)
 {
-    (void)state;
     write_declared("small", &(struct sizes){2, 3, 4, 5, 6});
     assert_runs("-q --order 5 --memory 500M small.h5");
 }
@@ -109,7 +107,6 @@ static void test_vectors(void **state)
 {
     hid_t id;
 
-    (void)state;
     write_declared("small", &(struct sizes){1, 3, 4, 5, 6});
     id = H5Fcreate(file("many"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     declare(id, "/vector", 1000000000000000, 43, 0);

@@ -12,7 +12,6 @@
 
 static void test_front_program(void **state)
 {
-    (void)state;
     assert_int_equal(run_here("kappascope", "no-such-command"), 2);
     assert_said("'no-such-command'", 1);
     assert_int_equal(run_here("kappascope", "--no-such-option"), 2);
@@ -39,7 +38,6 @@ static void test_list(void **state)
     const char *suite = "";
     struct ks_env_about about;
 
-    (void)state;
     assert_int_equal(run_here("kappascope-train", "--list"), 0);
     assert_int_equal(strncmp(file_text("said"), "Environments ", 13), 0);
     for (size_t i = 0; ks_env_about(i, &about); i++) {
@@ -83,7 +81,6 @@ static void test_study_program_writes_nothing(void **state)
 {
     char arguments[1024];
 
-    (void)state;
     if (run_here("kappascope-train", "--list") != 0)
         skip();
     write_text("some.study", "[study]\nenv = dog-trott\narchitectures=all\nseeds=0\nsteps=10\n");
@@ -128,7 +125,6 @@ static void test_study_program_writes_nothing(void **state)
 /* --slurm needs sbatch, and --sbatch needs --slurm. */
 static void test_slurm_options(void **state)
 {
-    (void)state;
     if (run_here("kappascope-train", "--list") != 0)
         skip();
     write_text("some.study", GOOD);
@@ -157,7 +153,6 @@ static void test_slurm_queue(void **state)
 {
     char path[4096], script[1024];
 
-    (void)state;
     if (run_here("kappascope-train", "--list") != 0)
         skip();
     snprintf(path, sizeof path, "%s:%s", scratch("bin"), getenv("PATH"));
@@ -200,7 +195,6 @@ static void test_folder_of_another_study(void **state)
         {"checkpoints = 3", "utd = 3", "'utd'"},    {"gamma", "threads = 7\ngamma", "'threads'"},
     };
 
-    (void)state;
     if (run_here("kappascope-train", "--list") != 0)
         skip();
     write_text("some.study", GOOD);
@@ -221,7 +215,6 @@ static void test_folder_of_a_smaller_study(void **state)
                                            {"3 0..1", "1 3", "'seeds'"},
                                            {"steps = 1000", "steps = 1000\nstop = 400", NULL}};
 
-    (void)state;
     if (run_here("kappascope-train", "--list") != 0)
         skip();
     for (size_t i = 0; i < sizeof fewer / sizeof *fewer; i++) {
@@ -254,7 +247,6 @@ static void test_folder_of_other_analyses(void **state)
                  {"exact = no\n", "", true},
                  {"f64\n", "f64\noperator = ggn\n", true}};
 
-    (void)state;
     if (run_here("kappascope-train", "--list") != 0)
         skip();
     write_text("out/folder/study.study", GOOD);
@@ -292,7 +284,6 @@ static void test_folder_of_other_further_analyses(void **state)
         "step_000000200.b.spectrum.h5", "step_000000200.c.spectrum.h5"};
     char text[1024];
 
-    (void)state;
     if (run_here("kappascope-train", "--list") != 0)
         skip();
     snprintf(text, sizeof text, "%s%s", GOOD, further);
@@ -323,7 +314,6 @@ static void test_folder_of_other_further_analyses(void **state)
 /* Training gets the value of --resume; only `any` allows another number of threads. */
 static void test_resume_option(void **state)
 {
-    (void)state;
     if (run_here("kappascope-train", "--list") != 0)
         skip();
     write_text("some.study", GOOD);
@@ -344,7 +334,6 @@ static void test_resume_option(void **state)
 /* Jobs at a time share the memory, so their number is at most the number of jobs. */
 static void test_as_many_jobs_as_there_are(void **state)
 {
-    (void)state;
     if (run_here("kappascope-train", "--list") != 0)
         skip();
     write_text("some.study", GOOD);
@@ -359,7 +348,6 @@ static void test_leftovers(void **state)
 {
     char name[64], path[128];
 
-    (void)state;
     if (run_here("kappascope-train", "--list") != 0)
         skip();
     write_text("some.study", GOOD);
@@ -376,7 +364,6 @@ static void test_folder_in_use(void **state)
 {
     int lock;
 
-    (void)state;
     if (run_here("kappascope-train", "--list") != 0)
         skip();
     write_text("some.study", GOOD);

@@ -104,7 +104,6 @@ static void assert_same_run(const char *a, const char *b, const char *run_name)
  * one run without interruption. */
 static void test_stages(void **state)
 {
-    (void)state;
     need_programs();
     set_study("staged", "", "0", "stop = 300\n");
     assert_int_equal(run_study("staged", ""), 0);
@@ -168,7 +167,6 @@ static void test_removed_checkpoints(void **state)
 {
     static char table[1 << 16];
 
-    (void)state;
     need_programs();
     set_study("r", "", "0", "stop = 300\n");
     assert_int_equal(run_study("r", ""), 0);
@@ -245,7 +243,6 @@ static void test_interrupted_stage(void **state)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
 
-    (void)state;
     need_programs();
     set_study("cut", "", "0", "stop = 600\n");
     for (size_t i = 0; i < 2; i++) {
@@ -267,7 +264,6 @@ static void test_killed_run_without_checkpoint(void **state)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
 
-    (void)state;
     need_programs();
     set_study("lost", "", "0", "");
     for (size_t i = 0; i < 2; i++) {
@@ -306,7 +302,6 @@ static void test_forecast(void **state)
 {
     static char commands[1 << 16];
 
-    (void)state;
     need_programs();
     set_study("f", "", "0", "");
     assert_int_equal(run_study("f", "--dry-run --quiet"), 0);
@@ -328,7 +323,6 @@ static void test_forecast(void **state)
 /* How much tolerances need is not known before: from the first look to all limits. */
 static void test_forecast_with_tolerances(void **state)
 {
-    (void)state;
     need_programs();
     set_study("t", "", "0", "\n[analyze fast]\ntolerance = lambda_max=0.1\nprobes = 200\n");
     assert_int_equal(run_study("t", "--dry-run"), 0);
@@ -363,7 +357,6 @@ static void test_damaged_spectra(void **state)
     char file[3][256], sha[65], again[65];
     static char table[1 << 16];
 
-    (void)state;
     need_programs();
     set_study("s", "", "0 1", "stop = 200\n");
     assert_int_equal(run_study("s", ""), 0);

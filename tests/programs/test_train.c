@@ -125,7 +125,6 @@ static void test_run(void **state)
     struct ks_csv *progress;
     json_t *json;
 
-    (void)state;
     assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out one");
     assert_string_equal(complained, "");
     assert_state("one/run.json", "finished");
@@ -188,7 +187,6 @@ static void assert_same_checkpoint(const char *first, const char *second)
  * half way. */
 static void test_same_again(void **state)
 {
-    (void)state;
     assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out two --set threads=1");
     assert_same_checkpoint("one/step_000000060.h5", "two/step_000000060.h5");
     assert_same_checkpoint("one/step_000000120.h5", "two/step_000000120.h5");
@@ -229,7 +227,6 @@ static void test_finished(void **state)
                                         "two/step_000000120.h5"};
     struct timespec before[4];
 
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         before[i] = changed(files[i]);
     assert_trains("%s", command);
@@ -251,7 +248,6 @@ static void test_starting_over(void **state)
 {
     static const char command[] = SMALL "--set evaluations=0 --arch bn+ce --out again --stop-at 2";
 
-    (void)state;
     assert_trains("%s", strchr(command, ' '));
     assert_null(strstr(complained, "starting over"));
     assert_true(exists("again/resume/point.0"));
@@ -267,7 +263,6 @@ static void test_starting_over(void **state)
  * checkpoint, which cannot be removed: the run fails. */
 static void test_names_taken_by_folders(void **state)
 {
-    (void)state;
     mkdir(scratch("taken"), 0777);
     mkdir(scratch("taken/progress.csv"), 0777);
     assert_int_equal(train(SMALL "--set evaluations=0 --arch bn+ce --out taken"), 2);
@@ -284,7 +279,6 @@ static void test_names_taken_by_folders(void **state)
 /* A run that ends before its first update says so. */
 static void test_no_update(void **state)
 {
-    (void)state;
     assert_trains("%s --arch bn+ce --out idle --set evaluations=0 --set random_steps=60",
                   strchr(SMALL, ' '));
     assert_non_null(strstr(complained, "no update: all 60 agent steps are among the 60"));
@@ -294,7 +288,6 @@ static void test_no_update(void **state)
  * be. */
 static void test_too_many_checkpoints(void **state)
 {
-    (void)state;
     assert_trains("%s --arch bn+ce --out many --set evaluations=0 --set checkpoints=61",
                   strchr(SMALL, ' '));
     assert_non_null(strstr(complained, "checkpoints: 60, not 61: that is how many agent steps"));
@@ -308,7 +301,6 @@ static void test_file(void **state)
     static const char text[] = "layernorm\ndense 9 project=unit\nrelu\ndense 1\nloss mse\n";
     struct ks_checkpoint *c;
 
-    (void)state;
     write_bytes(scratch("mine.arch.arch"), text, strlen(text));
     assert_trains("--quiet --env dog-stand --arch ./mine.arch.arch --out file --steps 23 --set "
                   "action_repeat=1 --set random_steps=5 --set evaluations=0 --set eval_episodes=1 "
@@ -332,7 +324,6 @@ static void test_gymnasium(void **state)
     unsigned char *text;
     size_t size;
 
-    (void)state;
     assert_trains("--quiet --env Hopper-v4 --arch ln+mse --out hopper --steps 9 --set hidden=8 "
                   "--set actor_hidden=8 --set batch=4 --set random_steps=5 --set evaluations=0 "
                   "--set eval_episodes=1 --set checkpoints=1 --set analysis_minibatches=1");
@@ -353,7 +344,6 @@ static void test_overflow(void **state)
     struct ks_csv *progress;
     json_t *json;
 
-    (void)state;
     assert_int_equal(train("%s", command), 1);
     assert_non_null(strstr(complained, "environment step "));
     assert_non_null(strstr(complained, "update "));
@@ -389,7 +379,6 @@ static void test_signal(void **state)
     bool started;
     int status;
 
-    (void)state;
     if (child == 0) {
         char out[512];
 

@@ -20,7 +20,6 @@ static void refused(const char *words, const char *arguments)
 
 static void test_refused(void **state)
 {
-    (void)state;
     refused("lr_end: expected at most critic_lr",
             "--env dog-trot --arch bn+wn+ce --out bad --set critic_lr=1e-5");
     refused("--env", "--arch bn+wn+ce --out bad");
@@ -45,7 +44,6 @@ static void test_refused(void **state)
 /* Standard output that cannot be written is a failure at run time (exit status 1). */
 static void test_full_output(void **state)
 {
-    (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
     assert_int_equal(train("--list >/dev/full"), 1);
@@ -60,7 +58,6 @@ static void test_bad_file(void **state)
     static const char spectral[] = "dense 4 norm=spectral\nrelu\ndense 1\nloss mse\n";
     static const char broken[] = "dense 4\nrelu slope=2\ndense 1\nloss mse\n";
 
-    (void)state;
     write_bytes(scratch("policy.arch"), policy, strlen(policy));
     write_bytes(scratch("broken.arch"), broken, strlen(broken));
     refused("policy.arch: expected 'loss ce'", "--env dog-trot --arch policy.arch --out bad");
@@ -79,7 +76,6 @@ static void test_folders(void **state)
     unsigned char *before, *after;
     size_t size, same;
 
-    (void)state;
     assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out one");
     before = read_bytes(scratch("one/run.json"), &size);
     assert_int_equal(train(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 4 --out one"), 2);
@@ -113,7 +109,6 @@ static void test_folder_of_another_system(void **state)
         "--set eval_episodes=1 --set checkpoints=1 --set analysis_minibatches=1 "
         "--set evaluations=1 --arch own.system --out optimistic";
 
-    (void)state;
     write_text("c.arch", "dense 6\nrelu\ndense 1\nloss mse\n");
     write_text("a.arch", "dense 5\ndense 2A\npolicy tanh-gaussian log-std=squash\n");
     write_text("o.arch", "dense 4\nrelu\ndense A\npolicy shift gain=1\n");

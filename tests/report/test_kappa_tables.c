@@ -27,7 +27,6 @@ static void test_kappa_return(void **state)
         {200, 300, 400, 500}, {150, 250, 350, 450}, {300, 400, 500, 600}};
     struct ks_csv *csv = make_table("kappa_return", 0);
 
-    (void)state;
     assert_string_equal(cell(csv, 0, "analysis"), "standard");
     assert_close(cell_number(csv, 0, "kappa"), 266.6667, 5e-5);
     assert_close(cell_number(csv, 0, "first_return"), 10, 0);
@@ -62,7 +61,6 @@ static void test_paper_curves(void **state)
     static const double kappa[SEEDS] = {200, 300, 400, 500};
     struct ks_csv *csv;
 
-    (void)state;
     set_study("[analyze xqc]\ncompat = xqc\ncheckpoints = trained\n");
     write_kappa("xqc", kappa, 0.01);
     csv = make_table("kappa", 0);

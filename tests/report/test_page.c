@@ -28,7 +28,6 @@ static const char *escaped(const char *text)
 
 static void test_text_in_html(void **state)
 {
-    (void)state;
     assert_string_equal(escaped("bn+wn+ce, kappa 1e+06"), "bn+wn+ce, kappa 1e+06");
     assert_string_equal(escaped("</pre><script>x</script>"),
                         "&lt;/pre&gt;&lt;script&gt;x&lt;/script&gt;");
@@ -76,7 +75,6 @@ static ks_status fill(const char *text)
 
 static void test_template(void **state)
 {
-    (void)state;
     assert_ok(fill("a {{word}} b {{word two words}}\n{ {c} }"));
     assert_string_equal(printed, "a <data|> b <data|two words>\n{ {c} }");
     assert_ok(fill("a{{if absent}} b {{absent}} c{{end}} d{{if word}} e {{word}}{{end}}"));
@@ -88,7 +86,6 @@ static void test_template(void **state)
 
 static void test_malformed_template(void **state)
 {
-    (void)state;
     assert_fails(fill("a\n{{wrod}}"), KS_FORMAT, "template:2: 'wrod': the report has no part");
     assert_fails(fill("\n\n{{if wrod}}{{end}}"), KS_FORMAT, "template:3: 'wrod'");
     assert_fails(fill("{{if absent}}{{wrod}}{{end}}"), KS_FORMAT, "'wrod'");
@@ -140,7 +137,6 @@ static bool says(const char *words)
 
 static void test_answer(void **state)
 {
-    (void)state;
     write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"), NULL);
     assert_true(says("<b>Architectures with better conditioned critics had higher returns</b>"));
     assert_true(says("is -0.75 (90% interval over seeds -0.90 to -0.20, p = 0.01) for the lower "
@@ -162,7 +158,6 @@ static void test_policies_that_have_not_learned(void **state)
 {
     static const char RETURNED[] = "env_step,return_mean\n0,130\n6,20\n12,200\n";
 
-    (void)state;
     for (size_t i = 0; i < SEEDS; i++)
         write_returns("ln+mse", i, RETURNED);
     write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"), NULL);
@@ -176,7 +171,6 @@ static void test_policies_that_have_not_learned(void **state)
 
 static void test_limits_of_a_study(void **state)
 {
-    (void)state;
     write_page(NULL, NULL);
     assert_true(says("2 architectures, 4 seeds, 12 environment steps per run."));
     assert_true(says("With 4 seeds the intervals over seeds are too narrow."));
@@ -204,7 +198,6 @@ static void rewrite_kappa(const char *architecture, double kappa)
 /* Cells say what their numbers are, and have keys to sort by. */
 static void test_architectures(void **state)
 {
-    (void)state;
     rewrite_kappa("ln+mse", INFINITY);
     write_page(NULL, NULL);
     assert_true(says("<tr data-normalization=\"ln\" data-wn=\"0\" data-loss=\"mse\">"
@@ -228,7 +221,6 @@ static void test_columns_of_an_analysis(void **state)
 {
     const char *table;
 
-    (void)state;
     set_study("[analyze xqc]\ncompat = xqc\n");
     write_page(NULL, NULL);
     table = strstr(page, "id=\"table-analysis-1\"");
@@ -245,7 +237,6 @@ static void test_columns_of_an_analysis(void **state)
 /* A line per claim, with a table below it. */
 static void test_verdicts(void **state)
 {
-    (void)state;
     write_page(NULL, NULL);
     assert_false(says("id=\"verdicts\""));
     assert_false(says("#verdicts"));
@@ -279,7 +270,6 @@ static void test_verdicts(void **state)
 /* What the same reason keeps all statistics from is said once. */
 static void test_one_reason(void **state)
 {
-    (void)state;
     write_page(NULL, CLAIMS "kappa-and-return,paper,0,0,-,-,-0.5,-,-,not resolved,Figure 4,-,open,"
                             "one checkpoint; needs four,2026-11-22\n"
                             "kappa-and-return,sound,0,0,-,-,-0.5,-,-,not resolved,Figure 4,0.25,"
@@ -294,7 +284,6 @@ static void test_one_reason(void **state)
 /* A table of an older version has neither reasons nor dates. */
 static void test_older_verdicts(void **state)
 {
-    (void)state;
     write_page(NULL, "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,"
                      "plot,within,survives\n"
                      "bn-below-ln,paper,3,12,1.5,1.5,1,0.001,0.02,supported,Figure 3,-,open\n");
@@ -312,7 +301,6 @@ static void test_order(void **state)
         "The highest return has"};
     const char *at;
 
-    (void)state;
     write_page(NULL, CLAIMS "bn-below-ln,paper,3,12,1.5,1.5,1,0.001,0.02,supported,Figure 3,-,open,"
                             "-,2026-11-22\n");
     at = page;
@@ -327,7 +315,6 @@ static void test_order(void **state)
  * on which they stay bounds. */
 static void test_theorems(void **state)
 {
-    (void)state;
     write_page(NULL, NULL);
     assert_false(says("id=\"theorems\""));
     write_text("tables/theorems.csv",
@@ -354,7 +341,6 @@ static void test_plots_in_the_page(void **state)
 {
     struct outcome o;
 
-    (void)state;
     write_text("figures/spectra.svg", "<?xml version=\"1.0\"?>\n<svg class=\"x\"></svg>\n");
     write_text("figures/spectra.png", "\x89PNG");
     write_page(NULL, NULL);
@@ -376,7 +362,6 @@ static void test_unknown_plot(void **state)
 {
     struct ks_page asked = {.scripts = (char[]){"plots"}};
 
-    (void)state;
     assert_fails(ks_page_plot(&asked, "spectre", stdout), KS_FORMAT,
                  "plots/report.html: no plot is named 'spectre'");
 }
@@ -384,7 +369,6 @@ static void test_unknown_plot(void **state)
 /* The files of a run may come from anywhere. */
 static void test_text_of_runs(void **state)
 {
-    (void)state;
     write_text("runs/toy/ln+mse/seed1/run.json",
                "{\"versions\": {\"<i>\": \"</table><script>x\"}, \"processor\": \"A & B\", "
                "\"threads\": 2}\n");

@@ -55,7 +55,6 @@ static void test_marks_and_labels(void **state)
                     {"sound_return", 2 * 2},     {"returns", 3 * 2}, {"spectra", 4 * 2},
                     {"directions", 4 * 2},       {"norms", 3 * 2},   {"efficiency", 2}};
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     for (size_t three = 0; three < 2; three++) {
@@ -100,7 +99,6 @@ static void test_crossed_marks(void **state)
 {
     static const char *const standard[] = {"", NULL};
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     make_pair("0", 1, "", standard);
@@ -122,7 +120,6 @@ static void test_crossed_by_one_seed(void **state)
 {
     static const char *const standard[] = {"", NULL};
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     make_pair("0..2", 3, "", standard);
@@ -140,7 +137,6 @@ static void test_paper_analysis(void **state)
 {
     static const char *const standard[] = {"", NULL}, *const both[] = {"", "xqc", NULL};
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     make_pair("0", 1, "", standard);
@@ -181,7 +177,6 @@ static void test_gap_in_the_grid(void **state)
 {
     static const char *const three[] = {"bn+wn+ce", "bn+mse", "bn+wn+mse", NULL};
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     make_runs("bn+wn+ce bn+mse bn+wn+mse", three);
@@ -199,7 +194,6 @@ static void test_other_architecture(void **state)
 {
     static const char *const three[] = {"bn+ce", "ln+ce", "simba-v2", NULL};
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     make_runs("bn+ce ln+ce simba-v2", three);
@@ -215,7 +209,6 @@ static void test_norms_of_older_tables(void **state)
     static const char *const standard[] = {"", NULL};
     struct outcome o;
 
-    (void)state;
     if (!have_gnuplot())
         skip();
     make_pair("0", 1, "", standard);

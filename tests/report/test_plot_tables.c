@@ -33,7 +33,6 @@ static void test_orders(void **state)
     struct known k;
     size_t row;
 
-    (void)state;
     make_known(&k, &LAST);
     attribute_number(&k.summary[5], "noise_floor", 0.5);
     write_known(&k, &LAST);
@@ -64,7 +63,6 @@ static void test_density(void **state)
     double sum = 0, half;
     size_t row;
 
-    (void)state;
     make_known(&k, &LAST);
     attribute_number(&k.summary[5], "noise_floor", 0.01);
     write_known(&k, &LAST);
@@ -99,7 +97,6 @@ static void test_density_of_probes(void **state)
     struct known k;
     size_t row;
 
-    (void)state;
     for (int differ = 0; differ < 2; differ++) {
         make_known(&k, &LAST);
         attribute_string(&k.start, "start", "random random");
@@ -136,7 +133,6 @@ static void test_distribution(void **state)
     struct known k;
     size_t row;
 
-    (void)state;
     make_known(&k, &LAST);
     k.s.n_band = 2;
     k.s.band_at = at;
@@ -158,7 +154,6 @@ static void test_intervals(void **state)
 {
     struct ks_csv *csv = make_table("intervals", 0);
 
-    (void)state;
     assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
     assert_string_equal(cell(csv, 1, "architecture"), "bn+wn+ce");
     assert_string_equal(cell(csv, 1, "env_step"), "4");
@@ -192,7 +187,6 @@ static void test_operators(void **state)
 {
     struct ks_csv *csv = make_table("operators", 0);
 
-    (void)state;
     assert_int_equal(csv->rows, 0);
     ks_csv_free(csv);
     set_study("[analyze gauss]\noperator = ggn\n");
@@ -212,7 +206,6 @@ static void test_layers(void **state)
 {
     struct ks_csv *csv;
 
-    (void)state;
     set_study("[analyze head]\nlayer = 4\n");
     write_analysis("head", "hessian", 4, "trace");
     csv = make_table("layers", 40);
@@ -233,7 +226,6 @@ static void test_sharpness(void **state)
 {
     struct ks_csv *csv;
 
-    (void)state;
     set_study("[analyze adam]\noperator = preconditioned\n");
     write_analysis("adam", "preconditioned", -1, "sharpness_ratio");
     csv = make_table("preconditioned_return", 0);
@@ -258,7 +250,6 @@ static void test_norms(void **state)
     struct ks_csv *csv;
     char text[512];
 
-    (void)state;
     for (size_t i = 0; i < SEEDS; i++) {
         double norm = (double)(i + 1);
 
@@ -308,7 +299,6 @@ static void test_efficiency(void **state)
     const char *actor = "dense 3\\nbatchnorm\\nrelu\\ndense 2\\npolicy tanh-gaussian\\n";
     struct ks_csv *csv;
 
-    (void)state;
     make_task_study("ln+mse", "dense 4\\nrelu\\ndense 1\\nloss mse\\n", actor);
     csv = make_table("efficiency", 0);
     assert_int_equal(csv->rows, 1);
@@ -330,7 +320,6 @@ static void test_unknown_cost(void **state)
 {
     struct ks_csv *csv = make_table("efficiency", 0);
 
-    (void)state;
     assert_int_equal(csv->rows, 2);
     assert_string_equal(cell(csv, 0, "parameters"), "-");
     assert_string_equal(cell(csv, 0, "flops"), "-");
@@ -346,7 +335,6 @@ static void test_system_without_its_file(void **state)
 {
     struct ks_csv *csv;
 
-    (void)state;
     make_task_study("own.system", "dense 4\\nrelu\\ndense 1\\nloss mse\\n", "");
     csv = make_table("efficiency", 0);
     assert_int_equal(csv->rows, 1);
@@ -360,7 +348,6 @@ static void test_quadratics(void **state)
 {
     struct ks_csv *csv = make_table("quadratics", 0);
 
-    (void)state;
     assert_int_equal(csv->rows, 6 * 101);
     for (size_t i = 0; i < csv->rows; i++) {
         double kappa = cell_number(csv, i, "kappa"), step = cell_number(csv, i, "step");

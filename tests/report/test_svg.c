@@ -19,7 +19,6 @@ static void check(const char *text, const char *expected)
 /* gnuplot's handlers need its own script; its titles would be tooltips of everything. */
 static void test_tooltips(void **state)
 {
-    (void)state;
     check("\t<g onmousemove=\"gnuplot_svg.showHypertext(evt,'bn, step 4: 7')\" "
           "onmouseout=\"gnuplot_svg.hideHypertext()\"><title> </title>\n",
           "\t<g><title>bn, step 4: 7</title>\n");
@@ -29,7 +28,6 @@ static void test_tooltips(void **state)
 
 static void test_ids(void **state)
 {
-    (void)state;
     check("<use xlink:href='#gpPt5' id='gpPt6' fill='currentColor' stroke='none'/>\n"
           "<g id=\"gnuplot_canvas\">\n",
           "<use xlink:href='#spectra-gpPt5' id='spectra-gpPt6' fill='currentColor' "
@@ -38,7 +36,6 @@ static void test_ids(void **state)
 
 static void test_text_and_colours(void **state)
 {
-    (void)state;
     check("<svg\n viewBox=\"0 0 9 9\"\n<text stroke='rgb(  0, 114, 178)' "
           "font-family=\"DejaVu Sans\">κ rgb(x)</text>\n",
           "<svg\n font-family=\"DejaVu Sans, Verdana, sans-serif\" viewBox=\"0 0 9 9\"\n"
@@ -48,7 +45,6 @@ static void test_text_and_colours(void **state)
 /* Points have one decimal; level and upright lines are relative. What is not a point stays. */
 static void test_paths(void **state)
 {
-    (void)state;
     check("<path d='M40.95,273.00 L47.70,273.00 L47.72,2.96 M-0.04,1.06 L3.00,5.50 Z  '/>\n",
           "<path d='M41,273h6.7v-270M0,1.1L3,5.5 Z  '/>\n");
     check("<path d='M-, '/>\n", "<path d='M-, '/>\n");
@@ -58,7 +54,6 @@ static void test_paths(void **state)
 /* Groups without content, and filters, are left out; a group with content stays. */
 static void test_empty_groups(void **state)
 {
-    (void)state;
     check(
         "<g fill=\"none\" color=\"white\">\n</g>\n<filter id='textbox'>\n<feFlood/>\n</filter>\n\n"
         "<g fill=\"none\">\n<path/>\n</g>\n</svg>\n",
@@ -106,7 +101,6 @@ static void test_panels(void **state)
         {.normalization = "dense", .loss = "ce"},
         {.normalization = "dense", .loss = "mse", .weight_normalization = true}};
 
-    (void)state;
     check_places(4, list, "2 x 3: 0,0 0,1 1,0 1,2");
     check_places(1, list + 3, "1 x 1: 0,0");
     list[1].loss = "mse";
@@ -129,7 +123,6 @@ static void test_wide_panels(void **state)
         {.normalization = "dense", .loss = "mse", .weight_normalization = true},
         {.normalization = "bn", .loss = "mse"}};
 
-    (void)state;
     check_wide(4, list, "3 x 2: 0,0 1,0 2,1 0,1");
     check_wide(3, list, "no");
     list[3] = list[2];
@@ -144,7 +137,6 @@ static void test_others_in_wide_panels(void **state)
     struct ks_study_architecture list[15] = {{0}};
     const struct ks_study_architecture other = {.normalization = "other", .loss = "other"};
 
-    (void)state;
     for (size_t i = 0; i < 12; i++)
         list[i] = (struct ks_study_architecture){.normalization = norms[i % 6 / 2],
                                                  .weight_normalization = i % 2,

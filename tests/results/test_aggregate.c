@@ -24,7 +24,6 @@ static void test_iqm_by_hand(void **state)
 {
     const double ten[] = {9, 1, 8, 2, 7, 3, 6, 4, 5, 0}, eight[] = {7, 6, 5, 4, 3, 2, 1, 0};
 
-    (void)state;
     assert_close(iqm(1, (double[]){3}), 3, 0);
     assert_close(iqm(2, (double[]){1, 5}), 3, 0);
     assert_close(iqm(3, (double[]){1, 2, 9}), 4, 0);
@@ -41,7 +40,6 @@ static void test_infinite_and_undefined_values(void **state)
         3,   1, NAN}; /* of the five finite or infinite values, 1 and inf are cut off */
     size_t dropped = 1;
 
-    (void)state;
     assert_close(ks_iqm_drop(7, values, &dropped), 3, 0);
     assert_int_equal(dropped, 3);
     assert_true(isinf(iqm(5, (double[]){1, INFINITY, 2, INFINITY, 3})));
@@ -53,7 +51,6 @@ static void test_quantiles_interpolate(void **state)
 {
     const double x[] = {1, 2, 4, INFINITY, INFINITY};
 
-    (void)state;
     assert_close(ks_quantile(5, x, 0), 1, 0);
     assert_close(ks_quantile(5, x, 0.125), 1.5, 0);
     assert_close(ks_quantile(5, x, 0.5), 4, 0);
@@ -65,7 +62,6 @@ static void test_generator(void **state)
 {
     const size_t below_ten[] = {8, 4, 0, 9, 1, 3, 1, 7, 2, 9};
 
-    (void)state;
     assert_true(ks_splitmix(0, 0) == 0xe220a8397b1dcdafu);
     assert_true(ks_splitmix(0, 1) == 0x6e789e6aa1b965f4u);
     assert_true(ks_splitmix(0, 2) == 0x06c45d188009454fu);
@@ -87,7 +83,6 @@ static void test_one_stratum(void **state)
     struct ks_scores scores = {1, runs, 1, step, value};
     struct ks_estimate e, area;
 
-    (void)state;
     for (size_t b = 0; b < 5; b++) {
         size_t index[5];
         double drawn[5];
@@ -114,7 +109,6 @@ static void test_two_strata(void **state)
     struct ks_estimate e;
     size_t index[9];
 
-    (void)state;
     assert_int_equal(ks_bootstrap_runs(&bootstrap), 9);
     for (size_t b = 0; b < 4; b++) {
         double drawn[9];
@@ -140,7 +134,6 @@ static void test_interval_that_is_undefined(void **state)
     struct ks_scores scores = {2, one, 1, step, value};
     struct ks_estimate e[2], area;
 
-    (void)state;
     assert_ok(ks_iqm_curve(&scores, 100, 0, e, NULL)); /* one run in every stratum */
     assert_close(e[0].value, 1.5, 0);
     assert_true(isnan(e[0].in.lower) && isnan(e[0].in.upper));
@@ -170,7 +163,6 @@ static void test_curve_against_sorting(void **state)
     struct ks_estimate curve[2];
     double drawn[2][B];
 
-    (void)state;
     assert_ok(ks_iqm_curve(&scores, B, 2, curve, NULL));
     for (size_t b = 0; b < B; b++) {
         size_t index[RUNS];
@@ -196,7 +188,6 @@ static void test_area(void **state)
 {
     const double t[] = {0, 0.25, 0.5, 1}, y[] = {0, 0.2, 0.5, 0.9};
 
-    (void)state;
     assert_close(ks_curve_area(4, t, y), 0.4625, 1e-15);
 }
 
@@ -206,7 +197,6 @@ static void test_spearman(void **state)
                  down[] = {5, 4, 3, 2, 1}, tied[] = {1, 2, 2, 3, 3};
     double r = 0;
 
-    (void)state;
     assert_ok(ks_spearman(5, x, up, &r));
     assert_close(r, 1, 1e-15);
     assert_ok(ks_spearman(5, x, down, &r));
@@ -229,7 +219,6 @@ static void test_pooled_kappa(void **state)
     struct ks_estimate curve[3];
     double logarithm[12];
 
-    (void)state;
     assert_close(iqm(12, kappa), 266.6667, 5e-5);
     for (size_t i = 0; i < 12; i++)
         logarithm[i] = log10(kappa[i]);
@@ -295,7 +284,6 @@ static void test_published_returns(void **state)
     struct ks_scores scores = {1, runs, STEPS, step, &value[0][0]};
     struct ks_estimate curve[STEPS];
 
-    (void)state;
     if (access(PUBLISHED, R_OK) != 0)
         skip();
     read_dog_trot(value);
@@ -324,7 +312,6 @@ static void test_published_area(void **state)
     struct ks_scores scores = {1, runs, STEPS, step, &value[0][0]};
     struct ks_estimate curve[STEPS], area;
 
-    (void)state;
     if (access(PUBLISHED, R_OK) != 0)
         skip();
     read_dog_trot(value);
@@ -350,7 +337,6 @@ static void test_published_five_seeds(void **state)
     struct ks_scores scores = {1, five, 1, step, last};
     struct ks_estimate e;
 
-    (void)state;
     if (access(PUBLISHED, R_OK) != 0)
         skip();
     read_dog_trot(value);

@@ -73,7 +73,6 @@ static void test_improvement(void **state)
     struct ks_csv *csv = table("improvement", "toy", 500);
     size_t row = 0;
 
-    (void)state;
     assert_int_equal(csv->rows, 6);
     for (size_t i = 0; i < 3; i++)
         for (size_t j = 0; j < 3; j++)
@@ -98,7 +97,6 @@ static void test_profile(void **state)
 {
     struct ks_csv *csv = table("profile", "walker-run", 100);
 
-    (void)state;
     assert_int_equal(csv->rows, 3 * 51);
     check_text(csv, 0, "architecture", "bn+wn+ce");
     assert_close(number(csv, 0, "fraction"), 1, 0);
@@ -130,7 +128,6 @@ static void test_correlation(void **state)
                                         "kurtosis"};
     struct ks_csv *csv = table("correlation", "toy", 200);
 
-    (void)state;
     assert_int_equal(csv->rows, 8);
     for (size_t k = 0; k < 8; k++) {
         check_text(csv, k, "analysis", "standard");
@@ -172,7 +169,6 @@ static void test_how_points_are_made(void **state)
     struct outcome o = outcome_new(0);
     struct ks_csv *csv;
 
-    (void)state;
     set_all(o.results, BN, "kappa", 1, 1e4);
     set_all(o.results, LN, "kappa", 1e3, 1e3);
     set_all(o.results, DENSE, "kappa", 1e5, 1e5);
@@ -194,7 +190,6 @@ static void test_lost_spectra(void **state)
 {
     struct ks_csv *csv;
 
-    (void)state;
     remove_spectra("ln+mse");
     csv = table("correlation", "toy", 0);
     assert_int_equal(csv->rows, 8);

@@ -18,7 +18,6 @@ static void test_improvement_by_hand(void **state)
                            other_second = {1, THREE + 1, Y + 3};
     struct ks_estimate p;
 
-    (void)state;
     assert_ok(ks_improvement(&first, &other_first, 0, 0, &p));
     assert_close(p.value, 1 / 3., 1e-15);
     assert_ok(ks_improvement(&second, &other_second, 0, 0, &p));
@@ -57,7 +56,6 @@ static void test_improvement_interval(void **state)
     struct ks_estimate p;
     double drawn[B];
 
-    (void)state;
     for (size_t b = 0; b < B; b++) {
         size_t index[14];
 
@@ -79,7 +77,6 @@ static void test_improvement_of_single_runs(void **state)
     const struct ks_sample x = {1, one, a}, y = {1, two, b};
     struct ks_estimate p;
 
-    (void)state;
     assert_ok(ks_improvement(&x, &x, 100, 0, &p));
     assert_close(p.value, 0.5, 0);
     assert_true(isnan(p.in.lower) && isnan(p.in.upper));
@@ -98,7 +95,6 @@ static void test_refused_samples(void **state)
     const struct ks_profile profile = {.scores = z};
     struct ks_estimate p;
 
-    (void)state;
     assert_fails(ks_improvement(&no_task, &no_task, 0, 0, &p), KS_FORMAT, "no task");
     assert_fails(ks_improvement(&x, &no_run, 0, 0, &p), KS_FORMAT, "task 2 of 2 has no run");
     assert_fails(ks_improvement(&z, &x, 0, 0, &p), KS_FORMAT, "score 3 of 8 is NaN");
@@ -113,7 +109,6 @@ static void test_profile_by_hand(void **state)
     struct ks_profile profile = {{2, FOUR, X}, 5, tau, 0, 0};
     struct ks_estimate runs[5], means[5];
 
-    (void)state;
     assert_ok(ks_profile(&profile, runs, means));
     for (size_t k = 0; k < 5; k++) {
         assert_close(runs[k].value, fraction[k], 1e-15);

@@ -22,7 +22,6 @@ static void test_points_by_hand(void **state)
 {
     double x[ARCHITECTURES], y[ARCHITECTURES];
 
-    (void)state;
     assert_ok(ks_points_find(&POINTS, x, y));
     assert_close(x[0], 3.5, 0);
     assert_close(x[1], 2, 0);
@@ -42,7 +41,6 @@ static void test_interval_of_points(void **state)
     struct ks_estimate rho;
     double drawn[B], x[ALL * WIDTH], y[ALL], at_x[ARCHITECTURES], at_y[ARCHITECTURES], expected;
 
-    (void)state;
     for (size_t b = 0; b < B; b++) {
         struct ks_points points = {ARCHITECTURES, THREE, WIDTH, x, y};
         size_t index[ALL];
@@ -72,7 +70,6 @@ static void test_undefined_points(void **state)
     struct ks_points points = {3, one, 1, x, x};
     struct ks_estimate rho;
 
-    (void)state;
     assert_ok(ks_spearman_points(&points, 100, 0, &rho)); /* one run each */
     assert_close(rho.value, 1, 1e-15);
     assert_true(isnan(rho.in.lower) && isnan(rho.in.upper));
@@ -109,7 +106,6 @@ static void test_exact_permutations(void **state)
     const double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, almost[] = {1, 2, 4, 3, 5};
     struct ks_p_value p = permuted(4, x, x);
 
-    (void)state;
     assert_close(p.p, 2 / 24., 1e-15);
     assert_int_equal(p.trials, 24);
     assert_true(p.exact);
@@ -128,7 +124,6 @@ static void test_sides_and_ties(void **state)
 {
     const double x[] = {1, 2, 3, 4}, reverse[] = {4, 3, 2, 1}, tied[] = {1, 1, 2, 3};
 
-    (void)state;
     assert_close(permuted(4, x, reverse).p, 2 / 24., 1e-15);
     assert_close(permuted(4, x, tied).p, 2 / 12., 1e-15);
     assert_true(isnan(permuted(2, x, x).p));
@@ -144,7 +139,6 @@ static void test_random_permutations(void **state)
         z[] = {2, 9, 4, 6, 1, 12, 8, 3, 10, 5, 11, 7};          /* rho = 0.3566, p about 0.257 */
     struct ks_p_value p = permuted(12, x, x), q;
 
-    (void)state;
     assert_close(p.p, 1e-5, 1e-15);
     assert_int_equal(p.trials, KS_PERMUTATIONS);
     assert_false(p.exact);
@@ -167,7 +161,6 @@ static void test_one_random_permutation(void **state)
     struct ks_p_value p;
     size_t draw = 0;
 
-    (void)state;
     memcpy(drawn, y, sizeof drawn);
     for (size_t i = 8; i > 0; i--) {
         size_t k = ks_splitmix_index(4, draw++, i + 1);
@@ -192,7 +185,6 @@ static void test_sign_flips(void **state)
     double many[30];
     struct ks_p_value p;
 
-    (void)state;
     assert_close(ks_sign_flip_test(3, same, 0, 0).p, 1 / 8., 0);
     assert_close(ks_sign_flip_test(3, mixed, 0, 0).p, 2 / 8., 0); /* 6, 4; then 2, 0, ... */
     assert_close(ks_sign_flip_test(3, equal, 0, 0).p, 4 / 8., 0);

@@ -10,7 +10,6 @@ static void test_holm(void **state)
     const double p[] = {0.01, 0.04, 0.03, 0.005}, expected[] = {0.03, 0.06, 0.06, 0.02};
     double adjusted[4];
 
-    (void)state;
     assert_ok(ks_holm(4, p, adjusted));
     for (size_t i = 0; i < 4; i++)
         assert_close(adjusted[i], expected[i], 1e-15);
@@ -21,7 +20,6 @@ static void test_holm_without_tests(void **state)
     const double p[] = {0.4, NAN, 0.03, 0.6};
     double adjusted[4];
 
-    (void)state;
     assert_ok(ks_holm(4, p, adjusted));
     assert_close(adjusted[0], 0.8, 1e-15);
     assert_true(isnan(adjusted[1]));
@@ -36,7 +34,6 @@ static void test_holm_without_tests(void **state)
 /* All 12^3 triples of ranks. */
 static void test_rank_sums_by_enumeration(void **state)
 {
-    (void)state;
     for (size_t sum = 0; sum <= 36; sum++) {
         size_t hits = 0;
 
@@ -48,7 +45,6 @@ static void test_rank_sums_by_enumeration(void **state)
 
 static void test_rank_sums_by_hand(void **state)
 {
-    (void)state;
     assert_close(ks_rank_sum_p(3, 6, 4), 4 / 216., 1e-15); /* three dice */
     assert_close(ks_rank_sum_p(1, 12, 5), 5 / 12., 1e-15);
     assert_close(ks_rank_sum_p(5, 12, 5), pow(12, -5), 1e-18);

@@ -167,7 +167,6 @@ static const struct {
 
 static void test_each_task(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < KS_SCORE_RANGES; i++) {
         const char *task = table[i].task;
         struct ks_score_table *raw = read_scores(STATES, 1, &task, false);
@@ -194,7 +193,6 @@ static void test_each_task(void **state)
 
 static void test_each_task_from_pixels(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof pixels / sizeof *pixels; i++) {
         const char *task = pixels[i].task;
         struct ks_score_table *raw = read_scores(PIXELS, 1, &task, false);
@@ -264,7 +262,6 @@ static void check_group(unsigned groups, const char *name, size_t tasks, const d
 /* IQM and its interval, mean, area and its interval. */
 static void test_groups(void **state)
 {
-    (void)state;
     check_group(MUJOCO, "Gymnasium", 5,
                 (double[]){1.582114, 1.550248, 1.616298, 1.618063, 1.294957, 1.248601, 1.336910});
     check_group(EASY, "dm_control-easy", 18,
@@ -307,7 +304,6 @@ static void test_curves(void **state)
           0.925368, 0.933302}},
     };
 
-    (void)state;
     for (size_t c = 0; c < sizeof curves / sizeof *curves; c++) {
         struct ks_score_table *t = read_group(curves[c].groups);
         const struct ks_scores scores = ks_score_table_scores(t);
@@ -327,7 +323,6 @@ static void test_bounds_of_the_task_without_range(void **state)
     static const double iqm[] = {0.927623, 0.936370}, expected_area[] = {0.739689, 0.757888};
     struct ks_score_table *t = read_group(ALL);
 
-    (void)state;
     for (int high = 0; high < 2; high++) {
         double curve[STEPS];
 
@@ -364,7 +359,6 @@ static void test_profile(void **state)
         {t->n_tasks, t->runs, last}, TAUS, tau, KS_PROFILE_RESAMPLES, 0};
     struct ks_estimate runs[TAUS], means[TAUS];
 
-    (void)state;
     assert_ok(ks_profile(&profile, runs, means));
     for (size_t k = 0; k < TAUS; k++) {
         assert_estimate("profile", runs[k], expected[k], 6);
@@ -385,7 +379,6 @@ static void test_other_areas(void **state)
     struct ks_estimate curve[STEPS];
     double areas[10], mean = 0;
 
-    (void)state;
     assert_int_equal(t->n_runs, 10);
     for (size_t i = 0; i < 10; i++)
         areas[i] = ks_curve_area(STEPS, t->step, t->value + i * STEPS);
@@ -409,7 +402,6 @@ static void test_area_of_runs_that_do_not_exist(void **state)
                                        one};
     double *area = malloc(KS_BOOTSTRAP_RESAMPLES * sizeof *area);
 
-    (void)state;
     assert_non_null(area);
     for (size_t b = 0; b < KS_BOOTSTRAP_RESAMPLES; b++) {
         double curve[STEPS], value[10];
@@ -438,7 +430,6 @@ static void test_improvement(void **state)
                            z = {1, t->runs, at_500k};
     struct ks_estimate p;
 
-    (void)state;
     assert_ok(ks_improvement(&x, &z, 0, 0, &p));
     assert_close(p.value, 0.97, 1e-12);
     assert_ok(ks_improvement(&x, &y, 2000, 0, &p));

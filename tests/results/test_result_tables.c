@@ -46,7 +46,6 @@ static void test_tables(void **state)
     size_t column = 0;
     double value = 0;
 
-    (void)state;
     assert_ok(ks_tables_write(o.results, &o.table, 0));
     assert_ok(ks_csv_read(scratch("tables/checkpoints.csv"), false, &csv));
     assert_int_equal(csv->rows, 2 * SEEDS * (CHECKPOINTS + 1));
@@ -91,7 +90,6 @@ static void test_variants(void **state)
     char text[1024];
     size_t at;
 
-    (void)state;
     at = (size_t)snprintf(text, sizeof text,
                           "[variant alone]\narchitecture = bn+ce\nutd = 3\n"
                           "[variant changed]\narchitecture = bn+wn+ce\nbatch = 32\nutd = 4\n");
@@ -131,7 +129,6 @@ static void test_further_analyses(void **state)
     size_t column[2];
     double value = 0;
 
-    (void)state;
     set_study("[analyze xqc]\ncompat = xqc\n");
     for (size_t i = 0; i < SEEDS; i++)
         for (size_t k = 0; k <= CHECKPOINTS; k++) {
@@ -176,7 +173,6 @@ static void test_scopes(void **state)
     struct ks_csv *csv = NULL;
     struct outcome o;
 
-    (void)state;
     set_study("[analyze end]\ncheckpoints = last\narchitectures = ln+mse\n");
     for (size_t i = 1; i < SEEDS; i++)
         write_spectrum(&(struct place){"ln+mse", i, STEP[CHECKPOINTS], "end"}, 5, false);
@@ -199,7 +195,6 @@ static void test_stopped_study(void **state)
     char path[256];
     struct outcome o;
 
-    (void)state;
     set_study("stop = 9\n");
     for (size_t i = 0; i < SEEDS; i++) {
         spectrum_path(&(struct place){"ln+mse", i, 12, NULL}, path);
@@ -231,7 +226,6 @@ static void test_areas(void **state)
                  {"HumanoidStandup-v4", NAN, NAN}};
     struct outcome o;
 
-    (void)state;
     set_study("stop = 9\n");
     for (size_t i = 0; i < SEEDS; i++)
         write_returns("ln+mse", i, "env_step,return_mean\n0,100\n6,200\n");
@@ -255,7 +249,6 @@ static void test_printed_table(void **state)
     const char *text;
     size_t width;
 
-    (void)state;
     assert_non_null(out);
     ks_summary_print(o.results, &o.table, out);
     assert_int_equal(fclose(out), 0);
@@ -288,7 +281,6 @@ static void test_tables_without_memory(void **state)
 {
     ks_status status = KS_MEMORY;
 
-    (void)state;
     for (size_t n = 1; status != KS_OK; n += 1 + n / 20) {
         ks_alloc_fail_at(n);
         status = make_tables();

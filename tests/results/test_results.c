@@ -6,7 +6,6 @@ static void test_schedule_of_the_fixture(void **state)
 {
     struct ks_study *s = NULL;
 
-    (void)state;
     assert_ok(ks_study_read(scratch("study.study"), false, &s));
     assert_int_equal(s->n_checkpoints, CHECKPOINTS + 1);
     for (size_t i = 0; i <= CHECKPOINTS; i++)
@@ -19,7 +18,6 @@ static void test_pooled_statistics(void **state)
     struct outcome o = outcome_new(0);
     const struct ks_row *bn = &o.table.row[0], *ln = &o.table.row[1];
 
-    (void)state;
     assert_int_equal(o.table.n_rows, 2); /* ce before mse */
     assert_string_equal(o.results->study->architecture[bn->architecture].name, "bn+wn+ce");
     assert_int_equal(bn->runs, SEEDS);
@@ -44,7 +42,6 @@ static void test_ranges(void **state)
     struct outcome o = outcome_new(0);
     const struct ks_seed_range *range = o.table.row[0].range;
 
-    (void)state;
     assert_int_equal(range[KS_RANGE_DIRECTIONS].n, SEEDS);
     assert_close(range[KS_RANGE_DIRECTIONS].median.lower, 21.5, 0);
     assert_close(range[KS_RANGE_DIRECTIONS].median.upper, 33, 0);
@@ -78,7 +75,6 @@ static void check_text(double lower, double upper, const char *expected)
 /* The printed text contains the interval: lower ends are rounded down, upper ends up. */
 static void test_printed_ranges(void **state)
 {
-    (void)state;
     check_text(209, 367, "209 to 367");
     check_text(51, 51, "51");
     check_text(12345, 99999, "12345 to 99999");
@@ -100,7 +96,6 @@ static void test_intervals(void **state)
     double drawn[40];
     struct outcome o = outcome_new(40);
 
-    (void)state;
     for (size_t b = 0; b < 40; b++) {
         size_t index[SEEDS];
         double value[SEEDS];
@@ -124,7 +119,6 @@ static void test_lost_kappa(void **state)
 {
     struct outcome o;
 
-    (void)state;
     write_spectrum(&(struct place){"bn+wn+ce", 0, 4, NULL}, NAN, false);
     write_spectrum(&(struct place){"bn+wn+ce", 1, 4, NULL}, INFINITY, false);
     o = outcome_new(0); /* 10 20 | 200 300 300 300 400 800 1000 | 1e6 inf: of 11 values, two are cut
@@ -140,7 +134,6 @@ static void test_partial_run_is_left_out(void **state)
     char path[256];
     struct outcome o;
 
-    (void)state;
     spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, path);
     assert_int_equal(unlink(scratch(path)), 0);
     o = outcome_new(0);
@@ -166,7 +159,6 @@ static void test_failed_analysis_is_dropped(void **state)
     char path[256];
     struct outcome o;
 
-    (void)state;
     spectrum_path(&(struct place){"bn+wn+ce", 0, 4, NULL}, path);
     assert_int_equal(unlink(scratch(path)), 0);
     write_text("runs/toy/bn+wn+ce/seed0/run.json", "{\"state\": \"running\"}");
@@ -195,7 +187,6 @@ static void test_changed_conditions(void **state)
 {
     struct outcome o;
 
-    (void)state;
     write_text(
         "runs/toy/bn+wn+ce/seed0/run.json",
         "{\"state\": \"finished\", \"changes\": [{\"env_step\": 16, \"what\": \"blas_kernel\", "
@@ -217,7 +208,6 @@ static void test_malformed_spectrum_is_refused(void **state)
     struct ks_results *r = NULL;
     char path[256];
 
-    (void)state;
     spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, path);
     write_text(path, "no HDF5");
     assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_FORMAT,
@@ -232,7 +222,6 @@ static void test_nothing_to_draw(void **state)
 {
     struct outcome o;
 
-    (void)state;
     for (size_t i = 0; i < SEEDS; i++) {
         write_returns("bn+wn+ce", i, "env_step,update\n0,0\n");
         write_returns("ln+mse", i, "env_step,update\n0,0\n");
@@ -249,7 +238,6 @@ static void test_damaged_returns(void **state)
 {
     struct outcome o;
 
-    (void)state;
     write_returns("bn+wn+ce", 1, "env_step,update\n0,0\n");
     write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,x\n12,3\n");
     o = outcome_new(0);
@@ -268,7 +256,6 @@ static void test_misplaced_spectrum(void **state)
     struct ks_results *r = NULL;
     char from[256], to[256];
 
-    (void)state;
     spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, from);
     spectrum_path(&(struct place){"ln+mse", 2, 4, NULL}, to);
     assert_int_equal(rename(scratch(from), scratch(to)), 0);
@@ -281,7 +268,6 @@ static void test_returns_that_are_no_numbers(void **state)
     struct ks_results *r = NULL;
     struct outcome o;
 
-    (void)state;
     write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,nan\n12,3\n");
     assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_FORMAT,
                  "toy, ln+mse, seed 3, step 6: the return is nan");
@@ -307,7 +293,6 @@ static void test_no_study(void **state)
 {
     struct ks_results *r = NULL;
 
-    (void)state;
     assert_int_equal(unlink(scratch("study.study")), 0);
     assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_IO, "study.study");
     assert_null(r);

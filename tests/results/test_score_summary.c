@@ -36,7 +36,6 @@ static void test_table(void **state)
 {
     char expected[1024];
 
-    (void)state;
     write_text("hand.csv", HAND);
     assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q"), 0);
     snprintf(expected, sizeof expected,
@@ -60,7 +59,6 @@ static void test_table(void **state)
  * interval; with few seeds they are too narrow. */
 static void test_intervals(void **state)
 {
-    (void)state;
     write_text("hand.csv", HAND);
     assert_int_equal(scores("%s/hand.csv -q"), 0);
     assert_said("0.400 [0.200, 0.600]", 0);
@@ -81,7 +79,6 @@ static void test_task_without_range(void **state)
 {
     char text[2048];
 
-    (void)state;
     snprintf(text, sizeof text, "%s%s", HAND, "x,HumanoidStandup-v4,0,50,7\n");
     write_text("hand.csv", text);
     assert_int_equal(scores("%s/hand.csv --csv --resamples 0 -q"), 0);
@@ -96,7 +93,6 @@ static void test_task_without_range(void **state)
 
 static void test_systems(void **state)
 {
-    (void)state;
     write_text("two.csv", "exp_name,env_name,seed,metric,env_step,value\n"
                           "a,dog-run,0,r,0,100\nb,dog-run,0,r,0,200\na,dog-run,1,r,0,300\n");
     assert_int_equal(scores("%s/two.csv -q --csv --systems b,a"), 0);
@@ -141,7 +137,6 @@ static void write_study(const char *env, int hidden)
 /* dog-run: 0, .2, .5; myo-reach by success, of which the second run ends at 0.10: 0, .5, .3. */
 static void test_studies(void **state)
 {
-    (void)state;
     write_study("dog-run", 64);
     write_study("myo-reach", 64);
     assert_int_equal(scores("%s/dog-run %s/myo-reach --csv --resamples 0"), 0);
@@ -158,7 +153,6 @@ static void test_unfinished_studies(void **state)
 {
     const char *const progress = "dog-run/runs/dog-run/bn+ce/seed1/progress.csv";
 
-    (void)state;
     write_study("dog-run", 64);
     write_text(progress, "env_step,return_mean\n0,0\n500,300\n1000,nan\n");
     assert_int_equal(scores("%s/dog-run"), 2);
@@ -187,7 +181,6 @@ static void test_files(void **state)
 {
     char *gnuplot = NULL, text[4096], *out = text;
 
-    (void)state;
     if (ks_locate_program("gnuplot", &gnuplot) != KS_OK)
         skip();
     free(gnuplot);
@@ -236,7 +229,6 @@ static void test_refusals(void **state)
         {"%s/hand.csv --out %s/hand.csv", "hand.csv"},
     };
 
-    (void)state;
     write_text("hand.csv", HAND);
     write_text("unknown.csv", "env,seed,step,score\nmy-task,0,0,1\n");
     write_text("myo.csv", "env,seed,step,score\nmyo-reach,0,0,350\n");
@@ -265,7 +257,6 @@ static void test_memory(void **state)
     ks_status status = KS_MEMORY;
     size_t n = 0;
 
-    (void)state;
     write_text("hand.csv", HAND);
     write_study("dog-run", 64);
     while (status != KS_OK) {

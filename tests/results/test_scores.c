@@ -52,7 +52,6 @@ static void test_table_of_tasks(void **state)
     size_t count[KS_SCORES_MYOSUITE + 1] = {0}, without = 0;
     const struct ks_score_range *range;
 
-    (void)state;
     for (size_t i = 0; i < KS_SCORE_RANGES; i++) {
         if (i > 0)
             assert_true(strcmp(ks_score_ranges[i - 1].task, ks_score_ranges[i].task) < 0);
@@ -77,7 +76,6 @@ static void test_normalized_scores(void **state)
     const struct ks_score_range *range, flat = {"flat", KS_SCORES_MUJOCO, 7, 7};
     double x;
 
-    (void)state;
     assert_ok(ks_score_range_find("h1-reach-v0", &range));
     assert_ok(ks_score_normalize(range, 260.302, &x));
     assert_close(x, 0, 0);
@@ -102,7 +100,6 @@ static void test_ranges_of_returns(void **state)
 {
     const struct ks_score_range *range;
 
-    (void)state;
     assert_ok(ks_score_range_of_returns("dog-trot", &range));
     assert_close(range->target, 1000, 0);
     assert_fails(ks_score_range_of_returns("myo-pose", &range), KS_FORMAT, "myo-pose: its scores");
@@ -119,7 +116,6 @@ static void test_order(void **state)
     struct ks_score_table *t;
     struct ks_scores scores;
 
-    (void)state;
     write_scores("s,b,0,100,6\ns,a,10,9,3\ns,a,9,100,2\ns,a,9,9,1\ns,b,0,9,5\ns,a,10,1e2,4\n");
     t = read_scores(&query);
     assert_int_equal(t->n_tasks, 2);
@@ -145,7 +141,6 @@ static void test_selected_tasks(void **state)
     struct ks_score_query query = {0};
     struct ks_score_table *t;
 
-    (void)state;
     write_scores("s,walker-run,0,0,100\ns,dog-trot,0,0,500\ns,my-task,0,0,7\n");
     query.n_tasks = 2;
     query.tasks = some;
@@ -170,7 +165,6 @@ static void test_scores_that_are_not_finite(void **state)
     struct ks_score_query query = {0};
     struct ks_score_table *t;
 
-    (void)state;
     write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,1,0,3\ns,a,1,50,inf\ns,a,2,0,nan\ns,a,2,50,4\n");
     assert_refused(&query,
                    "scores.csv: a, s, seed 1, step 50: the score is missing or not a finite");
@@ -192,7 +186,6 @@ static void test_missing_steps(void **state)
     struct ks_score_query query = {0};
     struct ks_score_table *t;
 
-    (void)state;
     write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,0,100,3\ns,a,1,0,4\ns,a,1,100,5\n");
     assert_refused(&query, "scores.csv: a, s, seed 1, step 50: the score is missing");
     query.drop_missing = true;
@@ -222,7 +215,6 @@ static void test_common_grid_holds_the_last_step(void **state)
     struct ks_score_query query = {0};
     struct ks_score_table *t;
 
-    (void)state;
     write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,1,0,4\n");
     query.common_grid = true;
     assert_refused(&query, "a, s, seed 1, step 50: the score is missing");
@@ -237,7 +229,6 @@ static void test_refused_tables(void **state)
 {
     struct ks_score_query query = {0};
 
-    (void)state;
     write_scores("");
     assert_refused(&query, "scores.csv: no scores");
     write_scores("s,a,0,0,1\ns,a,1,0,1\ns,a,0,0,1\n");
@@ -252,7 +243,6 @@ static void test_refused_tables(void **state)
 
 static void test_cautions(void **state)
 {
-    (void)state;
     assert_int_equal(ks_scores_cautions(2, (size_t[]){1, 1}), KS_SCORES_NO_INTERVAL);
     assert_int_equal(ks_scores_cautions(2, (size_t[]){5, 5}), 0);
     assert_int_equal(ks_scores_cautions(2, (size_t[]){4, 4}), KS_SCORES_FEW_RUNS);
@@ -269,7 +259,6 @@ static void test_memory(void **state)
     size_t n = 0;
     ks_status status = KS_MEMORY;
 
-    (void)state;
     write_scores("s,a,0,0,1\ns,a,0,50,2\ns,b,1,0,4\ns,b,1,50,5\n");
     while (status != KS_OK) {
         ks_alloc_fail_at(++n);

@@ -180,7 +180,6 @@ static void remove_null(const struct ks_null_basis *b, double *v)
  * removed part. */
 static void test_basis(void **state)
 {
-    (void)state;
     for (size_t t = 0; t < N_TEXTS; t++) {
         struct setting s;
         double *p, *again, *product, trace = 0;
@@ -306,7 +305,6 @@ static void check(const char *text, const struct variant *v, bool single, bool s
 
 static void test_against_dense(void **state)
 {
-    (void)state;
     for (size_t t = 0; t < N_TEXTS; t++) {
         check(TEXTS[t], &PLAIN, false, false);
         check(TEXTS[t], &PLAIN, true, false);
@@ -327,7 +325,6 @@ static void test_data_se(void **state)
     double *image, part[MINIBATCHES], mean = 0, square = 0;
     const double *y;
 
-    (void)state;
     set_up(TEXTS[0], false, &s);
     l = run(&s, 20, 0, false);
     image = calloc(s.n, sizeof *image);
@@ -371,7 +368,6 @@ static void test_held_out(void **state)
     struct ks_certificates c;
     size_t inputs = ROWS * IN, targets, copies = 1 + KS_LEAST_HELD_OUT;
 
-    (void)state;
     set_up(TEXTS[0], false, &s);
     targets = LOSS_ROWS * s.c->critic.arch->loss.targets;
     l = run(&s, 20, 0, false);
@@ -411,7 +407,6 @@ static void test_refuted(void **state)
     bool *dead;
     struct ks_certificates c;
 
-    (void)state;
     set_up(TEXTS[0], false, &s);
     l = run(&s, 20, 0, false);
     dead = calloc(s.n, sizeof *dead);
@@ -434,7 +429,6 @@ static void test_threads(void **state)
     int threads = omp_get_max_threads();
     double quotient[2][KS_CERTIFICATES];
 
-    (void)state;
     for (int t = 0; t < 2; t++) {
         struct setting s;
         struct ks_lanczos *l;

@@ -108,7 +108,6 @@ static void exact_says(const struct ks_null *null, const char *words)
 /* The condition number is 2; the claim states a bound for it. */
 static void test_bounds(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / (N - 1);
     certified_says(
@@ -133,7 +132,6 @@ static void test_kappa_moves(void **state)
 {
     char words[128];
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)(i / 2) / (N / 2 - 1));
     for (int turn = 0; turn < 2; turn++) {
@@ -160,7 +158,6 @@ static void test_zero(void **state)
     static const char unknown[] = "every product with H that was computed in float64 is zero; "
                                   "nothing more is known about its eigenvalues.";
 
-    (void)state;
     memset(value, 0, sizeof value);
     certified_says(40, 2, &all,
                    "On these 4 minibatches, H is zero, so it has no condition number.");
@@ -174,7 +171,6 @@ static void test_zero(void **state)
  * small to be distinguished from a rounded zero. */
 static void test_complete(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = -3;
     certified_says(40, 2, NULL,
@@ -204,7 +200,6 @@ static void test_complete(void **state)
 /* Five noise floors are too few: rounding may have changed such a Ritz value by a tenth. */
 static void test_not_clear(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i % 2 == 0 ? 1 : 1e-3;
     for (int clear = 0; clear < 2; clear++) {
@@ -227,7 +222,6 @@ static void test_null_space(void **state)
     const struct ks_null null = {.dimension = 100, .product = 1e-15, .dead = 4},
                          dead = {.product = NAN, .dead = 104}, one = {.product = NAN, .dead = 1};
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i < 104 ? 0 : 1 + (double)(i - 104) / (N - 105);
     certified_says(60, 2, &null,
@@ -262,7 +256,6 @@ static void test_rank(void **state)
 {
     const struct ks_null null = {.dimension = 10, .product = 1e-15};
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i < 300 ? 0 : 1;
     estimate_says(N, (struct certified_run){30, 1, 5, &null, 110, true},
@@ -286,7 +279,6 @@ static void test_names(void **state)
     struct ks_claim_inputs inputs = inputs_of("ggn", &statistics);
     struct ks_spectrum *s = spectrum_new();
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i < 5 ? 1 : 2 + (double)i / N;
     assert_ok(ks_exact(&a, NULL, NULL, s));
@@ -309,7 +301,6 @@ static void test_normals(void **state)
     const struct ks_null normals = {.dimension = 40, .product = 1e-15},
                          others = {.dimension = 43, .product = 1e-15, .dead = 1};
 
-    (void)state;
     for (int more = 0; more < 2; more++) {
         struct ks_claim_inputs inputs;
         struct certified *e;
@@ -338,7 +329,6 @@ static void test_quantile(void **state)
 {
     const struct ks_null most = {.dimension = 399, .product = 1e-15};
 
-    (void)state;
     memset(value, 0, sizeof value);
     value[N - 1] = 7;
     certified_says(30, 1, &most, " At least 99% of its eigenvalues are zero.");
@@ -373,7 +363,6 @@ static void test_gradient(void **state)
          "squared norm) lies is not resolved at m = 30."},
     };
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / N;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -402,7 +391,6 @@ static void test_published_recurrence(void **state)
     const struct ks_claim_inputs inputs = inputs_of("hessian", &statistics);
     struct ks_spectrum *s = spectrum_new();
 
-    (void)state;
     for (size_t i = 0; i < SMALL; i++)
         value[i] = 1 + (double)i;
     assert_ok(slq_run(&a, &slq, s));
@@ -418,7 +406,6 @@ static void test_published_recurrence(void **state)
 /* Wrong products in float32 are reported as wrong. */
 static void test_product_error(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / N;
     for (int wrong = 0; wrong < 2; wrong++) {
@@ -441,7 +428,6 @@ static void test_product_error(void **state)
 /* Numbers are rounded to few digits in the direction that keeps a bound true. */
 static void test_rounding_direction(void **state)
 {
-    (void)state;
     assert_close(ks_round_down(1.9999, 3), 1.99, 1e-14);
     assert_close(ks_round_down(1.9999999999999996, 3), 2, 1e-14);
     assert_close(ks_round_up(2.0000000000000004, 3), 2, 1e-14);

@@ -108,7 +108,6 @@ static void test_coverage(void **state)
     struct tally tally = {{0}, {0}, "", {NULL}};
     size_t too_often = 0;
 
-    (void)state;
     for (size_t k = 0; k < STATEMENTS; k++)
         tally.tightness[k] = malloc(TRAINED * CONFIGURATIONS * FULL * sizeof(double));
     for (size_t k = 0; k < TRAINED; k++)

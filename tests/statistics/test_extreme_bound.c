@@ -13,7 +13,6 @@ static void test_component(void **state)
 {
     const double failures[] = {1e-6, 0.01, 0.3, 0.999};
 
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         double f = failures[k], d;
 
@@ -32,7 +31,6 @@ static void test_by_hand(void **state)
 {
     const double one[] = {7}, two[] = {-3, 3}, beta[] = {5, 2};
 
-    (void)state;
     assert_close(ks_extreme_bound_excess(1, one, beta, 7, 0.01), 500, 1e-11);
     assert_close(ks_extreme_bound_excess(2, two, beta, 3, 0.1), sqrt(109) - 3, 1e-13);
     assert_close(ks_extreme_bound_excess(2, two, beta, -3, 0.1), sqrt(109) - 3, 1e-13);
@@ -43,7 +41,6 @@ static void test_breakdown(void **state)
 {
     const double two[] = {-3, 3}, none[] = {5, 0}, noise[] = {5, 1e-15};
 
-    (void)state;
     assert_close(ks_extreme_bound_excess(2, two, none, 3, 1e-5), 0, 0);
     assert_close(ks_extreme_bound_excess(2, two, noise, 3, 1e-5), 5e-10 / 6, 1e-15);
     assert_close(ks_extreme_bound_excess(1, two, none + 1, -3, 1e-5), 0, 0); /* the zero matrix */
@@ -72,7 +69,6 @@ static void test_worst_case(void **state)
     struct diagonal d = {.n = 40, .value = value};
     struct ks_operator a = diagonal_operator(&d);
 
-    (void)state;
     memset(value, 0, sizeof value);
     value[17] = 3;
     assert_close(failures(&a, 1, 1, 6000, 3), 0.0025, 0.002);
@@ -91,7 +87,6 @@ static void test_it_holds(void **state)
         double furthest[2]; /* for the bulk [-1, 1] alone, and with an outlier at 2 */
     } cases[] = {{4, {20, 20}}, {10, {2.5, 3}}, {30, {1.16, 2.0001}}, {60, {1.05, 2 + 1e-12}}};
 
-    (void)state;
     for (int outlier = 0; outlier < 2; outlier++) {
         double top = outlier ? 2 : 1;
 
@@ -123,7 +118,6 @@ static void test_whole_space(void **state)
     struct ks_operator a = diagonal_operator(&d);
     struct ks_spectrum *s;
 
-    (void)state;
     for (size_t i = 0; i < 30; i++)
         value[i] = sin((double)i * (double)i);
     s = exact_with(&a, NULL);

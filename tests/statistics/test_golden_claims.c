@@ -127,7 +127,6 @@ static void test_golden_claims(void **state)
     struct dirent *entry;
     size_t done = 0;
 
-    (void)state;
     if (!list) {
         print_message("%s does not exist\n", FOLDER);
         skip();
@@ -182,7 +181,6 @@ static void test_made(void **state)
 {
     double value[MOST];
 
-    (void)state;
     for (size_t i = 0; i < MOST; i++) /* a bulk that a short Krylov space cannot resolve */
         value[i] = i < 5 ? 1 - 0.1 * (double)i : 1e-4 * (1 + (double)i / MOST);
     judge_made("+- bulk", MOST, value, true);
@@ -225,7 +223,6 @@ static void test_offset(void **state)
     static const double offsets[] = {25, 1e3, 1e5};
     enum { IN = 3, ROWS = 16 };
 
-    (void)state;
     for (size_t k = 0; k < 3; k++) {
         struct ks_checkpoint *c = one_minibatch("dense 3\nbatchnorm\nrelu\ndense 1\nloss mse\n", IN,
                                                 ROWS);
@@ -262,7 +259,6 @@ static void test_program(void **state)
     const double value[] = {1, 0.3, 1e-2, 1e-3, 1e-3, 1e-6, 2, 0.25, 0.125, 4e-5};
     struct ks_checkpoint *c = symmetric_critic(10, value);
 
-    (void)state;
     c->critic.w[3] = 0.1; /* so that the gradient is not zero */
     assert_ok(ks_checkpoint_write(scratch("made.h5"), c, false));
     for (int exact = 0; exact < 2; exact++) {

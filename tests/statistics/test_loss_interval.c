@@ -57,7 +57,6 @@ static void test_coverage(void **state)
 {
     size_t made = 0, missed = 0, missed_min = 0;
 
-    (void)state;
     for (size_t k = 0; k < TRAINED; k += 2) {
         struct ks_checkpoint *critic = train_critic(k);
         struct ends truth = find_truth(critic);

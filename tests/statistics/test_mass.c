@@ -30,7 +30,6 @@ static void test_rank_deficient(void **state)
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
 
-    (void)state;
     for (int signs = 0; signs < 2; signs++) {
         memset(value, 0, sizeof value);
         for (size_t i = 0; i < 100; i++)
@@ -53,7 +52,6 @@ static void test_known_zeros(void **state)
     const struct ks_null null = {.dimension = 290, .product = 1e-15, .dead = 10};
     struct diagonal d = {.n = N, .value = value};
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i < 300 ? 0 : 1 + (double)(i - 300) / 99;
     for (size_t order = 20; order <= 60; order += 20) {
@@ -84,7 +82,6 @@ static void check_no_zeros(double negative)
 
 static void test_no_zeros(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = -7;
     check_no_zeros(1);
@@ -111,7 +108,6 @@ static void test_two_bulks(void **state)
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)(i / 2) / (N / 2 - 1));
     for (size_t m = 8; m <= 60; m++) {
@@ -165,7 +161,6 @@ static void test_noise_floor(void **state)
     const struct ks_null tiny = null_of(7, 1e-17, 3);
     const double by_epsilon = 16 * 4 * FLT_EPSILON;
 
-    (void)state;
     check_floor(NULL, 0, by_epsilon, NAN);
     check_floor(&measured, 0, 4 * 0.002, 0.0005);
     check_floor(&measured, 0.1, 4 * 0.002, 0.0005);
@@ -182,7 +177,6 @@ static void test_zeros_stay_below_the_noise_floor(void **state)
 {
     double worst = 0;
 
-    (void)state;
     for (int kind = 0; kind < 3; kind++)
         for (size_t rank = 1; rank < 150; rank = 2 * rank + 1) {
             struct diagonal d = {.n = 200, .value = value};
@@ -212,7 +206,6 @@ static void test_effective_bound(void **state)
     struct diagonal d = {.n = MOST, .value = value};
     const size_t dimensions[] = {5, 300, 1500};
 
-    (void)state;
     for (int signs = 0; signs < 2; signs++)
         for (size_t k = 0; k < 3; k++) {
             const struct ks_null null = null_of(dimensions[k] - 2, 1e-15, 2);
@@ -250,7 +243,6 @@ static void test_effective_bound_otherwise(void **state)
     const double h = 16 * FLT_EPSILON * 4 / 2;
     struct ks_spectrum *s = exact_spectrum(5, ritz, w);
 
-    (void)state;
     assert_ok(ks_statistics(s, &inputs));
     check_statistic(s, "kappa_effective_bound", 4 / (0.5 + h));
     ks_spectrum_free(s);

@@ -53,7 +53,6 @@ static void test_outliers_by_hand(void **state)
         {{0, 0, 0, 0, 0, 0, 0, 0}, 8}, /* all, each counted once */
     };
 
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct ks_spectrum *s = exact_spectrum(8, ritz, w);
 
@@ -75,7 +74,6 @@ static void test_spiked(void **state)
     struct ks_operator a = dense_operator(&dense);
     struct ks_rng rng = ks_rng_start(11, 0);
 
-    (void)state;
     for (size_t i = 0; i < SIZE; i++)
         for (size_t j = 0; j < SIZE; j++)
             z[i][j] = ks_rng_normal(&rng);
@@ -110,7 +108,6 @@ static void test_kurtosis_exact(void **state)
     struct ks_operator a = diagonal_operator(&d);
     struct ks_spectrum *s;
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i < 5 ? 100 * (double)(i + 1) : i < 200 ? 0 : sin((double)i);
     s = exact_with(&a, NULL);
@@ -126,7 +123,6 @@ static void test_kurtosis_of_point_masses(void **state)
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
 
-    (void)state;
     for (int bulk = -1; bulk <= 1; bulk++)
         for (uint64_t seed = 0; seed < 20; seed++) {
             struct ks_spectrum *s;
@@ -152,7 +148,6 @@ static void test_kurtosis_with_outliers(void **state)
     struct ks_operator a = diagonal_operator(&d);
     double plain = 0;
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i == 0 ? 40 : i == 1 ? 25 : i == 2 ? -30 : cos((double)i);
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -173,7 +168,6 @@ static void test_kurtosis_otherwise(void **state)
     struct ks_operator a = diagonal_operator(&d), b = diagonal_operator(&small);
     struct ks_spectrum *s;
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = (double)i;
     s = estimate_spectrum(&a, 30, 20);

@@ -40,7 +40,6 @@ static struct ks_monotone rising_of(struct function *const *f)
  * next to a step in no more than bisection needs. */
 static void test_crossing(void **state)
 {
-    (void)state;
     for (int step = 0; step < 2; step++)
         for (double x = 3e-8; x < 900; x *= 1.31) {
             struct function f = {.step = step ? 40 : 0, .at = 5}, *pointer = &f;
@@ -62,7 +61,6 @@ static void test_step(void **state)
         struct ks_monotone rising = rising_of((struct function *const *)&pointer);
         struct ks_crossing at;
 
-        (void)state;
         assert_ok(ks_monotone_root(&rising, 20, 1e-8, 1000, &at));
         assert_true(at.before < f.at && at.after >= f.at);
         assert_true(at.after - at.before <= 2.01e-13 * at.after);
@@ -76,7 +74,6 @@ static void test_no_crossing(void **state)
     struct ks_monotone rising = rising_of((struct function *const *)&pointer);
     struct ks_crossing at;
 
-    (void)state;
     assert_ok(ks_monotone_root(&rising, 1e8, 0.5, 1000, &at));
     assert_close(at.before, 1000, 0);
     assert_true(isinf(at.after));

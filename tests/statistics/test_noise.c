@@ -111,7 +111,6 @@ static void check_manifold(const char *text, size_t normals, size_t others)
 
 static void test_manifold(void **state)
 {
-    (void)state;
     check_manifold(TEXTS[0], 6 + 3, IN);
     /* others: also the bias of the second dense and the head */
     check_manifold(TEXTS[1], 4 + 3, IN + 1 + 1 + 1);
@@ -137,7 +136,6 @@ static void test_manifold_layers(void **state)
                                           2);
     struct ks_problem q = full_problem(c);
 
-    (void)state;
     project(c);
     for (q.layer = 0; q.layer < 5; q.layer++)
         if (q.layer != 3) /* layer 3 is the relu */
@@ -168,7 +166,6 @@ static size_t with_gradient(const struct ks_null_space *s, const double *adam_v)
  * weight decay there are none. */
 static void test_preconditioned(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N_TEXTS; i++) {
         struct ks_checkpoint *c = null_critic(TEXTS[i], 2);
         struct ks_problem q = full_problem(c);
@@ -189,7 +186,6 @@ static void test_left_out(void **state)
     struct ks_problem q = full_problem(c);
     size_t head = c->critic.arch->layer[2].offset;
 
-    (void)state;
     c->critic.w[c->critic.arch->layer[0].offset + 6 * IN + 5] = -1000; /* the last unit is dead */
     set_second_moments(&q, c, false);
     assert_int_equal(check_zeros(&q, "preconditioned"), 2 * 7 - 1);
@@ -233,7 +229,6 @@ static void test_biases_beside_normals(void **state)
     struct ks_problem q = full_problem(c);
     struct ks_null_space *space;
 
-    (void)state;
     project(c);
     memset(c->critic.w + c->critic.arch->layer[2].offset + 4, 0, 4 * sizeof *c->critic.w);
     space = predict(&q, ks_operator_kind_find("manifold"));
@@ -327,7 +322,6 @@ static void test_noise_floor(void **state)
 {
     double worst = 0;
 
-    (void)state;
     for (size_t i = 0; i < N_TEXTS; i++)
         worst = fmax(worst, largest_zeros(TEXTS[i]));
     for (const struct ks_architecture *a = ks_architectures; a->name; a++) {

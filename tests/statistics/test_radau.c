@@ -67,7 +67,6 @@ static void test_one_step(void **state)
     struct ks_radau *r;
     struct ks_interval mu;
 
-    (void)state;
     assert_ok(ks_radau_new(1, &a, &b, false, &r));
     assert_ok(ks_radau_below(r, 2, &mu));
     assert_close(mu.lower, 0, 0);
@@ -118,7 +117,6 @@ static void test_bounds_hold(void **state)
 {
     static const double near[] = {0, 1e-3, -1e-6, 1e-9, -1e-12, 1e-15};
 
-    (void)state;
     for (int kind = 0; kind < 4; kind++)
         for (size_t m = 1; m <= SIZE; m = m < 8 ? m + 1 : 2 * m - 5) {
             double value[SIZE], start[SIZE];
@@ -167,7 +165,6 @@ static void test_bounds_are_attained(void **state)
 {
     size_t compared = 0;
 
-    (void)state;
     for (int kind = 0; kind < 4; kind += 3)
         for (size_t m = 1; m <= 9; m++)
             for (size_t trial = 0; trial < 12; trial++) {
@@ -210,7 +207,6 @@ static void test_at_ritz_values(void **state)
     struct ks_radau *r;
     struct ks_interval last = {0, 0}, mu;
 
-    (void)state;
     fill_measure(SIZE, 3, 0, value, start);
     r = radau_of(SIZE, value, start, 14);
     for (size_t i = 0; i < r->m; i++) {
@@ -239,7 +235,6 @@ static void test_ended(void **state)
     struct ks_radau *r = radau_of(6, value, start, 6);
     struct ks_interval mu;
 
-    (void)state;
     assert_int_equal(r->m, 4);
     assert_true(r->ended);
     for (size_t k = 0; k < 12; k++) {
@@ -273,7 +268,6 @@ static void test_scales(void **state)
     double value[SIZE], scaled[SIZE], start[SIZE];
     struct ks_radau *r, *other;
 
-    (void)state;
     fill_measure(SIZE, 9, 1, value, start);
     r = radau_of(SIZE, value, start, 15);
     for (size_t s = 0; s < 2; s++) {
@@ -299,7 +293,6 @@ static void test_memory(void **state)
     ks_status status = KS_MEMORY;
     struct ks_radau *r;
 
-    (void)state;
     for (size_t k = 1; status == KS_MEMORY; k++) {
         ks_alloc_fail_at(k);
         status = ks_radau_new(2, alpha, beta, false, &r);

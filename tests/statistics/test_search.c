@@ -303,7 +303,6 @@ static void test_search(void **state)
     struct totals all = {.judged = 0};
     size_t false_names = 0;
 
-    (void)state;
     for (size_t i = first; i < first + critics; i++) {
         char text[TEXT];
         struct traits t;

@@ -31,7 +31,6 @@ static void test_certain_counts(void **state)
                                  .abs_max_upper = 2.5};
     struct ks_shares shares;
 
-    (void)state;
     assert_int_equal(run_lanczos(&run, alpha, beta, &ended), 3);
     assert_true(ended);
     probe = probe_of(3, alpha, beta, true);
@@ -67,7 +66,6 @@ static void test_certain_overrides_likely(void **state)
         .n = 2, .probes = 1, .probe = &probe, .h = 1e-9, .abs_max_lower = 2, .abs_max_upper = 2};
     struct ks_shares shares;
 
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         run.start = start + k;
         assert_int_equal(run_lanczos(&run, alpha, beta, &ended), 2);
@@ -97,7 +95,6 @@ static void test_copies_count_once(void **state)
     struct ks_shares shares;
     double x = 3, lower, upper;
 
-    (void)state;
     assert_ok(ks_shares(&in, &shares));
     /* by the weight: the operator is 3 times the identity */
     assert_close(shares.directions[0].in.lower, 10, 0);
@@ -118,7 +115,6 @@ static void test_zero_operator(void **state)
     struct ks_shares_input in = {.n = 7, .n_null = 7, .probes = 1, .probe = &probe};
     struct ks_shares shares;
 
-    (void)state;
     probe.null_weight = 1;
     for (size_t null = 0; null <= 7; null += 7) {
         in.n_null = null;
@@ -138,7 +134,6 @@ static void test_zero_operator(void **state)
  * eigenvalues are in [1, 2]; none may appear to be small. */
 static void test_rotated_zeros(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct spectrum s = {.null = 700};
         struct ks_shares shares;
@@ -168,7 +163,6 @@ static void test_rotated_zeros(void **state)
  * known zeros most. They must not be counted as inside. */
 static void test_rotated_near_the_limit(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct spectrum s = {.null = 700};
         struct ks_shares shares;
@@ -187,7 +181,6 @@ static void test_one_more_zero(void **state)
 {
     size_t seen = 0;
 
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct spectrum s = {.null = 700};
         struct ks_shares shares;
@@ -213,7 +206,6 @@ static void test_one_step(void **state)
         .n = 50, .probes = 1, .probe = &probe, .h = 1e-7, .abs_max_lower = 1, .abs_max_upper = 300};
     struct ks_shares shares;
 
-    (void)state;
     assert_ok(ks_shares(&in, &shares));
     assert_close(shares.directions[0].in.lower, 1, 0);
     assert_close(shares.directions[0].in.upper, 50, 0);
@@ -231,7 +223,6 @@ static void test_one_step(void **state)
  * size below which 10% and 50% of the energy lie, and a scan of sizes does not narrow it. */
 static void test_energy(void **state)
 {
-    (void)state;
     for (size_t kind = 0; kind < SPECTRA; kind++)
         for (size_t decay = 0; decay < 3; decay++) {
             struct spectrum s = {.null = 0};
@@ -289,7 +280,6 @@ static void test_top_share(void **state)
     struct ks_share_probe probe = probe_of(0, alpha, beta, false);
     struct ks_energy energy;
 
-    (void)state;
     for (size_t i = 0; i < N; i++) {
         value[i] = i == 0 ? 9 : i == 1 ? -7 : sin((double)i);
         start[i] = i < 2 ? 3 : 1.0 / (1 + (double)(i % 7));
@@ -314,7 +304,6 @@ static void test_memory(void **state)
     double x = 1, lower, upper;
     size_t k;
 
-    (void)state;
     for (k = 1; status == KS_MEMORY; k++) {
         ks_alloc_fail_at(k);
         status = ks_shares(&in, &shares);

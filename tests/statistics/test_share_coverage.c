@@ -99,7 +99,6 @@ static void test_coverage(void **state)
 {
     size_t misses[CLAIMS] = {0}, runs = 0, all = 0;
 
-    (void)state;
     for (size_t kind = 0; kind < SPECTRA; kind++)
         for (size_t probes = 1; probes <= 3; probes += 2, runs += TRIALS)
             cover(kind, probes, misses);

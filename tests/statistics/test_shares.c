@@ -191,7 +191,6 @@ static void check_masses(const struct oracle *o, const struct ks_shares *shares)
 /* With h = 0, and with an h that changes every bound. */
 static void test_brute_force(void **state)
 {
-    (void)state;
     for (size_t kind = 0; kind < SPECTRA; kind++)
         for (size_t probes = 1; probes <= 3; probes++) {
             struct spectrum s = {.null = 0};
@@ -220,7 +219,6 @@ static void test_means(void **state)
     struct oracle o;
     struct trial t;
 
-    (void)state;
     fill_all_zeros_known(&s);
     make_trial(&s, 3, 5, 0, &t);
     t.probe[1].null_weight = 0.1;
@@ -259,7 +257,6 @@ static void test_band(void **state)
     enum { POINTS = 60 };
     size_t missed = 0, points = 0;
 
-    (void)state;
     for (size_t kind = 0; kind < SPECTRA; kind++) {
         struct spectrum s = {.null = 0};
         double x[POINTS], lower[POINTS], upper[POINTS];

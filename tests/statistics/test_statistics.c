@@ -13,7 +13,6 @@ static void test_by_hand(void **state)
     const double ritz[] = {-4, -1, 2, 8}, weight[] = {0.05, 0.4, 0.5, 0.05};
     struct ks_spectrum *s = exact_spectrum(4, ritz, weight);
 
-    (void)state;
     compute_statistics(s, 100);
     check_statistic(s, "lambda_max", 8);
     check_statistic(s, "lambda_min", -4);
@@ -57,7 +56,6 @@ static void test_quantiles(void **state)
     double tenth[10], tenths[10];
     struct ks_spectrum *s = exact_spectrum(4, ritz, weight), *t;
 
-    (void)state;
     compute_statistics(s, 4);
     check_quantile(s, "kappa_q50", 2);
     check_quantile(s, "kappa_q90", 1);
@@ -85,7 +83,6 @@ static void test_two_probes(void **state)
     const double alpha[] = {3, -6}, beta[] = {4, 8}, one[] = {1, 1};
     const int64_t steps[] = {1, 1};
 
-    (void)state;
     s->probes = 2;
     s->order = 1;
     s->alpha = malloc(sizeof alpha);
@@ -132,7 +129,6 @@ static void test_leading_parts(void **state)
     struct ks_spectrum *full, *part;
     size_t repeated = 0;
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = sin((double)i) + 0.3;
     full = estimate_spectrum(&a, 90, 3);
@@ -170,7 +166,6 @@ static void test_leading_part_of_a_breakdown(void **state)
     struct ks_operator a = diagonal_operator(&d);
     struct ks_spectrum *s;
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i % 2 == 0 ? 1 : -5;
     s = estimate_spectrum(&a, 40, 2);
@@ -191,7 +186,6 @@ static void test_against_exact(void **state)
     struct ks_operator a = diagonal_operator(&d);
     struct ks_spectrum *s, *exact;
 
-    (void)state;
     for (size_t i = 0; i < 120; i++)
         value[i] = 2.1 * sin((double)i) + 0.2;
     exact = exact_with(&a, NULL);
@@ -213,7 +207,6 @@ static void test_trace(void **state)
     struct ks_spectrum *s;
     double trace = 0, square = 0;
 
-    (void)state;
     for (size_t i = 0; i < N; i++) {
         value[i] = 1.5 * cos((double)i) + 1;
         trace += value[i];
@@ -233,7 +226,6 @@ static void test_condition_two(void **state)
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)(i / 2) / (N / 2 - 1));
     for (size_t m = 1; m <= 60; m++) {
@@ -258,7 +250,6 @@ static void test_scaling(void **state)
     const double c = 0x1p-300; /* so small that its fourth power underflows to zero */
     struct ks_spectrum *s, *t;
 
-    (void)state;
     for (size_t i = 0; i < N; i++) {
         value[i] = cos((double)i) + 0.1;
         scaled[i] = c * value[i];
@@ -297,7 +288,6 @@ static void test_three_probes(void **state)
     const double ritz[] = {1, 2, -1, 10, 2, 6}, half[] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5};
     struct ks_spectrum *s = exact_spectrum(6, ritz, half);
 
-    (void)state;
     s->probes = 3;
     s->order = 2;
     compute_statistics(s, 2);
@@ -330,7 +320,6 @@ static void test_unweighted(void **state)
     struct ks_operator a = diagonal_operator(&d);
     struct ks_spectrum *full, *part;
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = i == 0 ? 10 : cos((double)i);
     full = unweighted(&a, 31);
@@ -352,7 +341,6 @@ static void test_degenerate(void **state)
     struct ks_operator a = diagonal_operator(&d);
     struct ks_spectrum *s;
 
-    (void)state;
     memset(value, 0, sizeof value);
     s = estimate_spectrum(&a, 40, 2);
     check_statistic(s, "lambda_max", 0);
@@ -394,7 +382,6 @@ static void test_out_of_memory(void **state)
     size_t failures = 0;
     ks_status status;
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         value[i] = cos((double)i);
     do {
@@ -439,7 +426,6 @@ static void test_band(void **state)
     struct ks_operator a = diagonal_operator(&d);
     double largest = 0;
 
-    (void)state;
     for (size_t i = 0; i < N; i++) /* 400 eigenvalues from -3 to 100, most of them small */
         value[i] = i < 40 ? -3 + 0.07 * (double)i : pow(100, ((double)i - 219) / 180);
     s = exact_with(&a, NULL);

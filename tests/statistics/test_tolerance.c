@@ -20,7 +20,6 @@ static void test_reading(void **state)
 {
     struct ks_tolerances t;
 
-    (void)state;
     assert_ok(ks_tolerances_read("0.05", &t));
     assert_int_equal(t.n, 2);
     assert_string_equal(ks_tolerance_name(&t.list[0]), "lambda_max");
@@ -74,7 +73,6 @@ static void test_widths(void **state)
                    {"kappa_q50_upper", INFINITY}};
     struct ks_spectrum s = {.probes = 1};
 
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         assert_ok(ks_attribute_add_number(&s.statistics, numbers[i].name, numbers[i].value));
     assert_close(width("lambda_max", &s), 0.1, 1e-15);
@@ -122,7 +120,6 @@ static void test_same_as_fixed(void **state)
     static const char *const wanted[] = {"lambda_max=0.01", "directions_1e1=2",
                                          "directions_1e2=2 --start gradient"};
 
-    (void)state;
     write_critic(1);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         struct ks_spectrum *s, *fixed;
@@ -178,7 +175,6 @@ static void test_minibatches(void **state)
     char arguments[128];
     double error, alone, spent;
 
-    (void)state;
     assert_ok(ks_checkpoint_write(scratch("critic.h5"), c, false));
     s = run("--tolerance lambda_max=0.5");
     assert_int_equal(minibatches(s), 8);
@@ -236,7 +232,6 @@ static void test_minibatches(void **state)
  * tight enough. A first look at few steps suggests dozens of probes. */
 static void test_price(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < TRAINED; k++) {
         struct ks_spectrum *s;
 
@@ -253,7 +248,6 @@ static void test_out_of_reach(void **state)
 {
     struct ks_spectrum *s;
 
-    (void)state;
     write_critic(0);
     s = run("--tolerance negative_mass=0.001 --order 20 --probes 3");
     assert_int_equal(s->order, 20);
@@ -279,7 +273,6 @@ static void test_early_end(void **state)
         size_t steps;
     } networks[] = {{"dense 1\nloss mse\n", 4}, {"dense 1\nloss mse\n", 11}};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct ks_checkpoint *c = random_critic(
             networks[i].text, (struct critic_sizes){1, networks[i].steps - 1, 1, 32, 32}, 7);
@@ -300,7 +293,6 @@ static void test_coverage(void **state)
 {
     size_t false_ones = 0, made = 0;
 
-    (void)state;
     for (size_t k = 0; k < TRAINED; k += 2) {
         struct ks_spectrum *exact;
         double x;
@@ -342,7 +334,6 @@ static void test_trace(void **state)
     size_t misses = 0, made = 0;
     double products = 0;
 
-    (void)state;
     for (size_t k = 0; k < TRAINED; k++)
         for (size_t i = 0; i < (k == 1 ? 3 : 1); i++) {
             struct ks_checkpoint *critic = train_critic(k), *c = draw_minibatches(critic, 6, 1);
@@ -378,7 +369,6 @@ static void test_trace_limit(void **state)
 {
     struct ks_spectrum *s;
 
-    (void)state;
     write_critic(1);
     s = run("--tolerance trace=0.0001 --probes 3");
     assert_non_null(strstr(outcome(s), "tolerance 0.0001 not reached: the limit is 3 vectors for "
@@ -391,7 +381,6 @@ static void test_refusals(void **state)
 {
     static const char *const others[] = {"--compat xqc", "--layers"};
 
-    (void)state;
     write_critic(1);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         assert_int_equal(analyzer("--tolerance 0.1 %s critic.h5", others[i]), 2);

@@ -50,7 +50,6 @@ static void test_time_left(void **state)
     struct ks_time_left left;
     double training;
 
-    (void)state;
     write_records(&stage);
     assert_ok(ks_forecast_read(stage.graph, scratch_folder, &f));
     assert_int_equal(f.n_runs, 1);
@@ -89,7 +88,6 @@ static void test_own_pace(void **state)
     struct stage stage = stage_new(":");
     struct ks_forecast f;
 
-    (void)state;
     write_records(&stage);
     write_in(&stage.graph->job[1], "progress.csv",
              "env_step,update,steps_per_second\n2,0,1\n4,1,0.01\n6,2,0.0");
@@ -106,7 +104,6 @@ static void test_nothing_recorded(void **state)
     struct stage stage = stage_new(":");
     struct ks_forecast f;
 
-    (void)state;
     write_in(&stage.graph->job[0], "progress.csv", "env_step,update,steps_per_second\n0,0,nan\n");
     assert_ok(ks_forecast_read(stage.graph, scratch_folder, &f));
     assert_true(isnan(ks_forecast_run(&f, 0).training));
@@ -124,7 +121,6 @@ static void test_disk(void **state)
     const double critic = (5 + 1) * 2 + 2 + 1, actor = (3 + 1) * 2 + (2 + 1) * 4;
     const double batch = 8 * 5 + 2 * 8 * 1;
 
-    (void)state;
     assert_ok(
         study_of_text("[study]\nenv = toy\narchitectures = dense+mse\nseeds = 0..2\nsteps = 80\n"
                       "[train]\nhidden = 2\ndepth = 1\nactor_hidden = 2\nactor_depth = 1\n"

@@ -12,7 +12,6 @@ static void test_commands(void **state)
     struct ks_graph *g = NULL;
     struct ks_graph_programs programs = {"/opt/it's/train", "analyze", false, 500};
 
-    (void)state;
     assert_ok(study_of_text(GOOD, &s));
     assert_ok(ks_graph_new(s, &programs, &g));
     assert_int_equal(g->n_runs, 6);
@@ -51,7 +50,6 @@ static void test_special_characters(void **state)
     struct ks_study *study = NULL;
     struct ks_graph *g = NULL;
 
-    (void)state;
     write_text("calls", "");
     write_text("behave", ":");
     write_script(name, FAKE_TRAIN);
@@ -80,7 +78,6 @@ static void test_printed_commands(void **state)
 {
     struct stage stage = stage_new(":");
 
-    (void)state;
     write_script("bin/fake plot", "#!/bin/sh\n[ $1 = . ] && echo plot >>calls\n");
     run_printed(&stage);
     assert_int_equal(count(file_text("calls"), "train "), 2);
@@ -129,7 +126,6 @@ static void test_progress(void **state)
     static const char *const last[] = {"step_000000008.h5", "step_000000008.spectrum.h5", NULL};
     struct stage stage = stage_new(":");
 
-    (void)state;
     setenv("MAKELEVEL", "1", 1);
     run_aloud(&stage);
     assert_said("to do: 2 x train, 6 x analyze (0 of 8 jobs are done), 1 at a time\n", 9);
@@ -181,7 +177,6 @@ static void test_graph_runs_once(void **state)
     struct stage stage = stage_new(":");
     const char *calls;
 
-    (void)state;
     setenv("MAKEFLAGS", "-n --jobserver-auth=3,4", 1); /* as an outer make sets it */
     setenv("MAKELEVEL", "1", 1);
     setenv("OMP_NUM_THREADS", "7", 1);
@@ -211,7 +206,6 @@ static void test_order(void **state)
                                "[analyze xqc]\ncompat = xqc\n";
     struct stage stage = stage_new(":");
 
-    (void)state;
     stage_free(&stage);
     write_script("bin/fake-analyze", FAKE_ANALYZE_NAMED);
     assert_ok(study_of_text(text, &stage.study));
@@ -236,7 +230,6 @@ static void test_removed_checkpoints(void **state)
     struct stage stage = stage_new(":");
     char *why;
 
-    (void)state;
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     remove_files(LN, all + 2);
     remove_files(LN, spectrum);
@@ -271,7 +264,6 @@ static void test_failure_is_named(void **state)
     struct stage stage = stage_new("[ $arch != bn+ce ] || { echo first; echo; echo 'loss is nan at "
                                    "update 7'; exit 1; }");
 
-    (void)state;
     assert_fails(ks_graph_run(stage.graph, scratch_folder, 1, false, true), KS_RUN,
                  "train toy/bn+ce/seed0 failed: loss is nan at update 7");
     assert_non_null(strstr(ks_error_text(), "bn+ce/seed0/train.log"));
@@ -289,7 +281,6 @@ static void test_half_a_spectrum_is_removed(void **state)
 {
     struct stage stage = stage_new(":");
 
-    (void)state;
     write_script("bin/fake-analyze", "#!/bin/sh\nfor word; do last=$word; done\n"
                                      "echo half >${last%.h5}.spectrum.h5\nexit 1\n");
     assert_fails(ks_graph_run(stage.graph, scratch_folder, 1, false, true), KS_RUN,
@@ -348,7 +339,6 @@ static void test_interrupted_graph_resumes(void **state)
     pid_t child = start_graph(&stage);
     int result = 0;
 
-    (void)state;
     assert_int_equal(kill(child, SIGTERM), 0);
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 42);
@@ -370,7 +360,6 @@ static void test_ignored_signal(void **state)
     pid_t child;
     int result = 0;
 
-    (void)state;
     signal(SIGHUP, SIG_IGN);
     child = start_graph(&stage);
     signal(SIGHUP, SIG_DFL);
@@ -389,7 +378,6 @@ static void test_killed_graph_leaves_no_job(void **state)
     pid_t child = start_graph(&stage);
     int result = 0;
 
-    (void)state;
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_ends("train ln+ce");

@@ -68,7 +68,6 @@ static void run_until(const char *line, size_t done_before, size_t trainings, si
  * analyses. An earlier `stop` adds no work. */
 static void test_stop(void **state)
 {
-    (void)state;
     write_text("calls", "");
     run_until("stop = 2\n", 0, 2, 2);
     assert_non_null(strstr(file_text("calls"), "train bn+ce 2\n"));
@@ -100,7 +99,6 @@ static void test_removed_checkpoints(void **state)
 {
     struct stage stage;
 
-    (void)state;
     write_text("calls", "");
     run_until("stop = 4\n", 0, 2, 4);
     assert_int_equal(unlink(scratch("runs/toy/bn+ce/seed0/step_000000002.h5")), 0);
@@ -171,7 +169,6 @@ static void test_lost_checkpoints_of_unfinished_runs(void **state)
                                "step_000000004.h5 is gone";
     struct stage stage = stage_until("");
 
-    (void)state;
     assert_restarts(&stage, NULL);
     write_text("runs/toy/bn+ce/seed0/step_000000002.h5", "");
     write_unfinished("running", "", 1); /* the resume point is at step 2 */
@@ -200,7 +197,6 @@ static void test_killed_before_stop(void **state)
 {
     struct stage stage;
 
-    (void)state;
     write_text("calls", "");
     write_text("kill", "");
     stage = stage_until("stop = 6\n");
@@ -218,7 +214,6 @@ static void test_stale_spectra(void **state)
 {
     struct stage stage = stage_new(":");
 
-    (void)state;
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     ks_graph_set_changed(stage.graph, 0);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
@@ -255,7 +250,6 @@ static void test_strangers(void **state)
                                           "runs/toy/ln+ce/seed0/step_000000004.spectrum.h5", NULL};
     struct stage stage = stage_new(":");
 
-    (void)state;
     write_script("bin/fake plot", "#!/bin/sh\n");
     ks_graph_set_changed(stage.graph, 0);
     run_printed(&stage); /* nothing exists yet */
@@ -280,7 +274,6 @@ static void test_further_analyses(void **state)
     struct ks_graph *g = NULL;
     char text[512];
 
-    (void)state;
     snprintf(text, sizeof text, "%s[analyze]\norder = 7\n[analyze xqc]\ncompat = xqc\n", TWO_RUNS);
     assert_ok(study_of_text(text, &study));
     assert_ok(new_graph(study, &g));
@@ -317,7 +310,6 @@ static void test_scopes(void **state)
     struct ks_graph *g = NULL;
     char text[512];
 
-    (void)state;
     snprintf(text, sizeof text, "%s[analyze end]\ncheckpoints = last\n", TWO_RUNS);
     assert_ok(study_of_text(text, &study));
     assert_ok(new_graph(study, &g));
@@ -345,7 +337,6 @@ static void test_stale_spectra_behind_stop(void **state)
                                           "runs/toy/bn+ce/seed0/step_000000008.spectrum.h5", NULL};
     struct stage stage;
 
-    (void)state;
     write_all(spectra);
     stage = stage_until("stop = 4\n");
     assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));

@@ -15,7 +15,6 @@ static void test_submission(void **state)
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm s = QUIETLY;
 
-    (void)state;
     assert_ok(ks_slurm_submit(stage.graph, scratch_folder, &s));
     assert_string_equal(
         file_text("slurm.calls"),
@@ -34,7 +33,6 @@ static void test_options(void **state)
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm s = QUIETLY;
 
-    (void)state;
     s.jobs = 7;
     s.keep_going = true;
     assert_ok(ks_slurm_add_options(&s, "--time=1:00:00  -p 'long'"));
@@ -57,7 +55,6 @@ static void test_only_what_is_missing(void **state)
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm s = QUIETLY;
 
-    (void)state;
     write_trained(&stage.graph->job[1]);
     assert_ok(ks_slurm_submit(stage.graph, scratch_folder, &s));
     assert_int_equal(count(file_text("slurm.calls"), "some:train --array=0 "), 1);
@@ -82,7 +79,6 @@ static void test_refused_submission(void **state)
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm s = QUIETLY;
 
-    (void)state;
     write_text("refused", "3");
     assert_fails(ks_slurm_submit(stage.graph, scratch_folder, &s), KS_RUN,
                  "sbatch failed (exit status 1): sbatch: error: invalid partition");
@@ -103,7 +99,6 @@ static void test_printed_submission(void **state)
     char command[600];
     FILE *out = fopen(scratch("commands"), "w");
 
-    (void)state;
     assert_ok(ks_slurm_add_options(&s, "--comment='a b'"));
     assert_non_null(out);
     assert_ok(ks_slurm_print(stage.graph, scratch_folder, &s, out));
@@ -142,7 +137,6 @@ static void test_queue(void **state)
     struct ks_slurm_task *task;
     size_t n;
 
-    (void)state;
     write_queue(scratch_folder);
     assert_ok(ks_slurm_queue(scratch_folder, &n, &task)); /* nothing was submitted from here */
     assert_int_equal(n, 0);

@@ -47,7 +47,6 @@ static void test_tasks(void **state)
     struct stage stage = stage_with_slurm("[ $arch != bn+ce ] || exit 5");
     struct ks_slurm s = QUIETLY;
 
-    (void)state;
     s.plot = "/bin/echo";
     assert_ok(ks_slurm_write(stage.graph, scratch_folder, &s));
     assert_int_equal(end_task(start_task("train", "1")), 0);
@@ -80,7 +79,6 @@ static void test_time_limit(void **state)
     struct ks_slurm s = QUIETLY;
     pid_t child;
 
-    (void)state;
     assert_ok(ks_slurm_write(stage.graph, scratch_folder, &s));
     for (int i = 0; i < 2; i++) {
         child = start_task("train", "0");
@@ -104,7 +102,6 @@ static void test_cancelled_task(void **state)
     struct ks_slurm s = QUIETLY;
     pid_t child;
 
-    (void)state;
     assert_ok(ks_slurm_write(stage.graph, scratch_folder, &s));
     child = start_task("train", "0");
     wait_for("asleep");
@@ -133,7 +130,6 @@ static void test_lock_of_a_run(void **state)
     pid_t child;
     int lock;
 
-    (void)state;
     assert_ok(ks_slurm_write(stage.graph, scratch_folder, &s));
     write_text("runs/toy/bn+ce/seed0/" KS_SLURM_LOCK, "");
     lock = open(scratch("runs/toy/bn+ce/seed0/" KS_SLURM_LOCK), O_RDWR | O_CLOEXEC);

@@ -18,7 +18,6 @@ static void test_checkpoint_steps(void **state)
 {
     size_t step[32], n;
 
-    (void)state;
     n = ks_milestones_checkpoints(1000000, 20, 5000, 2, step); /* the paper's */
     assert_int_equal(n, 21);
     assert_int_equal(step[0], 10000);
@@ -41,7 +40,6 @@ static void test_evaluation_steps(void **state)
     char name[32];
     size_t step[32], n;
 
-    (void)state;
     n = ks_milestones_evaluations(1000, 3, 2, step);
     assert_steps(n, step, 4, (const size_t[]){0, 334, 668, 1000});
     n = ks_milestones_evaluations(1000, 0, 2, step);
@@ -57,7 +55,6 @@ static void test_study_is_read(void **state)
     struct ks_study *s = NULL;
     char *folder = NULL;
 
-    (void)state;
     assert_ok(study_of_text(GOOD, &s));
     assert_string_equal(s->name, "some");
     assert_string_equal(s->env, "dog-trot");
@@ -100,7 +97,6 @@ static void test_stop(void **state)
     struct ks_study *s = NULL;
     char text[512];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(text, sizeof text, head, cases[i].stop);
         assert_ok(study_of_text(text, &s));
@@ -130,7 +126,6 @@ static void test_further_analyses(void **state)
     struct ks_spectrum_options a;
     struct ks_study *s = NULL;
 
-    (void)state;
     assert_ok(
         study_of_text("[analyze ggn-2]\noperator = ggn\n[analyze]\norder = 7\nprecision = f64\n"
                       "[analyze  all_defaults ] ; a comment\n"
@@ -155,7 +150,6 @@ static void test_scopes(void **state)
 {
     struct ks_study *s = NULL;
 
-    (void)state;
     assert_ok(
         study_of_text("[analyze some]\ncheckpoints = last\narchitectures = bn+ce,\n    mine\n"
                       "operator = ggn\n[analyze every]\ncheckpoints = all\n"
@@ -182,7 +176,6 @@ static void test_all_settings(void **state)
     char text[4096] = "[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[train]\n";
     size_t n = 0;
 
-    (void)state;
     for (const struct ks_key *key = ks_keys; key->name; key++, n++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s = %s\n", key->name,
                  key->type == KS_KEY_FLAG ? "1" : key->default_text);
@@ -196,7 +189,6 @@ static void test_all_and_long_lists(void **state)
 {
     struct ks_study *s = NULL;
 
-    (void)state;
     assert_ok(study_of_text(
         "[study]\nenv=dog-run\narchitectures = all\nseeds = 0\n  1\n  2\nsteps=9\n", &s));
     assert_int_equal(s->n_architectures, 12);
@@ -210,7 +202,6 @@ static void test_architecture_of_a_file(void **state)
 {
     struct ks_study *s = NULL;
 
-    (void)state;
     write_text("nets/bn+ce.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     assert_int_equal(symlink("bn+ce.arch", scratch("nets/link.arch.arch")), 0);
     assert_ok(
@@ -233,7 +224,6 @@ static void test_control_characters(void **state)
     struct ks_study *s = NULL;
     char text[1024];
 
-    (void)state;
     write_text("a\n\ttouch pwned\n/mine.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     assert_int_equal(symlink(scratch("a\n\ttouch pwned\n"), scratch("nets")), 0);
     snprintf(text, sizeof text, "[study]\narchitectures = nets/mine.arch\n");
@@ -324,7 +314,6 @@ static void test_wrong_studies(void **state)
     };
     struct ks_study *s = NULL;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ks_status status = study_of_text(wrong[i].text, &s);
 
@@ -360,7 +349,6 @@ static void test_options_that_do_not_fit(void **state)
     struct ks_study *s = NULL;
     char text[512];
 
-    (void)state;
     write_text("tiny.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     write_text("broken.arch", "dense 4\nrellu\ndense 1\nloss mse\n");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -384,7 +372,6 @@ static void test_long_line_is_refused(void **state)
     static char text[4000] = "[study]\narchitectures = ";
     struct ks_study *s = NULL;
 
-    (void)state;
     for (size_t n = strlen(text); n + 1 < sizeof text; n++)
         text[n] = ' ';
     assert_fails(study_of_text(text, &s), KS_FORMAT, ":2: expected a line of");
@@ -395,7 +382,6 @@ static void test_reading_without_memory(void **state)
     struct ks_study *s = NULL;
     ks_status status = KS_MEMORY;
 
-    (void)state;
     write_text("some.study", GOOD);
     for (size_t n = 1; status != KS_OK; n++) {
         ks_alloc_fail_at(n);
@@ -411,7 +397,6 @@ static void test_options_are_forgotten(void **state)
 {
     struct ks_study *s = NULL;
 
-    (void)state;
     assert_fails(study_of_text("[analyze]\nprecision = f64\ncompat = xqc\n", &s), KS_USAGE, ":3: ");
     assert_fails(study_of_text("[analyze]\ncompat = xqc\n", &s), KS_FORMAT, "is missing");
 }
@@ -424,7 +409,6 @@ static void test_shipped_studies(void **state)
     } shipped[] = {{"quick", 12}, {"dog", 12},        {"small", 12},  {"exact", 12},
                    {"trot", 13},  {"trot-small", 13}, {"dogtrot", 13}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++) {
         struct ks_study *s = NULL;
         char *path = NULL;
@@ -449,7 +433,6 @@ static void test_names_of_studies(void **state)
                  {"new.study", "new.study"}};
     char *path = NULL, *here = getcwd(NULL, 0);
 
-    (void)state;
     assert_non_null(here);
     write_text("quick/study.study", "");
     write_text("mine", "");

@@ -13,7 +13,6 @@ static void test_settings(void **state)
     struct ks_study *s = NULL;
     const struct ks_settings *of[4];
 
-    (void)state;
     write_text("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     write_text("a.arch", "dense 2A\npolicy tanh-gaussian\n");
     write_text("own.system", "[system]\ncritic=c.arch\nactor=a.arch\n[train]\nutd=7\ntau=0.5\n");
@@ -51,7 +50,6 @@ static void test_sizes_in_train(void **state)
     struct ks_study *s = NULL;
     char filled[512];
 
-    (void)state;
     snprintf(filled, sizeof filled, text, "");
     assert_ok(study_of_text(filled, &s));
     assert_fails(ks_study_check(s, 223, 38), KS_USAGE, "the settings hidden, depth, atoms");
@@ -73,7 +71,6 @@ static void test_refusals(void **state)
                    {"bad.system", "[train] utd: utd: expected an integer"}};
     char text[256];
 
-    (void)state;
     write_text("bad.system", "[system]\ncritic=c\nactor=a\n[train]\nutd=no\n");
     for (size_t i = 0; i < sizeof studies / sizeof *studies; i++) {
         struct ks_study *s = NULL;
@@ -89,7 +86,6 @@ static void test_shipped(void **state)
     struct ks_study *s = NULL;
     char *path = NULL;
 
-    (void)state;
     assert_ok(ks_study_find("reference", &path));
     assert_ok(ks_study_read(path, true, &s));
     assert_int_equal(s->n_architectures, 7);

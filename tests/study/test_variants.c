@@ -28,7 +28,6 @@ static void test_settings(void **state)
 {
     struct ks_study *s = NULL;
 
-    (void)state;
     assert_ok(read_more("[variant more]\narchitecture = dense+mse\nbatch = 128\nutd = 8\n", &s));
     assert_int_equal(s->n_architectures, 2);
     assert_string_equal(s->architecture[1].name, "more");
@@ -48,7 +47,6 @@ static void test_kind(void **state)
     size_t architecture[KS_JUDGED];
     struct ks_study *s = NULL;
 
-    (void)state;
     assert_ok(read_more("[variant a]\narchitecture = dense+mse\nutd = 8\n"
                         "[variant b]\nutd = 8\narchitecture = bn+wn+ce\n"
                         "[variant c]\narchitecture = bn+wn+ce\nutd = 4\n",
@@ -69,7 +67,6 @@ static void test_order(void **state)
 {
     struct ks_study *s = NULL;
 
-    (void)state;
     assert_ok(study_of_text("[variant a]\nutd = 4\narchitecture = bn+ce\n[train]\nutd = 3\n"
                             "random_steps = 10\n[study]\nenv = dog-trot\nseeds = 0\nsteps = 1000\n",
                             &s));
@@ -91,7 +88,6 @@ static void assert_refused(const char *sections, const char *message)
 
 static void test_refusals(void **state)
 {
-    (void)state;
     assert_refused("[variant a]\nbatch = 8\n", ":11: [variant a]: 'architecture' is missing");
     assert_refused("[variant a]\narchitecture = bn\n", ":12: ");
     assert_refused("[variant a]\narchitecture = bn+ce\narchitecture = ln+ce\n", "given twice");
@@ -111,7 +107,6 @@ static void test_steps(void **state)
 {
     struct ks_study *s = NULL;
 
-    (void)state;
     assert_refused("[variant a]\narchitecture = bn+ce\naction_repeat = 1\n", "must be 200");
     assert_refused("[variant a]\narchitecture = bn+ce\ncheckpoints = 3\n", ":11: [variant a]: ");
     assert_refused("[variant a]\narchitecture = bn+ce\nevaluations = 3\n", ":11: [variant a]: ");
@@ -129,7 +124,6 @@ static void test_command(void **state)
     struct ks_graph *graph = NULL;
     const char *command;
 
-    (void)state;
     assert_ok(read_more("[variant a]\narchitecture = ln+ce\nbatch = 128\n", &s));
     assert_ok(ks_graph_new(s, &programs, &graph));
     command = graph->job[1].command;
@@ -164,7 +158,6 @@ static void test_differences(void **state)
 {
     static const char one[] = "[variant a]\narchitecture = bn+ce\nutd = 4\n";
 
-    (void)state;
     assert_difference(one, one, NULL);
     assert_difference(one, "", NULL);
     assert_difference("", one, "architectures");
@@ -186,7 +179,6 @@ static void test_action_repeat(void **state)
                  {"[train]\naction_repeat=3\n[study]\nenv=Hopper-v4\n", 3},
                  {"[train]\naction_repeat=1\n[study]\nenv=dog-trot\n", 1}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ks_study *s = NULL;
         char text[200];

@@ -14,7 +14,6 @@ void take(const char *task)
 
 int drop(void **state)
 {
-    (void)state;
     ks_env_free(env);
     env = NULL;
     return 0;

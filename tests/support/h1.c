@@ -98,6 +98,5 @@ int remove_small(void **state)
 
 int use_own(void **state)
 {
-    (void)state;
     return setenv("HUMANOID_BENCH_DIR", own_folder, 1);
 }

@@ -5,7 +5,6 @@ char scratch_folder[64];
 
 int scratch_make(void **state)
 {
-    (void)state;
     snprintf(scratch_folder, sizeof scratch_folder, "/tmp/kappascope-test-XXXXXX");
     return mkdtemp(scratch_folder) ? 0 : -1;
 }
@@ -32,7 +31,6 @@ size_t scratch_files(bool clean)
 
 int scratch_clean(void **state)
 {
-    (void)state;
     scratch_files(true);
     return 0;
 }
@@ -47,7 +45,6 @@ static int remove_one(const char *path, const struct stat *there, int type, stru
 
 int scratch_remove(void **state)
 {
-    (void)state;
     return nftw(scratch_folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 

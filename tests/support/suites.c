@@ -4,7 +4,6 @@ struct ks_env *trot;
 
 int make_dog(void **state)
 {
-    (void)state;
     if (ks_env_new("dog-trot", NULL, &trot) == KS_OK)
         return 0;
     fprintf(stderr, "%s\n", ks_error_text());
@@ -13,7 +12,6 @@ int make_dog(void **state)
 
 int free_dog(void **state)
 {
-    (void)state;
     ks_env_free(trot);
     return 0;
 }

@@ -30,7 +30,6 @@ static void test_each_condition(void **state)
     static const char *const names[] = {"threads",     "kappascope", "blas",
                                         "blas_kernel", "mujoco",     "mujoco_flags"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct image p = open_stopped_run();
         json_t *from = i == 0 ? json_integer(7) : json_string("other"),
@@ -57,7 +56,6 @@ static void test_each_condition(void **state)
  * */
 static void test_processor(void **state)
 {
-    (void)state;
     for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
         struct image p = open_stopped_run();
 
@@ -77,7 +75,6 @@ static void test_any_without_need(void **state)
 {
     struct image p = open_stopped_run();
 
-    (void)state;
     write_stopped_run(&p);
     assert_resumes(KS_RESUME_ANY);
     assert_same_run(RUN, REFERENCE);
@@ -88,7 +85,6 @@ static void test_other_runs(void **state)
 {
     static const char *const names[] = {"seed", "steps", "env", "architecture", "critic", "actor"};
 
-    (void)state;
     for (size_t i = 0; i < 7; i++) {
         struct image p = open_stopped_run();
         const char *name = i < 6 ? names[i] : "tau";
@@ -115,7 +111,6 @@ static void test_other_runs(void **state)
 /* A process that really has another number of threads. */
 static void test_other_threads(void **state)
 {
-    (void)state;
     copy_stopped_run();
     assert_int_equal(run_process(&unstarted[1], RUN, (struct launch){.resume = KS_RESUME_EXACT}),
                      2);
@@ -129,7 +124,6 @@ static void test_record(void **state)
     struct image p = open_stopped_run();
     struct launch killed = {.resume = KS_RESUME_ANY, .fault = KILL, .fault_at = 10};
 
-    (void)state;
     write_stopped_run(&p);
     assert_int_equal(run_process(&unstarted[1], RUN, killed), KILLED);
     assert_changes(json_pack("[{s:i, s:s, s:i, s:i}]", "env_step", STOPPED, "what", "threads",

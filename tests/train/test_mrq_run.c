@@ -94,7 +94,6 @@ static void test_refresh(void **state)
     double scale = 1;
     float w[256], copied[256];
 
-    (void)state;
     assert_true(bytes <= sizeof w);
     for (size_t k = 0; k < RANDOM_STEPS + 3 * PERIOD + 1; k++) {
         const int64_t update = a->updates;
@@ -130,7 +129,6 @@ static void test_rows(void **state)
     float s[BATCH];
     size_t raised = 0;
 
-    (void)state;
     for (size_t k = 0; k < RANDOM_STEPS + 8; k++) {
         const size_t newest = k; /* replay is not full, and the episode is the first */
 
@@ -175,7 +173,6 @@ static void test_frozen(void **state)
     double input[BATCH * WIDTH], target[BATCH];
     char *path;
 
-    (void)state;
     for (size_t k = 0; k < RANDOM_STEPS + 4; k++)
         assert_ok(ks_learner_step(l, run->metrics));
     run->evaluation.return_mean = 0;
@@ -206,7 +203,6 @@ static void test_refusals(void **state)
     struct ks_settings settings;
     struct ks_run *run;
 
-    (void)state;
     assert_fails(try_run(polyak, &run), KS_USAGE, "target_period: expected at least 1");
     ks_settings_defaults(&settings);
     assert_ok(ks_settings_assign(&settings, "reward_scaling=magnitude"));

@@ -95,7 +95,6 @@ static void test_draws(void **state)
     size_t ends = 0, terminal_ends = 0;
     float largest = 1;
 
-    (void)state;
     assert_ok(ks_replay_new(CAPACITY, 1, 1, &replay));
     assert_ok(ks_priorities_new(replay, HORIZON, EXPONENT, &p));
     for (size_t k = 0; k < MADE; k++) {
@@ -132,7 +131,6 @@ static void test_unrolled(void **state)
     const struct ks_unrolled w = {N, STEPS, s, a, reward, mask, kept};
     struct ks_replay *replay;
 
-    (void)state;
     assert_ok(ks_replay_new(CAPACITY, 1, 1, &replay));
     for (size_t k = 0; k < 20; k++) {
         float x[3];
@@ -165,7 +163,6 @@ static void test_last_reward(void **state)
     const struct ks_rows rows = {1, &to_s, &to_a, &to_next, &mask, &(double){0}};
     struct ks_replay *replay;
 
-    (void)state;
     assert_ok(ks_replay_new(CAPACITY, 1, 1, &replay));
     for (size_t k = 0; k < 6; k++) {
         struct ks_transition t = number(k, s);

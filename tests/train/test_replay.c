@@ -68,7 +68,6 @@ static void test_draws(void **state)
     struct ks_replay *replay;
     struct drawn d;
 
-    (void)state;
     assert_ok(ks_replay_new(CAPACITY, OBSERVATIONS, 1, &replay));
     for (size_t k = 0; k < 4; k++)
         add(replay, k);
@@ -151,7 +150,6 @@ static void test_windows(void **state)
     static const size_t capacity[] = {20, MADE, 8};
     struct ks_replay *replay, *copy;
 
-    (void)state;
     assert_ok(ks_replay_new(8, OBSERVATIONS, 1, &copy));
     ks_replay_clear(copy, MADE - 8);
     for (size_t c = 0; c < 3; c++) {
@@ -203,7 +201,6 @@ static bool check_ahead(struct ks_replay *replay, size_t k, size_t n)
 /* While the ring fills, and once it is full. */
 static void test_ahead(void **state)
 {
-    (void)state;
     for (size_t n = 1; n <= CAPACITY + 1; n++) {
         struct ks_replay *replay;
         size_t drawn = 0, times = 40;
@@ -227,7 +224,6 @@ static void test_capacity_of_one(void **state)
     struct ks_replay *replay;
     struct drawn d;
 
-    (void)state;
     assert_ok(ks_replay_new(1, OBSERVATIONS, 1, &replay));
     add(replay, 1);
     add(replay, 2);
@@ -244,7 +240,6 @@ static void test_out_of_memory(void **state)
     const float row[] = {1, 2, 3, 4, 5, 6, 7, 8};
     struct ks_replay *replay;
 
-    (void)state;
     for (size_t n = 1; n <= 2; n++) {
         ks_alloc_fail_at(n);
         assert_int_equal(ks_replay_new(CAPACITY, OBSERVATIONS, 1, &replay), KS_MEMORY);
@@ -267,7 +262,6 @@ static void test_copy(void **state)
     struct ks_replay *replay, *copy;
     float *s;
 
-    (void)state;
     assert_ok(ks_alloc(WIDE, sizeof *s, &s));
     assert_ok(ks_replay_new(WIDE_CAPACITY, WIDE, 3, &replay));
     assert_true(replay->n_blocks > 1);
@@ -308,7 +302,6 @@ static void test_returns(void **state)
     struct ks_returns returns = {.g = 0};
     double g[N], last = 0, mean = 0, variance = 0;
 
-    (void)state;
     for (size_t i = 0; i < N; i++) {
         double reward = 1e5 + ks_rng_normal(&rng);
         bool done = i % 50 == 49;
@@ -328,7 +321,6 @@ static void test_no_deviation(void **state)
 {
     struct ks_returns returns = {.g = 0};
 
-    (void)state;
     assert_close(ks_returns_divisor(&returns, ks_reward_scaling(KS_SCALE_STD), 0), 1e-8, 0);
     for (size_t i = 0; i < 10; i++)
         ks_returns_add(&returns, ks_reward_scaling(KS_SCALE_STD), 0.9, 0, false);

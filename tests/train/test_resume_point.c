@@ -34,7 +34,6 @@ static void assert_same_after(const char *message)
 
 static void test_undamaged(void **state)
 {
-    (void)state;
     copy_stopped_run();
     assert_same_after(NULL);
 }
@@ -45,7 +44,6 @@ static void test_newest_point_is_damaged(void **state)
 {
     static const char *const files[] = {"resume/point.1", "resume/replay.000005"};
 
-    (void)state;
     for (size_t f = 0; f < 2; f++)
         for (size_t cut = 0; cut < 2; cut++)
             for (size_t k = 0; k < 8; k++) {
@@ -71,7 +69,6 @@ static void test_both_points_are_damaged(void **state)
 {
     static const char *const files[] = {"resume/replay.000003", "progress.csv"};
 
-    (void)state;
     for (size_t f = 0; f < 2; f++)
         for (size_t cut = 0; cut < 3; cut++) {
             unsigned char *bytes;
@@ -99,7 +96,6 @@ static void test_lost_row(void **state)
     unsigned char *bytes;
     size_t size;
 
-    (void)state;
     copy_stopped_run();
     bytes = read_bytes(in_run("progress.csv"), &size);
     write_bytes(in_run("progress.csv"), bytes, size - 2);
@@ -109,7 +105,6 @@ static void test_lost_row(void **state)
 
 static void test_lost_checkpoint(void **state)
 {
-    (void)state;
     copy_stopped_run();
     assert_int_equal(remove(in_run("step_000000015.h5")), 0);
     assert_refused(KS_RESUME_EXACT, "step_000000015.h5: missing");
@@ -118,7 +113,6 @@ static void test_lost_checkpoint(void **state)
 /* A checkpoint after the older point is computed again, so it may be missing. */
 static void test_checkpoint_to_come(void **state)
 {
-    (void)state;
     copy_stopped_run();
     assert_int_equal(remove(in_run("step_000000015.h5")), 0);
     assert_int_equal(remove(in_run("resume/point.1")), 0);
@@ -132,7 +126,6 @@ static void test_versions(void **state)
     unsigned char *bytes;
     size_t size;
 
-    (void)state;
     copy_stopped_run();
     bytes = read_bytes(in_run("resume/point.1"), &size);
     bytes[24]++;
@@ -151,7 +144,6 @@ static void test_unreadable(void **state)
 {
     static const char *const files[] = {"resume/point.1", "resume/replay.000005", "progress.csv"};
 
-    (void)state;
     for (size_t f = 0; f < 3; f++) {
         copy_stopped_run();
         assert_int_equal(remove(in_run(files[f])), 0);
@@ -172,7 +164,6 @@ int statvfs(const char *path, struct statvfs *disk)
 /* A warning names a disk with too little room; the run starts. */
 static void test_little_disk(void **state)
 {
-    (void)state;
     unstarted[0].options.quiet = false;
     for (size_t i = 0; i < 2; i++) {
         remove_folder(RUN);
@@ -191,7 +182,6 @@ static void test_interval(void **state)
     const double intervals[] = {0, 1e-9, 50};
     const uint64_t expected[] = {1, 29, 2};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         unsigned char *bytes;
         uint64_t number, newest = 0;

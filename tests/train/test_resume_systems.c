@@ -97,7 +97,6 @@ static size_t end_and_resume(struct unstarted_run *u, int which, size_t stride)
  * measured after the resume. */
 static void test_ends(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         struct unstarted_run one, two;
 

@@ -72,7 +72,6 @@ static void test_actions(void **state)
 {
     struct run_fixture s;
 
-    (void)state;
     setup(&s, RANDOM_STEPS);
     for (size_t k = 0; k < 2 * RANDOM_STEPS; k++) {
         struct ks_rng rng = ks_stream(SEED, KS_EXPLORATION, 0);
@@ -126,7 +125,6 @@ static void test_update_rewards(void **state)
 {
     struct run_fixture s;
 
-    (void)state;
     for (size_t normalized = 0; normalized < 2; normalized++) {
         struct ks_rng rng = ks_stream(SEED, KS_REPLAY, 0);
         double reward[BATCH], scale;
@@ -154,7 +152,6 @@ static void test_reset(void **state)
     enum { RESET = 8 };
     struct run_fixture s;
 
-    (void)state;
     setup(&s, RANDOM_STEPS);
     s.options.settings.reset_step = RESET;
     s.options.settings.reward_scaling = 2;
@@ -185,7 +182,6 @@ static void test_n_step(void **state)
     struct run_fixture s;
     size_t newest = 9;
 
-    (void)state;
     setup(&s, 50);
     s.options.settings.n_step = 3;
     steps(&s, newest + 1);
@@ -236,7 +232,6 @@ static void test_frozen_rewards(void **state)
     struct run_fixture s;
     struct ks_rng rng;
 
-    (void)state;
     setup(&s, 50);
     steps(&s, 10);
     frozen_targets(&s, 1, 0, normal, always[0]);
@@ -269,7 +264,6 @@ static void test_references(void **state)
     double loss = 0;
     float *x, *primal;
 
-    (void)state;
     setup(&s, 5);
     steps(&s, 12);
     assert_ok(ks_save_checkpoint(s.run));
@@ -310,7 +304,6 @@ static void test_references(void **state)
  * step (which may begin before the transition is stored) and with two. */
 static void test_last_batch(void **state)
 {
-    (void)state;
     for (size_t utd = 1; utd <= 2; utd++)
         for (size_t threads = 1; threads <= 2; threads++) {
             struct run_fixture s;
@@ -341,7 +334,6 @@ static void test_evaluation(void **state)
     struct run_fixture s;
     size_t drawn;
 
-    (void)state;
     setup(&s, RANDOM_STEPS);
     steps(&s, RANDOM_STEPS + 1);
     assert_ok(ks_alloc(s.observations, sizeof *before, &before));
@@ -372,7 +364,6 @@ static void test_episodes(void **state)
     struct ks_env *env;
     struct run_fixture s;
 
-    (void)state;
     setup(&s, 2 * LAST);
     assert_ok(ks_alloc(s.observations, sizeof *start, &start));
     assert_ok(ks_env_new("dog-trot", NULL, &env));
@@ -417,7 +408,6 @@ static void test_memory_is_flat(void **state)
     struct run_fixture s;
     size_t before = 0, least = SIZE_MAX;
 
-    (void)state;
     setup(&s, RANDOM_STEPS);
     assert_ok(ks_resume_new(s.run, &points));
     ks_replay_free(s.run->learner.replay);

@@ -68,7 +68,6 @@ static void test_defaults(void **state)
     struct ks_settings s;
     size_t n = 0;
 
-    (void)state;
     ks_settings_defaults(&s);
     for (const struct ks_key *key = ks_keys; key->name; key++, n++) {
         char text[KS_VALUE_LENGTH];
@@ -88,7 +87,6 @@ static void test_fields(void **state)
 {
     struct ks_settings s;
 
-    (void)state;
     ks_settings_defaults(&s);
     assert_true(s.hidden == 512 && s.depth == 4 && s.actor_hidden == 256 && s.actor_depth == 4);
     assert_true(s.skip == 0 && s.n_step == 1);
@@ -107,7 +105,6 @@ static void test_values(void **state)
 {
     struct ks_settings s;
 
-    (void)state;
     ks_settings_defaults(&s);
     assert_ok(ks_settings_assign(&s, "utd=8"));
     assert_ok(ks_settings_assign(&s, "batch=1e3"));
@@ -156,7 +153,6 @@ static void test_refused(void **state)
     };
     struct ks_settings s, before;
 
-    (void)state;
     ks_settings_defaults(&s);
     ks_settings_defaults(&before);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -169,7 +165,6 @@ static void test_pairs(void **state)
 {
     struct ks_settings s;
 
-    (void)state;
     ks_settings_defaults(&s);
     s.v_min = s.v_max;
     assert_fails(ks_settings_check(&s), KS_USAGE, "v_min");
@@ -185,7 +180,6 @@ static void test_text(void **state)
 {
     struct ks_settings s, back;
 
-    (void)state;
     ks_settings_defaults(&s);
     ks_settings_defaults(&back);
     for (const struct ks_key *key = ks_keys; key->name; key++) {
@@ -207,7 +201,6 @@ static void test_gamma(void **state)
 {
     struct ks_settings s;
 
-    (void)state;
     ks_settings_defaults(&s);
     assert_close(ks_settings_gamma(&s, 1000), 0.99, 1e-15);
     s.action_repeat = 1;
@@ -279,7 +272,6 @@ static void test_twelve(void **state)
 {
     struct ks_settings s;
 
-    (void)state;
     ks_settings_defaults(&s);
     for (size_t i = 0; i < 12; i++) {
         const struct ks_architecture *a = ks_architecture_find(twelve[i].name);
@@ -307,7 +299,6 @@ static void test_actor_text(void **state)
     struct ks_settings s;
     char *critic, *actor;
 
-    (void)state;
     ks_settings_defaults(&s);
     assert_ok(ks_architecture("bn+wn+mse", &s, 38, &critic, &actor));
     assert_string_equal(actor, "batchnorm\nrepeat 4 {\n  dense 256 bias=no project=unit\n"
@@ -329,7 +320,6 @@ static void test_skips(void **state)
     char *critic, *actor, *plain, *plain_actor, expected[512];
     struct ks_settings s;
 
-    (void)state;
     ks_settings_defaults(&s);
     assert_ok(ks_settings_assign(&s, "skip=1"));
     for (size_t i = 0; i < 2; i++) {
@@ -388,7 +378,6 @@ static void test_ablations(void **state)
         {"bn+wn+ce", {"utd=16"}, 976495},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ks_settings s;
         char *critic, *actor;
@@ -418,7 +407,6 @@ static void test_files(void **state)
     struct ks_settings s;
     char *critic, *actor;
 
-    (void)state;
     ks_settings_defaults(&s);
     for (size_t i = 0; i < 3; i++) {
         const char *path = scratch("critic.arch");
@@ -447,7 +435,6 @@ static void test_unknown(void **state)
     struct ks_settings s;
     char *critic, *actor;
 
-    (void)state;
     ks_settings_defaults(&s);
     assert_fails(ks_architecture("bn+wn", &s, 2, &critic, &actor), KS_USAGE, "'bn+wn'");
     assert_fails(ks_architecture("", &s, 2, &critic, &actor), KS_USAGE, "''");

@@ -39,7 +39,6 @@ static void test_share_of_episodes(void **state)
     struct ks_env_task with_goal;
     struct ks_run *run;
 
-    (void)state;
     ks_settings_defaults(&options.settings);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         assert_ok(ks_settings_assign(&options.settings, settings[i]));
@@ -68,7 +67,6 @@ static void test_no_goal(void **state)
     struct ks_csv *progress;
     size_t column;
 
-    (void)state;
     assert_trains(SHORT "--env pendulum-swingup --out swing");
     assert_ok(ks_csv_read(scratch("swing/progress.csv"), false, &progress));
     assert_fails(ks_csv_column(progress, "success", &column), KS_FORMAT, "success");
@@ -82,7 +80,6 @@ static void test_goal(void **state)
     struct ks_csv *progress;
     size_t success = 0, mean = 0, without = 0;
 
-    (void)state;
     if (!suite_is_there("myo-pen-twirl"))
         skip();
     assert_trains(SHORT "--env myo-pen-twirl --out pen");

@@ -40,7 +40,6 @@ static void test_shipped(void **state)
     enum { DOG = 223, DOG_ACTIONS = 38 };
     glob_t found;
 
-    (void)state;
     assert_int_equal(glob("configs/systems/*.system", 0, NULL, &found), 0);
     assert_int_equal(found.gl_pathc, SYSTEMS);
     globfree(&found);
@@ -66,7 +65,6 @@ static void test_brc_of_the_paper(void **state)
 {
     struct ks_settings own, xqc;
 
-    (void)state;
     ks_settings_defaults(&own);
     ks_settings_defaults(&xqc);
     assert_ok(ks_system_settings("configs/systems/brc.system", &own));
@@ -90,7 +88,6 @@ static void test_own(void **state)
     struct ks_settings settings;
     char *path, *critic, *actor;
 
-    (void)state;
     write_text("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     write_text("a.arch", "dense 4\ndense 2A\npolicy tanh-gaussian log-std=squash\n");
     write_text("own.system", "[system]\ncritic = c.arch\nactor=a.arch\n[train]\nutd = 5\n");
@@ -136,7 +133,6 @@ static void test_refusals(void **state)
     char text[256], *critic, *actor;
     struct ks_settings settings;
 
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(text, sizeof text, "%s%s", files[i].head, files[i].text);
         write_text("bad.system", text);
@@ -157,7 +153,6 @@ static void test_optimist_of_system(void **state)
 {
     char *text;
 
-    (void)state;
     assert_ok(ks_architecture_optimist("bro", 38, &text));
     assert_int_equal(parameters(text, 223 + 38), 209920);
     free(text);
@@ -180,7 +175,6 @@ static void test_encoder_of_system(void **state)
     char *texts[KS_PARTS];
     struct ks_widths widths;
 
-    (void)state;
     assert_ok(ks_architecture_encoder("mrq", texts));
     for (size_t k = 0; k < KS_PARTS; k++) {
         assert_int_equal(parameters(texts[k], in[k]), expected[k]);
@@ -265,7 +259,6 @@ static void check_order(struct pair name)
 
 static void test_order(void **state)
 {
-    (void)state;
     check_order((struct pair){"ln+ce", "bn+wn+ce"});
     check_order((struct pair){"dense+mse", "ln+mse"});
 }
@@ -281,7 +274,6 @@ static void test_normalizer(void **state)
     struct ks_normalizer *s;
     static float x[K][N];
 
-    (void)state;
     assert_ok(ks_normalizer_new(N, &s));
     x[0][0] = 2;
     assert_close(ks_normalizer_see(s, x[0])[0], 2 / sqrt(1 + 1e-8), 1e-6);
@@ -317,7 +309,6 @@ static void test_bounded_rewards(void **state)
     const double prior = 1e-4, gamma = 0.9;
     struct ks_rng rng = ks_rng_start(3, 2);
 
-    (void)state;
     assert_string_equal(ks_reward_scalings[KS_SCALE_BOUNDED], "bounded");
     for (size_t spike = 0; spike < 2; spike++) {
         struct ks_returns returns = {.g = 0};
@@ -354,7 +345,6 @@ static void test_range_of_rewards(void **state)
     struct ks_replay *replay;
     float x = 0;
 
-    (void)state;
     assert_string_equal(ks_reward_scalings[KS_SCALE_RANGE], "range");
     assert_ok(ks_replay_new(5, 1, 1, &replay));
     assert_close(ks_returns_divisor(&returns, range, -3), 0.15, 1e-15);
@@ -379,7 +369,6 @@ static void test_magnitude_of_rewards(void **state)
     struct ks_replay *replay;
     float x = 0;
 
-    (void)state;
     assert_string_equal(ks_reward_scalings[KS_SCALE_MAGNITUDE], "magnitude");
     assert_ok(ks_replay_new(3, 1, 1, &replay));
     assert_close(ks_returns_divisor(&returns, magnitude, 1), 1, 0);

@@ -74,7 +74,6 @@ static void test_ends(void **state)
     double observation[WIDTH], bad = NAN, reward;
     enum ks_env_end end;
 
-    (void)state;
     assert_ok(ks_env_new("cartpole-balance", NULL, &env));
     become_chain(env, LENGTH);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -128,7 +127,6 @@ static void test_transitions(void **state)
     enum { REPEAT = 2, EPISODES = 4, EACH = 2 };
     struct ks_run *run = start(REPEAT, EPISODES * EACH);
 
-    (void)state;
     for (size_t k = 0; k < EPISODES * EACH; k++)
         assert_ok(ks_learner_step(&run->learner, run->metrics));
     for (size_t k = 0; k < EPISODES * EACH; k++) {
@@ -168,7 +166,6 @@ static void test_values(void **state)
     double value = 0;
     real *primal;
 
-    (void)state;
     for (size_t k = 0; k < STEPS; k++)
         assert_ok(ks_learner_step(&run->learner, run->metrics));
     assert_ok(KS(net_new)(agent->critic_arch, 1, 1, true, &net));

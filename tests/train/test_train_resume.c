@@ -45,7 +45,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < RUNS; i++)
         ks_run_free(unstarted[i].run);
     return shell("rm -rf --", scratch_folder, "/nothing");
@@ -62,7 +61,6 @@ static void finish(size_t i)
 /* Resume points do not affect the results; nor do threads, except for their number in run.json. */
 static void test_uninterrupted(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < RUNS; i++) {
         assert_process_runs(&unstarted[i], folder[i], (struct launch){.save_every = ALWAYS});
         assert_same_run(folder[i], reference[i]);
@@ -97,7 +95,6 @@ static void test_kills_at_all_operations(void **state)
 {
     size_t k = 1;
 
-    (void)state;
     while (try_fault(KILL, k)) {
         finish(0);
         finish(1);
@@ -149,7 +146,6 @@ static void test_signals(void **state)
 {
     size_t stopped = 0, k = 1;
 
-    (void)state;
     for (; try_fault(SIGNAL, k); k += 7)
         for (size_t i = 0; i < RUNS; i++) {
             if (*process_said(folder[i])) {
@@ -168,7 +164,6 @@ static void test_signals(void **state)
 /* SIGHUP, as when the terminal or the connection is closed, acts like SIGTERM. */
 static void test_hangup(void **state)
 {
-    (void)state;
     signal(SIGHUP, SIG_DFL); /* nohup, under which tests may run, has it ignored */
     signal_raised = SIGHUP;
     assert_int_equal(
@@ -185,7 +180,6 @@ static void test_ignored_signal(void **state)
 {
     static const int signals[] = {SIGTERM, SIGHUP};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         int result;
 
@@ -221,7 +215,6 @@ static void test_full_disk(void **state)
 {
     size_t k = 1;
 
-    (void)state;
     for (; try_fault(DISK_FULL, k); k += 5)
         for (size_t i = 0; i < RUNS; i++) {
             assert_process_said(folder[i], "No space left on device");
@@ -276,7 +269,6 @@ static void test_deaths_at_random(void **state)
     struct ks_rng rng = ks_rng_start(21, 0);
     size_t kills = 0;
 
-    (void)state;
     for (int i = 0; i < 4 || (kills < 20 && i < 50); i++) {
         kills += kill_and_resume(&rng);
         for (size_t k = 0; k < RUNS; k++) {
@@ -294,7 +286,6 @@ static void test_repeated_kills(void **state)
     size_t deaths = 0;
     int result;
 
-    (void)state;
     do {
         result = run_process(&unstarted[0], folder[0],
                              (struct launch){.resume = true,
@@ -313,7 +304,6 @@ static void test_stops(void **state)
 {
     const size_t stops[] = {3, 8, 16, 16, 9, 29};
 
-    (void)state;
     for (size_t k = 0; k < sizeof stops / sizeof *stops; k++) {
         size_t at = k == 4 ? 16 : stops[k];
 
@@ -332,7 +322,6 @@ static void test_without_resume(void **state)
 {
     char point[100];
 
-    (void)state;
     assert_process_runs(&unstarted[0], folder[0], (struct launch){.resume = true, .stop_at = 20});
     snprintf(point, sizeof point, "%s/resume/point.0", folder[0]);
     assert_int_equal(access(scratch(point), F_OK), 0);
@@ -349,7 +338,6 @@ static void test_finished(void **state)
 {
     struct stat before, after;
 
-    (void)state;
     assert_int_equal(shell("cp -a", reference[0], folder[0]), 0);
     assert_int_equal(stat(scratch("run1/run.json"), &before), 0);
     assert_int_equal(mkdir(scratch("run1/resume"), 0777), 0);
@@ -366,7 +354,6 @@ static void test_two_at_once(void **state)
 {
     int descriptor;
 
-    (void)state;
     assert_int_equal(mkdir(scratch(folder[0]), 0777), 0);
     descriptor = open(scratch(folder[0]), O_RDONLY | O_DIRECTORY);
     assert_int_equal(flock(descriptor, LOCK_EX), 0);

@@ -23,7 +23,6 @@ static void change_setting(const char *name, int value)
  * is refused. */
 static void test_settings_of_other_versions(void **state)
 {
-    (void)state;
     change_setting("tau", 0);
     assert_resumes(KS_RESUME_EXACT);
     assert_same_run(RUN, REFERENCE);
@@ -44,7 +43,6 @@ static void test_version_2(void **state)
 {
     struct image p = open_stopped_run();
 
-    (void)state;
     set_header_number(&p, AT_VERSION, 2);
     write_stopped_run(&p);
     assert_refused(KS_RESUME_ANY, "point.0: expected version 3, found 2; without --resume the run "
@@ -58,7 +56,6 @@ static void test_sections(void **state)
         "unknown section 'metrics entropz'", "environment: expected ",
         "the section 'actor w' is missing", "of the state: expected a section, found none"};
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         struct image p = open_stopped_run();
         size_t at = section(&p, i == 0 ? "metrics entropy" : i == 2 ? "actor w" : "environment");
@@ -82,7 +79,6 @@ static void test_sections(void **state)
 /* The version number of MuJoCo in the environment's state. */
 static void test_mujoco_version(void **state)
 {
-    (void)state;
     for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
         struct image p = open_stopped_run();
         unsigned char *version = p.state + section(&p, "environment") + SECTION + sizeof(double);
@@ -156,7 +152,6 @@ static void test_columns(void **state)
     unsigned char *before, *after;
     size_t size, longer, cells;
 
-    (void)state;
     change_columns(&p);
     write_stopped_run(&p);
     before = read_bytes(in_run("progress.csv"), &size);
@@ -187,7 +182,6 @@ static void test_columns(void **state)
 /* --resume without a value means exact; a value must be exact or any. */
 static void test_option(void **state)
 {
-    (void)state;
     assert_trains(BEGUN "--stop-at 150 --out words");
     assert_int_equal(train(BEGUN "--out words --resume=other"), 2);
     assert_non_null(strstr(complained, "--resume: expected exact or any, found 'other'"));
