@@ -247,4 +247,4 @@ format:
 clean:
 	rm -rf $(BUILD)
 
--include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
+-include $(wildcard $(foreach d,src analysis tests,$(BUILD)/$(d)/*/*.d $(BUILD)/$(d)/*/*/*.d))

@@ -17,6 +17,29 @@
 
 enum { CANNOT_RUN = 127, BY_SIGNAL = 128 };
 
+/* open() returns the lowest free descriptor. A closed standard output becomes /dev/null opened for
+ * reading, so that printing results to it still fails. */
+static void open_standard(void)
+{
+    for (int number = STDIN_FILENO; number <= STDERR_FILENO; number++)
+        if (fcntl(number, F_GETFD) < 0 &&
+            open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY) != number)
+            _exit(1); /* there is nowhere to print a message */
+}
+
+void ks_process_begin(void)
+{
+    open_standard();
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+ks_status ks_process_flush(void)
+{
+    return fflush(stdout) == 0
+               ? KS_OK
+               : ks_fail(KS_FULL, "cannot write to standard output: %s", strerror(errno));
+}
+
 struct plan {
     const char *folder;
     const char *const *argv;

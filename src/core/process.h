@@ -1,4 +1,5 @@
-/* Child processes: start a program, read its output, wait for it; and signals. */
+/* This process's start and end. Child processes: start a program, read its output, wait for it; and
+ * signals. */
 #ifndef KS_CORE_PROCESS_H
 #define KS_CORE_PROCESS_H
 
@@ -8,6 +9,16 @@
 #include <sys/types.h>
 
 #include "core/error.h"
+
+/* The first call of every main, before any file is opened:
+ * - Opens /dev/null for standard input, output and error if they are closed. Otherwise a file
+ *   opened later would get that descriptor and receive the program's messages. Writing to a
+ *   standard output that was closed still fails.
+ * - Ignores SIGXFSZ, so that exceeding a file size limit (ulimit -f) is a failed write, like a full
+ *   disk. */
+void ks_process_begin(void);
+/* Flushes standard output; KS_FULL if that fails. */
+ks_status ks_process_flush(void);
 
 struct ks_process {
     pid_t pid;    /* 0: none */

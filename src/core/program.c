@@ -1,14 +1,10 @@
 #include "core/program.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "config.h"
 #include "core/blas.h"
+#include "core/process.h"
 
 static void print_help(const struct ks_program *program, poptContext context)
 {
@@ -29,20 +25,9 @@ static void print_version(const struct ks_program *program)
         printf("note: %s\n", ks_blas_warning());
 }
 
-/* open() returns the lowest free descriptor. A closed standard output becomes /dev/null opened for
- * reading, so that printing results to it still fails. */
-static void open_standard(void)
-{
-    for (int number = STDIN_FILENO; number <= STDERR_FILENO; number++)
-        if (fcntl(number, F_GETFD) < 0 &&
-            open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY) != number)
-            _exit(1); /* there is nowhere to print a message */
-}
-
 void ks_program_begin(char **argv)
 {
-    open_standard();
-    signal(SIGXFSZ, SIG_IGN);
+    ks_process_begin();
     ks_blas_start(argv);
 }
 
@@ -82,18 +67,11 @@ ks_status ks_program_start(const struct ks_program *program, int argc, char **ar
     return KS_OK;
 }
 
-ks_status ks_program_flush(void)
-{
-    return fflush(stdout) == 0
-               ? KS_OK
-               : ks_fail(KS_FULL, "cannot write to standard output: %s", strerror(errno));
-}
-
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
                    ks_status status)
 {
     if (status == KS_OK)
-        status = ks_program_flush();
+        status = ks_process_flush();
     if (status != KS_OK)
         fprintf(stderr, "%s: %s\n", program->name, ks_error_text());
     if (arguments->context)

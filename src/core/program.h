@@ -31,20 +31,13 @@ struct ks_arguments {
     bool quiet;
 };
 
-/* The first call of every main, before any file is opened:
- * - Opens /dev/null for standard input, output and error if they are closed. Otherwise a file
- *   opened later would get that descriptor and receive the program's messages. Writing to a
- *   standard output that was closed still fails.
- * - Ignores SIGXFSZ, so that exceeding a file size limit (ulimit -f) is a failed write, like a full
- *   disk.
- * - Sets up BLAS (ks_blas_start), which may re-execute the program. */
+/* The first call of a main that uses BLAS: ks_process_begin, then ks_blas_start, which may execute
+ * the program again. */
 void ks_program_begin(char **argv);
 /* Calls ks_program_begin and parses the command line into the variables that the option table
  * points to. On an invalid option fails with KS_USAGE and names it. */
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments);
-/* Flushes standard output; KS_FULL if that fails. */
-ks_status ks_program_flush(void);
 /* Flushes standard output, on failure prints "NAME: message" on standard error, frees the arguments
  * and returns the exit status. */
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,

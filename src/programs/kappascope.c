@@ -2,16 +2,17 @@
  * or from PATH. Commands in Python are scripts beside the package kappascope. */
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "core/memory.h"
 #include "core/path.h"
 #include "core/process.h"
-#include "core/program.h"
-#include "io/h5.h"
 
 static const struct command {
     const char *name;
@@ -104,6 +105,31 @@ done:
     return status;
 }
 
+/* Before a program's main, OpenBLAS maps 128 MiB for each of its threads. If they do not fit, it
+ * ends the program, or (version 0.3.29) tries again for ever. */
+static ks_status prepare_openblas(void)
+{
+    static const struct {
+        int resource;
+        char option;
+    } limits[] = {{RLIMIT_AS, 'v'}, {RLIMIT_DATA, 'd'}};
+    static const rlim_t least = (rlim_t)320 << 10; /* KiB, with the programs' libraries */
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        struct rlimit limit;
+
+        if (getrlimit(limits[i].resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+            continue;
+        if (limit.rlim_cur / 1024 < least)
+            return ks_fail(
+                KS_MEMORY,
+                "address space: expected a limit (ulimit -%c) of at least %juK, found %juK",
+                limits[i].option, (uintmax_t)least, (uintmax_t)limit.rlim_cur / 1024);
+        setenv("OPENBLAS_NUM_THREADS", "1", 0);
+    }
+    return KS_OK;
+}
+
 /* Replaces this process by the command's program. Returns only on failure. */
 static ks_status run(char **argv)
 {
@@ -117,6 +143,7 @@ static ks_status run(char **argv)
     for (size_t i = 0; i < COMMANDS; i++)
         if (commands[i].script && strcmp(commands[i].name, argv[1]) == 0)
             return run_script(commands[i].script, argv);
+    KS_TRY(prepare_openblas());
     KS_GO(ks_print_string(&name, "kappascope-%s", argv[1]));
     if (ks_locate_program(name, &path) != KS_OK) {
         status = ks_fail(KS_USAGE, "unknown command '%s' (see --help)", argv[1]);
@@ -131,17 +158,14 @@ done:
     return status;
 }
 
-static ks_status print_version(char **argv)
+/* The libraries are those of the programs, which this program is not linked with. */
+static ks_status print_version(void)
 {
-    static const struct poptOption none[] = {POPT_TABLEEND};
-    static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
-    static const struct ks_program program = {
-        .name = "kappascope", .synopsis = "COMMAND", .libraries = libraries, .options = none};
-    struct ks_arguments arguments;
+    char name[] = "kappascope", command[] = "analyze", option[] = "--version";
 
-    KS_TRY(ks_program_start(&program, 2, argv, &arguments));
-    poptFreeContext(arguments.context);
-    return KS_OK;
+    printf("kappascope %s\n", KS_VERSION);
+    KS_TRY(ks_process_flush());
+    return run((char *[]){name, command, option, NULL});
 }
 
 static ks_status start(int argc, char **argv)
@@ -151,7 +175,7 @@ static ks_status start(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return print_help();
     if (strcmp(argv[1], "--version") == 0)
-        return print_version(argv);
+        return print_version();
     return run(argv);
 }
 
@@ -159,10 +183,10 @@ int main(int argc, char **argv)
 {
     ks_status status;
 
-    ks_program_begin(NULL); /* the command's program sets up BLAS for itself */
+    ks_process_begin();
     status = start(argc, argv);
     if (status == KS_OK)
-        status = ks_program_flush();
+        status = ks_process_flush();
     if (status != KS_OK)
         fprintf(stderr, "kappascope: %s\n", ks_error_text());
     return ks_exit_status(status);

@@ -157,7 +157,10 @@ void mpirun_environment(void)
     static const char *const variables[][2] = {
         {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
         {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+        {"OMPI_MCA_rmaps_base_oversubscribe", "1"}, /* Open MPI 4; then 5 */
+        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+        {"OMPI_MCA_btl",
+         "^tcp"}, /* it warns where the network interfaces cannot reach each other */
         {"OMPI_MCA_plm_rsh_agent", "/bin/false"},
         {"OMPI_MCA_mpi_yield_when_idle", "1"},
         {"OMP_NUM_THREADS", "1"},
