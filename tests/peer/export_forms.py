@@ -242,6 +242,27 @@ class Joined(nn.Module):
         ]
 
 
+class Encoded(nn.Module):
+    """In front of the first trained layer, what has no line and no trained parameter is a part of the input."""
+
+    arch = "input [0:9]\ndense 8\nrelu\nconcat input[9:12]\ndense 1\nloss mse\n"
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.linear, self.conv = nn.BatchNorm1d(IN), nn.Linear(IN, IN), nn.Conv1d(2, 3, 1)
+        self.embedding, self.shift = nn.Embedding(4, 3), parameter(9)
+        self.requires_grad_(False).norm.eval()
+        self.fc1, self.fc2 = nn.Linear(9, WIDTH), nn.Linear(WIDTH + 3, 1)
+
+    def forward(self, x):
+        h = self.conv(F.elu(self.linear(self.norm(x))).view(-1, 2, 3)).flatten(1)
+        h = F.relu(self.fc1(h + self.shift))
+        return self.fc2(torch.cat([h, self.embedding(x[:, 0].long().clamp(0, 3))], -1))
+
+    def canonical(self):
+        return [self.fc1.weight.t(), self.fc1.bias, self.fc2.weight.t(), self.fc2.bias]
+
+
 class Normed(nn.Module):
     """Group norms; weight and spectral norms by hooks and by a parametrization."""
 
@@ -307,6 +328,7 @@ WEIGHTS = torch.arange(B) / B
 
 LOSSES = {
     "Joined": ("mse", lambda f, t: (0.5 * WEIGHTS * (f[:, 0] - t) ** 2).mean()),
+    "Encoded": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
     "Normed": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).sum() / B),
     "ByHand": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).sum() / B),
     "Rows": (
@@ -347,7 +369,7 @@ def compare(analyzer, folder):
     torch.manual_seed(1)
     torch.set_num_threads(1)
     comparison = Comparison(analyzer, folder, f"PyTorch {torch.__version__}, other forms")
-    for kind in ByHand, Rows, Stacked, Loop, Joined, Normed:
+    for kind in ByHand, Rows, Stacked, Loop, Joined, Encoded, Normed:
         name, module = kind.__name__, kind()
         line, loss = LOSSES[name]
         x = torch.randn(N, B, IN)

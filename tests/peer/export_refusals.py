@@ -6,6 +6,7 @@ file. """
 import os
 import re
 import subprocess
+import warnings
 
 import h5py
 import torch
@@ -91,6 +92,23 @@ class Twice(nn.Module):
 
     def forward(self, x):
         return self.c(self.b(torch.tanh(self.b(self.a(x)))))
+
+
+class Captured(nn.Module):
+    """A tensor that may well be trained, and that no list of parameters has."""
+
+    def __init__(self):
+        super().__init__()
+        self.shift, self.q = torch.zeros(IN, dtype=torch.float64, requires_grad=True), mlp()
+
+    def forward(self, x):
+        return self.q(x + self.shift)
+
+
+def unused():
+    q = mlp()
+    q[0].spare = nn.Linear(2, 2)
+    return q
 
 
 def frozen():
@@ -193,6 +211,18 @@ MODULES = [
         [r"critics\[0\]\.1 \(Tanh", "last layer of a critic is a Linear"],
     ),
     (lambda: mlp(nn.ELU(0.5)), [r"\.1 \(ELU", "alpha is 0.5"]),
+    (lambda: nn.Sequential(nn.PReLU(), mlp()), [r"critics\[0\]\.0 \(PReLU", "requires_grad_"]),
+    (lambda: nn.Sequential(nn.GRUCell(IN, WIDTH), mlp(inputs=WIDTH)), [r"\.0 \(GRUCell", "part behind it"]),
+    (lambda: nn.Sequential(nn.BatchNorm1d(IN).eval(), mlp()), [r"\.0 \(BatchNorm1d", "evaluation mode"]),
+    (
+        lambda: nn.Sequential(nn.Unflatten(1, (2, 3)), nn.Conv1d(2, 2, 1), nn.Flatten(), mlp()),
+        [r"expressed:\n  critics\[0\]\.1 \(Conv1d", "convolutions"],
+    ),
+    (
+        lambda: Does(lambda x, m, inputs: x + F.embedding(inputs[:, 0].long().clamp(0, 0), m.b.weight)),
+        ["embedding", "part behind it"],
+    ),
+    (Captured, ["requires gradients and is no parameter", "torch.nn.Parameter"]),
     (
         lambda: mlp(nn.Dropout(0.1), nn.PReLU()),
         [r"\.1 \(Dropout", r"\.2 \(PReLU"],
@@ -305,6 +335,11 @@ def compare(analyzer, folder):
         f"{folder}/accepted.h5", **{**right, "loss": F.mse_loss, "check": total}
     )  # so the check accepts what is right
     failures += [] if os.listdir(folder).count("refused.h5") == 0 else ["expected no file"]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        kx.save(f"{folder}/unused.h5", unused(), torch.randn(N, B, IN), y, "mse")
+    if not any("0.spare.weight, 0.spare.bias" in str(one.message) for one in found):
+        failures.append("expected a warning that names the parameters which forward does not use")
     unknown = unknown_kinds(analyzer, f"{folder}/accepted.h5")
     failures += [f"kinds of layers that only one side knows: {unknown}"] if unknown else []
     for failure in filter(None, failures):

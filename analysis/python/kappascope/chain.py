@@ -71,6 +71,8 @@ class Chain:
         return Source(value, seen.shape[-1] if seen.dim() > 1 else 1)
 
     def _refuse(self, value: Value) -> None:
+        if value.kind == "layout" and any(v.kind == "bad" for v in self._spine(value)):
+            return  # whose line says more
         why, way = (value.why, value.way) if value.why else reason(value.kind)
         self.lines.append(f"{place_of(self.graph, value.node)}: {why}. Way out: {way}")
 

@@ -41,7 +41,9 @@ class Critic:
             lines += [f"loss {losses[0].text}"] if len(losses) == 1 else []
             chain.text = "\n".join([*lines, ""])
             self.chains.append(chain)
-        graph.compare_with_forward()
+        graph.compare_with_forward(
+            {p.name for chain in self.chains for value in chain.values for p in value.params.values()}
+        )
 
     def ensemble(self, chain: Chain) -> int:
         """E of a stacked ensemble, else 1."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kappascope.names import Module, Node, Tensor
+from kappascope.refusal import fail
 from kappascope.torch_arithmetic import Arithmetic
-from kappascope.tracing import KernelNorm, kernel_norm
+from kappascope.tracing import KernelNorm, kernel_norm, path_of, place_of
 from kappascope.values import (
     ACTIVATIONS,
     ALIASES,
@@ -16,6 +17,7 @@ from kappascope.values import (
     LAYOUT,
     SETTINGS,
     SHAPES,
+    UNWRITTEN,
     Parameter,
     Unread,
     Value,
@@ -65,19 +67,32 @@ class Layers(Arithmetic):
         else:
             word = node.target if node.op == "call_method" else node.target.__name__
             value = self._function(node, ALIASES.get(word, word))
-        value.free = value.free or (not value.params and all(v.free for v in self._inputs(node)))
+        inputs = self._inputs(node)
+        trained = node.op == "call_module" and self._is_trained(self.modules[node.target])
+        value.fixed = not trained and all(v.fixed for v in inputs)
+        value.free = value.free or (not value.params and not trained and all(v.free for v in inputs))
+        value.free = value.free or (value.fixed and value.kind in UNWRITTEN)
         return value
 
+    def _is_trained(self, module: Module) -> bool:
+        return any(p.requires_grad for p in module.parameters())
+
     def _attribute(self, node: Node) -> Value:
-        name = node.target.removeprefix("critic.")
+        name = path_of(node)
         if name in self.parameters:
-            return Value("parameter", node, params={"it": Parameter(name)})
+            value = Value("parameter", node, params={"it": Parameter(name)})
+            value.free = value.fixed = not self.parameters[name].requires_grad
+            return value
+        if getattr(self.seen[node], "requires_grad", False):
+            fail(
+                f"{place_of(self, node)}: a tensor that requires gradients and is no parameter of the "
+                "module. Way out: torch.nn.Parameter"
+            )
         return Value("constant", node, free=True)
 
     def _layer_parameters(self, node: Node, module: Module, names: dict[str, str]) -> dict[str, Parameter]:
-        path = node.target.removeprefix("critic.")
         return {
-            ours: Parameter(f"{path}.{theirs}")
+            ours: Parameter(path_of(node, theirs))
             for ours, theirs in names.items()
             if getattr(module, theirs) is not None
         }
@@ -116,20 +131,27 @@ class Layers(Arithmetic):
             return self._layout(node, x[0])
         if kind in ACTIVATIONS:
             return self._activation(node, kind, x, vars(m))
+        if self._is_trained(m):
+            return self._bad(
+                node,
+                kind,
+                way="export the part behind it, with its output as the input; where only inputs are in "
+                "front of it, also requires_grad_(False) for all its parameters, as a part of the input",
+            )
         return self._bad(node, kind)
 
     def _normed(self, node: Node, m: Module, x: list[Value], how: KernelNorm) -> Value:
         """A Linear whose weight has a norm. PyTorch's g is [out, 1]."""
-        path, (norm, params, state) = node.target.removeprefix("critic."), how
-        found = {ours: Parameter(f"{path}.{theirs}") for ours, theirs in params.items()}
+        norm, params, state = how
+        found = {ours: Parameter(path_of(node, theirs)) for ours, theirs in params.items()}
         found = {
             ours: p.then(lambda w: w.flatten()) if ours == "g" else p.then(lambda w: w.t())
             for ours, p in found.items()
         }
         if m.bias is not None:
-            found["bias"] = Parameter(f"{path}.bias")
+            found["bias"] = Parameter(path_of(node, "bias"))
         value = Value("dense", node, x, params=found, norm=norm)
-        value.state = {ours: f"{path}.{theirs}" for ours, theirs in state.items()}
+        value.state = {ours: path_of(node, theirs) for ours, theirs in state.items()}
         return value
 
     def _groupnorm(
@@ -178,8 +200,7 @@ class Layers(Arithmetic):
         if m.momentum is not None:
             value.options["momentum"] = 1 - m.momentum
         if m.track_running_stats and m.running_mean is not None:
-            path = node.target.removeprefix("critic.")
-            value.state = {"mean": f"{path}.running_mean", "var": f"{path}.running_var"}
+            value.state = {v: path_of(node, f"running_{v}") for v in ("mean", "var")}
         return value
 
     def _activation(self, node: Node, word: str, x: list[Value], given: Mapping[str, Any]) -> Value:

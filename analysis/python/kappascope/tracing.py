@@ -7,6 +7,7 @@ import copy
 import linecache
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, NoReturn
@@ -148,9 +149,10 @@ class Tracing:
             ],
         )
 
-    def compare_with_forward(self) -> None:
+    def compare_with_forward(self, exported: set[str]) -> None:
         """The graph is what forward did once. Its outputs and gradients are those of forward
-        itself, or something is unseen: torch.no_grad(), randomness, another branch."""
+        itself, or something is unseen: torch.no_grad(), randomness, another branch. Every
+        parameter on which the outputs depend is exported."""
         outputs = [tensors_of(self.wrapper(*self.tensors(self.first))), tensors_of(self.run(self.first)[1])]
         bound = 1e-9 if self.dtype == self.torch.float64 else 1e-4
         if not all(nearly_equal(a, b, bound) for a, b in zip(*outputs)):
@@ -162,8 +164,17 @@ class Tracing:
         named = {key: p for key, p in self.module.named_parameters() if p.requires_grad}
         lines = []
         gradients = [self._gradients(found, list(named.values())) for found in outputs]
+        stored = {id(self.parameters[key]) for key in exported}
+        unused = []
         for key, a, b in zip(named, *gradients):
-            if not nearly_equal(a, b, bound):
+            if a is None and b is None:
+                unused += [key] if id(self.parameters[key]) not in stored else []
+            elif id(self.parameters[key]) not in stored:
+                lines.append(
+                    f"{self.name}.{key}: the outputs depend on it, and no line of the description has it. "
+                    "Way out: export the part behind it, with its output as the input"
+                )
+            elif not nearly_equal(a, b, bound):
                 lines.append(
                     f"{self.name}.{key}: the gradient of forward is not that of its operations. Way out: "
                     "no torch.no_grad() or .data in forward; or export the part behind it, with its "
@@ -171,6 +182,12 @@ class Tracing:
                 )
         if lines:
             fail(f"{self.name} cannot be traced:", lines)
+        if unused:
+            warnings.warn(
+                f"{self.name}: {', '.join(unused)}: the outputs of forward do not depend on these "
+                "parameters, so the checkpoint does not have them",
+                stacklevel=2,
+            )
 
     def _gradients(self, outputs: list[Tensor], parameters: list[Tensor]) -> Any:
         """Of a weighted sum of outputs in all parameters."""
@@ -378,10 +395,15 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
         )
 
 
+def path_of(node: Node, key: str = "") -> str:
+    """The path of a node's module or attribute, or of `key` in it; "" is the critic."""
+    return ".".join(filter(None, [*node.target.split(".")[1:], key]))
+
+
 def place_of(graph: Tracing, node: Node) -> str:
     """The module or node, what it is, and the line of the caller's code that it comes from."""
     if node.op == "call_module":
-        path = f"{graph.name}.{node.target.removeprefix('critic.')}"
+        path = ".".join(filter(None, [graph.name, path_of(node)]))
         kind = type(graph.modules[node.target]).__name__
     else:
         path = f"{graph.name}, node {node.name}"

@@ -10,8 +10,9 @@ from kappascope.names import Node, Tensor
 
 class Value:
     """What a node of the graph computes from `args`. kind is a layer's, or one of the building
-    blocks below; free: no parameter takes part. params holds Parameter objects; a layer that lacks
-    one that its line has is a constant, and its numbers are 1."""
+    blocks below; free: no parameter takes part, or only frozen ones in what has no line; fixed: no
+    trained parameter takes part. params holds Parameter objects; a layer that lacks one that its
+    line has is a constant, and its numbers are 1."""
 
     def __init__(
         self,
@@ -24,6 +25,7 @@ class Value:
     ) -> None:
         self.kind, self.node, self.args, self.free = kind, node, list(args), free
         self.params, self.options, self.frozen, self.width = params or {}, options, False, 0
+        self.fixed = free
         self.state: dict[str, str] = {}
         self.why: str | None = None
         self.way: str | None = None
@@ -165,6 +167,8 @@ SHAPES = {
     "zeros",
     "full",
 }
+# Without a trained parameter, these are a part of the input: they have no line.
+UNWRITTEN = set("bad layout parameter cast square sqrt rsqrt mean var norm clamp addc sub".split())
 # Why a thing has no line in the description, and the way out.
 _REASONS = {
     "dropout": (
@@ -256,7 +260,8 @@ def reason(word: str) -> tuple[str, str]:
         word,
         (
             "it has no line in the description",
-            "leave it out of the module that you export, or ask for this layer",
+            "leave it out of the module that you export, or export the part behind it, with its output as "
+            "the input",
         ),
     )
 
