@@ -79,6 +79,32 @@ class TestMaps(ImportTest):
         e.extend_map("ignore bias")
         self.refused(e, "w.npz", "matches 1 arrays, but")
 
+    def test_several_names(self):
+        """Names that no pattern has in common, one for each critic, in the order of the line."""
+        e = self.example()
+        for name in list(e.files):
+            if name.startswith("q10"):
+                e.files[name.replace("q10", "another/copy")] = e.files.pop(name)
+        e.write()
+        both = [f"{n}= q9.{n.replace('/', '.')} ano*/copy.{n.replace('/', '.')}" for n in e.arrays]
+        for lines, words in (
+            (both, ()),
+            ([*both[:3], both[3].replace("q9", "q8")], ("1 arrays unused, 1 missing",)),
+            ([*both[:3], both[3].replace("q9", "**")], ("2 ambiguous", "line 5 of", "has it twice")),
+            ([*both[:3], both[3].replace("q9", "ano*/copy")], ("1 arrays unused", "1 ambiguous")),
+            ([*both[:3], "02_dense/bias = **2_dense.bias"], ("02_dense/bias: expected names of all",)),
+            ([*both[:3], both[3].split(" ano")[0]], ("1 arrays unused", "1 ambiguous")),
+            (["layout = a b"], ("expected 'NN_kind/ARRAY = NAME', with a name for each critic",)),
+        ):
+            e.write_text("m.map", "\n".join(["layout = torch", *lines]))
+            self.refused(e, "w.npz", *words) if words else self.imported(e)
+        e.files["q8.02_dense.bias"] = np.zeros(1)
+        e.write()
+        e.write_text("m.map", "\n".join(["layout = torch", *both[:3], both[3].replace("q9", "q?")]))
+        self.refused(e, "w.npz", "02_dense/bias: expected one array for each of 2 names, found 3")
+        e.write_text("m.map", "\n".join(["layout = torch", *both, "ignore q8.**"]))
+        self.refused(e, "w.npz", "whose axis has the critics", options=("--ensemble-axis", "0"))
+
     def test_lines(self):
         e = self.example()
         form = "m.map:2: expected 'NN_kind/ARRAY = NAME'"
@@ -97,8 +123,8 @@ class TestMaps(ImportTest):
             ("layout=torch\nignore\n", form),
             ("layout=torch\nignore *a*b*c*d*e*f*g*h*i\n", "m.map:2: expected a name with at most 8"),
             (
-                "layout=torch\nignore " + "a" * 249,
-                "m.map:2: the line has 256 characters, expected at most 255",
+                "layout=torch\nignore " + "a" * 4089,
+                "m.map:2: the line has 4096 characters, expected at most 4095",
             ),
             ("layout=torch\n\0", "expected a text, found a zero byte"),
         ):

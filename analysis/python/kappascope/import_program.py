@@ -54,10 +54,12 @@ DESCRIPTION
 
   In names, * stands for any characters except '.' and '/', ** for any
   characters, and ? for one character except '.' and '/'. Several matches are
-  several critics. Every array of WEIGHTS must be taken or ignored. If one is
-  unused, missing or ambiguous, the listing says so and nothing is written.
-  If B.npz has what the other program computed (output [N,B,E,K], loss [N],
-  gradient_norm [N]), this is compared before anything is written.
+  several critics; so are several names on a line, in their order
+  ('00_dense/kernel = l1.weight l4.weight' for two). Every array of WEIGHTS must
+  be taken or ignored. If one is unused, missing or ambiguous, the listing says
+  so and nothing is written. If B.npz has what the other program computed
+  (output [N,B,E,K], loss [N], gradient_norm [N]), this is compared before
+  anything is written.
 
 EXAMPLES
   kappascope import --arch a.arch --map m.map --batch b.npz critic.npz -o c.h5

@@ -4,6 +4,7 @@
                                               With `layout = flax` they are [in, out]
     00_dense/kernel = critic.net.0.weight     an array of the critic, and the name of its source
     02_dense/kernel = critics.*.net.2.weight  with wildcards each match is another critic
+    02_dense/kernel = l2.weight l5.weight     several names are critics, in this order
     ignore actor.**                           these arrays are not used
 
 In names, `*` stands for any characters except '.' and '/', `**` for any characters, and `?` for one character
@@ -19,7 +20,7 @@ from kappascope.stored import Stored, Weights, length_of, shape_text
 
 WILDCARDS, GLOB_LENGTH = 8, 256  # most wildcards of a pattern, and fewer characters than this
 _LONGEST_TEXT = 1 << 20
-_LONGEST_LINE = 255
+_LONGEST_LINE = 4095
 _SPACES = re.compile(r"[ \t\v\f\r]+")
 _PIECES = re.compile(r"\*\*|\*|\?|[^*?]+")
 
@@ -74,7 +75,11 @@ def order_of(name: str) -> list[tuple[int, int]]:
 class Line:
     number: int  # in the file, from 1
     object: str | None  # "00_dense/kernel", or None for `ignore`
-    glob: str
+    names: list[str]  # one pattern, or a name for each critic
+
+    @property
+    def glob(self) -> str:
+        return " ".join(self.names)
 
 
 @dataclass
@@ -86,13 +91,18 @@ class Map:
     def find(self, name: str) -> Line | None:
         return next((line for line in self.lines if line.object == name), None)
 
-    def add(self, number: int, name: str | None, glob: str) -> None:
-        if not valid_glob(glob):
-            fail(f"{self.path}:{number}: expected a name with at most {WILDCARDS} wildcards, found '{glob}'")
+    def add(self, number: int, name: str | None, globs: list[str]) -> None:
+        for glob in globs:
+            if not valid_glob(glob):
+                expected = f"a name with at most {WILDCARDS} wildcards"
+                fail(f"{self.path}:{number}: expected {expected}, found '{glob}'")
         earlier = self.find(name) if name is not None else None
         if earlier:
-            fail(f"{self.path}:{number}: {name} has a second line; its first is line {earlier.number}")
-        self.lines.append(Line(number, name, glob))
+            fail(
+                f"{self.path}:{number}: {name} has a second line; its first is line {earlier.number}, where "
+                "the names of all critics stand one behind the other"
+            )
+        self.lines.append(Line(number, name, globs))
 
     def set_layout(self, number: int, value: str) -> None:
         if self.layout:
@@ -102,24 +112,21 @@ class Map:
         self.layout = value
 
     def read_line(self, number: int, words: list[str]) -> None:
-        """KEY = VALUE, KEY=VALUE or ignore NAME."""
-        key, value = "", ""
+        """KEY = VALUE... or ignore NAME."""
         if len(words) == 2 and words[0] == "ignore":
-            self.add(number, None, words[1])
+            self.add(number, None, words[1:])
             return
-        if len(words) == 3 and words[1] == "=":
-            key, value = words[0], words[2]
-        elif len(words) == 1:
-            key, _, value = words[0].partition("=")
-        if not key or not value:
+        key, _, rest = " ".join(words).partition("=")
+        key, values = key.strip(), rest.split()
+        if len(key.split()) != 1 or not values or key == "layout" and len(values) > 1:
             fail(
-                f"{self.path}:{number}: expected 'NN_kind/ARRAY = NAME', 'layout = torch', 'layout = flax' "
-                "or 'ignore NAME'"
+                f"{self.path}:{number}: expected 'NN_kind/ARRAY = NAME', with a name for each critic if "
+                "one has no wildcards, 'layout = torch', 'layout = flax' or 'ignore NAME'"
             )
         if key == "layout":
-            self.set_layout(number, value)
+            self.set_layout(number, values[0])
         else:
-            self.add(number, key, value)
+            self.add(number, key, values)
 
 
 def read_text(path: str) -> str:
@@ -166,7 +173,7 @@ class Object:
 @dataclass
 class Found:
     """The sources of one array of the critic: one for each critic, in the order of their names, with what the
-    wildcards stand for."""
+    wildcards stand for; or in the order of the line's several names, with their numbers."""
 
     object: Object
     line: Line | None  # None if the map has none for it
@@ -215,13 +222,18 @@ class Match:
                 self._sources(line)
 
     def _sources(self, line: Line | None) -> list[tuple[Stored, tuple[str, ...]]]:
-        sources = []
-        for stored in self.weights.arrays if line else ():
-            parts = match_glob(line.glob, stored.name) if line else None
-            if parts is not None and line:
-                sources.append((stored, parts))
-                self.uses[stored.name].append(line)
-        return sorted(sources, key=lambda source: (order_of(source[0].name), source[0].name))
+        found: list[tuple[Stored, tuple[str, ...]]] = []
+        if not line:
+            return found
+        for number, glob in enumerate(line.names, 1):
+            matches = [(s, match_glob(glob, s.name)) for s in self.weights.arrays]
+            sources = [(s, parts) for s, parts in matches if parts is not None]
+            if len(line.names) > 1:
+                sources = [(s, (f"name {number}",)) for s, _ in sources]
+            found += sorted(sources, key=lambda source: (order_of(source[0].name), source[0].name))
+        for stored, _ in found:
+            self.uses[stored.name].append(line)
+        return found
 
     def list_all(self, problems: Problems) -> list[str]:
         """A line for everything that is taken, ignored, unused, ambiguous or missing; adds to problems."""
@@ -232,7 +244,7 @@ class Match:
             lines += self._leftover(stored, problems)
         for found in self.found:
             lines += self._missing(found, problems)
-        for found in self.found[1:]:
+        for found in self.found:
             lines += self._mismatch(found, problems)
         return lines
 
@@ -256,26 +268,38 @@ class Match:
         if not uses:
             return self._problem(problems, "unused", what)
         if len(uses) > 1:
-            numbers = f"lines {uses[0].number} and {uses[1].number}"
-            return self._problem(problems, "ambiguous", f"{what}: {numbers} of {self.map.path} both match it")
+            numbers = f"lines {uses[0].number} and {uses[1].number} of {self.map.path} both match it"
+            if uses[0] is uses[1]:
+                numbers = f"line {uses[0].number} of {self.map.path} has it twice"
+            return self._problem(problems, "ambiguous", f"{what}: {numbers}")
         return [f"ignored    {what}"] if uses[0].object is None else []
 
     def _missing(self, found: Found, problems: Problems) -> list[str]:
-        if found.sources:
+        names = found.line.names if found.line else []
+        matched = [s.name for s, _ in found.sources]
+        missed = [g for g in names if not any(match_glob(g, one) is not None for one in matched)]
+        if names and not missed:
             return []
         what, path = f"{found.object.name} {shape_text(found.object.shape)}", self.map.path
         if not found.line:
             return self._problem(problems, "missing", f"{what}: {path} has no line for it")
         where = f"({path}:{found.line.number})"
-        return self._problem(problems, "missing", f"{what}: no array matches '{found.line.glob}' {where}")
+        return self._problem(problems, "missing", f"{what}: no array matches '{missed[0]}' {where}")
 
     def _mismatch(self, found: Found, problems: Problems) -> list[str]:
         """Every array must have as many sources as the first one, and the same parts of their names must tell
         them apart. Otherwise a kernel of one critic might meet a bias of another."""
         first, n = self.found[0], len(found.sources)
+        several = len(found.line.names) if found.line else 1
+        if 1 < several < n:
+            text = f"{found.object.name}: expected one array for each of {several} names, found {n}"
+            return self._problem(problems, "ambiguous", text)
         if not n or not first.sources or not found.line or not first.line:
             return []
         name, ours, theirs = found.object.name, found.line.glob, first.line.glob
+        if 1 in (several, len(first.line.names)) and n > 1 and several != len(first.line.names):
+            text = f"{name}: expected names of all critics on each line, or wildcards on each, found '{ours}'"
+            return self._problem(problems, "ambiguous", text)
         if n != len(first.sources):
             others = f"'{theirs}' of {first.object.name} matches {len(first.sources)}"
             return self._problem(problems, "ambiguous", f"{name}: '{ours}' matches {n} arrays, but {others}")
