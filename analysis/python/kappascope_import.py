@@ -14,9 +14,14 @@ def start() -> int:
         sys.path.insert(0, here)
     found = "Python " + ".".join(map(str, sys.version_info[:2]))
     if sys.version_info >= OLDEST:
+        # OpenBLAS starts its threads when NumPy is imported, and here they have no work.
+        kept = dict(os.environ)
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
         try:
             from kappascope.import_program import main
 
+            os.environ.clear()
+            os.environ.update(kept)
             return main()
         except ImportError as error:
             if (error.name or "").split(".")[0] not in ("numpy", "h5py"):

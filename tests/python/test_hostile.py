@@ -3,6 +3,7 @@ refused before memory is allocated for it.
 
 $KS_MUTATIONS: the number of mutations of each file; .ci/run sets more than the default."""
 
+import fcntl
 import io
 import json
 import os
@@ -16,6 +17,7 @@ import sys
 import tarfile
 import time
 import unittest
+import unittest.mock
 import zipfile
 
 import h5py
@@ -114,6 +116,60 @@ class TestRefusals(ImportTest):
             for name in ("s/data.pkl", "s/constants.pkl", "s/code/__torch__.py"):
                 archive.writestr(name, "x")
         self.refused(e, "s.pt", "a program of TorchScript, which is not run. Way out")
+        for names, words in (
+            ("data policy.pth pytorch_variables.pth", ("m.zip: policy.pth: ",)),
+            ("data parameters parameter_list", ("Stable Baselines 2", "unzip -p")),
+            ("m/archive_format m/models/model.json", ("torch.export",)),
+            ("p/.data/version p/.data/extern_modules p/a.py", ("torch.package",)),
+            ("weights.bin", ("expected only .npy files in it, found weights.bin. Way out: numpy.savez",)),
+        ):
+            with zipfile.ZipFile(e.path("m.zip"), "w") as archive:
+                for name in names.split():
+                    archive.writestr(name, "x")
+            self.refused(e, "m.zip", *words)
+        for data, words in (
+            (b"\x93NUMPY\1\0", "a single array of NumPy (.npy). Way out: numpy.savez"),
+            (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS"),
+        ):
+            e.write_bytes("w.pt", data)
+            self.refused(e, "w.pt", words)
+        for name, words in (
+            ("orbax/3/default/_METADATA", "found a folder with 3 in it"),
+            ("orbax/3/_CHECKPOINT_METADATA", "found a folder of Orbax. Way out"),
+            ("tf/saved_model.pb", "found a folder of TensorFlow"),
+        ):
+            os.makedirs(os.path.dirname(e.path(name)), exist_ok=True)
+            e.write_text(name, "{}")
+            self.refused(e, name.split("/")[0], words)
+
+    def test_pipes(self):
+        """A pipe without a writer is refused, and not waited for."""
+        e = self.example()
+        for name in ("a.arch", "m.map", "b.npz", "w.npz"):
+            os.rename(e.path(name), e.path("kept"))
+            os.mkfifo(e.path(name))
+            self.refused(e, "w.npz", f"{name}: expected a regular file")
+            os.replace(e.path("kept"), e.path(name))
+
+    def test_abandoned(self):
+        """What a killed import has left is removed by the next one, what another one works with is not."""
+        e = self.example()
+        for name in ("old", "new"):
+            os.mkdir(e.path(f".kappascope-import-{name}"))
+            e.write_text(f".kappascope-import-{name}/lock", "")
+        with open(e.path(".kappascope-import-new/lock")) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.imported(e)
+        found = [name for name in os.listdir(self.folder) if name.startswith(".kappascope")]
+        self.assertEqual(found, [".kappascope-import-new"])
+
+    def test_no_processes(self):
+        """A program that cannot be started is a line of our own (ulimit -u)."""
+        e = self.example()
+        with unittest.mock.patch("subprocess.run", side_effect=BlockingIOError(11, "no")):
+            status, _, err = e.run("w.npz")
+        self.assertEqual((status, err.count("\n")), (1, 1))
+        self.assertIn("(ulimit -u)", err)
 
     def test_surrogates(self):
         """Names in a file that are no text."""

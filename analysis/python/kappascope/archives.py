@@ -114,6 +114,35 @@ def _open_npy(w: Weights, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> N
     w.add(Stored(name.removesuffix(".npy"), type or descr, shape, load), entry.file_size - skip)
 
 
+_JIT = (
+    "a program of TorchScript, which is not run",
+    "where it may run, python3 -c 'import sys, torch; torch.save(torch.jit.load(sys.argv[1]).state_dict(), "
+    "sys.argv[2])' {path} WEIGHTS.pt",
+)
+_EXPORTED = (
+    "a program of torch.export",
+    "torch.save(torch.export.load(FILE).state_dict, WEIGHTS.pt) in a Python with PyTorch",
+)
+# Archives of other programs: entries, or parts of their paths, that each has; what it is; and the way out.
+_PROGRAMS = [
+    (
+        "config.json metadata.json",
+        "a model of Keras (.keras)",
+        "unzip -p {path} model.weights.h5 > model.weights.h5, and import that",
+    ),
+    (
+        "data parameters parameter_list",
+        "a model of Stable Baselines 2",
+        "unzip -p {path} parameters > parameters.npz, and import that",
+    ),
+    ("constants.pkl", *_JIT),
+    ("code", *_JIT),
+    ("serialized_exported_program.json", *_EXPORTED),
+    ("archive_format models", *_EXPORTED),
+    (".data extern_modules", "a package of torch.package", "torch.save(module.state_dict(), WEIGHTS.pt)"),
+]
+
+
 def open_zip(w: Weights) -> None:
     """An archive of NumPy, or of PyTorch, or Stable-Baselines3's, which has one of PyTorch in it."""
     try:
@@ -122,18 +151,11 @@ def open_zip(w: Weights) -> None:
         fail(f"{w.path}: not a readable ZIP archive (.npz): {first_line(error)}")
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
-    if {"config.json", "metadata.json"} <= set(names):
-        fail(
-            f"{w.path}: expected arrays with names, found a model of Keras (.keras). Way out: unzip the "
-            "file model.weights.h5 in it, and import that"
-        )
+    parts = {part for name in names for part in (name, *name.split("/")[1:])}
+    for needed, what, way in _PROGRAMS:
+        if set(needed.split()) <= parts:
+            fail(f"{w.path}: expected arrays with names, found {what}. Way out: {way.format(path=w.path)}")
     if any(name.endswith("data.pkl") for name in names):
-        if any(name.endswith("constants.pkl") or "/code/" in name for name in names):
-            fail(
-                f"{w.path}: expected arrays with names, found a program of TorchScript, which is not run. "
-                "Way out, where it may run: python3 -c 'import sys, torch; "
-                "torch.save(torch.jit.load(sys.argv[1]).state_dict(), sys.argv[2])' FILE WEIGHTS.pt"
-            )
         for entry in entries:
             _check_size(w, entry)
         open_torch(w, w.path, sum(entry.file_size for entry in entries))
@@ -144,12 +166,15 @@ def open_zip(w: Weights) -> None:
         w.format = "policy.pth of Stable-Baselines3"
         with no_surprises(f"{w.path}: policy.pth"):
             data = archive.read(entry)
-        open_torch(w, data, len(data))
+        open_torch(w, data, len(data), "policy.pth")
         return
     w.format = "a NumPy archive"
     for entry in entries:
         if not entry.filename.endswith(".npy"):
-            fail(f"{w.path}: expected only .npy files in it, found {entry.filename}")
+            fail(
+                f"{w.path}: expected only .npy files in it, found {entry.filename}. Way out: "
+                "numpy.savez(FILE.npz, **arrays) in the program that wrote it"
+            )
         _check_size(w, entry)
         with no_surprises(f"{w.path}: {entry.filename}"):
             _open_npy(w, archive, entry)
@@ -180,19 +205,21 @@ def _no_programs(torch: Any) -> Iterator[None]:
         torch.jit.load = kept
 
 
-def open_torch(w: Weights, source: Any, size: int) -> None:
-    """source: a path, or the bytes of a file."""
-    w.format = w.format or "PyTorch"
+def open_torch(w: Weights, source: Any, size: int, entry: str = "") -> None:
+    """source: a path, or the bytes of a file, which is this entry of an archive."""
+    w.format, path = w.format or "PyTorch", w.path
+    where = f"{path}: {entry}" if entry else path
+    unzip = f"unzip -p {path} {entry} > {entry}; " if entry else ""
     try:
         import torch
     except ImportError:
-        stem = os.path.basename(w.path).split(".")[0]
+        stem = os.path.basename(path).split(".")[0]
         fail(
-            f"{w.path}: a file of PyTorch needs PyTorch to be read: install python3-torch, or convert it "
-            f"where it is: {_CONVERT.format(path=w.path, stem=stem)}"
+            f"{where}: a file of PyTorch needs PyTorch to be read: install python3-torch, or convert it "
+            f"where it is: {unzip}{_CONVERT.format(path=entry or path, stem=stem)}"
         )
     if tuple(int(n) for n in re.findall(r"\d+", torch.__version__)[:2]) < (1, 13):
-        fail(f"{w.path}: expected PyTorch 1.13 or newer, with weights_only=True, found {torch.__version__}")
+        fail(f"{where}: expected PyTorch 1.13 or newer, with weights_only=True, found {torch.__version__}")
     if isinstance(source, str):
         with open(source, "rb") as file:
             source = file.read()
@@ -201,9 +228,9 @@ def open_torch(w: Weights, source: Any, size: int) -> None:
             found = torch.load(io.BytesIO(source), map_location="cpu", weights_only=True)
     except Exception as error:
         if "nsupported" not in str(error) and "eights" not in str(error):
-            fail(f"{w.path}: cannot be read by PyTorch: {first_line(error)}")
+            fail(f"{where}: cannot be read by PyTorch: {first_line(error)}")
         fail(
-            f"{w.path}: expected tensors with names, which weights_only=True reads, found other objects, "
+            f"{where}: expected tensors with names, which weights_only=True reads, found other objects, "
             f"whose code is not run: {first_line(error)}. Way out: torch.save(module.state_dict(), FILE)"
         )
     _add_tensors(w, torch, "", found, 0)

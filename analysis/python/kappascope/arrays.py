@@ -10,15 +10,15 @@ add it to FORMATS."""
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable
+from typing import NoReturn
 
 from kappascope.archives import open_torch, open_zip
 from kappascope.flax_files import open_msgpack
 from kappascope.hdf5_files import open_hdf5
 from kappascope.refusal import fail
 from kappascope.safetensors_files import is_safetensors, open_safetensors
-from kappascope.stored import Weights, no_surprises
+from kappascope.stored import Weights, check_regular, no_surprises
 
 # (ending of the name, whether a file that starts with `head` and has `size` bytes is one, opening). The order
 # matters: a safetensors file starts with the length of its header, which can look like a pickle or like a
@@ -40,22 +40,58 @@ FORMATS: tuple[tuple[tuple[str, ...], Callable[[bytes, int], bool], Callable[[We
 )
 
 
+# Files of other kinds, by their first bytes: what they are, and the way out.
+_SAVEZ = "numpy.savez(FILE.npz, **arrays) in the program that wrote it"
+_OTHERS = {
+    b"\x93NUMPY": ("a single array of NumPy (.npy)", "numpy.savez(FILE.npz, NAME=numpy.load(FILE.npy), ...)"),
+    b"\x1f\x8b": ("a file that gzip compressed", "gunzip"),
+    b"version https://git-lfs": ("a pointer of Git LFS in place of the file", "git lfs pull"),
+    b"<": ("a page of HTML or XML", "the address of the file itself"),
+}
+_ORBAX = (
+    "in a Python with Orbax, for the folder that has the file _METADATA: python3 -c 'import os, sys, numpy, "
+    "orbax.checkpoint as o; from flax.traverse_util import flatten_dict; numpy.savez(sys.argv[2], "
+    '**{"/".join(map(str, k)): v for k, v in flatten_dict(o.PyTreeCheckpointer().restore('
+    "os.path.abspath(sys.argv[1]))).items()})' FOLDER WEIGHTS.npz"
+)
+_TENSORFLOW = "numpy.savez(FILE.npz, **{v.name: v.numpy() for v in model.variables}) in a Python with it"
+# Files that only folders of other programs have, or the folders in these.
+_FOLDERS = {
+    "_METADATA": ("Orbax", _ORBAX),
+    "_CHECKPOINT_METADATA": ("Orbax", _ORBAX),
+    "saved_model.pb": ("TensorFlow", _TENSORFLOW),
+}
+
+
+def _refuse_folder(path: str) -> NoReturn:
+    names = sorted(os.listdir(path))
+    for file, (program, way) in _FOLDERS.items():
+        if any(os.path.exists(os.path.join(path, name, file)) for name in ["", *names]):
+            fail(f"{path}: expected a file, found a folder of {program}. Way out: {way}")
+    some = ", ".join(names[:3]) or "nothing"
+    fail(f"{path}: expected a file, found a folder with {some} in it. Way out: a file in it, or {_SAVEZ}")
+
+
 def open_weights(path: str) -> Weights:
     """Opens a file. Its content decides which format it has, or if that does not, its name."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            fail(f"{path}: expected a file, found a folder or a device")
+        if os.path.isdir(path):
+            _refuse_folder(path)
+        check_regular(path)
         with open(path, "rb") as file:
             head = file.read(64)
     except OSError as error:
         fail(f"{path}: cannot be opened: {error.strerror}")
     w = Weights(path)
     opening = next((o for _, recognizes, o in FORMATS if recognizes(head, w.size)), None)
-    opening = opening or next((o for endings, _, o in FORMATS if path.endswith(endings)), None)
+    what, way = next((o for start, o in _OTHERS.items() if head.startswith(start)), ("", _SAVEZ))
+    if not what:
+        opening = opening or next((o for endings, _, o in FORMATS if path.endswith(endings)), None)
     if not opening:
         fail(
             f"{path}: expected a file of safetensors, NumPy (.npz), Flax (.msgpack), HDF5 (.h5) or PyTorch "
-            "(.pt, .pth, .zip of Stable-Baselines3), found something else"
+            f"(.pt, .pth, .zip of Stable-Baselines3), found {what or 'something else'}. "
+            f"Way out: {way}"
         )
     with no_surprises(path):
         opening(w)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import glob
 import os
+import shutil
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +16,8 @@ import numpy as np
 
 from kappascope.names import Array, Arrays, Path
 from kappascope.refusal import fail
+
+LOCK = "lock"  # the file that is locked in a temporary folder
 
 
 def fixed_string(text: str) -> Array:
@@ -58,14 +64,28 @@ def replace(temporary: str, path: str) -> None:
         os.close(folder)
 
 
+def remove_abandoned(pattern: str) -> None:
+    """Removes what killed programs have left behind: files of this pattern, or folders with such a file. The
+    program that works on one has locked it."""
+    for name in glob.glob(pattern):
+        with contextlib.suppress(OSError), open(name, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.basename(name) == LOCK:
+                shutil.rmtree(os.path.dirname(name))
+            else:
+                os.unlink(name)
+
+
 def _write(path: Path, contents: Arrays, attributes: dict[str, dict[str, Any]]) -> None:
     """Writes a file that appears whole or not at all."""
     check_replaceable(path)
     image = _image(contents, attributes)
     path = os.fspath(path)
+    remove_abandoned(f"{glob.escape(path)}.*-*.part")
     temporary = f"{path}.{os.getpid()}-{time.time_ns()}.part"
     try:
         with open(temporary, "xb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
             file.write(image)
             file.flush()
             os.fsync(file.fileno())

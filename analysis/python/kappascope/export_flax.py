@@ -16,6 +16,7 @@ from kappascope.minibatches import read_minibatches, read_targets, read_weights,
 from kappascope.names import Array, Arrays, Path
 from kappascope.reference import NO_MOMENTS, FlaxResults, compare_loss, leaves_of
 from kappascope.refusal import did_you_mean, fail
+from kappascope.stored import check_regular
 
 _FLAX = {
     "dense": "Dense_{}",
@@ -155,6 +156,7 @@ def _flax_description(arch: Path, loss: str | None, inputs: int) -> tuple[str, D
     if "\n" not in arch:
         if not os.path.exists(arch):
             fail(f"{arch}: no such file. Expected the path of a description, or its text")
+        check_regular(arch)
         with open(arch, encoding="utf-8") as file:
             arch = file.read()
     description = read_description(arch, inputs)

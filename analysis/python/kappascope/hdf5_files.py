@@ -42,6 +42,7 @@ def _scout(w: Weights) -> None:
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             seconds = 60 + w.size // 10_000_000
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            signal.alarm(2 * seconds)  # on a busy machine
             with limited_memory((2 << 30) + 4 * w.size):
                 tried = Weights(w.path)
                 _walk_hdf5(tried)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from kappascope import __version__
-from kappascope.importing import AXES, MOST_INDEX, Import, import_files
+from kappascope.importing import AXES, MOST_INDEX, NO_PROCESS, Import, import_files
 from kappascope.refusal import Refused, fail, printable
 
 HELP = """\
@@ -169,6 +169,8 @@ def _run(arguments: list[str]) -> tuple[int, str]:
         return 1, "out of memory"
     except _Stdout as error:
         return 1, f"cannot write to standard output: {error}"
+    except BlockingIOError:
+        return 1, NO_PROCESS
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
         return (

@@ -7,25 +7,30 @@ compares the results of the other framework with its own. Only then does the che
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import glob
 import math
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kappascope.arrays import open_weights
-from kappascope.checkpoint import check_replaceable, replace, write_checkpoint
+from kappascope.checkpoint import LOCK, check_replaceable, remove_abandoned, replace, write_checkpoint
 from kappascope.description import Description, read_description
 from kappascope.maps import Map, Match, Object, Problems, read_map, read_text
 from kappascope.names import Array, Arrays
 from kappascope.refusal import fail, printable
 from kappascope.stored import Stored, Weights, shape_text
 
+NO_PROCESS = "no further process or thread can be started: expected a larger limit (ulimit -u)"
 AXES, MOST_INDEX, _MOST_SIDE = 7, 1 << 30, 1 << 30
 _REFERENCE = "output", "loss", "gradient_norm"
 _BATCH = ("input", "target", "weight", *_REFERENCE)  # the first two are required
@@ -247,6 +252,8 @@ def _call(name: str, arguments: list[str], rename: dict[str, str]) -> str:
         return done.stdout
     lines = [line for line in done.stderr.splitlines() if line.startswith(f"{name}: ")]
     message = lines[-1].removeprefix(f"{name}: ") if lines else f"{name}: exit status {done.returncode}"
+    if not lines and re.search("(?i)thread(_create| creation)", done.stderr):
+        message = f"{name}: {NO_PROCESS}"
     for old, new in rename.items():
         message = message.replace(old, new)
     fail(message)
@@ -333,7 +340,9 @@ def import_files(job: Import) -> None:
         parent = os.path.dirname(job.output) or "."
         if not os.access(parent, os.W_OK | os.X_OK):
             fail(f"{job.output}: cannot be created: the folder {parent} cannot be written")
-    with tempfile.TemporaryDirectory(prefix=".import-", dir=parent) as folder:
+    start = ".kappascope-import-"
+    remove_abandoned(os.path.join(glob.escape(parent or tempfile.gettempdir()), f"{start}*", LOCK))
+    with tempfile.TemporaryDirectory(prefix=start, dir=parent) as folder, _locked(folder):
         text, description = _read_description(job, folder, inputs[2])
         matches = _match_all(map, job, description)
         counts = [_count_critics(match, job) for match in matches]
@@ -357,6 +366,16 @@ def import_files(job: Import) -> None:
                 f"{job.output}: {sum(counts)} critics of {count} parameters, {inputs[0]} minibatches of "
                 f"{inputs[1]} rows, in {'float64' if wide else 'float32'}",
             )
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """While this program works in the folder, its file LOCK is locked: it appears so."""
+    name = os.path.join(folder, LOCK)
+    with open(f"{name}.new", "xb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.rename(f"{name}.new", name)
+        yield
 
 
 def _list_results(job: Import, batch: Arrays) -> None:

@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, field
 
 from kappascope.refusal import fail
-from kappascope.stored import Stored, Weights, length_of, shape_text
+from kappascope.stored import Stored, Weights, check_regular, length_of, shape_text
 
 WILDCARDS, GLOB_LENGTH = 8, 256  # most wildcards of a pattern, and fewer characters than this
 _LONGEST_TEXT = 1 << 20
@@ -131,6 +131,7 @@ class Map:
 
 def read_text(path: str) -> str:
     """A text file of at most 1 MiB."""
+    check_regular(path)
     with open(path, "rb") as file:
         data = file.read(_LONGEST_TEXT + 1)
     if len(data) > _LONGEST_TEXT:

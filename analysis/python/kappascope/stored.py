@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,12 @@ def length_of(name: str) -> int:
 
 def _nothing() -> Array:
     raise AssertionError("only real numbers are read")
+
+
+def check_regular(path: str) -> None:
+    """A pipe or a device might never come to an end."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        fail(f"{path}: expected a regular file, found a folder, a device or a pipe")
 
 
 @dataclass
