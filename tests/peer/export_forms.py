@@ -242,6 +242,39 @@ class Joined(nn.Module):
         ]
 
 
+class Sums(nn.Module):
+    """Sums of branches, as the first DDPGs have them, with one bias; differences; factors; a sum of several by
+    sum(), with an input; a value for all features; a critic with a frozen prior."""
+
+    arch = (
+        "input [0:6]\nbranch {\n  slice [0:4]\n  dense 8\n  relu\n  dense 8\n}\nbranch {\n  slice [4:6]\n  dense 8 bias=no\n}\n"
+        "dense 8 bias=no trainable=no\nrelu\nbranch {\n  branch {\n    dense 6\n  }\n  branch {\n    dense 1\n  }\n"
+        "  dense 6 bias=no trainable=no\n}\nbranch {\n  tanh\n  dense 6\n}\ndense 6 bias=no trainable=no\n"
+        "concat input[6:12]\ndense 6 bias=no trainable=no\nresidual {\n  branch {\n    dense 6\n  }\n  branch {\n"
+        "    dense 6\n    elu\n  }\n  dense 6 bias=no trainable=no\n}\n"
+        "branch {\n  dense 1\n}\nbranch {\n  dense 1 trainable=no\n}\ndense 1 bias=no trainable=no\nloss mse\n"
+    )
+
+    def __init__(self):
+        super().__init__()
+        sizes = dict(s1=(4, 8), s2=(8, 8), a=(2, 8), p=(8, 6), v=(8, 1), r=(8, 6), f=(6, 6), g=(6, 6), q=(6, 1), prior=(6, 1))
+        self.l = nn.ModuleDict({name: nn.Linear(*size, bias=name not in ("s2", "a")) for name, size in sizes.items()})
+        self.b = parameter(8)
+        self.l["prior"].requires_grad_(False)
+
+    def forward(self, x):
+        l = self.l
+        h = F.relu(l["s2"](F.relu(l["s1"](x[:, :4]))) + l["a"](x[:, 4:]) + self.b)
+        h = sum([l["p"](h), l["v"](h), -0.25 * l["r"](h.tanh()), torch.sin(x)])
+        h = h + (l["f"](h) - F.elu(l["g"](h)))
+        return (l["q"](h).squeeze(-1) + 3 * l["prior"](h).squeeze(-1)) / 2
+
+    def canonical(self):
+        own = {name: [m.weight.t(), m.bias] for name, m in self.l.items()}
+        own |= {"s2": [self.l["s2"].weight.t(), self.b], "a": [self.l["a"].weight.t()], "prior": []}
+        return [p for several in own.values() for p in several]
+
+
 class Encoded(nn.Module):
     """In front of the first trained layer, what has no line and no trained parameter is a part of the input."""
 
@@ -328,6 +361,7 @@ WEIGHTS = torch.arange(B) / B
 
 LOSSES = {
     "Joined": ("mse", lambda f, t: (0.5 * WEIGHTS * (f[:, 0] - t) ** 2).mean()),
+    "Sums": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).mean()),
     "Encoded": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
     "Normed": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).sum() / B),
     "ByHand": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).sum() / B),
@@ -369,7 +403,7 @@ def compare(analyzer, folder):
     torch.manual_seed(1)
     torch.set_num_threads(1)
     comparison = Comparison(analyzer, folder, f"PyTorch {torch.__version__}, other forms")
-    for kind in ByHand, Rows, Stacked, Loop, Joined, Encoded, Normed:
+    for kind in ByHand, Rows, Stacked, Loop, Joined, Sums, Encoded, Normed:
         name, module = kind.__name__, kind()
         line, loss = LOSSES[name]
         x = torch.randn(N, B, IN)

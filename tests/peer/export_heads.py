@@ -278,7 +278,7 @@ def wrong(x):
             dict(
                 critics=Towers(lambda parts: torch.cat([parts[0] + parts[1][:, :3], parts[1]], -1))
             ),
-            [line, "only sums"],
+            [line, r"right\.weight is used twice"],
         ),
         (dict(critics=Pieces(lambda x, y: torch.add(x, y, alpha=0.1))), [line, "argument alpha"]),
         ({**ce, "critics": Returns(interleave)}, [line, "cuts or reorders"]),

@@ -146,7 +146,7 @@ MODULES = [
     (Silent, [r"critics\[0\]\.a\.weight", "gradient", "no_grad"]),
     (Branches, [r"export_refusals\.py:\d+: if x\.sum\(\) > 0", "control flow", "Way out"]),
     (
-        lambda: Does(lambda x, m, inputs: torch.relu(x) + torch.tanh(m.a(inputs))),
+        lambda: Does(lambda x, m, inputs: torch.relu(x) + inputs.mean()),
         [r"export_refusals\.py:\d+:", "only sums"],
     ),
     (Least, ["torch.min", "return all critics"]),
@@ -173,7 +173,7 @@ MODULES = [
     (hooked, [r"\.0 \(Linear\)", "a hook can change", "remove it"]),
     (
         Twice,
-        [r"\(Linear; export_refusals\.py:\d+: return self\.c", r"b\.weight is also", "of its own"],
+        [r"\(Linear; export_refusals\.py:\d+: return self\.c", r"b\.weight is used twice", "of its own"],
     ),
     (
         frozen,
@@ -267,6 +267,8 @@ def wrong():
         (dict(inputs={"obs": x, "a": a}), [r"forward\(x, a\)", "obs"]),
         (dict(inputs=(x, a[0])), [r"\[N, R, D\]", r"a \[8, 2\]"]),
         (dict(inputs=(x, a[:, :4])), ["as many minibatches and rows"]),
+        (dict(inputs=(list(x), [a[0], a[1, :3]])), [r"inputs: a", r"\[8, 2\], \[3, 2\]", "drop_last=True"]),
+        (dict(targets=[y[0], y[1, :3]]), [r"targets", r"\[8\], \[3\]", "rows of weight 0"]),
         (dict(inputs=(x, (a > 0).long())), ["inputs: a", "real numbers", "int64"]),
         (dict(inputs=(x * float("nan"), a)), ["inputs: x", "finite", "nan"]),
         (dict(targets=y.long()), ["targets", "real numbers", "int64", "Way out"]),

@@ -38,6 +38,8 @@ class Chain:
         self.text = ""
         self.values: list[Value] = []  # of the layers, in the order of their numbers
         self.order = {node: i for i, node in enumerate(graph.graph.nodes)}
+        self.residuals: dict[Value, tuple[Value, Value] | None] = {}
+        self.fronts: dict[Value, Value | None] = {}
         self.first: list[Source] = []  # what the first layers read
         if len(roots) > 1:
             self.items, rest = self._branches(roots, None, losses)
@@ -101,7 +103,7 @@ class Chain:
             more, front = self._cat(duel.args[0], stop)
             return [*more, duel], front
         if value.kind in _LINES or value.kind == "slice":
-            if value.kind == "dense":
+            if value.kind == "dense" and not value.width:
                 value.width = self.graph.seen[value.node].shape[-1]
             self._check_frozen(value)
             return [value], value.args[0]
@@ -112,13 +114,26 @@ class Chain:
             return [mask], value.args[0]
         if value.kind == "cat" and value.options["last"]:
             return self._cat(value, stop)
-        if value.kind == "add":
-            skip, body = sorted(value.args, key=lambda v: self.order[v.node])
-            if any(v is skip for v in self._spine(body)):
-                return [("residual", self._between(body, skip), None)], skip
+        residual = self._residual(value)
+        if residual:
+            skip, body = residual
+            return [("residual", self._between(body, skip), None)], skip
+        total = self.graph.sum_of(value)
+        if total:
+            return [total], total.args[0]
         bad = [v for v in value.args if v.kind == "bad" and not v.free]
         self._refuse(bad[0] if bad and value.kind != "bad" else value)
         return [], value.args[0] if value.args else stop
+
+    def _residual(self, value: Value) -> tuple[Value, Value] | None:
+        """(skip, body) if value = skip + body, and body is computed from skip."""
+        if value not in self.residuals:
+            self.residuals[value] = None
+            if value.kind == "add":
+                skip, body = sorted(value.args, key=lambda v: self.order[v.node])
+                if any(v is skip for v in self._spine(body)):
+                    self.residuals[value] = skip, body
+        return self.residuals[value]
 
     # --- several branches ---
 
@@ -204,24 +219,26 @@ class Chain:
         """A value and those in front of it, without what is inside of containers."""
         while value is not None:
             yield value
-            lerp, duel = self._lerp(value), self.graph.duel(value)
-            if _is_input(value):
-                return
-            if lerp:
-                value = lerp[0]
-            elif duel or value.kind == "cat":
-                parts = [v for v in (duel.args[0] if duel else value).args if not v.free]
-                several = len(parts) > 1
-                value = self._whole(parts) or self._common(parts, None) if several else parts[0]
-            elif value.kind == "add":
-                value = min(value.args, key=lambda v: self.order[v.node])
-            else:
-                value = value.args[0] if value.args else None
+            if value not in self.fronts:
+                self.fronts[value] = None if _is_input(value) else self._front(value)
+            value = self.fronts[value]
+
+    def _front(self, value: Value) -> Value | None:
+        """The value in front of a layer or of a whole container."""
+        lerp, duel = self._lerp(value), self.graph.duel(value)
+        if lerp:
+            return lerp[0]
+        if duel or value.kind == "cat":
+            parts = [v for v in (duel.args[0] if duel else value).args if not v.free]
+            return self._whole(parts) or self._common(parts, None) if len(parts) > 1 else parts[0]
+        residual, total = self._residual(value), self.graph.sum_of(value)
+        front = residual or (total or value).args
+        return front[0] if front else None
 
     def _check_frozen(self, value: Value) -> None:
         """Sets value.frozen: all parameters of a layer are frozen, or none."""
         names = {p.name: self.graph.parameters[p.name].requires_grad for p in value.params.values()}
-        value.frozen = set(names.values()) == {False} or value.kind in _FROZEN
+        value.frozen = value.frozen or set(names.values()) == {False} or value.kind in _FROZEN
         if len(set(names.values())) > 1:
             states = ", ".join(
                 f"{name} ({'trained' if trained else 'frozen'})" for name, trained in names.items()
@@ -285,7 +302,7 @@ def _words(value: Value, project: Mapping[str, str]) -> str:
     if kind == "dense":
         line = f"dense {value.width}" + ("" if "bias" in value.params else " bias=no")
         line += f" norm={o['norm']}" if "norm" in o else ""
-        for pattern, how in project.items():
+        for pattern, how in project.items() if value.params else ():
             if fnmatch.fnmatch(kernel_of(value).name, pattern):
                 line += f" project={how}"
                 break

@@ -47,7 +47,7 @@ class Critic:
 
     def ensemble(self, chain: Chain) -> int:
         """E of a stacked ensemble, else 1."""
-        kernel = next(kernel_of(v) for v in chain.values if v.kind == "dense")
+        kernel = next(kernel_of(v) for v in chain.values if v.kind == "dense" and v.params)
         shape = kernel.transform(self.graph.parameters[kernel.name]).shape
         return int(shape[0]) if len(shape) == 3 else 1
 
@@ -106,7 +106,8 @@ def collect(critics: list[Critic], layers: list[Layer], read: Callable[[Graph, s
             for name, shape in layer.params.items():
                 shape = (ensemble, *shape)
                 if name not in value.params:  # a constant of forward
-                    found.setdefault(f"{layer.group}/{name}", []).append(np.ones(shape, np.float32))
+                    constant = np.broadcast_to(value.options.get(name, np.float32(1)), shape)
+                    found.setdefault(f"{layer.group}/{name}", []).append(constant)
                     continue
                 parameter = value.params[name]
                 array = parameter.transform(read(critic.graph, parameter.name)).detach().cpu()
@@ -151,10 +152,12 @@ def check_parameters(critics: list[Critic]) -> None:
             tensor, path = graph.parameters[p.name], f"{graph.name}.{p.name}"
             key = id(tensor), p.part
             if key in used:
+                what = "is used twice" if used[key] == path else f"is also {used[key]}"
                 lines.append(
-                    f"{place_of(graph, value.node)}: {path} is also {used[key]}. Every layer of every "
-                    "critic has parameters of its own in the description. Way out: export the part behind "
-                    "a shared one"
+                    f"{place_of(graph, value.node)}: {path} {what}. Every layer of every critic has "
+                    "parameters of its own in the description. Way out: export the part behind a shared one; "
+                    "or, for critics that share their first layers, one module whose forward returns a tuple "
+                    "of their outputs, which are heads with a loss each"
                 )
             used[key] = path
             if p.factor != 1 and name not in ("scaler", "alpha"):

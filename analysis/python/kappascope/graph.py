@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kappascope.names import Arrays, Module, Node, Tensor
 from kappascope.refusal import fail
 from kappascope.torch_layers import Layers
 from kappascope.tracing import nearly_equal, place_of
-from kappascope.values import Source, Value, reason
+from kappascope.values import UNWRITTEN, Source, Value, reason
+
+_NO_TERMS = (UNWRITTEN - {"sub"}) | {"between", "constant", "times"}  # what cannot be a term of a sum
 
 
 class Graph(Layers):
@@ -18,6 +22,7 @@ class Graph(Layers):
         super().__init__(module, name, inputs, by_name)
         self.values: dict[Node, Value] = {}
         self.duels: dict[Value, Value | None] = {}
+        self.sums: dict[Value, Value | None] = {}
         for node in self.graph.nodes:
             self.values[node] = self._value(node)
             self._write_through(node)
@@ -41,6 +46,9 @@ class Graph(Layers):
             if value.kind == "layout":
                 self._check_arrangement(value, roots)
             return roots
+        total = None if self.duel(value) else self.sum_of(value)
+        if total:
+            return [total]
         if value.kind not in ("dense", "select", "slice") and not self.duel(value):
             why, way = (value.why, value.way) if value.why else reason(value.kind)
             fail(
@@ -76,6 +84,49 @@ class Graph(Layers):
                     "them as they are, and do this in the loss"
                 ],
             )
+
+    # --- sums of branches ---
+
+    def sum_of(self, value: Value) -> Value | None:
+        """A sum or difference of features, also times constants, as the features side by side and a dense
+        with the kernel [I; I]; None if it is something else."""
+        if value not in self.sums:
+            self.sums[value] = self._find_sum(value)
+        return self.sums[value]
+
+    def _find_sum(self, value: Value) -> Value | None:
+        seen, scale, total = self.seen[value.node], 1.0, value
+        if value.kind == "mulc":
+            scale, total = value.options["init"], value.args[0]
+        if (
+            total.kind not in ("add", "sub")
+            or total.free
+            or seen.dim() > (3 if self._is_stacked(value) else 2)
+        ):
+            return None
+        width, parts, blocks = seen.shape[-1] if seen.dim() > 1 else 1, [], []
+        for sign, part in zip((1, 1 if total.kind == "add" else -1), total.args):
+            narrow = seen.dim() > 1 and self.seen[part.node].shape == (*seen.shape[:-1], 1)
+            if self.seen[part.node].shape != seen.shape and not narrow:
+                return None
+            factor = scale * sign
+            while part.kind == "mulc" and not part.free:
+                factor, part = factor * part.options["init"], part.args[0]
+            flat = part if part.kind != "layout" or part.free else self.unfolded(part)
+            if flat is None or flat.kind in _NO_TERMS and not flat.free:
+                return None
+            parts.append(flat)
+            blocks.append(factor * (np.ones((1, width)) if narrow else np.eye(width)))
+        found = Value(
+            "dense", value.node, [Value("cat", value.node, parts, last=True)], kernel=np.concatenate(blocks)
+        )
+        found.frozen, found.width = True, width
+        return found
+
+    def _is_stacked(self, value: Value) -> bool:
+        """Whether the value is [E, R, d], of all critics of a stacked ensemble."""
+        shape = self.seen[value.node].shape
+        return len(shape) == 3 and shape[1] == self.rows
 
     # --- heads of Q-networks ---
 
@@ -130,7 +181,8 @@ class Graph(Layers):
         if value.kind != "layout":
             return value if before.dim() == 2 or self.duel(value) else None
         inner = self.seen[value.args[0].node]
-        same = inner.dim() == 2 and before.numel() == inner.numel() and len(before) == len(inner)
+        same = isinstance(inner, self.torch.Tensor) and inner.dim() == 2
+        same = same and before.numel() == inner.numel() and len(before) == len(inner)
         same = same and self.torch.equal(before.flatten(), inner.flatten())
         return value.args[0] if same else None
 

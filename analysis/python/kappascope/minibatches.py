@@ -15,8 +15,17 @@ from kappascope.refusal import fail
 
 def real_array(name: str, value: Any) -> Array:
     """A real array, whatever framework it comes from."""
-    if isinstance(value, (list, tuple)):
-        return np.array([real_array(name, part) for part in value])
+    if isinstance(value, (list, tuple)) or str(getattr(value, "dtype", "")) == "object":
+        parts = [real_array(name, part) for part in value]
+        if len({part.shape for part in parts}) > 1:
+            shapes = ", ".join(str(list(part.shape)) for part in parts)
+            fail(
+                f"{name}: expected minibatches of one shape, found {shapes}. Way out: leave the last one out "
+                "(drop_last=True of a DataLoader); or, without batch normalization, fill it up with rows of "
+                "weight 0, and multiply the weights of the others by the number of all rows / the number of "
+                "these"
+            )
+        return np.array(parts)
     value = value.detach() if hasattr(value, "detach") else value
     value = value.cpu() if hasattr(value, "cpu") else value
     if "bfloat16" in str(getattr(value, "dtype", "")):

@@ -72,9 +72,10 @@ class Arithmetic(Tracing):
         if not isinstance(x, Value) or x.kind in ("parameter", "constant"):
             x, y = y, x
         if isinstance(y, (int, float)):
-            if x.kind == "relu":
-                return Value("relu", node, x.args, shift=x.options["shift"] + y)
-            return Value("addc", node, [x], constant=float(y))
+            value: Value = x
+            if value.kind == "relu":
+                return Value("relu", node, value.args, shift=value.options["shift"] + y)
+            return value if y == 0 else Value("addc", node, [value], constant=float(y))  # 0: from sum()
         if y.kind == "constant":
             return self._bad(node, "addc")
         if y.kind != "parameter":
@@ -88,6 +89,10 @@ class Arithmetic(Tracing):
             value = Value(x.kind, node, x.args, params={**x.params, "bias": bias}, **x.options)
             value.state = x.state
             return value
+        for i, term in enumerate(x.args) if x.kind == "add" else ():
+            if bias.factor == 1 and term.kind == "dense" and tuple(term.params) == ("kernel",):
+                terms = [*x.args[:i], self._biased(term.node, term, bias), *x.args[i + 1 :]]
+                return Value("add", node, terms)
         return self._bad(node, "bias")
 
     def _on_sub(self, node: Node) -> Value:

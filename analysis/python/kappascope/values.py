@@ -209,13 +209,13 @@ _REASONS = {
         "do this in front of the first layer",
     ),
     "add": (
-        "the only sums that have a line in the description are x + f(x), and value + advantage - mean "
-        "advantage",
+        "the only sums that have a line in the description are of features of one shape [R, d], or of "
+        "[R, d] and [R, 1], and value + advantage - mean advantage",
         "write it as one of them",
     ),
     "sub": (
-        "a difference has no line in the description, except in a norm and in value + advantage - mean "
-        "advantage",
+        "the only differences that have a line in the description are of features of one shape [R, d], in "
+        "a norm, and value + advantage - mean advantage",
         "write it as one of them",
     ),
     "times": (
