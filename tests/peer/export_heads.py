@@ -82,6 +82,49 @@ class Rainbow(nn.Module):
         return views(*self.l.values())
 
 
+class AtomsFirst(Rainbow):
+    """Outputs [rows, atoms, actions], as other programs have them: the same layers, with the columns in another
+    order; the number of the action as an index."""
+
+    def forward(self, x):
+        h = F.relu(self.l["h"](x[:, :OBS]))
+        advantage = self.l["a"](h).view(len(x), ATOMS, ACTIONS)
+        q = self.l["v"](h).unsqueeze(-1) + advantage - advantage.mean(2, keepdim=True)
+        return q[torch.arange(len(x)), :, x[:, OBS : OBS + ACTIONS].argmax(-1)]
+
+    def canonical(self):
+        a = self.l["a"]
+        order = torch.arange(ATOMS * ACTIONS).view(ATOMS, ACTIONS).t().flatten()
+        return [*views(self.l["h"], self.l["v"]), a.weight.t()[:, order], a.bias[order]]
+
+
+class ByAction(nn.Module):
+    """QR-DQN (Dabney et al., AAAI 2018) as its best-known version in PyTorch has it: [rows, quantiles, actions]."""
+
+    arch = "input [0:4]\ndense 8\nrelu\ndense 15\nselect input[4:7]\nloss quantile\n"
+    ways = (
+        lambda z, a: (z * a[:, None, :]).sum(-1),
+        lambda z, a: torch.einsum("bka,ba->bk", z, a),
+        lambda z, a: z.gather(2, a.argmax(-1)[:, None, None].expand(-1, ATOMS, 1)).squeeze(2),
+        lambda z, a: torch.take_along_dim(z, a.argmax(-1)[:, None, None], 2).squeeze(2),
+        lambda z, a: (z @ a[:, :, None]).squeeze(-1),
+        lambda z, a: torch.bmm(a[:, None], z.transpose(1, 2)).squeeze(1),
+        lambda z, a: z.transpose(1, 2)[a.bool()],
+    )
+
+    def __init__(self, way):
+        super().__init__()
+        self.l, self.way = layers(h=(OBS, WIDTH), q=(WIDTH, ATOMS * ACTIONS)), way
+
+    def forward(self, x):
+        z = self.l["q"](F.relu(self.l["h"](x[:, :OBS]))).view(-1, ATOMS, ACTIONS)
+        return self.way(z, x[:, OBS : OBS + ACTIONS])
+
+    def canonical(self):
+        q, order = self.l["q"], torch.arange(ATOMS * ACTIONS).view(ATOMS, ACTIONS).t().flatten()
+        return [*views(self.l["h"]), q.weight.t()[:, order], q.bias[order]]
+
+
 class Heads(nn.Module):
     """A value and a distribution of the same features, each with a loss."""
 
@@ -180,7 +223,8 @@ def cross_entropy(f, t):
 
 def quantile(f, t):
     """A mean over quantiles and targets, as TQC has it."""
-    tau = (torch.arange(4, dtype=f.dtype) + 0.5) / 4
+    k = f.shape[1]
+    tau = (torch.arange(k, dtype=f.dtype) + 0.5) / k
     u = t[:, None, :] - f[:, :, None]
     huber = torch.where(u.abs() <= 1, 0.5 * u**2, u.abs() - 0.5)
     return ((tau[:, None] - (u < 0).to(f.dtype)).abs() * huber).mean()
@@ -192,7 +236,10 @@ def cases():
     atoms = torch.softmax(torch.randn(N, B, ATOMS), -1)
     samples = torch.randn(N, B, 2, 7)
     yield Dueling(), "huber", value, F.smooth_l1_loss, value
-    yield Rainbow(), "ce min=-1 max=1", atoms, cross_entropy, atoms
+    for kind in Rainbow, AtomsFirst:
+        yield kind(), "ce min=-1 max=1", atoms, cross_entropy, atoms
+    for way in ByAction.ways:
+        yield ByAction(way), "quantile", samples[:, :, 0], lambda f, t: ATOMS * quantile(f, t), samples[:, :, 0]
     yield (
         Heads(),
         ["mse weight=0.5", "ce min=0 max=1"],
@@ -261,6 +308,18 @@ def wrong(x):
                 targets=torch.softmax(torch.randn(N, B, ATOMS), -1),
             ),
             [line, "inputs alone"],
+        ),
+        (
+            dict(critics=ByAction(lambda z, a: (z[:, :4] * a[:, None]).sum(-1)), loss="quantile", targets=samples[:, :, 0]),
+            [line, r"\[rows, actions, outputs\]"],
+        ),
+        (
+            dict(
+                critics=ByAction(lambda z, a: torch.softmax(z, 1)[torch.arange(len(z)), :, a.argmax(-1)]),
+                loss="quantile",
+                targets=samples[:, :, 0],
+            ),
+            [line, "return the logits"],
         ),
         ({**heads, "loss": ["mse", "ce min=0 max=1", "mse"]}, ["3 outputs", "found 2"]),
         ({**heads, "targets": value}, ["list with the targets of each of 2 heads"]),

@@ -10,7 +10,7 @@ from kappascope.names import Arrays, Module, Node, Tensor
 from kappascope.refusal import fail
 from kappascope.torch_layers import Layers
 from kappascope.tracing import nearly_equal, place_of
-from kappascope.values import UNWRITTEN, Source, Value, reason
+from kappascope.values import UNWRITTEN, Parameter, Source, Value, reason
 
 _NO_TERMS = (UNWRITTEN - {"sub"}) | {"between", "constant", "times"}  # what cannot be a term of a sum
 
@@ -145,22 +145,18 @@ class Graph(Layers):
             return None
         advantages = means[0].args[0]
         base = plus[0] if plus[1] is advantages else plus[1]
-        a, dim = self.seen[advantages.node], means[0].options["dim"]
-        if dim == a.dim() - 1:
-            atoms = 1
-        elif a.dim() == 3 and dim == 1:
-            atoms = a.shape[-1]
-        else:
-            return None
-        flat = self.unfolded(advantages)
+        a, axis = self.seen[advantages.node], means[0].options["dim"]
+        flat = self._ordered(advantages.node, axis)
         v, rows = self.seen[base.node], len(a)
-        if flat is None or v.numel() != rows * atoms or v.shape[-1] != atoms:
+        atoms = a[0].numel() // a.shape[axis]
+        if flat is None or v.numel() != rows * atoms:
             return None
-        a, v = a.reshape(rows, -1, atoms), v.reshape(rows, 1, atoms)
-        if not self._same(v + a - a.mean(1, keepdim=True), value):
+        by_action, v = a.movedim(axis, 1).reshape(rows, -1, atoms), v.reshape(rows, 1, atoms)
+        total = v + by_action - by_action.mean(1, keepdim=True)
+        if not self._same(total.movedim(1, axis).reshape(a.shape), value):
             return None
-        joined = Value("cat", value.node, [base, flat], last=True)
-        return Value("dueling", value.node, [joined], atoms=atoms)
+        joined = Value("cat", value.node, [self.unfolded(base) or base, flat], last=True)
+        return Value("dueling", value.node, [joined], atoms=atoms, axis=axis)
 
     def _terms(self, value: Value, sign: int) -> list[tuple[int, Value]]:
         """The terms of sums and differences, with their signs."""
@@ -186,53 +182,148 @@ class Graph(Layers):
         same = same and self.torch.equal(before.flatten(), inner.flatten())
         return value.args[0] if same else None
 
+    # --- the choice of an action ---
+
     def _on_sum(self, node: Node) -> Value:
+        """(q * one_hot).sum(dim)"""
         a = self._call(node, "input", "dim", "keepdim")
         x, dim = a["input"], a.get("dim")
         dim = dim[0] if isinstance(dim, list) and len(dim) == 1 else dim
         if x.kind != "times" or not isinstance(dim, int):
             return self._bad(node, "sum")
-        features, chosen = x.args
-        shape = self.seen[features.node].shape
-        if dim % len(shape) != 1:
-            return self._bad(node, "sum")
-        return self._select(
-            node, features, Source(chosen, shape[1], lambda t: t.reshape(len(t), -1), "weights")
-        )
+        at = next(n for n in x.node.all_input_nodes if self.values[n] is x.args[0])
+        return self._select(node, at, self._weights(x.args[1]), dim % self.seen[x.node].dim())
+
+    def _weights(self, chosen: Value) -> Source:
+        """The weights [R, A] of A actions, whatever dimensions of length 1 they have."""
+        width = self.seen[chosen.node].numel() // self.rows
+        return Source(chosen, width, lambda t: t.reshape(len(t), -1).to(self.dtype), "weights")
 
     def _on_gather(self, node: Node) -> Value:
         a = self._call(node, "input", "dim", "index")
-        x = a["input"]
-        index = self.seen[a["index"].node] if isinstance(a["index"], Value) else None
-        if (
-            index is None
-            or not a["index"].free
-            or a["dim"] % index.dim() != 1
-            or index.shape[1] != 1
-            or not bool((index == index[..., :1]).all())
-        ):
-            return self._bad(node, "gather")
-        count, functional = self.seen[x.node].shape[1], self.torch.nn.functional
-        return self._select(
-            node,
-            x,
-            Source(
-                a["index"],
-                count,
-                lambda t: functional.one_hot(t.reshape(len(t), -1)[:, 0], count).to(self.dtype),
-                f"one of {count}",
-            ),
-        )
+        return self._taken(node, node.all_input_nodes[0], a["index"], a["dim"])
 
-    def _select(self, node: Node, x: Value, source: Source) -> Value:
-        """The layer `select`: x is [R, K] or [R, K, M], and the source [R, K]."""
-        flat, rows = self.unfolded(x), self.rows
-        if flat is not None and len(self.seen[x.node]) == rows:
-            blocks = self.seen[x.node].reshape(rows, source.width, -1)
+    def _on_take_along_dim(self, node: Node) -> Value:
+        a = self._call(node, "input", "indices", "dim")
+        return self._taken(node, node.all_input_nodes[0], a["indices"], a["dim"])
+
+    def _layout(self, node: Node, value: Value) -> Value:
+        """Also q[arange(R), a], q[arange(R), :, a], q[one_hot.bool()]."""
+        parts = node.args[1] if getattr(node.target, "__name__", "") == "getitem" else ()
+        parts = parts if isinstance(parts, tuple) else (parts,)
+        nodes = [i for i, part in enumerate(parts) if isinstance(part, self.torch.fx.Node)]
+        seen = [self.seen[parts[i]] for i in nodes]
+        index = self.values[parts[nodes[-1]]] if nodes and not value.free else None
+        if index and index.free and len(parts) == 1 and seen[0].dtype == self.torch.bool:
+            return self._select(node, node.args[0], self._weights(index), 1)
+        rows = len(nodes) == 2 and nodes[0] == 0 and seen[0].flatten().tolist() == list(range(self.rows))
+        if index and rows and all(part == slice(None) for i, part in enumerate(parts) if i not in nodes):
+            return self._taken(node, node.args[0], index, nodes[1])
+        return super()._layout(node, value)
+
+    def _product(self, node: Node, x: Any, w: Any, bias: Parameter | None = None) -> Value:
+        """Also q [R, M, K] @ one_hot [R, K, 1], and one_hot [R, 1, K] @ q [R, K, M]."""
+        both = isinstance(x, Value) and isinstance(w, Value) and "parameter" not in (x.kind, w.kind)
+        if not both or x.free == w.free:
+            return super()._product(node, x, w, bias)
+        nodes = node.all_input_nodes
+        at, chosen = nodes if w.free else nodes[::-1]
+        return self._select(node, at, self._weights(self.values[chosen]), 2 if w.free else 1)
+
+    def _on_einsum(self, node: Node) -> Value:
+        """Also 'rak,ra->rk' and the like, where [R, A] are weights of actions."""
+        nodes, (left, _, out) = node.all_input_nodes, node.args[0].replace(" ", "").partition("->")
+        values = [self.values[n] for n in nodes]
+        parts = sorted(zip((v.free for v in values), left.split(","), nodes), key=lambda part: part[0])
+        if [free for free, _, _ in parts] == [False, True] and "parameter" not in [v.kind for v in values]:
+            (_, q, at), (_, weights, chosen) = parts
+            action = weights[1:]
+            if weights == q[0] + action and q.count(action) == 1 and out == q.replace(action, ""):
+                return self._select(node, at, self._weights(self.values[chosen]), q.index(action))
+        return super()._on_einsum(node)
+
+    def _taken(self, node: Node, at: Node, index: Any, axis: int) -> Value:
+        """The layer `select` of one action for each row, by its number."""
+        seen, functional = self.seen[at], self.torch.nn.functional
+        axis, count = axis % seen.dim(), seen.shape[axis]
+        numbers = self.seen[index.node].reshape(len(seen), -1) if isinstance(index, Value) else seen
+        if not isinstance(index, Value) or not index.free or not bool((numbers == numbers[:, :1]).all()):
+            return self._bad(node, "gather")
+
+        def one_hot(t: Tensor) -> Tensor:
+            return functional.one_hot(t.reshape(len(t), -1)[:, 0].long(), count).to(self.dtype)
+
+        return self._select(node, at, Source(index, count, one_hot, f"one of {count}"), axis)
+
+    def _places(self, node: Node, base: Value) -> Any:
+        """Of each value of a node, which is a view of `base`: its place in that; None if it is no view."""
+        torch, value = self.torch, self.values[node]
+        seen = self.seen[base.node]
+        if value is base and self.seen[node].shape == seen.shape:
+            places, duel = torch.arange(seen.numel()).reshape(seen.shape), self.duel(base)
+            last = duel and duel.options["axis"] == 2  # whose layer has the actions in the outer order
+            return places.reshape(len(seen), *seen.shape[:0:-1]).movedim(1, 2) if last else places
+        if value.kind != "layout" and value is not base or not node.all_input_nodes:
+            return None
+        inner = node.all_input_nodes[0]
+        places = self._places(inner, base)
+        if places is None or node.op == "call_module":
+            return None if places is None else self.modules[node.target](places)
+
+        def argument(n: Node) -> Any:
+            return places if n is inner else self.seen[n]
+
+        args, kwargs = (torch.fx.node.map_arg(given, argument) for given in (node.args, node.kwargs))
+        if node.op == "call_method":
+            return getattr(args[0], node.target)(*args[1:], **kwargs)
+        return node.target(*args, **kwargs)
+
+    def _permuted(self, dense: Value, order: Any) -> Value | None:
+        """A dense with its outputs in another order; None if it has none of its own."""
+        dense = self.sum_of(dense) or dense
+        if dense.kind != "dense" or dense.state:
+            return None
+        found = Value("dense", dense.node, dense.args, **dense.options)
+        found.params = {key: p.then(lambda w: w[..., order]) for key, p in dense.params.items()}
+        if not dense.params:
+            found.options["kernel"] = dense.options["kernel"][:, order.numpy()]
+        found.frozen, found.width = dense.frozen, dense.width
+        return found
+
+    def _ordered(self, at: Node, axis: int) -> Value | None:
+        """The features of which `at` is a view, with the actions, which it has in this axis, in the outer
+        order; None if there are no such features."""
+        base, seen, rows = self._base(at), self.seen[at], self.rows
+        places = self._places(at, base) if len(seen) == rows and 1 <= axis < seen.dim() <= 3 else None
+        if places is None or self.seen[base.node].dim() != 2 and not self.duel(base):
+            return None
+        width = self.seen[base.node].numel() // rows
+        places = places.long().reshape(rows, *seen.shape[1:])
+        order = places[0].movedim(axis - 1, 0).flatten()
+        rises = width * self.torch.arange(rows)[:, None]
+        if not bool((places.flatten(1) == places[0].flatten() + rises).all()):
+            return None
+        if order.tolist() == list(range(width)):
+            return base
+        return self._permuted(base, order) if sorted(order.tolist()) == list(range(width)) else None
+
+    def _base(self, at: Node) -> Value:
+        """The value of which a node is a view."""
+        base = self.values[at]
+        while base.kind == "layout" and base.args:
+            base = base.args[0]
+        return base
+
+    def _select(self, node: Node, at: Node, source: Source, axis: int) -> Value:
+        """The layer `select`: at is [R, K], or [R, K, M] or [R, M, K], with the actions in this axis, and the
+        source [R, K]."""
+        flat, seen = self._ordered(at, axis), self.seen[at]
+        if flat is not None:
+            blocks = seen.movedim(axis, 1).reshape(self.rows, seen.shape[axis], -1)
             chosen = source.take(self.seen[source.value.node])
             value = Value("select", node, [flat], source=source)
-            if list(chosen.shape) == [rows, source.width] and self._same(
-                (blocks * chosen[..., None]).sum(1), value
-            ):
-                return value
-        return self._bad(node, "times")
+            if list(chosen.shape) == list(blocks.shape[:2]):
+                if self._same((blocks * chosen[..., None]).sum(1), value):
+                    return value
+        base = self._base(at)
+        return base if base.kind == "bad" else self._bad(node, "times")

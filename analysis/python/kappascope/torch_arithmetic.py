@@ -134,6 +134,9 @@ class Arithmetic(Tracing):
             "write it as one of them",
         )
 
+    def _on_neg(self, node: Node) -> Value:
+        return self._times(node, self._inputs(node)[0], -1.0)
+
     def _times(self, node: Node, x: Value, factor: float) -> Value:
         x = split_norm(x)
         if x.kind == "scaler":

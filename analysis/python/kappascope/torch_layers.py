@@ -264,6 +264,9 @@ class Layers(Arithmetic):
         if word in CASTS:
             self.rounded = True
             return value
+        if word == "neg":
+            scaled = Parameter(parameter.name, parameter.transform, -parameter.factor, parameter.part)
+            return Value("parameter", node, params={"it": scaled})
         if word in ("mul", "div"):
             given = list(self._call(node, "input", "other").values())
             other = [a for a in given if not isinstance(a, Value)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import copy
 import linecache
@@ -353,6 +354,31 @@ def _stack() -> list[tuple[str, int]]:
     return found
 
 
+@contextlib.contextmanager
+def _recorded(torch: Any) -> Iterator[None]:
+    """Meanwhile len(x) of a symbolic tensor is its number of rows, and torch.arange and the like take it."""
+
+    def record(function: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            found: list[Any] = []
+            torch.fx.node.map_aggregate((args, kwargs), found.append)
+            tracer = next((a.tracer for a in found if isinstance(a, torch.fx.Proxy)), None)
+            create = tracer and tracer.create_proxy
+            return create("call_function", function, args, kwargs) if create else function(*args, **kwargs)
+
+        return call
+
+    kept, names = builtins.len, ("arange", "zeros", "ones", "full", "empty")
+    originals = {name: getattr(torch, name) for name in names}
+    vars(builtins)["len"] = lambda x: x.size(0) if isinstance(x, torch.fx.Proxy) else kept(x)
+    vars(torch).update({name: record(function) for name, function in originals.items()})
+    try:
+        yield
+    finally:
+        vars(builtins)["len"] = kept
+        vars(torch).update(originals)
+
+
 def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[Module, Any]:
     """A module that calls `module` with inputs of these names, and its graph, whose nodes know
     their line of source."""
@@ -377,7 +403,8 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
     wrapper.critic = module
     wrapper.training = module.training
     try:
-        return wrapper, Tracer().trace(wrapper)
+        with _recorded(torch):
+            return wrapper, Tracer().trace(wrapper)
     except Exception as error:  # whatever forward does with a symbolic tensor
         frames: list[tuple[str, int]] = []
         trace = error.__traceback__

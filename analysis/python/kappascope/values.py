@@ -123,6 +123,7 @@ ALIASES = {
     "clamp_": "clamp",
     "bmm": "matmul",
     "mm": "matmul",
+    "negative": "neg",
 }
 LAYOUT = {
     "squeeze",
@@ -221,10 +222,10 @@ _REASONS = {
     "times": (
         "activations times an input have a line in the description as a mask of the same shape, and as "
         "the choice of an action, (q * one_hot).sum(-1)",
-        "write it as one of them",
+        "write it as one of them; several outputs of each action as [rows, actions, outputs]",
     ),
     "gather": (
-        "expected an index of shape [R, 1] that is computed from the inputs alone",
+        "expected the number of one action for each row, computed from the inputs alone",
         "(q * one_hot).sum(-1), with the one-hot actions as an input",
     ),
     "sum": (
