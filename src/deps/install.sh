@@ -37,6 +37,7 @@ command gnuplot    gnuplot-nox
 library openblas   libopenblas-dev
 library lapacke    liblapacke-dev
 library hdf5       libhdf5-dev
+library liblzf     liblzf-dev
 library cmocka     libcmocka-dev
 library libxml-2.0 libxml2-dev
 library jansson    libjansson-dev

@@ -78,6 +78,7 @@ static ks_status new_handle(const char *path, bool writing, struct ks_h5 **out)
     KS_TRY(expect_room(path, writing));
     if (H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0) /* without this HDF5 prints every failure */
         return ks_fail(KS_RUN, "%s: the HDF5 library cannot be used", path);
+    KS_TRY(ks_h5_register_lzf());
     KS_TRY(ks_alloc(1, sizeof *h5, &h5));
     h5->id = H5I_INVALID_HID;
     h5->writing = writing;

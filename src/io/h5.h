@@ -68,6 +68,8 @@ struct ks_h5_names {
 
 /* "1.10.8" */
 const char *ks_h5_version(void);
+/* Lets libhdf5 read h5py's compression "lzf" (lzf.c). KS_RUN if it does not accept the filter. */
+ks_status ks_h5_register_lzf(void);
 
 /* Opens for reading and checks the root attributes `format` and `version`; format NULL: any HDF5
  * file. Fails with KS_IO or KS_FORMAT. The caller ends with ks_h5_close. */

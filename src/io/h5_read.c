@@ -97,26 +97,55 @@ static ks_status read_type(const struct ks_h5 *h5, const char *object, hid_t set
     return KS_OK;
 }
 
+/* All filters of the dataset must be there. */
+static ks_status expect_filters(const struct ks_h5 *h5, const char *object, hid_t list)
+{
+    const int n = H5Pget_nfilters(list);
+
+    for (int i = 0; i < n; i++) {
+        char name[64] = "";
+        size_t options = 0;
+        unsigned flags;
+        H5Z_filter_t filter = H5Pget_filter2(list, (unsigned)i, &flags, &options, NULL,
+                                             sizeof name - 1, name, NULL);
+
+        if (filter > 0 && H5Zfilter_avail(filter) <= 0)
+            return ks_fail(
+                KS_FORMAT,
+                "%s: %s: compressed with %s%sfilter %d, which HDF5 cannot read here: write it with "
+                "compression='gzip' or none (h5repack -f GZIP=1)",
+                h5->path, object, name, *name ? ", " : "", filter);
+    }
+    return KS_OK;
+}
+
 /* The values must be in this file, not in other files that it names: libhdf5 reads zeros from a
  * virtual dataset whose source file is missing. */
-static ks_status expect_own_values(const struct ks_h5 *h5, const char *object, hid_t set)
+static ks_status expect_own_values(const struct ks_h5 *h5, const char *object, hid_t list)
 {
-    const char *found = NULL;
-    hid_t list = H5Dget_create_plist(set);
-    H5D_layout_t layout = list < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(list);
+    H5D_layout_t layout = H5Pget_layout(list);
     int files = layout == H5D_LAYOUT_ERROR ? -1 : H5Pget_external_count(list);
 
-    if (list >= 0)
-        H5Pclose(list);
     if (files < 0)
         return ks_h5_fail(h5, KS_IO, object, "its storage layout cannot be read");
-    if (layout == H5D_VIRTUAL)
-        found = "a virtual dataset";
-    else if (files > 0)
-        found = "external storage";
-    return found ? ks_fail(KS_FORMAT, "%s: %s: expected values in the file itself, found %s",
-                           h5->path, object, found)
-                 : KS_OK;
+    if (layout == H5D_VIRTUAL || files > 0)
+        return ks_fail(KS_FORMAT, "%s: %s: expected values in the file itself, found %s", h5->path,
+                       object, layout == H5D_VIRTUAL ? "a virtual dataset" : "external storage");
+    return KS_OK;
+}
+
+static ks_status check_storage(const struct ks_h5 *h5, const char *object, hid_t set)
+{
+    hid_t list = H5Dget_create_plist(set);
+    ks_status status;
+
+    if (list < 0)
+        return ks_h5_fail(h5, KS_IO, object, "its storage layout cannot be read");
+    status = expect_own_values(h5, object, list);
+    if (status == KS_OK)
+        status = expect_filters(h5, object, list);
+    H5Pclose(list);
+    return status;
 }
 
 static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t set,
@@ -156,7 +185,7 @@ static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set
                          object);
         goto done;
     }
-    KS_GO(expect_own_values(h5, object, id));
+    KS_GO(check_storage(h5, object, id));
     KS_GO(read_type(h5, object, id, stored));
     KS_GO(read_shape(h5, object, id, shape));
     *set = id, id = H5I_INVALID_HID;

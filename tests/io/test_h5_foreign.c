@@ -6,6 +6,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include <hdf5.h>
+#include <lzf.h>
+
 #include "example.h"
 #include "io/scout.h"
 #include "kappascope.h"
@@ -170,6 +173,60 @@ static size_t copy(unsigned flags, size_t n, const unsigned *values, size_t size
 }
 
 /* HDF5_PLUGIN_PATH contains a named pipe instead of a library: opening it would block for ever. */
+/* A dataset of one chunk that this filter, which libhdf5 does not have, has compressed. */
+static void write_compressed(const char *path, H5Z_filter_t filter, size_t bytes,
+                             const void *compressed)
+{
+    enum { N = 64 };
+    static const unsigned options[] = {4, 0x105, N * sizeof(double)};
+    static const hsize_t dims[] = {N}, start[] = {0};
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, dims, NULL), file, set;
+
+    if (H5Zfilter_avail(filter) > 0) /* of ours, which only reads */
+        assert_true(H5Zunregister(filter) >= 0);
+    file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Pset_chunk(list, 1, dims) >= 0);
+    assert_true(H5Pset_filter(list, filter, H5Z_FLAG_OPTIONAL, 3, options) >= 0);
+    set = H5Dcreate2(file, "/x", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 0, start, bytes, compressed) >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Pclose(list);
+    H5Fclose(file);
+}
+
+/* What h5py's lzf has compressed is read; an unknown filter is named, with the way out. */
+static void test_filters(void **state)
+{
+    static const struct ks_h5_shape shape = {.n_dims = 1, .dims = {64}};
+    double values[64], found[64];
+    char compressed[sizeof values];
+    const char *path = scratch("a.h5");
+    struct ks_h5 *h5;
+    unsigned bytes;
+
+    for (size_t i = 0; i < 64; i++)
+        values[i] = (double)(i / 20) - 1.5;
+    bytes = lzf_compress(values, sizeof values, compressed, sizeof compressed);
+    assert_in_range(bytes, 1, sizeof values / 2);
+    write_compressed(path, 32000, bytes, compressed);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_ok(ks_h5_read(h5, "/x", &shape, found));
+    assert_memory_equal(found, values, sizeof values);
+    ks_h5_close(h5);
+    compressed[0] = 127; /* more literal bytes than there are */
+    write_compressed(path, 32000, bytes / 8, compressed);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_fails(ks_h5_read(h5, "/x", &shape, found), KS_IO, "/x: cannot be read: damaged?");
+    ks_h5_close(h5);
+    write_compressed(path, 32015, bytes, compressed);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_fails(ks_h5_read(h5, "/x", &shape, found), KS_FORMAT,
+                 "/x: compressed with filter 32015, which HDF5 cannot read here: write it with "
+                 "compression='gzip' or none (h5repack -f GZIP=1)");
+    ks_h5_close(h5);
+}
+
 static void test_no_plugins(void **state)
 {
     const char *path = scratch("a.h5"), *pipe = scratch("libours.so");
@@ -201,7 +258,8 @@ static void test_no_plugins(void **state)
     assert_true(H5PLget_loading_state(&before) >= 0);
     alarm((unsigned)SECONDS);
     assert_ok(ks_h5_open(path, NULL, &h5));
-    assert_fails(ks_h5_read(h5, "/packed", &PAIR, values), KS_IO, "/packed: cannot be read");
+    assert_fails(ks_h5_read(h5, "/packed", &PAIR, values), KS_FORMAT,
+                 "/packed: compressed with ours, filter 300, which HDF5 cannot read here");
     assert_one_line(path);
     ks_h5_close(h5);
     alarm(0);
@@ -457,6 +515,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_links, scratch_clean),
         cmocka_unit_test_teardown(test_values_in_other_files, scratch_clean),
+        cmocka_unit_test_teardown(test_filters, scratch_clean),
         cmocka_unit_test_teardown(test_no_plugins, scratch_clean),
         cmocka_unit_test_teardown(test_damaged_heap, scratch_clean),
         cmocka_unit_test_teardown(test_crash, scratch_clean),
