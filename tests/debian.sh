@@ -40,6 +40,7 @@ git clone --quiet --no-hardlinks . "$root/root/kappascope"
 # The mounts end with this process.
 exec unshare --mount sh -eu -c '
     mount --rbind /dev "$1/dev"
+    mount --rbind /sys "$1/sys"
     mount -t proc proc "$1/proc"
     exec chroot "$1" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM=dumb sh -c "cd /root/kappascope && $2"
 ' sh "$root" "$command"
