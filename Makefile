@@ -1,5 +1,4 @@
-# Targets: all deps deps-myosuite test check docs study install uninstall bench bench-peers bench-answers sanitize lto coverage lint format clean.
-# README.md, CONTRIBUTING.md and tests/README.md say what they do; clean removes BUILD.
+# `make help` lists the targets and these variables, which may be set:
 #
 #   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
 #   MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR, MYOSUITE_DIR   existing installations to use (default: build/deps)
@@ -86,17 +85,20 @@ compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN) $(CFLAGS) -fopenmp -fPI
 build     = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: FORCE all deps deps-myosuite programs libraries test test-programs run-tests check docs study further install uninstall bench run-benches bench-peers bench-answers sanitize lto coverage lint format clean
+.PHONY: FORCE all help deps deps-myosuite programs libraries test test-programs run-tests check docs study further install uninstall bench run-benches bench-peers bench-answers sanitize lto coverage lint format clean
 .SECONDARY:
-all: deps
+all: ## compile the programs (set-up first: make deps)
 	+@$(build) programs
+help: ## print this list
+	@echo 'Targets:'; sed -n 's/^\([a-z-]*\):.* ## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@echo 'Variables:'; sed -n 's/^#  \( *[A-Z].*\)/\1/p' $(firstword $(MAKEFILE_LIST))
 programs: $(programs)
 libraries: $(shared) $(static)
 
-deps:
+deps: ## set up: install libraries and models, all but the packages into build/deps
 	@src/deps/install.sh $(DEPS)
 # The models of MyoSuite's tasks, a download of 86 MB that nothing else needs.
-deps-myosuite:
+deps-myosuite: ## download the models of MyoSuite's tasks
 	@src/deps/install.sh $(DEPS) myosuite
 
 $(BUILD)/%.f32.o: %.c $(BUILD)/flags | $(BUILD)/config.h
@@ -113,6 +115,7 @@ $(BUILD)/tests/%.o: WARN += -Wno-unused-parameter
 # Tests and benchmarks of training have its precision. Systems are compared with definitions in double.
 $(filter-out %/test_systems.o,$(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/train/*.c tests/bench/*.c tests/bench/peer/cycle.c))): CPPFLAGS += -DKS_SINGLE
 $(BUILD)/config.h: FORCE
+	@pkg-config --exists $(packages) && [ -f '$(LIBMUJOCO)' ] || { echo 'libraries are missing: run make deps' >&2; exit 1; }
 	@mkdir -p $(@D) && echo "$$config" >$@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D) && echo '$(CC) $(CPPFLAGS) $(CFLAGS)' >$@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
@@ -138,7 +141,7 @@ $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(library)
 $(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(support) $(library)
 	$(link) -lcmocka
 
-test: deps
+test: deps ## set up, compile, then run all tests
 	+@$(build) test-programs
 	@$(MAKE) --no-print-directory run-tests
 	@KS_BIN=$(BUILD)/bin tests/python/run.sh
@@ -151,12 +154,13 @@ run-tests: $(tests) $(programs)
 	    echo "$$(($(words $(tests)) - failures)) of $(words $(tests)) test programs passed, $$failures failed" >&2; \
 	    [ $$failures -eq 0 ]
 # The tests of one name, or of one folder: make check T=lanczos
-check: programs
+check: programs ## run the tests of one name or folder: make check T=lanczos
 	+@$(MAKE) --no-print-directory run-tests tests="$(filter %/test_$(T) %/test_$(T).f32 $(BUILD)/tests/$(T)/%,$(all_tests))"
 # The tables of the READMEs, from those of the code.
-docs: $(BUILD)/tests/docs/test_docs $(programs)
+docs: $(BUILD)/tests/docs/test_docs $(programs) ## write the READMEs' tables from the code
 	@KS_DOCS=write KS_BIN=$(BUILD)/bin $<
-study: all
+study: deps ## set up, compile, then run the study STUDY: trainings, spectra, plots and report
+	+@$(build) programs
 	$(BUILD)/bin/kappascope study $(STUDY)
 	@$(MAKE) --no-print-directory further
 
@@ -173,7 +177,7 @@ larger = $(filter-out $(STUDY),small trot dogtrot)
 # their folders are those of `make deps` and `make deps-myosuite`.
 root    = $(DESTDIR)$(abspath $(PREFIX))
 bundled = $(root)/lib/kappascope
-install: all
+install: all ## install programs, library and studies into DESTDIR/PREFIX
 	@$(MAKE) --no-print-directory libraries
 	@mkdir -p $(root)/bin $(root)/include $(root)/lib/pkgconfig $(root)/share/kappascope/configs \
 	    $(root)/share/kappascope/plots
@@ -206,35 +210,35 @@ ifeq ($(MYOSUITE_DIR),$(CURDIR)/$(DEPS)/myosuite)
 	@[ ! -d $(MYOSUITE_DIR) ] || { mkdir -p $(bundled) && cp -R $(MYOSUITE_DIR) $(bundled); }
 endif
 	@echo "installed in $(root), compiled with $(CFLAGS)$(if $(findstring native,$(CFLAGS)),: for processors like this one)"
-uninstall:
+uninstall: ## remove what install has installed
 	@rm -f $(addprefix $(root)/bin/,$(notdir $(programs))) $(root)/include/kappascope.h $(root)/include/kappascope_env.h \
 	    $(root)/lib/libkappascope.* $(root)/lib/pkgconfig/kappascope.pc
 	@rm -rf $(root)/share/kappascope $(bundled)
 
-bench: deps
+bench: deps ## run the benchmarks
 	@$(MAKE) --no-print-directory run-benches
 run-benches: $(benches)
 	@for b in $^; do env -u OPENBLAS_CORETYPE $$b || exit 1; done
-bench-peers:
+bench-peers: ## compare the speed with PyTorch and JAX
 	@BUILD=$(BUILD) tests/bench/peer/run.sh
 	@BUILD=$(BUILD) tests/bench/peer/run.sh update
-bench-answers:
+bench-answers: ## compare answers with other programs on the checkpoints CHECKPOINTS
 	@BUILD=$(BUILD) tests/bench/peer/answers.sh $(CHECKPOINTS)
 # Without the tests that repeat analyses to count how often statements hold, and those that start programs
 # hundreds of times.
-sanitize:
+sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
 	    without="coverage extreme_bound share_coverage mass loss_interval search mpirun plot train_resume" \
 	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 # Whether all files of the programs agree on functions and variables (the macro KS() in core/real.h): on numbers, and
 # structs passed by value. GCC does not compare what pointers point to; for that, types of both precisions have two names.
-lto:
+lto: ## check that all files agree on their types
 	+@$(build) programs BUILD=build/lto CFLAGS="-O1 -flto=$(JOBS) -Wlto-type-mismatch -Werror"
-coverage:
+coverage: ## print which share of the lines the tests run
 	+@$(MAKE) test BUILD=build/coverage CFLAGS="-O0 -g --coverage -DKS_COVERAGE"
 	@cd build/coverage && find . -name '*.gcno' | grep -v /tests/ | xargs gcov -r -s $(CURDIR) 2>/dev/null \
 	    | grep -A1 "^File '[sa]" | paste - - - | sort
-lint: deps
+lint: deps ## check format, cppcheck and clang-tidy
 	@clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -Isrc -Ianalysis -Iinclude \
 	    --std=c11 src analysis include
@@ -242,9 +246,9 @@ lint: deps
 	    $(patsubst %,tidy/%,$(foreach d,$(once) $(single) $(twice),$(wildcard $(d)/*.c)) $(mains))
 tidy/%:
 	@clang-tidy --quiet $* -- $(CPPFLAGS) $(if $(filter $(single:%=%/%),$*),-DKS_SINGLE)
-format:
+format: ## format all C files
 	clang-format -i $$(git ls-files '*.c' '*.h')
-clean:
+clean: ## remove BUILD
 	rm -rf $(BUILD)
 
 -include $(wildcard $(foreach d,src analysis tests,$(BUILD)/$(d)/*/*.d $(BUILD)/$(d)/*/*/*.d))

@@ -68,6 +68,16 @@ static void add_line(char *item, const char *line)
     strcat(item, text);
 }
 
+/* `import` is a Python program, whose libraries may be missing. */
+static bool can_run(const char *program)
+{
+    const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
+    char command[512];
+
+    snprintf(command, sizeof command, "%s/kappascope %s --version >/dev/null", bin, program);
+    return strcmp(program, "import") != 0 || system(command) == 0;
+}
+
 static void print_options(FILE *out, const char *program)
 {
     const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
@@ -226,8 +236,11 @@ static size_t print_page(FILE *out, char *page)
         assert_non_null(after);
         snprintf(text, sizeof text, "%.*s", (int)(strstr(name, " -->") - name), name);
         fprintf(out, "%.*s", (int)(strchr(name, '\n') + 1 - page), page);
-        print_table(out, text);
-        page = after;
+        page = strchr(name, '\n') + 1;
+        if (strncmp(text, "options ", 8) != 0 || can_run(text + 8)) {
+            print_table(out, text);
+            page = after;
+        }
     }
     fputs(page, out);
     return tables;
