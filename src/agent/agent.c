@@ -40,6 +40,10 @@ static ks_status check_critic(const struct KS(agent) *a, const char *name)
             KS_FORMAT,
             "%s: expected 'loss ce', 'loss mse', 'loss huber' or 'loss quantile', found %s", name,
             loss ? loss->name : "a policy");
+    if (!loss->distribution && !loss->any_targets && a->critic_arch->loss.outputs > 1)
+        return ks_fail(KS_FORMAT,
+                       "%s: loss %s: for training expected a last dense of 1 column, found %zu",
+                       name, loss->name, a->critic_arch->loss.outputs);
     if (a->critic_arch->layer[a->critic_arch->n_layers - 1].kind != &KS(dense))
         return ks_fail(KS_FORMAT, "%s: for training the last layer must be a dense", name);
     if (a->critic_arch->frozen + a->actor_arch->frozen > 0)

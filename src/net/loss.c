@@ -6,35 +6,35 @@
 
 #include "net/exponential.h"
 
-/* mse: l = (f - t)^2 / 2,   dl/df = f - t,   d2l/df2 = 1 (Palenicek et al., XQC, ICLR 2026,
- * Propositions 1 and 5). */
+/* mse: l = 1/(2 K) sum_k (f_k - t_k)^2,   dl/df = (f - t) / K,   d2l/df2 = I / K (Palenicek et al.,
+ * XQC, ICLR 2026, Propositions 1 and 5, for K = 1). */
 
-static ks_status mse_configure(struct KS(loss) *l, struct ks_line *line)
+/* The factor of each output's share in the mean over the outputs. */
+static double share_of_output(const struct KS(loss) *l)
 {
-    if (l->outputs != 1)
-        return ks_line_fail(line, "mse: expected a last dense of 1 column, found %zu", l->outputs);
-    return KS_OK;
+    return l->weight / (double)l->outputs;
 }
 
 static double mse_gradient(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
                            real *f_bar)
 {
+    const double share = share_of_output(l);
     double sum = 0;
 
-    for (size_t i = 0; i < at->rows; i++) {
+    for (size_t i = 0; i < at->rows * l->outputs; i++) {
         real e = at->f[i] - at->t[i];
 
         sum += 0.5 * (double)e * (double)e;
         if (f_bar)
-            f_bar[i] = scale * (real)l->weight * e;
+            f_bar[i] = scale * (real)share * e;
     }
-    return l->weight * sum;
+    return share * sum;
 }
 
 static void mse_curvature(const struct KS(loss) *l, const struct KS(outputs) *at, real *c)
 {
-    for (size_t i = 0; i < at->rows; i++)
-        c[i] = (real)l->weight;
+    for (size_t i = 0; i < at->rows * l->outputs; i++)
+        c[i] = (real)share_of_output(l);
 }
 
 /* ce: l = - sum_k t_k log p_k,   p = softmax(f).   Targets need not be normalized, S = sum_k t_k:
@@ -176,38 +176,35 @@ static bool huber_curved(real e, real d)
     return e <= d && e >= -d;
 }
 
-/* huber: l = huber_delta(f - t) */
+/* huber: l = 1/K sum_k huber_delta(f_k - t_k) */
 
 static ks_status huber_configure(struct KS(loss) *l, struct ks_line *line)
 {
     l->delta = 1;
-    KS_TRY(ks_line_option_number(line, "delta", 1e-12, 1e12, &l->delta));
-    if (l->outputs != 1)
-        return ks_line_fail(line, "huber: expected a last dense of 1 column, found %zu",
-                            l->outputs);
-    return KS_OK;
+    return ks_line_option_number(line, "delta", 1e-12, 1e12, &l->delta);
 }
 
 static double huber_gradient(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
                              real *f_bar)
 {
+    const double share = share_of_output(l);
     real delta = (real)l->delta;
     double sum = 0;
 
-    for (size_t i = 0; i < at->rows; i++) {
+    for (size_t i = 0; i < at->rows * l->outputs; i++) {
         real e = at->f[i] - at->t[i];
 
         sum += huber_value(e, delta);
         if (f_bar)
-            f_bar[i] = scale * (real)l->weight * huber_slope(e, delta);
+            f_bar[i] = scale * (real)share * huber_slope(e, delta);
     }
-    return l->weight * sum;
+    return share * sum;
 }
 
 static void huber_curvature(const struct KS(loss) *l, const struct KS(outputs) *at, real *c)
 {
-    for (size_t i = 0; i < at->rows; i++)
-        c[i] = huber_curved(at->f[i] - at->t[i], (real)l->delta) ? (real)l->weight : 0;
+    for (size_t i = 0; i < at->rows * l->outputs; i++)
+        c[i] = huber_curved(at->f[i] - at->t[i], (real)l->delta) ? (real)share_of_output(l) : 0;
 }
 
 /* quantile (Dabney, Rowland, Bellemare & Munos, AAAI 2018, equation 10), q_i = (2 i + 1) / (2 K):
@@ -331,7 +328,6 @@ static const char *const mse_examples[] = {"loss mse", "loss mse weight=0.5", NU
 static const struct KS(loss_kind) mse = {.name = "mse",
                                          .examples = mse_examples,
                                          .trainable = true,
-                                         .configure = mse_configure,
                                          .gradient = mse_gradient,
                                          .curvature = mse_curvature};
 

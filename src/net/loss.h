@@ -40,7 +40,7 @@ struct KS(loss_kind) {
     bool trainable;              /* training can compute its targets (target.h)     */
     bool any_targets;            /* the number of targets is free                   */
     bool shift_invariant;        /* adding a constant to a row of outputs changes nothing */
-    ks_status (*configure)(struct KS(loss) *l, struct ks_line *line);
+    ks_status (*configure)(struct KS(loss) *l, struct ks_line *line); /* NULL: no options */
     /* Returns the sum over the rows of weight * l(f, t). Unless f_bar is NULL, sets f_bar [rows,
      * outputs] to scale * weight * dl/df. */
     double (*gradient)(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,

@@ -21,7 +21,8 @@ static ks_status parse_loss(struct KS(parser) *p)
         return KS(parser_unknown)(p, "loss", p->line.n_words > 1 ? p->line.word[1] : "", known);
     p->line.taken[1] = true;
     KS_TRY(ks_line_option_number(&p->line, "weight", 1e-12, 1e12, &arch->loss.weight));
-    KS_TRY(arch->loss.kind->configure(&arch->loss, &p->line));
+    if (arch->loss.kind->configure)
+        KS_TRY(arch->loss.kind->configure(&arch->loss, &p->line));
     return ks_line_end(&p->line);
 }
 

@@ -127,7 +127,8 @@ static ks_status read_layer(struct KS(parser) *p, struct KS(layer) *l)
     if (l->kind->role == KS_ACTIVATION)
         l->out_image = p->image;
     l->body = p->arch->n_layers;
-    KS_TRY(l->kind->configure(l, &p->line));
+    if (l->kind->configure)
+        KS_TRY(l->kind->configure(l, &p->line));
     KS_TRY(count_numbers(p, l));
     return ks_line_end(&p->line);
 }

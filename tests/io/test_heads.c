@@ -67,8 +67,6 @@ static void test_mistakes(void **state)
         {"branch {\nloss mse\n}\n", "a:2: the last layer of a head must be a dense"},
         {"dense 1\nbranch {\nloss mse\n}\n", "a:4: the 'branch' opened in line 2 is empty"},
         {"branch {\ndense 1\nrelu\nloss mse\n}\n", "a:4: the last layer of a head must be a dense"},
-        {"branch {\ndense 2\nloss mse\n}\n",
-         "a:3: mse: expected a last dense of 1 column, found 2"},
         {"repeat 2 {\nbranch {\ndense 1\nloss mse\n}\n}\n",
          "a:4: 'loss' is not allowed inside a container"},
         {"branch {\nresidual {\ndense 5\nloss mse\n}\n}\n",

@@ -50,7 +50,7 @@ static bool setup(struct fixture *s, const struct KS(loss_kind) *kind, const cha
     assert_ok(ks_line_split(&line, "example", 1, example));
     line.taken[1] = true;
     assert_ok(ks_line_option_number(&line, "weight", 0, 10, &s->loss.weight));
-    if (kind->configure(&s->loss, &line) != KS_OK)
+    if (kind->configure && kind->configure(&s->loss, &line) != KS_OK)
         return false;
     assert_ok(ks_line_end(&line));
     draw(s);
@@ -207,7 +207,8 @@ static struct KS(loss) find(const char *name, const char *text, size_t outputs)
         if (strcmp(KS(loss_kinds)[k]->name, name) == 0)
             l.kind = KS(loss_kinds)[k];
     assert_ok(ks_line_split(&line, "test", 1, text));
-    assert_ok(l.kind->configure(&l, &line));
+    if (l.kind->configure)
+        assert_ok(l.kind->configure(&l, &line));
     return l;
 }
 
@@ -264,6 +265,30 @@ static void test_huber(void **state)
     for (size_t i = 0; i < 5; i++) {
         assert_close(bar[i], slope[i], 0);
         assert_close(bar_dot[i], curvature[i], 0);
+    }
+    huber = find("huber", "loss huber delta=2", 5); /* one row of five outputs: their mean */
+    assert_close(huber.kind->gradient(&huber, &(struct KS(outputs)){1, f, t}, 1, bar), 12.5 / 5,
+                 KS_EPSILON * 12.5);
+    multiply(&huber, (struct KS(outputs)){1, f, t}, 1, v, bar_dot);
+    for (size_t i = 0; i < 5; i++) {
+        assert_close(bar[i], slope[i] / 5, KS_EPSILON);
+        assert_close(bar_dot[i], curvature[i] / 5, 7 * KS_EPSILON);
+    }
+}
+
+/* f - t = (1, -3, 2): (1 + 9 + 4) / (2 3). */
+static void test_mean_over_outputs(void **state)
+{
+    struct KS(loss) mse = find("mse", "loss mse", 3);
+    const real f[3] = {2, 0, 2}, t[3] = {1, 3, 0}, v[3] = {3, 6, 9};
+    real bar[3], bar_dot[3];
+
+    assert_close(mse.kind->gradient(&mse, &(struct KS(outputs)){1, f, t}, 1, bar), 14. / 3,
+                 14 * KS_EPSILON);
+    multiply(&mse, (struct KS(outputs)){1, f, t}, 1, v, bar_dot);
+    for (size_t k = 0; k < 3; k++) {
+        assert_close(bar[k], (f[k] - t[k]) / 3, 4 * KS_EPSILON);
+        assert_close(bar_dot[k], v[k] / 3, 8 * KS_EPSILON);
     }
 }
 
@@ -331,10 +356,15 @@ static void test_median(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_losses), cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_values),     cmocka_unit_test(test_huber),
-        cmocka_unit_test(test_quantile),   cmocka_unit_test(test_median),
-        cmocka_unit_test(test_saturated),  cmocka_unit_test(test_other_targets),
+        cmocka_unit_test(test_all_losses),
+        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_huber),
+        cmocka_unit_test(test_mean_over_outputs),
+        cmocka_unit_test(test_quantile),
+        cmocka_unit_test(test_median),
+        cmocka_unit_test(test_saturated),
+        cmocka_unit_test(test_other_targets),
     };
     return cmocka_run_group_tests_name("loss " KS_PRECISION, tests, NULL, NULL);
 }

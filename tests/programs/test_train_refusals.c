@@ -55,6 +55,7 @@ static void test_full_output(void **state)
 static void test_bad_file(void **state)
 {
     static const char policy[] = "dense 4\npolicy tanh-gaussian log-std=clip\n";
+    static const char several[] = "dense 4\nrelu\ndense 2\nloss huber\n";
     static const char spectral[] = "dense 4 norm=spectral\nrelu\ndense 1\nloss mse\n";
     static const char broken[] = "dense 4\nrelu slope=2\ndense 1\nloss mse\n";
 
@@ -64,6 +65,9 @@ static void test_bad_file(void **state)
     write_bytes(scratch("spectral.arch"), spectral, strlen(spectral));
     refused("spectral.arch: norm=spectral is for analysis",
             "--env dog-trot --arch spectral.arch --out bad");
+    write_bytes(scratch("several.arch"), several, strlen(several));
+    refused("several.arch: loss huber: for training expected a last dense of 1 column, found 2",
+            "--env dog-trot --arch several.arch --out bad");
     refused("broken.arch:2: ", "--env dog-trot --arch broken.arch --out bad");
     refused("hidden", "--env dog-trot --arch policy.arch --out bad --set hidden=8");
     refused("none.arch: No such", "--env dog-trot --arch none.arch --out bad --set hidden=8");
