@@ -283,7 +283,7 @@ static void test_mean_over_outputs(void **state)
     const real f[3] = {2, 0, 2}, t[3] = {1, 3, 0}, v[3] = {3, 6, 9};
     real bar[3], bar_dot[3];
 
-    assert_close(mse.kind->gradient(&mse, &(struct KS(outputs)){1, f, t}, 1, bar), 14. / 3,
+    assert_close(mse.kind->gradient(&mse, &(struct KS(outputs)){1, f, t}, 1, bar), 14. / 6,
                  14 * KS_EPSILON);
     multiply(&mse, (struct KS(outputs)){1, f, t}, 1, v, bar_dot);
     for (size_t k = 0; k < 3; k++) {
