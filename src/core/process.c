@@ -90,7 +90,8 @@ ks_status ks_process_start(const char *folder, const char *const *argv, const ch
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     plan.input = open("/dev/null", O_RDONLY | O_CLOEXEC);
     plan.output = ends[1];
-    plan.errors = errors ? open(errors, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : ends[1];
+    plan.errors = errors ? open(errors, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666)
+                         : ends[1];
     if (plan.input < 0 || plan.errors < 0) {
         status = ks_fail(KS_IO, "%s: cannot be opened: %s", plan.input < 0 ? "/dev/null" : errors,
                          strerror(errno));

@@ -26,7 +26,7 @@ struct ks_process {
 };
 
 /* Starts argv[0] (a path; argv ends in NULL) in `folder` with empty standard input. `errors`: a
- * file for its standard error; NULL: the same pipe as its output. With `group` it leads a new
+ * file for its standard error, not a symbolic link; NULL: the same pipe as its output. With `group` it leads a new
  * process group, so that it can be stopped together with its own children, and gets SIGTERM when
  * this process dies. The caller ends with ks_process_end. */
 ks_status ks_process_start(const char *folder, const char *const *argv, const char *errors,

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -23,8 +24,8 @@ void __gcov_dump(void);
 #endif
 
 /* Seconds of processor time, which depends neither on other processes nor on a slow disk. Without
- * large arrays, reading takes milliseconds. */
-enum { SECONDS = 5, MOST_SECONDS = 1000, LAST_SIGNAL = 64 };
+ * large arrays, reading takes milliseconds. On a busy machine it may take WALL times as long. */
+enum { SECONDS = 5, WALL = 4, MOST_SECONDS = 1000, LAST_SIGNAL = 64 };
 /* Decompressed bytes a second: a tenth of the usual speed of reading. */
 static const double SLOWEST = 20e6;
 
@@ -52,12 +53,13 @@ static void limit(int resource, rlim_t most)
     setrlimit(resource, &now);
 }
 
-/* Allows the processor time for reading arrays of this size, from now on. */
+/* Allows the time for reading arrays of this size, from now on. */
 static void allow(const struct scout *s, double bytes)
 {
     struct rusage used;
     struct rlimit now;
 
+    alarm(WALL * (1 + s->seconds + (unsigned)fmin(bytes / SLOWEST, UINT_MAX / (2 * WALL))));
     if (getrusage(RUSAGE_SELF, &used) != 0 || getrlimit(RLIMIT_CPU, &now) != 0)
         return;
     now.rlim_cur = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1 + s->seconds +
@@ -230,7 +232,7 @@ static ks_status damaged(const struct scout *s, int result)
     const int number = WIFSIGNALED(result) ? WTERMSIG(result) : 0;
     char how[96];
 
-    if (number == SIGXCPU)
+    if (number == SIGXCPU || number == SIGALRM)
         snprintf(how, sizeof how, "did not finish in time");
     else if (number == SIGKILL)
         snprintf(how, sizeof how, "was killed, as happens when memory runs out,");

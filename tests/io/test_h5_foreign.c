@@ -172,7 +172,6 @@ static size_t copy(unsigned flags, size_t n, const unsigned *values, size_t size
     return size;
 }
 
-/* HDF5_PLUGIN_PATH contains a named pipe instead of a library: opening it would block for ever. */
 /* A dataset of one chunk that this filter, which libhdf5 does not have, has compressed. */
 static void write_compressed(const char *path, H5Z_filter_t filter, size_t bytes,
                              const void *compressed)
@@ -227,6 +226,7 @@ static void test_filters(void **state)
     ks_h5_close(h5);
 }
 
+/* HDF5_PLUGIN_PATH contains a named pipe instead of a library: opening it would block for ever. */
 static void test_no_plugins(void **state)
 {
     const char *path = scratch("a.h5"), *pipe = scratch("libours.so");
@@ -349,29 +349,70 @@ static void test_endless_loop(void **state)
     assert_true(waitpid(-1, NULL, WNOHANG) < 0); /* no process remains */
 }
 
-/* A spectrum of a few kilobytes that declares more than any memory. */
-static void test_memory(void **state)
+/* A file that the reading process takes for a spectrum, whose values the list says how to store. */
+static void write_values(const char *path, const hsize_t dims[2], hid_t list, const double *values)
 {
-    const char *path = scratch("s.h5");
-    const hsize_t dims[] = {1000000, 1000000000}, chunk[] = {1, 1000};
-    hid_t file, list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, dims, NULL);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), set;
+    hid_t space = H5Screate_simple(2, dims, NULL);
 
-    file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(file >= 0 && H5Pset_chunk(list, 2, chunk) >= 0);
+    assert_true(file >= 0);
     H5Gclose(H5Gcreate2(file, "/summary", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Gclose(H5Gcreate2(file, "/ritz", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    H5Dclose(
-        H5Dcreate2(file, "/ritz/value", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT));
+    set = H5Dcreate2(file, "/ritz/value", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    assert_true(!values ||
+                H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(set);
     H5Sclose(space);
     H5Pclose(list);
     H5Fclose(file);
     set_string(path, "/", "format", "kappascope-spectrum");
     set_integer(path, "/", "version", 1);
+}
+
+/* A spectrum of a few kilobytes that declares more than any memory. */
+static void test_memory(void **state)
+{
+    const char *path = scratch("s.h5");
+    const hsize_t dims[] = {1000000, 1000000000}, chunk[] = {1, 1000};
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+
+    assert_true(H5Pset_chunk(list, 2, chunk) >= 0);
+    write_values(path, dims, list, NULL);
 #ifdef __SANITIZE_ADDRESS__
     skip(); /* the sanitizer ends the program that allocates too much */
 #endif
     assert_fails(ks_scout(path, 0), KS_MEMORY, "/ritz/value: out of memory");
     assert_one_line(path);
+}
+
+static size_t wait_for_ever(unsigned flags, size_t n, const unsigned *values, size_t size,
+                            size_t *room, void **buffer)
+{
+    while (flags & H5Z_FLAG_REVERSE)
+        pause();
+    return size;
+}
+
+/* Without processor time, reading ends, too. */
+static void test_waiting(void **state)
+{
+    const H5Z_class2_t filter = {.version = H5Z_CLASS_T_VERS,
+                                 .id = 300,
+                                 .encoder_present = 1,
+                                 .decoder_present = 1,
+                                 .name = "waiting",
+                                 .filter = wait_for_ever};
+    const char *path = scratch("s.h5");
+    const hsize_t dims[] = {1, 2};
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+
+    assert_true(H5Zregister(&filter) >= 0 && H5Pset_chunk(list, 2, dims) >= 0 &&
+                H5Pset_filter(list, filter.id, H5Z_FLAG_MANDATORY, 0, NULL) >= 0);
+    write_values(path, dims, list, VALUES);
+    assert_int_equal(setenv("KAPPASCOPE_SCOUT", "1", 1), 0);
+    assert_fails(ks_scout(path, 0), KS_IO, "did not finish in time");
+    assert_int_equal(unsetenv("KAPPASCOPE_SCOUT"), 0);
+    assert_true(H5Zunregister(filter.id) >= 0);
 }
 
 /* A user's file of another kind, and an array that the caller refuses by its size, are left to the
@@ -521,6 +562,7 @@ int main(void)
         cmocka_unit_test_teardown(test_crash, scratch_clean),
         cmocka_unit_test_teardown(test_endless_loop, scratch_clean),
         cmocka_unit_test_teardown(test_memory, scratch_clean),
+        cmocka_unit_test_teardown(test_waiting, scratch_clean),
         cmocka_unit_test_teardown(test_verdicts, scratch_clean),
         cmocka_unit_test_teardown(test_limits, scratch_clean),
         cmocka_unit_test_teardown(test_analyze, scratch_clean),
