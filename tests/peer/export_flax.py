@@ -13,11 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from flax import nnx
 
 import export_critics_flax as zoo
 import export_flax_calls as calls
 import kappascope
-from export_common import Comparison, main, stored
+from export_common import Comparison, analyze, main, stored
 
 N, B, OBS, ACTIONS, WIDTH = 3, 24, 5, 3, 12
 draw = np.random.default_rng(0)
@@ -368,7 +369,80 @@ def refusals(folder):
     )
 
 
+@jax.tree_util.register_pytree_with_keys_class
+class Linear:
+    """As Equinox has it: attributes, weights [out, in]."""
+
+    def __init__(self, weight, bias):
+        self.weight, self.bias = weight, bias
+
+    def tree_flatten_with_keys(self):
+        key = jax.tree_util.GetAttrKey
+        return [(key("weight"), self.weight), (key("bias"), self.bias)], None
+
+    @classmethod
+    def tree_unflatten(cls, _, leaves):
+        return cls(*leaves)
+
+
+class Tree(nnx.Module):
+    def __init__(self, rngs):
+        self.noise, self.first, self.last = nnx.Dropout(0.1, rngs=rngs), nnx.Linear(OBS, OBS, rngs=rngs), nnx.Linear(OBS, 1, rngs=rngs)
+
+    def __call__(self, x):
+        return self.last(nnx.relu(self.first(x)))
+
+
+def trees():
+    """(variables, apply, names) of other frameworks of JAX: apply gets what was given."""
+    pair = {"l": [{"w": normal(OBS, OBS), "b": normal(OBS)}, {"w": normal(OBS, 1), "b": normal(1)}]}
+
+    def plain(p, x):
+        first, last = p["l"]
+        return jax.nn.relu(x @ first["w"] + first["b"]) @ last["w"] + last["b"]
+
+    names = {f"0{2 * i}_dense/{a}": f"l/{i}/{b}" for i in range(2) for a, b in (("kernel", "w"), ("bias", "b"))}
+    yield pair, plain, names
+    yield pair, lambda v, x: plain(v["params"], x), names  # as versions before 0.7 called it
+    yield {"params": pair}, lambda v, x: plain(v["params"], x), names
+    graph, state = nnx.split(Tree(nnx.Rngs(0)))
+    yield state, lambda s, x: nnx.merge(graph, s)(x), {"00_dense": "first", "02_dense": "last"}
+    names = {f"0{2 * i}_dense/{a}": f"{i}/{b}" for i in range(2) for a, b in (("kernel", "weight"), ("bias", "bias"))}
+    module = {str(i): Linear(p["w"].T, p["b"]) for i, p in enumerate(pair["l"])}
+
+    @jax.tree_util.register_pytree_with_keys_class
+    class Module(Linear):
+        def tree_flatten_with_keys(self):
+            return [(jax.tree_util.GetAttrKey(n), a) for n, a in zip("01", (self.weight, self.bias))], None
+
+    def attributes(m, x):
+        first, last = m.weight, m.bias
+        return jax.nn.relu(x @ first.weight.T + first.bias) @ last.weight.T + last.bias
+
+    yield Module(module["0"], module["1"]), attributes, names
+
+
+def compare_trees(analyzer, folder):
+    x, y = normal(N, B, OBS), normal(N, B)
+    arguments = dict(inputs=(x,), targets=y, loss="mse", arch=f"dense {OBS}\nrelu\ndense 1\n")
+    for number, (variables, apply, names) in enumerate(trees()):
+        path = f"{folder}/tree{number}.h5"
+        kappascope.save_flax(path, variables, apply, names=names, **arguments)
+        analyze(analyzer, "--order", "3", path)  # which compares outputs and gradients
+    for wrong, function, words in (
+        (names | {"00_dense/bias": "0/nothing"}, apply, "0/nothing is not there"),
+        (names, lambda v, x: 1 / 0, "as they are given, and the first minibatch (0 [24, 5]): ZeroDivisionError"),
+    ):
+        try:
+            kappascope.save_flax(path, variables, function, names=wrong, **arguments)
+            sys.exit(f"trees: expected a refusal with {words}")
+        except kappascope.Refused as error:
+            if words not in str(error):
+                sys.exit(f"trees: expected {words} in\n{error}")
+
+
 def compare(analyzer, folder):
+    compare_trees(analyzer, folder)
     for number, failure in enumerate(refusals(folder)):
         if failure:
             sys.exit(f"refusal {number}: {failure}")

@@ -56,6 +56,13 @@ def _names(names: Mapping[str, str], layers: list[Layer]) -> dict[str, str]:
     return found
 
 
+def _arrays(variables: Any) -> dict[str, Any]:
+    """{path: leaf}; a module of Equinox, which is no dictionary, has weights [out, in]."""
+    own = leaves_of(variables)
+    weights = [] if hasattr(variables, "items") else [path for path in own if path.endswith("/weight")]
+    return own | {path: own[path].swapaxes(-1, -2) for path in weights if own[path].ndim > 1}
+
+
 def _find(tree: Mapping[str, Any], path: str) -> str | None:
     for name in ("params/" + path, "batch_stats/" + path, path):
         if name in tree:
@@ -78,6 +85,10 @@ def _take(
                     known = [p.split("/", 1)[-1] for p in trees[0]]
                     lines.append(f"{full}: {names[full]} is not there" + did_you_mean(names[full], known))
                 continue
+            missing = [i for i, tree in enumerate(trees) if path not in tree]
+            if missing:
+                lines.append(f"{full}: {path} is not there in the variables of critic {missing[0]}")
+                continue
             parts = [real_array(path, tree[path]) for tree in trees]
             want = (ensemble, *shape) if len(trees) == 1 and ensemble > 1 else shape
             one = (1, *shape) if ensemble == 1 else want  # an ensemble of one, by nn.vmap
@@ -91,7 +102,8 @@ def _take(
             arrays[full] = np.stack(parts) if len(want) == len(shape) else parts[0]
             taken[full] = path
     for path in trees[0]:
-        if path.startswith("params/") and path not in taken.values():
+        real = "float" in str(getattr(trees[0][path], "dtype", ""))
+        if path.startswith("params/") and path not in taken.values() and real:
             lines.append(
                 f"{path} {list(np.shape(trees[0][path]))} is in the variables, and not in the description "
                 "or in names"
@@ -138,14 +150,7 @@ def _optax(
     for new, old in zip(plain, layers):
         new.group = old.group
     for moment, tree in (("m", "mu"), ("v", "nu")):
-        leaves = [
-            {
-                path if path.startswith("params/") else f"params/{path}": leaf
-                for path, leaf in leaves_of(getattr(s, tree)).items()
-            }
-            for s in states
-        ]
-        taken, _ = _take(leaves, names, plain, ensemble)
+        taken, _ = _take([_arrays(getattr(s, tree)) for s in states], names, plain, ensemble)
         adam[moment] = {key: a for key, a in taken.items() if key.split("/")[0] not in frozen}
     return adam
 
@@ -209,10 +214,13 @@ def save_flax(
 ) -> str:
     """Writes critics of Flax as a checkpoint, and returns their description.
 
-    variables  what module.init returns, {"params": ..., "batch_stats": ...}; for nn.vmap'ed critics
-               with parameters [E, ...] and ensemble=E; or a list of variables, one for each critic
+    variables  what module.init returns, {"params": ..., "batch_stats": ...}, or any tree of JAX: the
+               parameters of Haiku, a state of NNX, a module of Equinox (whose weights [out, in] are
+               transposed); for nn.vmap'ed critics with parameters [E, ...] and ensemble=E; or a
+               list of these, one for each critic
     apply      apply(variables, *inputs) -> outputs [R, K] or [R], with ensemble=E [E, R, K] or [E,
-               R]; several heads side by side. Batch normalization in training mode:
+               R], of the variables as they are given; several heads side by side. Batch
+               normalization in training mode:
                lambda v, *x: module.apply(v, *x, train=True, mutable=["batch_stats"])[0]
     arch       the description: the path of an .arch file, or its text; without a line `loss` if
                loss is given
@@ -237,9 +245,8 @@ def save_flax(
     arch, description = _flax_description(arch, loss, joined.shape[2])
     layers, heads = description.layers, description.heads
     sets = list(variables) if isinstance(variables, (list, tuple)) else [variables]
-    sets = [v if "params" in v else {"params": v} for v in sets]
     names = _names({**_FLAX, **(names or {})}, layers)
-    parameters, taken = _take([leaves_of(v) for v in sets], names, layers, ensemble)
+    parameters, taken = _take([_arrays(v) for v in sets], names, layers, ensemble)
     t = read_targets(targets, batched, joined.shape[:2], heads, ensemble * len(sets), description.joint)
     w = read_weights(weights, t)
     trained = [taken[f"{x.group}/{name}"] for x in layers if x.trainable for name in x.params]

@@ -90,23 +90,35 @@ def torch_results(
     return {key: np.array(value) for key, value in found.items()}
 
 
-def leaves_of(tree: Any, path: str = "") -> dict[str, Any]:
-    """{path with /: leaf} of nested dicts."""
-    if hasattr(tree, "items"):
-        return {
-            key: leaf
-            for name, part in tree.items()
-            for key, leaf in leaves_of(part, f"{path}{name}/").items()
-        }
-    boxed = "flax" in type(tree).__module__
-    return {path.rstrip("/"): getattr(tree, "value", tree) if boxed else tree}
+def _path_of(keys: Any) -> str:
+    """The names and numbers of dictionaries, attributes and lists, with /; without the last one of a box of
+    Flax."""
+    names = [str(getattr(k, "key", getattr(k, "name", getattr(k, "idx", "")))) for k in keys]
+    boxed = type(keys[-1]).__name__ in ("GetAttrKey", "FlattenedIndexKey") if keys else False
+    return "/".join(names[:-1] if boxed and names[-1] in ("value", "raw_value", "0") else names)
 
 
-def _nest(tree: Any, leaves: Mapping[str, Any], path: str = "") -> Any:
+def _paths(tree: Any) -> tuple[list[str], list[Any], Any]:
+    """The paths and the leaves of a tree of JAX, and its structure. The paths start with params/ also where
+    the parameters have no collection of this name around them."""
+    import jax
+
+    found, structure = jax.tree_util.tree_flatten_with_path(tree)
+    paths = [_path_of(keys) for keys, _ in found]
+    start = "" if any(path.startswith("params/") for path in paths) else "params/"
+    return [start + path for path in paths], [leaf for _, leaf in found], structure
+
+
+def leaves_of(tree: Any) -> dict[str, Any]:
+    """{path with /: leaf}"""
+    paths, leaves, _ = _paths(tree)
+    return dict(zip(paths, leaves))
+
+
+def _nest(tree: Any, others: Mapping[str, Any]) -> Any:
     """The tree with other leaves."""
-    if hasattr(tree, "items"):
-        return {name: _nest(part, leaves, f"{path}{name}/") for name, part in tree.items()}
-    return leaves.get(path.rstrip("/"), tree)
+    paths, leaves, structure = _paths(tree)
+    return structure.unflatten([others.get(path, leaf) for path, leaf in zip(paths, leaves)])
 
 
 def _forward(apply: Callable[..., Any], variables: Any, inputs: Mapping[Any, Any]) -> Any:
@@ -162,7 +174,8 @@ def _double(variables: Any) -> Any:
     import jax.numpy as jnp
 
     def convert(leaf: Any) -> Any:
-        real = jnp.issubdtype(getattr(leaf, "dtype", np.asarray(leaf).dtype), np.floating)
+        kind = leaf.dtype if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
+        real = jnp.issubdtype(kind, np.floating)
         return jnp.asarray(real_array("variables", leaf), jnp.float64) if real else leaf
 
     return jax.tree_util.tree_map(convert, variables)
@@ -207,10 +220,23 @@ class FlaxResults:
         return total, f
 
     def check_outputs(self, x: Mapping[Any, Any]) -> None:
-        """apply gives one array with as many outputs as the description."""
+        """apply takes the variables as they were given, and gives one array with as many outputs as the
+        description."""
         import jax
 
-        out = jax.eval_shape(lambda x: _forward(self.apply, self.sets[0], x), x)
+        try:
+            out = jax.eval_shape(lambda x: _forward(self.apply, self.sets[0], x), x)
+        except Exception as error:  # whatever apply does with these variables
+            self.sets = [{"params": v} for v in self.sets]
+            try:
+                out = jax.eval_shape(lambda x: _forward(self.apply, self.sets[0], x), x)
+            except Exception:
+                shapes = ", ".join(f"{name} {list(a.shape)}" for name, a in x.items())
+                what = f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+                fail(
+                    f"apply: fails for the variables as they are given, and the first minibatch ({shapes}): "
+                    f"{what}. Way out: apply=lambda v, x: ..., which computes the outputs from these"
+                )
         if not hasattr(out, "shape"):
             fail(
                 f"apply: expected the critics' outputs as one array, found {type(out).__name__}. Way out: "
