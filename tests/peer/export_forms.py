@@ -275,6 +275,32 @@ class Sums(nn.Module):
         return [p for several in own.values() for p in several]
 
 
+class HalfFrozen(nn.Module):
+    """Layers of which only the bias is trained, or only the bias is frozen: a bias is a dense of the constant 1."""
+
+    bias = "branch {{\n  append 1\n  slice [{0}:{1}]\n  dense 8 bias=no{2}\n}}\ndense 8 bias=no trainable=no\n"
+    no = " trainable=no"
+    arch = (
+        "branch {\n  dense 8 bias=no trainable=no\n}\n" + bias.format(6, 7, "") + "branch {\n  layernorm eps=1e-05 "
+        "affine=no\n  scaler\n}\n" + bias.format(8, 9, no) + "relu\nbranch {\n  dense 8 bias=no\n}\n"
+        + bias.format(8, 9, no) + "branch {\n  groupnorm groups=2 eps=1e-05 affine=no\n  scaler trainable=no\n}\n"
+        + bias.format(8, 9, "") + "elu\ndense 1\nloss mse\n"
+    )
+
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.norm, self.fc2 = nn.Linear(IN, WIDTH), nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.group, self.fc3 = nn.GroupNorm(2, WIDTH), nn.Linear(WIDTH, 1)
+        for p in (self.fc1.weight, self.norm.bias, self.fc2.bias, self.group.weight):
+            p.requires_grad_(False)
+
+    def forward(self, x):
+        return self.fc3(F.elu(self.group(self.fc2(F.relu(self.norm(self.fc1(x)))))))
+
+    def canonical(self):
+        return [self.fc1.bias, self.norm.weight, self.fc2.weight.t(), self.group.bias, self.fc3.weight.t(), self.fc3.bias]
+
+
 class Encoded(nn.Module):
     """In front of the first trained layer, what has no line and no trained parameter is a part of the input."""
 
@@ -362,6 +388,7 @@ WEIGHTS = torch.arange(B) / B
 LOSSES = {
     "Joined": ("mse", lambda f, t: (0.5 * WEIGHTS * (f[:, 0] - t) ** 2).mean()),
     "Sums": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).mean()),
+    "HalfFrozen": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
     "Encoded": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
     "Normed": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).sum() / B),
     "ByHand": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).sum() / B),
@@ -403,7 +430,7 @@ def compare(analyzer, folder):
     torch.manual_seed(1)
     torch.set_num_threads(1)
     comparison = Comparison(analyzer, folder, f"PyTorch {torch.__version__}, other forms")
-    for kind in ByHand, Rows, Stacked, Loop, Joined, Sums, Encoded, Normed:
+    for kind in ByHand, Rows, Stacked, Loop, Joined, Sums, HalfFrozen, Encoded, Normed:
         name, module = kind.__name__, kind()
         line, loss = LOSSES[name]
         x = torch.randn(N, B, IN)

@@ -145,6 +145,45 @@ class Heads(nn.Module):
         return views(*self.l.values())
 
 
+class Trunk(nn.Module):
+    """Two critics that share their first layers, and so become heads with the same loss each."""
+
+    arch = (
+        "input [0:4]\ndense 8\nrelu\nconcat input[4:7]\nbranch {\n  dense 1\n  loss mse\n}\nbranch {\n  dense 1\n"
+        "  loss mse\n}\n"
+    )
+
+    def __init__(self, together=True):
+        super().__init__()
+        self.l, self.together = layers(h=(OBS, WIDTH), q1=(WIDTH + ACTIONS, 1), q2=(WIDTH + ACTIONS, 1)), together
+
+    def features(self, x):
+        return torch.cat([F.relu(self.l["h"](x[:, :OBS])), x[:, OBS : OBS + ACTIONS]], -1)
+
+    def forward(self, x):
+        h = self.features(x) if self.together else None
+        return tuple(self.l[q](self.features(x) if h is None else h).squeeze(-1) for q in ("q1", "q2"))
+
+    def canonical(self):
+        return views(*self.l.values())
+
+
+class Apart(Trunk):
+    """The same, as modules that have one encoder."""
+
+    class Critic(nn.Module):
+        def __init__(self, encoder, head):
+            super().__init__()
+            self.encoder, self.head = encoder, head
+
+        def forward(self, x):
+            h = F.relu(self.encoder(x[:, :OBS]))
+            return self.head(torch.cat([h, x[:, OBS : OBS + ACTIONS]], -1))[:, 0]
+
+    def critics(self):
+        return [self.Critic(self.l["h"], self.l[q]) for q in ("q1", "q2")]
+
+
 class Towers(nn.Module):
     """Observations and actions have layers of their own; branches inside of a residual sum; inputs
     in front of features."""
@@ -247,6 +286,10 @@ def cases():
         lambda f, t: 0.25 * F.mse_loss(f[0][:, 0], t[:, 0]) + cross_entropy(f[1], t[:, 1:]),
         torch.cat([value[..., None], atoms], -1),
     )
+    own = torch.randn(N, B, 2, 1)
+    for kind in Trunk, lambda: Trunk(False), Apart:
+        yield kind(), "mse", value, lambda f, t: sum(0.5 * F.mse_loss(one, t) for one in f), value
+    yield Trunk(), "mse", own, lambda f, t: sum(0.5 * F.mse_loss(f[e], t[:, e, 0]) for e in range(2)), own
     yield Towers(), "mse", value, lambda f, t: 0.5 * F.mse_loss(f[:, 0], t), value
     yield Pieces(), "mse", value, lambda f, t: 0.5 * F.mse_loss(f[:, 0], t), value
     yield (
@@ -370,7 +413,8 @@ def compare(analyzer, folder):
         name = type(module).__name__
         start, path = time.time(), f"{folder}/{name}.h5"
         with torch.no_grad():  # which the caller may well have set
-            arch = kappascope.save(path, critics=module, inputs=x, targets=given, loss=line)
+            critics = module.critics() if hasattr(module, "critics") else module
+            arch = kappascope.save(path, critics=critics, inputs=x, targets=given, loss=line)
         comparison.expect(
             arch == module.arch, f"{name}: expected the description\n{module.arch}found\n" f"{arch}"
         )

@@ -112,8 +112,8 @@ def unused():
 
 
 def frozen():
-    q = mlp(nn.Tanh())
-    q[0].weight.requires_grad_(False)
+    q = mlp(nn.Tanh(), nn.utils.weight_norm(nn.Linear(WIDTH, WIDTH)))
+    q[2].weight_g.requires_grad_(False)
     return q
 
 
@@ -178,12 +178,12 @@ MODULES = [
     (
         frozen,
         [
-            r"critics\[0\]\.0 \(Linear",
-            r"0\.weight \(frozen\), 0\.bias \(trained\)",
-            "the same for all",
+            r"critics\[0\]\.2 \(Linear",
+            r"2\.weight_v \(trained\), 2\.weight_g \(frozen\), 2\.bias \(trained\)",
+            "in parts",
         ],
     ),
-    (lambda: Does(lambda x, m, _: x + 0.1 * torch.tanh(m.a(_))), ["Way out"]),
+    (lambda: Does(lambda x, m, _: x + 0.1 * torch.sin(m.a(_))), ["Way out"]),
     (
         lambda: nn.Sequential(mlp(), Times(2)),
         ["constant factor", r"export_refusals\.py:\d+:", "multiply the kernel"],
@@ -253,7 +253,11 @@ def wrong():
     adam = torch.optim.Adam([*q1.parameters(), *q2.parameters()])
     changed = [
         (dict(check=here), ["twice|2 times as large", "weight=2"]),
-        (dict(check=here / 4, loss="mse"), ["0.5 times as large", "mean over the critics"]),
+        (dict(check=here / 4, loss="mse"), ["0.5 times as large", "mean over the critics", "all 2 minibatches"]),
+        (
+            dict(check=here * B / 2, loss="mse weight=0.5"),
+            ["16 times as large", "without the 1/2 of mse, and the sum over the rows", "weight=8$"],
+        ),
         (
             dict(
                 loss="mse weight=2",
@@ -283,6 +287,8 @@ def wrong():
         (dict(loss=F.cross_entropy), ["cross_entropy", "'ce min=-10 max=10'"]),
         (dict(critics=[q1, q1]), [r"critics\[1\]\.fc1\.weight is also critics\[0\]\.fc1\.weight"]),
         (dict(critics=[q1, zoo.SAC(IN, 7)]), ["same architecture", "dense 7"]),
+        (dict(critics=[torch.jit.script(mlp()), q1]), [r"critics\[0\]: a program of TorchScript", "Way out"]),
+        (dict(critics=nn.Sequential(torch.jit.trace(mlp(), torch.zeros(B, IN)))), [r"critics\[0\]\.0: a program of TorchScript"]),
         (dict(critics="qf1"), ["modules of PyTorch", "str"]),
         (dict(weights=-torch.rand(N, B)), ["weights", "at least 0"]),
         (dict(weights=torch.rand(B, N)), ["weights", r"\[2, 8\]", r"\[8, 2\]"]),
@@ -299,6 +305,15 @@ def wrong():
     yield {**ce, "targets": torch.randint(4, (N, B))}, ["int64", "one_hot"]
     yield {**ce, "targets": torch.randn(N, B)}, [r"\[N, B, 4\]", "atoms"]
     yield {**ce, "loss": "mse", "targets": y}, ["one output", "found 4"]
+    k, t = 4, torch.randn(N, B, 3)
+    share = (torch.arange(k) + 0.5) / k
+    with torch.no_grad():
+        f = ce["critics"](ce["inputs"])[..., None]
+    d = t[:, :, None] - f
+    losses = ((share[:, None] - (d < 0).float()).abs() * F.smooth_l1_loss(f.expand_as(d), f + d, reduction="none", beta=0.5))
+    quantile = {**ce, "loss": "quantile kappa=0.5", "targets": t}
+    yield {**quantile, "check": losses.mean()}, ["the mean over the outputs", "divided by 0.5", "weight=0.5$"]
+    yield {**quantile, "check": losses.sum((-1, -2, -3))}, ["sum over the targets", "divided by 0.5", "sum over the rows", "minibatch"]
     del adam
 
 

@@ -6,8 +6,10 @@ import fnmatch
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from kappascope.description import UNCOUNTED
-from kappascope.graph import Graph
+from kappascope.graph import Graph, added
 from kappascope.losses import Loss
 from kappascope.tracing import place_of
 from kappascope.values import Parameter, Source, Value, reason, split_norm
@@ -105,6 +107,7 @@ class Chain:
         if value.kind in _LINES or value.kind == "slice":
             if value.kind == "dense" and not value.width:
                 value.width = self.graph.seen[value.node].shape[-1]
+            value = self._half_frozen(value) or value
             self._check_frozen(value)
             return [value], value.args[0]
         if value.kind == "select":
@@ -244,9 +247,29 @@ class Chain:
                 f"{name} ({'trained' if trained else 'frozen'})" for name, trained in names.items()
             )
             self.lines.append(
-                f"{place_of(self.graph, value.node)}: expected all parameters of a layer to be frozen or "
-                f"none (requires_grad), found {states}. Way out: the same for all"
+                f"{place_of(self.graph, value.node)}: expected all parameters of a layer but its bias to be "
+                f"frozen or none (requires_grad), found {states}, which no line says. Way out: a layer that "
+                "has these parameters in parts, such as a norm without scale and a scaler"
             )
+
+    def _half_frozen(self, value: Value) -> Value | None:
+        """A layer of which only the bias is trained, or only the bias is frozen, as the layer without it plus
+        a dense of the constant 1, whose kernel is the bias; None if it is another layer."""
+        trained = {key: self.graph.parameters[p.name].requires_grad for key, p in value.params.items()}
+        bias = trained.pop("bias", None)
+        if bias is None or set(trained.values()) != {not bias}:
+            return None
+        x, node, params = value.args[0], value.node, dict(value.params)
+        one = Value("append", node, [x], constant=1.0)
+        width, inputs = (self.graph.seen[n].shape[-1] for n in (node, x.node))
+        shift = Value("dense", node, [Value("slice", node, [one], part=(inputs, inputs + 1))])
+        shift.params, shift.width = {"kernel": params.pop("bias")}, width
+        rest = Value(value.kind, node, [x], params=params, **value.options)
+        rest.state, rest.width = value.state, width
+        if value.kind != "dense":
+            scale = rest.params.pop("scale")
+            rest = Value("scaler", node, [rest], params={"scaler": scale}, init=scale.factor)
+        return added(node, [rest, shift], [np.eye(width)] * 2)
 
     def _lerp(self, value: Value) -> tuple[Value, Value, Value] | None:
         """(skip, body, alpha) if value = l2norm(skip + alpha (body - skip))."""

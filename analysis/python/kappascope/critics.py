@@ -45,6 +45,16 @@ class Critic:
             {p.name for chain in self.chains for value in chain.values for p in value.params.values()}
         )
 
+    def shares_layers(self) -> bool:
+        """Whether the critics of this module, of one architecture, have parameters in common."""
+        if len({chain.text for chain in self.chains}) > 1:
+            return False
+        used = [
+            {(id(self.graph.parameters[p.name]), p.part) for v in chain.values for p in v.params.values()}
+            for chain in self.chains
+        ]
+        return any(a & b for i, a in enumerate(used) for b in used[:i])
+
     def ensemble(self, chain: Chain) -> int:
         """E of a stacked ensemble, else 1."""
         kernel = next(kernel_of(v) for v in chain.values if v.kind == "dense" and v.params)

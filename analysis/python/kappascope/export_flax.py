@@ -257,7 +257,7 @@ def save_flax(
     batch |= {"input": joined, "target": t} | ({} if w is None else {"weight": w})
     count = batch["output"].shape[2]
     if check is not None:
-        compare_loss(check, batch["loss"], count, heads)
+        compare_loss(check, batch["loss"], count, heads, t)
     adam = None
     if optimizer is not None:
         constants = {"beta1": float(beta1), "beta2": float(beta2), "eps": float(eps)}

@@ -14,11 +14,11 @@ from kappascope.critics import Critic, check_parameters, collect, states_of
 from kappascope.description import Description, Layer, read_description
 from kappascope.graph import Graph
 from kappascope.losses import torch_loss
-from kappascope.minibatches import read_minibatches, read_targets, read_weights
+from kappascope.minibatches import read_minibatches, read_targets, read_weights, targets_of_heads
 from kappascope.names import Arrays, Module, Path, Tensor
 from kappascope.reference import NO_MOMENTS, compare_loss, torch_results
 from kappascope.refusal import fail
-from kappascope.tracing import plain_module, surroundings
+from kappascope.tracing import parts_of, plain_module, surroundings
 
 
 def unstack(
@@ -140,7 +140,36 @@ def _modules(critics: Any) -> list[Module]:
     modules = list(critics) if isinstance(critics, (list, tuple)) else [critics]
     if not modules or not all(hasattr(m, "named_modules") for m in modules):
         fail(f"critics: expected modules of PyTorch, found {[type(m).__name__ for m in modules]}")
+    for i, module in enumerate(modules):
+        for path, part in parts_of(module):
+            if any(one.__name__ == "ScriptModule" for one in type(part).__mro__):
+                fail(
+                    f"critics[{i}]{'.' + path if path else ''}: a program of TorchScript (torch.jit.script, "
+                    "torch.jit.trace), which cannot be traced. Way out: the module from which it was made, "
+                    "with load_state_dict(script.state_dict())"
+                )
     return modules
+
+
+def _share_layers(modules: list[Module]) -> bool:
+    """Whether modules, each another one, have parameters in common."""
+    own = [{id(p) for p in m.parameters()} for m in modules]
+    shared = any(a & b for i, a in enumerate(own) for b in own[:i])
+    return shared and len({id(m) for m in modules}) == len(modules)
+
+
+def _together(modules: list[Module]) -> Module:
+    """A module that returns the outputs of these."""
+    import torch
+
+    class Critics(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, *inputs: Any, **named: Any) -> Any:
+            return tuple(critic(*inputs, **named) for critic in self.critics)
+
+    together = Critics()
+    together.critics = torch.nn.ModuleList(plain_module(m) for m in modules)
+    together.training = modules[0].training
+    return together
 
 
 def save(
@@ -160,7 +189,7 @@ def save(
 
     critics    a module or a list of modules, in training mode; a module may return several critics,
                as a tuple, a stack or a concatenation, or be a stacked ensemble with parameters
-               [E, in, out]
+               [E, in, out]; critics that share their first layers become heads of one
     inputs     the tensors that forward takes, as a tuple or, safest, as a dict by the names of
                forward's parameters: [N, R, D] for N minibatches of R rows, or [R, D] for one
     targets    [N, B, K], [N, B], or [N, B, E, K] if each critic has its own; without N for one
@@ -186,11 +215,17 @@ def save(
     losses = [torch_loss(one) for one in losses]
     arrays, by_name = _bind(plain_module(modules[0]), inputs)
     arrays, batched = read_minibatches(arrays)
+    if len(losses) == 1 and _share_layers(modules):
+        modules = [_together(modules)]
     with surroundings(torch):
         traced = [
             Critic(Graph(m, f"critics[{i}]", arrays, by_name), losses, project or {})
             for i, m in enumerate(modules)
         ]
+        if len(losses) == 1 and any(c.shares_layers() for c in traced):  # heads, with the same loss each
+            count = len(traced[0].chains)
+            losses, targets = losses * count, targets_of_heads(targets, batched, count)
+            traced = [Critic(c.graph, losses, project or {}) for c in traced]
         description = _common_description(traced, arrays)
         ensemble = sum(c.ensemble(chain) for c in traced for chain in c.chains)
         heads = description.heads
@@ -202,7 +237,7 @@ def save(
             fail(f"weights: expected the loss as a line, {losses[0].text!r}, found a function of PyTorch")
         batch = torch_results(traced, arrays, t, np.ones(t.shape[:2]) if w is None else w, heads)
     if check is not None:
-        compare_loss(check, batch["loss"], ensemble, heads)
+        compare_loss(check, batch["loss"], ensemble, heads, t)
     if any(c.graph.rounded for c in traced):  # compared less sharply
         batch = {key: a.astype(np.float32) for key, a in batch.items()}
     batch |= {"target": t} | ({} if w is None else {"weight": w})

@@ -6,13 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from kappascope.names import Arrays, Module, Node, Tensor
+from kappascope.names import Array, Arrays, Module, Node, Tensor
 from kappascope.refusal import fail
 from kappascope.torch_layers import Layers
 from kappascope.tracing import nearly_equal, place_of
 from kappascope.values import UNWRITTEN, Parameter, Source, Value, reason
 
 _NO_TERMS = (UNWRITTEN - {"sub"}) | {"between", "constant", "times"}  # what cannot be a term of a sum
+
+
+def added(node: Node, parts: list[Value], blocks: list[Array]) -> Value:
+    """The sum of parts times constant matrices: the parts side by side, and a dense."""
+    found = Value("dense", node, [Value("cat", node, parts, last=True)], kernel=np.concatenate(blocks))
+    found.frozen, found.width = True, blocks[0].shape[1]
+    return found
 
 
 class Graph(Layers):
@@ -117,11 +124,7 @@ class Graph(Layers):
                 return None
             parts.append(flat)
             blocks.append(factor * (np.ones((1, width)) if narrow else np.eye(width)))
-        found = Value(
-            "dense", value.node, [Value("cat", value.node, parts, last=True)], kernel=np.concatenate(blocks)
-        )
-        found.frozen, found.width = True, width
-        return found
+        return added(value.node, parts, blocks)
 
     def _is_stacked(self, value: Value) -> bool:
         """Whether the value is [E, R, d], of all critics of a stacked ensemble."""

@@ -89,6 +89,13 @@ def read_targets(
     return np.concatenate(found, -1)
 
 
+def targets_of_heads(targets: Any, batched: bool, count: int) -> list[Array]:
+    """The targets of critics that become heads: each has its own, [N, B, E, T], or all have the same."""
+    t = real_array("targets", targets)
+    own = t.ndim == 3 + batched and t.shape[-2] == count
+    return [t[..., i, :] if own else t for i in range(count)]
+
+
 def _target(
     value: Any, batched: bool, rows: tuple[int, ...], head: tuple[Loss, int, int], several: bool
 ) -> Array:

@@ -3,6 +3,7 @@ analyzer compares them with its own before it analyzes anything."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,9 +19,33 @@ from kappascope.refusal import fail
 NO_MOMENTS = "Way out: leave the optimizer out; only the operator `preconditioned` needs it"
 
 
-def compare_loss(check: Any, found: Array, ensemble: int, heads: list[Head]) -> None:
+def _factor(ratios: Array, ensemble: int, heads: list[Head], targets: Array) -> tuple[float, str] | None:
+    """By how much another loss of the same kind is larger than that of the lines, and what it is: the fewest
+    differences that give the ratio."""
+    (loss, outputs), several = heads[0], len(heads) > 1
+    kappa = loss.options.get("delta", loss.options.get("kappa", 1.0))
+    samples = targets.shape[-1] if loss.name == "quantile" else 1
+    known = [
+        (2.0 if all(one.name == "mse" for one, _ in heads) else 1.0, "without the 1/2 of mse"),
+        (1 / ensemble, "the mean over the critics, where the sum is meant"),
+        (1 / len(heads), "the mean over the heads, where the sum is meant"),
+        (1.0 if several else 1 / outputs, "the mean over the outputs, where the sum is meant"),
+        (samples, "the sum over the targets, where the mean is meant"),
+        (1 / kappa, f"divided by {kappa:g}, as smooth_l1_loss is by beta"),
+        (targets.shape[1], "the sum over the rows, where the mean is meant"),
+    ]
+    known = [one for one in known if one[0] != 1]
+    for count in range(1, len(known) + 1):
+        for some in itertools.combinations(known, count):
+            factor = math.prod(one for one, _ in some)
+            if np.allclose(ratios, factor, rtol=1e-3):
+                return factor, ", and ".join(what for _, what in some)
+    return None
+
+
+def compare_loss(check: Any, found: Array, ensemble: int, heads: list[Head], targets: Array) -> None:
     """Compares the losses [N] with those that the caller's training computed, a number for each or
-    their mean, to 0.1%."""
+    their mean, to 0.1%. targets: [N, B, T] or [N, B, E, T]."""
     given = np.atleast_1d(real_array("check", check)).astype(float).ravel()
     here = found if given.size == found.size else np.array([found.mean()])
     if given.size != here.size:
@@ -32,24 +57,17 @@ def compare_loss(check: Any, found: Array, ensemble: int, heads: list[Head]) -> 
         "Other inputs, inputs in another order, other targets, another loss, or evaluation mode look like "
         "this"
     )
-    factors = {1 / ensemble: "Is it the mean over the critics, where the sum is meant"}
-    if heads[0][0].name == "mse":
-        factors = {
-            2: "Is it without the 1/2 of mse",
-            **factors,
-            2 / ensemble: "Is it the mean over the critics, and without the 1/2 of mse",
-        }
-    for factor, what in factors.items() if len(heads) == 1 else ():
-        if np.allclose(given, factor * here, rtol=1e-3):
-            loss = heads[0][0]
-            hint = (
-                f"It is {factor:g} times as large. {what}? Then loss={loss.name!r} needs "
-                f"weight={factor * loss.weight:g}"
-            )
-            break
+    factor = _factor(given / here, ensemble, heads, targets) if here.all() else None
+    if factor:
+        ratio, what = factor
+        needs = f"loss={heads[0][0].name!r} needs weight={ratio * heads[0][0].weight:g}"
+        if len(heads) > 1:
+            needs = f"every loss needs {ratio:g} times its weight"
+        hint = f"It is {ratio:g} times as large. Is it {what}? Then {needs}"
+    where = f"minibatch {at}" if here.size == found.size else f"all {found.size} minibatches"
     fail(
-        f"check: expected the loss {here[at]:.8g} of minibatch {at} (mean over rows, sum over critics), "
-        f"found {given[at]:.8g}. {hint}"
+        f"check: expected the loss {here[at]:.8g} of {where} (mean over rows, sum over critics), found "
+        f"{given[at]:.8g}. {hint}"
     )
 
 

@@ -379,6 +379,18 @@ def _recorded(torch: Any) -> Iterator[None]:
         vars(torch).update(originals)
 
 
+def _without_repetitions(graph: Any) -> Any:
+    """A graph in which layers that critics share are called once for the same values."""
+    first: dict[str, Node] = {}
+    for node in graph.nodes:
+        if node.op not in ("placeholder", "output"):
+            same = first.setdefault(f"{node.op} {node.target} {node.args} {node.kwargs}", node)
+            if same is not node:
+                node.replace_all_uses_with(same)
+                graph.erase_node(node)
+    return graph
+
+
 def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[Module, Any]:
     """A module that calls `module` with inputs of these names, and its graph, whose nodes know
     their line of source."""
@@ -404,7 +416,7 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
     wrapper.training = module.training
     try:
         with _recorded(torch):
-            return wrapper, Tracer().trace(wrapper)
+            return wrapper, _without_repetitions(Tracer().trace(wrapper))
     except Exception as error:  # whatever forward does with a symbolic tensor
         frames: list[tuple[str, int]] = []
         trace = error.__traceback__
