@@ -353,6 +353,8 @@ def refusals(folder):
         ["params/Dense_0/bias is given for several"],
         names={"04_dense": "Dense_0"},
     )
+    stacked = jax.tree_util.tree_map(lambda a: np.stack([a, a]), variables)
+    yield refused(folder, stacked, ["[8, 12], found params/Dense_0/kernel [2, 8, 12]: for 2 critics, ensemble=2"])
     yield refused(folder, variables, ["real numbers", "int"], targets=np.zeros((N, B), int))
     yield refused(folder, variables, ["targets", f"found [{B}, {N}]"], targets=normal(B, N))
     yield refused(

@@ -269,6 +269,10 @@ def wrong():
         ),  # the inputs in another order
         (dict(inputs=(a, x, y)), ["forward", "found 3"]),
         (dict(inputs={"obs": x, "a": a}), [r"forward\(x, a\)", "obs"]),
+        (
+            dict(critics=nn.Sequential(nn.BatchNorm1d(IN), mlp()), inputs=torch.randn(N, 1, IN), targets=y[:, :1]),
+            ["more than 1 value", "minibatches of several rows"],
+        ),
         (dict(inputs=(x, a[0])), [r"\[N, R, D\]", r"a \[8, 2\]"]),
         (dict(inputs=(x, a[:, :4])), ["as many minibatches and rows"]),
         (dict(inputs=(list(x), [a[0], a[1, :3]])), [r"inputs: a", r"\[8, 2\], \[3, 2\]", "drop_last=True"]),

@@ -92,6 +92,22 @@ class TestCritics(ImportTest):
             options=options,
         )
 
+    def test_axis_of_the_options(self):
+        """Critics in an axis without the option: the refusal names it; also a byte order mark is no word."""
+        e = self.example(MSE, stacked=True)
+        for name in ("a.arch", "m.map"):
+            e.write_bytes(name, b"\xef\xbb\xbf" + e.read_bytes(name))
+        words = "found [2, 4, 5]: if axis 0 has several critics, --ensemble-axis 0; if it has several seeds"
+        self.refused(e, "w.npz", words, "--slice 0:INDEX")
+        e.text = MSE
+        self.imported(e, options=("--ensemble-axis", "0"))
+        e.files = {k: np.stack([a, a, a], 1) for k, a in e.files.items()}
+        e.write()
+        words = "found [2, 3, 4, 5]: if axis 0 has several critics, --ensemble-axis 0 --slice 1:INDEX, or"
+        self.refused(e, "w.npz", words)
+        words = "found [3, 4, 5]: if axis 1 has several critics, --ensemble-axis 1"
+        self.refused(e, "w.npz", words, options=("--slice", "0:1"))
+
     def test_files(self):
         """One file for each critic."""
         e = self.example()

@@ -97,7 +97,10 @@ def _take(
             ]
             wrong = next((a for a in parts if a.shape != want), None)
             if wrong is not None:
-                lines.append(f"{full}: expected {list(want)}, found {path} {list(wrong.shape)}")
+                hint = (
+                    "" if wrong.ndim <= len(want) else ": for {0} critics, ensemble={0}".format(*wrong.shape)
+                )
+                lines.append(f"{full}: expected {list(want)}, found {path} {list(wrong.shape)}{hint}")
                 continue
             arrays[full] = np.stack(parts) if len(want) == len(shape) else parts[0]
             taken[full] = path
@@ -162,8 +165,9 @@ def _flax_description(arch: Path, loss: str | None, inputs: int) -> tuple[str, D
         if not os.path.exists(arch):
             fail(f"{arch}: no such file. Expected the path of a description, or its text")
         check_regular(arch)
-        with open(arch, encoding="utf-8") as file:
+        with open(arch, encoding="utf-8-sig") as file:
             arch = file.read()
+    arch = arch.removeprefix("\ufeff")
     description = read_description(arch, inputs)
     if any(layer.kind == "conv2d" for layer in description.layers):
         # Flax has images and kernels of convolutions in another order than the checkpoint.

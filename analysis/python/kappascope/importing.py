@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import glob
+import itertools
 import math
 import os
 import re
@@ -73,6 +74,19 @@ def _squeeze(array: Array, dims: int) -> Array:
     return array
 
 
+def _hint_of_axes(found: tuple[int, ...], expected: tuple[int, ...], job: Import) -> str:
+    """Which options would make the found shape, of which --slice has taken its axis, the expected one."""
+    more = len(found) - len(expected)
+    for axes in itertools.combinations(range(len(found)), more) if 1 <= more <= 2 - bool(job.slice) else ():
+        if tuple(d for axis, d in enumerate(found) if axis not in axes) == expected:
+            first, *rest = (axis + bool(job.slice and axis >= job.slice[0]) for axis in axes)
+            other = f" --slice {rest[0]}:INDEX, or the other way round" if rest else ""
+            if not rest and not job.slice:
+                other = f"; if it has several seeds of one, --slice {first}:INDEX"
+            return f": if axis {first} has several critics, --ensemble-axis {first}{other}"
+    return ""
+
+
 def _check_source(match: Match, o: Object, s: Stored, job: Import) -> None:
     where = f"{match.weights.path}: {s.name}"
     if not s.real:
@@ -89,6 +103,8 @@ def _check_source(match: Match, o: Object, s: Stored, job: Import) -> None:
         expected, other = other, expected
     if shape != expected:
         hint = ", as the other layout has it" if len(o.shape) == 2 and shape == other else ""
+        if job.axis is None and not hint:
+            hint = _hint_of_axes(found.shape, expected, job)
         fail(
             f"{where}: expected shape {shape_text(expected)} for {o.name} with layout = {layout}, found "
             f"{shape_text(found.shape)}{hint}"

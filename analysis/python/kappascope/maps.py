@@ -138,7 +138,7 @@ def read_text(path: str) -> str:
         fail(f"{path}: expected a text of at most {_LONGEST_TEXT} bytes")
     if b"\0" in data:
         fail(f"{path}: expected a text, found a zero byte")
-    return data.decode("utf-8", "surrogateescape")
+    return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")  # without a byte order mark
 
 
 def read_map(path: str) -> Map:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -83,6 +84,11 @@ def read_targets(
         fail(
             f"targets: expected {rows[1]} rows per minibatch, as the inputs have, found {count}. Rows "
             "without a target have a meaning in batch normalization only"
+        )
+    if joint and rows[1] == 1:
+        warnings.warn(
+            "batch normalization over minibatches of one row: the outputs do not depend on the inputs",
+            stacklevel=3,
         )
     if any(t.ndim == 4 for t in found):
         found = [t if t.ndim == 4 else np.repeat(t[:, :, None], ensemble, 2) for t in found]

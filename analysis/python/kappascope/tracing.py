@@ -142,12 +142,12 @@ class Tracing:
     def _fail_run(self, error: Exception) -> NoReturn:
         shapes = ", ".join(f"{name} {list(a.shape)}" for name, a in self.first.items())
         what = (str(error).strip() or type(error).__name__).splitlines()[0]
+        way = "the inputs that forward expects, in its order; and no device or type that is fixed in forward"
+        if "more than 1 value per channel" in what:
+            way = "minibatches of several rows, which batch normalization needs"
         fail(
             f"{self.name}: forward fails for the first minibatch ({shapes}), on the CPU:",
-            [
-                f"{place_of(self, self.running)}: {what}. Way out: the inputs that forward expects, in its "
-                "order; and no device or type that is fixed in forward"
-            ],
+            [f"{place_of(self, self.running)}: {what}. Way out: {way}"],
         )
 
     def compare_with_forward(self, exported: set[str]) -> None:
