@@ -250,14 +250,14 @@ class Sums(nn.Module):
         "input [0:6]\nbranch {\n  slice [0:4]\n  dense 8\n  relu\n  dense 8\n}\nbranch {\n  slice [4:6]\n  dense 8 bias=no\n}\n"
         "dense 8 bias=no trainable=no\nrelu\nbranch {\n  branch {\n    dense 6\n  }\n  branch {\n    dense 1\n  }\n"
         "  dense 6 bias=no trainable=no\n}\nbranch {\n  tanh\n  dense 6\n}\ndense 6 bias=no trainable=no\n"
-        "concat input[6:12]\ndense 6 bias=no trainable=no\nresidual {\n  branch {\n    dense 6\n  }\n  branch {\n"
-        "    dense 6\n    elu\n  }\n  dense 6 bias=no trainable=no\n}\n"
+        "concat input[6:12]\ndense 6 bias=no trainable=no\nresidual {\n  branch {\n    dense 6\n    elu\n  }\n"
+        "  branch {\n    dense 6\n  }\n  dense 6 bias=no trainable=no\n  scaler init=-0.5 trainable=no\n}\n"
         "branch {\n  dense 1\n}\nbranch {\n  dense 1 trainable=no\n}\ndense 1 bias=no trainable=no\nloss mse\n"
     )
 
     def __init__(self):
         super().__init__()
-        sizes = dict(s1=(4, 8), s2=(8, 8), a=(2, 8), p=(8, 6), v=(8, 1), r=(8, 6), f=(6, 6), g=(6, 6), q=(6, 1), prior=(6, 1))
+        sizes = dict(s1=(4, 8), s2=(8, 8), a=(2, 8), p=(8, 6), v=(8, 1), r=(8, 6), g=(6, 6), f=(6, 6), q=(6, 1), prior=(6, 1))
         self.l = nn.ModuleDict({name: nn.Linear(*size, bias=name not in ("s2", "a")) for name, size in sizes.items()})
         self.b = parameter(8)
         self.l["prior"].requires_grad_(False)
@@ -266,8 +266,8 @@ class Sums(nn.Module):
         l = self.l
         h = F.relu(l["s2"](F.relu(l["s1"](x[:, :4]))) + l["a"](x[:, 4:]) + self.b)
         h = sum([l["p"](h), l["v"](h), -0.25 * l["r"](h.tanh()), torch.sin(x)])
-        h = h + (l["f"](h) - F.elu(l["g"](h)))
-        return (l["q"](h).squeeze(-1) + 3 * l["prior"](h).squeeze(-1)) / 2
+        h = torch.add(h, 0 - torch.sub(F.elu(l["g"](h)), l["f"](h), alpha=2), alpha=0.5)
+        return torch.stack([l["q"](h), 3 * l["prior"](h)]).mean(0).squeeze(-1)
 
     def canonical(self):
         own = {name: [m.weight.t(), m.bias] for name, m in self.l.items()}
@@ -276,7 +276,8 @@ class Sums(nn.Module):
 
 
 class HalfFrozen(nn.Module):
-    """Layers of which only the bias is trained, or only the bias is frozen: a bias is a dense of the constant 1."""
+    """Layers of which only the bias is trained, or only the bias is frozen: a bias is a dense of the constant 1.
+    A factor behind the last layer."""
 
     bias = "branch {{\n  append 1\n  slice [{0}:{1}]\n  dense 8 bias=no{2}\n}}\ndense 8 bias=no trainable=no\n"
     no = " trainable=no"
@@ -284,7 +285,7 @@ class HalfFrozen(nn.Module):
         "branch {\n  dense 8 bias=no trainable=no\n}\n" + bias.format(6, 7, "") + "branch {\n  layernorm eps=1e-05 "
         "affine=no\n  scaler\n}\n" + bias.format(8, 9, no) + "relu\nbranch {\n  dense 8 bias=no\n}\n"
         + bias.format(8, 9, no) + "branch {\n  groupnorm groups=2 eps=1e-05 affine=no\n  scaler trainable=no\n}\n"
-        + bias.format(8, 9, "") + "elu\ndense 1\nloss mse\n"
+        + bias.format(8, 9, "") + "elu\ndense 1\ndense 1 bias=no trainable=no\nloss mse\n"
     )
 
     def __init__(self):
@@ -295,7 +296,7 @@ class HalfFrozen(nn.Module):
             p.requires_grad_(False)
 
     def forward(self, x):
-        return self.fc3(F.elu(self.group(self.fc2(F.relu(self.norm(self.fc1(x)))))))
+        return -self.fc3(F.elu(self.group(self.fc2(F.relu(self.norm(self.fc1(x)))))))
 
     def canonical(self):
         return [self.fc1.bias, self.norm.weight, self.fc2.weight.t(), self.group.bias, self.fc3.weight.t(), self.fc3.bias]

@@ -382,7 +382,7 @@ def wrong(x):
             ),
             [line, r"right\.weight is used twice"],
         ),
-        (dict(critics=Pieces(lambda x, y: torch.add(x, y, alpha=0.1))), [line, "argument alpha"]),
+        (dict(critics=Pieces(lambda x, y: torch.add(x, y, out=None, alpha=0.1) * torch.sin(y))), [line, "product"]),
         ({**ce, "critics": Returns(interleave)}, [line, "cuts or reorders"]),
         (
             {**ce, "critics": Returns(lambda f: f[:, ::2]), "targets": torch.full((N, B, 2), 0.5)},

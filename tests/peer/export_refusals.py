@@ -45,6 +45,11 @@ class Times(nn.Module):
         return self.factor * x
 
 
+class Shifts(nn.Module):
+    def forward(self, x):
+        return x + 0.5
+
+
 class Least(nn.Module):
     def __init__(self):
         super().__init__()
@@ -185,8 +190,8 @@ MODULES = [
     ),
     (lambda: Does(lambda x, m, _: x + 0.1 * torch.sin(m.a(_))), ["Way out"]),
     (
-        lambda: nn.Sequential(mlp(), Times(2)),
-        ["constant factor", r"export_refusals\.py:\d+:", "multiply the kernel"],
+        lambda: nn.Sequential(mlp(), Times(2), Shifts()),
+        ["constant summand", r"export_refusals\.py:\d+:", "add it to the bias"],
     ),
     (
         lambda: Does(lambda x, m, _: torch.relu(x) + torch.arange(5.0)),

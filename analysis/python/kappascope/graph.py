@@ -54,6 +54,9 @@ class Graph(Layers):
                 self._check_arrangement(value, roots)
             return roots
         total = None if self.duel(value) else self.sum_of(value)
+        if not total and value.kind == "mulc":
+            part = self.unfolded(value.args[0])
+            total = part and added(value.node, [part], [value.options["init"] * np.eye(self._width(part))])
         if total:
             return [total]
         if value.kind not in ("dense", "select", "slice") and not self.duel(value):
@@ -111,7 +114,7 @@ class Graph(Layers):
             or seen.dim() > (3 if self._is_stacked(value) else 2)
         ):
             return None
-        width, parts, blocks = seen.shape[-1] if seen.dim() > 1 else 1, [], []
+        width, parts, blocks = self._width(value), [], []
         for sign, part in zip((1, 1 if total.kind == "add" else -1), total.args):
             narrow = seen.dim() > 1 and self.seen[part.node].shape == (*seen.shape[:-1], 1)
             if self.seen[part.node].shape != seen.shape and not narrow:
@@ -125,6 +128,10 @@ class Graph(Layers):
             parts.append(flat)
             blocks.append(factor * (np.ones((1, width)) if narrow else np.eye(width)))
         return added(value.node, parts, blocks)
+
+    def _width(self, value: Value) -> int:
+        shape = self.seen[value.node].shape
+        return int(shape[-1]) if len(shape) > 1 else 1
 
     def _is_stacked(self, value: Value) -> bool:
         """Whether the value is [E, R, d], of all critics of a stacked ensemble."""
@@ -192,10 +199,34 @@ class Graph(Layers):
         a = self._call(node, "input", "dim", "keepdim")
         x, dim = a["input"], a.get("dim")
         dim = dim[0] if isinstance(dim, list) and len(dim) == 1 else dim
+        stacked = self._stacked_parts(node, x, dim)
+        if stacked:
+            return stacked
         if x.kind != "times" or not isinstance(dim, int):
             return self._bad(node, "sum")
         at = next(n for n in x.node.all_input_nodes if self.values[n] is x.args[0])
         return self._select(node, at, self._weights(x.args[1]), dim % self.seen[x.node].dim())
+
+    def _over(self, node: Node, kind: str) -> Value:
+        """Also the mean of stacked features."""
+        a = self._call(node, "input", "dim", "keepdim") if kind == "mean" else {}
+        stacked = self._stacked_parts(node, a["input"], a.get("dim")) if a else None
+        if stacked:
+            return self._times(node, stacked, 1 / len(self.seen[a["input"].node]))
+        return super()._over(node, kind)
+
+    def _stacked_parts(self, node: Node, x: Value, dim: Any) -> Value | None:
+        """The sum of the parts of torch.stack(parts, dim)."""
+        if x.free or getattr(x.node.target, "__name__", "") != "stack" or dim != 0:
+            return None
+        if self._call(x.node, "input", "dim").get("dim", 0) != 0:
+            return None
+        total: Value = x.args[0]
+        for part in x.args[1:]:
+            total = Value("add", part.node, [total, part])
+        if len(x.args) > 1:
+            total.node = node
+        return total
 
     def _weights(self, chosen: Value) -> Source:
         """The weights [R, A] of A actions, whatever dimensions of length 1 they have."""

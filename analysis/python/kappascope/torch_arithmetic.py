@@ -96,12 +96,15 @@ class Arithmetic(Tracing):
         return self._bad(node, "bias")
 
     def _on_sub(self, node: Node) -> Value:
-        a = self._call(node, "input", "other")
+        a = self._call(node, "input", "other", "alpha")
         x, y = a["input"], a["other"]
         if isinstance(y, (int, float)):
-            return self._sum(node, x, -y)
-        if not isinstance(x, Value) or {"parameter", "constant"} & {x.kind, y.kind}:
+            return self._sum(node, x, -y * a.get("alpha", 1))
+        if {"parameter", "constant"} & {getattr(x, "kind", ""), y.kind}:
             return self._bad(node, "sub")
+        y = self._times(node, y, a["alpha"]) if "alpha" in a else y
+        if not isinstance(x, Value):
+            return self._sum(node, self._times(node, y, -1), x)
         return Value("sub", node, [x, y])
 
     def _on_mul(self, node: Node) -> Value:

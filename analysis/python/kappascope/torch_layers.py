@@ -253,8 +253,9 @@ class Layers(Arithmetic):
             a = self._call(node, "input", "other", "mat2")
             return self._product(node, a["input"], a.get("other", a.get("mat2")))
         if word == "add":
-            a = self._call(node, "input", "other")
-            return self._sum(node, a["input"], a["other"])
+            a = self._call(node, "input", "other", "alpha")
+            y = self._times(node, a["other"], a["alpha"]) if "alpha" in a else a["other"]
+            return self._sum(node, a["input"], y)
         rule = getattr(self, "_on_" + word, None)
         return rule(node) if rule else self._bad(node, word)
 
@@ -385,12 +386,7 @@ class Layers(Arithmetic):
     def _biased_product(self, node: Node, left: str, right: str) -> Value:
         a = self._call(node, "input", left, right)
         if not isinstance(a["input"], Value) or a["input"].kind != "parameter":
-            return self._bad(
-                node,
-                "matmul",
-                "expected a parameter as the summand",
-                "torch.nn.functional.linear(x, weight, bias)",
-            )
+            return self._sum(node, self._product(node, a[left], a[right]), a["input"])
         return self._product(node, a[left], a[right], a["input"].params["it"])
 
     def _on_einsum(self, node: Node) -> Value:
