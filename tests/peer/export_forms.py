@@ -223,6 +223,7 @@ class Joined(nn.Module):
         self.fc2.requires_grad_(False)
 
     def forward(self, x):
+        assert isinstance(x, torch.Tensor)  # as Stable-Baselines3 asks
         obs, action = 2 * x[:, :4], x[:, 4:]
         h = torch.sigmoid(self.fc2(torch.cat([self.leaky(self.fc1(obs)), obs, action], -1)))
         h = F.gelu(F.layer_norm(self.fc3(self.norm(h)), (WIDTH,), self.scale))

@@ -356,7 +356,8 @@ def _stack() -> list[tuple[str, int]]:
 
 @contextlib.contextmanager
 def _recorded(torch: Any) -> Iterator[None]:
-    """Meanwhile len(x) of a symbolic tensor is its number of rows, and torch.arange and the like take it."""
+    """Meanwhile a symbolic tensor is a tensor for isinstance in the caller's code, len(x) of it is its number
+    of rows, and torch.arange and the like take that."""
 
     def record(function: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -368,15 +369,30 @@ def _recorded(torch: Any) -> Iterator[None]:
 
         return call
 
-    kept, names = builtins.len, ("arange", "zeros", "ones", "full", "empty")
-    originals = {name: getattr(torch, name) for name in names}
-    vars(builtins)["len"] = lambda x: x.size(0) if isinstance(x, torch.fx.Proxy) else kept(x)
-    vars(torch).update({name: record(function) for name, function in originals.items()})
+    length, instance, proxy = builtins.len, builtins.isinstance, torch.fx.Proxy
+
+    def is_instance(value: Any, kinds: Any) -> bool:
+        if instance(value, kinds) or not instance(value, proxy):
+            return instance(value, kinds)
+        own = sys._getframe(1).f_globals.get("__name__", "").split(".")[0] == "torch"
+        return not own and torch.Tensor in (kinds if instance(kinds, tuple) else (kinds,))
+
+    def rows(value: Any) -> Any:
+        return value.size(0) if instance(value, proxy) else length(value)
+
+    names = "arange", "zeros", "ones", "full", "empty"
+    changed = {
+        builtins: {"len": rows, "isinstance": is_instance},
+        torch: {name: record(getattr(torch, name)) for name in names},
+    }
+    originals = {module: {name: getattr(module, name) for name in new} for module, new in changed.items()}
     try:
+        for module, new in changed.items():
+            vars(module).update(new)
         yield
     finally:
-        vars(builtins)["len"] = kept
-        vars(torch).update(originals)
+        for module, old in originals.items():
+            vars(module).update(old)
 
 
 def _without_repetitions(graph: Any) -> Any:
