@@ -6,7 +6,7 @@
 
 /* The actor and the temperature step at updates 0, 3, 6; in between the actor's parameters stay and
  * its running statistics move. log T steps by the rate, against the sign of H - H*, at first. */
-static void test_delay(void **state)
+TEST(test_delay)
 {
     struct KS(agent) *a = make_agent("bn+wn+ce");
     struct transitions t;
@@ -35,7 +35,7 @@ static void test_delay(void **state)
 
 /* After one step from zero, m = (1 - 0.9) g gives the gradient g; compared with central differences
  * in log T of the loss T (H - H*), with H constant. */
-static void test_temperature_gradient(void **state)
+TEST(test_temperature_gradient)
 {
     const double h = 1e-5;
     struct KS(agent) *a = make_agent("ln+mse");
@@ -63,7 +63,7 @@ static void run_updates(struct KS(agent) *a, size_t n)
     }
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
     struct KS(agent) *one = make_agent("bn+wn+ce"), *two = make_agent_of("bn+wn+ce", 2);
     size_t n = one->critic_arch->parameters;
@@ -79,7 +79,7 @@ static void test_threads(void **state)
 }
 
 /* A frozen minibatch equals what an update uses: the same noise, input and targets. */
-static void test_freeze(void **state)
+TEST(test_freeze)
 {
     static const char *const names[] = {"bn+wn+ce", "ln+mse"};
 
@@ -104,7 +104,7 @@ static void test_freeze(void **state)
     }
 }
 
-static void test_act(void **state)
+TEST(test_act)
 {
     struct KS(agent) *a = make_agent("bn+wn+ce");
     float s[OBSERVATIONS] = {1, -2, 3, 0.5F, 0}, mean[ACTIONS], sample[ACTIONS];
@@ -123,7 +123,7 @@ static void test_act(void **state)
     KS(agent_free)(a);
 }
 
-static void test_not_finite(void **state)
+TEST(test_not_finite)
 {
     struct transitions t;
     struct ks_batch batch = draw_transitions(&t, 6);
@@ -152,7 +152,7 @@ static void assert_found(struct KS(agent) *a, double *at, const char *words)
 
 /* The square of a gradient of 1e170 overflows. Parameters and first moments stay finite, so only
  * the check of the second moments finds it. */
-static void test_moments(void **state)
+TEST(test_moments)
 {
     struct KS(agent) *a = make_agent("dense+mse");
 
@@ -168,7 +168,7 @@ static void test_moments(void **state)
     KS(agent_free)(a);
 }
 
-static void test_bad_descriptions(void **state)
+TEST(test_bad_descriptions)
 {
     static const char critic[] = "dense 1\nloss mse\n";
     static const char actor[] = "dense 6\npolicy tanh-gaussian log-std=clip\n";
@@ -185,7 +185,7 @@ static void test_bad_descriptions(void **state)
 }
 
 /* Every allocation fails once: the error is returned, and nothing leaks (AddressSanitizer). */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
     char *critic, *actor;
     struct ks_agent_config config;
@@ -209,17 +209,4 @@ static void test_out_of_memory(void **state)
     KS(agent_free)(a);
     free(critic);
     free(actor);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_delay),         cmocka_unit_test(test_temperature_gradient),
-        cmocka_unit_test(test_threads),       cmocka_unit_test(test_freeze),
-        cmocka_unit_test(test_act),           cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_moments),       cmocka_unit_test(test_bad_descriptions),
-        cmocka_unit_test(test_out_of_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static double deviation(size_t rows, size_t columns, size_t stride, double gain,
     return worst;
 }
 
-static void test_orthogonal(void **state)
+TEST(test_orthogonal)
 {
     static const size_t shapes[][2] = {{40, 7}, {7, 40}, {20, 20}, {30, 1}, {1, 30}, {1, 1}};
     struct ks_rng rng = ks_rng_start(1, 1);
@@ -48,7 +48,7 @@ static void test_orthogonal(void **state)
 
 /* For a uniformly distributed orthogonal matrix, E w_11 = 0 and E w_11^2 = 1/n. Without the signs
  * of R's diagonal, LAPACK's reflections would make w_11 negative every time. */
-static void test_no_preferred_sign(void **state)
+TEST(test_no_preferred_sign)
 {
     enum { N = 4, TIMES = 2000 };
     struct ks_rng rng = ks_rng_start(2, 1);
@@ -64,7 +64,7 @@ static void test_no_preferred_sign(void **state)
     assert_close(squares / TIMES, 1.0 / N, 5 * 0.25 / sqrt(TIMES));
 }
 
-static void test_critic(void **state)
+TEST(test_critic)
 {
     struct ks_rng rng = ks_stream(3, KS_INIT_CRITIC, 0);
     struct KS(arch) *arch;
@@ -93,7 +93,7 @@ static void test_critic(void **state)
 
 /* The g of a weight normalization are the norms of the columns of v, which differ here: then W = v.
  */
-static void test_weight_norm(void **state)
+TEST(test_weight_norm)
 {
     enum { IN = 4, OUT = 6 };
     struct ks_rng rng = ks_stream(3, KS_INIT_CRITIC, 0);
@@ -115,7 +115,7 @@ static void test_weight_norm(void **state)
 }
 
 /* Means with gain sqrt(2), log-stds with gain 1, each orthogonal by itself. */
-static void test_actor_heads(void **state)
+TEST(test_actor_heads)
 {
     struct ks_rng rng = ks_stream(3, KS_INIT_ACTOR, 0);
     struct KS(arch) *arch;
@@ -135,7 +135,7 @@ static void test_actor_heads(void **state)
 }
 
 /* A layer before groups is two layers, also behind another kind; one before that is one. */
-static void test_side_by_side(void **state)
+TEST(test_side_by_side)
 {
     struct ks_rng rng = ks_stream(3, KS_INIT_ACTOR, 0);
     struct KS(arch) *arch;
@@ -156,7 +156,7 @@ static void test_side_by_side(void **state)
     free(w);
 }
 
-static void test_shift(void **state)
+TEST(test_shift)
 {
     struct ks_rng rng = ks_stream(3, KS_INIT_OPTIMIST, 0);
     struct KS(arch) *arch;
@@ -192,7 +192,7 @@ static void check_normal(size_t in, size_t out, const real *w, double variance)
 
 /* A normal distribution cut off at two deviations, with variance 2/n in the body of a residual and
  * 1/n outside; orthogonal kernels with another gain than sqrt(2). */
-static void test_normal(void **state)
+TEST(test_normal)
 {
     enum { IN = 50, WIDE = 80, OUT = 60 };
     const struct ks_starts mixed = {.kernels = KS_LECUN_NORMAL, .blocks = KS_HE_NORMAL},
@@ -216,16 +216,4 @@ static void test_normal(void **state)
     check_normal(WIDE, OUT, w + arch->layer[1].offset, 2.0 / WIDE);
     KS(arch_free)(arch);
     free(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_orthogonal),  cmocka_unit_test(test_no_preferred_sign),
-        cmocka_unit_test(test_critic),      cmocka_unit_test(test_weight_norm),
-        cmocka_unit_test(test_actor_heads), cmocka_unit_test(test_side_by_side),
-        cmocka_unit_test(test_shift),       cmocka_unit_test(test_normal),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

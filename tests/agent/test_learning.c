@@ -125,7 +125,7 @@ static void check_best_action(const char *name, bool skip)
     KS(agent_free)(a);
 }
 
-static void test_best_action(void **state)
+TEST(test_best_action)
 {
     for (size_t i = 0; ks_architectures[i].name; i++)
         check_best_action(ks_architectures[i].name, false);
@@ -159,20 +159,10 @@ static void check_geometric_series(const char *name, bool skip)
     KS(agent_free)(a);
 }
 
-static void test_geometric_series(void **state)
+TEST(test_geometric_series)
 {
     for (size_t i = 0; ks_architectures[i].name; i++)
         check_geometric_series(ks_architectures[i].name, false);
     check_geometric_series("bn+wn+ce", true);
     check_geometric_series("ln+mse", true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_best_action),
-        cmocka_unit_test(test_geometric_series),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 /* dense+ce: layers 0 dense 8x7, 1 relu, 2 dense 7x7, 3 relu, 4 dense 7x11. Constant parameters and
  * gradients of known norms; means over the two critics. */
-static void test_norms(void **state)
+TEST(test_norms)
 {
     struct KS(agent) *a = make_agent("dense+ce");
     struct ks_measure *list;
@@ -35,7 +35,7 @@ static void test_norms(void **state)
 
 /* Definition 1 of the XQC paper: the rate of the second of two steps over the norm of parameters
  * that are all 1. */
-static void test_definition_1(void **state)
+TEST(test_definition_1)
 {
     struct KS(agent) *a = make_agent("dense+ce");
     struct ks_measure *list;
@@ -59,7 +59,7 @@ static void test_definition_1(void **state)
 }
 
 /* Three of seven units of the last hidden layer switched off, the others equal: rank 1. */
-static void test_activations(void **state)
+TEST(test_activations)
 {
     struct KS(agent) *a = make_agent("dense+ce");
     struct ks_measure *list;
@@ -86,7 +86,7 @@ static void test_activations(void **state)
 }
 
 /* Orthogonal features of equal size: all directions count, so the rank of 6 rows is 6. */
-static void test_full_rank(void **state)
+TEST(test_full_rank)
 {
     struct KS(agent) *a = make_agent("dense+mse");
     struct ks_measure *list;
@@ -131,7 +131,7 @@ static void check_names(const char *name)
     KS(agent_free)(a);
 }
 
-static void test_names_stay(void **state)
+TEST(test_names_stay)
 {
     check_names(EVERY_KIND);
     check_names(SKIPS);
@@ -141,7 +141,7 @@ static void test_names_stay(void **state)
 
 /* Layers of the critic of every kind, by their numbers in the text, where a residual has none:
  * dense layers have norms, activations have units, all others neither. */
-static void test_which_layers(void **state)
+TEST(test_which_layers)
 {
     static const char kinds[] = ".."
                                 "d"  /* dense                                             */
@@ -176,7 +176,7 @@ static void test_which_layers(void **state)
 }
 
 /* If all units are off, the published count of singular values is 1, and ours is 0. */
-static void test_dead_features(void **state)
+TEST(test_dead_features)
 {
     struct KS(agent) *a = make_agent("dense+ce");
     struct ks_measure *list;
@@ -241,22 +241,10 @@ static void check_undisturbed(const char *name)
     KS(agent_free)(plain);
 }
 
-static void test_undisturbed(void **state)
+TEST(test_undisturbed)
 {
     check_undisturbed(EVERY_KIND);
     check_undisturbed(SKIPS);
     for (size_t k = 0; ks_architectures[k].name; k++)
         check_undisturbed(ks_architectures[k].name);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_norms),         cmocka_unit_test(test_definition_1),
-        cmocka_unit_test(test_activations),   cmocka_unit_test(test_full_rank),
-        cmocka_unit_test(test_names_stay),    cmocka_unit_test(test_which_layers),
-        cmocka_unit_test(test_dead_features), cmocka_unit_test(test_undisturbed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

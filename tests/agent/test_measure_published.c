@@ -201,7 +201,7 @@ static void check_published(const char *name)
     KS(agent_free)(a);
 }
 
-static void test_published(void **state)
+TEST(test_published)
 {
     check_published(SKIPS);
     for (size_t k = 0; ks_architectures[k].name; k++)
@@ -254,7 +254,7 @@ static double published_rate(const struct KS(arch) *arch, const double *w, const
 
 /* Two agents whose actors step at every update and at every third one. They are equal up to update
  * number 1, where one skips the gradient that the other uses. */
-static void test_actor_gradient(void **state)
+TEST(test_actor_gradient)
 {
     struct KS(agent) *a = make_agent_with_delay(3), *often = make_agent_with_delay(1);
     struct ks_measure *found, *expected;
@@ -278,14 +278,4 @@ static void test_actor_gradient(void **state)
     }
     KS(agent_free)(a);
     KS(agent_free)(often);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published),
-        cmocka_unit_test(test_actor_gradient),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static struct ks_windows draw_windows(struct windows *w)
 }
 
 /* The gradients of all four parts, with each of the loss's terms. */
-static void test_encoder_gradient(void **state)
+TEST(test_encoder_gradient)
 {
     for (int terminates = 0; terminates < 2; terminates++) {
         struct KS(agent) *a = make(0);
@@ -154,7 +154,7 @@ static double cross_entropy(const double *f, double reward)
 }
 
 /* The loss by its definition, of the networks applied by hand. */
-static void test_encoder_loss(void **state)
+TEST(test_encoder_loss)
 {
     struct KS(agent) *a = make(0);
     struct windows w;
@@ -191,7 +191,7 @@ static void test_encoder_loss(void **state)
     KS(agent_free)(a);
 }
 
-static void test_two_hot(void **state)
+TEST(test_two_hot)
 {
     static const double rewards[] = {0, 1e-9, -1e-9, 0.3, 1, -2.5, 700, -700, 22000, 1e6, -1e6};
     size_t low;
@@ -215,7 +215,7 @@ static void test_two_hot(void **state)
     }
 }
 
-static void test_actor_gradient(void **state)
+TEST(test_actor_gradient)
 {
     struct KS(agent) *a = make(0);
     const size_t n = a->actor_arch->parameters;
@@ -242,7 +242,7 @@ static void test_actor_gradient(void **state)
 }
 
 /* The networks' inputs, the targets and the deviations by their definitions. */
-static void test_update(void **state)
+TEST(test_update)
 {
     struct KS(agent) *a = make(0);
     struct transitions t;
@@ -285,7 +285,7 @@ static void test_update(void **state)
 }
 
 /* The gradients of both critics have together at most that norm, and the same direction. */
-static void test_clip(void **state)
+TEST(test_clip)
 {
     struct KS(agent) *free_agent = make(0), *clipped = make(0.01), *loose = make(1e3);
     const size_t n = free_agent->critic_arch->parameters;
@@ -312,7 +312,7 @@ static void test_clip(void **state)
 
 /* Targets stay as they are until agent_refresh copies the networks; the encoder does not change in
  * an update, and the targets do not change in a step of the encoder. */
-static void test_targets(void **state)
+TEST(test_targets)
 {
     struct KS(agent) *a = make(0);
     const size_t n[] = {a->critic_arch->parameters, a->actor_arch->parameters,
@@ -344,7 +344,7 @@ static void test_targets(void **state)
 }
 
 /* tanh of the actor's outputs; with noise, 0.2 n is added and the sum clipped. */
-static void test_act(void **state)
+TEST(test_act)
 {
     const float observation[OBSERVATIONS] = {0.3F, -1, 0.5F, 2, -0.2F};
     const double noise[ACTIONS] = {0.4, -30, 2};
@@ -365,7 +365,7 @@ static void test_act(void **state)
     KS(agent_free)(a);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     static const struct {
         const char *critic, *actor, *words;
@@ -403,7 +403,7 @@ static void test_refusals(void **state)
 }
 
 /* Every allocation fails once: the error is returned, and nothing leaks (AddressSanitizer). */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
     struct ks_agent_config c = config();
     struct KS(agent) *a = NULL;
@@ -425,7 +425,7 @@ static void test_out_of_memory(void **state)
 }
 
 /* Independent uniform entries of the given width: checked by their range and variance. */
-static void test_xavier(void **state)
+TEST(test_xavier)
 {
     const struct ks_array shape = {.rows = 40, .columns = 80};
     const double bound = 1.5 * sqrt(6.0 / 120);
@@ -451,18 +451,4 @@ static void test_xavier(void **state)
         assert_true(whole[3200 + j] == 0);
     free(whole);
     KS(arch_free)(arch);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_encoder_gradient), cmocka_unit_test(test_encoder_loss),
-        cmocka_unit_test(test_two_hot),          cmocka_unit_test(test_actor_gradient),
-        cmocka_unit_test(test_update),           cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_targets),          cmocka_unit_test(test_act),
-        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_xavier),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static void teardown(struct trainee *s)
     free(s->block);
 }
 
-static void test_schedule(void **state)
+TEST(test_schedule)
 {
     const struct ks_rate schedule = {3e-4, 3e-5, 1000};
 
@@ -86,7 +86,7 @@ static void next_gradient(struct trainee *s)
         s->g[i] = s->g[i] * (real)1.5 - (real)0.1;
 }
 
-static void test_adam(void **state)
+TEST(test_adam)
 {
     struct trainee s;
     double expected[64];
@@ -104,7 +104,7 @@ static void test_adam(void **state)
 }
 
 /* From zero moments, the first step is rate * sign(g), for any size of g. */
-static void test_first_step(void **state)
+TEST(test_first_step)
 {
     struct ks_adam adam = {.rate = {0.01, 0.01, 1}, .beta1 = KS_ADAM_BETA1};
     double m = 0, v = 0;
@@ -114,7 +114,7 @@ static void test_first_step(void **state)
     assert_close(KS(adam_scalar)(&adam, -1e5, &m, &v, 2), 2.01, 1e-6);
 }
 
-static void test_scalar(void **state)
+TEST(test_scalar)
 {
     struct ks_adam adam = {.rate = {0.01, 0.001, 10}, .beta1 = KS_ADAM_BETA1};
     double m = 0, v = 0, w = 0.4, g = -0.3;
@@ -125,7 +125,7 @@ static void test_scalar(void **state)
 }
 
 /* Another beta1, and decoupled decay (Loshchilov & Hutter, ICLR 2019): line by line. */
-static void test_scalar_options(void **state)
+TEST(test_scalar_options)
 {
     struct ks_adam adam = {.rate = {0.01, 0.01, 1}, .beta1 = 0.5, .weight_decay = 0.1};
     double m = 0, v = 0, w = 0.4, first = 0, second = 0, theta = 0.4, g = -0.3;
@@ -144,7 +144,7 @@ static void test_scalar_options(void **state)
 
 /* The values of f(x) = sum x^2 that Optax's documentation prints for optax.adam with rate 0.003
  * from (1, 2, 3), in three digits (DeepMind, Optax 0.2 API, "Optimizers", adam). */
-static void test_published_values(void **state)
+TEST(test_published_values)
 {
     static const char *const published[] = {"1.40E+01", "1.39E+01", "1.39E+01", "1.39E+01",
                                             "1.38E+01"};
@@ -202,7 +202,7 @@ static void tiny_gradient(const double *w, double *g)
 /* What PyTorch's tests expect of Adam with rate 1 after some number of steps from given parameters,
  * with their tolerances; `l2` times the parameters is added to the gradient (PyTorch, test/cpp/api,
  * optim.cpp and optim_baseline.h). */
-static void test_published_trajectories(void **state)
+TEST(test_published_trajectories)
 {
     static const struct {
         double l2;
@@ -250,7 +250,7 @@ static void test_published_trajectories(void **state)
 
 /* The moments after one step are (1 - beta) g and (1 - beta) g^2 to the last digits: 1 - beta is
  * not the difference of rounded numbers, which is off by 1.3e-5 in float32. */
-static void test_first_moments(void **state)
+TEST(test_first_moments)
 {
     const double few = 2 * (double)KS_EPSILON;
     struct trainee s;
@@ -300,7 +300,7 @@ static void check_decay(enum ks_decay decayed, bool norms, bool heads, bool othe
     teardown(&without);
 }
 
-static void test_decay(void **state)
+TEST(test_decay)
 {
     check_decay(KS_DECAY_NONE, false, false, false);
     check_decay(KS_DECAY_NORMS, true, false, false);
@@ -329,7 +329,7 @@ static void assert_projected(const struct trainee *s)
         assert_close(column_norm(4, 2, s->t.w + head->offset, j), 1, 4 * (double)KS_EPSILON);
 }
 
-static void test_projection(void **state)
+TEST(test_projection)
 {
     struct trainee s, free_one;
     size_t norms, bias, n;
@@ -354,7 +354,7 @@ static void test_projection(void **state)
 }
 
 /* A column of zeros has no direction: it stays zero, and nothing becomes infinite. */
-static void test_zero_column(void **state)
+TEST(test_zero_column)
 {
     struct trainee s;
 
@@ -368,7 +368,7 @@ static void test_zero_column(void **state)
 }
 
 /* The fused step is a step without projection, then the projection, then the average. */
-static void test_fused_step(void **state)
+TEST(test_fused_step)
 {
     struct trainee fused, plain;
     real *target;
@@ -396,7 +396,7 @@ static void test_fused_step(void **state)
     teardown(&plain);
 }
 
-static void test_not_finite(void **state)
+TEST(test_not_finite)
 {
     static const double bad[] = {NAN, INFINITY};
 
@@ -411,25 +411,4 @@ static void test_not_finite(void **state)
         assert_false(KS(adam_step)(s.arch, &s.adam, &s.t));
         teardown(&s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule),
-        cmocka_unit_test(test_adam),
-        cmocka_unit_test(test_first_step),
-        cmocka_unit_test(test_published_values),
-        cmocka_unit_test(test_published_trajectories),
-        cmocka_unit_test(test_scalar),
-        cmocka_unit_test(test_scalar_options),
-        cmocka_unit_test(test_first_moments),
-        cmocka_unit_test(test_decay),
-        cmocka_unit_test(test_projection),
-        cmocka_unit_test(test_zero_column),
-        cmocka_unit_test(test_fused_step),
-        cmocka_unit_test(test_not_finite),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

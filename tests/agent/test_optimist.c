@@ -36,7 +36,7 @@ static struct KS(agent) *make_shaken(const char *name)
     return a;
 }
 
-static void test_gradient(void **state)
+TEST(test_gradient)
 {
     static const char *const names[] = {QUANTILES, "ln+mse"};
 
@@ -62,7 +62,7 @@ static void test_gradient(void **state)
 }
 
 /* The loss and the divergence by their definition, of the networks applied by hand. */
-static void test_loss(void **state)
+TEST(test_loss)
 {
     struct KS(agent) *a = make_shaken(QUANTILES);
     struct KS(optimist) *o = a->optimist;
@@ -103,7 +103,7 @@ static void test_loss(void **state)
 
 /* Optimism 1 and price 1/4 at the start. Far from the actor optimism falls and the price rises,
  * near it the other way round; Adam's first step is its rate, 3e-5. */
-static void test_duals(void **state)
+TEST(test_duals)
 {
     for (int far = 0; far < 2; far++) {
         struct KS(agent) *a = make(QUANTILES);
@@ -125,7 +125,7 @@ static void test_duals(void **state)
 }
 
 /* Noise: tanh(mean + shift + 0.75 std n). No noise: the actor's own mean. */
-static void test_act(void **state)
+TEST(test_act)
 {
     const float observation[OBSERVATIONS] = {0.3F, -1, 0.5F, 2, -0.2F};
     const double noise[ACTIONS] = {0.4, -1.2, 0.1};
@@ -155,7 +155,7 @@ static void test_act(void **state)
 }
 
 /* After a reset the agent has the parameters, moments, rates and dual variables of a new one. */
-static void test_reset(void **state)
+TEST(test_reset)
 {
     struct KS(agent) *a = make(QUANTILES), *fresh = make(QUANTILES);
     const struct KS(trained) *now[] = {&a->critic[0], &a->critic[1], &a->actor,
@@ -189,7 +189,7 @@ static void test_reset(void **state)
     KS(agent_free)(a), KS(agent_free)(fresh);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     static const struct {
         const char *name, *optimist, *words;
@@ -215,15 +215,4 @@ static void test_refusals(void **state)
         assert_fails(KS(agent_new)(&config, &agent), KS_FORMAT, cases[i].words);
         free(critic), free(actor);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradient), cmocka_unit_test(test_loss),
-        cmocka_unit_test(test_duals),    cmocka_unit_test(test_act),
-        cmocka_unit_test(test_reset),    cmocka_unit_test(test_refusals),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,7 @@ static double direct(double mean, double log_std, double noise)
                     logl(1 - t * t));
 }
 
-static void test_density(void **state)
+TEST(test_density)
 {
     struct trial_policy s;
 
@@ -85,7 +85,7 @@ static void test_density(void **state)
 
 /* Where tanh(u) rounds to 1 the literal formula is infinite; there log(1 - tanh^2 u) = log 4 -
  * 2|u|. */
-static void test_tails(void **state)
+TEST(test_tails)
 {
     static const double means[] = {20, -20, 300, -300};
 
@@ -110,7 +110,7 @@ static void test_tails(void **state)
 }
 
 /* A log-std beyond its bounds acts as the bound and has no derivative of its own. */
-static void test_clip(void **state)
+TEST(test_clip)
 {
     static const double values[][2] = {{5, 2}, {-30, -10}};
 
@@ -129,7 +129,7 @@ static void test_clip(void **state)
     }
 }
 
-static void test_mean(void **state)
+TEST(test_mean)
 {
     struct trial_policy s;
     real action[ACTIONS];
@@ -175,22 +175,9 @@ static void check_backward(const struct ks_policy *policy)
     }
 }
 
-static void test_backward(void **state)
+TEST(test_backward)
 {
     check_backward(&clip);
     check_backward(&squash);
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_density),  cmocka_unit_test(test_tails),
-        cmocka_unit_test(test_clip),     cmocka_unit_test(test_mean),
-#ifndef KS_SINGLE
-        cmocka_unit_test(test_backward),
-#endif
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -75,7 +75,7 @@ static void peak(size_t atoms, size_t at, real *f)
 }
 
 /* Support -2, -1, 0, 1, 2; gamma 1/2. */
-static void test_projection(void **state)
+TEST(test_projection)
 {
     static const struct {
         size_t at;
@@ -110,7 +110,7 @@ static void test_projection(void **state)
 
 /* A distribution inside the support keeps its mass, and its mean becomes r + gamma (mean - T log
  * pi). */
-static void test_mass_and_mean(void **state)
+TEST(test_mass_and_mean)
 {
     const struct KS(loss) *loss = ce(MANY, 5);
     struct ks_rng rng = ks_rng_start(5, 0);
@@ -132,7 +132,7 @@ static void test_mass_and_mean(void **state)
 }
 
 /* The critic with the smaller mean supplies the distribution; on a tie the first. */
-static void test_smaller_critic(void **state)
+TEST(test_smaller_critic)
 {
     real low[ATOMS], high[ATOMS], wide[ATOMS], target[ATOMS];
     const real *one[] = {high, low}, *two[] = {low, high}, *tie[] = {wide, high},
@@ -154,7 +154,7 @@ static void test_smaller_critic(void **state)
     assert_row(ATOMS, target, at_high);
 }
 
-static void test_scalar(void **state)
+TEST(test_scalar)
 {
     real a = 3, b = (real)2.5, target;
     const real *critics[] = {&a, &b};
@@ -169,7 +169,7 @@ static void test_scalar(void **state)
 }
 
 /* Of two critics: the mean of their values, of the k-th quantiles, of their distributions. */
-static void test_mean(void **state)
+TEST(test_mean)
 {
     static const double halves[] = {0, 0.5, 0.25, 0.25, 0}, means[] = {1.6, 2.1, 3.1},
                         firsts[] = {0.6, 1.6, 2.6};
@@ -191,7 +191,7 @@ static void test_mean(void **state)
 }
 
 /* dQ/df: p_k (z_k - Q) for ce, against a difference; 1 for mse. */
-static void test_value_gradient(void **state)
+TEST(test_value_gradient)
 {
     static const double logits[] = {0.3, -0.2, 0.9, 0.1, -0.5};
     const double h = sqrt((double)KS_EPSILON);
@@ -222,15 +222,4 @@ static void test_value_gradient(void **state)
     KS(critic_value_gradient)(&quantiles, 2, p, -3, bar);
     for (size_t k = 0; k < 3; k++)
         assert_close((double)bar[k], -1, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_projection),     cmocka_unit_test(test_mass_and_mean),
-        cmocka_unit_test(test_smaller_critic), cmocka_unit_test(test_scalar),
-        cmocka_unit_test(test_mean),           cmocka_unit_test(test_value_gradient),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

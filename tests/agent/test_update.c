@@ -85,7 +85,7 @@ static void check_gradients(const char *name, enum ks_value value)
     KS(agent_free)(a);
 }
 
-static void test_gradients(void **state)
+TEST(test_gradients)
 {
     check_gradients(EVERY_KIND, KS_SMALLEST);
     check_gradients(EVERY_KIND, KS_MEAN);
@@ -251,7 +251,7 @@ static void check_steps(const char *name, enum ks_value value)
     KS(agent_free)(a);
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
     check_steps(EVERY_KIND, KS_SMALLEST);
     check_steps(EVERY_KIND, KS_MEAN);
@@ -262,7 +262,7 @@ static void test_steps(void **state)
 }
 
 /* q_mean, which is computed without exponentials, is the mean of the critics' values at (s, a). */
-static void test_q_mean(void **state)
+TEST(test_q_mean)
 {
     static const char *const names[] = {"ln+wn+ce", "dense+mse", QUANTILES};
 
@@ -344,21 +344,9 @@ static void compare_precisions(const char *name)
     free(actor);
 }
 
-static void test_precisions(void **state)
+TEST(test_precisions)
 {
     compare_precisions(SKIPS);
     for (size_t i = 0; ks_architectures[i].name; i++)
         compare_precisions(ks_architectures[i].name);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_q_mean),
-        cmocka_unit_test(test_precisions),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 /* --- intervals --- */
 
-static void test_ratios(void **state)
+TEST(test_ratios)
 {
     const struct ks_interval a = {2, 3}, b = {4, 8}, open = {5, NAN}, none = {NAN, NAN};
     char text[KS_INTERVAL_TEXT];
@@ -46,7 +46,7 @@ static void test_ratios(void **state)
 
 /* What is printed as "at least" is not larger than the number, what is printed as "at most" not
  * smaller: the learning rate is chosen so that rounding to the nearest would be wrong. */
-static void test_rounding(void **state)
+TEST(test_rounding)
 {
     struct ks_spectrum s = {.probes = 0};
     struct ks_audit a = {.n_layers = 0};
@@ -73,7 +73,7 @@ static void test_rounding(void **state)
 }
 
 /* Shares of a trace exist only if no layer's trace is negative. */
-static void test_shares(void **state)
+TEST(test_shares)
 {
     struct ks_layer_row layers[] = {{.number = 0,
                                      .kind = "dense",
@@ -117,7 +117,7 @@ static void test_shares(void **state)
 
 /* --- limits --- */
 
-static void test_refused_limits(void **state)
+TEST(test_refused_limits)
 {
     static const char *const cases[][2] = {
         {"kappa>10", "kappa is a ratio of Ritz values that changes manyfold"},
@@ -141,7 +141,7 @@ static void test_refused_limits(void **state)
 }
 
 /* An upper bound that is not resolved counts as infinite; a lower one bounds nothing. */
-static void test_unresolved(void **state)
+TEST(test_unresolved)
 {
     struct ks_spectrum s = {.probes = 0};
     struct ks_document d = {.n = 0};
@@ -161,13 +161,4 @@ static void test_unresolved(void **state)
     ks_attributes_clear(&s.statistics);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ratios),     cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_shares),     cmocka_unit_test(test_refused_limits),
-        cmocka_unit_test(test_unresolved),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

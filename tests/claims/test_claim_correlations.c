@@ -25,7 +25,7 @@ static const struct ks_claim_row *correlated(const char *name, enum ks_claim_sta
     return row_of(judge(200), name, statistic);
 }
 
-static void test_correlated(void **state)
+TEST_THREE_SEEDS(test_correlated)
 {
     const struct ks_claim_row *row;
 
@@ -47,7 +47,7 @@ static void test_correlated(void **state)
     assert_word(judge(0), "kappa-and-return", KS_CLAIM_PAPER, "not decided");
 }
 
-static void test_correlated_the_other_way(void **state)
+TEST_THREE_SEEDS(test_correlated_the_other_way)
 {
     put_correlated(-1);
     assert_close(correlated("kappa-and-return", KS_CLAIM_SECOND)->found.effect_high, 1, 1e-12);
@@ -56,7 +56,7 @@ static void test_correlated_the_other_way(void **state)
 }
 
 /* Of the two ends the worse one counts. */
-static void test_ends_that_disagree(void **state)
+TEST_THREE_SEEDS(test_ends_that_disagree)
 {
     const struct ks_claim_row *row;
 
@@ -72,7 +72,7 @@ static void test_ends_that_disagree(void **state)
 }
 
 /* Fewer than six architectures more than double their return. */
-static void test_policies_that_have_not_learned(void **state)
+TEST_THREE_SEEDS(test_policies_that_have_not_learned)
 {
     for (size_t learned = 5; learned <= 6; learned++)
         for (int sign = -1; sign <= 1; sign += 2) {
@@ -91,7 +91,7 @@ static void test_policies_that_have_not_learned(void **state)
 }
 
 /* With all runs there, the numbers are those of correlation.csv. */
-static void test_same_as_correlation_csv(void **state)
+TEST_THREE_SEEDS(test_same_as_correlation_csv)
 {
     struct ks_comparison comparison;
     struct ks_correlation expected;
@@ -114,7 +114,7 @@ static void test_same_as_correlation_csv(void **state)
 }
 
 /* A seed without a last return is left out in all twelve. */
-static void test_seed_without_a_return(void **state)
+TEST_THREE_SEEDS(test_seed_without_a_return)
 {
     put_correlated(1);
     run_of(LONE, 2)->returns[study_results->study->n_evaluations - 1] = NAN;
@@ -122,7 +122,7 @@ static void test_seed_without_a_return(void **state)
     assert_word(judge(200), "kappa-and-return", KS_CLAIM_PAPER, "same direction");
 }
 
-static void test_correlation_with_one_seed(void **state)
+TEST_ONE_SEED(test_correlation_with_one_seed)
 {
     put_correlated(1);
     assert_word(judge(200), "kappa-and-return", KS_CLAIM_SOUND, "same direction");
@@ -133,21 +133,4 @@ static void test_correlation_with_one_seed(void **state)
     for (size_t k = 0; k < KS_TWELVE; k++)
         put_sound(k, 0, 1 + 0.1 * (double)k, 5 - 0.1 * (double)k);
     assert_word(judge(200), "kappa-and-return", KS_CLAIM_SOUND, "not resolved");
-}
-
-int main(void)
-{
-#define WITH_ONE(test)   cmocka_unit_test_setup_teardown(test, make_one, claimed_end)
-#define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, claimed_end)
-    const struct CMUnitTest tests[] = {
-        WITH_THREE(test_correlated),
-        WITH_THREE(test_correlated_the_other_way),
-        WITH_THREE(test_ends_that_disagree),
-        WITH_THREE(test_policies_that_have_not_learned),
-        WITH_THREE(test_same_as_correlation_csv),
-        WITH_THREE(test_seed_without_a_return),
-        WITH_ONE(test_correlation_with_one_seed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

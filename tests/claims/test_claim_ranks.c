@@ -30,7 +30,7 @@ static void assert_lowest(enum ks_claim_statistic statistic, double least, doubl
     assert_string_equal(ks_verdict_names[row->verdict], word);
 }
 
-static void test_lowest_of_twelve(void **state)
+TEST_THREE_SEEDS(test_lowest_of_twelve)
 {
     put_best_lowest();
     assert_lowest(KS_CLAIM_PAPER, 1, 1, "supported");
@@ -42,7 +42,7 @@ static void test_lowest_of_twelve(void **state)
 }
 
 /* Intervals: what is not resolved may be lower or not. */
-static void test_ranks_of_intervals(void **state)
+TEST_THREE_SEEDS(test_ranks_of_intervals)
 {
     put_best_lowest();
     put_sound(BEST, 0, 0.5, 3.5); /* overlaps all others */
@@ -59,7 +59,7 @@ static void test_ranks_of_intervals(void **state)
 }
 
 /* "Not supported": the same other architecture is lower by more than 0.301 in every seed. */
-static void test_another_is_lowest(void **state)
+TEST_THREE_SEEDS(test_another_is_lowest)
 {
     put_best_lowest();
     for (size_t i = 0; i < 3; i++)
@@ -73,7 +73,7 @@ static void test_another_is_lowest(void **state)
 }
 
 /* An infinite kappa of all: nothing is known about the ranks. */
-static void test_undefined_levels(void **state)
+TEST_THREE_SEEDS(test_undefined_levels)
 {
     put_best_lowest();
     for (size_t t = 0; t < TIMES; t++)
@@ -82,7 +82,7 @@ static void test_undefined_levels(void **state)
     assert_lowest(KS_CLAIM_PAPER, 1, 12, "not decided"); /* levels of minus and plus infinity */
 }
 
-static void test_lowest_with_one_seed(void **state)
+TEST_ONE_SEED(test_lowest_with_one_seed)
 {
     put_best_lowest();
     assert_lowest(KS_CLAIM_PAPER, 1, 1, "same direction");
@@ -112,7 +112,7 @@ static const struct ks_claim_row *constancy(void)
     return row_of(judge(0), "gradient-constant", KS_CLAIM_PAPER);
 }
 
-static void test_constant(void **state)
+TEST_THREE_SEEDS(test_constant)
 {
     put_growths(-0.3); /* shrinking counts like growing */
     assert_close(constancy()->found.effect_high, 0.3, 1e-9);
@@ -125,7 +125,7 @@ static void test_constant(void **state)
 }
 
 /* All are constant: then bn+wn+ce does not stand out. Ties get the larger rank. */
-static void test_constant_like_all_others(void **state)
+TEST_THREE_SEEDS(test_constant_like_all_others)
 {
     assert_close(constancy()->found.effect_high, 0, 0);
     assert_close(constancy()->found.p, 1, 1e-12);
@@ -136,7 +136,7 @@ static void test_constant_like_all_others(void **state)
     assert_close(constancy()->found.p, 20 / 1728., 1e-15); /* C(6, 3) */
 }
 
-static void test_undefined_growth(void **state)
+TEST_THREE_SEEDS(test_undefined_growth)
 {
     put_growths(0.1);
     for (size_t t = 0; t < ROWS; t++)
@@ -147,7 +147,7 @@ static void test_undefined_growth(void **state)
 }
 
 /* Another architecture's undefined growth has rank 12, which is not below that of bn+wn+ce. */
-static void test_undefined_growth_of_another(void **state)
+TEST_THREE_SEEDS(test_undefined_growth_of_another)
 {
     put_growths(0.1);
     for (size_t t = 0; t < ROWS; t++)
@@ -155,7 +155,7 @@ static void test_undefined_growth_of_another(void **state)
     assert_close(constancy()->found.p, pow(12, -3), 1e-15);
 }
 
-static void test_constancy_with_one_seed(void **state)
+TEST_ONE_SEED(test_constancy_with_one_seed)
 {
     put_growths(0.3);
     assert_word(judge(0), "gradient-constant", KS_CLAIM_PAPER, "same direction");
@@ -178,7 +178,7 @@ static void print_to(const char *name, void (*print)(const struct ks_claims *, F
     assert_int_equal(fclose(file), 0);
 }
 
-static void test_table(void **state)
+TEST_THREE_SEEDS(test_table)
 {
     const char *text;
 
@@ -197,7 +197,7 @@ static void test_table(void **state)
                                  "8 and norms,-,open,2026-11-22,adjusted p above 0.05\n"));
 }
 
-static void test_printed_words(void **state)
+TEST_THREE_SEEDS(test_printed_words)
 {
     const char *text;
 
@@ -224,26 +224,4 @@ static void test_printed_words(void **state)
     assert_non_null(strstr(text, "With fewer than 3 seeds there are directions and no verdicts."));
     assert_non_null(strstr(text, "compat = xqc, which the study lacks."));
     assert_null(strstr(text, "A run counts"));
-}
-
-int main(void)
-{
-#define WITH_ONE(test)   cmocka_unit_test_setup_teardown(test, make_one, claimed_end)
-#define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, claimed_end)
-    const struct CMUnitTest tests[] = {
-        WITH_THREE(test_lowest_of_twelve),
-        WITH_THREE(test_ranks_of_intervals),
-        WITH_THREE(test_another_is_lowest),
-        WITH_THREE(test_undefined_levels),
-        WITH_ONE(test_lowest_with_one_seed),
-        WITH_THREE(test_constant),
-        WITH_THREE(test_constant_like_all_others),
-        WITH_THREE(test_undefined_growth),
-        WITH_THREE(test_undefined_growth_of_another),
-        WITH_ONE(test_constancy_with_one_seed),
-        WITH_THREE(test_table),
-        WITH_THREE(test_printed_words),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 /* --- fewer than three seeds, and runs that are missing --- */
 
-static void test_one_seed(void **state)
+TEST_ONE_SEED(test_one_seed)
 {
     const struct ks_claims *claims;
 
@@ -40,7 +40,7 @@ static void lose_run(size_t analysis, size_t number, size_t seed)
 }
 
 /* A seed that lacks one run is left out of the claims that need it, in all cells. */
-static void test_seed_that_lacks_a_run(void **state)
+TEST_THREE_SEEDS(test_seed_that_lacks_a_run)
 {
     const struct ks_claims *claims;
 
@@ -59,7 +59,7 @@ static void test_seed_that_lacks_a_run(void **state)
     assert_int_equal(row_of(claims, "ce-below-mse", KS_CLAIM_PAPER)->found.units, 12);
 }
 
-static void test_missing_analysis(void **state)
+TEST_ONE_SEED(test_missing_analysis)
 {
     static const size_t seeds[] = {1, 3};
 
@@ -111,7 +111,7 @@ static struct ks_claims judge_two_rows(void)
     return claims;
 }
 
-static void test_reasons_with_one_seed(void **state)
+TEST_ONE_SEED(test_reasons_with_one_seed)
 {
     const struct ks_claims *claims = judge(0);
     struct ks_claims two_rows;
@@ -135,7 +135,7 @@ static void test_reasons_with_one_seed(void **state)
     assert_reason(claims, "mse-gradient-grows", KS_CLAIM_PAPER, "one seed; direction unclear");
 }
 
-static void test_reasons_with_three_seeds(void **state)
+TEST_THREE_SEEDS(test_reasons_with_three_seeds)
 {
     const struct ks_claims *claims;
 
@@ -153,7 +153,7 @@ static void test_reasons_with_three_seeds(void **state)
 
 /* With 512 rows BN is two decades lower, with the rows of the loss it is as LN: the control says
  * that the rows made the difference. It takes only BN from its analysis. */
-static void test_control(void **state)
+TEST_THREE_SEEDS(test_control)
 {
     enum { CONTROL = 2 };
     const struct ks_claims *claims;
@@ -184,7 +184,7 @@ static void test_control(void **state)
 
 /* --- studies of other architectures --- */
 
-static void test_other_architectures(void **state)
+TEST_ONE_SEED(test_other_architectures)
 {
     const struct ks_claims *claims;
     size_t judged = 0;
@@ -200,21 +200,4 @@ static void test_other_architectures(void **state)
     assert_null(ks_claims_row(claims, claim_named("bn-below-none"), KS_CLAIM_PAPER));
     assert_false(claims->lacks[BEST]);
     assert_true(claims->lacks[LONE]);
-}
-
-int main(void)
-{
-#define WITH_ONE(test)   cmocka_unit_test_setup_teardown(test, make_one, claimed_end)
-#define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, claimed_end)
-    const struct CMUnitTest tests[] = {
-        WITH_ONE(test_one_seed),
-        WITH_THREE(test_seed_that_lacks_a_run),
-        WITH_ONE(test_missing_analysis),
-        WITH_ONE(test_reasons_with_one_seed),
-        WITH_THREE(test_reasons_with_three_seeds),
-        WITH_THREE(test_control),
-        WITH_ONE(test_other_architectures),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static struct ks_interval summarize(enum ks_claim_summary summary, size_t n, con
 }
 
 /* Of eight values two are cut at each end. */
-static void test_level(void **state)
+TEST(test_level)
 {
     const double low[] = {9, 1, 2, 3, 4, 0, -5, 8}, high[] = {9, 2, 3, 4, 5, 1, INFINITY, 9};
     struct ks_interval level = summarize(KS_CLAIM_LEVEL, 8, low, high);
@@ -24,7 +24,7 @@ static void test_level(void **state)
     assert_close(level.upper, (3 + 4 + 5 + 9) / 4., 1e-15); /* 1 2 | 3 4 5 9 | 9 inf */
 }
 
-static void test_range(void **state)
+TEST(test_range)
 {
     const double low[] = {1, 2, 5, 3}, high[] = {2, 4, 6, 3.5};
     const double wide[] = {4, 5, 6, 7}, infinite[] = {1, 2, 3, INFINITY};
@@ -46,7 +46,7 @@ static void test_range(void **state)
 }
 
 /* Of five values a quarter is two of them, of nine three. */
-static void test_growth(void **state)
+TEST(test_growth)
 {
     const double low[] = {1, 2, 9, 5, 7}, high[] = {2, 4, 9, 5.5, 8};
     const double nine[] = {3, 1, 2, 50, 60, 70, 10, 30, 20};
@@ -105,7 +105,7 @@ static int make_one_seed(void **state)
 }
 
 /* Each statistic comes from its analysis. */
-static void test_sources(void **state)
+TEST_WITH(test_sources, make_one_seed, claimed_end)
 {
     for (size_t t = 0; t < TIMES; t++) {
         const struct spot paper = {XQC, BEST, 0, t}, sound = {STANDARD, BEST, 0, t};
@@ -135,7 +135,7 @@ static void test_sources(void **state)
 
 /* An upper end that is not resolved is infinite; a lower end that is missing means that the
  * statistic is missing. */
-static void test_ends_that_are_missing(void **state)
+TEST_WITH(test_ends_that_are_missing, make_one_seed, claimed_end)
 {
     put_sound(BEST, 0, 1, 2);
     for (size_t t = 0; t < TIMES; t++) {
@@ -164,7 +164,7 @@ static void remove_spectrum(size_t analysis, size_t number, size_t time)
 
 /* At least half of the checkpoints, and at least four. The spectrum at the first update does not
  * count. */
-static void test_runs_that_count(void **state)
+TEST_WITH(test_runs_that_count, make_one_seed, claimed_end)
 {
     for (size_t t = 0; t < 6; t++)
         put((struct spot){XQC, BEST, 0, t}, "kappa", NAN);
@@ -179,7 +179,7 @@ static void test_runs_that_count(void **state)
 }
 
 /* A study that is still running is judged up to its last spectrum. */
-static void test_unfinished_study(void **state)
+TEST_WITH(test_unfinished_study, make_one_seed, claimed_end)
 {
     assert_int_equal(ks_claim_checkpoints(study_results), TIMES);
     for (size_t k = 0; k < KS_TWELVE; k++)
@@ -197,7 +197,7 @@ static void test_unfinished_study(void **state)
 }
 
 /* Rows up to the first update and after the end of the study are not used. */
-static void test_rows_of_progress(void **state)
+TEST_WITH(test_rows_of_progress, make_one_seed, claimed_end)
 {
     const char *name = "runs/toy/bn+wn+ce/seed0/progress.csv";
 
@@ -215,7 +215,7 @@ static void test_rows_of_progress(void **state)
 }
 
 /* The analysis must make the published code's choices, not only have its name. */
-static void test_analysis_of_the_paper(void **state)
+TEST_WITH(test_analysis_of_the_paper, make_one_seed, claimed_end)
 {
     assert_int_equal(ks_claim_analysis(study_results->study, KS_CLAIM_PAPER), XQC);
     assert_int_equal(ks_claim_analysis(study_results->study, KS_CLAIM_SOUND), STANDARD);
@@ -226,7 +226,7 @@ static void test_analysis_of_the_paper(void **state)
 }
 
 /* The control is an analysis of the Hessian, not of another operator or of a part. */
-static void test_analysis_of_the_control(void **state)
+TEST_WITH(test_analysis_of_the_control, make_one_seed, claimed_end)
 {
     ks_results_free(study_results);
     claimed_new(ALL_TWELVE, 1,
@@ -238,7 +238,7 @@ static void test_analysis_of_the_control(void **state)
 
 /* --- the table of claims --- */
 
-static void test_numbers_of_the_twelve(void **state)
+TEST_WITH(test_numbers_of_the_twelve, make_one_seed, claimed_end)
 {
     char name[16];
 
@@ -254,7 +254,7 @@ static void test_numbers_of_the_twelve(void **state)
 }
 
 /* In a cell the other two factors are the same, and every architecture occurs at most once. */
-static void test_cells(void **state)
+TEST(test_cells)
 {
     size_t larger[KS_CLAIM_CELLS], smaller[KS_CLAIM_CELLS];
 
@@ -284,25 +284,4 @@ static void test_cells(void **state)
             used[larger[c]] = used[smaller[c]] = true;
         }
     }
-}
-
-int main(void)
-{
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_one_seed, claimed_end)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_level),
-        cmocka_unit_test(test_range),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_cells),
-        IN_STUDY(test_sources),
-        IN_STUDY(test_ends_that_are_missing),
-        IN_STUDY(test_runs_that_count),
-        IN_STUDY(test_unfinished_study),
-        IN_STUDY(test_rows_of_progress),
-        IN_STUDY(test_analysis_of_the_paper),
-        IN_STUDY(test_analysis_of_the_control),
-        IN_STUDY(test_numbers_of_the_twelve),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 /* Three seeds of four cells: each of the twelve differences is 2. Of the 2^12 flips only one has a
  * sum as large as that of d - 1, so p = 2 / 2^12. */
-static void test_supported(void **state)
+TEST_THREE_SEEDS(test_supported)
 {
     const struct ks_claims *claims;
     const struct ks_claim_row *row;
@@ -26,7 +26,7 @@ static void test_supported(void **state)
 }
 
 /* The difference is 0, which is below the threshold: the same p, the other way round. */
-static void test_not_supported(void **state)
+TEST_THREE_SEEDS(test_not_supported)
 {
     const struct ks_claims *claims;
 
@@ -40,7 +40,7 @@ static void test_not_supported(void **state)
 }
 
 /* The paper's statistic says so and the sound one the opposite. */
-static void test_claim_that_does_not_survive(void **state)
+TEST_THREE_SEEDS(test_claim_that_does_not_survive)
 {
     const struct ks_claims *claims;
 
@@ -57,7 +57,7 @@ static void test_claim_that_does_not_survive(void **state)
 
 /* Sound intervals that contain the threshold: E_lo = 0.5, E_hi = 3.5. Then those whose upper ends
  * are not resolved, and exceed any threshold. */
-static void test_intervals_that_decide_nothing(void **state)
+TEST_THREE_SEEDS(test_intervals_that_decide_nothing)
 {
     const struct ks_claims *claims;
     const struct ks_claim_row *row;
@@ -82,7 +82,7 @@ static void test_intervals_that_decide_nothing(void **state)
 }
 
 /* An infinite kappa on both sides is no difference; on one side it is the largest that counts. */
-static void test_infinite_kappa(void **state)
+TEST_THREE_SEEDS(test_infinite_kappa)
 {
     const struct ks_claim_row *row;
 
@@ -106,7 +106,7 @@ static void test_infinite_kappa(void **state)
 
 /* The mean effect is at least 1 and the p is small, but not without the last seed, whose effect is
  * 9: 0.9999 in the other two. */
-static void test_leaving_a_seed_out(void **state)
+TEST_THREE_SEEDS(test_leaving_a_seed_out)
 {
     struct ks_finding found;
 
@@ -128,7 +128,7 @@ static void test_leaving_a_seed_out(void **state)
 }
 
 /* Likewise for "not supported": below the threshold only because of one seed. */
-static void test_leaving_a_seed_out_against(void **state)
+TEST_THREE_SEEDS(test_leaving_a_seed_out_against)
 {
     struct ks_finding found;
 
@@ -150,7 +150,7 @@ static void test_leaving_a_seed_out_against(void **state)
 
 /* "By itself": the mean over the cells is 1.5 decades and the same in all seeds, but in the cell
  * without the other two components there is nothing. */
-static void test_cell_of_the_claim_by_itself(void **state)
+TEST_THREE_SEEDS(test_cell_of_the_claim_by_itself)
 {
     const struct ks_claims *claims;
 
@@ -168,7 +168,7 @@ static void test_cell_of_the_claim_by_itself(void **state)
 }
 
 /* Each factor has its own pairs. */
-static void test_factors(void **state)
+TEST_THREE_SEEDS(test_factors)
 {
     const struct ks_claims *claims;
 
@@ -189,7 +189,7 @@ static void test_factors(void **state)
 }
 
 /* Steadier: LN moves by 2 decades and BN by 1. */
-static void test_range_over_training(void **state)
+TEST_THREE_SEEDS(test_range_over_training)
 {
     const struct ks_claims *claims;
 
@@ -206,7 +206,7 @@ static void test_range_over_training(void **state)
 
 /* Growing outliers: LN's lambda_max grows 10-fold. If BN's grows as much, the smaller of LN's
  * growth and the difference is 0. */
-static void test_smaller_of_growth_and_difference(void **state)
+TEST_THREE_SEEDS(test_smaller_of_growth_and_difference)
 {
     for (size_t bn = 0; bn < 2; bn++) {
         const struct ks_claims *claims;
@@ -231,7 +231,7 @@ static void test_smaller_of_growth_and_difference(void **state)
 }
 
 /* Numbers of progress.csv count for all three statistics. */
-static void test_metrics(void **state)
+TEST_THREE_SEEDS(test_metrics)
 {
     const struct ks_claims *claims;
 
@@ -253,7 +253,7 @@ static void test_metrics(void **state)
 /* --- Holm's adjustment --- */
 
 /* A raw p of 0.033 is not enough among so many claims. */
-static void test_adjusted_p(void **state)
+TEST_THREE_SEEDS(test_adjusted_p)
 {
     const struct ks_claims *claims;
     const struct ks_claim_row *row;
@@ -271,7 +271,7 @@ static void test_adjusted_p(void **state)
 }
 
 /* "Not supported" needs the adjusted p as well. */
-static void test_adjusted_p_against(void **state)
+TEST_THREE_SEEDS(test_adjusted_p_against)
 {
     const struct ks_claims *claims;
     const struct ks_claim_row *row;
@@ -292,7 +292,7 @@ static bool is_beside(const struct ks_claim_row *x, const struct ks_claim_row *y
 }
 
 /* Each family and statistic by itself, with the definition of the adjusted p. */
-static void test_families(void **state)
+TEST_THREE_SEEDS(test_families)
 {
     const struct ks_claims *claims;
 
@@ -320,28 +320,4 @@ static void test_families(void **state)
         else
             assert_close(row->p_holm, largest, 1e-12);
     }
-}
-
-int main(void)
-{
-#define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, claimed_end)
-    const struct CMUnitTest tests[] = {
-        WITH_THREE(test_supported),
-        WITH_THREE(test_not_supported),
-        WITH_THREE(test_claim_that_does_not_survive),
-        WITH_THREE(test_intervals_that_decide_nothing),
-        WITH_THREE(test_infinite_kappa),
-        WITH_THREE(test_leaving_a_seed_out),
-        WITH_THREE(test_leaving_a_seed_out_against),
-        WITH_THREE(test_cell_of_the_claim_by_itself),
-        WITH_THREE(test_factors),
-        WITH_THREE(test_range_over_training),
-        WITH_THREE(test_smaller_of_growth_and_difference),
-        WITH_THREE(test_metrics),
-        WITH_THREE(test_adjusted_p),
-        WITH_THREE(test_adjusted_p_against),
-        WITH_THREE(test_families),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

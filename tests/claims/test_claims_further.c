@@ -19,7 +19,7 @@ enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
 
 /* --- the highest return --- */
 
-static void test_highest_return(void **state)
+TEST_THREE_SEEDS(test_highest_return)
 {
     const struct ks_claim_row *row;
 
@@ -38,7 +38,7 @@ static void test_highest_return(void **state)
 }
 
 /* Returns of policies that have not learned, at most twice those at the start, say nothing. */
-static void test_returns_without_learning(void **state)
+TEST_THREE_SEEDS(test_returns_without_learning)
 {
     put_returns_of(100, 19);
     assert_word(judge(0), "all-three-highest", KS_CLAIM_PAPER, "not decided");
@@ -50,7 +50,7 @@ static void test_returns_without_learning(void **state)
 
 /* --- distances --- */
 
-static void test_far_below(void **state)
+TEST_THREE_SEEDS(test_far_below)
 {
     const struct ks_claim_row *row;
 
@@ -74,7 +74,7 @@ static void test_far_below(void **state)
     assert_word(judge(0), "all-three-far-below", KS_CLAIM_SOUND, "not decided");
 }
 
-static void test_far_below_with_one_seed(void **state)
+TEST_ONE_SEED(test_far_below_with_one_seed)
 {
     put_paper_world();
     put_level(BEST, 0, 3.9);
@@ -100,7 +100,7 @@ static void put_simba_v2(double decades)
     }
 }
 
-static void test_simba_v2(void **state)
+TEST_WITH(test_simba_v2, make_with_simba_v2, claimed_end)
 {
     put_simba_v2(1.4); /* the other eleven are at 2 and 4 */
     assert_close(row_of(judge(0), "simba-v2-near", KS_CLAIM_PAPER)->found.p, pow(12, -3), 1e-15);
@@ -117,7 +117,7 @@ static void test_simba_v2(void **state)
     assert_word(judge(0), "simba-v2-near", KS_CLAIM_SOUND, "supported");
 }
 
-static void test_study_without_simba_v2(void **state)
+TEST_THREE_SEEDS(test_study_without_simba_v2)
 {
     const struct ks_claims *claims = judge(0);
 
@@ -140,7 +140,7 @@ static void put_smallest(size_t analysis, double smallest, double floor)
 }
 
 /* One spectrum in each seed is enough, if the eigenvalue lies below minus the noise floor. */
-static void test_negative_eigenvalues(void **state)
+TEST_THREE_SEEDS(test_negative_eigenvalues)
 {
     const struct ks_claim_row *row;
 
@@ -172,7 +172,7 @@ static void put_all(size_t which, enum ks_claim_factor factor, size_t level, dou
 }
 
 /* Falls by 0.4 decades without WN; with WN it falls, too: then by how much more. */
-static void test_falling_learning_rate(void **state)
+TEST_THREE_SEEDS(test_falling_learning_rate)
 {
     const char *name = "effective-lr-falls-without-wn";
 
@@ -187,7 +187,7 @@ static void test_falling_learning_rate(void **state)
     assert_close(row_of(judge(0), name, KS_CLAIM_PAPER)->found.effect_low, 0, 1e-9);
 }
 
-static void test_growth_with_squared_error(void **state)
+TEST_THREE_SEEDS(test_growth_with_squared_error)
 {
     put_all(GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, 1);
     assert_word(judge(0), "mse-gradient-tenfold", KS_CLAIM_PAPER, "supported");
@@ -204,7 +204,7 @@ static void put_metric(size_t which, enum ks_claim_factor factor, size_t level, 
                 metric[k][i][t][which] = decades;
 }
 
-static void test_levels_of_metrics(void **state)
+TEST_THREE_SEEDS(test_levels_of_metrics)
 {
     put_metric(GRAD_NORM, KS_FACTOR_LOSS, KS_MSE, 2.1);
     put_metric(EFFECTIVE_LR, KS_FACTOR_NORMALIZATION, KS_LN, 0.31);
@@ -217,7 +217,7 @@ static void test_levels_of_metrics(void **state)
 }
 
 /* Growing and shrinking count alike; what happens without WN does not count. */
-static void test_constant_norm(void **state)
+TEST_THREE_SEEDS(test_constant_norm)
 {
     const char *name = "norm-constant-with-wn";
 
@@ -232,7 +232,7 @@ static void test_constant_norm(void **state)
 }
 
 /* Minus a size is never above 0: directions go by the threshold. */
-static void test_constant_norm_with_one_seed(void **state)
+TEST_ONE_SEED(test_constant_norm_with_one_seed)
 {
     assert_word(judge(0), "norm-constant-with-wn", KS_CLAIM_PAPER, "same direction");
     put_all(PARAM_NORM, KS_FACTOR_WEIGHT_NORMALIZATION, 1, 0.05);
@@ -240,7 +240,7 @@ static void test_constant_norm_with_one_seed(void **state)
 }
 
 /* The mean over all cells is enough, but not in the cell that the paper shows. */
-static void test_cell_of_the_paper(void **state)
+TEST_THREE_SEEDS(test_cell_of_the_paper)
 {
     static const struct {
         const char *claim;
@@ -277,27 +277,4 @@ static void test_cell_of_the_paper(void **state)
                     metric[paper[n].cell][i][t][paper[n].metric] = paper[n].less;
         assert_false(row_of(judge(0), paper[n].claim, KS_CLAIM_PAPER)->found.in_favour);
     }
-}
-
-int main(void)
-{
-#define WITH_ONE(test)   cmocka_unit_test_setup_teardown(test, make_one, claimed_end)
-#define WITH_THREE(test) cmocka_unit_test_setup_teardown(test, make_three, claimed_end)
-    const struct CMUnitTest tests[] = {
-        WITH_THREE(test_highest_return),
-        WITH_THREE(test_returns_without_learning),
-        WITH_THREE(test_far_below),
-        WITH_ONE(test_far_below_with_one_seed),
-        cmocka_unit_test_setup_teardown(test_simba_v2, make_with_simba_v2, claimed_end),
-        WITH_THREE(test_study_without_simba_v2),
-        WITH_THREE(test_negative_eigenvalues),
-        WITH_THREE(test_falling_learning_rate),
-        WITH_THREE(test_growth_with_squared_error),
-        WITH_THREE(test_levels_of_metrics),
-        WITH_THREE(test_constant_norm),
-        WITH_ONE(test_constant_norm_with_one_seed),
-        WITH_THREE(test_cell_of_the_paper),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static const char *printed(void (*print)(const struct ks_results *, FILE *))
 }
 
 /* Rows only for spectra with the statistics, in the order of runs and checkpoints. */
-static void test_table(void **state)
+TEST_WITH(test_table, make, claimed_end)
 {
     put_bounds((struct spot){STANDARD, DENSE_CE, 1, 2}, sqrt(2) / 2, sqrt(2) * 3, 10);
     put_bounds((struct spot){STANDARD, BEST, 0, 5}, sqrt(2), sqrt(2), 2);
@@ -104,7 +104,7 @@ static void test_table(void **state)
         "dense+ce,1,12,-,-,0.5,0.25,0.3,1.2,4,-,-,-,-,-,0.25,-\n");
 }
 
-static void test_lines(void **state)
+TEST_WITH(test_lines, make, claimed_end)
 {
     const char *text;
 
@@ -121,7 +121,7 @@ static void test_lines(void **state)
         strstr(printed(ks_theorems_print), "1 checkpoints exceed it: that is an error"));
 }
 
-static void test_squared_error(void **state)
+TEST_WITH(test_squared_error, make, claimed_end)
 {
     const char *text;
 
@@ -136,7 +136,7 @@ static void test_squared_error(void **state)
 
 /* Theorem 1 with its premises: a ratio of the hidden layers, and by how much their norm changes
  * over the checkpoints of a run. */
-static void test_hidden_layers(void **state)
+TEST_WITH(test_hidden_layers, make, claimed_end)
 {
     const struct spot best = {STANDARD, BEST, 0, 5}, other = {.number = DENSE_CE, .time = 6};
     struct spot later = best, seed = best;
@@ -173,7 +173,7 @@ static void test_hidden_layers(void **state)
 }
 
 /* Which checkpoints the residual rules out, with bounds rounded so that they stay bounds. */
-static void test_weight_decay(void **state)
+TEST_WITH(test_weight_decay, make, claimed_end)
 {
     const char *text;
 
@@ -192,14 +192,4 @@ static void test_weight_decay(void **state)
                                  "most 0.25, and 2 lambda_m^f is at least 0.25,"));
     put_residual((struct spot){.number = BEST, .time = 6}, -0.25367, 0.12);
     assert_non_null(strstr(printed(ks_theorems_print), "is at least 0.253,"));
-}
-
-int main(void)
-{
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make, claimed_end)
-    const struct CMUnitTest tests[] = {IN_STUDY(test_table), IN_STUDY(test_lines),
-                                       IN_STUDY(test_weight_decay), IN_STUDY(test_squared_error),
-                                       IN_STUDY(test_hidden_layers)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 
 /* Threefry-2x64-20 of an all-zero counter and key, from the known-answer file of Random123 (Salmon
  * et al., SC 2011): c2b6e3a8c2c69865 6f81ed42f350084d. */
-static void test_known_answer(void **state)
+TEST(test_known_answer)
 {
     struct ks_rng rng = ks_rng_start(0, 0);
 
@@ -24,7 +24,7 @@ static void test_known_answer(void **state)
 }
 
 /* Draw k depends only on (seed, stream, k). */
-static void test_streams(void **state)
+TEST(test_streams)
 {
     struct ks_rng a = ks_rng_start(1, 2), b = ks_rng_start(1, 2), c = ks_rng_start(1, 3);
     double third;
@@ -38,7 +38,7 @@ static void test_streams(void **state)
 }
 
 /* The moments are right within 5 standard errors. */
-static void test_distributions(void **state)
+TEST(test_distributions)
 {
     enum { N = 200000 };
     struct ks_rng rng = ks_rng_start(7, 0);
@@ -61,7 +61,7 @@ static void test_distributions(void **state)
         assert_close((double)counts[i], N / 7.0, 5 * sqrt(N * 6.0 / 49));
 }
 
-static void test_allocation(void **state)
+TEST(test_allocation)
 {
     double *a = NULL;
     char *text = NULL;
@@ -84,7 +84,7 @@ static void test_allocation(void **state)
     free(text);
 }
 
-static void test_growing_array(void **state)
+TEST(test_growing_array)
 {
     size_t room = 0, *list = NULL;
 
@@ -102,7 +102,7 @@ static void test_growing_array(void **state)
 }
 
 /* Exactly one of the calls of all threads fails: the last one. */
-static void test_failure_among_threads(void **state)
+TEST(test_failure_among_threads)
 {
     enum { CALLS = 100000 };
     size_t failures = 0;
@@ -118,7 +118,7 @@ static void test_failure_among_threads(void **state)
     assert_int_equal(failures, 1);
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
     static const char *const none[] = {"",    " 1",    "1 ",     "x",   "1x",  "0x10", "inf",
                                        "nan", "1e999", "1e-999", "--1", "1,5", "1..4"};
@@ -140,7 +140,7 @@ static void test_numbers(void **state)
     assert_true(integer == UINT64_MAX);
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
     double list[] = {NAN, 2, INFINITY, -1, NAN, 0.5};
 
@@ -149,7 +149,7 @@ static void test_order(void **state)
     assert_true(isnan(list[4]) && isnan(list[5]));
 }
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
     assert_string_equal(ks_path_base("a/b.c/d.arch"), "d.arch");
     assert_string_equal(ks_path_base("d.arch"), "d.arch");
@@ -160,7 +160,7 @@ static void test_paths(void **state)
     assert_int_equal(ks_path_stem("d.arch.h5", ".arch"), 9);
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
     assert_int_equal(ks_fail(KS_FORMAT, "%s: %d", "file", 3), KS_FORMAT);
     assert_string_equal(ks_error_text(), "file: 3");
@@ -171,7 +171,7 @@ static void test_errors(void **state)
 }
 
 /* Bytes that a terminal could interpret are escaped; letters of all languages are unchanged. */
-static void test_escapes(void **state)
+TEST(test_escapes)
 {
     static const struct {
         const char *text, *escaped;
@@ -198,7 +198,7 @@ static void test_escapes(void **state)
 
 /* OpenBLAS's buffers for the threads are reserved, or the message names the limit that forbids it.
  */
-static void test_reserve(void **state)
+TEST(test_reserve)
 {
     struct rlimit old, small;
     ks_status status;
@@ -218,7 +218,7 @@ static void test_reserve(void **state)
 }
 
 /* There is a warning exactly if a processor with AVX-512 uses a kernel without it. */
-static void test_kernel(void **state)
+TEST(test_kernel)
 {
     assert_non_null(strstr(ks_blas_version(), "OpenBLAS "));
     assert_true(strlen(ks_blas_kernel()) > 0);
@@ -233,18 +233,4 @@ static void test_kernel(void **state)
     assert_null(ks_blas_better_kernel("Prescott", false, false));
     if (ks_blas_warning())
         assert_non_null(strstr(ks_blas_warning(), ks_blas_kernel()));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answer),  cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_distributions), cmocka_unit_test(test_allocation),
-        cmocka_unit_test(test_growing_array), cmocka_unit_test(test_failure_among_threads),
-        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_order),
-        cmocka_unit_test(test_paths),         cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_kernel),        cmocka_unit_test(test_escapes),
-        cmocka_unit_test(test_reserve),
-    };
-    return cmocka_run_group_tests_name("core", tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static void assert_free(size_t expected)
     assert_int_equal(ks_memory_available(scratch_folder, 1), expected);
 }
 
-static void test_machine(void **state)
+TEST_IN_FOLDER(test_machine)
 {
     assert_true(ks_memory_available("", 1) > 1000000);
     assert_true(ks_memory_available(scratch_folder, 1) > 1000000); /* no /proc: sysconf's number */
@@ -22,7 +22,7 @@ static void test_machine(void **state)
 }
 
 /* The minimum over the group and its parents; reclaimable file cache counts as free. */
-static void test_v2(void **state)
+TEST_IN_FOLDER(test_v2)
 {
     write_text("proc/meminfo", MEMINFO);
     write_text("proc/self/cgroup", "0::/slurm/job/step\n");
@@ -43,7 +43,7 @@ static void test_v2(void **state)
     assert_free(1); /* nothing left; 0 would mean unknown */
 }
 
-static void test_v1(void **state)
+TEST_IN_FOLDER(test_v1)
 {
     write_text("proc/meminfo", MEMINFO);
     write_text("proc/self/cgroup", "9:name=systemd:/a\n4:cpu,memory:/job\n2:cpuset:/b\n0::/\n");
@@ -59,7 +59,7 @@ static void test_v1(void **state)
 
 /* The process's own limits: all mapped memory counts, and the rest is not divided among processes.
  */
-static void test_own_limits(void **state)
+TEST_IN_FOLDER(test_own_limits)
 {
     write_text("proc/meminfo", MEMINFO);
     write_text("proc/self/status", "VmPeak: 9000 kB\nVmSize:     2000 kB\nVmData:\t    500 kB\n");
@@ -78,16 +78,4 @@ static void test_own_limits(void **state)
     assert_free(488000);
     write_text("proc/self/limits", "Max data size          500000     unlimited   bytes\n");
     assert_free(1); /* nothing left; 0 would mean unknown */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_machine, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_v2, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_v1, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_own_limits, scratch_make, scratch_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

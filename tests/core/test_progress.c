@@ -28,7 +28,7 @@ static const char *report(struct ks_progress_bar *p, size_t done)
     return line;
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
     struct ks_progress_bar p;
 
@@ -40,20 +40,10 @@ static void test_lines(void **state)
     assert_non_null(strstr(report(&p, 300), ", 0 s left"));
 }
 
-static void test_quiet(void **state)
+TEST(test_quiet)
 {
     struct ks_progress_bar p;
 
     ks_progress_start(&p, "steps", 100, true);
     assert_string_equal(report(&p, 40), "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_quiet),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

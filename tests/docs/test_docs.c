@@ -246,7 +246,7 @@ static size_t print_page(FILE *out, char *page)
     return tables;
 }
 
-static void tables_are_those_of_the_code(void **state)
+TEST(tables_are_those_of_the_code)
 {
     const char *mode = getenv("KS_DOCS");
     char *page = malloc(TEXT);
@@ -280,11 +280,4 @@ static void tables_are_those_of_the_code(void **state)
         free(expected);
     }
     free(page);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tables_are_those_of_the_code)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

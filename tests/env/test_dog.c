@@ -67,7 +67,7 @@ static void compare_steps(struct ks_env *env, const struct trajectory *t)
 }
 
 /* tests/peer/dm_control_record.py tests/data 5 0 20 dog-trot */
-static void test_recorded_trajectory(void **state)
+TEST(test_recorded_trajectory)
 {
     const struct ks_env_options as_before = {.nativeccd = 0, .multiccd = 0};
     struct ks_env *env = NULL;
@@ -92,7 +92,7 @@ static void test_recorded_trajectory(void **state)
 
 /* --- the dog --- */
 
-static void test_dog_sizes(void **state)
+TEST(test_dog_sizes)
 {
     double observation[WIDEST];
 
@@ -111,7 +111,7 @@ static void test_dog_sizes(void **state)
 
 /* At rest in the default pose: upright, high enough, no foot on the ground. The accelerometer shows
  * g, as all sensors are current after a reset. */
-static void test_dog_at_rest(void **state)
+TEST(test_dog_at_rest)
 {
     double observation[WIDEST];
 
@@ -129,7 +129,7 @@ static void test_dog_at_rest(void **state)
 }
 
 /* All factors of the reward are 1, except touch, 0.9 without contact, and speed, 1/5 at speed 0. */
-static void test_dog_reward_at_rest(void **state)
+TEST(test_dog_reward_at_rest)
 {
     double observation[WIDEST];
     struct ks_env *stand = NULL;
@@ -143,7 +143,7 @@ static void test_dog_reward_at_rest(void **state)
 }
 
 /* The speed factor F rises to 1 at 3 m/s, stays 1 up to 6 m/s, and falls to 0 at 9 m/s. */
-static void test_dog_reward_of_speed(void **state)
+TEST(test_dog_reward_of_speed)
 {
     const double speeds[] = {-1, 0, 1.5, 3, 6, 7.5, 9}, f[] = {0, 0, 0.5, 1, 1, 0.5, 0};
     double observation[WIDEST], qvel[79] = {0};
@@ -158,7 +158,7 @@ static void test_dog_reward_of_speed(void **state)
 
 /* Start states are drawn as in dog.py: a heading, three velocities with standard deviation 2,
  * activations uniform in [-1, 1]. */
-static void test_dog_start_states(void **state)
+TEST(test_dog_start_states)
 {
     enum { EPISODES = 40 };
     double observation[WIDEST], squares = 0, activations = 0;
@@ -187,7 +187,7 @@ static void test_dog_start_states(void **state)
     assert_close(activations, 1.0 / 3, 0.03); /* of U(-1, 1); 1,520 draws: one sigma is 0.008 */
 }
 
-static void test_time_and_activations(void **state)
+TEST(test_time_and_activations)
 {
     double observation[WIDEST], action[38], reward;
     struct ks_rng rng = ks_rng_start(3, 3);
@@ -205,7 +205,7 @@ static void test_time_and_activations(void **state)
 }
 
 /* MuJoCo clamps actions to the control range; dm_control does not, and neither does ks_env_step. */
-static void test_actions_are_clamped(void **state)
+TEST(test_actions_are_clamped)
 {
     double wide[38], edge[38], a[WIDEST], b[WIDEST], reward;
     enum ks_env_end end;
@@ -219,14 +219,4 @@ static void test_actions_are_clamped(void **state)
     assert_memory_equal(a, b, 223 * sizeof *a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded_trajectory),  cmocka_unit_test(test_dog_sizes),
-        cmocka_unit_test(test_dog_at_rest),          cmocka_unit_test(test_dog_reward_at_rest),
-        cmocka_unit_test(test_dog_reward_of_speed),  cmocka_unit_test(test_dog_start_states),
-        cmocka_unit_test(test_time_and_activations), cmocka_unit_test(test_actions_are_clamped),
-    };
-
-    return cmocka_run_group_tests(tests, make_dog, free_dog);
-}
+CMFixtureFunction tests_setup = make_dog, tests_teardown = free_dog;

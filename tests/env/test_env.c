@@ -123,7 +123,7 @@ static void check_determinism(struct ks_env *env)
     assert_memory_not_equal(first, second, bytes);
 }
 
-static void test_every_task(void **state)
+TEST(test_every_task)
 {
     struct ks_env_about about;
 
@@ -166,7 +166,7 @@ static void *play_in_thread(void *argument)
     return NULL;
 }
 
-static void test_threads_do_not_meet(void **state)
+TEST(test_threads_do_not_meet)
 {
     struct player players[2] = {{.env = trot, .stream = 1}, {.stream = 2}};
     pthread_t threads[2];
@@ -186,7 +186,7 @@ static void test_threads_do_not_meet(void **state)
 
 /* --- saved states --- */
 
-static void test_restored_state_continues(void **state)
+TEST(test_restored_state_continues)
 {
     struct ks_env *other = NULL;
 
@@ -198,7 +198,7 @@ static void test_restored_state_continues(void **state)
 }
 
 /* The saved state includes the last finite observation, which a divergence returns. */
-static void test_restored_state_diverges(void **state)
+TEST(test_restored_state_diverges)
 {
     size_t size = ks_env_state_size(trot);
     double here[WIDEST], there[WIDEST], bad[38] = {NAN}, reward, *saved = NULL;
@@ -215,7 +215,7 @@ static void test_restored_state_diverges(void **state)
     free(saved);
 }
 
-static void test_states_that_do_not_fit(void **state)
+TEST(test_states_that_do_not_fit)
 {
     size_t size = ks_env_state_size(trot);
     double here[WIDEST], there[WIDEST], *saved = NULL;
@@ -258,7 +258,7 @@ static void check_divergence(const double *previous, const double *action, const
         fail_msg("'%s' does not contain '%s'", ks_env_divergence(trot), words);
 }
 
-static void test_divergence(void **state)
+TEST(test_divergence)
 {
     const double action[38] = {0};
     double observation[WIDEST], bad_action[38] = {0}, qvel[79] = {0}, clean, after;
@@ -282,7 +282,7 @@ static double no_number(const struct ks_env *env)
 }
 
 /* NaN and infinity, without a warning from MuJoCo. */
-static void test_rewards_that_are_not_finite(void **state)
+TEST(test_rewards_that_are_not_finite)
 {
     const struct ks_env_task *task = trot->task;
     struct ks_env_domain domain = *task->domain;
@@ -298,7 +298,7 @@ static void test_rewards_that_are_not_finite(void **state)
     trot->task = task;
 }
 
-static void test_bad_start_state(void **state)
+TEST(test_bad_start_state)
 {
     double observation[WIDEST], qvel[79] = {0};
 
@@ -314,7 +314,7 @@ static void raise_error(void *argument)
     mj_stateSize(trot->model, 1 << 30); /* an invalid flag */
 }
 
-static void test_library_errors_are_caught(void **state)
+TEST(test_library_errors_are_caught)
 {
     assert_fails(ks_physics_guard(raise_error, NULL), KS_RUN,
                  "MuJoCo: mj_stateSize: invalid state");
@@ -322,7 +322,7 @@ static void test_library_errors_are_caught(void **state)
 
 /* --- models and options --- */
 
-static void test_unknown_task(void **state)
+TEST(test_unknown_task)
 {
     struct ks_env *env = trot;
 
@@ -331,7 +331,7 @@ static void test_unknown_task(void **state)
     assert_fails(ks_env_new("", NULL, &env), KS_USAGE, "dog-stand");
 }
 
-static void test_flags(void **state)
+TEST(test_flags)
 {
     struct ks_env_options options = {.nativeccd = 0, .multiccd = 1};
     struct ks_env *env = NULL;
@@ -389,7 +389,7 @@ static void write_model(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void test_missing_models(void **state)
+TEST_WITH(test_missing_models, make_models, remove_models)
 {
     struct ks_env *env = NULL;
 
@@ -398,7 +398,7 @@ static void test_missing_models(void **state)
     assert_null(env);
 }
 
-static void test_malformed_model(void **state)
+TEST_WITH(test_malformed_model, make_models, remove_models)
 {
     struct ks_env *env = NULL;
 
@@ -417,7 +417,7 @@ static void test_malformed_model(void **state)
     "<geom name='wall_ny' size='1'/></worldbody>"
 
 /* A model whose meshes are missing; and a model with other sizes than the dog's. */
-static void test_other_models(void **state)
+TEST_WITH(test_other_models, make_models, remove_models)
 {
     struct ks_env *env = NULL;
 
@@ -430,7 +430,7 @@ static void test_other_models(void **state)
 }
 
 /* Every allocation of ks_env_new fails once; AddressSanitizer checks for leaks. */
-static void test_memory_runs_out(void **state)
+TEST(test_memory_runs_out)
 {
     struct ks_env *env = NULL;
     ks_status status = KS_MEMORY;
@@ -449,25 +449,4 @@ static void test_memory_runs_out(void **state)
     ks_env_free(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_task),
-        cmocka_unit_test(test_threads_do_not_meet),
-        cmocka_unit_test(test_restored_state_continues),
-        cmocka_unit_test(test_restored_state_diverges),
-        cmocka_unit_test(test_states_that_do_not_fit),
-        cmocka_unit_test(test_divergence),
-        cmocka_unit_test(test_rewards_that_are_not_finite),
-        cmocka_unit_test(test_bad_start_state),
-        cmocka_unit_test(test_library_errors_are_caught),
-        cmocka_unit_test(test_unknown_task),
-        cmocka_unit_test(test_flags),
-        cmocka_unit_test_setup_teardown(test_missing_models, make_models, remove_models),
-        cmocka_unit_test_setup_teardown(test_malformed_model, make_models, remove_models),
-        cmocka_unit_test_setup_teardown(test_other_models, make_models, remove_models),
-        cmocka_unit_test(test_memory_runs_out),
-    };
-
-    return cmocka_run_group_tests(tests, make_dog, free_dog);
-}
+CMFixtureFunction tests_setup = make_dog, tests_teardown = free_dog;

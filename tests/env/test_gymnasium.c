@@ -25,7 +25,7 @@ static void place(size_t q, double position, size_t v, double velocity)
 }
 
 /* Speed along x between control steps, minus a cost of the controls, plus a bonus. */
-static void test_rewards_of_planar_robots(void **state)
+TEST(test_rewards_of_planar_robots)
 {
     static const struct {
         const char *task;
@@ -50,7 +50,7 @@ static void test_rewards_of_planar_robots(void **state)
 }
 
 /* In free flight the centre of mass keeps its horizontal speed, whatever the limbs do. */
-static void test_reward_of_a_flying_humanoid(void **state)
+TEST(test_reward_of_a_flying_humanoid)
 {
     enum ks_env_end end;
 
@@ -62,7 +62,7 @@ static void test_reward_of_a_flying_humanoid(void **state)
 }
 
 /* The ant's speed is that of its torso. */
-static void test_reward_of_a_flying_ant(void **state)
+TEST(test_reward_of_a_flying_ant)
 {
     enum ks_env_end end;
 
@@ -76,7 +76,7 @@ static void test_reward_of_a_flying_ant(void **state)
 }
 
 /* The height over the physics step of 3 ms; forces of contacts cost at most 10. */
-static void test_rewards_of_standing_up(void **state)
+TEST(test_rewards_of_standing_up)
 {
     enum ks_env_end end;
 
@@ -103,7 +103,7 @@ static void check_terminal(size_t q, double position, size_t v, double velocity,
 }
 
 /* On both sides of every limit. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
     static const struct {
         const char *task;
@@ -128,7 +128,7 @@ static void test_limits(void **state)
 }
 
 /* A velocity that is not a number is observed as that, although velocities are clipped. */
-static void test_clipping(void **state)
+TEST(test_clipping)
 {
     take("Walker2d-v4");
     place(1, 1.25, 8, 30);
@@ -140,7 +140,7 @@ static void test_clipping(void **state)
 }
 
 /* A step into such a state ends the episode for good. */
-static void test_terminal_step(void **state)
+TEST(test_terminal_step)
 {
     enum ks_env_end end;
 
@@ -157,7 +157,7 @@ static void test_terminal_step(void **state)
 /* --- start states --- */
 
 /* A free joint's quaternion is not compared: the library normalizes it. */
-static void test_starts(void **state)
+TEST(test_starts)
 {
     static const struct {
         const char *task;
@@ -199,7 +199,7 @@ static void test_starts(void **state)
  *
  * tests/peer/gymnasium_record.py tests/data 1 3 40 Hopper-v4:3
  * tests/peer/gymnasium_record.py tests/data 1 2 5 Humanoid-v4 */
-static void test_recorded_trajectories(void **state)
+TEST(test_recorded_trajectories)
 {
     static const char *const files[] = {"tests/data/Hopper-v4.trajectory",
                                         "tests/data/Humanoid-v4.trajectory"};
@@ -217,19 +217,4 @@ static void test_recorded_trajectories(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rewards_of_planar_robots),
-        cmocka_unit_test(test_reward_of_a_flying_humanoid),
-        cmocka_unit_test(test_reward_of_a_flying_ant),
-        cmocka_unit_test(test_rewards_of_standing_up),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_clipping),
-        cmocka_unit_test(test_terminal_step),
-        cmocka_unit_test(test_starts),
-        cmocka_unit_test(test_recorded_trajectories),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, drop);
-}
+CMFixtureFunction tests_teardown = drop;

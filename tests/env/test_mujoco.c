@@ -9,7 +9,7 @@
 #include "env/env.h"
 #include "test.h"
 
-static void test_missing_library(void **state)
+TEST(test_missing_library)
 {
     struct ks_env *env;
 
@@ -17,13 +17,4 @@ static void test_missing_library(void **state)
     assert_fails(ks_mujoco_load(), KS_MISSING, "make deps");
     assert_fails(ks_env_new("dog-trot", NULL, &env), KS_MISSING, "MUJOCO_DIR");
     assert_int_equal(ks_exit_status(KS_MISSING), 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_missing_library),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

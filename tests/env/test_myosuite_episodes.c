@@ -8,7 +8,7 @@
 
 /* No distance is too far in the first control step. After the second the time is 0.04 s and a
  * rounding error, which MyoSuite compares with 0.04. */
-static void test_terminal_step(void **state)
+TEST(test_terminal_step)
 {
     enum ks_env_end end = KS_ENV_GOES_ON;
     double target[15], value;
@@ -26,7 +26,7 @@ static void test_terminal_step(void **state)
 }
 
 /* The time limit of 100 control steps is no terminal state. */
-static void test_time_limit(void **state)
+TEST(test_time_limit)
 {
     enum ks_env_end end = KS_ENV_GOES_ON;
     size_t steps;
@@ -76,7 +76,7 @@ static void check_range(double low, double high, double from, double to)
 }
 
 /* The fixed tasks always start with the same state. */
-static void test_fixed_starts(void **state)
+TEST(test_fixed_starts)
 {
     for (size_t i = 0; i < MYO_TASKS; i += 2) {
         double low[KS_ENV_TARGET], high[KS_ENV_TARGET];
@@ -88,7 +88,7 @@ static void test_fixed_starts(void **state)
     }
 }
 
-static void test_random_starts(void **state)
+TEST(test_random_starts)
 {
     double low[24], high[24];
 
@@ -137,7 +137,7 @@ static double go_on(struct ks_env *e, double *observation)
 
 /* A state in the middle of an episode, restored in an environment that plays another one, goes on
  * with the same bits: the target, the object's size and the key's position belong to it. */
-static void test_saved_states(void **state)
+TEST(test_saved_states)
 {
     for (size_t i = 0; i < MYO_TASKS; i++) {
         struct ks_env *other = NULL;
@@ -160,7 +160,7 @@ static void test_saved_states(void **state)
 }
 
 /* The next episode does not depend on what the one before changed in the model. */
-static void test_episodes_are_independent(void **state)
+TEST(test_episodes_are_independent)
 {
     for (size_t i = 1; i < MYO_TASKS; i += 2) {
         double first[WIDEST], sum = 0;
@@ -176,13 +176,9 @@ static void test_episodes_are_independent(void **state)
     }
 }
 
+CMFixtureFunction tests_teardown = drop;
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_terminal_step), cmocka_unit_test(test_time_limit),
-        cmocka_unit_test(test_fixed_starts),  cmocka_unit_test(test_random_starts),
-        cmocka_unit_test(test_saved_states),  cmocka_unit_test(test_episodes_are_independent),
-    };
-
-    return suite_is_there(myo_tasks[0]) ? cmocka_run_group_tests(tests, NULL, drop) : 0;
+    return suite_is_there(myo_tasks[0]) ? run_all_tests() : 0;
 }

@@ -56,7 +56,7 @@ static struct ks_env *open_text(const char *text)
 
 /* --- an episode --- */
 
-static void test_example(void **state)
+TEST_IN_FOLDER(test_example)
 {
     struct ks_env *env = NULL;
     double seen[2], reward, x = -1, v = 0;
@@ -86,7 +86,7 @@ static void test_example(void **state)
 }
 
 /* Starts are drawn from the run's random numbers: uniform on [-1, 1), another one each time. */
-static void test_start(void **state)
+TEST_IN_FOLDER(test_start)
 {
     enum { TIMES = 2000 };
     struct ks_rng rng = ks_rng_start(4, 1), same = rng;
@@ -110,7 +110,7 @@ static void test_start(void **state)
 }
 
 /* The numbers of kappascope_env.h; the time limit of 9 steps; a terminal state in the last step. */
-static void test_ends(void **state)
+TEST_IN_FOLDER(test_ends)
 {
     static const struct {
         const char *step;
@@ -142,7 +142,7 @@ static void test_ends(void **state)
 }
 
 /* An episode begins with zeros, whatever the one before has left. */
-static void test_zeros(void **state)
+TEST_IN_FOLDER(test_zeros)
 {
     struct ks_env *env = open_text(DESCRIBE(
         "1", "1", "8") "void kappascope_env_reset(void *state, uint64_t seed)\n{\n*(double *)state "
@@ -159,7 +159,7 @@ static void test_zeros(void **state)
 }
 
 /* A reward that is not a number truncates the episode and counts. */
-static void test_divergence(void **state)
+TEST_IN_FOLDER(test_divergence)
 {
     struct ks_env *env = open_text(
         ONE STEP("if (*x > 1.2)\n*reward = 0.0 / (*x - *x);\nreturn 0;\n") OBSERVE);
@@ -177,7 +177,7 @@ static void test_divergence(void **state)
 }
 
 /* A saved state continues with the same bits, in another environment too. */
-static void test_restored(void **state)
+TEST_IN_FOLDER(test_restored)
 {
     struct ks_env *one = NULL, *two = NULL;
     struct ks_rng rng = ks_rng_start(4, 1);
@@ -219,7 +219,7 @@ static void *step_often(void *argument)
     return fabs(seen[0]) < 2 ? NULL : env;
 }
 
-static void test_threads(void **state)
+TEST_IN_FOLDER(test_threads)
 {
     struct ks_env *env[2] = {NULL, NULL};
     pthread_t thread[2];
@@ -238,7 +238,7 @@ static void test_threads(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST_IN_FOLDER(test_refused)
 {
     static const struct {
         const char *text, *words;
@@ -280,7 +280,7 @@ static void test_refused(void **state)
 }
 
 /* Every allocation fails once; AddressSanitizer checks for leaks. */
-static void test_memory_runs_out(void **state)
+TEST_IN_FOLDER(test_memory_runs_out)
 {
     struct ks_env *env = NULL;
     ks_status status = KS_MEMORY;
@@ -314,7 +314,7 @@ static int train_run(const char *out, const char *more)
 }
 
 /* A run that was stopped goes on with the same bits; with another object it is refused. */
-static void test_training(void **state)
+TEST_IN_FOLDER(test_training)
 {
     compile("configs/tasks/point.c", "point.so");
     assert_int_equal(train_run("whole", ""), 0);
@@ -328,7 +328,7 @@ static void test_training(void **state)
 }
 
 /* The file is named relative to the study's; runs are named after it. */
-static void test_study(void **state)
+TEST_IN_FOLDER(test_study)
 {
     char arguments[512];
 
@@ -346,17 +346,4 @@ static void test_study(void **state)
                              "steps = 400\n");
     assert_int_equal(run_here("kappascope-study", arguments), 2);
     assert_said("mine.study:2: env: none.so: does not exist", 1);
-}
-
-int main(void)
-{
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_TREE(test_example),  IN_TREE(test_start),      IN_TREE(test_ends),
-        IN_TREE(test_zeros),    IN_TREE(test_divergence), IN_TREE(test_restored),
-        IN_TREE(test_threads),  IN_TREE(test_refused),    IN_TREE(test_memory_runs_out),
-        IN_TREE(test_training), IN_TREE(test_study),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

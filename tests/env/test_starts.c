@@ -12,7 +12,7 @@ static void draw(uint64_t stream)
     assert_ok(ks_env_reset(env, &rng, seen));
 }
 
-static void test_drawn_joints(void **state)
+TEST(test_drawn_joints)
 {
     static const char *const tasks[] = {"humanoid-run", "finger-spin", "hopper-hop", "walker-run",
                                         "reacher-hard"};
@@ -48,7 +48,7 @@ static void check_rotation(const double *q, double lowest)
 }
 
 /* The humanoid's quaternion is drawn from four numbers in (0, 1); its height is fixed. */
-static void test_humanoid_starts(void **state)
+TEST(test_humanoid_starts)
 {
     take("humanoid-stand");
     for (uint64_t k = 0; k < STARTS; k++) {
@@ -59,7 +59,7 @@ static void test_humanoid_starts(void **state)
 }
 
 /* The lowest height without contacts, in steps of 1 cm. */
-static void test_quadruped_starts(void **state)
+TEST(test_quadruped_starts)
 {
     bool negative = false;
 
@@ -79,7 +79,7 @@ static void test_quadruped_starts(void **state)
     assert_true(negative);
 }
 
-static void test_cheetah_starts(void **state)
+TEST(test_cheetah_starts)
 {
     take("cheetah-run");
     for (uint64_t k = 0; k < 5; k++) {
@@ -89,7 +89,7 @@ static void test_cheetah_starts(void **state)
     }
 }
 
-static void test_cartpole_starts(void **state)
+TEST(test_cartpole_starts)
 {
     double squares[4] = {0};
 
@@ -111,7 +111,7 @@ static void test_cartpole_starts(void **state)
 }
 
 /* The simulation has the targets at the positions drawn. */
-static void test_targets(void **state)
+TEST(test_targets)
 {
     take("finger-turn_hard");
     for (uint64_t k = 0; k < STARTS; k++) {
@@ -141,7 +141,7 @@ static void test_targets(void **state)
 }
 
 /* With a contact margin of 10 m the finger's parts always touch. */
-static void test_no_start_state(void **state)
+TEST(test_no_start_state)
 {
     struct ks_rng rng = ks_rng_start(0, 0);
 
@@ -157,7 +157,7 @@ static void test_no_start_state(void **state)
  * a step was 4e-15 with 3.3.7 and 3.17.0.
  *
  * tests/peer/dm_control_record.py tests/data 1 3 30 fish-swim */
-static void test_recorded_trajectory(void **state)
+TEST(test_recorded_trajectory)
 {
     struct trajectory t;
 
@@ -185,7 +185,7 @@ static ks_status bad_reset(struct ks_env *broken, struct ks_rng *rng)
 }
 
 /* They are counted as divergences, and the next start state of the stream is used. */
-static void test_bad_draws(void **state)
+TEST(test_bad_draws)
 {
     struct ks_rng rng = ks_rng_start(3, 9), again = rng;
     struct ks_env_domain domain;
@@ -212,15 +212,4 @@ static void test_bad_draws(void **state)
     drop(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drawn_joints),     cmocka_unit_test(test_humanoid_starts),
-        cmocka_unit_test(test_quadruped_starts), cmocka_unit_test(test_cheetah_starts),
-        cmocka_unit_test(test_cartpole_starts),  cmocka_unit_test(test_targets),
-        cmocka_unit_test(test_no_start_state),   cmocka_unit_test(test_recorded_trajectory),
-        cmocka_unit_test(test_bad_draws),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, drop);
-}
+CMFixtureFunction tests_teardown = drop;

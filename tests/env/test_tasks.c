@@ -37,7 +37,7 @@ static void check_observed(size_t first, size_t n, const double *expected)
 
 /* --- swinging up --- */
 
-static void test_acrobot(void **state)
+TEST(test_acrobot)
 {
     const double up[2] = {0}, sideways[] = {pi / 2, 0}, bent[] = {pi / 2, pi / 2};
     const double qvel[] = {0.25, -3};
@@ -51,7 +51,7 @@ static void test_acrobot(void **state)
     check_observed(0, 4, (double[]){1, 0, 0, -1});
 }
 
-static void test_cartpole(void **state)
+TEST(test_cartpole)
 {
     const double beside[] = {0.5, 0.3}, level[] = {0, pi / 2}, far[] = {2, 0}, spinning[] = {0, -5};
 
@@ -65,7 +65,7 @@ static void test_cartpole(void **state)
     check_observed(0, 5, (double[]){0.5, cos(0.3), sin(0.3), 0, -5});
 }
 
-static void test_pendulum(void **state)
+TEST(test_pendulum)
 {
     const double degree = pi / 180, near = 7.9 * degree, past = -8.1 * degree, qvel = 2;
 
@@ -77,7 +77,7 @@ static void test_pendulum(void **state)
 
 /* --- walking --- */
 
-static void test_cheetah(void **state)
+TEST(test_cheetah)
 {
     double qpos[9], qvel[9];
 
@@ -92,7 +92,7 @@ static void test_cheetah(void **state)
     check_observed(8, 9, qvel);
 }
 
-static void test_hopper(void **state)
+TEST(test_hopper)
 {
     const double lying[7] = {0, 0, pi / 2}, low[7] = {0, -0.97}, leaning[7] = {0, 0, acos(0.64)};
     double standing[7] = {0}, qvel[7];
@@ -118,7 +118,7 @@ static void test_hopper(void **state)
     check_observed(8, 7, qvel);
 }
 
-static void test_walker(void **state)
+TEST(test_walker)
 {
     const double leaning[9] = {0, 0, pi / 2}, low[9] = {-0.7};
 
@@ -138,7 +138,7 @@ static void test_walker(void **state)
 
 /* In the torso's frame, the hands are 0.36 m in front of its centre, 0.17 m to the sides and 0.06 m
  * above; the head is 0.19 m above. */
-static void test_humanoid(void **state)
+TEST(test_humanoid)
 {
     const double lying[28] = {0, 0, 1.5, sqrt(0.5), sqrt(0.5)};
     double qpos[28] = {1, 2, 1.5, sqrt(0.5), 0, 0, sqrt(0.5)};
@@ -169,7 +169,7 @@ static void test_humanoid(void **state)
     assert_close(reward_of_speed(5), 3.5 / 6, 1e-9);
 }
 
-static void test_quadruped(void **state)
+TEST(test_quadruped)
 {
     const double upside_down[23] = {0, 0, 5, 0, 1}, low[23] = {0, 0, 0.3, 1};
     double action[12], r;
@@ -206,7 +206,7 @@ static void test_quadruped(void **state)
 /* --- reaching --- */
 
 /* The tip of the spinner is 0.13 m above its hinge at (0.2, 0.4). */
-static void test_finger_turn(void **state)
+TEST(test_finger_turn)
 {
     const double inside[] = {0.2 + 0.0699, 0.53}, outside[] = {0.2, 0.53 - 0.0701};
     const double qvel[] = {1, 2, 3};
@@ -221,7 +221,7 @@ static void test_finger_turn(void **state)
     assert_close(seen[0], 0.0399, 1e-9);
 }
 
-static void test_finger_spin(void **state)
+TEST(test_finger_spin)
 {
     const double fast[] = {0, 0, -15}, slow[] = {0, 0, -14.99};
     int hinge;
@@ -236,7 +236,7 @@ static void test_finger_spin(void **state)
 
 /* The mouth is 0.0745 m in front (along y) of the torso at (0, 0, 0.1), and the z axis of its frame
  * is along y; the sum of the radii is 0.045 m. */
-static void test_fish(void **state)
+TEST(test_fish)
 {
     const double reached[] = {0, 0.0745 + 0.0449, 0.1}, near[] = {0.135, 0.0745, 0.1};
     double qpos[14] = {0, 0, 0.1, 0, 0, 1, 0}, qvel[13]; /* upside down, about y */
@@ -254,7 +254,7 @@ static void test_fish(void **state)
     check_observed(11, 13, qvel);
 }
 
-static void test_reacher(void **state)
+TEST(test_reacher)
 {
     const double inside[] = {0.24 + 0.0249, 0}, outside[] = {0.24, -0.0251};
 
@@ -267,16 +267,4 @@ static void test_reacher(void **state)
     check_observed(2, 2, (double[]){0, -0.0251});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_acrobot),     cmocka_unit_test(test_cartpole),
-        cmocka_unit_test(test_pendulum),    cmocka_unit_test(test_cheetah),
-        cmocka_unit_test(test_hopper),      cmocka_unit_test(test_walker),
-        cmocka_unit_test(test_humanoid),    cmocka_unit_test(test_quadruped),
-        cmocka_unit_test(test_finger_turn), cmocka_unit_test(test_finger_spin),
-        cmocka_unit_test(test_fish),        cmocka_unit_test(test_reacher),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, drop);
-}
+CMFixtureFunction tests_teardown = drop;

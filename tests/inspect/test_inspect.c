@@ -44,7 +44,7 @@ static void count_dead(struct ks_checkpoint *c, size_t minibatches, struct ks_de
     c->minibatches = all;
 }
 
-static void test_checkpoint(void **state)
+TEST(test_checkpoint)
 {
     struct ks_checkpoint *c = make_full();
     double norm[ENSEMBLE] = {0}, found[ENSEMBLE];
@@ -73,7 +73,7 @@ static void test_checkpoint(void **state)
 }
 
 /* A reference result that is present is said to be. */
-static void test_references(void **state)
+TEST(test_references)
 {
     const char *path = scratch("references.h5");
     hsize_t n = MINIBATCHES;
@@ -96,7 +96,7 @@ static void test_references(void **state)
 
 /* Two units of the second critic are switched off by their biases, one of them in the first
  * minibatch only. */
-static void test_dead_units(void **state)
+TEST(test_dead_units)
 {
     struct ks_checkpoint *c = make_plain(MSE);
     const size_t P = c->critic.arch->parameters, bias = (size_t)IN * 4;
@@ -127,7 +127,7 @@ static void test_dead_units(void **state)
 }
 
 /* A frozen layer is marked; its numbers count in norms and in the forward pass. */
-static void test_frozen(void **state)
+TEST(test_frozen)
 {
     struct ks_checkpoint *c = make_plain("dense 4 trainable=no\nrelu\ndense 1\nloss mse\n");
     const size_t bias = (size_t)IN * 4;
@@ -149,7 +149,7 @@ static void test_frozen(void **state)
 }
 
 /* A line for the loss of each head; targets of each critic are named. */
-static void test_heads(void **state)
+TEST(test_heads)
 {
     struct ks_checkpoint *c = make_plain(
         "dense 4\nrelu\nbranch {\ndense 1\nloss mse weight=0.5\n}\n"
@@ -169,7 +169,7 @@ static void test_heads(void **state)
 }
 
 /* Passes of a batchrenorm read the running statistics: a mean far above the batch's kills units. */
-static void test_running_statistics(void **state)
+TEST(test_running_statistics)
 {
     struct ks_checkpoint *c = make_plain(
         "dense 4\nbatchrenorm dmax=1e6\nrelu\ndense 1\nloss mse\n");
@@ -186,7 +186,7 @@ static void test_running_statistics(void **state)
     ks_checkpoint_free(c);
 }
 
-static void test_spectrum(void **state)
+TEST(test_spectrum)
 {
     write_one(scratch("c.h5"), make_plain(CE), false);
     assert_runs("--start gradient --order 20 c.h5");
@@ -202,7 +202,7 @@ static void test_spectrum(void **state)
 }
 
 /* A file of Lanczos steps, as older versions wrote. */
-static void test_basis(void **state)
+TEST(test_basis)
 {
     write_bytes(scratch("c.probe0.basis"), "kappascope-basis and more", 25);
     assert_int_equal(inspect("c.probe0.basis"), 2);
@@ -211,7 +211,7 @@ static void test_basis(void **state)
     assert_true(strchr(complained, '\n') == complained + strlen(complained) - 1);
 }
 
-static void test_vectors(void **state)
+TEST(test_vectors)
 {
     const double vectors[] = {3, 0, -4, 1, 1, 1};
 
@@ -221,7 +221,7 @@ static void test_vectors(void **state)
     assert_shows("       0            5            4          1\n");
 }
 
-static void test_architecture(void **state)
+TEST(test_architecture)
 {
     write_bytes(scratch("mine.arch"), CE, strlen(CE));
     assert_int_equal(inspect("--inputs 5 mine.arch"), 0);
@@ -235,7 +235,7 @@ static void test_architecture(void **state)
     assert_non_null(strstr(complained, "--inputs D"));
 }
 
-static void test_study(void **state)
+TEST(test_study)
 {
     static const char STUDY[] = "[study]\nenv = walker-run\narchitectures = bn+ce\nseeds = 0..2\n"
                                 "steps = 10000\n";
@@ -261,7 +261,7 @@ static void refuses(const char *arguments, const char *words)
         fail_msg("'%s' is not in '%s'", words, complained);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     size_t size;
     unsigned char *bytes;
@@ -284,7 +284,7 @@ static void test_refusals(void **state)
 }
 
 /* Control characters of a file never reach the terminal. */
-static void test_escaping(void **state)
+TEST(test_escaping)
 {
     write_one(scratch("e.h5"), make_plain(MSE), false);
     set_string(scratch("e.h5"), "/", "env", "x\033[31m\ny");
@@ -294,7 +294,7 @@ static void test_escaping(void **state)
 
 /* A long string of a file is cut, visibly, so that its line is not too long (inspect() checks it);
  * no character is cut in two. */
-static void test_long_strings(void **state)
+TEST(test_long_strings)
 {
     char text[400] = "";
 
@@ -310,7 +310,7 @@ static void test_long_strings(void **state)
 }
 
 /* Containers have no number, and each head its own line for the loss. */
-static void test_containers(void **state)
+TEST(test_containers)
 {
     static const char TEXT[] =
         "dense 4\nresidual {\ndense 4\nrelu\n}\nbranch {\ndense 1\nloss mse\n}\n"
@@ -324,18 +324,4 @@ static void test_containers(void **state)
     assert_null(strstr(printed, "heads"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_references),
-        cmocka_unit_test(test_dead_units), cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_heads),      cmocka_unit_test(test_running_statistics),
-        cmocka_unit_test(test_spectrum),   cmocka_unit_test(test_basis),
-        cmocka_unit_test(test_vectors),    cmocka_unit_test(test_architecture),
-        cmocka_unit_test(test_study),      cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_escaping),   cmocka_unit_test(test_long_strings),
-        cmocka_unit_test(test_containers),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -25,7 +25,7 @@ const char *__lsan_default_suppressions(void)
 }
 #endif
 
-static void test_round_trip(void **state)
+TEST_CLEAN(test_round_trip)
 {
     const char *path = scratch("a.h5");
 
@@ -49,7 +49,7 @@ static void test_round_trip(void **state)
 }
 
 /* No time is stored: writing again a second later gives the same bytes. */
-static void test_deterministic(void **state)
+TEST_CLEAN(test_deterministic)
 {
     const struct timespec second = {.tv_sec = 1, .tv_nsec = 50000000};
     struct ks_checkpoint *c = make_with_references();
@@ -61,7 +61,7 @@ static void test_deterministic(void **state)
     assert_same_files(scratch("b.h5"), scratch("a.h5"));
 }
 
-static void test_truncated(void **state)
+TEST_CLEAN(test_truncated)
 {
     const char *path = scratch("a.h5"), *part = scratch("part.h5");
     struct ks_checkpoint *c;
@@ -83,7 +83,7 @@ static void test_truncated(void **state)
 }
 
 /* A flipped byte is detected, or lies in unused space and changes nothing. */
-static void test_flipped_bytes(void **state)
+TEST_CLEAN(test_flipped_bytes)
 {
     enum { FLIPS = 700 };
     const char *path = scratch("a.h5"), *bad = scratch("bad.h5");
@@ -113,7 +113,7 @@ static void test_flipped_bytes(void **state)
     free(bytes);
 }
 
-static void test_not_written(void **state)
+TEST_CLEAN(test_not_written)
 {
     const char *path = scratch("a.h5");
     struct ks_checkpoint *c = make_with_references();
@@ -131,7 +131,7 @@ static void test_not_written(void **state)
 }
 
 /* A limit on file sizes interrupts the write, as a full disk does. */
-static void test_full_disk(void **state)
+TEST_CLEAN(test_full_disk)
 {
     const char *path = scratch("a.h5");
     struct ks_checkpoint *c = make_with_references(), *read;
@@ -154,7 +154,7 @@ static void test_full_disk(void **state)
     ks_checkpoint_free(c);
 }
 
-static void test_allocation_failures(void **state)
+TEST_CLEAN(test_allocation_failures)
 {
     const char *path = scratch("a.h5");
     struct ks_checkpoint *written = make_with_references(), *read = NULL;
@@ -208,7 +208,7 @@ static int serve_peer(const char *command, const char *path)
 
 /* ks_checkpoint_read_loss gives the same numbers without the parts on which the loss does not
  * depend. A malformed actor does not matter. */
-static void test_loss_parts(void **state)
+TEST_CLEAN(test_loss_parts)
 {
     const char *path = scratch("a.h5");
     struct ks_checkpoint *written = make_with_references(), *read;
@@ -235,20 +235,11 @@ static void test_loss_parts(void **state)
     ks_checkpoint_free(written);
 }
 
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_round_trip, scratch_clean),
-        cmocka_unit_test_teardown(test_loss_parts, scratch_clean),
-        cmocka_unit_test_teardown(test_deterministic, scratch_clean),
-        cmocka_unit_test_teardown(test_truncated, scratch_clean),
-        cmocka_unit_test_teardown(test_flipped_bytes, scratch_clean),
-        cmocka_unit_test_teardown(test_not_written, scratch_clean),
-        cmocka_unit_test_teardown(test_full_disk, scratch_clean),
-        cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
-    };
-
     if (argc == 3)
         return serve_peer(argv[1], argv[2]);
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+    return run_all_tests();
 }

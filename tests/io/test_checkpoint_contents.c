@@ -201,14 +201,14 @@ static void off_by_one(struct ks_checkpoint *c, size_t count, const char *const 
     free(bytes);
 }
 
-static void test_shapes_off_by_one(void **state)
+TEST_CLEAN(test_shapes_off_by_one)
 {
     off_by_one(make_full(), REQUIRED, required);
     off_by_one(make_full(), OPTIONAL, optional);
 }
 
 /* A lerp has a group for its alpha, named by its number; a residual has none. */
-static void test_containers(void **state)
+TEST_CLEAN(test_containers)
 {
     static const char text[] =
         "residual {\nrelu\nlerp {\ndense 5\n}\n}\nrmsnorm\nscaler\ndense 1\nloss mse\n";
@@ -221,7 +221,7 @@ static void test_containers(void **state)
     off_by_one(make_plain(text), sizeof arrays / sizeof *arrays, arrays);
 }
 
-static void test_missing(void **state)
+TEST_CLEAN(test_missing)
 {
     static const struct edit edits[] = {
         NO_OBJECT("/batch/input", "/batch/input: missing"),
@@ -235,7 +235,7 @@ static void test_missing(void **state)
         refuses(make_full(), 1, &(struct edit)NO_OBJECT(required[i], "missing"));
 }
 
-static void test_optional(void **state)
+TEST_CLEAN(test_optional)
 {
     const char *path = scratch("a.h5");
     struct ks_checkpoint *c;
@@ -261,7 +261,7 @@ static void test_optional(void **state)
 
 /* --- attributes and numbers --- */
 
-static void test_attributes(void **state)
+TEST_CLEAN(test_attributes)
 {
     static const char LARGE[] = /* refused before memory is allocated */
         "batchnorm\nrepeat 200 {\n  dense 65536 bias=no\n}\ndense 3\nloss ce min=0 max=1\n";
@@ -306,7 +306,7 @@ static void test_attributes(void **state)
     REFUSES(make_full(), edits);
 }
 
-static void test_numbers(void **state)
+TEST_CLEAN(test_numbers)
 {
     static const struct edit edits[] = {
         ELEMENT("/critic/04_dense/kernel", 90, NAN,
@@ -332,7 +332,7 @@ static void test_numbers(void **state)
 }
 
 /* Weights of rows need version 2. */
-static void test_weights(void **state)
+TEST_CLEAN(test_weights)
 {
     static const char W[] = "/batch/weight";
     static const struct edit edits[] = {
@@ -353,7 +353,7 @@ static void test_weights(void **state)
 
 /* --- the shapes in /batch --- */
 
-static void test_batch(void **state)
+TEST_CLEAN(test_batch)
 {
     static const char X[] = "/batch/input", T[] = "/batch/target", RAW[] = "/batch/target_raw";
     static const struct edit edits[] = {
@@ -389,7 +389,7 @@ static void test_batch(void **state)
 }
 
 /* A sum that deviates from 1 by less than 1e-3 counts as rounding and is not corrected. */
-static void test_target_sums(void **state)
+TEST_CLEAN(test_target_sums)
 {
     const char *path = scratch("a.h5");
     struct ks_checkpoint *c = make_plain(CE), *read;
@@ -408,7 +408,7 @@ static void test_target_sums(void **state)
 
 /* Targets of other losses need not be distributions. Both datasets of targets may omit the
  * dimension T = 1. */
-static void test_other_targets(void **state)
+TEST_CLEAN(test_other_targets)
 {
     static const char *const critics[] = {"dense 3\nloss quantile\n", MSE,
                                           "dense 1\nloss quantile kappa=0.5\n",
@@ -441,7 +441,7 @@ static void test_other_targets(void **state)
 
 /* --- what may not be there: objects and attributes that nothing reads --- */
 
-static void test_unknown(void **state)
+TEST_CLEAN(test_unknown)
 {
     static const struct edit edits[] = {
         REALS("/critic/00_dense/bias",
@@ -468,7 +468,7 @@ static void test_unknown(void **state)
 }
 
 /* Integers in place of real numbers. */
-static void test_integers(void **state)
+TEST_CLEAN(test_integers)
 {
     static const char WORDS[] = "expected real numbers (float32 or float64), found integers";
     static const struct edit edits[] = {
@@ -485,7 +485,7 @@ static void test_integers(void **state)
     REFUSES(make_plain("dense 4\nrelu\ndense 1\nloss mse\n"), edits);
 }
 
-static void test_reference_shapes(void **state)
+TEST_CLEAN(test_reference_shapes)
 {
     static const char F[] = "/batch/output",
                       WORDS[] = "/batch/output: expected [N, B, E, K] or [N, R, E, K] with N = 3 "
@@ -510,7 +510,7 @@ static void test_reference_shapes(void **state)
 }
 
 /* Unknown objects and attributes elsewhere than under /critic and /batch are ignored. */
-static void test_foreign(void **state)
+TEST_CLEAN(test_foreign)
 {
     const char *path = scratch("a.h5");
     struct ks_checkpoint *written = make_full(), *read;
@@ -528,24 +528,4 @@ static void test_foreign(void **state)
     ks_checkpoint_free(written);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_shapes_off_by_one, scratch_clean),
-        cmocka_unit_test_teardown(test_containers, scratch_clean),
-        cmocka_unit_test_teardown(test_missing, scratch_clean),
-        cmocka_unit_test_teardown(test_optional, scratch_clean),
-        cmocka_unit_test_teardown(test_attributes, scratch_clean),
-        cmocka_unit_test_teardown(test_numbers, scratch_clean),
-        cmocka_unit_test_teardown(test_weights, scratch_clean),
-        cmocka_unit_test_teardown(test_batch, scratch_clean),
-        cmocka_unit_test_teardown(test_target_sums, scratch_clean),
-        cmocka_unit_test_teardown(test_other_targets, scratch_clean),
-        cmocka_unit_test_teardown(test_unknown, scratch_clean),
-        cmocka_unit_test_teardown(test_integers, scratch_clean),
-        cmocka_unit_test_teardown(test_reference_shapes, scratch_clean),
-        cmocka_unit_test_teardown(test_foreign, scratch_clean),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

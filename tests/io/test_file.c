@@ -27,7 +27,7 @@ static void expect_bytes(const char *path, const char *expected)
     free(bytes);
 }
 
-static void test_replaces(void **state)
+TEST_CLEAN(test_replaces)
 {
     const char *path = scratch("a");
 
@@ -40,7 +40,7 @@ static void test_replaces(void **state)
     assert_int_equal(scratch_files(false), 1);
 }
 
-static void test_relative_path(void **state)
+TEST_CLEAN(test_relative_path)
 {
     char before[512];
 
@@ -52,7 +52,7 @@ static void test_relative_path(void **state)
     expect_bytes(scratch("here"), "x");
 }
 
-static void test_abandoned(void **state)
+TEST_CLEAN(test_abandoned)
 {
     const char *path = scratch("a");
     struct ks_file file;
@@ -65,7 +65,7 @@ static void test_abandoned(void **state)
     expect_bytes(path, "old");
 }
 
-static void test_refused_places(void **state)
+TEST_CLEAN(test_refused_places)
 {
     char below[300];
 
@@ -81,7 +81,7 @@ static void test_refused_places(void **state)
 }
 
 /* Root may write everywhere, so the test switches to the user `nobody`. */
-static void test_unwritable_folder(void **state)
+TEST_CLEAN(test_unwritable_folder)
 {
     const bool root = geteuid() == 0;
     ks_status status;
@@ -98,7 +98,7 @@ static void test_unwritable_folder(void **state)
 }
 
 /* Which errors mean a wrong path, and which a failing disk. */
-static void test_statuses(void **state)
+TEST(test_statuses)
 {
     static const int place[] = {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ENAMETOOLONG},
                      disk[] = {ENOSPC, EDQUOT, EFBIG, EIO, ESTALE};
@@ -111,7 +111,7 @@ static void test_statuses(void **state)
 }
 
 /* A limit on file sizes interrupts write(), as a full disk does. */
-static void test_full_disk(void **state)
+TEST_CLEAN(test_full_disk)
 {
     const char *path = scratch("a");
     struct rlimit old, small;
@@ -135,7 +135,7 @@ static void test_full_disk(void **state)
 
 /* Temporary files of dead processes are removed, also with the names of older versions. Those of
  * living processes and of other hosts stay, and so do other files. */
-static void test_sweep(void **state)
+TEST_CLEAN(test_sweep)
 {
     char names[5][64], host[9];
     long dead = dead_process();
@@ -159,7 +159,7 @@ static void test_sweep(void **state)
 }
 
 /* A name that is too long is refused before any work is done. */
-static void test_long_name(void **state)
+TEST_CLEAN(test_long_name)
 {
     char name[300];
     struct ks_file file;
@@ -181,7 +181,7 @@ int flock(int descriptor, int operation)
     return lock_error != 0 ? -1 : (int)syscall(SYS_flock, descriptor, operation);
 }
 
-static void test_locks(void **state)
+TEST(test_locks)
 {
     int mine, other;
 
@@ -200,7 +200,7 @@ static void test_locks(void **state)
     assert_int_equal(other, -1);
 }
 
-static void test_allocation_failures(void **state)
+TEST_CLEAN(test_allocation_failures)
 {
     const char *path = scratch("a");
     ks_status status = KS_MEMORY;
@@ -219,7 +219,7 @@ static void test_allocation_failures(void **state)
 
 /* NIST, "Descriptions of SHA-256" (examples to FIPS 180-4): "abc", the 448-bit message; the empty
  * message and a million a: NIST's SHA-2 additional test vectors. */
-static void test_sha256(void **state)
+TEST_CLEAN(test_sha256)
 {
     static const struct {
         const char *text, *digest;
@@ -251,21 +251,4 @@ static void test_sha256(void **state)
     assert_fails(ks_sha256_file(scratch_folder, digest), KS_IO, "directory");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_replaces, scratch_clean),
-        cmocka_unit_test_teardown(test_relative_path, scratch_clean),
-        cmocka_unit_test_teardown(test_abandoned, scratch_clean),
-        cmocka_unit_test_teardown(test_refused_places, scratch_clean),
-        cmocka_unit_test_teardown(test_unwritable_folder, scratch_clean),
-        cmocka_unit_test(test_statuses),
-        cmocka_unit_test_teardown(test_full_disk, scratch_clean),
-        cmocka_unit_test_teardown(test_sweep, scratch_clean),
-        cmocka_unit_test_teardown(test_long_name, scratch_clean),
-        cmocka_unit_test(test_locks),
-        cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
-        cmocka_unit_test_teardown(test_sha256, scratch_clean),
-    };
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

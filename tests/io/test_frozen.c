@@ -139,7 +139,7 @@ static void check_operators(const struct ks_checkpoint *full, const struct ks_ch
     free(g), free(part), free(h), free(v), free(v_part);
 }
 
-static void test_operators(void **state)
+TEST(test_operators)
 {
     for (size_t i = 0; i < TEXTS_COUNT; i++) {
         struct ks_checkpoint *full, *frozen;
@@ -152,7 +152,7 @@ static void test_operators(void **state)
 }
 
 /* A frozen layer's arrays are in the file; Adam's moments of it are not. */
-static void test_file(void **state)
+TEST(test_file)
 {
     const char *path = scratch("a.h5");
     struct ks_checkpoint *full, *frozen, *read;
@@ -183,7 +183,7 @@ static void test_file(void **state)
     ks_checkpoint_free(frozen);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     struct ks_checkpoint *full, *frozen;
     struct ks_problem q;
@@ -205,13 +205,4 @@ static void test_refusals(void **state)
                  KS_FORMAT, "trainable");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operators),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_refusals),
-    };
-
-    return cmocka_run_group_tests_name("frozen layers", tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

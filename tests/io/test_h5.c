@@ -55,7 +55,66 @@ static void expect(const struct ks_h5 *h5, const char *object, const double *exp
     assert_memory_equal(values, expected, sizeof values);
 }
 
-static void test_any_type(void **state)
+#ifndef __SANITIZE_ADDRESS__
+/* Limits this process to `more` bytes of additional address space. */
+static void limit_memory(size_t more)
+{
+    double pages = 0;
+    struct rlimit limit = {.rlim_max = RLIM_INFINITY};
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lf", &pages), 1);
+    fclose(file);
+    limit.rlim_cur = (rlim_t)(pages * (double)sysconf(_SC_PAGESIZE)) + more;
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+/* The status of writing a file in a process that has `more` bytes left. */
+static ks_status write_within(const char *path, size_t more)
+{
+    double values[NUMBERS] = {0};
+    ks_status status;
+    struct ks_h5 *h5;
+    int result;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL); /* without returning to cmocka */
+        limit_memory(more);
+        status = ks_h5_create(path, "test", &h5);
+        if (status == KS_OK)
+            status = ks_h5_write(h5, "/a", KS_H5_F64, &SHAPE, values);
+        if (status == KS_OK)
+            status = ks_h5_commit(h5);
+        ks_h5_close(h5);
+        _exit((int)status);
+    }
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result)); /* libhdf5 crashes if it lacks memory to create a file */
+    return (ks_status)WEXITSTATUS(result);
+}
+
+/* Writing needs no memory for an old file of the same name. This test comes first, because the
+ * others leave free memory in the heap. */
+TEST_CLEAN(test_little_memory)
+{
+    enum { OLD = 32 << 20 };
+    const char *path = scratch("a.h5");
+
+    for (size_t more = 0; more < 4 << 20; more += 1 << 18)
+        assert_int_equal(write_within(path, more), KS_MEMORY);
+    write_bytes(path, "", 0);
+    assert_int_equal(truncate(path, OLD), 0);
+    for (size_t more = OLD; more < OLD + (4 << 20); more += 1 << 18) {
+        assert_int_equal(write_within(path, more), KS_OK);
+        assert_int_equal(truncate(path, OLD), 0);
+    }
+}
+#endif
+
+TEST_CLEAN(test_any_type)
 {
     const char *path = scratch("types.h5");
     double values[NUMBERS];
@@ -83,7 +142,7 @@ static void test_any_type(void **state)
     H5Tclose(types[1]);
 }
 
-static void test_any_layout(void **state)
+TEST_CLEAN(test_any_layout)
 {
     const char *path = scratch("layouts.h5");
     hsize_t chunk[2] = {4, 3};
@@ -115,7 +174,7 @@ static void test_any_layout(void **state)
     ks_h5_close(h5);
 }
 
-static void test_no_such_thing(void **state)
+TEST_CLEAN(test_no_such_thing)
 {
     const char *path = scratch("things.h5");
     const struct ks_h5_shape flat = {1, {NUMBERS}}, wide = {2, {TABLE_ROWS, COLUMNS + 1}};
@@ -164,7 +223,7 @@ static void test_no_such_thing(void **state)
     ks_h5_close(h5);
 }
 
-static void test_no_such_file(void **state)
+TEST_CLEAN(test_no_such_file)
 {
     struct ks_h5 *h5;
 
@@ -179,7 +238,7 @@ static void test_no_such_file(void **state)
     assert_one_line("text.h5");
 }
 
-static void test_format_and_version(void **state)
+TEST_CLEAN(test_format_and_version)
 {
     const char *path = scratch("a.h5");
     struct ks_h5 *h5;
@@ -200,7 +259,7 @@ static void test_format_and_version(void **state)
 }
 
 /* Several chunks in each dimension, and a part of one at the ends. */
-static void test_large_dataset(void **state)
+TEST_CLEAN(test_large_dataset)
 {
     const struct ks_h5_shape shape = {3, {3, 301, 1021}}, deep = {2, {2, 140001}};
     const char *path = scratch("large.h5");
@@ -234,7 +293,7 @@ static void test_large_dataset(void **state)
     free(values);
 }
 
-static void test_storage(void **state)
+TEST_CLEAN(test_storage)
 {
     const char *path = scratch("a.h5");
     const H5Z_filter_t expected[] = {H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32};
@@ -266,67 +325,9 @@ static void test_storage(void **state)
     H5Fclose(file);
 }
 
-#ifndef __SANITIZE_ADDRESS__
-/* Limits this process to `more` bytes of additional address space. */
-static void limit_memory(size_t more)
-{
-    double pages = 0;
-    struct rlimit limit = {.rlim_max = RLIM_INFINITY};
-    FILE *file = fopen("/proc/self/statm", "r");
-
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%lf", &pages), 1);
-    fclose(file);
-    limit.rlim_cur = (rlim_t)(pages * (double)sysconf(_SC_PAGESIZE)) + more;
-    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
-}
-
-/* The status of writing a file in a process that has `more` bytes left. */
-static ks_status write_within(const char *path, size_t more)
-{
-    double values[NUMBERS] = {0};
-    ks_status status;
-    struct ks_h5 *h5;
-    int result;
-    pid_t child = fork();
-
-    assert_true(child >= 0);
-    if (child == 0) {
-        signal(SIGSEGV, SIG_DFL); /* without returning to cmocka */
-        limit_memory(more);
-        status = ks_h5_create(path, "test", &h5);
-        if (status == KS_OK)
-            status = ks_h5_write(h5, "/a", KS_H5_F64, &SHAPE, values);
-        if (status == KS_OK)
-            status = ks_h5_commit(h5);
-        ks_h5_close(h5);
-        _exit((int)status);
-    }
-    assert_int_equal(waitpid(child, &result, 0), child);
-    assert_true(WIFEXITED(result)); /* libhdf5 crashes if it lacks memory to create a file */
-    return (ks_status)WEXITSTATUS(result);
-}
-
-/* Writing needs no memory for an old file of the same name. */
-static void test_little_memory(void **state)
-{
-    enum { OLD = 32 << 20 };
-    const char *path = scratch("a.h5");
-
-    for (size_t more = 0; more < 4 << 20; more += 1 << 18)
-        assert_int_equal(write_within(path, more), KS_MEMORY);
-    write_bytes(path, "", 0);
-    assert_int_equal(truncate(path, OLD), 0);
-    for (size_t more = OLD; more < OLD + (4 << 20); more += 1 << 18) {
-        assert_int_equal(write_within(path, more), KS_OK);
-        assert_int_equal(truncate(path, OLD), 0);
-    }
-}
-#endif
-
 /* A file with many bytes after its HDF5 end is refused: 8 GB of a mistaken extension were once
  * read. */
-static void test_tail(void **state)
+TEST_CLEAN(test_tail)
 {
     enum { MEBIBYTE = 1 << 20 };
     struct ks_h5 *h5;
@@ -345,21 +346,4 @@ static void test_tail(void **state)
     assert_one_line("a.h5");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#ifndef __SANITIZE_ADDRESS__
-        /* first, because the other tests leave free memory in the heap */
-        cmocka_unit_test_teardown(test_little_memory, scratch_clean),
-#endif
-        cmocka_unit_test_teardown(test_any_type, scratch_clean),
-        cmocka_unit_test_teardown(test_any_layout, scratch_clean),
-        cmocka_unit_test_teardown(test_no_such_thing, scratch_clean),
-        cmocka_unit_test_teardown(test_no_such_file, scratch_clean),
-        cmocka_unit_test_teardown(test_format_and_version, scratch_clean),
-        cmocka_unit_test_teardown(test_large_dataset, scratch_clean),
-        cmocka_unit_test_teardown(test_storage, scratch_clean),
-        cmocka_unit_test_teardown(test_tail, scratch_clean),
-    };
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -30,7 +30,7 @@ static void expect_text(const struct ks_h5 *h5, const char *name, const char *ex
     free(value);
 }
 
-static void test_any_string(void **state)
+TEST_CLEAN(test_any_string)
 {
     const char *path = scratch("strings.h5");
     const char *word = "word", *none = NULL, *two[] = {"a", "b"};
@@ -68,7 +68,7 @@ static void test_any_string(void **state)
     H5Sclose(scalar), H5Sclose(row), H5Sclose(twice);
 }
 
-static void test_any_integer(void **state)
+TEST_CLEAN(test_any_integer)
 {
     const char *path = scratch("integers.h5");
     const hid_t types[] = {H5T_STD_I8BE, H5T_STD_U16LE, H5T_STD_I32BE, H5T_STD_U64BE,
@@ -121,7 +121,7 @@ static void add_skipped_attribute(const char *path)
     H5Fclose(file);
 }
 
-static void test_attribute_lists(void **state)
+TEST_CLEAN(test_attribute_lists)
 {
     const char *path = scratch("lists.h5");
     double returns[3] = {1.5, -2, NAN};
@@ -168,7 +168,7 @@ static void test_attribute_lists(void **state)
     ks_h5_close(h5);
 }
 
-static void test_conversions(void **state)
+TEST(test_conversions)
 {
     struct ks_attribute a = {.type = KS_ATTRIBUTE_NUMBER, .number = 3}, b;
     bool fits;
@@ -192,13 +192,4 @@ static void test_conversions(void **state)
     ks_attribute_clear(&a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_any_string, scratch_clean),
-        cmocka_unit_test_teardown(test_any_integer, scratch_clean),
-        cmocka_unit_test_teardown(test_attribute_lists, scratch_clean),
-        cmocka_unit_test(test_conversions),
-    };
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

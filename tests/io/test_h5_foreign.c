@@ -88,7 +88,7 @@ static void assert_refused(const struct ks_h5 *h5, const char *object, const cha
     assert_non_null(strstr(ks_error_text(), object));
 }
 
-static void test_links(void **state)
+TEST_CLEAN(test_links)
 {
     const char *path = scratch("a.h5"), *other = scratch("other.h5");
     const H5L_class_t own = {.version = H5L_LINK_CLASS_T_VERS, .id = H5L_TYPE_UD_MIN + 7};
@@ -139,7 +139,7 @@ static void test_links(void **state)
     assert_true(H5Lunregister(own.id) >= 0);
 }
 
-static void test_values_in_other_files(void **state)
+TEST_CLEAN(test_values_in_other_files)
 {
     const char *path = scratch("a.h5"), *other = scratch("other.h5"), *pipe = scratch("pipe");
     struct ks_h5 *h5;
@@ -195,7 +195,7 @@ static void write_compressed(const char *path, H5Z_filter_t filter, size_t bytes
 }
 
 /* What h5py's lzf has compressed is read; an unknown filter is named, with the way out. */
-static void test_filters(void **state)
+TEST_CLEAN(test_filters)
 {
     static const struct ks_h5_shape shape = {.n_dims = 1, .dims = {64}};
     double values[64], found[64];
@@ -227,7 +227,7 @@ static void test_filters(void **state)
 }
 
 /* HDF5_PLUGIN_PATH contains a named pipe instead of a library: opening it would block for ever. */
-static void test_no_plugins(void **state)
+TEST_CLEAN(test_no_plugins)
 {
     const char *path = scratch("a.h5"), *pipe = scratch("libours.so");
     const H5Z_class2_t filter = {.version = H5Z_CLASS_T_VERS,
@@ -289,7 +289,7 @@ static void break_heap(const char *path, uint64_t size)
 }
 
 /* HDF5 1.10 crashes on this file, 1.14 refuses it. */
-static void test_damaged_heap(void **state)
+TEST_CLEAN(test_damaged_heap)
 {
     static const struct {
         const char *name, *arguments;
@@ -322,7 +322,7 @@ static void crash(void)
     }
 }
 
-static void test_crash(void **state)
+TEST_CLEAN(test_crash)
 {
     const char *path = scratch("a.h5");
 
@@ -335,7 +335,7 @@ static void test_crash(void **state)
     assert_ok(ks_scout(path, 0));
 }
 
-static void test_endless_loop(void **state)
+TEST_CLEAN(test_endless_loop)
 {
     const char *path = scratch("a.h5");
 
@@ -370,7 +370,7 @@ static void write_values(const char *path, const hsize_t dims[2], hid_t list, co
 }
 
 /* A spectrum of a few kilobytes that declares more than any memory. */
-static void test_memory(void **state)
+TEST_CLEAN(test_memory)
 {
     const char *path = scratch("s.h5");
     const hsize_t dims[] = {1000000, 1000000000}, chunk[] = {1, 1000};
@@ -394,7 +394,7 @@ static size_t wait_for_ever(unsigned flags, size_t n, const unsigned *values, si
 }
 
 /* Without processor time, reading ends, too. */
-static void test_waiting(void **state)
+TEST_CLEAN(test_waiting)
 {
     const H5Z_class2_t filter = {.version = H5Z_CLASS_T_VERS,
                                  .id = 300,
@@ -417,7 +417,7 @@ static void test_waiting(void **state)
 
 /* A user's file of another kind, and an array that the caller refuses by its size, are left to the
  * caller; what an ordinary failure says comes from the child. */
-static void test_verdicts(void **state)
+TEST_CLEAN(test_verdicts)
 {
     const char *path = scratch("a.h5"), *vectors = scratch("v.h5");
     const double v[4] = {1, 2, NAN, 4};
@@ -497,7 +497,7 @@ static double limit_of(pid_t pid, const char *name)
 
 /* The child has limits, writes no core file, and ignores the signals by which a user stops the
  * program: a loop of which it is in the middle still ends by its processor time. */
-static void test_limits(void **state)
+TEST_CLEAN(test_limits)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
     const char *path = scratch("a.h5");
@@ -530,7 +530,7 @@ static void test_limits(void **state)
 
 /* --- the programs --- */
 
-static void test_analyze(void **state)
+TEST_CLEAN(test_analyze)
 {
     const char *path = scratch("c.h5"), *pipe = scratch("pipe");
     hid_t file;
@@ -551,22 +551,4 @@ static void test_analyze(void **state)
     assert_non_null(strstr(complained, "pipe: expected an HDF5 file, found a special file"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_links, scratch_clean),
-        cmocka_unit_test_teardown(test_values_in_other_files, scratch_clean),
-        cmocka_unit_test_teardown(test_filters, scratch_clean),
-        cmocka_unit_test_teardown(test_no_plugins, scratch_clean),
-        cmocka_unit_test_teardown(test_damaged_heap, scratch_clean),
-        cmocka_unit_test_teardown(test_crash, scratch_clean),
-        cmocka_unit_test_teardown(test_endless_loop, scratch_clean),
-        cmocka_unit_test_teardown(test_memory, scratch_clean),
-        cmocka_unit_test_teardown(test_waiting, scratch_clean),
-        cmocka_unit_test_teardown(test_verdicts, scratch_clean),
-        cmocka_unit_test_teardown(test_limits, scratch_clean),
-        cmocka_unit_test_teardown(test_analyze, scratch_clean),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

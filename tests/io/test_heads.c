@@ -15,7 +15,7 @@ static const char SECOND[] = "dense 4\nrelu\ndense 3\nloss ce min=0 max=1\n";
 enum { TRUNK = IN * 4 + 4, HEAD_1 = 4 + 1, HEAD_2 = 3 * 4 + 3 };
 
 /* Layers are numbered as they are read; slices and branches do not count. */
-static void test_description(void **state)
+TEST(test_description)
 {
     struct KS(arch) *a;
     size_t numbers[8], n = 0;
@@ -52,7 +52,7 @@ static void test_description(void **state)
     ks_arch_free_f64(a);
 }
 
-static void test_mistakes(void **state)
+TEST(test_mistakes)
 {
     static const struct {
         const char *text, *words;
@@ -130,7 +130,7 @@ static void normalize(struct ks_checkpoint *c)
 }
 
 /* The loss and the trunk's gradient are the sums of those of two critics with one head each. */
-static void test_sum(void **state)
+TEST(test_sum)
 {
     struct ks_checkpoint *two = make_plain(HEADS), *one[2];
     size_t p = TRUNK + HEAD_1 + HEAD_2, n[2] = {TRUNK + HEAD_1, TRUNK + HEAD_2};
@@ -164,7 +164,7 @@ static void test_sum(void **state)
 }
 
 /* Only the columns of a ce head must be distributions. */
-static void test_file(void **state)
+TEST(test_file)
 {
     const char *path = scratch("a.h5");
     struct ks_checkpoint *c = make_plain(HEADS), *read;
@@ -181,14 +181,4 @@ static void test_file(void **state)
     ks_checkpoint_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_description),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_file),
-    };
-
-    return cmocka_run_group_tests_name("heads", tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

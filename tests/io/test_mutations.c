@@ -169,7 +169,7 @@ static void check_mutations(const char *path, uint64_t stream, bool checked)
     free(bad);
 }
 
-static void test_own(void **state)
+TEST(test_own)
 {
     char path[256];
 
@@ -178,7 +178,7 @@ static void test_own(void **state)
     check_mutations(path, 0, true);
 }
 
-static void test_foreign(void **state)
+TEST(test_foreign)
 {
     char path[256];
 
@@ -199,12 +199,4 @@ static int teardown(void **state)
     return scratch_remove(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own),
-        cmocka_unit_test(test_foreign),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+CMFixtureFunction tests_setup = setup, tests_teardown = teardown;

@@ -21,7 +21,7 @@ static void refused(const struct ks_checkpoint *c)
 
 /* Outputs of the rows of the loss or of all rows, of all minibatches or of the first, in both
  * precisions, each reference result alone: all are accepted, in every kind of analysis. */
-static void test_right(void **state)
+TEST_CLEAN(test_right)
 {
     static const char *const runs[] = {"--order 5 a.h5", "--layers --order 5 a.h5",
                                        "--gradient g.h5 a.h5", "--batchnorm eval --order 5 a.h5",
@@ -51,7 +51,7 @@ static void test_right(void **state)
 }
 
 /* Without reference results a line says so, unless --quiet. */
-static void test_none(void **state)
+TEST_CLEAN(test_none)
 {
     struct ks_checkpoint *c = naive_critic();
 
@@ -66,7 +66,7 @@ static void test_none(void **state)
 }
 
 /* Only the minibatches that are analyzed are computed. */
-static void test_batches(void **state)
+TEST_CLEAN(test_batches)
 {
     struct ks_checkpoint *c = naive_critic();
 
@@ -81,7 +81,7 @@ static void test_batches(void **state)
 
 /* Reference results in float64 must be results of float64. Errors of 1e-6 are accepted in a float32
  * dataset only, errors of 1e-3 in none. The message gives the likely reason. */
-static void test_precision(void **state)
+TEST_CLEAN(test_precision)
 {
     const double errors[] = {1e-11, 1e-6, 1e-3};
 
@@ -103,7 +103,7 @@ static void test_precision(void **state)
 
 /* Each critic has a tolerance of its own: an error of a critic with small outputs is not hidden by
  * the large outputs of another one. */
-static void test_scales(void **state)
+TEST_CLEAN(test_scales)
 {
     struct ks_checkpoint *c = naive_critic();
 
@@ -120,7 +120,7 @@ static void test_scales(void **state)
 }
 
 /* What the comparison allocates counts against --memory, before it is allocated. */
-static void test_memory(void **state)
+TEST_CLEAN(test_memory)
 {
     static const char WORDS[] = "--memory: expected at least ";
     struct ks_checkpoint *c = naive_critic();
@@ -137,7 +137,7 @@ static void test_memory(void **state)
 }
 
 /* A frozen layer is right if the description says so. */
-static void test_frozen(void **state)
+TEST_CLEAN(test_frozen)
 {
     static const char text[] =
         "batchnorm\ndense 5 trainable=no\nlayernorm eps=1e-5\nrelu\ndense 5\n"
@@ -386,7 +386,7 @@ static void check_place(const struct wrong *w, const struct ks_checkpoint *c, st
     assert_close(p.computed, f[p.row], 1e-12);
 }
 
-static void test_wrong(void **state)
+TEST_CLEAN(test_wrong)
 {
     struct kappascope_checkpoint *k;
 
@@ -458,7 +458,7 @@ static void put_loss(struct ks_checkpoint *c,
 }
 
 /* Weights of rows count in the loss. */
-static void test_weights(void **state)
+TEST_CLEAN(test_weights)
 {
     struct ks_checkpoint *c = linear_critic("dense 4\nloss quantile\n");
 
@@ -476,7 +476,7 @@ static void test_weights(void **state)
 
 /* Targets of another kind for the same returns (smeared, where they were two-hot), and the quantile
  * loss as a mean over both indices, are other losses. */
-static void test_other_losses(void **state)
+TEST_CLEAN(test_other_losses)
 {
     struct ks_checkpoint *c = linear_critic("dense 4\nloss ce min=-1 max=1\n");
 
@@ -496,20 +496,4 @@ static void test_other_losses(void **state)
     ks_checkpoint_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_right, scratch_clean),
-        cmocka_unit_test_teardown(test_none, scratch_clean),
-        cmocka_unit_test_teardown(test_batches, scratch_clean),
-        cmocka_unit_test_teardown(test_precision, scratch_clean),
-        cmocka_unit_test_teardown(test_scales, scratch_clean),
-        cmocka_unit_test_teardown(test_memory, scratch_clean),
-        cmocka_unit_test_teardown(test_frozen, scratch_clean),
-        cmocka_unit_test_teardown(test_wrong, scratch_clean),
-        cmocka_unit_test_teardown(test_other_losses, scratch_clean),
-        cmocka_unit_test_teardown(test_weights, scratch_clean),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -80,7 +80,7 @@ static void assert_damaged(const struct ks_replay_log_mark *mark, size_t first, 
 
 /* The files do not depend on how many rows are appended at a time. The log can be read up to every
  * mark and from every row, and then continued as if it had never been interrupted. */
-static void test_all_marks(void **state)
+TEST_CLEAN(test_all_marks)
 {
     struct ks_replay_log_mark mark[MOST + 1];
     struct ks_replay_log *log = fresh();
@@ -105,7 +105,7 @@ static void test_all_marks(void **state)
         }
 }
 
-static void test_drop(void **state)
+TEST_CLEAN(test_drop)
 {
     struct ks_replay_log *log = fresh();
     struct ks_replay_log_mark mark;
@@ -133,7 +133,7 @@ static void test_drop(void **state)
 }
 
 /* Every byte of every file is changed, and every file is truncated at every byte. */
-static void test_damage(void **state)
+TEST_CLEAN(test_damage)
 {
     struct ks_replay_log *log = fresh();
     struct ks_replay_log_mark mark;
@@ -167,7 +167,7 @@ static void test_damage(void **state)
 }
 
 /* Other sizes, rows of another log, a segment renamed to another number. */
-static void test_foreign_segments(void **state)
+TEST_CLEAN(test_foreign_segments)
 {
     struct ks_replay_log *log = fresh();
     struct ks_replay_log_mark mark, other;
@@ -193,7 +193,7 @@ static void test_foreign_segments(void **state)
 }
 
 /* A folder with the name of a segment cannot be opened, which the message says. */
-static void test_unreadable(void **state)
+TEST_CLEAN(test_unreadable)
 {
     struct ks_replay_log *log = fresh();
     struct ks_replay_log_mark mark;
@@ -212,7 +212,7 @@ static void test_unreadable(void **state)
 }
 
 /* A limit on file sizes stops write() half way: earlier rows can still be read. */
-static void test_full_disk(void **state)
+TEST_CLEAN(test_full_disk)
 {
     struct ks_replay_log *log = fresh();
     struct rlimit old, small;
@@ -232,7 +232,7 @@ static void test_full_disk(void **state)
     assert_reads(&mark, 0);
 }
 
-static void test_allocation_failures(void **state)
+TEST_CLEAN(test_allocation_failures)
 {
     struct ks_replay_log_mark mark = {.rows = 0};
     ks_status status = KS_MEMORY;
@@ -262,17 +262,4 @@ static void test_allocation_failures(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_all_marks, scratch_clean),
-        cmocka_unit_test_teardown(test_drop, scratch_clean),
-        cmocka_unit_test_teardown(test_damage, scratch_clean),
-        cmocka_unit_test_teardown(test_foreign_segments, scratch_clean),
-        cmocka_unit_test_teardown(test_unreadable, scratch_clean),
-        cmocka_unit_test_teardown(test_full_disk, scratch_clean),
-        cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

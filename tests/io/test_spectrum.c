@@ -112,7 +112,7 @@ static void same_spectrum(const struct ks_spectrum *a, const struct ks_spectrum 
     same_numbers(BAND, a->band_upper, b->band_upper);
 }
 
-static void test_round_trip(void **state)
+TEST_CLEAN(test_round_trip)
 {
     const char *path = scratch("a.spectrum.h5");
 
@@ -155,7 +155,7 @@ static void refused(const char *path, const char *words)
     assert_one_line(path);
 }
 
-static void test_shapes(void **state)
+TEST_CLEAN(test_shapes)
 {
     static const struct {
         const char *object;
@@ -196,7 +196,7 @@ static void test_shapes(void **state)
 }
 
 /* NaN is allowed only after the last step of a probe. */
-static void test_padding(void **state)
+TEST_CLEAN(test_padding)
 {
     const char *path = scratch("a.spectrum.h5");
     struct ks_spectrum *s = make_spectrum(true);
@@ -210,7 +210,7 @@ static void test_padding(void **state)
     ks_spectrum_free(s);
 }
 
-static void test_other_files(void **state)
+TEST_CLEAN(test_other_files)
 {
     const char *path = scratch("v.h5");
     const double vector[3] = {1, 2, 3};
@@ -221,7 +221,7 @@ static void test_other_files(void **state)
     assert_fails(ks_spectrum_read(scratch("none.h5"), &s), KS_IO, "No such file");
 }
 
-static void test_allocation_failures(void **state)
+TEST_CLEAN(test_allocation_failures)
 {
     const char *path = scratch("a.spectrum.h5");
     struct ks_spectrum *written = make_spectrum(true), *read = NULL;
@@ -248,14 +248,4 @@ static void test_allocation_failures(void **state)
     ks_spectrum_free(written);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_round_trip, scratch_clean),
-        cmocka_unit_test_teardown(test_shapes, scratch_clean),
-        cmocka_unit_test_teardown(test_padding, scratch_clean),
-        cmocka_unit_test_teardown(test_other_files, scratch_clean),
-        cmocka_unit_test_teardown(test_allocation_failures, scratch_clean),
-    };
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

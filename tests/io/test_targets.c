@@ -52,7 +52,7 @@ static double evaluate(const struct ks_checkpoint *c, int critic, double *gradie
 
 /* Each critic's part of gradient and product is that of a checkpoint with its targets alone; the
  * loss is the sum over the critics. */
-static void test_own_targets(void **state)
+TEST(test_own_targets)
 {
     static const char *const texts[] = {CE, CE_LN, QUANTILE, MSE};
 
@@ -94,7 +94,7 @@ static void set_targets(struct ks_checkpoint *c, size_t targets, const double *v
 }
 
 /* The quantile loss is a mean over the targets, so targets that occur twice change nothing. */
-static void test_more_targets(void **state)
+TEST(test_more_targets)
 {
     struct ks_checkpoint *one = make_plain(QUANTILE), *two = make_plain(QUANTILE);
     struct ks_rng rng = ks_rng_start(2, 2);
@@ -117,7 +117,7 @@ static void test_more_targets(void **state)
 }
 
 /* Files with targets of each critic, [N, B, E, K], and with another number of targets. */
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
     const char *path = scratch("a.h5");
     struct ks_checkpoint *written = make_plain(CE), *read;
@@ -219,7 +219,7 @@ static const char CE_BN[] = "batchnorm\ndense 7\nbatchnorm\ntanh\ndense 3\nloss 
 static const char HUBER[] = "dense 7\nsilu\ndense 1\nloss huber delta=3\n";
 
 /* The same weight in every row is a weight of the loss, with batch norms too. */
-static void test_constant(void **state)
+TEST(test_constant)
 {
     static const char *const texts[] = {CE_LN, CE_BN, HUBER, QUANTILE, MSE};
     static const double third[LOSS_ROWS] = {1. / 3, 1. / 3, 1. / 3, 1. / 3};
@@ -241,7 +241,7 @@ static void test_constant(void **state)
 
 /* Rows that occur 3, 0, 4 and 1 times in a batch of 8 have the weights 3/2, 0, 2 and 1/2 in one of
  * 4: a weight of 0 is a mask. */
-static void test_repeated_rows(void **state)
+TEST(test_repeated_rows)
 {
     static const char *const texts[] = {CE_LN, HUBER, QUANTILE, MSE};
     static const double weight[LOSS_ROWS] = {1.5, 0, 2, 0.5};
@@ -269,7 +269,7 @@ static void test_repeated_rows(void **state)
 }
 
 /* A file with weights has version 2; without them version 1. */
-static void test_weights_round_trip(void **state)
+TEST(test_weights_round_trip)
 {
     static const double weight[LOSS_ROWS] = {1.5, 0, 2, 0.5};
     const char *path = scratch("a.h5");
@@ -294,13 +294,4 @@ static void test_weights_round_trip(void **state)
     assert_int_equal(version[1], 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_targets),   cmocka_unit_test(test_more_targets),
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_constant),
-        cmocka_unit_test(test_repeated_rows), cmocka_unit_test(test_weights_round_trip),
-    };
-
-    return cmocka_run_group_tests_name("targets", tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

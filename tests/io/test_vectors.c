@@ -3,7 +3,7 @@
 #include "example.h"
 #include "programs.h"
 
-static void test_vectors(void **state)
+TEST_CLEAN(test_vectors)
 {
     enum { K = 2, N = 1000 };
     const hsize_t flat[] = {N};
@@ -41,7 +41,7 @@ static void test_vectors(void **state)
 }
 
 /* An attribute that nothing reads is refused; those that the analyzer writes are not. */
-static void test_attributes(void **state)
+TEST_CLEAN(test_attributes)
 {
     struct ks_checkpoint *c = make_plain(MSE);
     const size_t n = ks_networks_parameters(&c->critic);
@@ -64,12 +64,4 @@ static void test_attributes(void **state)
     free(v);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_vectors, scratch_clean),
-        cmocka_unit_test_teardown(test_attributes, scratch_clean),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

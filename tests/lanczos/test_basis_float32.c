@@ -25,7 +25,7 @@ static struct ks_spectrum *estimate(const struct ks_operator *a, size_t order, b
 
 /* Vectors are rounded to float32, coefficients are not: the identities hold to the rounding of the
  * vectors, over several slices and blocks with a partial one at the end. */
-static void test_identities(void **state)
+TEST(test_identities)
 {
     enum { M = 12 };
     struct diagonal d = {.n = 2 * 8192 + 517, .value = value};
@@ -59,7 +59,7 @@ static void test_identities(void **state)
 }
 
 /* Ritz values and weights agree with those of a basis in float64, and an outlier appears once. */
-static void test_spectrum(void **state)
+TEST(test_spectrum)
 {
     enum { M = 60 };
     struct diagonal d = {.n = 1000, .value = value};
@@ -86,7 +86,7 @@ static void test_spectrum(void **state)
 }
 
 /* As many iterations as there are different eigenvalues: the recurrence stops there. */
-static void test_breakdowns(void **state)
+TEST(test_breakdowns)
 {
     for (size_t different = 1; different <= 8; different++) {
         struct diagonal d = {.n = 10000, .value = value};
@@ -101,15 +101,4 @@ static void test_breakdowns(void **state)
             assert_close(s->ritz[i], (double)i - 2.5, 1e-5);
         ks_spectrum_free(s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_identities),
-        cmocka_unit_test(test_spectrum),
-        cmocka_unit_test(test_breakdowns),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void check_integrals(const struct ks_spectrum *s)
     assert_close(integral(s->n_grid, s->symlog_grid, s->symlog_density, 0), 1, 1e-3);
 }
 
-static void test_integrals(void **state)
+TEST(test_integrals)
 {
     static const struct {
         size_t n;
@@ -65,7 +65,7 @@ static void test_integrals(void **state)
 
 /* A long and wide spectrum: more eigenvalues than grid points, over twelve decades, of both
  * signs. */
-static void test_many_values(void **state)
+TEST(test_many_values)
 {
     enum { N = 3000 };
     static double value[N];
@@ -81,7 +81,7 @@ static void test_many_values(void **state)
 
 /* Smoothing with an even kernel keeps the mean and adds sigma^2 to the variance; sigma as
  * documented. */
-static void test_moments(void **state)
+TEST(test_moments)
 {
     const double value[] = {-2, 1, 7};
     struct ks_spectrum *s = spectrum_of(3, value);
@@ -93,7 +93,7 @@ static void test_moments(void **state)
 }
 
 /* Probes have equal weight, whatever their number of iterations; padding has no weight. */
-static void test_probes(void **state)
+TEST(test_probes)
 {
     const double ritz[] = {0, NAN, 1, 3}, weight[] = {1, NAN, 0.5, 0.5};
     const int64_t steps[] = {1, 2};
@@ -114,7 +114,7 @@ static void test_probes(void **state)
 }
 
 /* Scaling the loss by c only scales the axis. */
-static void test_scaling(void **state)
+TEST(test_scaling)
 {
     const double value[] = {-0.3, 0, 1e-5, 0.01, 2};
     const double factors[] = {0x1p-40, 1e7};
@@ -139,7 +139,7 @@ static void test_scaling(void **state)
 }
 
 /* The Laplacian's density is 1 / (pi sqrt(x (4 - x))): the estimate agrees in the middle. */
-static void test_laplacian(void **state)
+TEST(test_laplacian)
 {
     size_t n = 20000;
     struct ks_operator a = laplacian_operator(&n);
@@ -155,15 +155,4 @@ static void test_laplacian(void **state)
             inside += (s->grid[i] - s->grid[i - 1]) * s->density[i];
     assert_close(inside, 1. / 3, 0.02); /* (asin(1/2) - asin(-1/2)) / pi */
     ks_spectrum_free(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integrals), cmocka_unit_test(test_many_values),
-        cmocka_unit_test(test_moments),   cmocka_unit_test(test_probes),
-        cmocka_unit_test(test_scaling),   cmocka_unit_test(test_laplacian),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static void check_identities(const struct ks_operator *a, const struct ks_lanczo
     free(image);
 }
 
-static void test_identities(void **state)
+TEST(test_identities)
 {
     struct diagonal d = {.n = 500, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -95,7 +95,7 @@ static void test_identities(void **state)
 
 /* The same for long vectors that are divided among threads and blocks, with a partial block at the
  * end. */
-static void test_identities_of_long_vectors(void **state)
+TEST(test_identities_of_long_vectors)
 {
     struct diagonal d = {.n = 2 * 8192 + 517, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -138,7 +138,7 @@ static ks_status lopsided_product(void *self, const double *x, double *y)
 /* When nearly all of a product lies in the span of the basis, but not where the recurrence
  * subtracts it, the rounding errors of one pass of Gram-Schmidt are large relative to what remains.
  */
-static void test_orthonormal_without_symmetry(void **state)
+TEST(test_orthonormal_without_symmetry)
 {
     size_t n = 500;
     struct ks_operator a = {.n = n, .apply = lopsided_product, .self = &n};
@@ -150,7 +150,7 @@ static void test_orthonormal_without_symmetry(void **state)
 }
 
 /* The start vector is Gaussian, has norm 1, and depends on seed and probe. */
-static void test_start(void **state)
+TEST(test_start)
 {
     enum { N = 10000 };
     struct ks_lanczos *l;
@@ -181,7 +181,7 @@ static void test_start(void **state)
 
 /* m nodes integrate the start vector's moments sum_i q_i^2 lambda_i^k exactly up to k = 2m - 1, but
  * not beyond. */
-static void test_moments(void **state)
+TEST(test_moments)
 {
     enum { N = 60, M = 6 };
     struct diagonal d = {.n = N, .value = value};
@@ -208,7 +208,7 @@ static void test_moments(void **state)
     ks_lanczos_free(l);
 }
 
-static void test_laplacian(void **state)
+TEST(test_laplacian)
 {
     size_t n = 64;
     struct ks_operator a = laplacian_operator(&n);
@@ -236,7 +236,7 @@ static void test_laplacian(void **state)
 }
 
 /* The number of iterations is at most n; after n of them the Krylov space is the whole space. */
-static void test_whole_space(void **state)
+TEST(test_whole_space)
 {
     size_t n = 5;
     struct ks_operator a = laplacian_operator(&n);
@@ -253,7 +253,7 @@ static void test_whole_space(void **state)
 }
 
 /* Each Ritz value has an eigenvalue within its residual bound. */
-static void test_residual_bounds(void **state)
+TEST(test_residual_bounds)
 {
     size_t n = 300, m = 40;
     struct ks_operator a = laplacian_operator(&n);
@@ -271,7 +271,7 @@ static void test_residual_bounds(void **state)
 }
 
 /* Without reorthogonalization, the outlier would appear many times by m = 60. */
-static void test_no_ghosts(void **state)
+TEST(test_no_ghosts)
 {
     struct diagonal d = {.n = 1000, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -323,7 +323,7 @@ static void check_breakdown(size_t n, size_t steps)
     ks_spectrum_free(s);
 }
 
-static void test_breakdowns(void **state)
+TEST(test_breakdowns)
 {
     memset(value, 0, sizeof value);
     check_breakdown(50, 1); /* the zero matrix */
@@ -347,7 +347,7 @@ static void test_breakdowns(void **state)
 
 /* diag(5,4,3,0,...) + Z Z'/n (Papyan, JMLR 21, 2020): the outliers converge to the eigenvalues of
  * the dense matrix. */
-static void test_spiked(void **state)
+TEST(test_spiked)
 {
     enum { N = 200 };
     static double z[N][N], matrix[N * N];
@@ -378,7 +378,7 @@ static void test_spiked(void **state)
 
 /* Scaling by a power of two changes exponents only; scaling by another factor also changes
  * rounding. */
-static void test_scaling(void **state)
+TEST(test_scaling)
 {
     enum { N = 300, M = 25 };
     static double scaled[N];
@@ -407,7 +407,7 @@ static void test_scaling(void **state)
     ks_spectrum_free(s);
 }
 
-static void test_jacobi_by_hand(void **state)
+TEST(test_jacobi_by_hand)
 {
     const double alpha[] = {3, 3}, beta[] = {4, 12};
     const struct ks_jacobi one = {1, alpha, beta}, two = {2, alpha, beta};
@@ -429,7 +429,7 @@ static void test_jacobi_by_hand(void **state)
     assert_close(sigma, sqrt(97 - sqrt(5760)), 1e-13);
 }
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
     struct diagonal d = {.n = 100, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -458,7 +458,7 @@ static void test_failures(void **state)
 }
 
 /* Each allocation in turn fails once. */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
     struct diagonal d = {.n = 40, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -481,27 +481,4 @@ static void test_out_of_memory(void **state)
         } while (status != KS_OK);
         assert_true(failures >= 4);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_identities),
-        cmocka_unit_test(test_identities_of_long_vectors),
-        cmocka_unit_test(test_orthonormal_without_symmetry),
-        cmocka_unit_test(test_start),
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_laplacian),
-        cmocka_unit_test(test_whole_space),
-        cmocka_unit_test(test_residual_bounds),
-        cmocka_unit_test(test_no_ghosts),
-        cmocka_unit_test(test_breakdowns),
-        cmocka_unit_test(test_spiked),
-        cmocka_unit_test(test_scaling),
-        cmocka_unit_test(test_jacobi_by_hand),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_out_of_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static struct curve at(const struct KS(layer_kind) *kind, double x)
 }
 
 /* The definitions at 1 and at -2. */
-static void test_values(void **state)
+TEST(test_values)
 {
     static const struct {
         const struct KS(layer_kind) *kind;
@@ -79,7 +79,7 @@ static void test_values(void **state)
 
 /* At 0 a relu has the derivative 0, an elu 1, a leaky_relu its negative slope; a relu6 has 0 at 6
  * too. */
-static void test_kinks(void **state)
+TEST(test_kinks)
 {
     assert_close(at(&KS(relu), 0).f1, 0, 0);
     assert_close(at(&KS(elu), 0).f1, 1, 0);
@@ -102,7 +102,7 @@ static void assert_curve(const struct KS(layer_kind) *kind, double x, double f, 
 }
 
 /* At x = +-40, where e^-40 is negligible compared to 1, results have full relative accuracy. */
-static void test_tails(void **state)
+TEST(test_tails)
 {
     const double x = 40, e = exp(-x);
 
@@ -121,7 +121,7 @@ static void test_tails(void **state)
 }
 
 /* gelu at -10 is x e^v, v = sqrt(8/pi) (x + 0.044715 x^3) = -87: f' = e^v (1 + x v') and so on. */
-static void test_gelu_tail(void **state)
+TEST(test_gelu_tail)
 {
     const double x = -10, c = sqrt(8 / 3.14159265358979323846);
     const double v = c * (x + 0.044715 * x * x * x), v1 = c * (1 + 3 * 0.044715 * x * x);
@@ -133,7 +133,7 @@ static void test_gelu_tail(void **state)
 
 /* At -10 the exact gelu is -10 erfc(10 / sqrt 2) / 2, with erfc(10 / sqrt 2) = 1.52397...e-23
  * (twice the tail of the normal distribution). */
-static void test_exact_gelu_tail(void **state)
+TEST(test_exact_gelu_tail)
 {
     const double tail = 7.6198530241605260e-24, d = exp(-50) / sqrt(2 * 3.14159265358979323846);
     const struct curve c = at_line(&KS(gelu), "gelu approximate=none", -10);
@@ -147,7 +147,7 @@ static void test_exact_gelu_tail(void **state)
 }
 
 /* For huge |x| every activation is a straight line: nothing overflows. */
-static void test_far(void **state)
+TEST(test_far)
 {
     static const struct KS(layer_kind) *const kinds[] = {
         &KS(tanh), &KS(silu), &KS(gelu), &KS(elu), &KS(mish), &KS(sigmoid), &KS(softplus)};
@@ -161,15 +161,4 @@ static void test_far(void **state)
             assert_curve(kinds[k], far[i], bounded ? 1 : far[i], !bounded, 0);
             assert_curve(kinds[k], -far[i], odd ? -1 : 0, 0, 0);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values), cmocka_unit_test(test_kinks),
-        cmocka_unit_test(test_tails),  cmocka_unit_test(test_gelu_tail),
-        cmocka_unit_test(test_far),    cmocka_unit_test(test_exact_gelu_tail),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include "layer.h"
 
 /* One row of two features; all parameters are 1/2; a container's skip is (6, 0). */
-static void test_values(void **state)
+TEST(test_values)
 {
     static const struct {
         const char *line;
@@ -75,7 +75,7 @@ static void test_values(void **state)
 }
 
 /* A groupnorm is a layernorm of each group of columns, with its part of the parameters. */
-static void test_groupnorm(void **state)
+TEST(test_groupnorm)
 {
     enum { GROUPS = 2, D = WIDTH / GROUPS };
     struct fixture all, one;
@@ -141,14 +141,14 @@ static void check_conv2d(const char *text, long stride, long lines, long columns
     teardown(&s);
 }
 
-static void test_conv2d(void **state)
+TEST(test_conv2d)
 {
     check_conv2d("conv2d 2 size=2 padding=1 channels=2 height=2 width=3", 1, 3, 4);
     check_conv2d("conv2d 2 size=2 padding=1 channels=2 height=2 width=3 stride=2", 2, 2, 2);
 }
 
 /* The running statistics after one batch: momentum * old + (1 - momentum) * batch's. */
-static void test_running_statistics(void **state)
+TEST(test_running_statistics)
 {
     struct fixture s;
     struct KS(pass) p;
@@ -171,7 +171,7 @@ static void test_running_statistics(void **state)
 /* With wide bounds a batchrenorm gives what a batchnorm gives with the running statistics; with the
  * bounds 1 and 0 what a batchnorm gives with those of the batch. It updates them as batchnorm does.
  */
-static void test_batchrenorm(void **state)
+TEST(test_batchrenorm)
 {
     static const char *const lines[] = {"batchrenorm rmax=1e6 dmax=1e6",
                                         "batchrenorm rmax=1 dmax=0"};
@@ -205,7 +205,7 @@ static void test_batchrenorm(void **state)
 
 /* 1 - momentum is computed before rounding: from running statistics of 0 follow 0.01 times the
  * batch's, to the last digits. The batch has mean 1 and variance 6. */
-static void test_rest_of_momentum(void **state)
+TEST(test_rest_of_momentum)
 {
     struct fixture s;
     struct KS(pass) p;
@@ -223,7 +223,7 @@ static void test_rest_of_momentum(void **state)
 }
 
 /* For this eps some rows have a larger norm, and get norm 1; the others do not. */
-static void test_both_sides_of_eps(void **state)
+TEST(test_both_sides_of_eps)
 {
     struct fixture s;
     size_t above = 0, below = 0;
@@ -238,19 +238,4 @@ static void test_both_sides_of_eps(void **state)
     }
     assert_true(above > 0 && below > 0);
     teardown(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_groupnorm),
-        cmocka_unit_test(test_conv2d),
-        cmocka_unit_test(test_batchrenorm),
-        cmocka_unit_test(test_running_statistics),
-        cmocka_unit_test(test_rest_of_momentum),
-        cmocka_unit_test(test_both_sides_of_eps),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

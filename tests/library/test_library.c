@@ -44,7 +44,7 @@ static void compare(const char *name, const struct kappascope_problem *problem,
     kappascope_checkpoint_free(checkpoint);
 }
 
-static void test_analyzer(void **state)
+TEST(test_analyzer)
 {
     struct ks_checkpoint *c = make_projected();
     struct kappascope_problem problem;
@@ -116,7 +116,7 @@ static struct kappascope_spectrum *quadrature(const struct kappascope_checkpoint
     return s;
 }
 
-static void test_memory_and_file(void **state)
+TEST(test_memory_and_file)
 {
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_checkpoint *c = make(archs[i].text);
@@ -144,7 +144,7 @@ static void test_memory_and_file(void **state)
     }
 }
 
-static void test_apply(void **state)
+TEST(test_apply)
 {
     struct ks_checkpoint *c = make(archs[0].text);
     const size_t n_all = ENSEMBLE * c->critic.arch->parameters;
@@ -192,7 +192,7 @@ static void test_apply(void **state)
 
 /* --- the caller's operators --- */
 
-static void test_callback(void **state)
+TEST(test_callback)
 {
     struct counting c = {.n = 60};
     struct kappascope_operator *a;
@@ -240,7 +240,7 @@ static void test_callback(void **state)
 
 /* A Q - Q T = beta q_m e_m'. For a start vector with three components the Krylov space ends after
  * three iterations. */
-static void test_lanczos(void **state)
+TEST(test_lanczos)
 {
     enum { N = 50, M = 12 };
     struct counting c = {.n = N};
@@ -307,7 +307,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
     enum { THREADS = 2 };
     static const char *const words[THREADS] = {"one", "two"};
@@ -330,17 +330,11 @@ static void test_threads(void **state)
     ks_checkpoint_free(c);
 }
 
+CMFixtureFunction tests_setup = write_checkpoints, tests_teardown = scratch_remove;
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_analyzer), cmocka_unit_test(test_memory_and_file),
-        cmocka_unit_test(test_apply),    cmocka_unit_test(test_callback),
-        cmocka_unit_test(test_lanczos),
-
-        cmocka_unit_test(test_threads),
-    };
-
     (void)argc;
     ks_blas_start(argv);
-    return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
+    return run_all_tests();
 }

@@ -4,7 +4,7 @@
 
 #include "core/blas.h"
 
-static void test_bad_operators(void **state)
+TEST(test_bad_operators)
 {
     struct counting c = {.n = 20, .fail_at = 3};
     struct kappascope_slq_options slq;
@@ -47,7 +47,7 @@ static void test_bad_operators(void **state)
     kappascope_operator_free(a);
 }
 
-static void test_bad_critics(void **state)
+TEST(test_bad_critics)
 {
     struct ks_checkpoint *c = make_projected();
     const struct kappascope_critic good = critic_of(c);
@@ -89,7 +89,7 @@ static void test_bad_critics(void **state)
     ks_checkpoint_free(c);
 }
 
-static void test_bad_problems(void **state)
+TEST(test_bad_problems)
 {
     struct ks_checkpoint *c = make(archs[0].text);
     struct kappascope_checkpoint *k = from_memory(c);
@@ -122,7 +122,7 @@ static void test_bad_problems(void **state)
 }
 
 /* Any allocation may fail: the call returns an error and leaks nothing. */
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     struct ks_checkpoint *c = make(archs[0].text);
     const struct kappascope_critic critic = critic_of(c);
@@ -157,16 +157,11 @@ static void test_no_memory(void **state)
     ks_checkpoint_free(c);
 }
 
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_operators),
-        cmocka_unit_test(test_bad_critics),
-        cmocka_unit_test(test_bad_problems),
-        cmocka_unit_test(test_no_memory),
-    };
-
     (void)argc;
     ks_blas_start(argv);
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+    return run_all_tests();
 }

@@ -29,7 +29,7 @@ static struct KS(arch) *parse(const char *text, size_t in)
 }
 
 /* 2*261 + 261*512 + 3*512*512 + 4*2*512 + 512*101 + 101 = 976,495 */
-static void test_xqc(void **state)
+TEST(test_xqc)
 {
     struct KS(arch) *a = parse(XQC, 223 + 38);
     char name[32];
@@ -49,7 +49,7 @@ static void test_xqc(void **state)
 }
 
 /* Slices of the input and of features do not count; concat does. */
-static void test_joined_input(void **state)
+TEST(test_joined_input)
 {
     struct KS(arch) *a = parse(
         "input [:3]\ndense 5\nslice [1:]\nconcat input[3:7]\ndense 1\nloss mse\n", 7);
@@ -65,7 +65,7 @@ static void test_joined_input(void **state)
     KS(arch_free)(a);
 }
 
-static void test_nested_repeat_and_comments(void **state)
+TEST(test_nested_repeat_and_comments)
 {
     struct KS(arch) *a = parse(
         "# a comment\n\nrepeat 2 { # twice\n  dense 3\n  repeat 3 {\n relu\n}\n}\r\n"
@@ -90,7 +90,7 @@ static void assert_group(const struct KS(arch) *a, size_t k, const char *group)
 
 /* A residual has no number of its own; a lerp gets its number where it closes. Both follow their
  * body in the list. */
-static void test_containers(void **state)
+TEST(test_containers)
 {
     struct KS(arch) *a = parse("residual {\n"
                                "  repeat 2 {\n"
@@ -135,7 +135,7 @@ static void test_containers(void **state)
 /* The descriptions of published critics in configs/arch: their parameters for dog-trot (261 inputs;
  * MR.Q's embeddings have 512), which the comment of each file states, and whether `train` has the
  * system. */
-static void test_published_critics(void **state)
+TEST(test_published_critics)
 {
     static const struct {
         const char *name;
@@ -169,7 +169,7 @@ static void test_published_critics(void **state)
 }
 
 /* The actor of SimBa-V2 at its published size. */
-static void test_published_actor(void **state)
+TEST(test_published_actor)
 {
     struct KS(arch) *a = parse(
         "append 3\nl2norm\ndense 128 bias=no project=unit\nscaler init=0.125 scale=0.125\nl2norm\n"
@@ -185,7 +185,7 @@ static void test_published_actor(void **state)
 
 /* The critic of DrQ-v2 for 6 actions at its published size; a convolution gets its image through
  * activations. */
-static void test_images(void **state)
+TEST(test_images)
 {
     struct KS(arch) *a = parse("input [:63504]\n"
                                "conv2d 32 channels=9 height=84 width=84 size=3 stride=2\nrelu\n"
@@ -206,7 +206,7 @@ static void test_images(void **state)
     KS(arch_free)(a);
 }
 
-static void test_losses(void **state)
+TEST(test_losses)
 {
     struct KS(arch) *huber = parse("dense 1\nloss huber delta=0.7 weight=0.5\n", 3);
     struct KS(arch) *quantile = parse("dense 8\nloss quantile\n", 3);
@@ -220,7 +220,7 @@ static void test_losses(void **state)
     KS(arch_free)(quantile);
 }
 
-static void test_actor(void **state)
+TEST(test_actor)
 {
     struct KS(arch) *a = parse("dense 8\npolicy tanh-gaussian log-std=clip min=-10 max=2\n", 5);
 
@@ -231,7 +231,7 @@ static void test_actor(void **state)
     KS(arch_free)(a);
 }
 
-static void test_mistakes(void **state)
+TEST(test_mistakes)
 {
     static const struct {
         const char *text, *message;
@@ -349,7 +349,7 @@ static void test_mistakes(void **state)
 
 /* Words of other libraries, other spellings and slips lead to the name that was meant; the names of
  * other functions do not. */
-static void test_near_words(void **state)
+TEST(test_near_words)
 {
     static const struct {
         const char *text, *meant; /* NULL: no suggestion */
@@ -398,7 +398,7 @@ static void test_near_words(void **state)
     }
 }
 
-static void test_exploding_repeat(void **state)
+TEST(test_exploding_repeat)
 {
     struct KS(arch) *a = NULL;
 
@@ -413,7 +413,7 @@ static void test_exploding_repeat(void **state)
 }
 
 /* Containers of any kind can be nested 16 deep. */
-static void test_depth(void **state)
+TEST(test_depth)
 {
     static const char *const opening[] = {"repeat 1 {\n", "residual {\n", "lerp {\n"};
     char text[1024];
@@ -437,7 +437,7 @@ static void test_depth(void **state)
 }
 
 /* Whichever allocation fails, no memory leaks (checked by AddressSanitizer). */
-static void test_allocations(void **state)
+TEST(test_allocations)
 {
     ks_status status = KS_MEMORY;
     size_t n;
@@ -453,25 +453,4 @@ static void test_allocations(void **state)
     ks_alloc_fail_at(0);
     assert_int_equal(status, KS_OK);
     assert_true(n > 6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joined_input),
-        cmocka_unit_test(test_xqc),
-        cmocka_unit_test(test_nested_repeat_and_comments),
-        cmocka_unit_test(test_containers),
-        cmocka_unit_test(test_published_critics),
-        cmocka_unit_test(test_published_actor),
-        cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_images),
-        cmocka_unit_test(test_actor),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_near_words),
-        cmocka_unit_test(test_exploding_repeat),
-        cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_allocations),
-    };
-    return cmocka_run_group_tests_name("arch", tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ enum { LARGE = 80 };
 enum { LARGE = 700 };
 #endif
 
-static void test_accuracy(void **state)
+TEST(test_accuracy)
 {
     struct ks_rng rng = ks_rng_start(1, 0);
     real x[KS_EXP_BLOCK], y[KS_EXP_BLOCK];
@@ -31,7 +31,7 @@ static void test_accuracy(void **state)
 }
 
 /* The loss takes exp(0) to be 1. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
     static const real in[] = {0, -INFINITY, INFINITY, -800, 800, NAN};
     static const real out[] = {1, 0, INFINITY, 0, INFINITY, NAN};
@@ -45,7 +45,7 @@ static void test_limits(void **state)
 }
 
 /* Also in place, as its callers use it. */
-static void test_position(void **state)
+TEST(test_position)
 {
     struct ks_rng rng = ks_rng_start(2, 0);
     real x[KS_EXP_BLOCK], y[KS_EXP_BLOCK];
@@ -62,15 +62,4 @@ static void test_position(void **state)
             assert_true(x[i] == y[0]);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accuracy),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_position),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

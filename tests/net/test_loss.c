@@ -173,7 +173,7 @@ static void check_row_weights(struct fixture *s)
     assert_close(value, 0, 1e-12);
 }
 
-static void test_all_losses(void **state)
+TEST(test_all_losses)
 {
     static const size_t outputs[] = {1, OUTPUTS};
 
@@ -214,7 +214,7 @@ static struct KS(loss) find(const char *name, const char *text, size_t outputs)
 
 /* mse: (3 - 1)^2 / 2 = 2. ce at equal logits: log K whatever the target; far logits do not
  * overflow. */
-static void test_values(void **state)
+TEST(test_values)
 {
     struct KS(loss) mse = find("mse", "loss mse", 1), ce = find("ce", "loss ce min=0 max=1", 3);
     real three = 3, one = 1, bar = 0, equal[3] = {7, 7, 7}, t[3] = {(real)0.25, (real)0.75, 0};
@@ -237,7 +237,7 @@ static void test_values(void **state)
 }
 
 /* Each row is normalized separately. */
-static void test_softmax(void **state)
+TEST(test_softmax)
 {
     real f[4] = {0, (real)log(3), 5, 5}, one[2] = {0, (real)log(3)}, p[2];
 
@@ -252,7 +252,7 @@ static void test_softmax(void **state)
 
 /* Up to a distance of delta the same as mse, beyond it a straight line: with delta 2, at a distance
  * of 3, 2 (3 - 1) = 4. */
-static void test_huber(void **state)
+TEST(test_huber)
 {
     struct KS(loss) huber = find("huber", "loss huber delta=2", 1);
     const real f[5] = {1, 5, -5, 2, -2}, t[5] = {2, 2, -2, 0, 0}, v[5] = {7, 7, 7, 7, 7};
@@ -277,7 +277,7 @@ static void test_huber(void **state)
 }
 
 /* f - t = (1, -3, 2): (1 + 9 + 4) / (2 3). */
-static void test_mean_over_outputs(void **state)
+TEST(test_mean_over_outputs)
 {
     struct KS(loss) mse = find("mse", "loss mse", 3);
     const real f[3] = {2, 0, 2}, t[3] = {1, 3, 0}, v[3] = {3, 6, 9};
@@ -295,7 +295,7 @@ static void test_mean_over_outputs(void **state)
 /* q = 1/4, 3/4; f = (0, 4), t = (1/2, 2), kappa 1:
  *   f_0 is below both: 1/4 huber(1/2) + 1/4 huber(2) = 1/32 + 3/8
  *   f_1 is above both: 1/4 huber(7/2) + 1/4 huber(2) = 3/4 + 3/8 */
-static void test_quantile(void **state)
+TEST(test_quantile)
 {
     struct KS(loss) quantile = find("quantile", "loss quantile", 2);
     const real f[2] = {0, 4}, t[2] = {(real)0.5, 2}, v[2] = {3, 3};
@@ -312,7 +312,7 @@ static void test_quantile(void **state)
 
 /* One target for two quantiles, and a mean over the targets: f = (0, 4), t = 1:
  *   1/4 huber(1) + 1/4 huber(3) = 1/8 + 5/8 */
-static void test_other_targets(void **state)
+TEST(test_other_targets)
 {
     struct KS(loss) quantile = find("quantile", "loss quantile", 2);
     const real f[2] = {0, 4}, once[1] = {1}, three[3] = {1, 1, 1};
@@ -330,7 +330,7 @@ static void test_other_targets(void **state)
 
 /* If one probability is nearly 1, its entry of the product is as accurate as the others: the
  * entries sum to zero. p = (1, e, e^2), v = (3, 1, 2), e = exp(-50): <v> = 3 - 2 e. */
-static void test_saturated(void **state)
+TEST(test_saturated)
 {
     struct KS(loss) ce = find("ce", "loss ce min=0 max=1", 3);
     const real f[3] = {0, -50, -100}, t[3] = {0, 1, 0}, v[3] = {3, 1, 2};
@@ -343,7 +343,7 @@ static void test_saturated(void **state)
 }
 
 /* With one output the quantile loss is half the Huber loss, as q = 1/2. */
-static void test_median(void **state)
+TEST(test_median)
 {
     struct KS(loss) quantile = find("quantile", "loss quantile kappa=2", 1);
     real five = 5, two = 2, bar;
@@ -351,20 +351,4 @@ static void test_median(void **state)
     assert_close(quantile.kind->gradient(&quantile, &(struct KS(outputs)){1, &five, &two}, 1, &bar),
                  2, 0);
     assert_close(bar, 1, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_losses),
-        cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_huber),
-        cmocka_unit_test(test_mean_over_outputs),
-        cmocka_unit_test(test_quantile),
-        cmocka_unit_test(test_median),
-        cmocka_unit_test(test_saturated),
-        cmocka_unit_test(test_other_targets),
-    };
-    return cmocka_run_group_tests_name("loss " KS_PRECISION, tests, NULL, NULL);
 }

@@ -206,7 +206,7 @@ static void check_differences(struct fixture *s)
 }
 #endif
 
-static void test_derivatives(void **state)
+TEST(test_derivatives)
 {
     for (size_t i = 0; i < N_TEXTS; i++)
         for (int evaluation = 0; evaluation < 2; evaluation++) {
@@ -222,7 +222,7 @@ static void test_derivatives(void **state)
 }
 
 /* Rows without loss contribute only through the batch statistics. */
-static void test_rows_without_loss(void **state)
+TEST(test_rows_without_loss)
 {
     for (size_t i = 0; i < N_TEXTS; i++) {
         struct fixture s;
@@ -257,7 +257,7 @@ static void check_input_adjoint(const char *text, size_t at)
     teardown(&s);
 }
 
-static void test_input_adjoint(void **state)
+TEST(test_input_adjoint)
 {
     check_input_adjoint(TEXTS[1], 2);
     for (size_t i = 0; i < N_TEXTS && sizeof(real) == sizeof(double); i++)
@@ -266,7 +266,7 @@ static void test_input_adjoint(void **state)
 }
 
 /* With an output adjoint of zero, the tangent of the backward pass equals the backward pass. */
-static void test_gauss_newton(void **state)
+TEST(test_gauss_newton)
 {
     for (size_t i = 0; i < N_TEXTS; i++) {
         struct fixture s;
@@ -295,15 +295,4 @@ static void test_gauss_newton(void **state)
         free(primal), free(adjoint);
         teardown(&s);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_derivatives),
-        cmocka_unit_test(test_rows_without_loss),
-        cmocka_unit_test(test_input_adjoint),
-        cmocka_unit_test(test_gauss_newton),
-    };
-    return cmocka_run_group_tests_name("net " KS_PRECISION, tests, NULL, NULL);
 }

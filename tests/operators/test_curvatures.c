@@ -83,7 +83,7 @@ static double largest(size_t n, const double *a)
     return size;
 }
 
-static void test_ggn_and_residual(void **state)
+TEST(test_ggn_and_residual)
 {
     static const char *const texts[] = {PROJECTED, FREE};
 
@@ -110,7 +110,7 @@ static void test_ggn_and_residual(void **state)
     }
 }
 
-static void test_ggn_is_semidefinite(void **state)
+TEST(test_ggn_is_semidefinite)
 {
     struct ks_checkpoint *c = make(PROJECTED);
     struct ks_problem q = pose(c);
@@ -127,7 +127,7 @@ static void test_ggn_is_semidefinite(void **state)
     ks_checkpoint_free(c);
 }
 
-static void test_preconditioned(void **state)
+TEST(test_preconditioned)
 {
     struct ks_checkpoint *c = make(FREE);
     struct ks_problem q = pose(c);
@@ -203,7 +203,7 @@ static void geodesic(const struct KS(arch) *arch, const double *w, const double 
 
 /* The covariant derivative of the Riemannian gradient along a geodesic is the Riemannian Hessian.
  */
-static void test_manifold(void **state)
+TEST(test_manifold)
 {
     const double h = 1e-5;
     struct ks_checkpoint *c = make(PROJECTED);
@@ -265,7 +265,7 @@ static size_t taken(ks_status (*new)(const struct ks_problem *, struct ks_operat
 
 /* The manifold operator keeps little more than one vector beyond the Hessian: the gradient and its
  * work space are freed. */
-static void test_manifold_memory(void **state)
+TEST(test_manifold_memory)
 {
     enum { LITTLE = 2048 };
     struct ks_checkpoint *c = make(PROJECTED);
@@ -310,7 +310,7 @@ static void check_block(const struct ks_checkpoint *c, const double *h, int crit
     ks_selection_free(s);
 }
 
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
     struct ks_checkpoint *c = make(PROJECTED);
     struct ks_problem q = pose(c);
@@ -335,7 +335,7 @@ static void test_blocks(void **state)
 }
 
 /* Coordinates that never had a gradient are excluded from the preconditioned operator. */
-static void test_moving(void **state)
+TEST(test_moving)
 {
     struct ks_checkpoint *c = make(FREE);
     struct ks_problem q = pose(c);
@@ -351,16 +351,4 @@ static void test_moving(void **state)
     memset(c->adam_v, 0, dimension(c) * sizeof *c->adam_v);
     assert_fails(ks_selection_new(&q, true, &s), KS_NUMBER, "no parameter is left");
     ks_checkpoint_free(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ggn_and_residual), cmocka_unit_test(test_ggn_is_semidefinite),
-        cmocka_unit_test(test_preconditioned),   cmocka_unit_test(test_manifold),
-        cmocka_unit_test(test_manifold_memory),  cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_moving),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

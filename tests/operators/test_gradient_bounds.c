@@ -205,7 +205,7 @@ static void check_pair(const struct ks_problem *q, const struct ks_gradient_boun
 
 /* With 4 logits, five Lanczos steps find the singular value to rounding. In training mode the
  * Jacobian of a row has the derivatives through the statistics of all rows. */
-static void test_against_differences(void **state)
+TEST(test_against_differences)
 {
     for (size_t i = 0; i < CRITICS_COUNT; i++)
         for (int mode = 0; mode < 3; mode++) {
@@ -239,7 +239,7 @@ static void assert_same(const struct ks_gradient_bounds *a, const struct ks_grad
 }
 
 /* The loss itself is measured: neither its weight nor the problem's scale and decay count. */
-static void test_weights_and_scale(void **state)
+TEST(test_weights_and_scale)
 {
     static const char WEIGHTED[] = "layernorm\nrepeat 2 {\ndense 6\nlayernorm\nrelu\n}\ndense 4\n"
                                    "loss ce min=-5 max=5 weight=12.5\n";
@@ -260,7 +260,7 @@ static void test_weights_and_scale(void **state)
 
 /* The same weight in every row changes nothing. With others, rows of weight 0 have no gradient, the
  * other rows their own, and |g| over the mean weight stays below sqrt 2 L_f. */
-static void test_row_weights(void **state)
+TEST(test_row_weights)
 {
     struct ks_checkpoint *plain = make(CRITICS[1].text), *weighted = make(CRITICS[1].text);
     struct ks_problem q = full_problem(plain), r = full_problem(weighted);
@@ -321,7 +321,7 @@ static void measure_part(const struct ks_problem *q, size_t rank, struct ks_grad
 }
 
 /* The sum of what two ranks measure is what one rank measures. */
-static void test_ranks(void **state)
+TEST(test_ranks)
 {
     struct ks_checkpoint *c = make(CRITICS[0].text);
     struct ks_problem q = full_problem(c);
@@ -349,7 +349,7 @@ static void test_ranks(void **state)
 }
 
 /* One critic alone. */
-static void test_one_critic(void **state)
+TEST(test_one_critic)
 {
     struct ks_checkpoint *c = make(CRITICS[0].text);
     struct ks_problem q = full_problem(c);
@@ -384,7 +384,7 @@ static bool has(const struct ks_attributes *statistics, const char *name)
 
 /* Those of the hidden layers are NaN if there are none. hidden_norm is that of the critic in which
  * it is smallest. */
-static void test_statistics(void **state)
+TEST(test_statistics)
 {
     struct ks_attributes s = {0}, none = {0};
     struct ks_checkpoint *c = make(CRITICS[5].text);
@@ -416,7 +416,7 @@ static void test_statistics(void **state)
 }
 
 /* |f - y| of every row that has a weight, whatever the weights of the loss and of the row. */
-static void test_squared_error(void **state)
+TEST(test_squared_error)
 {
     struct ks_checkpoint *c = make("dense 6\nlayernorm\ntanh\ndense 1\nloss mse weight=12.5\n");
     struct ks_problem q = full_problem(c);
@@ -444,7 +444,7 @@ static void test_squared_error(void **state)
     ks_checkpoint_free(c);
 }
 
-static void test_other_losses(void **state)
+TEST(test_other_losses)
 {
     struct ks_checkpoint *c = make("dense 6\nrelu\ndense 4\nloss quantile kappa=2\n");
     struct ks_problem q = full_problem(c);
@@ -455,16 +455,4 @@ static void test_other_losses(void **state)
     q = full_problem(c);
     assert_true(ks_gradient_bounds_exist(&q));
     ks_checkpoint_free(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_differences), cmocka_unit_test(test_weights_and_scale),
-        cmocka_unit_test(test_row_weights),         cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_one_critic),          cmocka_unit_test(test_other_losses),
-        cmocka_unit_test(test_statistics),          cmocka_unit_test(test_squared_error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static size_t dimension(const struct ks_checkpoint *c)
 
 /* H v against (g(theta + h v) - g(theta - h v)) / 2h, with weight decay and scale, in both
  * modes. */
-static void test_against_gradient(void **state)
+TEST(test_against_gradient)
 {
     const double h = 1e-6;
 
@@ -95,7 +95,7 @@ static void test_against_gradient(void **state)
         }
 }
 
-static void test_single_precision(void **state)
+TEST(test_single_precision)
 {
     for (size_t i = 0; i < TEXTS_COUNT; i++) {
         struct ks_checkpoint *c = make(TEXTS[i]);
@@ -114,7 +114,7 @@ static void test_single_precision(void **state)
 
 /* Activations that do not fit into memory are recomputed, with the same bits. The number of threads
  * changes the result by rounding only. */
-static void test_memory_and_threads(void **state)
+TEST(test_memory_and_threads)
 {
     struct ks_checkpoint *c = make(TEXTS[0]);
     struct ks_problem q = full_problem(c);
@@ -131,7 +131,7 @@ static void test_memory_and_threads(void **state)
     ks_checkpoint_free(c);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     struct ks_checkpoint *c = make(TEXTS[0]);
     struct ks_problem q = full_problem(c);
@@ -148,7 +148,7 @@ static void test_refusals(void **state)
 }
 
 /* Each allocation of the constructor fails once: it returns an error and leaks nothing. */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
     struct ks_checkpoint *c = make(TEXTS[0]);
     struct ks_problem q = full_problem(c);
@@ -168,13 +168,4 @@ static void test_out_of_memory(void **state)
     ks_checkpoint_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_gradient),   cmocka_unit_test(test_single_precision),
-        cmocka_unit_test(test_memory_and_threads), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_out_of_memory),
-    };
-    omp_set_num_threads(1);
-    return cmocka_run_group_tests_name("hessian", tests, NULL, NULL);
-}
+CMFixtureFunction tests_setup = one_thread;

@@ -113,7 +113,7 @@ static struct ks_null check_zeros(const char *text, const struct ks_problem *q)
     return null;
 }
 
-static void test_operators(void **state)
+TEST(test_operators)
 {
     for (const struct ks_architecture *a = ks_architectures; a->name; a++) {
         char *text = study_text(a->name, 6, 2);
@@ -129,7 +129,7 @@ static void test_operators(void **state)
 }
 
 /* A dead relu unit in the second critic: all its incoming and outgoing weights are dead. */
-static void test_dead_unit(void **state)
+TEST(test_dead_unit)
 {
     static const char *const texts[] = {"dense 6\nrelu\ndense 1\nloss mse\n",
                                         "dense 6\nrelu\ndense 3\nloss ce min=0 max=1\n",
@@ -153,7 +153,7 @@ static void test_dead_unit(void **state)
 
 /* An input that is zero in all rows: its row of the kernel is dead. One direction of it is
  * known. */
-static void test_dead_input(void **state)
+TEST(test_dead_input)
 {
     const char *text = "dense 6\nlayernorm\nrelu\ndense 1\nloss mse\n";
     struct ks_checkpoint *c = null_critic(text, 2);
@@ -166,7 +166,7 @@ static void test_dead_input(void **state)
 }
 
 /* A direction counts for a block only if it lies entirely in the block. */
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
     static const size_t dimension[] = {5, 0, 0, 0, 7};
     const char *text =
@@ -186,7 +186,7 @@ static void test_blocks(void **state)
 
 /* A kernel of one column: the sum over all its rows equals the sum over its column, so no row sum
  * remains to test. */
-static void test_one_column(void **state)
+TEST(test_one_column)
 {
     const char *text =
         "layernorm affine=no\ndense 1\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n";
@@ -216,7 +216,7 @@ static void count(void *context, size_t products)
 
 /* Products are counted, a failing product is passed on, and products that are not finite are
  * refused. */
-static void test_products(void **state)
+TEST(test_products)
 {
     struct ks_checkpoint *c = null_critic(
         "dense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", 1);
@@ -265,7 +265,7 @@ static void test_products(void **state)
 }
 
 /* Without known directions one product looks for dead coordinates. */
-static void test_products_without_directions(void **state)
+TEST(test_products_without_directions)
 {
     struct ks_checkpoint *c = null_critic("dense 4\nrelu\ndense 1\nloss mse\n", 1);
     struct ks_problem q = full_problem(c);
@@ -289,7 +289,7 @@ static void test_products_without_directions(void **state)
 }
 
 /* Each allocation in turn fails: the call returns an error and leaks nothing. */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
     struct ks_checkpoint *c = null_critic("dense 4\nlayernorm\nrelu\ndense 1\nloss mse\n", 1);
     struct ks_problem q = full_problem(c);
@@ -318,15 +318,4 @@ static void test_out_of_memory(void **state)
     ks_checkpoint_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operators),     cmocka_unit_test(test_dead_unit),
-        cmocka_unit_test(test_dead_input),    cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_products),      cmocka_unit_test(test_products_without_directions),
-        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_one_column),
-    };
-
-    omp_set_num_threads(1);
-    return cmocka_run_group_tests_name("null", tests, NULL, NULL);
-}
+CMFixtureFunction tests_setup = one_thread;

@@ -228,7 +228,7 @@ static const struct {
     {"dense 4\nl2norm\ntanh\ndense 1\nloss huber\n", false, 0},
 };
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         size_t dimension, missed = check(cases[i].text, cases[i].evaluation, &dimension);
@@ -244,7 +244,7 @@ static void test_cases(void **state)
  * groupnorm affine=no in front of a kernel or that two norms differ in, the constant sums of a
  * simnorm's groups, a bias next to an appended constant, and the scale of an appended constant that
  * a batchnorm makes zero. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
     static const struct {
         const char *text;
@@ -271,7 +271,7 @@ static void test_limits(void **state)
 }
 
 /* Every layer kind, between layers with sum directions: the kind's claims about sums are true. */
-static void test_every_kind(void **state)
+TEST(test_every_kind)
 {
     static const char *const ends[] = {"layernorm\ndense 3\nloss ce min=0 max=1\n",
                                        "batchnorm\ndense 1\nloss mse\n"};
@@ -292,7 +292,7 @@ static void test_every_kind(void **state)
     critic_inputs = IN;
 }
 
-static void test_study(void **state)
+TEST(test_study)
 {
     for (const struct ks_architecture *a = ks_architectures; a->name; a++)
         for (size_t depth = 1; depth <= 3; depth++) {
@@ -307,7 +307,7 @@ static void test_study(void **state)
 
 /* The example in analysis/README.md: 261 biases of the input's norm and 513 shifts of the softmax
  * per critic. */
-static void test_full_size(void **state)
+TEST(test_full_size)
 {
     char *text = study_text("bn+wn+ce", 512, 4);
     struct ks_checkpoint c = {.critic.ensemble = 2};
@@ -323,14 +323,4 @@ static void test_full_size(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),      cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_every_kind), cmocka_unit_test(test_study),
-        cmocka_unit_test(test_full_size),
-    };
-
-    omp_set_num_threads(1);
-    return cmocka_run_group_tests_name("null_space", tests, NULL, NULL);
-}
+CMFixtureFunction tests_setup = one_thread;

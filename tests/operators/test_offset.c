@@ -114,7 +114,7 @@ static void compare_all(const struct ks_checkpoint *c, const struct ks_checkpoin
 
 /* Inputs that reach only batch norms: for every offset the loss is the same function of theta, and
  * so is its Hessian. */
-static void test_inputs(void **state)
+TEST(test_inputs)
 {
     static const char *const texts[] = {
         "dense 6 project=unit\nbatchnorm\nrelu\ndense 3\nloss ce min=0 max=1\n",
@@ -144,7 +144,7 @@ static void test_inputs(void **state)
 
 /* Inputs rounded to float32, as in a checkpoint: the offset costs digits of the inputs, but not of
  * the products. */
-static void test_rounded_inputs(void **state)
+TEST(test_rounded_inputs)
 {
     for (size_t k = 0; k < N_OFFSETS; k++) {
         struct ks_checkpoint *c = make_critic("dense 6 project=unit\nbatchnorm\nrelu\ndense 3\n"
@@ -159,7 +159,7 @@ static void test_rounded_inputs(void **state)
 }
 
 /* Constant inputs: their rows of the kernel act as biases, whose products are exactly zero. */
-static void test_constant_inputs(void **state)
+TEST(test_constant_inputs)
 {
     struct ks_checkpoint *c = make_critic("dense 6 bias=no\nbatchnorm\nrelu\ndense 1\nloss mse\n",
                                           0);
@@ -247,7 +247,7 @@ static void check_difference(struct ks_checkpoint *c)
 
 /* Large means that arise at the input of an inner dense layer or norm. With the small offsets a
  * relu's least output is near zero; which units are active must not change. */
-static void test_activations(void **state)
+TEST(test_activations)
 {
     static const struct {
         const char *text;
@@ -284,7 +284,7 @@ static void test_activations(void **state)
 
 /* Running statistics do not move with the inputs, so no offset is subtracted. The same holds if the
  * inputs also reach the loss by another path. */
-static void test_what_is_not_centred(void **state)
+TEST(test_what_is_not_centred)
 {
     static const struct {
         const char *text;
@@ -313,16 +313,4 @@ static void test_what_is_not_centred(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_inputs),
-        cmocka_unit_test(test_rounded_inputs),
-        cmocka_unit_test(test_constant_inputs),
-        cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_what_is_not_centred),
-    };
-
-    omp_set_num_threads(1);
-    return cmocka_run_group_tests_name("offset", tests, NULL, NULL);
-}
+CMFixtureFunction tests_setup = one_thread;

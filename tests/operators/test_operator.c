@@ -73,7 +73,7 @@ static void check(const struct ks_operator *a, double bound)
     free(again), free(kept);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
     struct ks_checkpoint *c = make();
     struct ks_problem problem = {
@@ -102,7 +102,7 @@ static void count_free(void *self)
     freed++;
 }
 
-static void test_interface(void **state)
+TEST(test_interface)
 {
     double value[] = {2, -1}, v[] = {3, 4}, out[2];
     struct diagonal d = {.n = 2, .value = value};
@@ -118,14 +118,4 @@ static void test_interface(void **state)
     ks_operator_free(a);
     assert_int_equal(freed, 1);
     ks_operator_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_interface),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

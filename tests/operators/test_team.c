@@ -288,7 +288,7 @@ static int work(void)
 
 /* --- the tests ------------------------------------------------------------------------------ */
 
-static void test_ranks(void **state)
+TEST(test_ranks)
 {
     char command[1024];
 
@@ -301,7 +301,7 @@ static void test_ranks(void **state)
 }
 
 /* A team of one does not call MPI. */
-static void test_alone(void **state)
+TEST(test_alone)
 {
     double values[] = {1, 2}, all, scratch[2];
     size_t first, count;
@@ -321,15 +321,12 @@ static void test_alone(void **state)
     ks_team_end(&team);
 }
 
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_ranks),
-    };
-
     self = argv[0];
     if (argc > 1)
         return work();
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+    return run_all_tests();
 }

@@ -4,7 +4,7 @@
 #include "disk.h"
 #include "scratch.h"
 
-static void test_folder(void **state)
+TEST_CLEAN(test_folder)
 {
     const char *const checkpoints[] = {"a.h5"};
     char **outputs;
@@ -23,7 +23,7 @@ static void test_folder(void **state)
 }
 
 /* The name of an analysis precedes the ending, with and without an output folder. */
-static void test_names(void **state)
+TEST_CLEAN(test_names)
 {
     const char *const checkpoints[] = {"runs/a.h5", "runs/b"};
     char **outputs;
@@ -41,10 +41,4 @@ static void test_names(void **state)
     ks_outputs_free(2, outputs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(test_folder, scratch_clean),
-                                       cmocka_unit_test_teardown(test_names, scratch_clean)};
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

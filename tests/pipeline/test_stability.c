@@ -47,7 +47,7 @@ static void check_absent(const char *name, const char *arguments)
     ks_spectrum_free(s);
 }
 
-static void test_threshold(void **state)
+TEST(test_threshold)
 {
     assert_close(ks_stability_threshold(false, 0.9, 0.01), 200, 1e-12);
     assert_close(ks_stability_threshold(true, 0.9, 0.01), 3800, 1e-9); /* 38 / eta */
@@ -55,7 +55,7 @@ static void test_threshold(void **state)
 }
 
 /* --learning-rate takes precedence over the checkpoint's. */
-static void test_ratio(void **state)
+TEST(test_ratio)
 {
     check("dense+mse", "--order 20", 0.004, 500);
     check("dense+mse", "--exact", 0.004, 500);
@@ -67,7 +67,7 @@ static void test_ratio(void **state)
     check_absent("dense+mse", "--order 20 --compat xqc");
 }
 
-static void test_constants(void **state)
+TEST(test_constants)
 {
     struct ks_spectrum *s = spectrum("dense+mse", "--order 20 --operator preconditioned");
 
@@ -78,7 +78,7 @@ static void test_constants(void **state)
 }
 
 /* --start gradient adds a probe, which the density leaves out. */
-static void test_gradient_probe(void **state)
+TEST(test_gradient_probe)
 {
     struct ks_spectrum *without = spectrum("dense+mse", "--order 20 --probes 2"), *with;
     const struct ks_attribute *start;
@@ -100,7 +100,7 @@ static void test_gradient_probe(void **state)
 }
 
 /* A critic that fits its targets has a zero gradient: no probe can start there. */
-static void test_zero_gradient(void **state)
+TEST(test_zero_gradient)
 {
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
     struct ks_spectrum *s;
@@ -117,13 +117,4 @@ static void test_zero_gradient(void **state)
     ks_spectrum_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threshold),     cmocka_unit_test(test_ratio),
-        cmocka_unit_test(test_constants),     cmocka_unit_test(test_gradient_probe),
-        cmocka_unit_test(test_zero_gradient),
-    };
-
-    return cmocka_run_group_tests(tests, write_critics, scratch_remove);
-}
+CMFixtureFunction tests_setup = write_critics, tests_teardown = scratch_remove;

@@ -6,7 +6,7 @@
 #include <lapacke.h>
 
 /* --exact finds the eigenvalues of the matrix whose columns --apply computes. */
-static void test_apply_and_exact(void **state)
+TEST(test_apply_and_exact)
 {
     for (size_t i = 0; i < ARCHS; i++) {
         size_t n = dimension(archs[i].text);
@@ -40,7 +40,7 @@ static void test_apply_and_exact(void **state)
 
 /* The gradient agrees with central differences of the loss, of checkpoints moved along a direction.
  */
-static void test_gradient(void **state)
+TEST(test_gradient)
 {
     const double h = 1e-5;
 
@@ -68,7 +68,7 @@ static void test_gradient(void **state)
 }
 
 /* Estimates against all eigenvalues, and float32 against float64. */
-static void test_estimates(void **state)
+TEST(test_estimates)
 {
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_spectrum *exact = spectrum(archs[i].name, "--exact --precision f64");
@@ -90,7 +90,7 @@ static void test_estimates(void **state)
 
 /* Why the noise floor is 16 eps lambda_abs_max: no eigenvalue moves by more when products are
  * rounded to float32, and some move by more than a two-hundredth of it. */
-static void test_noise_floor_of_float32(void **state)
+TEST(test_noise_floor_of_float32)
 {
     double worst = 0;
 
@@ -117,7 +117,7 @@ static void test_noise_floor_of_float32(void **state)
 /* The known null space of two critics. With bn: the biases of the input's norms. With ln: for each
  * dense layer, IN + 1 or 6 + 1 shifts of a layernorm's input. With ce: 6 + 1 shifts of the
  * softmax's input. A single critic has half of these, and its head the softmax's part. */
-static void test_null_directions(void **state)
+TEST(test_null_directions)
 {
     static const size_t dimensions[ARCHS] = {5 + 7, 5, 6 + 7 + 7, 6, 7, 0};
     static const struct {
@@ -155,7 +155,7 @@ static void test_null_directions(void **state)
 
 /* All eigenvalues that are known to be zero lie below the noise floor, so zero_mass counts at least
  * as many; in float32, at least as many as float64 finds. */
-static void test_known_zeros(void **state)
+TEST(test_known_zeros)
 {
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_spectrum *f64 = spectrum(archs[i].name, "--exact --precision f64");
@@ -173,7 +173,7 @@ static void test_known_zeros(void **state)
 
 /* A weight decay that makes the Hessian positive definite makes its condition number finite; the
  * lower bound holds for every start vector. */
-static void test_lower_bound(void **state)
+TEST(test_lower_bound)
 {
     for (size_t i = 0; i < ARCHS; i++) {
         double decay = 0.02 * statistic_of(archs[i].name, "--exact --precision f64", "lambda_max") -
@@ -198,7 +198,7 @@ static void test_lower_bound(void **state)
 /* A weight decay shifts all eigenvalues, and a scale multiplies them. Evaluation mode changes only
  * critics with batchnorm. Fewer minibatches, another seed and less memory change only what depends
  * on them. */
-static void test_options(void **state)
+TEST(test_options)
 {
     struct ks_spectrum *s = spectrum("bn+ce", "--exact --precision f64");
     struct ks_spectrum *t = spectrum("bn+ce",
@@ -226,7 +226,7 @@ static void test_options(void **state)
 }
 
 /* --batchnorm loss equals a checkpoint that has only the rows of the loss. */
-static void test_rows_of_the_loss(void **state)
+TEST(test_rows_of_the_loss)
 {
     struct ks_checkpoint *c = make(archs[0].text);
     double all, alone;
@@ -249,7 +249,7 @@ static void test_rows_of_the_loss(void **state)
 
 /* Inputs far from zero pass a relu before a batchnorm subtracts their mean, so float32 retains only
  * rounding errors. A warning says so and names the layer. */
-static void test_wrong_products(void **state)
+TEST(test_wrong_products)
 {
     struct ks_checkpoint *c = make("dense 6\nrelu\nbatchnorm\nrelu\ndense 1\nloss mse\n");
 
@@ -271,7 +271,7 @@ static void test_wrong_products(void **state)
 
 /* Statistics of a cross-entropy's gradient: on one minibatch, the part of --gradient that belongs
  * to one critic. There are none for a layer, and with --compat xqc; others for a squared error. */
-static void test_gradient_bounds(void **state)
+TEST(test_gradient_bounds)
 {
     const size_t n = dimension(archs[0].text) / ENSEMBLE;
     const char *largest = "minibatch_gradient_largest";
@@ -301,16 +301,4 @@ static void test_gradient_bounds(void **state)
     assert_true(isnan(statistic_of("bn+ce", "--order 4 --compat xqc", largest)));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_apply_and_exact),  cmocka_unit_test(test_gradient),
-        cmocka_unit_test(test_estimates),        cmocka_unit_test(test_noise_floor_of_float32),
-        cmocka_unit_test(test_null_directions),  cmocka_unit_test(test_known_zeros),
-        cmocka_unit_test(test_lower_bound),      cmocka_unit_test(test_options),
-        cmocka_unit_test(test_rows_of_the_loss), cmocka_unit_test(test_gradient_bounds),
-        cmocka_unit_test(test_wrong_products),
-    };
-
-    return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
-}
+CMFixtureFunction tests_setup = write_checkpoints, tests_teardown = scratch_remove;

@@ -19,7 +19,7 @@ static void check_word(const char *path, const char *name, const char *word)
 }
 
 /* The attributes of vector files. */
-static void test_attributes_of_vectors(void **state)
+TEST(test_attributes_of_vectors)
 {
     const char *name = archs[0].name;
     size_t n = dimension(archs[0].text);
@@ -114,7 +114,7 @@ static void check_weights(const struct ks_spectrum *s)
 }
 
 /* The attributes of a spectrum file, and the same statistics as JSON. */
-static void test_spectrum_file(void **state)
+TEST(test_spectrum_file)
 {
     struct ks_spectrum *s = spectrum("bn+ce", "--probes 2 --order 40 --seed 5 --json -q");
     char digest[KS_SHA256_TEXT];
@@ -165,7 +165,7 @@ static void test_spectrum_file(void **state)
     ks_spectrum_free(s);
 }
 
-static void test_csv(void **state)
+TEST(test_csv)
 {
     char name[64];
 
@@ -180,7 +180,7 @@ static void test_csv(void **state)
 }
 
 /* One line per checkpoint, all of the same width, and below them the claims. */
-static void test_table(void **state)
+TEST(test_table)
 {
     const char *at = printed;
     size_t width;
@@ -202,7 +202,7 @@ static void test_table(void **state)
 }
 
 /* A statistic that is NaN is null in JSON; the end of the Krylov space is reported. */
-static void test_breakdown(void **state)
+TEST(test_breakdown)
 {
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
     struct ks_spectrum *s;
@@ -220,7 +220,7 @@ static void test_breakdown(void **state)
 }
 
 /* If an outlier is a multiple eigenvalue, kurtosis_spectral is absent, but CSV keeps its column. */
-static void test_absent_statistic(void **state)
+TEST(test_absent_statistic)
 {
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
     struct ks_spectrum *s;
@@ -257,7 +257,7 @@ static const char *csv_cell(size_t row, const char *name, char cell[64])
 /* With a tolerance, spectra have different statistics: for the identity, which is the weight decay
  * of a loss without curvature, one step is enough, so there is no statistic after 30. Numbers stand
  * under their names whichever checkpoint is first. */
-static void test_csv_of_different_spectra(void **state)
+TEST(test_csv_of_different_spectra)
 {
     static const char OPTIONS[] = "--csv --weight-decay 1 --order 40 --tolerance lambda_max=1e-14 ";
     struct ks_checkpoint *c = make("dense 1 bias=no\nloss mse\n");
@@ -288,17 +288,4 @@ static void test_csv_of_different_spectra(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_attributes_of_vectors),
-        cmocka_unit_test(test_spectrum_file),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_breakdown),
-        cmocka_unit_test(test_absent_statistic),
-        cmocka_unit_test(test_csv_of_different_spectra),
-    };
-
-    return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
-}
+CMFixtureFunction tests_setup = write_checkpoints, tests_teardown = scratch_remove;

@@ -4,7 +4,7 @@
 
 /* A checkpoint that fails gets one line, the others are analyzed, and the exit status is the worst.
  */
-static void test_failing_checkpoint(void **state)
+TEST(test_failing_checkpoint)
 {
     struct ks_checkpoint *c = make(archs[5].text);
 
@@ -110,7 +110,7 @@ static const struct refusal {
     {".", "."},
 };
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     write_bytes(scratch("ln+ce.safetensors"), "\x40\0\0\0\0\0\0\0{}", 10);
     write_bytes(scratch("critic.pt"), "PK", 2);
@@ -130,7 +130,7 @@ static void test_refusals(void **state)
 }
 
 /* Two spectra of the same name in -o are refused before any work; a missing folder is created. */
-static void test_output_folder(void **state)
+TEST(test_output_folder)
 {
     assert_runs("-o spectra --order 10 ln+ce.h5 bn+ce.h5");
     assert_int_equal(remove(scratch("spectra/bn+ce.spectrum.h5")), 0);
@@ -144,7 +144,7 @@ static void test_output_folder(void **state)
 
 /* A spectrum that would replace a checkpoint, by its name or through a link, is refused before any
  * work. */
-static void test_outputs_among_inputs(void **state)
+TEST(test_outputs_among_inputs)
 {
     static const char *const cases[] = {
         "ln+ce.h5 ln+ce.spectrum.h5", "./ln+ce.spectrum.h5 ln+ce.h5", "bn+ce.h5 ln+ce.h5 hard.h5",
@@ -173,7 +173,7 @@ static void test_outputs_among_inputs(void **state)
 
 /* The vectors of --apply and --gradient count against --memory: each vector of --apply twice, in
  * memory and in the file of the products, which is built in memory. */
-static void test_memory_of_vectors(void **state)
+TEST(test_memory_of_vectors)
 {
     enum { MORE = 1000 };
     static const char *const cases[] = {"--apply v.h5 --output o.h5 ln+ce.h5",
@@ -199,7 +199,7 @@ static void test_memory_of_vectors(void **state)
 }
 
 /* Control characters in a file, its name or an option do not reach the terminal. */
-static void test_control_characters(void **state)
+TEST(test_control_characters)
 {
     struct ks_h5 *h5;
 
@@ -222,7 +222,7 @@ static void test_control_characters(void **state)
     assert_non_null(strstr(complained, "analyze: h\\x1b.h5: before Lanczos step"));
 }
 
-static void test_help_and_version(void **state)
+TEST(test_help_and_version)
 {
     static const char *const options[] = {
         "--out",          "--json",   "--csv",      "--operator",  "--batchnorm",
@@ -240,21 +240,11 @@ static void test_help_and_version(void **state)
 }
 
 /* A full disk under standard output is a failure at run time. */
-static void test_full_output(void **state)
+TEST(test_full_output)
 {
     if (access("/dev/full", W_OK) != 0)
         skip();
     assert_int_equal(analyzer("--order 10 --json ln+ce.h5 >/dev/full"), 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failing_checkpoint), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_output_folder),      cmocka_unit_test(test_outputs_among_inputs),
-        cmocka_unit_test(test_control_characters), cmocka_unit_test(test_memory_of_vectors),
-        cmocka_unit_test(test_help_and_version),   cmocka_unit_test(test_full_output),
-    };
-
-    return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
-}
+CMFixtureFunction tests_setup = write_checkpoints, tests_teardown = scratch_remove;

@@ -3,7 +3,7 @@
 #include "example.h"
 #include "programs.h"
 
-static void test_audit(void **state)
+TEST(test_audit)
 {
     write_one(scratch("plain.h5"), make_plain(MSE), false);
     write_one(scratch("full.h5"), make_full(), false);
@@ -64,7 +64,7 @@ static void assert_table_mended(const char *arguments, const char *before)
 }
 
 /* The spectra and the table of layers are used again only for the same bytes of the checkpoint. */
-static void test_cache(void **state)
+TEST(test_cache)
 {
     static const char arguments[] = "--quiet --order 20 --layer-order 10 kept.h5";
     static const char name[] = "kept.audit/hessian-m20-n3-s0.spectrum.h5";
@@ -105,7 +105,7 @@ static int limit(const char *expression)
     return audit(arguments);
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
     assert_int_equal(limit("kappa_effective_bound > 1e-3"), 3);
     assert_shows("met: shown by a bound");
@@ -122,7 +122,7 @@ static void test_limits(void **state)
 }
 
 /* A limit on what the spectrum does not have is no limit that is not met. */
-static void test_absent_statistics(void **state)
+TEST(test_absent_statistics)
 {
     assert_int_equal(limit("stable_rank_upper>1"), 2);
     assert_non_null(
@@ -134,7 +134,7 @@ static void test_absent_statistics(void **state)
 /* --- comparisons --- */
 
 /* Four times the loss has four times the eigenvalues and the same ratios. */
-static void test_against_file(void **state)
+TEST(test_against_file)
 {
     double lower, upper;
     const char *line;
@@ -157,7 +157,7 @@ static void test_against_file(void **state)
 }
 
 /* Only the minibatches that are analyzed have to be the same. */
-static void test_same_batches(void **state)
+TEST(test_same_batches)
 {
     struct ks_checkpoint *c = make_plain(MSE);
 
@@ -172,7 +172,7 @@ static void test_same_batches(void **state)
 
 /* A table of a study: one architecture at the same step with the same loss, one with another loss,
  * one at another step, one whose name does not say its loss. */
-static void test_against_study(void **state)
+TEST(test_against_study)
 {
     static const char TABLE[] =
         "env,architecture,seed,env_step,analysis,kappa_effective_bound,directions_1e2_lower,"
@@ -241,7 +241,7 @@ static void check_ids(const char *page)
     assert_true(n > 10);
 }
 
-static void test_page(void **state)
+TEST(test_page)
 {
     size_t size;
     char *page;
@@ -266,7 +266,7 @@ static void test_page(void **state)
     assert_non_null(strstr(complained, "expected another file for the output"));
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     assert_int_equal(audit(""), 2);
     assert_non_null(strstr(complained, "expected a checkpoint, found none"));
@@ -281,7 +281,7 @@ static void test_refusals(void **state)
 
 /* All files are checked before the first one is analyzed; files whose spectra would overwrite each
  * other are refused. */
-static void test_checks_first(void **state)
+TEST(test_checks_first)
 {
     write_one(scratch("early.h5"), make_plain(MSE), false);
     assert_int_equal(audit("early.h5 nowhere.h5"), 2);
@@ -296,15 +296,4 @@ static void test_checks_first(void **state)
         audit("--quiet --order 20 --layer-order 0 --cache kept --against early.h5 early.h5"), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_audit),        cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_limits),       cmocka_unit_test(test_absent_statistics),
-        cmocka_unit_test(test_against_file), cmocka_unit_test(test_against_study),
-        cmocka_unit_test(test_page),         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_same_batches), cmocka_unit_test(test_checks_first),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -3,7 +3,7 @@
 #include "programs.h"
 
 /* Without moments, layers and a second minibatch less is computed, and that is said. */
-static void test_less(void **state)
+TEST(test_less)
 {
     write_one(scratch("plain.h5"), make_plain(MSE), false);
     if (audit("--quiet --order 20 --layer-order 0 --batches 1 plain.h5") != 0)
@@ -20,7 +20,7 @@ static void test_less(void **state)
 
 /* Half of the minibatches: nothing changes if all are the same; the largest eigenvalue does if only
  * the first one has large inputs. */
-static void test_half(void **state)
+TEST(test_half)
 {
     static const char arguments[] = "--quiet --order 20 --layer-order 0 half.h5";
     struct ks_checkpoint *c = make_plain(MSE);
@@ -42,7 +42,7 @@ static void test_half(void **state)
 }
 
 /* Before the first update Adam's second moments are zero: nothing is preconditioned by them. */
-static void test_first_checkpoint(void **state)
+TEST(test_first_checkpoint)
 {
     struct ks_checkpoint *c = make_full();
 
@@ -54,7 +54,7 @@ static void test_first_checkpoint(void **state)
 }
 
 /* Rows of weight 0 give no curvature and no gradient. */
-static void test_zero(void **state)
+TEST(test_zero)
 {
     struct ks_checkpoint *c = make_plain(MSE);
 
@@ -72,7 +72,7 @@ static void test_zero(void **state)
 
 /* Beyond its threshold a Huber loss is linear: the last bias changes the loss, although it is a
  * dead coordinate, and all of the curvature is in the residual. */
-static void test_linear(void **state)
+TEST(test_linear)
 {
     struct ks_checkpoint *c = make_plain("dense 4\nrelu\ndense 1\nloss huber delta=0.001\n");
 
@@ -85,15 +85,4 @@ static void test_linear(void **state)
     assert_shows("All products with the Gauss-Newton matrix G are zero");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_less),
-        cmocka_unit_test(test_half),
-        cmocka_unit_test(test_first_checkpoint),
-        cmocka_unit_test(test_zero),
-        cmocka_unit_test(test_linear),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -142,7 +142,7 @@ static void audit_file(const char *name, size_t *checked)
     free(t.size);
 }
 
-static void test_golden(void **state)
+TEST(test_golden)
 {
     DIR *folder = opendir(FOLDER);
     struct dirent *entry;
@@ -164,9 +164,4 @@ static void test_golden(void **state)
     assert_true(files > 0 && checked > 60);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden)};
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

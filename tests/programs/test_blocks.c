@@ -86,7 +86,7 @@ static void check_rows(const char *name, const char *options, size_t rows, size_
 }
 
 /* A layer's name, as in a checkpoint, is as good as its number. */
-static void test_layer_name(void **state)
+TEST(test_layer_name)
 {
     struct ks_spectrum *number = spectrum("bn+ce", "--order 12 --layer 2"),
                        *name = spectrum("bn+ce", "--order 12 --layer 02_batchnorm");
@@ -96,7 +96,7 @@ static void test_layer_name(void **state)
     ks_spectrum_free(number), ks_spectrum_free(name);
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
     check_rows("bn+ce", "--order 12 --probes 2", 6, dimension(archs[0].text));
     check_rows("bn+ce", "--order 12 --critic 1 --operator ggn", 6,
@@ -105,7 +105,7 @@ static void test_rows(void **state)
 }
 
 /* The first layer of the first critic never had a gradient, so its dimension is smaller. */
-static void test_moving(void **state)
+TEST(test_moving)
 {
     check_rows("dense+mse", "--operator preconditioned", 3, dimension(archs[5].text) - 36);
     check_rows("dense+mse", "--operator preconditioned --critic 0", 2,
@@ -113,7 +113,7 @@ static void test_moving(void **state)
 }
 
 /* The least --memory suffices and changes no bit. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
     static char before[sizeof printed];
 
@@ -124,7 +124,7 @@ static void test_memory(void **state)
     assert_string_equal(printed, before);
 }
 
-static void test_forms(void **state)
+TEST(test_forms)
 {
     json_t *object;
     size_t files = scratch_files(false);
@@ -141,7 +141,7 @@ static void test_forms(void **state)
     assert_int_equal(scratch_files(false), files); /* no spectrum files */
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     static const char *const options[] = {"--layer 1", "--exact", "--compat xqc",
                                           "--name x",  "--out d", "--start gradient"};
@@ -156,13 +156,4 @@ static void test_refusals(void **state)
     assert_non_null(strstr(complained, "--critic: expected 0 to 1, found 2"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),   cmocka_unit_test(test_layer_name),
-        cmocka_unit_test(test_moving), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_forms),  cmocka_unit_test(test_refusals),
-    };
-
-    return cmocka_run_group_tests(tests, write_critics, scratch_remove);
-}
+CMFixtureFunction tests_setup = write_critics, tests_teardown = scratch_remove;

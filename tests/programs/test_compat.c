@@ -113,7 +113,7 @@ static void fill_uniform(size_t n, double low, double high)
         value[i] = low + (high - low) * (double)i / (double)(n - 1);
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
     struct diagonal d = {.n = 1000, .value = value};
     int threads = omp_get_max_threads();
@@ -136,7 +136,7 @@ static void test_steps(void **state)
 }
 
 /* A residual of exactly zero ends the recurrence; a product that overflows float32 fails. */
-static void test_ends(void **state)
+TEST(test_ends)
 {
     struct diagonal d = {.n = 50, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -157,7 +157,7 @@ static void test_ends(void **state)
 
 /* The analyzer's coefficients equal those of the transcription, started from the same vector, for
  * the float32 Hessian of the loss with raw targets, divided once more by N. */
-static void test_program(void **state)
+TEST(test_program)
 {
     enum { ORDER = 16 };
     struct ks_checkpoint *c = make(archs[1].text);
@@ -196,7 +196,7 @@ static void test_program(void **state)
 
 /* Why --compat gives no bounds: after the end of the Krylov space the vectors are not orthogonal,
  * and for some n, depending on rounding, the lower bound would exceed kappa = 2. */
-static void test_no_bounds(void **state)
+TEST(test_no_bounds)
 {
     double worst = 0;
 
@@ -217,7 +217,7 @@ static void test_no_bounds(void **state)
 
 /* Ritz values have equal weights; statistics that need weights or an orthonormal basis are absent.
  */
-static void test_unweighted(void **state)
+TEST(test_unweighted)
 {
     static const char *const without[] = {"trace",
                                           "trace_square",
@@ -252,7 +252,7 @@ static void test_unweighted(void **state)
 }
 
 /* Products are divided once more by N; the gradient of the same run is not. */
-static void test_vectors(void **state)
+TEST(test_vectors)
 {
     size_t n = dimension(archs[0].text);
     struct ks_rng rng = ks_rng_start(23, 0);
@@ -305,7 +305,7 @@ static void check_same(const char *options)
     ks_spectrum_free(only);
 }
 
-static void test_rewards(void **state)
+TEST(test_rewards)
 {
     struct ks_checkpoint *c = make(archs[1].text);
     const size_t n = dimension(archs[1].text);
@@ -339,7 +339,7 @@ static void test_rewards(void **state)
 }
 
 /* --compat uses raw targets if they exist; otherwise it says so, unless --quiet is given. */
-static void test_rewards_of_compat(void **state)
+TEST(test_rewards_of_compat)
 {
     static const char words[] = "no targets from raw rewards (/batch/target_raw)";
     static const struct {
@@ -386,14 +386,4 @@ static int write_all(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps),      cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_program),    cmocka_unit_test(test_no_bounds),
-        cmocka_unit_test(test_unweighted), cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_rewards),    cmocka_unit_test(test_rewards_of_compat),
-    };
-
-    return cmocka_run_group_tests(tests, write_all, scratch_remove);
-}
+CMFixtureFunction tests_setup = write_all, tests_teardown = scratch_remove;

@@ -105,7 +105,7 @@ static void check_shares(const char *text, const double *y, const double *share,
 
 /* Every row against the dense matrix: the eigenvalue is the next by modulus, the residual is that
  * of the stored vector, the gradient's share is its squared cosine. */
-static void test_against_dense(void **state)
+TEST(test_against_dense)
 {
     for (size_t k = 0; k < ARCHS; k++) {
         const char *name = archs[k].name;
@@ -140,7 +140,7 @@ static void test_against_dense(void **state)
 
 /* Residuals of float32 products are those that float64 products show, and a warning says if that is
  * more than was asked for. */
-static void test_single_precision(void **state)
+TEST(test_single_precision)
 {
     struct tables wide, single;
 
@@ -161,7 +161,7 @@ static void test_single_precision(void **state)
 
 /* To a coarse tolerance a Ritz value converges in a few steps; but the search goes on until a
  * modulus that is larger by more than the tolerance is excluded. */
-static void test_largest_of_all(void **state)
+TEST(test_largest_of_all)
 {
     static const double tolerances[] = {0.3, 0.1, 0.03};
 
@@ -191,7 +191,7 @@ static void test_largest_of_all(void **state)
 }
 
 /* In a block, vectors are zero outside of it. */
-static void test_block(void **state)
+TEST(test_block)
 {
     size_t n = dimension(archs[1].text);
     double *y;
@@ -205,7 +205,7 @@ static void test_block(void **state)
 }
 
 /* Nothing is written unless all vectors are good enough; other options are refused. */
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     static const struct {
         const char *arguments, *words;
@@ -243,7 +243,7 @@ static void test_refusals(void **state)
 }
 
 /* What is printed, in its three forms. */
-static void test_output(void **state)
+TEST(test_output)
 {
     assert_runs("--eigenvectors 2 --output e.h5 bn+ce.h5");
     assert_shows("number     eigenvalue   residual  gradient  layers\n     0 ");
@@ -259,13 +259,4 @@ static void test_output(void **state)
     assert_shows("number         norm  largest |x|      zeros   eigenvalue\n");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_dense),  cmocka_unit_test(test_single_precision),
-        cmocka_unit_test(test_largest_of_all), cmocka_unit_test(test_block),
-        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_output),
-    };
-
-    return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
-}
+CMFixtureFunction tests_setup = write_checkpoints, tests_teardown = scratch_remove;

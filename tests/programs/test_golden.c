@@ -154,7 +154,7 @@ static void check(const char *name)
     free(eigenvalue), free(gradient);
 }
 
-static void test_golden(void **state)
+TEST(test_golden)
 {
     static const char *const needed[] = {"xqc",      "crossq",   "plain",       "layernorm",
                                          "smooth",   "residual", "hypersphere", "mixed",
@@ -192,11 +192,4 @@ static void test_golden(void **state)
                   done, precisions[0].worst, precisions[1].worst, worst_gradient, worst_eigenvalue);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

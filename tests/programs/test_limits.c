@@ -59,7 +59,7 @@ static void skip_under_sanitizers(void)
 }
 
 /* `kappascope` refuses a limit in which OpenBLAS cannot be loaded. */
-static void test_address_space(void **state)
+TEST(test_address_space)
 {
     static const size_t limits[] = {60000,  100000, 150000,  200000,  250000, 300000,
                                     400000, 700000, 1200000, 3000000, 0};
@@ -83,7 +83,7 @@ static void test_address_space(void **state)
 }
 
 /* The limit that the message names is enough for OpenBLAS. */
-static void test_least_address_space(void **state)
+TEST(test_least_address_space)
 {
     size_t least;
 
@@ -101,7 +101,7 @@ static void test_least_address_space(void **state)
     assert_non_null(strstr(complained, "ulimit -d"));
 }
 
-static void test_address_space_of_training(void **state)
+TEST(test_address_space_of_training)
 {
     static const size_t limits[] = {60000,  100000, 150000, 200000, 240000,  250000,
                                     260000, 280000, 300000, 400000, 1000000, 0};
@@ -126,7 +126,7 @@ static void test_address_space_of_training(void **state)
 }
 
 /* Files that a program opens do not take the numbers of closed standard descriptors. */
-static void test_closed_descriptors(void **state)
+TEST(test_closed_descriptors)
 {
     static const char *const closed[] = {"<&-", "2>&-", "<&- 2>&-", "<&- >&- 2>&-"};
     unsigned char *expected, *found;
@@ -149,7 +149,7 @@ static void test_closed_descriptors(void **state)
 }
 
 /* Printing results to a closed standard output is a failure. */
-static void test_closed_output(void **state)
+TEST(test_closed_output)
 {
     static const char *const cases[] = {"$analyze -q --order 5 ln+ce.h5", "$train --list",
                                         "$kappascope --help", "$plot --version"};
@@ -163,7 +163,7 @@ static void test_closed_output(void **state)
 
 /* Exceeding a limit on file sizes is like a full disk: a one-line message, exit status 1, and no
  * incomplete file. */
-static void test_file_sizes(void **state)
+TEST(test_file_sizes)
 {
     static const char *const cases[] = {"--order 60 ln+ce.h5", "--gradient g.h5 ln+ce.h5",
                                         "--order 60 -o folder ln+ce.h5"};
@@ -180,7 +180,7 @@ static void test_file_sizes(void **state)
 }
 
 /* Temporary files of a killed analysis are removed by the next one that writes to the folder. */
-static void test_leftovers(void **state)
+TEST(test_leftovers)
 {
     static const char *const cases[] = {"--order 5 ln+ce.h5", "--gradient g.h5 ln+ce.h5",
                                         "--order 5 -o . ln+ce.h5"};
@@ -195,7 +195,7 @@ static void test_leftovers(void **state)
 }
 
 /* Output names are checked before any work: the checkpoint here is unreadable. */
-static void test_long_output_name(void **state)
+TEST(test_long_output_name)
 {
     char name[260];
 
@@ -211,18 +211,4 @@ static void test_long_output_name(void **state)
     assert_non_null(strstr(complained, "spectrum.h5: cannot be created: File name too long"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_address_space),
-        cmocka_unit_test(test_least_address_space),
-        cmocka_unit_test(test_address_space_of_training),
-        cmocka_unit_test(test_closed_descriptors),
-        cmocka_unit_test(test_closed_output),
-        cmocka_unit_test(test_file_sizes),
-        cmocka_unit_test(test_leftovers),
-        cmocka_unit_test(test_long_output_name),
-    };
-
-    return cmocka_run_group_tests(tests, write_checkpoints, scratch_remove);
-}
+CMFixtureFunction tests_setup = write_checkpoints, tests_teardown = scratch_remove;

@@ -158,7 +158,7 @@ static void check_statistics(const char *options, const char *name, int ranks)
     json_decref(summary[0]), json_decref(summary[1]);
 }
 
-static void test_statistics(void **state)
+TEST(test_statistics)
 {
     if (!have_mpirun())
         skip();
@@ -178,7 +178,7 @@ static void test_statistics(void **state)
 }
 
 /* All eigenvalues, products and the gradient. */
-static void test_exact_and_vectors(void **state)
+TEST(test_exact_and_vectors)
 {
     size_t n = dimension(archs[0].text);
     struct ks_rng rng = ks_rng_start(62, 0);
@@ -216,7 +216,7 @@ static void test_exact_and_vectors(void **state)
 }
 
 /* Eigenvectors, up to their signs. */
-static void test_eigenvectors(void **state)
+TEST(test_eigenvectors)
 {
     enum { COUNT = 3 };
     size_t n = dimension(archs[0].text);
@@ -241,7 +241,7 @@ static void test_eigenvectors(void **state)
 }
 
 /* The basis is in float32 if one rank lacks the memory for float64; less is refused. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
     struct ks_spectrum *s;
     size_t least;
@@ -258,7 +258,7 @@ static void test_memory(void **state)
 }
 
 /* The published code's Lanczos recurrence on slices: the same numbers to float32 rounding. */
-static void test_compat(void **state)
+TEST(test_compat)
 {
     struct ks_spectrum *s[2];
     double size = 0;
@@ -281,7 +281,7 @@ static void test_compat(void **state)
 
 /* --- failures ------------------------------------------------------------------------------- */
 
-static void test_failures(void **state)
+TEST(test_failures)
 {
     static const struct {
         const char *arguments, *words;
@@ -310,7 +310,7 @@ static void test_failures(void **state)
     assert_non_null(strstr(printed, "\nln+ce.h5,"));
 }
 
-static void test_help(void **state)
+TEST(test_help)
 {
     const char *first;
 
@@ -323,14 +323,4 @@ static void test_help(void **state)
     assert_null(strstr(first + 1, "NAME\n"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statistics),   cmocka_unit_test(test_exact_and_vectors),
-        cmocka_unit_test(test_eigenvectors), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_failures),     cmocka_unit_test(test_help),
-        cmocka_unit_test(test_compat),
-    };
-
-    return cmocka_run_group_tests(tests, write_critics, scratch_remove);
-}
+CMFixtureFunction tests_setup = write_critics, tests_teardown = scratch_remove;

@@ -32,7 +32,7 @@ static size_t check_plots(void)
     return drawn;
 }
 
-static void test_plots_and_report(void **state)
+TEST_IN_STUDY(test_plots_and_report)
 {
     char *page;
 
@@ -100,7 +100,7 @@ static void write_analysis(const char *architecture, const char *name, const cha
 }
 
 /* A study that has the data of all plots, with several seeds: every script draws. */
-static void test_every_plot(void **state)
+TEST_IN_STUDY(test_every_plot)
 {
     static const char *const architectures[] = {"ln+mse", "bn+wn+ce"};
     char text[512];
@@ -139,7 +139,7 @@ static void test_every_plot(void **state)
 }
 
 /* The report has a table of each further analysis. */
-static void test_further_analysis(void **state)
+TEST_IN_STUDY(test_further_analysis)
 {
     char *page;
 
@@ -161,7 +161,7 @@ static void test_further_analysis(void **state)
     free(page);
 }
 
-static void test_no_intervals(void **state)
+TEST_IN_STUDY(test_no_intervals)
 {
     char *page;
 
@@ -175,7 +175,7 @@ static void test_no_intervals(void **state)
 }
 
 /* If a script fails, the old plot stays and the message contains gnuplot's. */
-static void test_plot_that_fails(void **state)
+TEST_IN_STUDY(test_plot_that_fails)
 {
     struct outcome o = outcome_new(0);
 
@@ -202,7 +202,7 @@ static void test_plot_that_fails(void **state)
 
 /* gnuplot does not notice a limit on file sizes or a full disk. An incomplete plot does not replace
  * the old one. */
-static void test_plot_that_is_cut(void **state)
+TEST_IN_STUDY(test_plot_that_is_cut)
 {
     struct outcome o = outcome_new(0);
     struct rlimit old, small;
@@ -230,7 +230,7 @@ static void test_plot_that_is_cut(void **state)
 }
 
 /* Plots whose data have gone are removed. */
-static void test_data_that_goes(void **state)
+TEST_IN_STUDY(test_data_that_goes)
 {
     struct outcome o = outcome_new(0);
 
@@ -244,7 +244,7 @@ static void test_data_that_goes(void **state)
 }
 
 /* The next call removes temporary files of a killed one. */
-static void test_leftovers(void **state)
+TEST_IN_STUDY(test_leftovers)
 {
     static const char *const folders[] = {".", "tables", "figures"};
     char name[64], path[3][128];
@@ -291,7 +291,7 @@ static void rewrite_spectra(const char *architecture, size_t step, double kappa,
                                    zero);
 }
 
-static void test_infinite_kappa(void **state)
+TEST_IN_STUDY(test_infinite_kappa)
 {
     rewrite_spectra("bn+wn+ce", 8, INFINITY, false);
     assert_drawn();
@@ -302,7 +302,7 @@ static void test_infinite_kappa(void **state)
 }
 
 /* Kappas that are all equal, almost equal, or spread over almost the whole range. */
-static void test_narrow_and_wide_kappas(void **state)
+TEST_IN_STUDY(test_narrow_and_wide_kappas)
 {
     static const double pairs[][2] = {
         {1000, 1000}, {1000, 1000.000000001}, {1e6, 1.1e6}, {1, 1e300}};
@@ -314,7 +314,7 @@ static void test_narrow_and_wide_kappas(void **state)
     }
 }
 
-static void test_undefined_kappa(void **state)
+TEST_IN_STUDY(test_undefined_kappa)
 {
     rewrite_spectra("ln+mse", 0, NAN, false);
     assert_drawn();
@@ -323,7 +323,7 @@ static void test_undefined_kappa(void **state)
     assert_non_null(strstr(file_text("tables/kappa.csv"), "ln,0,mse,standard,2,-,-,-"));
 }
 
-static void test_spectra_of_zeros(void **state)
+TEST_IN_STUDY(test_spectra_of_zeros)
 {
     rewrite_spectra("ln+mse", 0, 0, true);
     assert_drawn();
@@ -331,7 +331,7 @@ static void test_spectra_of_zeros(void **state)
     assert_drawn();
 }
 
-static void test_returns_of_one_value(void **state)
+TEST_IN_STUDY(test_returns_of_one_value)
 {
     static const char *const texts[] = {"env_step,return_mean\n0,0\n6,0\n12,0\n",
                                         "env_step,return_mean\n0,-1\n6,-1\n12,-1\n"};
@@ -346,7 +346,7 @@ static void test_returns_of_one_value(void **state)
 }
 
 /* No checkpoint after the first update: no statistic can be pooled. */
-static void test_study_without_updates(void **state)
+TEST_IN_STUDY(test_study_without_updates)
 {
     write_text("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0..3\n"
                               "steps = 12\n[train]\ncheckpoints = 1\nrandom_steps = 7\n"
@@ -355,7 +355,7 @@ static void test_study_without_updates(void **state)
     assert_non_null(strstr(file_text("tables/summary.csv"), "ln+mse,ln,0,mse,standard,4,0,-,-,-,"));
 }
 
-static void test_no_spectra_at_all(void **state)
+TEST_IN_STUDY(test_no_spectra_at_all)
 {
     remove_spectra("ln+mse");
     assert_drawn();
@@ -363,7 +363,7 @@ static void test_no_spectra_at_all(void **state)
     assert_drawn();
 }
 
-static void test_settings_of_the_user(void **state)
+TEST_IN_STUDY(test_settings_of_the_user)
 {
     const char *old = getenv("HOME");
     char home[512] = "";
@@ -376,29 +376,4 @@ static void test_settings_of_the_user(void **state)
         setenv("HOME", home, 1);
     else
         unsetenv("HOME");
-}
-
-int main(void)
-{
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_STUDY(test_every_plot),
-        IN_STUDY(test_plot_that_fails),
-        IN_STUDY(test_plots_and_report),
-        IN_STUDY(test_infinite_kappa),
-        IN_STUDY(test_narrow_and_wide_kappas),
-        IN_STUDY(test_undefined_kappa),
-        IN_STUDY(test_spectra_of_zeros),
-        IN_STUDY(test_returns_of_one_value),
-        IN_STUDY(test_study_without_updates),
-        IN_STUDY(test_no_spectra_at_all),
-        IN_STUDY(test_settings_of_the_user),
-        IN_STUDY(test_no_intervals),
-        IN_STUDY(test_further_analysis),
-        IN_STUDY(test_plot_that_is_cut),
-        IN_STUDY(test_leftovers),
-        IN_STUDY(test_data_that_goes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

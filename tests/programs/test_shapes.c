@@ -70,7 +70,7 @@ static void assert_refused(const char *name, const char *option)
         fail_msg("%s %s: took %.0f MB", option, name, largest_child());
 }
 
-static void test_declared(void **state)
+TEST(test_declared)
 {
     static const struct {
         const char *name;
@@ -96,14 +96,14 @@ static void test_declared(void **state)
 }
 
 /* Only what does not fit is refused: a small file of zeros is analyzed. */
-static void test_small(void **state)
+TEST(test_small)
 {
     write_declared("small", &(struct sizes){2, 3, 4, 5, 6});
     assert_runs("-q --order 5 --memory 500M small.h5");
 }
 
 /* If a file of vectors does not fit, the message names it and not the checkpoint. */
-static void test_vectors(void **state)
+TEST(test_vectors)
 {
     hid_t id;
 
@@ -122,13 +122,4 @@ static void test_vectors(void **state)
         fail_msg("'%s'", complained);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_declared),
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_vectors),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -10,7 +10,7 @@
 #include "env/env.h"
 #include "scratch.h"
 
-static void test_front_program(void **state)
+TEST_IN_FOLDER(test_front_program)
 {
     assert_int_equal(run_here("kappascope", "no-such-command"), 2);
     assert_said("'no-such-command'", 1);
@@ -33,7 +33,7 @@ static void test_front_program(void **state)
 }
 
 /* A row per task, with its sizes, under the name of its suite; then architectures and settings. */
-static void test_list(void **state)
+TEST_IN_FOLDER(test_list)
 {
     const char *suite = "";
     struct ks_env_about about;
@@ -77,7 +77,7 @@ static void run_study(const char *options, int expected)
     assert_int_equal(run_here("kappascope-study", arguments), expected);
 }
 
-static void test_study_program_writes_nothing(void **state)
+TEST_IN_FOLDER(test_study_program_writes_nothing)
 {
     char arguments[1024];
 
@@ -123,7 +123,7 @@ static void test_study_program_writes_nothing(void **state)
 }
 
 /* --slurm needs sbatch, and --sbatch needs --slurm. */
-static void test_slurm_options(void **state)
+TEST_IN_FOLDER(test_slurm_options)
 {
     if (run_here("kappascope-train", "--list") != 0)
         skip();
@@ -149,7 +149,7 @@ static const char *changed(const char *line, const char *by)
 
 /* --status names the tasks that squeue lists for the folder; until they have ended, no other
  * command may work in it. */
-static void test_slurm_queue(void **state)
+TEST_IN_FOLDER(test_slurm_queue)
 {
     char path[4096], script[1024];
 
@@ -186,7 +186,7 @@ static void test_slurm_queue(void **state)
     assert_said("note: squeue failed: no controller\n", 9);
 }
 
-static void test_folder_of_another_study(void **state)
+TEST_IN_FOLDER(test_folder_of_another_study)
 {
     static const char *const different[][3] = {
         {"dog-trot", "dog-run", "'env'"},           {"dense+mse", "dense+ce", "'architectures'"},
@@ -209,7 +209,7 @@ static void test_folder_of_another_study(void **state)
 
 /* Architectures and seeds may be added to a folder's study, and `stop` may change; nothing may be
  * removed. */
-static void test_folder_of_a_smaller_study(void **state)
+TEST_IN_FOLDER(test_folder_of_a_smaller_study)
 {
     static const char *const fewer[][3] = {{", dense+mse", "", "'architectures'"},
                                            {"3 0..1", "1 3", "'seeds'"},
@@ -234,7 +234,7 @@ static void test_folder_of_a_smaller_study(void **state)
 }
 
 /* Options that do not affect training may change; existing spectra then count as missing. */
-static void test_folder_of_other_analyses(void **state)
+TEST_IN_FOLDER(test_folder_of_other_analyses)
 {
     static const char spectrum[] =
         "out/folder/runs/dog-trot/dense+mse/seed1/step_000000200.spectrum.h5";
@@ -276,7 +276,7 @@ static void test_folder_of_other_analyses(void **state)
 
 /* Only the spectra of the changed section are computed again. Existing spectra of a new section
  * were left by an earlier study with unknown options, so they are, too. */
-static void test_folder_of_other_further_analyses(void **state)
+TEST_IN_FOLDER(test_folder_of_other_further_analyses)
 {
     static const char further[] = "[analyze a]\norder = 3\n[analyze b]\norder = 4\n";
     static const char *const spectra[] = {
@@ -312,7 +312,7 @@ static void test_folder_of_other_further_analyses(void **state)
 }
 
 /* Training gets the value of --resume; only `any` allows another number of threads. */
-static void test_resume_option(void **state)
+TEST_IN_FOLDER(test_resume_option)
 {
     if (run_here("kappascope-train", "--list") != 0)
         skip();
@@ -332,7 +332,7 @@ static void test_resume_option(void **state)
 }
 
 /* Jobs at a time share the memory, so their number is at most the number of jobs. */
-static void test_as_many_jobs_as_there_are(void **state)
+TEST_IN_FOLDER(test_as_many_jobs_as_there_are)
 {
     if (run_here("kappascope-train", "--list") != 0)
         skip();
@@ -344,7 +344,7 @@ static void test_as_many_jobs_as_there_are(void **state)
 }
 
 /* The next study removes temporary files of a killed one. */
-static void test_leftovers(void **state)
+TEST_IN_FOLDER(test_leftovers)
 {
     char name[64], path[128];
 
@@ -360,7 +360,7 @@ static void test_leftovers(void **state)
     assert_false(exists(path));
 }
 
-static void test_folder_in_use(void **state)
+TEST_IN_FOLDER(test_folder_in_use)
 {
     int lock;
 
@@ -374,26 +374,4 @@ static void test_folder_in_use(void **state)
     run_study("", 2);
     assert_said("in use by another kappascope-study", 1);
     close(lock);
-}
-
-int main(void)
-{
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_TREE(test_front_program),
-        IN_TREE(test_list),
-        IN_TREE(test_study_program_writes_nothing),
-        IN_TREE(test_slurm_options),
-        IN_TREE(test_slurm_queue),
-        IN_TREE(test_folder_of_another_study),
-        IN_TREE(test_folder_of_a_smaller_study),
-        IN_TREE(test_folder_of_other_analyses),
-        IN_TREE(test_folder_of_other_further_analyses),
-        IN_TREE(test_resume_option),
-        IN_TREE(test_as_many_jobs_as_there_are),
-        IN_TREE(test_leftovers),
-        IN_TREE(test_folder_in_use),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

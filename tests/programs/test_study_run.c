@@ -102,7 +102,7 @@ static void assert_same_run(const char *a, const char *b, const char *run_name)
 
 /* A study run in stages, to which a seed and an architecture are added, gives the same results as
  * one run without interruption. */
-static void test_stages(void **state)
+TEST_IN_FOLDER(test_stages)
 {
     need_programs();
     set_study("staged", "", "0", "stop = 300\n");
@@ -163,7 +163,7 @@ static void assert_refused(const char *folder, const char *words)
  * further analysis or other options need them, or the resume point of a stopped run is gone, it is
  * trained from the beginning with --retrain, and refused without. All results are those of a run
  * that kept them. */
-static void test_removed_checkpoints(void **state)
+TEST_IN_FOLDER(test_removed_checkpoints)
 {
     static char table[1 << 16];
 
@@ -239,7 +239,7 @@ static void interrupt(const char *folder, const char *file, int signal_number)
     assert_true(exists(file));
 }
 
-static void test_interrupted_stage(void **state)
+TEST_IN_FOLDER(test_interrupted_stage)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
 
@@ -260,7 +260,7 @@ static void test_interrupted_stage(void **state)
 }
 
 /* A killed run that has lost a checkpoint cannot go on: it starts from the beginning. */
-static void test_killed_run_without_checkpoint(void **state)
+TEST_IN_FOLDER(test_killed_run_without_checkpoint)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
 
@@ -298,7 +298,7 @@ static const char *said_commands(void)
 
 /* The forecast measures what the folder's files do not tell. It consists of comments: the commands
  * stay the same. */
-static void test_forecast(void **state)
+TEST_IN_FOLDER(test_forecast)
 {
     static char commands[1 << 16];
 
@@ -321,7 +321,7 @@ static void test_forecast(void **state)
 }
 
 /* How much tolerances need is not known before: from the first look to all limits. */
-static void test_forecast_with_tolerances(void **state)
+TEST_IN_FOLDER(test_forecast_with_tolerances)
 {
     need_programs();
     set_study("t", "", "0", "\n[analyze fast]\ntolerance = lambda_max=0.1\nprobes = 200\n");
@@ -350,7 +350,7 @@ static void set_sha(const char *file, const char *sha, char old[65])
 
 /* Three wrong spectra: unreadable, moved from another run, and of another checkpoint.
  * kappascope-plot refuses the first two; kappascope-study computes exactly these three again. */
-static void test_damaged_spectra(void **state)
+TEST_IN_FOLDER(test_damaged_spectra)
 {
     static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
     const char *damaged = "runs/cartpole-balance/bn+ce/seed0/step_000000100.spectrum.h5";
@@ -386,20 +386,4 @@ static void test_damaged_spectra(void **state)
     assert_string_equal(again, sha);
     assert_int_equal(run_study("s", "--status"), 0);
     assert_said("2 runs: 4 of 4 checkpoints, 8 of 8 spectra", 3);
-}
-
-int main(void)
-{
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_TREE(test_stages),
-        IN_TREE(test_removed_checkpoints),
-        IN_TREE(test_interrupted_stage),
-        IN_TREE(test_killed_run_without_checkpoint),
-        IN_TREE(test_forecast),
-        IN_TREE(test_forecast_with_tolerances),
-        IN_TREE(test_damaged_spectra),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,7 +120,7 @@ static void check_first_checkpoint(void)
     ks_checkpoint_free(c);
 }
 
-static void test_run(void **state)
+TEST(test_run)
 {
     struct ks_csv *progress;
     json_t *json;
@@ -185,7 +185,7 @@ static void assert_same_checkpoint(const char *first, const char *second)
 
 /* The same seed gives the same checkpoints, also with one thread instead of two, and after a stop
  * half way. */
-static void test_same_again(void **state)
+TEST(test_same_again)
 {
     assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out two --set threads=1");
     assert_same_checkpoint("one/step_000000060.h5", "two/step_000000060.h5");
@@ -219,7 +219,7 @@ static bool is_untouched(const char *name, struct timespec since)
 
 /* A finished run is not changed by a second start, for any number of threads. A run that has lost a
  * checkpoint is run again. Checkpoints of an earlier start of the run are removed. */
-static void test_finished(void **state)
+TEST(test_finished)
 {
     static const char command[] = SMALL
         "--set evaluations=1 --arch bn+wn+ce --seed 3 --out two --set threads=1";
@@ -244,7 +244,7 @@ static void test_finished(void **state)
 }
 
 /* A start from the beginning says that it removes resume points, if there are any. */
-static void test_starting_over(void **state)
+TEST(test_starting_over)
 {
     static const char command[] = SMALL "--set evaluations=0 --arch bn+ce --out again --stop-at 2";
 
@@ -261,7 +261,7 @@ static void test_starting_over(void **state)
 
 /* A folder named progress.csv: refused before run.json says "running". A folder with the name of a
  * checkpoint, which cannot be removed: the run fails. */
-static void test_names_taken_by_folders(void **state)
+TEST(test_names_taken_by_folders)
 {
     mkdir(scratch("taken"), 0777);
     mkdir(scratch("taken/progress.csv"), 0777);
@@ -277,7 +277,7 @@ static void test_names_taken_by_folders(void **state)
 }
 
 /* A run that ends before its first update says so. */
-static void test_no_update(void **state)
+TEST(test_no_update)
 {
     assert_trains("%s --arch bn+ce --out idle --set evaluations=0 --set random_steps=60",
                   strchr(SMALL, ' '));
@@ -286,7 +286,7 @@ static void test_no_update(void **state)
 
 /* More checkpoints than agent steps (of two environment steps each): it says how many there will
  * be. */
-static void test_too_many_checkpoints(void **state)
+TEST(test_too_many_checkpoints)
 {
     assert_trains("%s --arch bn+ce --out many --set evaluations=0 --set checkpoints=61",
                   strchr(SMALL, ' '));
@@ -296,7 +296,7 @@ static void test_too_many_checkpoints(void **state)
 
 /* The critic of a description file, without batchnorm: a minibatch has only the rows that carry
  * loss. */
-static void test_file(void **state)
+TEST(test_file)
 {
     static const char text[] = "layernorm\ndense 9 project=unit\nrelu\ndense 1\nloss mse\n";
     struct ks_checkpoint *c;
@@ -319,7 +319,7 @@ static void test_file(void **state)
 }
 
 /* A task of Gymnasium, without a value for action_repeat. */
-static void test_gymnasium(void **state)
+TEST(test_gymnasium)
 {
     unsigned char *text;
     size_t size;
@@ -336,7 +336,7 @@ static void test_gymnasium(void **state)
 
 /* With a learning rate of 1 and 32 layers without normalization, values overflow float. Earlier
  * files stay; --resume refuses to try again. */
-static void test_overflow(void **state)
+TEST(test_overflow)
 {
     static const char command[] = SMALL
         "--set evaluations=0 --arch dense+mse --out burst --set depth=32 --set critic_lr=1 "
@@ -373,7 +373,7 @@ static bool appears(const char *name)
     return exists(name);
 }
 
-static void test_signal(void **state)
+TEST(test_signal)
 {
     pid_t child = fork();
     bool started;
@@ -398,21 +398,4 @@ static void test_signal(void **state)
     assert_state("killed/run.json", "stopped");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),
-        cmocka_unit_test(test_same_again),
-        cmocka_unit_test(test_finished),
-        cmocka_unit_test(test_names_taken_by_folders),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_gymnasium),
-        cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_no_update),
-        cmocka_unit_test(test_too_many_checkpoints),
-        cmocka_unit_test(test_starting_over),
-        cmocka_unit_test(test_signal),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

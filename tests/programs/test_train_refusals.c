@@ -18,7 +18,7 @@ static void refused(const char *words, const char *arguments)
     assert_false(exists("bad"));
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     refused("lr_end: expected at most critic_lr",
             "--env dog-trot --arch bn+wn+ce --out bad --set critic_lr=1e-5");
@@ -42,7 +42,7 @@ static void test_refused(void **state)
 }
 
 /* Standard output that cannot be written is a failure at run time (exit status 1). */
-static void test_full_output(void **state)
+TEST(test_full_output)
 {
     if (access("/dev/full", W_OK) != 0)
         skip();
@@ -52,7 +52,7 @@ static void test_full_output(void **state)
     assert_int_equal(train("--version >/dev/full"), 1);
 }
 
-static void test_bad_file(void **state)
+TEST(test_bad_file)
 {
     static const char policy[] = "dense 4\npolicy tanh-gaussian log-std=clip\n";
     static const char several[] = "dense 4\nrelu\ndense 2\nloss huber\n";
@@ -75,7 +75,7 @@ static void test_bad_file(void **state)
 
 /* The folder of a different run, a file in place of the folder, an invalid run.json, checkpoints
  * without run.json: nothing is changed. */
-static void test_folders(void **state)
+TEST(test_folders)
 {
     unsigned char *before, *after;
     size_t size, same;
@@ -105,7 +105,7 @@ static void test_folders(void **state)
 }
 
 /* A run of a system with an optimistic actor is not that of the system without it. */
-static void test_folder_of_another_system(void **state)
+TEST(test_folder_of_another_system)
 {
     static const char SYSTEM[] = "[system]\ncritic = c.arch\nactor = a.arch\noptimist = o.arch\n";
     static const char ONE[] =
@@ -124,13 +124,4 @@ static void test_folder_of_another_system(void **state)
     assert_non_null(strstr(complained, "expected no optimist, found one"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),     cmocka_unit_test(test_folder_of_another_system),
-        cmocka_unit_test(test_full_output), cmocka_unit_test(test_bad_file),
-        cmocka_unit_test(test_folders),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -21,7 +21,7 @@ static void write_kappa(const char *analysis, const double kappa[SEEDS], double 
 
 /* Of the published code's analysis: at a limit of 400, two of four kappas are beyond it; a third
  * one is at it. Two other start vectors change the IQM of 350 to 300 and 450. */
-static void test_kappa_return(void **state)
+TEST_IN_STUDY(test_kappa_return)
 {
     static const double kappa[][SEEDS] = {
         {200, 300, 400, 500}, {150, 250, 350, 450}, {300, 400, 500, 600}};
@@ -56,7 +56,7 @@ static void test_kappa_return(void **state)
 
 /* Over training, the analysis as in the published code has rows beside the standard one, if it
  * is of all later checkpoints. */
-static void test_paper_curves(void **state)
+TEST_IN_STUDY(test_paper_curves)
 {
     static const double kappa[SEEDS] = {200, 300, 400, 500};
     struct ks_csv *csv;
@@ -86,15 +86,4 @@ static void test_paper_curves(void **state)
     csv = make_table("kappa", 0);
     assert_string_equal(cell(csv, csv->rows - 1, "analysis"), "standard");
     ks_csv_free(csv);
-}
-
-int main(void)
-{
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_STUDY(test_kappa_return),
-        IN_STUDY(test_paper_curves),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

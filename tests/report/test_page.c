@@ -26,7 +26,7 @@ static const char *escaped(const char *text)
     return printed;
 }
 
-static void test_text_in_html(void **state)
+TEST(test_text_in_html)
 {
     assert_string_equal(escaped("bn+wn+ce, kappa 1e+06"), "bn+wn+ce, kappa 1e+06");
     assert_string_equal(escaped("</pre><script>x</script>"),
@@ -73,7 +73,7 @@ static ks_status fill(const char *text)
     return status;
 }
 
-static void test_template(void **state)
+TEST_IN_FOLDER(test_template)
 {
     assert_ok(fill("a {{word}} b {{word two words}}\n{ {c} }"));
     assert_string_equal(printed, "a <data|> b <data|two words>\n{ {c} }");
@@ -84,7 +84,7 @@ static void test_template(void **state)
     assert_string_equal(printed, "a {{as it is}} b");
 }
 
-static void test_malformed_template(void **state)
+TEST_IN_FOLDER(test_malformed_template)
 {
     assert_fails(fill("a\n{{wrod}}"), KS_FORMAT, "template:2: 'wrod': the report has no part");
     assert_fails(fill("\n\n{{if wrod}}{{end}}"), KS_FORMAT, "template:3: 'wrod'");
@@ -135,7 +135,7 @@ static bool says(const char *words)
     "standard,kappa_q99_lower,log,12," lower ",-0.9,-0.2," p_lower "\n"                            \
     "standard,kappa_q99_upper,log,12," upper ",-,-," p_upper "\n"
 
-static void test_answer(void **state)
+TEST_WITH(test_answer, make_study, remove_page)
 {
     write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"), NULL);
     assert_true(says("<b>Architectures with better conditioned critics had higher returns</b>"));
@@ -154,7 +154,7 @@ static void test_answer(void **state)
 }
 
 /* The last returns are 100 to 400; the first ones, 10, become 130 in one or both architectures. */
-static void test_policies_that_have_not_learned(void **state)
+TEST_WITH(test_policies_that_have_not_learned, make_study, remove_page)
 {
     static const char RETURNED[] = "env_step,return_mean\n0,130\n6,20\n12,200\n";
 
@@ -169,7 +169,7 @@ static void test_policies_that_have_not_learned(void **state)
     assert_false(says("had higher returns</b>"));
 }
 
-static void test_limits_of_a_study(void **state)
+TEST_WITH(test_limits_of_a_study, make_study, remove_page)
 {
     write_page(NULL, NULL);
     assert_true(says("2 architectures, 4 seeds, 12 environment steps per run."));
@@ -196,7 +196,7 @@ static void rewrite_kappa(const char *architecture, double kappa)
 }
 
 /* Cells say what their numbers are, and have keys to sort by. */
-static void test_architectures(void **state)
+TEST_WITH(test_architectures, make_study, remove_page)
 {
     rewrite_kappa("ln+mse", INFINITY);
     write_page(NULL, NULL);
@@ -217,7 +217,7 @@ static void test_architectures(void **state)
 }
 
 /* A table has no columns of statistics that none of its spectra has. */
-static void test_columns_of_an_analysis(void **state)
+TEST_WITH(test_columns_of_an_analysis, make_study, remove_page)
 {
     const char *table;
 
@@ -235,7 +235,7 @@ static void test_columns_of_an_analysis(void **state)
     "survives,reason,rules\n"
 
 /* A line per claim, with a table below it. */
-static void test_verdicts(void **state)
+TEST_WITH(test_verdicts, make_study, remove_page)
 {
     write_page(NULL, NULL);
     assert_false(says("id=\"verdicts\""));
@@ -268,7 +268,7 @@ static void test_verdicts(void **state)
 }
 
 /* What the same reason keeps all statistics from is said once. */
-static void test_one_reason(void **state)
+TEST_WITH(test_one_reason, make_study, remove_page)
 {
     write_page(NULL, CLAIMS "kappa-and-return,paper,0,0,-,-,-0.5,-,-,not resolved,Figure 4,-,open,"
                             "one checkpoint; needs four,2026-11-22\n"
@@ -282,7 +282,7 @@ static void test_one_reason(void **state)
 }
 
 /* A table of an older version has neither reasons nor dates. */
-static void test_older_verdicts(void **state)
+TEST_WITH(test_older_verdicts, make_study, remove_page)
 {
     write_page(NULL, "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,"
                      "plot,within,survives\n"
@@ -293,7 +293,7 @@ static void test_older_verdicts(void **state)
 }
 
 /* The answer, then figures and the table of architectures, then verdicts, then the rest. */
-static void test_order(void **state)
+TEST_WITH(test_order, make_study, remove_page)
 {
     static const char *const parts_in_order[] = {
         "class=\"headline\"",    "id=\"plot-kappa_return\"",   "id=\"plot-returns\"",
@@ -313,7 +313,7 @@ static void test_order(void **state)
 
 /* The largest ratio of an architecture, and the number of its rows. Bounds are rounded to the side
  * on which they stay bounds. */
-static void test_theorems(void **state)
+TEST_WITH(test_theorems, make_study, remove_page)
 {
     write_page(NULL, NULL);
     assert_false(says("id=\"theorems\""));
@@ -337,7 +337,7 @@ static void test_theorems(void **state)
 }
 
 /* Plots stand in the page as SVG, without the XML declaration; or why there are none. */
-static void test_plots_in_the_page(void **state)
+TEST_WITH(test_plots_in_the_page, make_study, remove_page)
 {
     struct outcome o;
 
@@ -358,7 +358,7 @@ static void test_plots_in_the_page(void **state)
     outcome_free(&o);
 }
 
-static void test_unknown_plot(void **state)
+TEST(test_unknown_plot)
 {
     struct ks_page asked = {.scripts = (char[]){"plots"}};
 
@@ -367,7 +367,7 @@ static void test_unknown_plot(void **state)
 }
 
 /* The files of a run may come from anywhere. */
-static void test_text_of_runs(void **state)
+TEST_WITH(test_text_of_runs, make_study, remove_page)
 {
     write_text("runs/toy/ln+mse/seed1/run.json",
                "{\"versions\": {\"<i>\": \"</table><script>x\"}, \"processor\": \"A & B\", "
@@ -380,30 +380,4 @@ static void test_text_of_runs(void **state)
     assert_true(says("A &amp; B (runs: 1)<br>C (runs: 1)<br>"));
     assert_true(says("<a href=\"tables/a%20%22b%22.csv\">a &quot;b&quot;.csv</a>"));
     assert_true(says("<td>operator</td><td class=\"text\">hessian<br></td>"));
-}
-
-int main(void)
-{
-#define IN_TREE(test)  cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, remove_page)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_in_html),
-        IN_TREE(test_template),
-        IN_TREE(test_malformed_template),
-        IN_STUDY(test_answer),
-        IN_STUDY(test_policies_that_have_not_learned),
-        IN_STUDY(test_limits_of_a_study),
-        IN_STUDY(test_architectures),
-        IN_STUDY(test_columns_of_an_analysis),
-        IN_STUDY(test_verdicts),
-        IN_STUDY(test_one_reason),
-        IN_STUDY(test_older_verdicts),
-        IN_STUDY(test_order),
-        IN_STUDY(test_theorems),
-        IN_STUDY(test_text_of_runs),
-        IN_STUDY(test_plots_in_the_page),
-        cmocka_unit_test(test_unknown_plot),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void make_pair(const char *seeds, size_t n, const char *more, const char 
 
 /* Every mark has a tooltip, whether it has an interval (three seeds) or not (one); every axis has
  * its labels and no others. */
-static void test_marks_and_labels(void **state)
+TEST_IN_STUDY(test_marks_and_labels)
 {
     static const char *const standard[] = {"", NULL};
     static const struct {
@@ -95,7 +95,7 @@ static const char SHADE[] = "#ece7dc";
 
 /* A kappa above the largest eigenvalue over the noise floor is crossed: of ln+wn+ce, kappa is 1e4
  * at a limit of 5e3, and of bn+wn+ce 100 at 500. */
-static void test_crossed_marks(void **state)
+TEST_IN_STUDY(test_crossed_marks)
 {
     static const char *const standard[] = {"", NULL};
 
@@ -116,7 +116,7 @@ static void test_crossed_marks(void **state)
 
 /* The pooled kappa is crossed where it is above the pooled limit, too: of bn+wn+ce, one of three
  * seeds is so far beyond its limit of 500 that the IQM is. */
-static void test_crossed_by_one_seed(void **state)
+TEST_IN_STUDY(test_crossed_by_one_seed)
 {
     static const char *const standard[] = {"", NULL};
 
@@ -133,7 +133,7 @@ static void test_crossed_by_one_seed(void **state)
 }
 
 /* The plots of the paper's figures show its analysis, if there is one. */
-static void test_paper_analysis(void **state)
+TEST_IN_STUDY(test_paper_analysis)
 {
     static const char *const standard[] = {"", NULL}, *const both[] = {"", "xqc", NULL};
 
@@ -173,7 +173,7 @@ static void make_runs(const char *list, const char *const *architectures)
 
 /* Without bn+ce, in the grid of losses, the column bn still has its name, at the squared error, and
  * the row of cross-entropy its title and the labels of its axis. */
-static void test_gap_in_the_grid(void **state)
+TEST_IN_STUDY(test_gap_in_the_grid)
 {
     static const char *const three[] = {"bn+wn+ce", "bn+mse", "bn+wn+mse", NULL};
 
@@ -190,7 +190,7 @@ static void test_gap_in_the_grid(void **state)
 }
 
 /* A system beside the twelve has a column of the wide grid. */
-static void test_other_architecture(void **state)
+TEST_IN_STUDY(test_other_architecture)
 {
     static const char *const three[] = {"bn+ce", "ln+ce", "simba-v2", NULL};
 
@@ -204,7 +204,7 @@ static void test_other_architecture(void **state)
 }
 
 /* Older tables lack Definition 1's effective learning rate: the other three metrics are drawn. */
-static void test_norms_of_older_tables(void **state)
+TEST_IN_STUDY(test_norms_of_older_tables)
 {
     static const char *const standard[] = {"", NULL};
     struct outcome o;
@@ -224,17 +224,4 @@ static void test_norms_of_older_tables(void **state)
     outcome_free(&o);
     assert_int_equal(count("norms", "Definition 1"), 0);
     assert_int_equal(count("norms", "<g><title>"), 3 * 2);
-}
-
-int main(void)
-{
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_STUDY(test_marks_and_labels),    IN_STUDY(test_crossed_marks),
-        IN_STUDY(test_crossed_by_one_seed), IN_STUDY(test_gap_in_the_grid),
-        IN_STUDY(test_other_architecture),  IN_STUDY(test_norms_of_older_tables),
-        IN_STUDY(test_paper_analysis),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static const double PI = 3.14159265358979323846;
 
 /* Leading parts of the Laplacian: eigenvalues 2 - 2 cos(k pi / (m + 1)). The extended matrices T of
  * one and of two steps have T'T = 5 and T'T = [5 -4; -4 6]. */
-static void test_orders(void **state)
+TEST_IN_STUDY(test_orders)
 {
     struct ks_csv *csv;
     struct known k;
@@ -55,7 +55,7 @@ static void test_orders(void **state)
 
 /* Cells meet half-way between Ritz values on the axis asinh(x / x_0), x_0 a millionth of the
  * largest size; they hold all the weight beyond the noise floor. */
-static void test_density(void **state)
+TEST_IN_STUDY(test_density)
 {
     const double unit = 1e-4;
     struct ks_csv *csv;
@@ -88,7 +88,7 @@ static void test_density(void **state)
 }
 
 /* Two probes with the same weights: no error; and the mean of two that do not overlap. */
-static void test_density_of_probes(void **state)
+TEST_IN_STUDY(test_density_of_probes)
 {
     double ritz[] = {-4, -0.001, 1, 100, -4, -0.001, 1, 100};
     double weight[] = {0.1, 0.6, 0.2, 0.1, 0.1, 0.6, 0.2, 0.1}, none[8] = {0};
@@ -126,7 +126,7 @@ static void test_density_of_probes(void **state)
 }
 
 /* The stored band as counts of n = 100 eigenvalues: up to x below zero, above x otherwise. */
-static void test_distribution(void **state)
+TEST_IN_STUDY(test_distribution)
 {
     double at[] = {-2, 3}, lower[] = {0.01, 0.9}, upper[] = {0.04, 0.95};
     struct ks_csv *csv;
@@ -150,7 +150,7 @@ static void test_distribution(void **state)
 }
 
 /* Intervals of all checkpoints, in the columns of summary.csv. */
-static void test_intervals(void **state)
+TEST_IN_STUDY(test_intervals)
 {
     struct ks_csv *csv = make_table("intervals", 0);
 
@@ -183,7 +183,7 @@ static void write_analysis(const char *name, const char *operator, double layer,
         }
 }
 
-static void test_operators(void **state)
+TEST_IN_STUDY(test_operators)
 {
     struct ks_csv *csv = make_table("operators", 0);
 
@@ -202,7 +202,7 @@ static void test_operators(void **state)
 }
 
 /* A block of a layer is no spectrum of the whole operator. */
-static void test_layers(void **state)
+TEST_IN_STUDY(test_layers)
 {
     struct ks_csv *csv;
 
@@ -222,7 +222,7 @@ static void test_layers(void **state)
     ks_csv_free(csv);
 }
 
-static void test_sharpness(void **state)
+TEST_IN_STUDY(test_sharpness)
 {
     struct ks_csv *csv;
 
@@ -245,7 +245,7 @@ static void test_sharpness(void **state)
 
 /* The IQM over seeds of each metric; later steps than the study's, and empty cells, do not count. A
  * step with two rows has the number of the first that has one. */
-static void test_norms(void **state)
+TEST_IN_STUDY(test_norms)
 {
     struct ks_csv *csv;
     char text[512];
@@ -294,7 +294,7 @@ static void make_task_study(const char *architecture, const char *critic, const 
 /* By hand: 5 observations and 1 action; kernels 6 x 4 and 4 x 1, biases 4 and 1; two critics, 256
  * rows (512 with batch normalization). The actor: kernels 5 x 3 and 3 x 2, biases 3 and 2, and 256
  * rows with batch normalization, too. 10 updates at 5 per second and 30 at 10 take 5 seconds. */
-static void test_efficiency(void **state)
+TEST_IN_STUDY(test_efficiency)
 {
     const char *actor = "dense 3\\nbatchnorm\\nrelu\\ndense 2\\npolicy tanh-gaussian\\n";
     struct ks_csv *csv;
@@ -316,7 +316,7 @@ static void test_efficiency(void **state)
 }
 
 /* Of an unknown task, or without run.json, the cost is unknown. */
-static void test_unknown_cost(void **state)
+TEST_IN_STUDY(test_unknown_cost)
 {
     struct ks_csv *csv = make_table("efficiency", 0);
 
@@ -331,7 +331,7 @@ static void test_unknown_cost(void **state)
 }
 
 /* A system's file that is not where the study had it: its cost is unknown, the rest is not. */
-static void test_system_without_its_file(void **state)
+TEST_IN_STUDY(test_system_without_its_file)
 {
     struct ks_csv *csv;
 
@@ -344,7 +344,7 @@ static void test_system_without_its_file(void **state)
 }
 
 /* Every step multiplies the distance by (kappa - 1) / (kappa + 1). */
-static void test_quadratics(void **state)
+TEST_IN_STUDY(test_quadratics)
 {
     struct ks_csv *csv = make_table("quadratics", 0);
 
@@ -359,26 +359,4 @@ static void test_quadratics(void **state)
                      1e-8 * x * x + 1e-15);
     }
     ks_csv_free(csv);
-}
-
-int main(void)
-{
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_STUDY(test_orders),
-        IN_STUDY(test_density),
-        IN_STUDY(test_density_of_probes),
-        IN_STUDY(test_distribution),
-        IN_STUDY(test_intervals),
-        IN_STUDY(test_operators),
-        IN_STUDY(test_layers),
-        IN_STUDY(test_sharpness),
-        IN_STUDY(test_norms),
-        IN_STUDY(test_efficiency),
-        IN_STUDY(test_unknown_cost),
-        IN_STUDY(test_system_without_its_file),
-        IN_STUDY(test_quadratics),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

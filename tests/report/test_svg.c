@@ -17,7 +17,7 @@ static void check(const char *text, const char *expected)
 }
 
 /* gnuplot's handlers need its own script; its titles would be tooltips of everything. */
-static void test_tooltips(void **state)
+TEST(test_tooltips)
 {
     check("\t<g onmousemove=\"gnuplot_svg.showHypertext(evt,'bn, step 4: 7')\" "
           "onmouseout=\"gnuplot_svg.hideHypertext()\"><title> </title>\n",
@@ -26,7 +26,7 @@ static void test_tooltips(void **state)
           "<g id=\"spectra_plot_1\" >\n");
 }
 
-static void test_ids(void **state)
+TEST(test_ids)
 {
     check("<use xlink:href='#gpPt5' id='gpPt6' fill='currentColor' stroke='none'/>\n"
           "<g id=\"gnuplot_canvas\">\n",
@@ -34,7 +34,7 @@ static void test_ids(void **state)
           "stroke='none'/>\n<g id=\"spectra-canvas\">\n");
 }
 
-static void test_text_and_colours(void **state)
+TEST(test_text_and_colours)
 {
     check("<svg\n viewBox=\"0 0 9 9\"\n<text stroke='rgb(  0, 114, 178)' "
           "font-family=\"DejaVu Sans\">κ rgb(x)</text>\n",
@@ -43,7 +43,7 @@ static void test_text_and_colours(void **state)
 }
 
 /* Points have one decimal; level and upright lines are relative. What is not a point stays. */
-static void test_paths(void **state)
+TEST(test_paths)
 {
     check("<path d='M40.95,273.00 L47.70,273.00 L47.72,2.96 M-0.04,1.06 L3.00,5.50 Z  '/>\n",
           "<path d='M41,273h6.7v-270M0,1.1L3,5.5 Z  '/>\n");
@@ -52,7 +52,7 @@ static void test_paths(void **state)
 }
 
 /* Groups without content, and filters, are left out; a group with content stays. */
-static void test_empty_groups(void **state)
+TEST(test_empty_groups)
 {
     check(
         "<g fill=\"none\" color=\"white\">\n</g>\n<filter id='textbox'>\n<feFlood/>\n</filter>\n\n"
@@ -93,7 +93,7 @@ static void check_wide(size_t n, const struct ks_study_architecture *list, const
 
 /* Columns are normalizations, rows losses with or without weight normalization; what no
  * architecture has is closed up. Others, and doubles, stand in rows of three. */
-static void test_panels(void **state)
+TEST(test_panels)
 {
     struct ks_study_architecture list[] = {
         {.normalization = "bn", .loss = "ce"},
@@ -115,7 +115,7 @@ static void test_panels(void **state)
 
 /* A column per normalization with and without weight normalization, a row per loss; only for
  * different ones of the twelve that fill two thirds of it. */
-static void test_wide_panels(void **state)
+TEST(test_wide_panels)
 {
     struct ks_study_architecture list[] = {
         {.normalization = "bn", .loss = "ce"},
@@ -131,7 +131,7 @@ static void test_wide_panels(void **state)
 
 /* The twelve as in `all`, and others: columns after the twelve, of a variant in the row of its
  * loss, else in the first one. At most two of them, and not without any of the twelve. */
-static void test_others_in_wide_panels(void **state)
+TEST(test_others_in_wide_panels)
 {
     static const char *const norms[] = {"bn", "ln", "dense"};
     struct ks_study_architecture list[15] = {{0}};
@@ -153,16 +153,4 @@ static void test_others_in_wide_panels(void **state)
     check_wide(15, list, "no");
     check_wide(2, list + 13, "no");
     check_places(13, list, "3 x 5: 0,0 1,0 2,0 0,1 1,1 2,1 0,2 1,2 2,2 0,3 1,3 2,3 0,4");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tooltips),         cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_text_and_colours), cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_empty_groups),     cmocka_unit_test(test_panels),
-        cmocka_unit_test(test_wide_panels),      cmocka_unit_test(test_others_in_wide_panels),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

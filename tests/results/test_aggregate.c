@@ -20,7 +20,7 @@ static double iqm(size_t n, const double *values)
     return ks_iqm(n, copy);
 }
 
-static void test_iqm_by_hand(void **state)
+TEST(test_iqm_by_hand)
 {
     const double ten[] = {9, 1, 8, 2, 7, 3, 6, 4, 5, 0}, eight[] = {7, 6, 5, 4, 3, 2, 1, 0};
 
@@ -33,7 +33,7 @@ static void test_iqm_by_hand(void **state)
     assert_close(iqm(10, ten), 4.5, 0);
 }
 
-static void test_infinite_and_undefined_values(void **state)
+TEST(test_infinite_and_undefined_values)
 {
     double values[] = {
         NAN, 4, INFINITY, 2,
@@ -47,7 +47,7 @@ static void test_infinite_and_undefined_values(void **state)
     assert_true(isnan(ks_iqm(0, NULL)));
 }
 
-static void test_quantiles_interpolate(void **state)
+TEST(test_quantiles_interpolate)
 {
     const double x[] = {1, 2, 4, INFINITY, INFINITY};
 
@@ -58,7 +58,7 @@ static void test_quantiles_interpolate(void **state)
     assert_true(isinf(ks_quantile(5, x, 1)));
 }
 
-static void test_generator(void **state)
+TEST(test_generator)
 {
     const size_t below_ten[] = {8, 4, 0, 9, 1, 3, 1, 7, 2, 9};
 
@@ -74,7 +74,7 @@ static void test_generator(void **state)
             (size_t)(((__extension__(unsigned __int128) ks_splitmix(5, k)) * SIZE_MAX) >> 64));
 }
 
-static void test_one_stratum(void **state)
+TEST(test_one_stratum)
 {
     const double value[] = {1, 2, 3, 4, 5}, step[] = {0};
     const double expected[] = {10 / 3., 11 / 3., 3, 13 / 3., 4 / 3.};
@@ -99,7 +99,7 @@ static void test_one_stratum(void **state)
     assert_true(isnan(area.value));
 }
 
-static void test_two_strata(void **state)
+TEST(test_two_strata)
 {
     const double value[] = {0, 1, 2, 3, 10, 20, 30, 40, 50}, step[] = {0};
     const double expected[] = {11, 21.2, 13, 11.2};
@@ -127,7 +127,7 @@ static void test_two_strata(void **state)
     assert_close(e.in.upper, 22.2, 1e-9);
 }
 
-static void test_interval_that_is_undefined(void **state)
+TEST(test_interval_that_is_undefined)
 {
     const double value[] = {1, 2, NAN, NAN}, step[] = {0, 1};
     const size_t one[] = {1, 1}, two[] = {2};
@@ -149,7 +149,7 @@ static void test_interval_that_is_undefined(void **state)
 
 /* Every bit of the interval, against IQMs of sorted resamples: values with ties, infinities and
  * NaNs, at two steps. */
-static void test_curve_against_sorting(void **state)
+TEST(test_curve_against_sorting)
 {
     enum { RUNS = 11, B = 400 };
     const double third = 1 / 3.;
@@ -184,14 +184,14 @@ static void test_curve_against_sorting(void **state)
     }
 }
 
-static void test_area(void **state)
+TEST(test_area)
 {
     const double t[] = {0, 0.25, 0.5, 1}, y[] = {0, 0.2, 0.5, 0.9};
 
     assert_close(ks_curve_area(4, t, y), 0.4625, 1e-15);
 }
 
-static void test_spearman(void **state)
+TEST(test_spearman)
 {
     const double x[] = {1, 2, 3, 4, 5}, up[] = {-2, 1e9, 1e10, 1e11, INFINITY},
                  down[] = {5, 4, 3, 2, 1}, tied[] = {1, 2, 2, 3, 3};
@@ -210,7 +210,7 @@ static void test_spearman(void **state)
 }
 
 /* Pooled, on logarithms and per checkpoint: 4 seeds, 3 checkpoints. */
-static void test_pooled_kappa(void **state)
+TEST(test_pooled_kappa)
 {
     const double kappa[] = {100, 200, 400, 50, 1000, 800, 10, 20, 1e6, 300, 300, 300};
     const double step[] = {1, 2, 3};
@@ -263,7 +263,7 @@ static void assert_printed(double value, double expected)
     assert_close(value, expected, 0.5000001e-6);
 }
 
-static void test_published_returns(void **state)
+TEST(test_published_returns)
 {
     static const double mean[STEPS] = {7.123599,   137.143048, 317.587261, 519.506078,
                                        741.590630, 813.927966, 882.922494, 894.876643,
@@ -304,7 +304,7 @@ static void test_published_returns(void **state)
     }
 }
 
-static void test_published_area(void **state)
+TEST(test_published_area)
 {
     static double value[SEEDS][STEPS];
     const size_t runs[] = {SEEDS};
@@ -329,7 +329,7 @@ static void test_published_area(void **state)
     assert_printed(area.in.upper, 0.680760);
 }
 
-static void test_published_five_seeds(void **state)
+TEST(test_published_five_seeds)
 {
     static double value[SEEDS][STEPS];
     double last[SEEDS], step[] = {1e6};
@@ -346,26 +346,4 @@ static void test_published_five_seeds(void **state)
     assert_printed(e.value, 908.482155);
     assert_printed(e.in.lower, 886.167632);
     assert_printed(e.in.upper, 918.318621);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_iqm_by_hand),
-        cmocka_unit_test(test_infinite_and_undefined_values),
-        cmocka_unit_test(test_quantiles_interpolate),
-        cmocka_unit_test(test_generator),
-        cmocka_unit_test(test_one_stratum),
-        cmocka_unit_test(test_two_strata),
-        cmocka_unit_test(test_interval_that_is_undefined),
-        cmocka_unit_test(test_curve_against_sorting),
-        cmocka_unit_test(test_area),
-        cmocka_unit_test(test_spearman),
-        cmocka_unit_test(test_pooled_kappa),
-        cmocka_unit_test(test_published_returns),
-        cmocka_unit_test(test_published_area),
-        cmocka_unit_test(test_published_five_seeds),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void check_text(const struct ks_csv *csv, size_t row, const char *name, c
 
 /* bn+wn+ce against ln+mse, over {100 200 300 400} x {50 100 150 200}: 100 wins once and ties once,
  * 200 wins three times and ties once, the others always win: (1 + 3 + 8 + 2/2) / 16. */
-static void test_improvement(void **state)
+TEST_WITH(test_improvement, make_three, scratch_remove)
 {
     static const char *const order[] = {"bn+wn+ce", "dense+ce", "ln+mse"};
     struct ks_csv *csv = table("improvement", "toy", 500);
@@ -93,7 +93,7 @@ static void test_improvement(void **state)
 
 /* On walker-run, with the range 0 to 1000, the scores are 0.1 0.2 0.3 0.4. A task without a range
  * or with an unknown one gives only the header. */
-static void test_profile(void **state)
+TEST_WITH(test_profile, make_three, scratch_remove)
 {
     struct ks_csv *csv = table("profile", "walker-run", 100);
 
@@ -116,7 +116,7 @@ static void test_profile(void **state)
 
 /* kappa rises as the return falls. Statistics that are equal for all architectures have no
  * correlation. An unresolved upper end is infinite. */
-static void test_correlation(void **state)
+TEST_WITH(test_correlation, make_three, scratch_remove)
 {
     static const char *const names[] = {"kappa",
                                         "kappa_effective_bound",
@@ -163,7 +163,7 @@ static void set_all(struct ks_results *r, size_t architecture, const char *name,
 
 /* kappa is averaged on a logarithmic scale: 1 and 10,000 give 100, which is less than 1000. An
  * architecture whose upper ends are not resolved has an infinite value and keeps its point. */
-static void test_how_points_are_made(void **state)
+TEST_WITH(test_how_points_are_made, make_three, scratch_remove)
 {
     enum { LN, BN, DENSE };
     struct outcome o = outcome_new(0);
@@ -186,7 +186,7 @@ static void test_how_points_are_made(void **state)
 }
 
 /* An analysis that failed everywhere takes its architecture out of the correlation. */
-static void test_lost_spectra(void **state)
+TEST_WITH(test_lost_spectra, make_three, scratch_remove)
 {
     struct ks_csv *csv;
 
@@ -201,17 +201,4 @@ static void test_lost_spectra(void **state)
     csv = table("correlation", "toy", 0);
     assert_int_equal(csv->rows, 0);
     ks_csv_free(csv);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_improvement, make_three, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_profile, make_three, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_correlation, make_three, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_how_points_are_made, make_three, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_lost_spectra, make_three, scratch_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 static const double X[] = {1, 2, 1, 2, 2, 2, 1, 1}, Y[] = {1, 2, 3, 1, 2, 3};
 static const size_t FOUR[] = {4, 4}, THREE[] = {3, 3};
 
-static void test_improvement_by_hand(void **state)
+TEST(test_improvement_by_hand)
 {
     const struct ks_sample x = {2, FOUR, X}, y = {2, THREE, Y}, first = {1, FOUR, X},
                            second = {1, FOUR + 1, X + 4}, other_first = {1, THREE, Y},
@@ -47,7 +47,7 @@ static double improvement(const size_t *runs)
 }
 
 /* A resample's draws: both tasks of x, then both of y. */
-static void test_improvement_interval(void **state)
+TEST(test_improvement_interval)
 {
     enum { B = 200 };
     const size_t all[] = {4, 4, 3, 3};
@@ -70,7 +70,7 @@ static void test_improvement_interval(void **state)
 }
 
 /* Two architectures with one run each have no interval; one with several gives one. */
-static void test_improvement_of_single_runs(void **state)
+TEST(test_improvement_of_single_runs)
 {
     const size_t one[] = {1}, two[] = {2};
     const double a[] = {3}, b[] = {1, 5};
@@ -86,7 +86,7 @@ static void test_improvement_of_single_runs(void **state)
     assert_close(p.in.upper, 1, 0);
 }
 
-static void test_refused_samples(void **state)
+TEST(test_refused_samples)
 {
     const size_t none[] = {4, 0};
     const double nan[] = {1, 2, NAN, 3, 4, 5, 6, 7};
@@ -102,7 +102,7 @@ static void test_refused_samples(void **state)
 }
 
 /* Strictly above: a score at the threshold does not count. Means of the tasks: 1.5, 1.5. */
-static void test_profile_by_hand(void **state)
+TEST(test_profile_by_hand)
 {
     const double tau[] = {0, 1, 1.5, 1.75, 2}, fraction[] = {1, 0.5, 0.5, 0.5, 0},
                  above[] = {1, 1, 0, 0, 0};
@@ -121,17 +121,4 @@ static void test_profile_by_hand(void **state)
     assert_close(runs[0].in.upper, 1, 0);
     assert_true(runs[1].in.lower > 0 && runs[1].in.lower < 0.5 && runs[1].in.upper > 0.5 &&
                 runs[1].in.upper < 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_improvement_by_hand),
-        cmocka_unit_test(test_improvement_interval),
-        cmocka_unit_test(test_improvement_of_single_runs),
-        cmocka_unit_test(test_refused_samples),
-        cmocka_unit_test(test_profile_by_hand),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static const double Y[ALL] = {5, 6, 7, 9, 1, 8, 2, 3, 1, 4, 4, 4};
 
 static const struct ks_points POINTS = {ARCHITECTURES, THREE, WIDTH, X, Y};
 
-static void test_points_by_hand(void **state)
+TEST(test_points_by_hand)
 {
     double x[ARCHITECTURES], y[ARCHITECTURES];
 
@@ -34,7 +34,7 @@ static void test_points_by_hand(void **state)
 }
 
 /* Every resample gives the same correlation as the points themselves. */
-static void test_interval_of_points(void **state)
+TEST(test_interval_of_points)
 {
     enum { B = 300 };
     const struct ks_bootstrap draws = {B, 5, KS_BOOTSTRAP_LEVEL, ARCHITECTURES, THREE};
@@ -63,7 +63,7 @@ static void test_interval_of_points(void **state)
     assert_true(rho.in.lower < rho.value && rho.value <= rho.in.upper);
 }
 
-static void test_undefined_points(void **state)
+TEST(test_undefined_points)
 {
     const size_t one[] = {1, 1, 1}, two[] = {2, 1, 1};
     const double x[] = {1, 3, 4, 5}, nan[] = {1, NAN, 2, 3}, y[] = {1, 1, 1, 1};
@@ -101,7 +101,7 @@ static struct ks_p_value permuted(size_t n, const double *x, const double *y)
 
 /* Exact probabilities over n! permutations, as in published tables of Spearman's rho. n = 4: |rho|
  * = 1 in 2 of 24, at least 0.8 in 8; n = 5: at least 0.9 in 10 of 120. */
-static void test_exact_permutations(void **state)
+TEST(test_exact_permutations)
 {
     const double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, almost[] = {1, 2, 4, 3, 5};
     struct ks_p_value p = permuted(4, x, x);
@@ -120,7 +120,7 @@ static void test_exact_permutations(void **state)
 /* Two-sided: x and its reverse have the same p. Permutations that differ only in ties count once:
  * of the 12 orders of 1 1 2 3, one is in the order of x and one is its mirror image, which is as
  * extreme. */
-static void test_sides_and_ties(void **state)
+TEST(test_sides_and_ties)
 {
     const double x[] = {1, 2, 3, 4}, reverse[] = {4, 3, 2, 1}, tied[] = {1, 1, 2, 3};
 
@@ -132,7 +132,7 @@ static void test_sides_and_ties(void **state)
 
 /* More than eight points: a random sample of the permutations, the same for the same seed. The
  * expected values come from 400,000 permutations by another generator (NumPy's PCG64). */
-static void test_random_permutations(void **state)
+TEST(test_random_permutations)
 {
     const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
                  y[] = {3, 1, 2, 6, 5, 4, 12, 8, 9, 7, 11, 10}, /* rho = 0.8182, p about 0.0019 */
@@ -154,7 +154,7 @@ static void test_random_permutations(void **state)
 }
 
 /* By hand: nine points, one permutation by the draws 0, ..., 7 of seed 4. */
-static void test_one_random_permutation(void **state)
+TEST(test_one_random_permutation)
 {
     const double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, y[] = {2, 1, 4, 3, 6, 5, 9, 8, 7};
     double drawn[9], rho, observed;
@@ -179,7 +179,7 @@ static void test_one_random_permutation(void **state)
 
 /* --- signs --- */
 
-static void test_sign_flips(void **state)
+TEST(test_sign_flips)
 {
     const double same[] = {1, 2, 3}, mixed[] = {3, -1, 2}, equal[] = {0.1, 0.1, -0.1};
     double many[30];
@@ -205,16 +205,4 @@ static void test_sign_flips(void **state)
         many[i] = i % 2 ? 1 : -1;
     p = ks_sign_flip_test(30, many, 9999, 0); /* a sum of zero: P(S >= 0) = 0.5722 */
     assert_close(p.p, 0.5722, 0.015);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_points_by_hand),         cmocka_unit_test(test_interval_of_points),
-        cmocka_unit_test(test_undefined_points),       cmocka_unit_test(test_exact_permutations),
-        cmocka_unit_test(test_sides_and_ties),         cmocka_unit_test(test_random_permutations),
-        cmocka_unit_test(test_one_random_permutation), cmocka_unit_test(test_sign_flips),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

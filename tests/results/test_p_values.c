@@ -5,7 +5,7 @@
 
 /* 0.01, 0.04, 0.03, 0.005: 0.005 times 4, 0.01 times 3, 0.03 times 2, and 0.04 times 1 is less than
  * the one before. R's p.adjust(p, "holm") gives the same. */
-static void test_holm(void **state)
+TEST(test_holm)
 {
     const double p[] = {0.01, 0.04, 0.03, 0.005}, expected[] = {0.03, 0.06, 0.06, 0.02};
     double adjusted[4];
@@ -15,7 +15,7 @@ static void test_holm(void **state)
         assert_close(adjusted[i], expected[i], 1e-15);
 }
 
-static void test_holm_without_tests(void **state)
+TEST(test_holm_without_tests)
 {
     const double p[] = {0.4, NAN, 0.03, 0.6};
     double adjusted[4];
@@ -32,7 +32,7 @@ static void test_holm_without_tests(void **state)
 }
 
 /* All 12^3 triples of ranks. */
-static void test_rank_sums_by_enumeration(void **state)
+TEST(test_rank_sums_by_enumeration)
 {
     for (size_t sum = 0; sum <= 36; sum++) {
         size_t hits = 0;
@@ -43,7 +43,7 @@ static void test_rank_sums_by_enumeration(void **state)
     }
 }
 
-static void test_rank_sums_by_hand(void **state)
+TEST(test_rank_sums_by_hand)
 {
     assert_close(ks_rank_sum_p(3, 6, 4), 4 / 216., 1e-15); /* three dice */
     assert_close(ks_rank_sum_p(1, 12, 5), 5 / 12., 1e-15);
@@ -51,16 +51,4 @@ static void test_rank_sums_by_hand(void **state)
     assert_close(ks_rank_sum_p(5, 12, 4), 0, 0);
     assert_close(ks_rank_sum_p(5, 12, 60), 1, 1e-14);
     assert_close(ks_rank_sum_p(KS_RANK_SUM_TERMS, 12, 12 * KS_RANK_SUM_TERMS), 1, 1e-12);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_holm),
-        cmocka_unit_test(test_holm_without_tests),
-        cmocka_unit_test(test_rank_sums_by_enumeration),
-        cmocka_unit_test(test_rank_sums_by_hand),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,7 +165,7 @@ static const struct {
     {"walker_run", 793.4497},
 };
 
-static void test_each_task(void **state)
+TEST(test_each_task)
 {
     for (size_t i = 0; i < KS_SCORE_RANGES; i++) {
         const char *task = table[i].task;
@@ -191,7 +191,7 @@ static void test_each_task(void **state)
     }
 }
 
-static void test_each_task_from_pixels(void **state)
+TEST(test_each_task_from_pixels)
 {
     for (size_t i = 0; i < sizeof pixels / sizeof *pixels; i++) {
         const char *task = pixels[i].task;
@@ -260,7 +260,7 @@ static void check_group(unsigned groups, const char *name, size_t tasks, const d
 }
 
 /* IQM and its interval, mean, area and its interval. */
-static void test_groups(void **state)
+TEST(test_groups)
 {
     check_group(MUJOCO, "Gymnasium", 5,
                 (double[]){1.582114, 1.550248, 1.616298, 1.618063, 1.294957, 1.248601, 1.336910});
@@ -278,7 +278,7 @@ static void test_groups(void **state)
                 (double[]){0.933302, 0.927545, 0.938382, 0.887808, 0.750268, 0.742001, 0.758155});
 }
 
-static void test_curves(void **state)
+TEST(test_curves)
 {
     static const struct {
         unsigned groups;
@@ -318,7 +318,7 @@ static void test_curves(void **state)
 
 /* The IQM over 55 tasks, and its area, with all scores of HumanoidStandup infinitely low or
  * infinitely high. Infinite scores are cut off, so any finite scores give a value in between. */
-static void test_bounds_of_the_task_without_range(void **state)
+TEST(test_bounds_of_the_task_without_range)
 {
     static const double iqm[] = {0.927623, 0.936370}, expected_area[] = {0.739689, 0.757888};
     struct ks_score_table *t = read_group(ALL);
@@ -342,7 +342,7 @@ static void test_bounds_of_the_task_without_range(void **state)
     ks_score_table_free(t);
 }
 
-static void test_profile(void **state)
+TEST(test_profile)
 {
     enum { TAUS = 8 };
     static const double tau[TAUS] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.5};
@@ -372,7 +372,7 @@ static void test_profile(void **state)
 
 static const char *const DOG = "dog-trot";
 
-static void test_other_areas(void **state)
+TEST(test_other_areas)
 {
     struct ks_score_table *t = read_scores(STATES, 1, &DOG, true);
     const struct ks_scores scores = ks_score_table_scores(t);
@@ -394,7 +394,7 @@ static void test_other_areas(void **state)
 
 /* Drawing runs independently at every step gives a wrong interval of the area; the bootstrap must
  * draw complete runs. */
-static void test_area_of_runs_that_do_not_exist(void **state)
+TEST(test_area_of_runs_that_do_not_exist)
 {
     struct ks_score_table *t = read_scores(STATES, 1, &DOG, true);
     const size_t one[] = {10};
@@ -422,7 +422,7 @@ static void test_area_of_runs_that_do_not_exist(void **state)
     ks_score_table_free(t);
 }
 
-static void test_improvement(void **state)
+TEST(test_improvement)
 {
     struct ks_score_table *t = read_scores(STATES, 1, &DOG, false);
     double *at_1000k = column(t, 10), *at_700k = column(t, 7), *at_500k = column(t, 5);
@@ -438,21 +438,4 @@ static void test_improvement(void **state)
     assert_close(p.in.upper, 0.85, 1e-9);
     free(at_1000k), free(at_700k), free(at_500k);
     ks_score_table_free(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_task),
-        cmocka_unit_test(test_each_task_from_pixels),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_curves),
-        cmocka_unit_test(test_bounds_of_the_task_without_range),
-        cmocka_unit_test(test_profile),
-        cmocka_unit_test(test_other_areas),
-        cmocka_unit_test(test_area_of_runs_that_do_not_exist),
-        cmocka_unit_test(test_improvement),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

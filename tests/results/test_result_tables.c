@@ -39,7 +39,7 @@ static void check_spectra_tables(void)
     ks_csv_free(csv);
 }
 
-static void test_tables(void **state)
+TEST_IN_STUDY(test_tables)
 {
     struct outcome o = outcome_new(0);
     struct ks_csv *csv = NULL;
@@ -83,7 +83,7 @@ static void test_tables(void **state)
 
 /* A row for each variant of an architecture of the study; variants follow what they change, also if
  * the file has them first. */
-static void test_variants(void **state)
+TEST_IN_STUDY(test_variants)
 {
     struct ks_csv *csv = NULL;
     struct outcome o;
@@ -122,7 +122,7 @@ static void test_variants(void **state)
 
 /* A further analysis has its own rows; its failed analyses are dropped there and do not affect the
  * rows of the standard analysis. */
-static void test_further_analyses(void **state)
+TEST_IN_STUDY(test_further_analyses)
 {
     struct ks_csv *csv = NULL;
     struct outcome o;
@@ -168,7 +168,7 @@ static void test_further_analyses(void **state)
 }
 
 /* A spectrum outside of the scope of its analysis is not missing and has no row. */
-static void test_scopes(void **state)
+TEST_IN_STUDY(test_scopes)
 {
     struct ks_csv *csv = NULL;
     struct outcome o;
@@ -189,7 +189,7 @@ static void test_scopes(void **state)
 }
 
 /* With `stop` the tables contain the steps up to it, and later ones do not count as missing. */
-static void test_stopped_study(void **state)
+TEST_IN_STUDY(test_stopped_study)
 {
     struct ks_csv *csv = NULL;
     char path[256];
@@ -215,7 +215,7 @@ static void test_stopped_study(void **state)
 
 /* The area under a curve of normalized returns, for a task with these scores of random and of good
  * policies: (return - random) / (target - random); NaN where no scores are published. */
-static void test_areas(void **state)
+TEST_IN_STUDY(test_areas)
 {
     static const struct {
         const char *task;
@@ -242,7 +242,7 @@ static void test_areas(void **state)
     outcome_free(&o);
 }
 
-static void test_printed_table(void **state)
+TEST_IN_STUDY(test_printed_table)
 {
     struct outcome o = outcome_new(0);
     FILE *out = fopen(scratch("table"), "w");
@@ -277,7 +277,7 @@ done:
 }
 
 /* Fails every one of the first allocations, then fewer and fewer of the later ones. */
-static void test_tables_without_memory(void **state)
+TEST_IN_STUDY(test_tables_without_memory)
 {
     ks_status status = KS_MEMORY;
 
@@ -287,17 +287,4 @@ static void test_tables_without_memory(void **state)
         ks_alloc_fail_at(0);
         assert_true(status == KS_OK || status == KS_MEMORY);
     }
-}
-
-int main(void)
-{
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_STUDY(test_tables),           IN_STUDY(test_variants),
-        IN_STUDY(test_further_analyses), IN_STUDY(test_scopes),
-        IN_STUDY(test_stopped_study),    IN_STUDY(test_areas),
-        IN_STUDY(test_printed_table),    IN_STUDY(test_tables_without_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * files. */
 #include "studies.h"
 
-static void test_schedule_of_the_fixture(void **state)
+TEST_IN_STUDY(test_schedule_of_the_fixture)
 {
     struct ks_study *s = NULL;
 
@@ -13,7 +13,7 @@ static void test_schedule_of_the_fixture(void **state)
     ks_study_free(s);
 }
 
-static void test_pooled_statistics(void **state)
+TEST_IN_STUDY(test_pooled_statistics)
 {
     struct outcome o = outcome_new(0);
     const struct ks_row *bn = &o.table.row[0], *ln = &o.table.row[1];
@@ -37,7 +37,7 @@ static void test_pooled_statistics(void **state)
 
 /* With four seeds: the medians of the ends, with two unresolved or three infinite ones. With one
  * seed: its own interval. All at the last checkpoint. */
-static void test_ranges(void **state)
+TEST_IN_STUDY(test_ranges)
 {
     struct outcome o = outcome_new(0);
     const struct ks_seed_range *range = o.table.row[0].range;
@@ -73,7 +73,7 @@ static void check_text(double lower, double upper, const char *expected)
 }
 
 /* The printed text contains the interval: lower ends are rounded down, upper ends up. */
-static void test_printed_ranges(void **state)
+TEST_IN_STUDY(test_printed_ranges)
 {
     check_text(209, 367, "209 to 367");
     check_text(51, 51, "51");
@@ -89,7 +89,7 @@ static void test_printed_ranges(void **state)
 
 /* The bootstrap draws whole seeds: every digit of the return's interval, computed by hand from the
  * draws. */
-static void test_intervals(void **state)
+TEST_IN_STUDY(test_intervals)
 {
     const size_t runs[] = {SEEDS};
     struct ks_bootstrap bootstrap = {40, 0, KS_BOOTSTRAP_LEVEL, 1, runs};
@@ -115,7 +115,7 @@ static void test_intervals(void **state)
     outcome_free(&o);
 }
 
-static void test_lost_kappa(void **state)
+TEST_IN_STUDY(test_lost_kappa)
 {
     struct outcome o;
 
@@ -129,7 +129,7 @@ static void test_lost_kappa(void **state)
     outcome_free(&o);
 }
 
-static void test_partial_run_is_left_out(void **state)
+TEST_IN_STUDY(test_partial_run_is_left_out)
 {
     char path[256];
     struct outcome o;
@@ -154,7 +154,7 @@ static void test_partial_run_is_left_out(void **state)
 }
 
 /* Failed analyses of a finished run are left out of its statistics and counted. */
-static void test_failed_analysis_is_dropped(void **state)
+TEST_IN_STUDY(test_failed_analysis_is_dropped)
 {
     char path[256];
     struct outcome o;
@@ -183,7 +183,7 @@ static void test_failed_analysis_is_dropped(void **state)
 }
 
 /* A run that was resumed under other conditions is used, and the report names it. */
-static void test_changed_conditions(void **state)
+TEST_IN_STUDY(test_changed_conditions)
 {
     struct outcome o;
 
@@ -203,7 +203,7 @@ static void test_changed_conditions(void **state)
 }
 
 /* A spectrum that cannot be read is a failure, and nothing is written. */
-static void test_malformed_spectrum_is_refused(void **state)
+TEST_IN_STUDY(test_malformed_spectrum_is_refused)
 {
     struct ks_results *r = NULL;
     char path[256];
@@ -218,7 +218,7 @@ static void test_malformed_spectrum_is_refused(void **state)
     assert_false(exists("tables"));
 }
 
-static void test_nothing_to_draw(void **state)
+TEST_IN_STUDY(test_nothing_to_draw)
 {
     struct outcome o;
 
@@ -234,7 +234,7 @@ static void test_nothing_to_draw(void **state)
     assert_true(exists("tables/checkpoints.csv"));
 }
 
-static void test_damaged_returns(void **state)
+TEST_IN_STUDY(test_damaged_returns)
 {
     struct outcome o;
 
@@ -251,7 +251,7 @@ static void test_damaged_returns(void **state)
 }
 
 /* A spectrum that was moved from another checkpoint is refused. */
-static void test_misplaced_spectrum(void **state)
+TEST_IN_STUDY(test_misplaced_spectrum)
 {
     struct ks_results *r = NULL;
     char from[256], to[256];
@@ -263,7 +263,7 @@ static void test_misplaced_spectrum(void **state)
                  "env_step: expected 4, found 8");
 }
 
-static void test_returns_that_are_no_numbers(void **state)
+TEST_IN_STUDY(test_returns_that_are_no_numbers)
 {
     struct ks_results *r = NULL;
     struct outcome o;
@@ -289,35 +289,11 @@ static void test_returns_that_are_no_numbers(void **state)
     outcome_free(&o);
 }
 
-static void test_no_study(void **state)
+TEST_IN_STUDY(test_no_study)
 {
     struct ks_results *r = NULL;
 
     assert_int_equal(unlink(scratch("study.study")), 0);
     assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_IO, "study.study");
     assert_null(r);
-}
-
-int main(void)
-{
-#define IN_STUDY(test) cmocka_unit_test_setup_teardown(test, make_study, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_STUDY(test_schedule_of_the_fixture),
-        IN_STUDY(test_pooled_statistics),
-        IN_STUDY(test_intervals),
-        IN_STUDY(test_ranges),
-        IN_STUDY(test_printed_ranges),
-        IN_STUDY(test_lost_kappa),
-        IN_STUDY(test_partial_run_is_left_out),
-        IN_STUDY(test_failed_analysis_is_dropped),
-        IN_STUDY(test_changed_conditions),
-        IN_STUDY(test_malformed_spectrum_is_refused),
-        IN_STUDY(test_nothing_to_draw),
-        IN_STUDY(test_misplaced_spectrum),
-        IN_STUDY(test_damaged_returns),
-        IN_STUDY(test_returns_that_are_no_numbers),
-        IN_STUDY(test_no_study),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static int scores(const char *format)
     return run_here("kappascope-scores", arguments);
 }
 
-static void test_table(void **state)
+TEST_IN_FOLDER(test_table)
 {
     char expected[1024];
 
@@ -57,7 +57,7 @@ static void test_table(void **state)
 
 /* With two seeds a task, resamples of dog-run's last step are .2, .4 and .6: so are the ends of its
  * interval; with few seeds they are too narrow. */
-static void test_intervals(void **state)
+TEST_IN_FOLDER(test_intervals)
 {
     write_text("hand.csv", HAND);
     assert_int_equal(scores("%s/hand.csv -q"), 0);
@@ -75,7 +75,7 @@ static void test_intervals(void **state)
 
 /* The task without random and target score is left out, and said to be. Its step 50 is not asked
  * for by tasks that do not count. */
-static void test_task_without_range(void **state)
+TEST_IN_FOLDER(test_task_without_range)
 {
     char text[2048];
 
@@ -91,7 +91,7 @@ static void test_task_without_range(void **state)
     assert_said("alone   HumanoidStandup-v4", 2);
 }
 
-static void test_systems(void **state)
+TEST_IN_FOLDER(test_systems)
 {
     write_text("two.csv", "exp_name,env_name,seed,metric,env_step,value\n"
                           "a,dog-run,0,r,0,100\nb,dog-run,0,r,0,200\na,dog-run,1,r,0,300\n");
@@ -135,7 +135,7 @@ static void write_study(const char *env, int hidden)
 }
 
 /* dog-run: 0, .2, .5; myo-reach by success, of which the second run ends at 0.10: 0, .5, .3. */
-static void test_studies(void **state)
+TEST_IN_FOLDER(test_studies)
 {
     write_study("dog-run", 64);
     write_study("myo-reach", 64);
@@ -149,7 +149,7 @@ static void test_studies(void **state)
     assert_said(", but hidden=64 in ", 0);
 }
 
-static void test_unfinished_studies(void **state)
+TEST_IN_FOLDER(test_unfinished_studies)
 {
     const char *const progress = "dog-run/runs/dog-run/bn+ce/seed1/progress.csv";
 
@@ -177,7 +177,7 @@ static void test_unfinished_studies(void **state)
 
 /* --- files --- */
 
-static void test_files(void **state)
+TEST_IN_FOLDER(test_files)
 {
     char *gnuplot = NULL, text[4096], *out = text;
 
@@ -208,7 +208,7 @@ static void test_files(void **state)
 }
 
 /* Everything that is wrong gives one line and exit status 2, before anything is written. */
-static void test_refusals(void **state)
+TEST_IN_FOLDER(test_refusals)
 {
     static const struct {
         const char *arguments, *words;
@@ -250,7 +250,7 @@ static void test_refusals(void **state)
 /* --- the library --- */
 
 /* Every allocation may fail. */
-static void test_memory(void **state)
+TEST_IN_FOLDER(test_memory)
 {
     const struct ks_score_query query = {.normalize = true};
     struct ks_score_summary *summary = NULL;
@@ -276,21 +276,4 @@ static void test_memory(void **state)
     assert_true(n > 30);
     assert_int_equal(summary->n, 4 + 3);
     ks_score_summary_free(summary);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_table, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_intervals, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_task_without_range, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_systems, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_studies, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_unfinished_studies, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_files, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_refusals, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_memory, scratch_make, scratch_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static struct ks_score_table *read_scores(const struct ks_score_query *query)
 
 /* --- random and target scores --- */
 
-static void test_table_of_tasks(void **state)
+TEST(test_table_of_tasks)
 {
     size_t count[KS_SCORES_MYOSUITE + 1] = {0}, without = 0;
     const struct ks_score_range *range;
@@ -71,7 +71,7 @@ static void test_table_of_tasks(void **state)
 }
 
 /* Normalizing is linear, 0 at random and 1 at target, and nothing is clipped. */
-static void test_normalized_scores(void **state)
+TEST(test_normalized_scores)
 {
     const struct ks_score_range *range, flat = {"flat", KS_SCORES_MUJOCO, 7, 7};
     double x;
@@ -96,7 +96,7 @@ static void test_normalized_scores(void **state)
 
 /* The scores of MyoSuite are shares of successful episodes: a run's returns cannot be normalized by
  * them. */
-static void test_ranges_of_returns(void **state)
+TEST(test_ranges_of_returns)
 {
     const struct ks_score_range *range;
 
@@ -109,7 +109,7 @@ static void test_ranges_of_returns(void **state)
 /* --- tables --- */
 
 /* Tasks come in byte order, seeds and steps in numeric order, whatever the order of the rows. */
-static void test_order(void **state)
+TEST(test_order)
 {
     const double expected[] = {1, 2, 3, 4, 5, 6};
     struct ks_score_query query = {0};
@@ -135,7 +135,7 @@ static void test_order(void **state)
     ks_score_table_free(t);
 }
 
-static void test_selected_tasks(void **state)
+TEST(test_selected_tasks)
 {
     const char *const some[] = {"walker-run", "dog-trot"}, *const unknown[] = {"dog-trot", "x"};
     struct ks_score_query query = {0};
@@ -160,7 +160,7 @@ static void test_selected_tasks(void **state)
     ks_score_table_free(t);
 }
 
-static void test_scores_that_are_not_finite(void **state)
+TEST(test_scores_that_are_not_finite)
 {
     struct ks_score_query query = {0};
     struct ks_score_table *t;
@@ -181,7 +181,7 @@ static void test_scores_that_are_not_finite(void **state)
     assert_refused(&query, "scores.csv: a, s: no run has all its scores");
 }
 
-static void test_missing_steps(void **state)
+TEST(test_missing_steps)
 {
     struct ks_score_query query = {0};
     struct ks_score_table *t;
@@ -210,7 +210,7 @@ static void test_missing_steps(void **state)
 }
 
 /* A common grid without the last step would compare runs at different stages. */
-static void test_common_grid_holds_the_last_step(void **state)
+TEST(test_common_grid_holds_the_last_step)
 {
     struct ks_score_query query = {0};
     struct ks_score_table *t;
@@ -225,7 +225,7 @@ static void test_common_grid_holds_the_last_step(void **state)
     ks_score_table_free(t);
 }
 
-static void test_refused_tables(void **state)
+TEST(test_refused_tables)
 {
     struct ks_score_query query = {0};
 
@@ -241,7 +241,7 @@ static void test_refused_tables(void **state)
     assert_refused(&query, "scores.csv: expected a column 'return'");
 }
 
-static void test_cautions(void **state)
+TEST(test_cautions)
 {
     assert_int_equal(ks_scores_cautions(2, (size_t[]){1, 1}), KS_SCORES_NO_INTERVAL);
     assert_int_equal(ks_scores_cautions(2, (size_t[]){5, 5}), 0);
@@ -252,7 +252,7 @@ static void test_cautions(void **state)
 }
 
 /* Every allocation may fail. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
     struct ks_score_query query = {0};
     struct ks_score_table *t = NULL;
@@ -271,21 +271,4 @@ static void test_memory(void **state)
     ks_score_table_free(t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table_of_tasks),
-        cmocka_unit_test(test_normalized_scores),
-        cmocka_unit_test(test_ranges_of_returns),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_selected_tasks),
-        cmocka_unit_test(test_scores_that_are_not_finite),
-        cmocka_unit_test(test_missing_steps),
-        cmocka_unit_test(test_common_grid_holds_the_last_step),
-        cmocka_unit_test(test_refused_tables),
-        cmocka_unit_test(test_cautions),
-        cmocka_unit_test(test_memory),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -17,7 +17,7 @@ static void check_tails(double a, double b, double x, struct tails expected, dou
 }
 
 /* I_x(a, 1) = x^a; I_x(1/2, 1/2) = 2/pi asin(sqrt(x)); for integers, the binomial sum. */
-static void test_closed_forms(void **state)
+TEST(test_closed_forms)
 {
     for (double x = 1.0 / 64; x < 1; x += 1.0 / 64) {
         double sum = 0, term = pow(1 - x, 12); /* at least 5 of 12 trials succeed: I_x(5, 8) */
@@ -34,7 +34,7 @@ static void test_closed_forms(void **state)
 }
 
 /* Reference values: quadrature of the density with 40 digits (mpmath 1.4). */
-static void test_large_parameters(void **state)
+TEST(test_large_parameters)
 {
     static const double known[][5] = {
         {2.5, 3.5, 0.25, 0.20928433186343012, 0.79071566813656988},
@@ -56,7 +56,7 @@ static void test_large_parameters(void **state)
 
 /* At the mean, where the continued fraction converges most slowly, and far out in the tails, where
  * underflow must not lead to the wrong side. */
-static void test_extremes(void **state)
+TEST(test_extremes)
 {
     assert_close(ks_beta_lower_tail(5e7, 5e7, 0.5), 0.5, 1e-10);
     assert_close(ks_beta_lower_tail(5e7, 5e7, 0.4), 0, 0);
@@ -64,7 +64,7 @@ static void test_extremes(void **state)
     assert_close(ks_beta_lower_tail(0.5, 1e7, 1e-300) / (sqrt(1e-300 * 1e7 / PI) * 2), 1, 1e-7);
 }
 
-static void test_constants(void **state)
+TEST(test_constants)
 {
     assert_close(ks_beta_lower_tail(0, 3, 0), 1, 0);
     assert_close(ks_beta_lower_tail(0, 3, -1e-12), 0, 0);
@@ -80,7 +80,7 @@ static void test_constants(void **state)
     assert_close(ks_beta_upper_point(3, 0, 0.1), 1, 0);
 }
 
-static void test_points(void **state)
+TEST(test_points)
 {
     static const double parameter[] = {0.5, 1, 7, 300, 1e5, 2e7};
 
@@ -96,15 +96,4 @@ static void test_points(void **state)
             assert_true(ks_beta_upper_tail(a, b, high) <= 0.0025 * (1 + 1e-7));
             assert_true(ks_beta_upper_tail(a, b, high - 2e-15) >= 0.0025 * (1 - 1e-7));
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_large_parameters),
-        cmocka_unit_test(test_extremes),     cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_points),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

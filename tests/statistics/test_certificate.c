@@ -178,7 +178,7 @@ static void remove_null(const struct ks_null_basis *b, double *v)
 
 /* I - P_Z is symmetric and idempotent and has the rank that the basis implies; A vanishes on the
  * removed part. */
-static void test_basis(void **state)
+TEST(test_basis)
 {
     for (size_t t = 0; t < N_TEXTS; t++) {
         struct setting s;
@@ -303,7 +303,7 @@ static void check(const char *text, const struct variant *v, bool single, bool s
     tear_down(&s);
 }
 
-static void test_against_dense(void **state)
+TEST(test_against_dense)
 {
     for (size_t t = 0; t < N_TEXTS; t++) {
         check(TEXTS[t], &PLAIN, false, false);
@@ -317,7 +317,7 @@ static void test_against_dense(void **state)
 }
 
 /* The standard error over minibatches, from the dense products of each minibatch. */
-static void test_data_se(void **state)
+TEST(test_data_se)
 {
     struct setting s;
     struct ks_lanczos *l;
@@ -361,7 +361,7 @@ static void test_data_se(void **state)
 
 /* Fresh minibatches, here copies of the first one, which is the run's: the first two vectors are
  * multiplied by them and have the same quotients there; the flat one is not and has none. */
-static void test_held_out(void **state)
+TEST(test_held_out)
 {
     struct setting s;
     struct ks_lanczos *l;
@@ -400,7 +400,7 @@ static void test_held_out(void **state)
 }
 
 /* A coordinate that is falsely declared dead is detected. */
-static void test_refuted(void **state)
+TEST(test_refuted)
 {
     struct setting s;
     struct ks_lanczos *l;
@@ -424,7 +424,7 @@ static void test_refuted(void **state)
 }
 
 /* The number of threads changes no bit. */
-static void test_threads(void **state)
+TEST(test_threads)
 {
     int threads = omp_get_max_threads();
     double quotient[2][KS_CERTIFICATES];
@@ -449,15 +449,4 @@ static void test_threads(void **state)
         tear_down(&s);
     }
     assert_memory_equal(quotient[0], quotient[1], sizeof quotient[0]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_basis),   cmocka_unit_test(test_against_dense),
-        cmocka_unit_test(test_data_se), cmocka_unit_test(test_held_out),
-        cmocka_unit_test(test_refuted), cmocka_unit_test(test_threads),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

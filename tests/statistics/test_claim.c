@@ -106,7 +106,7 @@ static void exact_says(const struct ks_null *null, const char *words)
 }
 
 /* The condition number is 2; the claim states a bound for it. */
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / (N - 1);
@@ -128,7 +128,7 @@ static void test_bounds(void **state)
 
 /* The claim states the factor by which kappa grew or fell since m = 30, although the condition
  * number is always 2. */
-static void test_kappa_moves(void **state)
+TEST(test_kappa_moves)
 {
     char words[128];
 
@@ -152,7 +152,7 @@ static void test_kappa_moves(void **state)
 }
 
 /* The claim calls an operator zero only if every coordinate is known to be null. */
-static void test_zero(void **state)
+TEST(test_zero)
 {
     const struct ks_null all = {.product = NAN, .dead = N}, some = {.product = NAN, .dead = 3};
     static const char unknown[] = "every product with H that was computed in float64 is zero; "
@@ -169,7 +169,7 @@ static void test_zero(void **state)
 
 /* If the Krylov space ends, the Ritz values are all the eigenvalues, unless one of them is too
  * small to be distinguished from a rounded zero. */
-static void test_complete(void **state)
+TEST(test_complete)
 {
     for (size_t i = 0; i < N; i++)
         value[i] = -3;
@@ -198,7 +198,7 @@ static void test_complete(void **state)
 }
 
 /* Five noise floors are too few: rounding may have changed such a Ritz value by a tenth. */
-static void test_not_clear(void **state)
+TEST(test_not_clear)
 {
     for (size_t i = 0; i < N; i++)
         value[i] = i % 2 == 0 ? 1 : 1e-3;
@@ -217,7 +217,7 @@ static void test_not_clear(void **state)
     }
 }
 
-static void test_null_space(void **state)
+TEST(test_null_space)
 {
     const struct ks_null null = {.dimension = 100, .product = 1e-15, .dead = 4},
                          dead = {.product = NAN, .dead = 104}, one = {.product = NAN, .dead = 1};
@@ -252,7 +252,7 @@ static void test_null_space(void **state)
 }
 
 /* A bound on the rank gives a count of zeros, but no directions. */
-static void test_rank(void **state)
+TEST(test_rank)
 {
     const struct ks_null null = {.dimension = 10, .product = 1e-15};
 
@@ -269,7 +269,7 @@ static void test_rank(void **state)
 }
 
 /* A weight decay removes the null space. Other operators and blocks are named. */
-static void test_names(void **state)
+TEST(test_names)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -296,7 +296,7 @@ static void test_names(void **state)
 }
 
 /* Normals alone do not make a condition number infinite. */
-static void test_normals(void **state)
+TEST(test_normals)
 {
     const struct ks_null normals = {.dimension = 40, .product = 1e-15},
                          others = {.dimension = 43, .product = 1e-15, .dead = 1};
@@ -325,7 +325,7 @@ static void test_normals(void **state)
 }
 
 /* Quantiles that are infinite or have no upper end. */
-static void test_quantile(void **state)
+TEST(test_quantile)
 {
     const struct ks_null most = {.dimension = 399, .product = 1e-15};
 
@@ -347,7 +347,7 @@ static void test_quantile(void **state)
 }
 
 /* A probe at the gradient adds a sentence, with only the resolved quantities. */
-static void test_gradient(void **state)
+TEST(test_gradient)
 {
     static const struct {
         double lower, upper;
@@ -380,7 +380,7 @@ static void test_gradient(void **state)
 }
 
 /* The published code's recurrence gives no bounds, even with as many Ritz values as eigenvalues. */
-static void test_published_recurrence(void **state)
+TEST(test_published_recurrence)
 {
     enum { SMALL = 20 };
     struct diagonal d = {.n = SMALL, .value = value};
@@ -404,7 +404,7 @@ static void test_published_recurrence(void **state)
 }
 
 /* Wrong products in float32 are reported as wrong. */
-static void test_product_error(void **state)
+TEST(test_product_error)
 {
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / N;
@@ -426,7 +426,7 @@ static void test_product_error(void **state)
 }
 
 /* Numbers are rounded to few digits in the direction that keeps a bound true. */
-static void test_rounding_direction(void **state)
+TEST(test_rounding_direction)
 {
     assert_close(ks_round_down(1.9999, 3), 1.99, 1e-14);
     assert_close(ks_round_down(1.9999999999999996, 3), 2, 1e-14);
@@ -439,19 +439,4 @@ static void test_rounding_direction(void **state)
     assert_close(ks_round_up(-1.239, 3), -1.23, 1e-14);
     assert_close(ks_round_up(-2.0000000000000004, 3), -2, 1e-14);
     assert_true(isinf(ks_round_up(INFINITY, 3)) && isnan(ks_round_up(NAN, 3)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),        cmocka_unit_test(test_kappa_moves),
-        cmocka_unit_test(test_zero),          cmocka_unit_test(test_complete),
-        cmocka_unit_test(test_null_space),    cmocka_unit_test(test_rank),
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_normals),
-        cmocka_unit_test(test_quantile),      cmocka_unit_test(test_published_recurrence),
-        cmocka_unit_test(test_product_error), cmocka_unit_test(test_rounding_direction),
-        cmocka_unit_test(test_gradient),      cmocka_unit_test(test_not_clear),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

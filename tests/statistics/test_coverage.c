@@ -103,7 +103,7 @@ static double median(size_t n, double *value)
     return value[n / 2];
 }
 
-static void test_coverage(void **state)
+TEST(test_coverage)
 {
     struct tally tally = {{0}, {0}, "", {NULL}};
     size_t too_often = 0;
@@ -130,11 +130,4 @@ static void test_coverage(void **state)
     assert_int_equal(too_often, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage)};
-
-    /* problems of microseconds: several threads would only wait for each other */
-    omp_set_num_threads(1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+CMFixtureFunction tests_setup = one_thread;

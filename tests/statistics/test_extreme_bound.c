@@ -9,7 +9,7 @@ enum { MOST = 400 };
 static double value[MOST];
 
 /* The distribution has a closed form in two, three and four dimensions, and is normal in many. */
-static void test_component(void **state)
+TEST(test_component)
 {
     const double failures[] = {1e-6, 0.01, 0.3, 0.999};
 
@@ -27,7 +27,7 @@ static void test_component(void **state)
 }
 
 /* p_1 = (t - a) / b. For two Ritz values -+3 with beta 5, 2: p_2 = (t^2 - 9) / 10. */
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
     const double one[] = {7}, two[] = {-3, 3}, beta[] = {5, 2};
 
@@ -37,7 +37,7 @@ static void test_by_hand(void **state)
 }
 
 /* If the Krylov space has ended, no eigenvalue exceeds the largest Ritz value. */
-static void test_breakdown(void **state)
+TEST(test_breakdown)
 {
     const double two[] = {-3, 3}, none[] = {5, 0}, noise[] = {5, 1e-15};
 
@@ -64,7 +64,7 @@ static double failures(const struct ks_operator *a, size_t order, size_t probes,
 /* One iteration with an operator of rank one is the worst case: the bound fails exactly if the
  * start vector's component is too small. This happens in 0.25% of all runs, with one probe or
  * three; the standard error of the count is 0.065%. */
-static void test_worst_case(void **state)
+TEST(test_worst_case)
 {
     struct diagonal d = {.n = 40, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -77,7 +77,7 @@ static void test_worst_case(void **state)
 
 /* The bound holds in at least 99% of many runs. It approaches the largest eigenvalue if that
  * converges, and also at the edge of a bulk, where it does not. */
-static void test_it_holds(void **state)
+TEST(test_it_holds)
 {
     enum { SEEDS = 300 };
     struct diagonal d = {.n = MOST, .value = value};
@@ -112,7 +112,7 @@ static void test_it_holds(void **state)
 }
 
 /* At order n, and for an exact spectrum, the largest eigenvalue is known. */
-static void test_whole_space(void **state)
+TEST(test_whole_space)
 {
     struct diagonal d = {.n = 30, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -126,15 +126,4 @@ static void test_whole_space(void **state)
     s = estimate_spectrum(&a, 30, 1);
     assert_close(ks_statistic(s, "lambda_max_upper"), ks_statistic(s, "lambda_max"), 1e-13);
     ks_spectrum_free(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_component), cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_breakdown), cmocka_unit_test(test_worst_case),
-        cmocka_unit_test(test_it_holds),  cmocka_unit_test(test_whole_space),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

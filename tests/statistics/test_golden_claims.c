@@ -120,7 +120,7 @@ static double *read_eigenvalues(const char *path, size_t *n)
 
 /* The eigenvalues of offset25 come from a float64 computation, those of the others from their
  * construction. */
-static void test_golden_claims(void **state)
+TEST(test_golden_claims)
 {
     static const char suffix[] = ".eig.h5";
     DIR *list = opendir(FOLDER);
@@ -177,7 +177,7 @@ static void judge_made(const char *name, size_t n, const double *value, bool pai
 
 enum { MOST = 200 };
 
-static void test_made(void **state)
+TEST(test_made)
 {
     double value[MOST];
 
@@ -218,7 +218,7 @@ static void test_made(void **state)
 
 /* Inputs far from zero before a dense layer and a batchnorm, which is invariant to the shift. The
  * true spectrum is that of the inputs without the shift. */
-static void test_offset(void **state)
+TEST(test_offset)
 {
     static const double offsets[] = {25, 1e3, 1e5};
     enum { IN = 3, ROWS = 16 };
@@ -254,7 +254,7 @@ static void test_offset(void **state)
 }
 
 /* The program gives the same statistics as the functions called here. */
-static void test_program(void **state)
+TEST(test_program)
 {
     const double value[] = {1, 0.3, 1e-2, 1e-3, 1e-3, 1e-6, 2, 0.25, 0.125, 4e-5};
     struct ks_checkpoint *c = symmetric_critic(10, value);
@@ -289,17 +289,11 @@ static void test_program(void **state)
     ks_checkpoint_free(c);
 }
 
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden_claims),
-
-        cmocka_unit_test(test_made),
-        cmocka_unit_test(test_offset),
-        cmocka_unit_test(test_program),
-    };
-
     /* problems of microseconds: several threads would only wait for each other */
     omp_set_num_threads(1);
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+    return run_all_tests();
 }

@@ -53,7 +53,7 @@ static bool misses(const struct ks_spectrum *s, const char *name, double truth)
     return ks_statistic(s, lower) > truth || ks_statistic(s, upper) < truth;
 }
 
-static void test_coverage(void **state)
+TEST(test_coverage)
 {
     size_t made = 0, missed = 0, missed_min = 0;
 
@@ -82,9 +82,4 @@ static void test_coverage(void **state)
     assert_true(missed_min <= most_misses(made, 0.01));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage)};
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -25,7 +25,7 @@ static void check_share(const struct ks_spectrum *s, const char *name, double tr
 
 /* Three quarters of the eigenvalues are zero; the others are positive, or of both signs. Once zero
  * has converged, the only uncertainty is the scatter of the start vectors. */
-static void test_rank_deficient(void **state)
+TEST(test_rank_deficient)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -47,7 +47,7 @@ static void test_rank_deficient(void **state)
 }
 
 /* The share of known null directions has no uncertainty. */
-static void test_known_zeros(void **state)
+TEST(test_known_zeros)
 {
     const struct ks_null null = {.dimension = 290, .product = 1e-15, .dead = 10};
     struct diagonal d = {.n = N, .value = value};
@@ -80,7 +80,7 @@ static void check_no_zeros(double negative)
     }
 }
 
-static void test_no_zeros(void **state)
+TEST(test_no_zeros)
 {
     for (size_t i = 0; i < N; i++)
         value[i] = -7;
@@ -103,7 +103,7 @@ static void test_no_zeros(void **state)
 
 /* +-[1, 2]: the gap around zero is as wide as each bulk, but its edges are not zeros. At odd m a
  * Ritz value lies in the gap, with almost no weight. */
-static void test_two_bulks(void **state)
+TEST(test_two_bulks)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -152,7 +152,7 @@ static void check_floor(const struct ks_null *null, double shift, double floor, 
 
 /* The floor is the largest of 16 eps lambda_abs_max and, with known null directions, four times
  * their product and four times the leakage of the largest eigenvalue into them. */
-static void test_noise_floor(void **state)
+TEST(test_noise_floor)
 {
     const struct ks_null measured = null_of(7, 0.002, 3), zero = null_of(7, 0, 3),
                          none = null_of(0, NAN, 3);
@@ -173,7 +173,7 @@ static void test_noise_floor(void **state)
 
 /* A zero eigenvalue as Lanczos in float64 computes it, in units of eps lambda_abs_max: below the
  * noise floor, but not far below it. */
-static void test_zeros_stay_below_the_noise_floor(void **state)
+TEST(test_zeros_stay_below_the_noise_floor)
 {
     double worst = 0;
 
@@ -201,7 +201,7 @@ static void test_zeros_stay_below_the_noise_floor(void **state)
 
 /* Off a known null space the condition number is 2. kappa_lower_bound is not a bound for it;
  * kappa_effective_bound is one for every start vector, and is not trivial. */
-static void test_effective_bound(void **state)
+TEST(test_effective_bound)
 {
     struct diagonal d = {.n = MOST, .value = value};
     const size_t dimensions[] = {5, 300, 1500};
@@ -235,7 +235,7 @@ static void test_effective_bound(void **state)
 
 /* With a weight decay the directions are not null; with no known null space, the noise floor limits
  * the bound; in an exact spectrum, the null space has the smallest eigenvalues. */
-static void test_effective_bound_otherwise(void **state)
+TEST(test_effective_bound_otherwise)
 {
     const double ritz[] = {-4, 1e-9, 2e-9, 0.5, 3}, w[] = {0.2, 0.2, 0.2, 0.2, 0.2};
     const struct ks_null null = null_of(2, 1e-8, 0), all = null_of(3, 1e-8, 2);
@@ -262,20 +262,4 @@ static void test_effective_bound_otherwise(void **state)
     assert_ok(ks_statistics(s, &inputs));
     assert_true(isnan(ks_statistic(s, "kappa_effective_bound"))); /* no direction is left */
     ks_spectrum_free(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rank_deficient),
-        cmocka_unit_test(test_no_zeros),
-        cmocka_unit_test(test_two_bulks),
-        cmocka_unit_test(test_known_zeros),
-        cmocka_unit_test(test_noise_floor),
-        cmocka_unit_test(test_zeros_stay_below_the_noise_floor),
-        cmocka_unit_test(test_effective_bound),
-        cmocka_unit_test(test_effective_bound_otherwise),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

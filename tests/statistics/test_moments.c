@@ -37,7 +37,7 @@ static double quadrature_kurtosis(const struct ks_spectrum *s)
 
 /* Ritz values count from both ends up to the first that has not converged; its limit is 1/1000 of
  * the distance to the next one inward. */
-static void test_outliers_by_hand(void **state)
+TEST(test_outliers_by_hand)
 {
     const double ritz[] = {-50, -20, -3, 1, 2, 4, 10, 30},
                  w[8] = {1. / 8, 1. / 8, 1. / 8, 1. / 8, 1. / 8, 1. / 8, 1. / 8, 1. / 8};
@@ -66,7 +66,7 @@ static void test_outliers_by_hand(void **state)
 
 /* diag(5, 4, 3, 0, ...) + Z Z' / n (Papyan, JMLR 21, 2020): three outliers above a bulk on [0, 4].
  * The negated operator has them below it. */
-static void test_spiked(void **state)
+TEST(test_spiked)
 {
     enum { SIZE = 200 };
     static double z[SIZE][SIZE], matrix[SIZE * SIZE];
@@ -102,7 +102,7 @@ static void test_spiked(void **state)
 }
 
 /* All eigenvalues with weights 1/n: the moments of the list. */
-static void test_kurtosis_exact(void **state)
+TEST(test_kurtosis_exact)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -118,7 +118,7 @@ static void test_kurtosis_exact(void **state)
 
 /* Outliers above and below one repeated value. All Ritz values have converged and there is no bulk,
  * so the repeated value is a multiple outlier and the weights are kept. */
-static void test_kurtosis_of_point_masses(void **state)
+TEST(test_kurtosis_of_point_masses)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -142,7 +142,7 @@ static void test_kurtosis_of_point_masses(void **state)
 
 /* Outliers above a wide bulk determine the moments, which are exact. Plain quadrature is off by a
  * factor that depends on the seed. */
-static void test_kurtosis_with_outliers(void **state)
+TEST(test_kurtosis_with_outliers)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -162,7 +162,7 @@ static void test_kurtosis_with_outliers(void **state)
 }
 
 /* No outliers, one value, two values with a given ratio, and all eigenvalues. */
-static void test_kurtosis_otherwise(void **state)
+TEST(test_kurtosis_otherwise)
 {
     struct diagonal d = {.n = N, .value = value}, small = {.n = 12, .value = value};
     struct ks_operator a = diagonal_operator(&d), b = diagonal_operator(&small);
@@ -199,18 +199,4 @@ static void test_kurtosis_otherwise(void **state)
     s = estimate_spectrum(&b, 30, 1);
     check_statistic(s, "kurtosis_spectral", quadrature_kurtosis(s));
     ks_spectrum_free(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_outliers_by_hand),
-        cmocka_unit_test(test_spiked),
-        cmocka_unit_test(test_kurtosis_exact),
-        cmocka_unit_test(test_kurtosis_of_point_masses),
-        cmocka_unit_test(test_kurtosis_with_outliers),
-        cmocka_unit_test(test_kurtosis_otherwise),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

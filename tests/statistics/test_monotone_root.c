@@ -38,7 +38,7 @@ static struct ks_monotone rising_of(struct function *const *f)
 
 /* The root is bracketed to 2e-13, in about twenty evaluations where the function is smooth, and
  * next to a step in no more than bisection needs. */
-static void test_crossing(void **state)
+TEST(test_crossing)
 {
     for (int step = 0; step < 2; step++)
         for (double x = 3e-8; x < 900; x *= 1.31) {
@@ -54,7 +54,7 @@ static void test_crossing(void **state)
         }
 }
 
-static void test_step(void **state)
+TEST(test_step)
 {
     for (size_t i = 0; i < 2; i++) {
         struct function f = {.step = 40, .at = i == 0 ? 5 : 5.5}, *pointer = &f;
@@ -68,7 +68,7 @@ static void test_step(void **state)
     }
 }
 
-static void test_no_crossing(void **state)
+TEST(test_no_crossing)
 {
     struct function f = {.fail_at = 0}, *pointer = &f;
     struct ks_monotone rising = rising_of((struct function *const *)&pointer);
@@ -84,15 +84,4 @@ static void test_no_crossing(void **state)
         f = (struct function){.fail_at = k};
         assert_fails(ks_monotone_root(&rising, 1, 0.5, 1000, &at), KS_NUMBER, "own words");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crossing),
-        cmocka_unit_test(test_step),
-        cmocka_unit_test(test_no_crossing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

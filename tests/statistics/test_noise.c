@@ -109,7 +109,7 @@ static void check_manifold(const char *text, size_t normals, size_t others)
     ks_checkpoint_free(c);
 }
 
-static void test_manifold(void **state)
+TEST(test_manifold)
 {
     check_manifold(TEXTS[0], 6 + 3, IN);
     /* others: also the bias of the second dense and the head */
@@ -128,7 +128,7 @@ static void test_manifold(void **state)
 }
 
 /* For each layer: the normals of its columns and the direction of its bias. */
-static void test_manifold_layers(void **state)
+TEST(test_manifold_layers)
 {
     static const size_t dimension[] = {IN, 6, 0, 0, 3 + 1};
     struct ks_checkpoint *c = null_critic("batchnorm\ndense 6 project=unit\nbatchnorm\nrelu\n"
@@ -164,7 +164,7 @@ static size_t with_gradient(const struct ks_null_space *s, const double *adam_v)
 
 /* The null directions are those of the Hessian in which every coordinate has had a gradient; with a
  * weight decay there are none. */
-static void test_preconditioned(void **state)
+TEST(test_preconditioned)
 {
     for (size_t i = 0; i < N_TEXTS; i++) {
         struct ks_checkpoint *c = null_critic(TEXTS[i], 2);
@@ -180,7 +180,7 @@ static void test_preconditioned(void **state)
     }
 }
 
-static void test_left_out(void **state)
+TEST(test_left_out)
 {
     struct ks_checkpoint *c = null_critic("dense 6\nrelu\ndense 3\nloss ce min=0 max=1\n", 2);
     struct ks_problem q = full_problem(c);
@@ -223,7 +223,7 @@ static double *null_basis(const struct ks_null_space *space)
 
 /* A bias is not a normal, although it follows normals of one entry each: it is zero when training
  * starts. */
-static void test_biases_beside_normals(void **state)
+TEST(test_biases_beside_normals)
 {
     struct ks_checkpoint *c = null_critic(TEXTS[2], 2);
     struct ks_problem q = full_problem(c);
@@ -318,7 +318,7 @@ static double largest_zeros(const char *text)
 
 /* All eigenvalues that are known to be zero lie below the noise floor, for all operators in both
  * precisions, and the floor is not excessively far above them. */
-static void test_noise_floor(void **state)
+TEST(test_noise_floor)
 {
     double worst = 0;
 
@@ -333,17 +333,4 @@ static void test_noise_floor(void **state)
     assert_true(worst > 0.05);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_manifold),
-        cmocka_unit_test(test_manifold_layers),
-        cmocka_unit_test(test_preconditioned),
-        cmocka_unit_test(test_left_out),
-        cmocka_unit_test(test_biases_beside_normals),
-        cmocka_unit_test(test_noise_floor),
-    };
-
-    omp_set_num_threads(1);
-    return cmocka_run_group_tests_name("noise", tests, NULL, NULL);
-}
+CMFixtureFunction tests_setup = one_thread;

@@ -61,7 +61,7 @@ static double share(size_t n, const double *value, const double *start, struct i
 
 /* One iteration, with mean a and variance b^2: mu((-inf, x)) is at most b^2 / (b^2 + (a - x)^2) for
  * x < a, and at least (x - a)^2 / (b^2 + (x - a)^2) for x > a (Cantelli). */
-static void test_one_step(void **state)
+TEST(test_one_step)
 {
     const double a = 3, b = 2;
     struct ks_radau *r;
@@ -113,7 +113,7 @@ static void check_holds(struct ks_radau *r, size_t n, const double *value, const
 
 /* Every measure is within its own bounds: at its nodes, between them, next to Ritz values and
  * outside, for all orders. */
-static void test_bounds_hold(void **state)
+TEST(test_bounds_hold)
 {
     static const double near[] = {0, 1e-3, -1e-6, 1e-9, -1e-12, 1e-15};
 
@@ -161,7 +161,7 @@ static bool rule_at(const struct ks_radau *r, double x, double *node, double *fi
 /* The rule is a measure with the same Jacobi matrix and a node at x. Its weights below x and up to
  * x equal the bounds, so no bounds are tighter. (Measures whose eigenvalues converge are excluded:
  * a matrix reconstructed from weights of 1e-30 is inaccurate.) */
-static void test_bounds_are_attained(void **state)
+TEST(test_bounds_are_attained)
 {
     size_t compared = 0;
 
@@ -201,7 +201,7 @@ static void test_bounds_are_attained(void **state)
 }
 
 /* At a Ritz value the bounds are T's own weights; they are continuous and increasing. */
-static void test_at_ritz_values(void **state)
+TEST(test_at_ritz_values)
 {
     double value[SIZE], start[SIZE], below = 0;
     struct ks_radau *r;
@@ -229,7 +229,7 @@ static void test_at_ritz_values(void **state)
 }
 
 /* Four different eigenvalues, one of them threefold: after four iterations the measure is known. */
-static void test_ended(void **state)
+TEST(test_ended)
 {
     const double value[] = {-2, 1, 1, 1, 2.5, 0}, start[] = {1, 2, 1, 1, 2, 1};
     struct ks_radau *r = radau_of(6, value, start, 6);
@@ -262,7 +262,7 @@ static void test_ended(void **state)
 }
 
 /* Scaling the operator does not change the bounds. */
-static void test_scales(void **state)
+TEST(test_scales)
 {
     static const double scale[] = {1e-60, 1e60};
     double value[SIZE], scaled[SIZE], start[SIZE];
@@ -287,7 +287,7 @@ static void test_scales(void **state)
     ks_radau_free(r);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
     const double alpha[] = {1, 2}, beta[] = {0.5, 0.25};
     ks_status status = KS_MEMORY;
@@ -302,19 +302,4 @@ static void test_memory(void **state)
     assert_ok(status);
     ks_radau_free(r);
     ks_radau_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_step),
-        cmocka_unit_test(test_bounds_hold),
-        cmocka_unit_test(test_bounds_are_attained),
-        cmocka_unit_test(test_at_ritz_values),
-        cmocka_unit_test(test_ended),
-        cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -298,7 +298,7 @@ static void try_analysis(size_t number, const struct traits *t, struct analysis 
     analysis_clear(o);
 }
 
-static void test_search(void **state)
+TEST(test_search)
 {
     struct totals all = {.judged = 0};
     size_t false_names = 0;
@@ -333,13 +333,11 @@ static void test_search(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_search)};
-
     verbose = argc > 1;
     critics = argc > 1 ? strtoul(argv[1], NULL, 10) : SHORT;
     first = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     verbose += argc > 3;
     /* problems of microseconds: several threads would only wait for each other */
     omp_set_num_threads(1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests();
 }

@@ -13,7 +13,7 @@ static struct ks_share_probe probe_of(size_t m, const double *alpha, const doubl
 /* Of ten eigenvalues, four are zero by known vectors and two more by a bound on the rank. The
  * Krylov space ends with 0, 2 and 2.5; its zero adds no information. Of the other four, two are
  * beyond 1.9 and two can be anywhere, as far as counting goes. */
-static void test_certain_counts(void **state)
+TEST(test_certain_counts)
 {
     const double value[] = {0, 2, 2.5}, start[] = {3, 1, 1};
     double alpha[3], beta[3];
@@ -55,7 +55,7 @@ static void test_certain_counts(void **state)
 
 /* Two eigenvalues, and a start vector with a tiny component along one of them. The weights alone
  * would suggest that both are 2 or both 1, but both have been found. */
-static void test_certain_overrides_likely(void **state)
+TEST(test_certain_overrides_likely)
 {
     const double value[] = {1, 2}, small[] = {1e-3, 2}, start[] = {3e-5, 1, 3e-5};
     double alpha[2], beta[2];
@@ -86,7 +86,7 @@ static void test_certain_overrides_likely(void **state)
 }
 
 /* All Ritz values of a probe in float32 may be copies of one eigenvalue. */
-static void test_copies_count_once(void **state)
+TEST(test_copies_count_once)
 {
     const double alpha[] = {3, 3, 3}, beta[] = {1e-8, 1e-8, 0};
     const struct ks_share_probe probe = probe_of(3, alpha, beta, true);
@@ -108,7 +108,7 @@ static void test_copies_count_once(void **state)
 }
 
 /* A zero operator, for which every statement is exact; and an operator with known zeros only. */
-static void test_zero_operator(void **state)
+TEST(test_zero_operator)
 {
     const double alpha[] = {0}, beta[] = {0};
     struct ks_share_probe probe = probe_of(1, alpha, beta, true);
@@ -132,7 +132,7 @@ static void test_zero_operator(void **state)
 
 /* Rounding rotates 700 known zero directions by about 1e-5 and mixes weight into them. All other
  * eigenvalues are in [1, 2]; none may appear to be small. */
-static void test_rotated_zeros(void **state)
+TEST(test_rotated_zeros)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct spectrum s = {.null = 700};
@@ -161,7 +161,7 @@ static void test_rotated_zeros(void **state)
 
 /* 250 eigenvalues lie just outside lambda_abs_max / 1e4, which is where rounding mixes with the
  * known zeros most. They must not be counted as inside. */
-static void test_rotated_near_the_limit(void **state)
+TEST(test_rotated_near_the_limit)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct spectrum s = {.null = 700};
@@ -177,7 +177,7 @@ static void test_rotated_near_the_limit(void **state)
 }
 
 /* One zero more than is known, in a resolved spectrum: exactly that one is found. */
-static void test_one_more_zero(void **state)
+TEST(test_one_more_zero)
 {
     size_t seen = 0;
 
@@ -197,7 +197,7 @@ static void test_one_more_zero(void **state)
 }
 
 /* After one iteration, only the fact that lambda_abs_max belongs to an eigenvalue is known. */
-static void test_one_step(void **state)
+TEST(test_one_step)
 {
     const double alpha[] = {1}, beta[] = {1, 0};
     const struct ks_share_probe probe = probe_of(1, alpha, beta, false);
@@ -221,7 +221,7 @@ static void test_one_step(void **state)
 
 /* Along one given vector the bounds are deterministic. The interval holds lambda_abs_max over the
  * size below which 10% and 50% of the energy lie, and a scan of sizes does not narrow it. */
-static void test_energy(void **state)
+TEST(test_energy)
 {
     for (size_t kind = 0; kind < SPECTRA; kind++)
         for (size_t decay = 0; decay < 3; decay++) {
@@ -272,7 +272,7 @@ static void test_energy(void **state)
 }
 
 /* Two outliers have converged, one of them at the lower end. */
-static void test_top_share(void **state)
+TEST(test_top_share)
 {
     double value[N], start[N], alpha[ORDER], beta[ORDER], share = 0, all = 0;
     struct lanczos_run run = {
@@ -293,7 +293,7 @@ static void test_top_share(void **state)
     assert_true(isnan(energy.kappa_90.lower) && isnan(energy.kappa_50.upper));
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
     const double alpha[] = {1, 2}, beta[] = {0.5, 0.25};
     const struct ks_share_probe probe = probe_of(2, alpha, beta, false);
@@ -314,23 +314,4 @@ static void test_memory(void **state)
     ks_alloc_fail_at(2);
     assert_int_equal(ks_shares_band(&in, 1, &x, &lower, &upper), KS_MEMORY);
     ks_alloc_fail_at(0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_certain_counts),
-        cmocka_unit_test(test_certain_overrides_likely),
-        cmocka_unit_test(test_copies_count_once),
-        cmocka_unit_test(test_zero_operator),
-        cmocka_unit_test(test_rotated_zeros),
-        cmocka_unit_test(test_rotated_near_the_limit),
-        cmocka_unit_test(test_one_more_zero),
-        cmocka_unit_test(test_one_step),
-        cmocka_unit_test(test_energy),
-        cmocka_unit_test(test_top_share),
-        cmocka_unit_test(test_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

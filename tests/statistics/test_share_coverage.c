@@ -95,7 +95,7 @@ static void cover(size_t kind, size_t probes, size_t misses[CLAIMS])
 }
 
 /* Each of the nine intervals in 480 runs of each kind of spectrum, and all of them together. */
-static void test_coverage(void **state)
+TEST(test_coverage)
 {
     size_t misses[CLAIMS] = {0}, runs = 0, all = 0;
 
@@ -108,11 +108,4 @@ static void test_coverage(void **state)
         all += misses[k];
     }
     assert_true(all > 0); /* intervals that never miss are too wide */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

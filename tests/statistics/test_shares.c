@@ -189,7 +189,7 @@ static void check_masses(const struct oracle *o, const struct ks_shares *shares)
 }
 
 /* With h = 0, and with an h that changes every bound. */
-static void test_brute_force(void **state)
+TEST(test_brute_force)
 {
     for (size_t kind = 0; kind < SPECTRA; kind++)
         for (size_t probes = 1; probes <= 3; probes++) {
@@ -212,7 +212,7 @@ static void test_brute_force(void **state)
 }
 
 /* Means of probes whose norms and components along the null space differ much. */
-static void test_means(void **state)
+TEST(test_means)
 {
     struct spectrum s = {.null = 0};
     struct ks_share_bounds *b;
@@ -252,7 +252,7 @@ static void check_band_at(const struct oracle *o, double x, double lower, double
 }
 
 /* At eigenvalues of both signs, at zero, and between them. */
-static void test_band(void **state)
+TEST(test_band)
 {
     enum { POINTS = 60 };
     size_t missed = 0, points = 0;
@@ -282,15 +282,4 @@ static void test_band(void **state)
         oracle_free(&o);
     }
     assert_true(missed <= points / 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_means),
-        cmocka_unit_test(test_brute_force),
-        cmocka_unit_test(test_band),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

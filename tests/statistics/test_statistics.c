@@ -8,7 +8,7 @@
 enum { N = 400 };
 static double value[N];
 
-static void test_by_hand(void **state)
+TEST(test_by_hand)
 {
     const double ritz[] = {-4, -1, 2, 8}, weight[] = {0.05, 0.4, 0.5, 0.05};
     struct ks_spectrum *s = exact_spectrum(4, ritz, weight);
@@ -50,7 +50,7 @@ static void check_quantile(const struct ks_spectrum *s, const char *name, double
     assert_false(has_statistic(s, name)); /* the statistic is absent */
 }
 
-static void test_quantiles(void **state)
+TEST(test_quantiles)
 {
     const double ritz[] = {-2, -1, 1, 2}, weight[] = {0.25, 0.25, 0.25, 0.25};
     double tenth[10], tenths[10];
@@ -77,7 +77,7 @@ static void test_quantiles(void **state)
 }
 
 /* Two probes by hand: T = (a) with residual norm b, one iteration each. */
-static void test_two_probes(void **state)
+TEST(test_two_probes)
 {
     struct ks_spectrum *s = spectrum_new();
     const double alpha[] = {3, -6}, beta[] = {4, 8}, one[] = {1, 1};
@@ -122,7 +122,7 @@ static void check_same(const struct ks_spectrum *s, const char *name, double exp
 }
 
 /* The statistics of a leading part equal those of a run that stops there. */
-static void test_leading_parts(void **state)
+TEST(test_leading_parts)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -160,7 +160,7 @@ static void test_leading_parts(void **state)
 
 /* A probe that broke down before the order of the leading part counts with the iterations it
  * has. */
-static void test_leading_part_of_a_breakdown(void **state)
+TEST(test_leading_part_of_a_breakdown)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -178,7 +178,7 @@ static void test_leading_part_of_a_breakdown(void **state)
 
 /* m iterations at order n find everything that --exact does. The trace needs many probes and is not
  * compared. */
-static void test_against_exact(void **state)
+TEST(test_against_exact)
 {
     const char *const names[] = {"lambda_max",        "lambda_min", "kappa",
                                  "kappa_lower_bound", "kurtosis",   "kurtosis_excess"};
@@ -200,7 +200,7 @@ static void test_against_exact(void **state)
 }
 
 /* Hutchinson's estimate lies within a few of its standard errors. */
-static void test_trace(void **state)
+TEST(test_trace)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -221,7 +221,7 @@ static void test_trace(void **state)
 
 /* +-[1, 2]: the condition number is 2. At odd m a Ritz value falls into the gap around zero, and
  * `kappa` is arbitrary; the bound holds at every m. */
-static void test_condition_two(void **state)
+TEST(test_condition_two)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -242,7 +242,7 @@ static void test_condition_two(void **state)
 }
 
 /* Scaling by c scales eigenvalues, trace and residuals, and leaves ratios unchanged. */
-static void test_scaling(void **state)
+TEST(test_scaling)
 {
     static double scaled[N];
     struct diagonal d = {.n = N, .value = value}, e = {.n = N, .value = scaled};
@@ -283,7 +283,7 @@ static void test_scaling(void **state)
 
 /* Three probes with two Ritz values each: the median differs from the mean, and the extremes come
  * from different probes. */
-static void test_three_probes(void **state)
+TEST(test_three_probes)
 {
     const double ritz[] = {1, 2, -1, 10, 2, 6}, half[] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5};
     struct ks_spectrum *s = exact_spectrum(6, ritz, half);
@@ -314,7 +314,7 @@ static struct ks_spectrum *unweighted(const struct ks_operator *a, size_t order)
 }
 
 /* Uniform weights, in the full run and in its leading parts. */
-static void test_unweighted(void **state)
+TEST(test_unweighted)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -335,7 +335,7 @@ static void test_unweighted(void **state)
 }
 
 /* For the zero matrix and the identity, statistics are defined, or NaN if they are 0/0. */
-static void test_degenerate(void **state)
+TEST(test_degenerate)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -373,7 +373,7 @@ static void test_degenerate(void **state)
     ks_spectrum_free(s);
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
     struct diagonal d = {.n = N, .value = value};
     struct ks_operator a = diagonal_operator(&d);
@@ -419,7 +419,7 @@ static void check_band(const struct ks_spectrum *s, size_t n, const double *eige
     assert_close(s->band_at[s->n_band - 1] / s->band_at[s->n_band - 17], 10, 1e-9);
 }
 
-static void test_band(void **state)
+TEST(test_band)
 {
     struct ks_spectrum *s;
     struct diagonal d = {.n = N, .value = value};
@@ -442,19 +442,4 @@ static void test_band(void **state)
     s = estimate_spectrum(&a, 5, 1); /* zero: no band */
     assert_int_equal(s->n_band, 0);
     ks_spectrum_free(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_band),          cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_quantiles),     cmocka_unit_test(test_two_probes),
-        cmocka_unit_test(test_leading_parts), cmocka_unit_test(test_leading_part_of_a_breakdown),
-        cmocka_unit_test(test_against_exact), cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_condition_two), cmocka_unit_test(test_scaling),
-        cmocka_unit_test(test_three_probes),  cmocka_unit_test(test_unweighted),
-        cmocka_unit_test(test_degenerate),    cmocka_unit_test(test_out_of_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

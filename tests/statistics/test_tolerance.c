@@ -16,7 +16,7 @@ static void refused(const char *text, const char *words)
     assert_fails(ks_tolerances_read(text, &t), KS_USAGE, words);
 }
 
-static void test_reading(void **state)
+TEST(test_reading)
 {
     struct ks_tolerances t;
 
@@ -51,7 +51,7 @@ static double width(const char *name, const struct ks_spectrum *s)
     return ks_tolerance_width(&t.list[0], s);
 }
 
-static void test_widths(void **state)
+TEST(test_widths)
 {
     static const struct {
         const char *name;
@@ -115,7 +115,7 @@ static void write_critic(size_t k)
 
 /* Whatever number of steps and probes was found: the numbers are those of an analysis that had them
  * as its options. */
-static void test_same_as_fixed(void **state)
+TEST(test_same_as_fixed)
 {
     static const char *const wanted[] = {"lambda_max=0.01", "directions_1e1=2",
                                          "directions_1e2=2 --start gradient"};
@@ -167,7 +167,7 @@ static double products(const struct ks_spectrum *s)
 
 /* Few minibatches where they are enough, more where their error is too large, all where even their
  * error is. */
-static void test_minibatches(void **state)
+TEST(test_minibatches)
 {
     enum { ALL = 64 };
     struct ks_checkpoint *critic = train_critic(4), *c = draw_minibatches(critic, ALL, 1);
@@ -230,7 +230,7 @@ static void test_minibatches(void **state)
 /* What is out of reach is said after one probe, and does not keep the others from being reached. */
 /* The price of a tight interval is not much more than that of one probe of 90 steps, where that is
  * tight enough. A first look at few steps suggests dozens of probes. */
-static void test_price(void **state)
+TEST(test_price)
 {
     for (size_t k = 0; k < TRAINED; k++) {
         struct ks_spectrum *s;
@@ -244,7 +244,7 @@ static void test_price(void **state)
     }
 }
 
-static void test_out_of_reach(void **state)
+TEST(test_out_of_reach)
 {
     struct ks_spectrum *s;
 
@@ -266,7 +266,7 @@ static void test_out_of_reach(void **state)
 }
 
 /* The Krylov space ends before the first look at the widths, or between two. */
-static void test_early_end(void **state)
+TEST(test_early_end)
 {
     static const struct {
         const char *text;
@@ -289,7 +289,7 @@ static void test_early_end(void **state)
 
 /* An interval that is read when it happens to be tight could be false more often than another one:
  * all eigenvalues show that it is not. */
-static void test_coverage(void **state)
+TEST(test_coverage)
 {
     size_t false_ones = 0, made = 0;
 
@@ -326,7 +326,7 @@ static void test_coverage(void **state)
 
 /* The trace by vectors of their own for each minibatch: against all eigenvalues, for every critic,
  * with and without weight decay. KS_COVERAGE=full: 200 seeds each instead of 10. */
-static void test_trace(void **state)
+TEST(test_trace)
 {
     static const char *const options[] = {"", "--weight-decay 0.01", "--critic 0 --operator ggn"};
     const char *size = getenv("KS_COVERAGE");
@@ -365,7 +365,7 @@ static void test_trace(void **state)
     assert_true(misses <= most_misses(made, 0.01));
 }
 
-static void test_trace_limit(void **state)
+TEST(test_trace_limit)
 {
     struct ks_spectrum *s;
 
@@ -377,7 +377,7 @@ static void test_trace_limit(void **state)
     ks_spectrum_free(s);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     static const char *const others[] = {"--compat xqc", "--layers"};
 
@@ -393,15 +393,4 @@ static void test_refusals(void **state)
     assert_non_null(strstr(complained, "found 'lambda'"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reading),       cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_same_as_fixed), cmocka_unit_test(test_out_of_reach),
-        cmocka_unit_test(test_price),         cmocka_unit_test(test_early_end),
-        cmocka_unit_test(test_minibatches),   cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_trace),         cmocka_unit_test(test_trace_limit),
-        cmocka_unit_test(test_refusals)};
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

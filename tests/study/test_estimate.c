@@ -43,7 +43,7 @@ static double evaluations(const struct stage *stage, size_t after)
     return 1000 * episodes * ACTING;
 }
 
-static void test_time_left(void **state)
+TEST_IN_FOLDER(test_time_left)
 {
     struct stage stage = stage_new(":");
     struct ks_forecast f;
@@ -83,7 +83,7 @@ static void test_time_left(void **state)
 }
 
 /* An architecture's own pace comes before the mean of all. */
-static void test_own_pace(void **state)
+TEST_IN_FOLDER(test_own_pace)
 {
     struct stage stage = stage_new(":");
     struct ks_forecast f;
@@ -99,7 +99,7 @@ static void test_own_pace(void **state)
     stage_free(&stage);
 }
 
-static void test_nothing_recorded(void **state)
+TEST_IN_FOLDER(test_nothing_recorded)
 {
     struct stage stage = stage_new(":");
     struct ks_forecast f;
@@ -114,7 +114,7 @@ static void test_nothing_recorded(void **state)
 }
 
 /* A critic and an actor with one hidden layer of 2 units; counted by hand. */
-static void test_disk(void **state)
+TEST_IN_FOLDER(test_disk)
 {
     struct ks_study *s;
     struct ks_disk disk;
@@ -132,17 +132,4 @@ static void test_disk(void **state)
     assert_close(disk.checkpoints, 3 * 3 * 4 * (4 * 3 * critic + actor + 7 * batch), 0);
     assert_close(disk.resume, 4 * (2 * (4 * 3 * critic + 3 * actor) + 30 * (3 + 3 + 2 + 2)), 0);
     ks_study_free(s);
-}
-
-int main(void)
-{
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_TREE(test_time_left),
-        IN_TREE(test_own_pace),
-        IN_TREE(test_nothing_recorded),
-        IN_TREE(test_disk),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

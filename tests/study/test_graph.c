@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static void test_commands(void **state)
+TEST_IN_FOLDER(test_commands)
 {
     struct ks_study *s = NULL;
     struct ks_graph *g = NULL;
@@ -43,7 +43,7 @@ static void test_commands(void **state)
 
 /* Characters that are special to make or the shell reach the programs unchanged; control characters
  * are refused in every input. */
-static void test_special_characters(void **state)
+TEST_IN_FOLDER(test_special_characters)
 {
     static const char name[] = "bin/f $(touch pwned) $$ `touch pwned` # % : ; ' \\ \" ~ *";
     struct ks_graph_programs programs = {.analyze = "analyze"};
@@ -74,7 +74,7 @@ static void test_special_characters(void **state)
 }
 
 /* The printed commands, run by a shell, complete the study. */
-static void test_printed_commands(void **state)
+TEST_IN_FOLDER(test_printed_commands)
 {
     struct stage stage = stage_new(":");
 
@@ -121,7 +121,7 @@ static void remove_files(const char *folder, const char *const *names)
 }
 
 /* If a training is repeated, the analyses of its run are repeated, too. */
-static void test_progress(void **state)
+TEST_IN_FOLDER(test_progress)
 {
     static const char *const last[] = {"step_000000008.h5", "step_000000008.spectrum.h5", NULL};
     struct stage stage = stage_new(":");
@@ -172,7 +172,7 @@ static void assert_order(const char *const *runs, size_t n, size_t jobs)
     }
 }
 
-static void test_graph_runs_once(void **state)
+TEST_IN_FOLDER(test_graph_runs_once)
 {
     struct stage stage = stage_new(":");
     const char *calls;
@@ -198,7 +198,7 @@ static void test_graph_runs_once(void **state)
 
 /* The runs of a seed come before those of the next seed, and the spectra of a run right after its
  * training, with one job at a time and with several; a stopped study leaves complete runs. */
-static void test_order(void **state)
+TEST_IN_FOLDER(test_order)
 {
     static const char *const runs[] = {"bn+ce/seed7", "ln+ce/seed7", "bn+ce/seed1", "ln+ce/seed1"};
     static const char text[] = "[study]\nenv = toy\narchitectures = bn+ce ln+ce\nseeds = 7 1\n"
@@ -222,7 +222,7 @@ static void test_order(void **state)
 
 /* Checkpoints of a complete run may be removed. If then a spectrum is missing, its run is trained
  * and analyzed again. */
-static void test_removed_checkpoints(void **state)
+TEST_IN_FOLDER(test_removed_checkpoints)
 {
     static const char *const all[] = {"step_000000002.h5", "step_000000004.h5", "step_000000008.h5",
                                       NULL};
@@ -259,7 +259,7 @@ static void test_removed_checkpoints(void **state)
     stage_free(&stage);
 }
 
-static void test_failure_is_named(void **state)
+TEST_IN_FOLDER(test_failure_is_named)
 {
     struct stage stage = stage_new("[ $arch != bn+ce ] || { echo first; echo; echo 'loss is nan at "
                                    "update 7'; exit 1; }");
@@ -277,7 +277,7 @@ static void test_failure_is_named(void **state)
 }
 
 /* A program that fails without a spectrum, or with an incomplete one, leaves no spectrum. */
-static void test_half_a_spectrum_is_removed(void **state)
+TEST_IN_FOLDER(test_half_a_spectrum_is_removed)
 {
     struct stage stage = stage_new(":");
 
@@ -332,7 +332,7 @@ static void assert_ends(const char *word)
     assert_int_not_equal(kill((pid_t)number, 0), 0);
 }
 
-static void test_interrupted_graph_resumes(void **state)
+TEST_IN_FOLDER(test_interrupted_graph_resumes)
 {
     struct stage stage = stage_new("if [ $arch = ln+ce ]; then sleep 60 & echo sleeper $! >>calls; "
                                    ": >asleep; wait; fi");
@@ -353,7 +353,7 @@ static void test_interrupted_graph_resumes(void **state)
 }
 
 /* With SIGHUP ignored, as by nohup, closing the terminal does not stop the study. */
-static void test_ignored_signal(void **state)
+TEST_IN_FOLDER(test_ignored_signal)
 {
     struct stage stage = stage_new(
         "if [ $arch = ln+ce ]; then : >asleep; while [ ! -e wake ]; do sleep .1; done; fi");
@@ -372,7 +372,7 @@ static void test_ignored_signal(void **state)
 
 /* The study cannot handle SIGKILL, but its jobs end, so that a second call does not run beside
  * them. */
-static void test_killed_graph_leaves_no_job(void **state)
+TEST_IN_FOLDER(test_killed_graph_leaves_no_job)
 {
     struct stage stage = stage_new("if [ $arch = ln+ce ]; then : >asleep; exec sleep 60; fi");
     pid_t child = start_graph(&stage);
@@ -385,25 +385,4 @@ static void test_killed_graph_leaves_no_job(void **state)
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     assert_int_equal(count(file_text("calls"), "train bn+ce"), 1);
     stage_free(&stage);
-}
-
-int main(void)
-{
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_TREE(test_commands),
-        IN_TREE(test_special_characters),
-        IN_TREE(test_printed_commands),
-        IN_TREE(test_progress),
-        IN_TREE(test_graph_runs_once),
-        IN_TREE(test_order),
-        IN_TREE(test_removed_checkpoints),
-        IN_TREE(test_failure_is_named),
-        IN_TREE(test_half_a_spectrum_is_removed),
-        IN_TREE(test_interrupted_graph_resumes),
-        IN_TREE(test_ignored_signal),
-        IN_TREE(test_killed_graph_leaves_no_job),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static void run_until(const char *line, size_t done_before, size_t trainings, si
 
 /* Runs that reached `stop` are complete and go on when it is raised or removed, without repeating
  * analyses. An earlier `stop` adds no work. */
-static void test_stop(void **state)
+TEST_IN_FOLDER(test_stop)
 {
     write_text("calls", "");
     run_until("stop = 2\n", 0, 2, 2);
@@ -95,7 +95,7 @@ static void assert_restarts(const struct stage *stage, const char *words)
 /* A stopped run whose checkpoints were removed is complete, and goes on from its resume point when
  * `stop` is raised; without one, or if a spectrum of theirs has to be made, it starts from the
  * beginning. */
-static void test_removed_checkpoints(void **state)
+TEST_IN_FOLDER(test_removed_checkpoints)
 {
     struct stage stage;
 
@@ -163,7 +163,7 @@ static void write_unfinished(const char *state, const char *more, uint64_t rows)
 /* A killed or failed run resumes from its resume point, and needs the checkpoints up to there:
  * those after it are written again. Without them it starts from the beginning. A run that has
  * failed for good does not start at all. */
-static void test_lost_checkpoints_of_unfinished_runs(void **state)
+TEST_IN_FOLDER(test_lost_checkpoints_of_unfinished_runs)
 {
     static const char lost[] = "step_000000004.spectrum.h5 has to be made, but its checkpoint "
                                "step_000000004.h5 is gone";
@@ -193,7 +193,7 @@ static void test_lost_checkpoints_of_unfinished_runs(void **state)
 }
 
 /* All checkpoints exist, but the run did not reach `stop`: it is not complete. */
-static void test_killed_before_stop(void **state)
+TEST_IN_FOLDER(test_killed_before_stop)
 {
     struct stage stage;
 
@@ -210,7 +210,7 @@ static void test_killed_before_stop(void **state)
 }
 
 /* Exactly the spectra that were made with other options are computed again. */
-static void test_stale_spectra(void **state)
+TEST_IN_FOLDER(test_stale_spectra)
 {
     struct stage stage = stage_new(":");
 
@@ -244,7 +244,7 @@ static void assert_all(const char *const *names, bool there)
 }
 
 /* Of the stale spectra, files that belong to no job stay. The printed commands do the same. */
-static void test_strangers(void **state)
+TEST_IN_FOLDER(test_strangers)
 {
     static const char *const spectra[] = {"runs/toy/bn+ce/seed0/step_000000002.spectrum.h5",
                                           "runs/toy/ln+ce/seed0/step_000000004.spectrum.h5", NULL};
@@ -267,7 +267,7 @@ static void test_strangers(void **state)
 }
 
 /* Every analysis has its own jobs and files; a change of its options affects no other analysis. */
-static void test_further_analyses(void **state)
+TEST_IN_FOLDER(test_further_analyses)
 {
     const struct ks_graph_job *job;
     struct ks_study *study = NULL;
@@ -303,7 +303,7 @@ static void test_further_analyses(void **state)
 
 /* Only the analyses that the study asks for have jobs. Spectra outside of a scope are removed with
  * the others when the options change. */
-static void test_scopes(void **state)
+TEST_IN_FOLDER(test_scopes)
 {
     static const char left[] = "runs/toy/bn+ce/seed0/step_000000002.end.spectrum.h5";
     struct ks_study *study = NULL;
@@ -331,7 +331,7 @@ static void test_scopes(void **state)
 
 /* If options change, spectra after an earlier `stop` are removed, too, although they have no jobs:
  * a study with a later `stop` would accept them. */
-static void test_stale_spectra_behind_stop(void **state)
+TEST_IN_FOLDER(test_stale_spectra_behind_stop)
 {
     static const char *const spectra[] = {"runs/toy/bn+ce/seed0/step_000000002.spectrum.h5",
                                           "runs/toy/bn+ce/seed0/step_000000008.spectrum.h5", NULL};
@@ -345,22 +345,4 @@ static void test_stale_spectra_behind_stop(void **state)
     assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
     assert_all(spectra, false);
     stage_free(&stage);
-}
-
-int main(void)
-{
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_TREE(test_stop),
-        IN_TREE(test_removed_checkpoints),
-        IN_TREE(test_lost_checkpoints_of_unfinished_runs),
-        IN_TREE(test_killed_before_stop),
-        IN_TREE(test_stale_spectra),
-        IN_TREE(test_strangers),
-        IN_TREE(test_further_analyses),
-        IN_TREE(test_scopes),
-        IN_TREE(test_stale_spectra_behind_stop),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #define KILL  "--kill-on-invalid-dep=yes "
 #define MODE  "--requeue --open-mode=append --output=slurm/"
 
-static void test_submission(void **state)
+TEST_IN_FOLDER(test_submission)
 {
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm s = QUIETLY;
@@ -28,7 +28,7 @@ static void test_submission(void **state)
 }
 
 /* --sbatch, --jobs and --keep-going; the given options come last, so that they count. */
-static void test_options(void **state)
+TEST_IN_FOLDER(test_options)
 {
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm s = QUIETLY;
@@ -50,7 +50,7 @@ static void test_options(void **state)
 }
 
 /* A task is only submitted for what is missing, and only waits for a training that is. */
-static void test_only_what_is_missing(void **state)
+TEST_IN_FOLDER(test_only_what_is_missing)
 {
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm s = QUIETLY;
@@ -74,7 +74,7 @@ static void test_only_what_is_missing(void **state)
 }
 
 /* Either all jobs are submitted or none. */
-static void test_refused_submission(void **state)
+TEST_IN_FOLDER(test_refused_submission)
 {
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm s = QUIETLY;
@@ -91,7 +91,7 @@ static void test_refused_submission(void **state)
 }
 
 /* The printed commands, run by a shell, submit the same. */
-static void test_printed_submission(void **state)
+TEST_IN_FOLDER(test_printed_submission)
 {
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm s = QUIETLY;
@@ -131,7 +131,7 @@ static void write_queue(const char *folder)
     write_text("queue", text);
 }
 
-static void test_queue(void **state)
+TEST_IN_FOLDER(test_queue)
 {
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm_task *task;
@@ -159,16 +159,4 @@ static void test_queue(void **state)
     assert_fails(ks_slurm_refuse(scratch_folder), KS_RUN, "squeue failed: no controller; if");
     assert_ok(ks_slurm_refuse("/"));
     stage_free(&stage);
-}
-
-int main(void)
-{
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_TREE(test_submission),           IN_TREE(test_options),
-        IN_TREE(test_only_what_is_missing), IN_TREE(test_refused_submission),
-        IN_TREE(test_printed_submission),   IN_TREE(test_queue),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

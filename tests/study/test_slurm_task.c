@@ -42,7 +42,7 @@ static int end_task(pid_t child)
     return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
 }
 
-static void test_tasks(void **state)
+TEST_IN_FOLDER(test_tasks)
 {
     struct stage stage = stage_with_slurm("[ $arch != bn+ce ] || exit 5");
     struct ks_slurm s = QUIETLY;
@@ -72,7 +72,7 @@ static void wait_for(const char *name)
 
 /* Near its time limit the task stops its program and is requeued, but not if nothing has changed
  * since it was started. */
-static void test_time_limit(void **state)
+TEST_IN_FOLDER(test_time_limit)
 {
     struct stage stage = stage_with_slurm("trap 'echo TERM >>calls; exit 1' TERM; : >asleep\n"
                                           "while :; do sleep 0.05; done");
@@ -95,7 +95,7 @@ static void test_time_limit(void **state)
 }
 
 /* A task that is cancelled waits until its program has stopped, and is not requeued. */
-static void test_cancelled_task(void **state)
+TEST_IN_FOLDER(test_cancelled_task)
 {
     struct stage stage = stage_with_slurm("trap 'sleep 0.2; echo end >>calls; exit 1' TERM\n"
                                           ": >asleep; while :; do sleep 0.05; done");
@@ -123,7 +123,7 @@ static void test_cancelled_task(void **state)
 }
 
 /* A run's task waits for another one that still holds the run's lock. */
-static void test_lock_of_a_run(void **state)
+TEST_IN_FOLDER(test_lock_of_a_run)
 {
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm s = QUIETLY;
@@ -144,17 +144,4 @@ static void test_lock_of_a_run(void **state)
     assert_int_equal(end_task(child), 0);
     assert_int_equal(count(file_text("calls"), "train bn+ce"), 1);
     stage_free(&stage);
-}
-
-int main(void)
-{
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_TREE(test_tasks),
-        IN_TREE(test_time_limit),
-        IN_TREE(test_cancelled_task),
-        IN_TREE(test_lock_of_a_run),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static void assert_steps(size_t n, const size_t *found, size_t expected_n, const
         assert_int_equal(found[i], expected[i]);
 }
 
-static void test_checkpoint_steps(void **state)
+TEST(test_checkpoint_steps)
 {
     size_t step[32], n;
 
@@ -35,7 +35,7 @@ static void test_checkpoint_steps(void **state)
     assert_steps(n, step, 1, (const size_t[]){2});
 }
 
-static void test_evaluation_steps(void **state)
+TEST(test_evaluation_steps)
 {
     char name[32];
     size_t step[32], n;
@@ -50,7 +50,7 @@ static void test_evaluation_steps(void **state)
 
 /* --- study files --- */
 
-static void test_study_is_read(void **state)
+TEST_IN_FOLDER(test_study_is_read)
 {
     struct ks_study *s = NULL;
     char *folder = NULL;
@@ -84,7 +84,7 @@ static void test_study_is_read(void **state)
 
 /* The milestones are those of `steps`, cut off at `stop`, which is rounded up to a whole agent
  * step. */
-static void test_stop(void **state)
+TEST_IN_FOLDER(test_stop)
 {
     static const char head[] = "[study]\nenv = e\narchitectures = bn+ce\nseeds = 0\nsteps = 1000\n"
                                "stop = %d\n[train]\ncheckpoints = 3\nrandom_steps = 100\n"
@@ -120,7 +120,7 @@ static void test_stop(void **state)
 
 /* Sections [analyze NAME] have their own options, may be empty, and inherit nothing from [analyze].
  */
-static void test_further_analyses(void **state)
+TEST_IN_FOLDER(test_further_analyses)
 {
     const struct ks_study_analysis *ggn;
     struct ks_spectrum_options a;
@@ -146,7 +146,7 @@ static void test_further_analyses(void **state)
 }
 
 /* checkpoints = last and a list of architectures limit a further analysis. */
-static void test_scopes(void **state)
+TEST_IN_FOLDER(test_scopes)
 {
     struct ks_study *s = NULL;
 
@@ -170,7 +170,7 @@ static void test_scopes(void **state)
 }
 
 /* [train] accepts every setting. */
-static void test_all_settings(void **state)
+TEST_IN_FOLDER(test_all_settings)
 {
     struct ks_study *s = NULL;
     char text[4096] = "[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[train]\n";
@@ -185,7 +185,7 @@ static void test_all_settings(void **state)
     ks_study_free(s);
 }
 
-static void test_all_and_long_lists(void **state)
+TEST_IN_FOLDER(test_all_and_long_lists)
 {
     struct ks_study *s = NULL;
 
@@ -198,7 +198,7 @@ static void test_all_and_long_lists(void **state)
 
 /* An architecture from a file is named by the file's name with its ending, so it differs from all
  * of the twelve; a link keeps its own name. */
-static void test_architecture_of_a_file(void **state)
+TEST_IN_FOLDER(test_architecture_of_a_file)
 {
     struct ks_study *s = NULL;
 
@@ -219,7 +219,7 @@ static void test_architecture_of_a_file(void **state)
 }
 
 /* Text after a newline would be a command of the makefile. */
-static void test_control_characters(void **state)
+TEST_IN_FOLDER(test_control_characters)
 {
     struct ks_study *s = NULL;
     char text[1024];
@@ -236,7 +236,7 @@ static void test_control_characters(void **state)
 }
 
 /* Messages name the line. */
-static void test_wrong_studies(void **state)
+TEST_IN_FOLDER(test_wrong_studies)
 {
     static const struct {
         const char *text, *words;
@@ -328,7 +328,7 @@ static void test_wrong_studies(void **state)
 }
 
 /* Options that fit no critic of the study are refused before anything is trained. */
-static void test_options_that_do_not_fit(void **state)
+TEST_IN_FOLDER(test_options_that_do_not_fit)
 {
     static const char head[] =
         "[study]\nenv = x\narchitectures = bn+wn+ce %s\nseeds = 0\nsteps = 9\n"
@@ -367,7 +367,7 @@ static void test_options_that_do_not_fit(void **state)
     ks_study_free(s);
 }
 
-static void test_long_line_is_refused(void **state)
+TEST_IN_FOLDER(test_long_line_is_refused)
 {
     static char text[4000] = "[study]\narchitectures = ";
     struct ks_study *s = NULL;
@@ -377,7 +377,7 @@ static void test_long_line_is_refused(void **state)
     assert_fails(study_of_text(text, &s), KS_FORMAT, ":2: expected a line of");
 }
 
-static void test_reading_without_memory(void **state)
+TEST_IN_FOLDER(test_reading_without_memory)
 {
     struct ks_study *s = NULL;
     ks_status status = KS_MEMORY;
@@ -393,7 +393,7 @@ static void test_reading_without_memory(void **state)
 }
 
 /* Options of one study do not affect the next one. */
-static void test_options_are_forgotten(void **state)
+TEST_IN_FOLDER(test_options_are_forgotten)
 {
     struct ks_study *s = NULL;
 
@@ -401,7 +401,7 @@ static void test_options_are_forgotten(void **state)
     assert_fails(study_of_text("[analyze]\ncompat = xqc\n", &s), KS_FORMAT, "is missing");
 }
 
-static void test_shipped_studies(void **state)
+TEST(test_shipped_studies)
 {
     static const struct {
         const char *name;
@@ -423,7 +423,7 @@ static void test_shipped_studies(void **state)
 
 /* A file or folder in the working directory does not hide a shipped study of that name; by another
  * name, or by its path, it is used. */
-static void test_names_of_studies(void **state)
+TEST_IN_FOLDER(test_names_of_studies)
 {
     static const struct {
         const char *argument, *end;
@@ -450,30 +450,4 @@ static void test_names_of_studies(void **state)
     assert_null(path);
     assert_int_equal(chdir(here), 0);
     free(here);
-}
-
-int main(void)
-{
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checkpoint_steps),
-        cmocka_unit_test(test_evaluation_steps),
-        IN_TREE(test_study_is_read),
-        IN_TREE(test_stop),
-        IN_TREE(test_further_analyses),
-        IN_TREE(test_scopes),
-        IN_TREE(test_all_settings),
-        IN_TREE(test_all_and_long_lists),
-        IN_TREE(test_architecture_of_a_file),
-        IN_TREE(test_control_characters),
-        IN_TREE(test_wrong_studies),
-        IN_TREE(test_options_that_do_not_fit),
-        IN_TREE(test_long_line_is_refused),
-        IN_TREE(test_reading_without_memory),
-        IN_TREE(test_options_are_forgotten),
-        cmocka_unit_test(test_shipped_studies),
-        IN_TREE(test_names_of_studies),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

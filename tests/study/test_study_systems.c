@@ -8,7 +8,7 @@
 
 /* A system's settings, over them those of [train], over them those of a variant; and so for no
  * other architecture. */
-static void test_settings(void **state)
+TEST_IN_FOLDER(test_settings)
 {
     struct ks_study *s = NULL;
     const struct ks_settings *of[4];
@@ -41,7 +41,7 @@ static void test_settings(void **state)
 }
 
 /* A system has sizes of its own: beside a [train] with other ones a variant sets them back. */
-static void test_sizes_in_train(void **state)
+TEST_IN_FOLDER(test_sizes_in_train)
 {
     static const char text[] = "[study]\nenv=dog-trot\narchitectures=bn+ce\nseeds=0\nsteps=1000\n"
                                "[train]\nhidden=128\nactor_hidden=128\nrandom_steps=10\n"
@@ -62,7 +62,7 @@ static void test_sizes_in_train(void **state)
     ks_study_free(s);
 }
 
-static void test_refusals(void **state)
+TEST_IN_FOLDER(test_refusals)
 {
     static const struct {
         const char *architectures, *words;
@@ -81,7 +81,7 @@ static void test_refusals(void **state)
     }
 }
 
-static void test_shipped(void **state)
+TEST(test_shipped)
 {
     struct ks_study *s = NULL;
     char *path = NULL;
@@ -92,15 +92,4 @@ static void test_shipped(void **state)
     assert_int_equal(s->architecture[1].settings.critics, 1);
     ks_study_free(s);
     free(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_settings, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_sizes_in_train, scratch_make, scratch_remove),
-        cmocka_unit_test_setup_teardown(test_refusals, scratch_make, scratch_remove),
-        cmocka_unit_test(test_shipped)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static ks_status read_more(const char *sections, struct ks_study **study)
     return study_of_text(text, study);
 }
 
-static void test_settings(void **state)
+TEST_IN_FOLDER(test_settings)
 {
     struct ks_study *s = NULL;
 
@@ -42,7 +42,7 @@ static void test_settings(void **state)
 }
 
 /* A variant looks like the architecture that it changes, but is none of the twelve. */
-static void test_kind(void **state)
+TEST_IN_FOLDER(test_kind)
 {
     size_t architecture[KS_JUDGED];
     struct ks_study *s = NULL;
@@ -63,7 +63,7 @@ static void test_kind(void **state)
 }
 
 /* The sections may stand in any order. */
-static void test_order(void **state)
+TEST_IN_FOLDER(test_order)
 {
     struct ks_study *s = NULL;
 
@@ -86,7 +86,7 @@ static void assert_refused(const char *sections, const char *message)
     assert_null(s);
 }
 
-static void test_refusals(void **state)
+TEST_IN_FOLDER(test_refusals)
 {
     assert_refused("[variant a]\nbatch = 8\n", ":11: [variant a]: 'architecture' is missing");
     assert_refused("[variant a]\narchitecture = bn\n", ":12: ");
@@ -103,7 +103,7 @@ static void test_refusals(void **state)
 }
 
 /* All runs of a study have their checkpoints and evaluations at the same environment steps. */
-static void test_steps(void **state)
+TEST_IN_FOLDER(test_steps)
 {
     struct ks_study *s = NULL;
 
@@ -117,7 +117,7 @@ static void test_steps(void **state)
 }
 
 /* The command names the network, sets each setting once, and writes to the variant's folder. */
-static void test_command(void **state)
+TEST_IN_FOLDER(test_command)
 {
     const struct ks_graph_programs programs = {.train = "train", .analyze = "analyze"};
     struct ks_study *s = NULL;
@@ -154,7 +154,7 @@ static void assert_difference(const char *asked, const char *held, const char *e
 }
 
 /* A folder takes more variants, but not another network or settings under the same name. */
-static void test_differences(void **state)
+TEST_IN_FOLDER(test_differences)
 {
     static const char one[] = "[variant a]\narchitecture = bn+ce\nutd = 4\n";
 
@@ -168,7 +168,7 @@ static void test_differences(void **state)
 
 /* An agent step is one environment step of Gymnasium and two of dm_control, if the study does not
  * say otherwise. */
-static void test_action_repeat(void **state)
+TEST_IN_FOLDER(test_action_repeat)
 {
     static const struct {
         const char *text;
@@ -189,16 +189,4 @@ static void test_action_repeat(void **state)
         assert_int_equal(s->architecture[0].settings.action_repeat, cases[i].action_repeat);
         ks_study_free(s);
     }
-}
-
-int main(void)
-{
-#define IN_TREE(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-    const struct CMUnitTest tests[] = {
-        IN_TREE(test_action_repeat), IN_TREE(test_settings),    IN_TREE(test_kind),
-        IN_TREE(test_order),         IN_TREE(test_refusals),    IN_TREE(test_steps),
-        IN_TREE(test_command),       IN_TREE(test_differences),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

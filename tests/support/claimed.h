@@ -75,6 +75,8 @@ void put_levels(enum ks_claim_factor factor, size_t level, double decades);
 void put_paper_world(void);
 int make_one(void **state);
 int make_three(void **state);
+#define TEST_ONE_SEED(name)    TEST_WITH(name, make_one, claimed_end)
+#define TEST_THREE_SEEDS(name) TEST_WITH(name, make_three, claimed_end)
 void assert_reason(const struct ks_claims *claims, const char *name,
                    enum ks_claim_statistic statistic, const char *expected);
 

@@ -19,8 +19,10 @@
 
 extern char scratch_folder[64];
 
-/* Setup and teardown of a group of tests: cmocka_run_group_tests(tests, scratch_make,
- * scratch_remove). */
+/* A test in a folder of its own, and one after which the folder of all tests is emptied. */
+#define TEST_IN_FOLDER(name) TEST_WITH(name, scratch_make, scratch_remove)
+#define TEST_CLEAN(name)     TEST_WITH(name, NULL, scratch_clean)
+
 int scratch_make(void **state);
 
 /* The number of files in the folder, including hidden ones; removes them if `clean`. */

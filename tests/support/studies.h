@@ -49,6 +49,7 @@ void write_returns(const char *architecture, size_t seed, const char *text);
 
 /* A finished study: its last returns are 100, 200, 300, 400. */
 int make_study(void **state);
+#define TEST_IN_STUDY(name) TEST_WITH(name, make_study, scratch_remove)
 
 /* The runs of [variant NAME]; they record the architecture that it changes. The last returns are 8.
  */

@@ -1,16 +1,42 @@
-/* Assertions about numbers and statuses, which cmocka lacks. */
+/* Tests that register themselves, and assertions about numbers and statuses, which cmocka lacks. */
 #ifndef KS_TEST_H
 #define KS_TEST_H
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "core/error.h"
+
+/* TEST(test_x) { ... } is a test of the program in whose file it stands: tests run in the order of
+ * their lines. TEST_WITH calls a setup before it and a teardown after it, unless they are NULL. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+#define TEST_WITH(name, setup, teardown)                                                           \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void add_##name(void)                                      \
+    {                                                                                              \
+        add_test(__LINE__, (struct CMUnitTest){#name, name, setup, teardown, NULL});               \
+    }                                                                                              \
+    static void name(void **state)
+
+void add_test(int line, struct CMUnitTest test);
+
+/* Called before and after all tests of a program; NULL if the program does not define them. */
+extern CMFixtureFunction tests_setup, tests_teardown;
+
+/* A setup for problems of microseconds, where several threads would only wait for each other. */
+int one_thread(void **state);
+
+/* What main calls; a program that does not define main itself has one that does nothing else. */
+int run_all_tests(void);
 
 /* Written so that a NaN fails. */
 #define assert_close(value, expected, bound)                                                       \

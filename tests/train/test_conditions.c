@@ -25,7 +25,7 @@ static double changes_in_checkpoint(const char *file)
 
 /* Each condition alone is changed in the resume point, as another machine or version would have
  * written it. The computation does not change, so the rows are those of an uninterrupted run. */
-static void test_each_condition(void **state)
+TEST(test_each_condition)
 {
     static const char *const names[] = {"threads",     "kappascope", "blas",
                                         "blas_kernel", "mujoco",     "mujoco_flags"};
@@ -54,7 +54,7 @@ static void test_each_condition(void **state)
 
 /* A changed processor name is recorded with the changes, but exact resuming does not depend on it.
  * */
-static void test_processor(void **state)
+TEST(test_processor)
 {
     for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
         struct image p = open_stopped_run();
@@ -71,7 +71,7 @@ static void test_processor(void **state)
 }
 
 /* If no condition differs, --resume=any is exact. */
-static void test_any_without_need(void **state)
+TEST(test_any_without_need)
 {
     struct image p = open_stopped_run();
 
@@ -81,7 +81,7 @@ static void test_any_without_need(void **state)
 }
 
 /* A different run is refused, and --resume=any is then not suggested. */
-static void test_other_runs(void **state)
+TEST(test_other_runs)
 {
     static const char *const names[] = {"seed", "steps", "env", "architecture", "critic", "actor"};
 
@@ -109,7 +109,7 @@ static void test_other_runs(void **state)
 }
 
 /* A process that really has another number of threads. */
-static void test_other_threads(void **state)
+TEST(test_other_threads)
 {
     copy_stopped_run();
     assert_int_equal(run_process(&unstarted[1], RUN, (struct launch){.resume = KS_RESUME_EXACT}),
@@ -119,7 +119,7 @@ static void test_other_threads(void **state)
 }
 
 /* A recorded change is kept; but if the work after it is lost by a kill, so is the change. */
-static void test_record(void **state)
+TEST(test_record)
 {
     struct image p = open_stopped_run();
     struct launch killed = {.resume = KS_RESUME_ANY, .fault = KILL, .fault_at = 10};
@@ -144,13 +144,4 @@ static void test_record(void **state)
     assert_close(changes_in_checkpoint("step_000000030.h5"), 2, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_condition),   cmocka_unit_test(test_processor),
-        cmocka_unit_test(test_any_without_need), cmocka_unit_test(test_other_runs),
-        cmocka_unit_test(test_other_threads),    cmocka_unit_test(test_record),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+CMFixtureFunction tests_setup = set_up, tests_teardown = tear_down;

@@ -85,7 +85,7 @@ static double mean_reward(const struct ks_replay *r)
 /* Before updates 0, 3, 6, ... the networks are copied, the mean reward is measured and the encoder
  * steps 3 times; in between nothing of this changes. Values are in the units of the scale before.
  */
-static void test_refresh(void **state)
+TEST(test_refresh)
 {
     struct ks_run *run = make();
     struct ks_learner *l = &run->learner;
@@ -122,7 +122,7 @@ static void test_refresh(void **state)
 /* The rows of an update start at slots with complete windows; their rewards, of up to two steps,
  * are divided by the scale; afterwards their priorities follow from the agent's deviations. A
  * minibatch drawn for another purpose does not disturb that of the update. */
-static void test_rows(void **state)
+TEST(test_rows)
 {
     struct ks_run *run = make();
     struct ks_learner *l = &run->learner;
@@ -163,7 +163,7 @@ static void test_rows(void **state)
 }
 
 /* A checkpoint's minibatches are embeddings; its targets are those of the Huber loss. */
-static void test_frozen(void **state)
+TEST(test_frozen)
 {
     struct ks_run *run = make();
     struct ks_learner *l = &run->learner;
@@ -197,7 +197,7 @@ static void test_frozen(void **state)
     ks_run_free(run);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     static const char *const polyak[] = {"target_period=0", "reward_scaling=std", NULL};
     struct ks_settings settings;
@@ -212,11 +212,4 @@ static void test_refusals(void **state)
     assert_fails(ks_run_new(&options, &run), KS_USAGE, "replay_priority: expected 0 without");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refresh), cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_frozen),
-                                       cmocka_unit_test(test_refusals)};
-
-    return cmocka_run_group_tests(tests, set_up, scratch_remove);
-}
+CMFixtureFunction tests_setup = set_up, tests_teardown = scratch_remove;

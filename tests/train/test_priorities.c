@@ -85,7 +85,7 @@ static void check_draw(struct ks_priorities *p, const struct flags *f, size_t ma
 
 /* Episodes of random lengths that end in either way, through several rounds of the ring. Half of
  * the time the tree is built anew. */
-static void test_draws(void **state)
+TEST(test_draws)
 {
     struct ks_rng rng = ks_rng_start(8, 8);
     struct ks_priorities *p;
@@ -121,7 +121,7 @@ static void test_draws(void **state)
 
 /* Windows of 4 steps in episodes of 6 transitions that end by a time limit, and of 3 that end in a
  * terminal state. The newest transition is number 19. */
-static void test_unrolled(void **state)
+TEST(test_unrolled)
 {
     enum { N = 2, STEPS = 4 };
     static const struct {
@@ -157,7 +157,7 @@ static void test_unrolled(void **state)
 }
 
 /* With drops_last, the reward of a terminal transition does not count. */
-static void test_last_reward(void **state)
+TEST(test_last_reward)
 {
     float s[3], to_s, to_a, to_next, mask;
     const struct ks_rows rows = {1, &to_s, &to_a, &to_next, &mask, &(double){0}};
@@ -180,13 +180,4 @@ static void test_last_reward(void **state)
     ks_replay_take(replay, &(struct ks_window){3, 0.5, true}, 3, &rows, 0);
     assert_true(rows.reward[0] == 103 + 104 * 0.5 + 105 * 0.25 && mask == 0.25F && to_next == 6);
     ks_replay_free(replay);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_draws),
-                                       cmocka_unit_test(test_unrolled),
-                                       cmocka_unit_test(test_last_reward)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static void check_drawn(const struct drawn *d, size_t low, size_t high)
     assert_true(chi2 < 33.7);
 }
 
-static void test_draws(void **state)
+TEST(test_draws)
 {
     struct ks_rng rng = ks_rng_start(8, 0);
     struct ks_replay *replay;
@@ -145,7 +145,7 @@ static void check_windows(const struct ks_replay *replay, size_t oldest)
 
 /* Replay not full; just full; overwritten, with windows across the end of the ring and with the
  * oldest transition next to the newest; and copied into another ring. */
-static void test_windows(void **state)
+TEST(test_windows)
 {
     static const size_t capacity[] = {20, MADE, 8};
     struct ks_replay *replay, *copy;
@@ -199,7 +199,7 @@ static bool check_ahead(struct ks_replay *replay, size_t k, size_t n)
 }
 
 /* While the ring fills, and once it is full. */
-static void test_ahead(void **state)
+TEST(test_ahead)
 {
     for (size_t n = 1; n <= CAPACITY + 1; n++) {
         struct ks_replay *replay;
@@ -218,7 +218,7 @@ static void test_ahead(void **state)
     }
 }
 
-static void test_capacity_of_one(void **state)
+TEST(test_capacity_of_one)
 {
     struct ks_rng rng = ks_rng_start(8, 1);
     struct ks_replay *replay;
@@ -235,7 +235,7 @@ static void test_capacity_of_one(void **state)
 }
 
 /* Blocks are allocated when they are needed; a failure to allocate one is reported. */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
     const float row[] = {1, 2, 3, 4, 5, 6, 7, 8};
     struct ks_replay *replay;
@@ -256,7 +256,7 @@ static void test_out_of_memory(void **state)
 
 /* More transitions than a block holds are copied out in contiguous pieces and put into another
  * replay: the same slots hold the same. */
-static void test_copy(void **state)
+TEST(test_copy)
 {
     enum { WIDE = 400000, MANY = 23, WIDE_CAPACITY = 7 }; /* 6 of them in a block */
     struct ks_replay *replay, *copy;
@@ -295,7 +295,7 @@ static void test_copy(void **state)
 }
 
 /* Episodes of 50 steps, far from zero, where a sum of squares would cancel. */
-static void test_returns(void **state)
+TEST(test_returns)
 {
     enum { N = 500 };
     struct ks_rng rng = ks_rng_start(8, 2);
@@ -317,7 +317,7 @@ static void test_returns(void **state)
 }
 
 /* Without returns, or with constant ones, the scale is 1e-8, not 0. */
-static void test_no_deviation(void **state)
+TEST(test_no_deviation)
 {
     struct ks_returns returns = {.g = 0};
 
@@ -325,16 +325,4 @@ static void test_no_deviation(void **state)
     for (size_t i = 0; i < 10; i++)
         ks_returns_add(&returns, ks_reward_scaling(KS_SCALE_STD), 0.9, 0, false);
     assert_close(ks_returns_divisor(&returns, ks_reward_scaling(KS_SCALE_STD), 0), 1e-8, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),         cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_ahead),         cmocka_unit_test(test_capacity_of_one),
-        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_returns),       cmocka_unit_test(test_no_deviation),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static void assert_same_after(const char *message)
     assert_same_run(RUN, REFERENCE);
 }
 
-static void test_undamaged(void **state)
+TEST(test_undamaged)
 {
     copy_stopped_run();
     assert_same_after(NULL);
@@ -40,7 +40,7 @@ static void test_undamaged(void **state)
 
 /* Files that only the newest point needs, changed or truncated at several places: the older point
  * is used. */
-static void test_newest_point_is_damaged(void **state)
+TEST(test_newest_point_is_damaged)
 {
     static const char *const files[] = {"resume/point.1", "resume/replay.000005"};
 
@@ -65,7 +65,7 @@ static void test_newest_point_is_damaged(void **state)
 }
 
 /* Files that both points need: the run is refused. */
-static void test_both_points_are_damaged(void **state)
+TEST(test_both_points_are_damaged)
 {
     static const char *const files[] = {"resume/replay.000003", "progress.csv"};
 
@@ -91,7 +91,7 @@ static void test_both_points_are_damaged(void **state)
 }
 
 /* progress.csv has lost the row after the older point. */
-static void test_lost_row(void **state)
+TEST(test_lost_row)
 {
     unsigned char *bytes;
     size_t size;
@@ -103,7 +103,7 @@ static void test_lost_row(void **state)
     assert_same_after("progress.csv: expected at least ");
 }
 
-static void test_lost_checkpoint(void **state)
+TEST(test_lost_checkpoint)
 {
     copy_stopped_run();
     assert_int_equal(remove(in_run("step_000000015.h5")), 0);
@@ -111,7 +111,7 @@ static void test_lost_checkpoint(void **state)
 }
 
 /* A checkpoint after the older point is computed again, so it may be missing. */
-static void test_checkpoint_to_come(void **state)
+TEST(test_checkpoint_to_come)
 {
     copy_stopped_run();
     assert_int_equal(remove(in_run("step_000000015.h5")), 0);
@@ -121,7 +121,7 @@ static void test_checkpoint_to_come(void **state)
 }
 
 /* The version number after the magic string, and the magic string. */
-static void test_versions(void **state)
+TEST(test_versions)
 {
     unsigned char *bytes;
     size_t size;
@@ -140,7 +140,7 @@ static void test_versions(void **state)
 
 /* Folders in place of files cannot be read: that is an error, and the older point is not used
  * instead. */
-static void test_unreadable(void **state)
+TEST(test_unreadable)
 {
     static const char *const files[] = {"resume/point.1", "resume/replay.000005", "progress.csv"};
 
@@ -162,7 +162,7 @@ int statvfs(const char *path, struct statvfs *disk)
 }
 
 /* A warning names a disk with too little room; the run starts. */
-static void test_little_disk(void **state)
+TEST(test_little_disk)
 {
     unstarted[0].options.quiet = false;
     for (size_t i = 0; i < 2; i++) {
@@ -177,7 +177,7 @@ static void test_little_disk(void **state)
 
 /* With a clock that advances when it is read, writing a point takes one second, so the next one
  * follows after 100; the first after 60; with --save-every after the given time. */
-static void test_interval(void **state)
+TEST(test_interval)
 {
     const double intervals[] = {0, 1e-9, 50};
     const uint64_t expected[] = {1, 29, 2};
@@ -200,20 +200,4 @@ static void test_interval(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_undamaged),
-        cmocka_unit_test(test_newest_point_is_damaged),
-        cmocka_unit_test(test_both_points_are_damaged),
-        cmocka_unit_test(test_lost_row),
-        cmocka_unit_test(test_lost_checkpoint),
-        cmocka_unit_test(test_checkpoint_to_come),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_unreadable),
-        cmocka_unit_test(test_little_disk),
-        cmocka_unit_test(test_interval),
-    };
-
-    return cmocka_run_group_tests(tests, set_up_two_points, tear_down);
-}
+CMFixtureFunction tests_setup = set_up_two_points, tests_teardown = tear_down;

@@ -95,7 +95,7 @@ static size_t end_and_resume(struct unstarted_run *u, int which, size_t stride)
 
 /* Killed; or stopped by a signal, also during an evaluation, whose row of progress.csv is then
  * measured after the resume. */
-static void test_ends(void **state)
+TEST(test_ends)
 {
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         struct unstarted_run one, two;
@@ -114,9 +114,4 @@ static void test_ends(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ends)};
-
-    return cmocka_run_group_tests(tests, set_up, scratch_remove);
-}
+CMFixtureFunction tests_setup = set_up, tests_teardown = scratch_remove;

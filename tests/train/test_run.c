@@ -68,7 +68,7 @@ static void policy_action(struct run_fixture *s, bool noisy, float *action)
 
 /* Actions are uniform until the first update, then those of the policy with noise. Replay holds
  * each action and the observations before and after it. */
-static void test_actions(void **state)
+TEST(test_actions)
 {
     struct run_fixture s;
 
@@ -121,7 +121,7 @@ static double running_scale(const struct run_fixture *s)
 
 /* An update uses rewards divided by the scale of all returns so far, or raw ones without
  * reward_normalization; raw_rewards affects only checkpoints. */
-static void test_update_rewards(void **state)
+TEST(test_update_rewards)
 {
     struct run_fixture s;
 
@@ -147,7 +147,7 @@ static void test_update_rewards(void **state)
 
 /* Before the updates of agent step 8 the agent starts anew: networks, moments and learning rates.
  * With range, rewards are scaled with the temperature before that. */
-static void test_reset(void **state)
+TEST(test_reset)
 {
     enum { RESET = 8 };
     struct run_fixture s;
@@ -175,7 +175,7 @@ static void test_reset(void **state)
 
 /* Targets of up to three agent steps: rewards and the last state's value are discounted by the
  * run's gamma, and their sum is divided by the scale. */
-static void test_n_step(void **state)
+TEST(test_n_step)
 {
     struct ks_rng rng = ks_stream(SEED, KS_REPLAY, 0), again = rng;
     struct ks_batch batch;
@@ -224,7 +224,7 @@ static void frozen_targets(struct run_fixture *s, size_t normalization, size_t r
 /* In y = r + ..., raw rewards change only r: y_raw - y = r - r / scale, with the same draws.
  * Without reward_normalization, raw_rewards has no effect. The targets from raw rewards are the
  * same with every setting. */
-static void test_frozen_rewards(void **state)
+TEST(test_frozen_rewards)
 {
     double normal[FROZEN * BATCH], raw[FROZEN * BATCH], off[FROZEN * BATCH];
     double both[FROZEN * BATCH], reward[FROZEN * BATCH], scale;
@@ -256,7 +256,7 @@ static void test_frozen_rewards(void **state)
 
 /* The reference results in a checkpoint are those of the run's own networks in float32, for the
  * first frozen minibatch. A reader accepts them, and not for other parameters. */
-static void test_references(void **state)
+TEST(test_references)
 {
     struct ks_checkpoint *c;
     struct run_fixture s;
@@ -302,7 +302,7 @@ static void test_references(void **state)
 
 /* ks_learner_last_batch draws the minibatch of the last update again, with one update per agent
  * step (which may begin before the transition is stored) and with two. */
-static void test_last_batch(void **state)
+TEST(test_last_batch)
 {
     for (size_t utd = 1; utd <= 2; utd++)
         for (size_t threads = 1; threads <= 2; threads++) {
@@ -328,7 +328,7 @@ static void test_last_batch(void **state)
 
 /* The last action of an evaluation is tanh(mean) at its observation; training is not affected by
  * the evaluation. */
-static void test_evaluation(void **state)
+TEST(test_evaluation)
 {
     float expected[64], *before;
     struct run_fixture s;
@@ -355,7 +355,7 @@ static void test_evaluation(void **state)
 /* After the 1000 environment steps of an episode: the next one starts at the next start state of
  * the stream; the last transition leads to the last observation, which is not a terminal state; the
  * discounted return restarts at the last step. */
-static void test_episodes(void **state)
+TEST(test_episodes)
 {
     enum { LAST = 499 };
     double *start, reward;
@@ -398,7 +398,7 @@ static size_t allocated(void)
  * threads first multiply at the same time, so it is enough that one of several stretches shows no
  * growth: a leak would show in all. Not under AddressSanitizer, which changes the counts and finds
  * leaks itself. */
-static void test_memory_is_flat(void **state)
+TEST(test_memory_is_flat)
 {
 #ifdef __SANITIZE_ADDRESS__
     skip();
@@ -434,15 +434,4 @@ static void test_memory_is_flat(void **state)
     teardown(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_actions),        cmocka_unit_test(test_update_rewards),
-        cmocka_unit_test(test_frozen_rewards), cmocka_unit_test(test_n_step),
-        cmocka_unit_test(test_reset),          cmocka_unit_test(test_evaluation),
-        cmocka_unit_test(test_episodes),       cmocka_unit_test(test_references),
-        cmocka_unit_test(test_last_batch),     cmocka_unit_test(test_memory_is_flat),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -63,7 +63,7 @@ static const char *const defaults[][2] = {
     {"multiccd", "auto"},
 };
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
     struct ks_settings s;
     size_t n = 0;
@@ -83,7 +83,7 @@ static void test_defaults(void **state)
 }
 
 /* The same numbers where the engine reads them. */
-static void test_fields(void **state)
+TEST(test_fields)
 {
     struct ks_settings s;
 
@@ -101,7 +101,7 @@ static void test_fields(void **state)
     assert_true(s.threads == 2 && isnan(s.nativeccd) && isnan(s.multiccd));
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
     struct ks_settings s;
 
@@ -124,7 +124,7 @@ static void test_values(void **state)
     assert_true(isnan(s.gamma));
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     static const char *const cases[][2] = {
         {"widht=3", "'widht'"},
@@ -161,7 +161,7 @@ static void test_refused(void **state)
     }
 }
 
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
     struct ks_settings s;
 
@@ -176,7 +176,7 @@ static void test_pairs(void **state)
 }
 
 /* Every key with a value other than its default is restored from its text. */
-static void test_text(void **state)
+TEST(test_text)
 {
     struct ks_settings s, back;
 
@@ -197,7 +197,7 @@ static void test_text(void **state)
 }
 
 /* clip((t/5 - 1)/(t/5), 0.95, 0.995), t agent steps of an episode: 0.99 on DMC. */
-static void test_gamma(void **state)
+TEST(test_gamma)
 {
     struct ks_settings s;
 
@@ -268,7 +268,7 @@ static size_t count_parameters(const char *text, size_t in)
     return parameters;
 }
 
-static void test_twelve(void **state)
+TEST(test_twelve)
 {
     struct ks_settings s;
 
@@ -294,7 +294,7 @@ static void test_twelve(void **state)
     assert_null(ks_architectures[12].name);
 }
 
-static void test_actor_text(void **state)
+TEST(test_actor_text)
 {
     struct ks_settings s;
     char *critic, *actor;
@@ -310,7 +310,7 @@ static void test_actor_text(void **state)
 
 /* The paper's ablation, at depths 4 and 6. The first block has no skip, so a network of depth 1 has
  * none. */
-static void test_skips(void **state)
+TEST(test_skips)
 {
     static const char first[] = "batchnorm\ndense 512 bias=no project=unit\nbatchnorm\nrelu\n";
     static const char rest[] = "  residual {\n    dense 512 bias=no project=unit\n    batchnorm\n"
@@ -354,7 +354,7 @@ static void test_skips(void **state)
 }
 
 /* The paper's ablations of critics, and their parameter counts on dog-trot; and the others. */
-static void test_ablations(void **state)
+TEST(test_ablations)
 {
     static const struct {
         const char *name, *settings[4];
@@ -394,7 +394,7 @@ static void test_ablations(void **state)
 }
 
 /* The actor that follows from a file's layers; `skip` applies to the actor only. */
-static void test_files(void **state)
+TEST(test_files)
 {
     static const char *const cases[][2] = {
         {"dense 4 project=unit\nrelu\nlayernorm\ndense 1\nloss mse\n",
@@ -430,7 +430,7 @@ static void test_files(void **state)
                  "hidden");
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
     struct ks_settings s;
     char *critic, *actor;
@@ -442,17 +442,4 @@ static void test_unknown(void **state)
     assert_null(critic);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_values),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_pairs),      cmocka_unit_test(test_text),
-        cmocka_unit_test(test_gamma),      cmocka_unit_test(test_twelve),
-        cmocka_unit_test(test_actor_text), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_unknown),    cmocka_unit_test(test_skips),
-        cmocka_unit_test(test_ablations),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -25,7 +25,7 @@ static double evaluate(struct ks_run *run, size_t step)
     return run->evaluation.success;
 }
 
-static void test_share_of_episodes(void **state)
+TEST(test_share_of_episodes)
 {
     static const char *const settings[] = {"hidden=4", "depth=1", "eval_episodes=6",
                                            "analysis_minibatches=1"};
@@ -62,7 +62,7 @@ static void test_share_of_episodes(void **state)
     "--set random_steps=20 --set evaluations=2 --set eval_episodes=1 --set checkpoints=4 "         \
     "--set analysis_minibatches=1 "
 
-static void test_no_goal(void **state)
+TEST(test_no_goal)
 {
     struct ks_csv *progress;
     size_t column;
@@ -75,7 +75,7 @@ static void test_no_goal(void **state)
 
 /* A number in [0, 1] where the row has a return, nan elsewhere: at checkpoints without an
  * evaluation. */
-static void test_goal(void **state)
+TEST(test_goal)
 {
     struct ks_csv *progress;
     size_t success = 0, mean = 0, without = 0;
@@ -98,13 +98,4 @@ static void test_goal(void **state)
     ks_csv_free(progress);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_share_of_episodes),
-        cmocka_unit_test(test_no_goal),
-        cmocka_unit_test(test_goal),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

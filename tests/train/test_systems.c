@@ -35,7 +35,7 @@ static size_t parameters(const char *text, size_t in)
     return n;
 }
 
-static void test_shipped(void **state)
+TEST(test_shipped)
 {
     enum { DOG = 223, DOG_ACTIONS = 38 };
     glob_t found;
@@ -61,7 +61,7 @@ static void test_shipped(void **state)
 }
 
 /* brc as the XQC paper runs it differs in two settings alone. */
-static void test_brc_of_the_paper(void **state)
+TEST(test_brc_of_the_paper)
 {
     struct ks_settings own, xqc;
 
@@ -83,7 +83,7 @@ static void test_brc_of_the_paper(void **state)
     }
 }
 
-static void test_own(void **state)
+TEST(test_own)
 {
     struct ks_settings settings;
     char *path, *critic, *actor;
@@ -111,7 +111,7 @@ static void test_own(void **state)
     assert_null(path);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     static const char TWO[] = "[system]\ncritic = c.arch\nactor = a.arch\n";
     static const struct {
@@ -149,7 +149,7 @@ static void test_refusals(void **state)
 }
 
 /* BRO's optimistic actor, which sees the observation and the actor's means: 209,920 parameters. */
-static void test_optimist_of_system(void **state)
+TEST(test_optimist_of_system)
 {
     char *text;
 
@@ -168,7 +168,7 @@ static void test_optimist_of_system(void **state)
 }
 
 /* MR.Q's encoder: 640,000 + 9,984 + 919,040 + 296,514 parameters; whole agent 3,987,306. */
-static void test_encoder_of_system(void **state)
+TEST(test_encoder_of_system)
 {
     static const size_t in[KS_PARTS] = {223, 38, 512 + 256, 512},
                         expected[KS_PARTS] = {640000, 9984, 919040, 296514};
@@ -257,7 +257,7 @@ static void check_order(struct pair name)
     KS(agent_free)(a), KS(agent_free)(still), KS(agent_free)(after);
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
     check_order((struct pair){"ln+ce", "bn+wn+ce"});
     check_order((struct pair){"dense+mse", "ln+mse"});
@@ -266,7 +266,7 @@ static void test_order(void **state)
 /* --- observations and rewards --- */
 
 /* Mean and variance of k observations together with 1e-4 of mean 0 and variance 1. */
-static void test_normalizer(void **state)
+TEST(test_normalizer)
 {
     enum { N = 3, K = 500 };
     const double prior = 1e-4, size[N] = {1, 1e-3, 200};
@@ -302,7 +302,7 @@ static void test_normalizer(void **state)
 }
 
 /* The divisor max(sqrt(Var G + 1e-8), max |G| / 5), with the variance that includes the prior. */
-static void test_bounded_rewards(void **state)
+TEST(test_bounded_rewards)
 {
     enum { K = 300 };
     const struct ks_reward_scaling *bounded = ks_reward_scaling(KS_SCALE_BOUNDED);
@@ -335,7 +335,7 @@ static void test_bounded_rewards(void **state)
 
 /* The divisor (max |G| - bonus / 2) / 10, where G is the return from any step of an ended episode.
  */
-static void test_range_of_rewards(void **state)
+TEST(test_range_of_rewards)
 {
     /* Rewards 1, -4, 2: returns -0.5, -3, 2 if the last state is terminal. After a time limit the
      * mean reward -1/3 goes on for ever: its return is -2/3 with gamma 1/2. */
@@ -362,7 +362,7 @@ static void test_range_of_rewards(void **state)
 }
 
 /* The divisor is the mean |reward| in replay when it was last measured, and 1 before. */
-static void test_magnitude_of_rewards(void **state)
+TEST(test_magnitude_of_rewards)
 {
     const struct ks_reward_scaling *magnitude = ks_reward_scaling(KS_SCALE_MAGNITUDE);
     struct ks_returns returns = {.magnitude = 0};
@@ -387,19 +387,4 @@ static void test_magnitude_of_rewards(void **state)
     ks_replay_free(replay);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shipped),
-                                       cmocka_unit_test(test_brc_of_the_paper),
-                                       cmocka_unit_test(test_own),
-                                       cmocka_unit_test(test_optimist_of_system),
-                                       cmocka_unit_test(test_encoder_of_system),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_order),
-                                       cmocka_unit_test(test_normalizer),
-                                       cmocka_unit_test(test_bounded_rewards),
-                                       cmocka_unit_test(test_range_of_rewards),
-                                       cmocka_unit_test(test_magnitude_of_rewards)};
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

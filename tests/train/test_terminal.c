@@ -62,7 +62,7 @@ static size_t play(struct ks_env *env, enum ks_env_end *end)
     return n;
 }
 
-static void test_ends(void **state)
+TEST(test_ends)
 {
     static const struct {
         size_t terminal, steps;
@@ -122,7 +122,7 @@ static struct ks_run *start(size_t action_repeat, size_t random_steps)
 
 /* An episode ends within an action's repetition; its last transition has mask 0. The next episode
  * begins at once. An evaluation stops there, too. */
-static void test_transitions(void **state)
+TEST(test_transitions)
 {
     enum { REPEAT = 2, EPISODES = 4, EACH = 2 };
     struct ks_run *run = start(REPEAT, EPISODES * EACH);
@@ -157,7 +157,7 @@ static double value_of(const struct KS(agent) *agent, const struct KS(net) *net,
 }
 
 /* The values are sums of the discounted rewards to come: 1, 1 + gamma, 1 + gamma + gamma^2. */
-static void test_values(void **state)
+TEST(test_values)
 {
     enum { STEPS = 3000, RANDOM_STEPS = 64 };
     struct ks_run *run = start(1, RANDOM_STEPS);
@@ -180,13 +180,4 @@ static void test_values(void **state)
     ks_run_free(run);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_transitions),
-        cmocka_unit_test(test_values),
-    };
-
-    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -59,7 +59,7 @@ static void finish(size_t i)
 }
 
 /* Resume points do not affect the results; nor do threads, except for their number in run.json. */
-static void test_uninterrupted(void **state)
+TEST(test_uninterrupted)
 {
     for (size_t i = 0; i < RUNS; i++) {
         assert_process_runs(&unstarted[i], folder[i], (struct launch){.save_every = ALWAYS});
@@ -91,7 +91,7 @@ static bool try_fault(int which, size_t k)
 }
 
 /* Killed at every single operation on files of a run. */
-static void test_kills_at_all_operations(void **state)
+TEST(test_kills_at_all_operations)
 {
     size_t k = 1;
 
@@ -142,7 +142,7 @@ static size_t described_number(const char *name, const char *key)
 
 /* A signal between two steps or during an evaluation: a resume point is written at once. A signal
  * before the first step ends the program; one after the last step is ignored. */
-static void test_signals(void **state)
+TEST(test_signals)
 {
     size_t stopped = 0, k = 1;
 
@@ -162,7 +162,7 @@ static void test_signals(void **state)
 }
 
 /* SIGHUP, as when the terminal or the connection is closed, acts like SIGTERM. */
-static void test_hangup(void **state)
+TEST(test_hangup)
 {
     signal(SIGHUP, SIG_DFL); /* nohup, under which tests may run, has it ignored */
     signal_raised = SIGHUP;
@@ -176,7 +176,7 @@ static void test_hangup(void **state)
 }
 
 /* Ignored signals stay ignored, as nohup and background jobs of shell scripts expect. */
-static void test_ignored_signal(void **state)
+TEST(test_ignored_signal)
 {
     static const int signals[] = {SIGTERM, SIGHUP};
 
@@ -211,7 +211,7 @@ static void assert_whole_rows(const char *name)
 }
 
 /* The disk is full from some operation on: one line that names a file, exit status 1. */
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
     size_t k = 1;
 
@@ -264,7 +264,7 @@ static size_t kill_and_resume(struct ks_rng *rng)
     return kills;
 }
 
-static void test_deaths_at_random(void **state)
+TEST(test_deaths_at_random)
 {
     struct ks_rng rng = ks_rng_start(21, 0);
     size_t kills = 0;
@@ -280,7 +280,7 @@ static void test_deaths_at_random(void **state)
 }
 
 /* The same run is killed again and again, also while it resumes and repairs its files. */
-static void test_repeated_kills(void **state)
+TEST(test_repeated_kills)
 {
     struct ks_rng rng = ks_rng_start(22, 0);
     size_t deaths = 0;
@@ -300,7 +300,7 @@ static void test_repeated_kills(void **state)
 
 /* Stopped at a checkpoint, within an episode, at an ordinary step; and asked to stop at a step that
  * it has passed. */
-static void test_stops(void **state)
+TEST(test_stops)
 {
     const size_t stops[] = {3, 8, 16, 16, 9, 29};
 
@@ -318,7 +318,7 @@ static void test_stops(void **state)
 
 /* Without --resume a stopped run starts over; with it, a run that has not been started yet starts.
  * */
-static void test_without_resume(void **state)
+TEST(test_without_resume)
 {
     char point[100];
 
@@ -334,7 +334,7 @@ static void test_without_resume(void **state)
 
 /* A finished run is not changed, except that a resume folder left by a kill at the last moment is
  * removed. */
-static void test_finished(void **state)
+TEST(test_finished)
 {
     struct stat before, after;
 
@@ -350,7 +350,7 @@ static void test_finished(void **state)
 }
 
 /* A folder in which another process trains is refused. */
-static void test_two_at_once(void **state)
+TEST(test_two_at_once)
 {
     int descriptor;
 
@@ -364,22 +364,4 @@ static void test_two_at_once(void **state)
     finish(0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_uninterrupted),
-        cmocka_unit_test(test_kills_at_all_operations),
-        cmocka_unit_test(test_signals),
-        cmocka_unit_test(test_hangup),
-        cmocka_unit_test(test_ignored_signal),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_deaths_at_random),
-        cmocka_unit_test(test_repeated_kills),
-        cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_without_resume),
-        cmocka_unit_test(test_finished),
-        cmocka_unit_test(test_two_at_once),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+CMFixtureFunction tests_setup = set_up, tests_teardown = tear_down;

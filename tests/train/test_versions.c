@@ -21,7 +21,7 @@ static void change_setting(const char *name, int value)
 
 /* A setting that an older version did not know counts as its default; a setting of a newer version
  * is refused. */
-static void test_settings_of_other_versions(void **state)
+TEST(test_settings_of_other_versions)
 {
     change_setting("tau", 0);
     assert_resumes(KS_RESUME_EXACT);
@@ -39,7 +39,7 @@ static void test_settings_of_other_versions(void **state)
 }
 
 /* Version 2, whose state had no names, is no longer read. */
-static void test_version_2(void **state)
+TEST(test_version_2)
 {
     struct image p = open_stopped_run();
 
@@ -50,7 +50,7 @@ static void test_version_2(void **state)
 }
 
 /* Sections that are unknown, of a wrong size, missing, truncated. */
-static void test_sections(void **state)
+TEST(test_sections)
 {
     static const char *const words[] = {
         "unknown section 'metrics entropz'", "environment: expected ",
@@ -77,7 +77,7 @@ static void test_sections(void **state)
 }
 
 /* The version number of MuJoCo in the environment's state. */
-static void test_mujoco_version(void **state)
+TEST(test_mujoco_version)
 {
     for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
         struct image p = open_stopped_run();
@@ -145,7 +145,7 @@ static void change_columns(struct image *p)
 }
 
 /* The file keeps its columns and its bytes; later cells are matched to columns by name. */
-static void test_columns(void **state)
+TEST(test_columns)
 {
     struct image p = open_stopped_run();
     char line[8192], expected[8192], *cell;
@@ -180,7 +180,7 @@ static void test_columns(void **state)
     "--set threads=1 "
 
 /* --resume without a value means exact; a value must be exact or any. */
-static void test_option(void **state)
+TEST(test_option)
 {
     assert_trains(BEGUN "--stop-at 150 --out words");
     assert_int_equal(train(BEGUN "--out words --resume=other"), 2);
@@ -193,16 +193,4 @@ static void test_option(void **state)
     assert_true(exists("words/step_000000400.h5") && !exists("words/resume"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings_of_other_versions),
-        cmocka_unit_test(test_version_2),
-        cmocka_unit_test(test_sections),
-        cmocka_unit_test(test_mujoco_version),
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_option),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+CMFixtureFunction tests_setup = set_up, tests_teardown = tear_down;

@@ -1,0 +1,37 @@
+#include "test.h"
+
+#include <assert.h>
+#include <omp.h>
+
+enum { MOST_TESTS = 64 };
+
+static struct CMUnitTest tests[MOST_TESTS];
+static int lines[MOST_TESTS];
+static size_t count;
+
+__attribute__((weak)) CMFixtureFunction tests_setup, tests_teardown;
+
+/* Compilers choose the order of these calls, so the tests are sorted by line. */
+void add_test(int line, struct CMUnitTest test)
+{
+    size_t at = count++;
+
+    assert(count <= MOST_TESTS);
+    for (; at && lines[at - 1] > line; at--) {
+        lines[at] = lines[at - 1];
+        tests[at] = tests[at - 1];
+    }
+    lines[at] = line;
+    tests[at] = test;
+}
+
+int one_thread(void **state)
+{
+    omp_set_num_threads(1);
+    return 0;
+}
+
+int run_all_tests(void)
+{
+    return _cmocka_run_group_tests("tests", tests, count, tests_setup, tests_teardown);
+}
