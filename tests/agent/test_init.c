@@ -1,8 +1,5 @@
 /* Initial parameters: orthogonality, uniform distribution, the two heads of an actor. Compiled in
  * both precisions. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
 #include "agent/init.h"

@@ -1,7 +1,5 @@
 /* The whole agent learns: a task of one step whose best action is known, and a value that is a
  * geometric series. With small networks, in double. */
-#include <stdlib.h>
-
 #include "test.h"
 
 #include "agent/agent.h"

@@ -6,30 +6,27 @@
 TEST(test_norms)
 {
     struct KS(agent) *a = make_agent("dense+ce");
-    struct ks_measure *list;
+    struct measured m;
     const size_t kernel = 56, bias = 7, rest = 56 + 88;
-    size_t n;
 
     for (size_t e = 0; e < 2; e++)
         for (size_t i = 0; i < a->critic_arch->parameters; i++) {
             a->critic[e].w[i] = i < kernel ? 2 : i < kernel + bias ? 0 : 1;
             a->critic[e].g[i] = e == 0 ? 0.5 : 1.5; /* mean 1 */
         }
-    list = measure(a, &n);
-    assert_close(value(list, n, "critic_param_norm_00"), 2 * sqrt(56), 1e-12);
-    assert_close(value(list, n, "critic_grad_norm_00"), sqrt(63), 1e-12);
-    assert_close(value(list, n, "critic_effective_lr_00"), 0.5,
-                 1e-12); /* the bias is 0: left out */
-    assert_close(value(list, n, "critic_effective_lr_02"), 1, 1e-12);
-    assert_close(value(list, n, "critic_param_norm"), sqrt(4 * 56 + (double)rest), 1e-12);
-    assert_close(value(list, n, "critic_effective_lr"),
-                 (0.5 * 56 + (double)rest) / (56 + (double)rest), 1e-12);
+    m = measure(a);
+    assert_close(value(&m, "critic_param_norm_00"), 2 * sqrt(56), 1e-12);
+    assert_close(value(&m, "critic_grad_norm_00"), sqrt(63), 1e-12);
+    assert_close(value(&m, "critic_effective_lr_00"), 0.5, 1e-12); /* the bias is 0: left out */
+    assert_close(value(&m, "critic_effective_lr_02"), 1, 1e-12);
+    assert_close(value(&m, "critic_param_norm"), sqrt(4 * 56 + (double)rest), 1e-12);
+    assert_close(value(&m, "critic_effective_lr"), (0.5 * 56 + (double)rest) / (56 + (double)rest),
+                 1e-12);
     /* no batch has passed through the network yet */
-    assert_true(isnan(value(list, n, "critic_feature_rank")));
-    assert_true(isnan(value(list, n, "critic_feature_rank_xqc")));
-    assert_true(isnan(value(list, n, "critic_dormant_xqc")));
-    assert_true(isnan(value(list, n, "actor_grad_norm_xqc")));
-    free(list);
+    assert_true(isnan(value(&m, "critic_feature_rank")));
+    assert_true(isnan(value(&m, "critic_feature_rank_xqc")));
+    assert_true(isnan(value(&m, "critic_dormant_xqc")));
+    assert_true(isnan(value(&m, "actor_grad_norm_xqc")));
     KS(agent_free)(a);
 }
 
@@ -38,23 +35,20 @@ TEST(test_norms)
 TEST(test_definition_1)
 {
     struct KS(agent) *a = make_agent("dense+ce");
-    struct ks_measure *list;
-    size_t n;
+    struct measured m;
 
     a->critic_adam.rate = (struct ks_rate){0.5, 0.1, 4};
-    list = measure(a, &n);
-    assert_true(isnan(value(list, n, "critic_definition_1_lr"))); /* no step yet */
-    free(list);
+    m = measure(a);
+    assert_true(isnan(value(&m, "critic_definition_1_lr"))); /* no step yet */
     update(a);
     update(a);
     for (size_t e = 0; e < 2; e++)
         for (size_t i = 0; i < a->critic_arch->parameters; i++)
             a->critic[e].w[i] = 1;
-    list = measure(a, &n);
-    assert_close(value(list, n, "critic_definition_1_lr"),
+    m = measure(a);
+    assert_close(value(&m, "critic_definition_1_lr"),
                  0.4 / sqrt((double)a->critic_arch->parameters), 1e-12);
-    assert_true(value(list, n, "actor_definition_1_lr") > 0);
-    free(list);
+    assert_true(value(&m, "actor_definition_1_lr") > 0);
     KS(agent_free)(a);
 }
 
@@ -62,8 +56,7 @@ TEST(test_definition_1)
 TEST(test_activations)
 {
     struct KS(agent) *a = make_agent("dense+ce");
-    struct ks_measure *list;
-    size_t n;
+    struct measured m;
 
     update(a);
     for (size_t e = 0; e < 2; e++) {
@@ -74,14 +67,11 @@ TEST(test_activations)
         for (size_t j = 0; j < 7; j++)
             w[49 + j] = j < 3 ? -0.1 : 0.1;
     }
-    list = measure(a, &n);
-    assert_close(value(list, n, "critic_dormant_03"), 3. / 7, 1e-12);
-    assert_close(value(list, n, "critic_feature_rank"), 1, 0);
-    assert_close(value(list, n, "critic_feature_norm"), value(list, n, "critic_feature_norm_03"),
-                 1e-12);
-    assert_close(value(list, n, "critic_dormant"),
-                 (value(list, n, "critic_dormant_01") + 3. / 7) / 2, 1e-12);
-    free(list);
+    m = measure(a);
+    assert_close(value(&m, "critic_dormant_03"), 3. / 7, 1e-12);
+    assert_close(value(&m, "critic_feature_rank"), 1, 0);
+    assert_close(value(&m, "critic_feature_norm"), value(&m, "critic_feature_norm_03"), 1e-12);
+    assert_close(value(&m, "critic_dormant"), (value(&m, "critic_dormant_01") + 3. / 7) / 2, 1e-12);
     KS(agent_free)(a);
 }
 
@@ -89,8 +79,7 @@ TEST(test_activations)
 TEST(test_full_rank)
 {
     struct KS(agent) *a = make_agent("dense+mse");
-    struct ks_measure *list;
-    size_t n;
+    struct measured m;
 
     update(a);
     for (size_t i = 0; i < BATCH * WIDTH; i++)
@@ -102,11 +91,10 @@ TEST(test_full_rank)
             a->critic[e].w[a->critic_arch->layer[2].offset + j * 7 + j] = 3;
         }
     }
-    list = measure(a, &n);
-    assert_close(value(list, n, "critic_feature_rank"), 6, 0);
-    assert_close(value(list, n, "critic_feature_norm"), 3, 1e-12);
-    assert_close(value(list, n, "critic_dormant_03"), 1. / 7, 1e-12);
-    free(list);
+    m = measure(a);
+    assert_close(value(&m, "critic_feature_rank"), 6, 0);
+    assert_close(value(&m, "critic_feature_norm"), 3, 1e-12);
+    assert_close(value(&m, "critic_dormant_03"), 1. / 7, 1e-12);
     KS(agent_free)(a);
 }
 
@@ -114,20 +102,17 @@ TEST(test_full_rank)
 static void check_names(const char *name)
 {
     struct KS(agent) *a = make_agent(name);
-    size_t before, after;
-    struct ks_measure *first = measure(a, &before), *second;
+    struct measured first = measure(a), second;
 
     update(a);
-    second = measure(a, &after);
-    assert_int_equal(before, after);
-    for (size_t i = 0; i < after; i++) {
-        assert_string_equal(first[i].name, second[i].name);
-        assert_true(isfinite(second[i].value));
+    second = measure(a);
+    assert_int_equal(first.n, second.n);
+    for (size_t i = 0; i < second.n; i++) {
+        assert_string_equal(first.list[i].name, second.list[i].name);
+        assert_true(isfinite(second.list[i].value));
         for (size_t j = 0; j < i; j++)
-            assert_string_not_equal(second[i].name, second[j].name);
+            assert_string_not_equal(second.list[i].name, second.list[j].name);
     }
-    free(first);
-    free(second);
     KS(agent_free)(a);
 }
 
@@ -153,25 +138,24 @@ TEST(test_which_layers)
                                 "daaa." /* dense, tanh, gelu, elu, layernorm              */
                                 "d";
     struct KS(agent) *a = make_agent(EVERY_KIND);
-    size_t n, found = 0;
-    struct ks_measure *list = measure(a, &n);
+    struct measured m = measure(a);
+    size_t found = 0;
 
-    for (size_t i = 0; i < n; i++)
-        found += strncmp(list[i].name, "critic_", 7) == 0 && !strstr(list[i].name, "_xqc");
+    for (size_t i = 0; i < m.n; i++)
+        found += strncmp(m.list[i].name, "critic_", 7) == 0 && !strstr(m.list[i].name, "_xqc");
     for (size_t k = 0; kinds[k]; k++) {
         char name[2][KS_MEASURE_NAME];
         bool dense = kinds[k] == 'd', there[2] = {false, false};
 
         snprintf(name[0], sizeof name[0], "critic_param_norm_%02zu", k);
         snprintf(name[1], sizeof name[1], "critic_dormant_%02zu", k);
-        for (size_t i = 0; i < 2 * n; i++)
-            there[i % 2] |= strcmp(list[i / 2].name, name[i % 2]) == 0;
+        for (size_t i = 0; i < 2 * m.n; i++)
+            there[i % 2] |= strcmp(m.list[i / 2].name, name[i % 2]) == 0;
         assert_int_equal(there[0], dense);
         assert_int_equal(there[1], kinds[k] == 'a');
         found -= dense ? 3 : kinds[k] == 'a' ? 2 : 0;
     }
     assert_int_equal(found, 7); /* for all layers */
-    free(list);
     KS(agent_free)(a);
 }
 
@@ -179,8 +163,7 @@ TEST(test_which_layers)
 TEST(test_dead_features)
 {
     struct KS(agent) *a = make_agent("dense+ce");
-    struct ks_measure *list;
-    size_t n;
+    struct measured m;
 
     update(a);
     for (size_t e = 0; e < 2; e++) {
@@ -189,11 +172,10 @@ TEST(test_dead_features)
         for (size_t j = 0; j < l->parameters; j++)
             a->critic[e].w[l->offset + j] = -1;
     }
-    list = measure(a, &n);
-    assert_close(value(list, n, "critic_feature_rank"), 0, 0);
-    assert_close(value(list, n, "critic_feature_rank_xqc"), 1, 0);
-    assert_close(value(list, n, "critic_dormant_xqc_03"), 1, 0);
-    free(list);
+    m = measure(a);
+    assert_close(value(&m, "critic_feature_rank"), 0, 0);
+    assert_close(value(&m, "critic_feature_rank_xqc"), 1, 0);
+    assert_close(value(&m, "critic_dormant_xqc_03"), 1, 0);
     KS(agent_free)(a);
 }
 
@@ -221,17 +203,15 @@ static void check_undisturbed(const char *name)
     struct KS(agent) *a = make_agent(name), *plain = make_agent(name);
 
     for (uint64_t i = 0; i < 5; i++) {
-        struct ks_measure *one, *two;
-        size_t n;
+        struct measured one, two;
 
         update_with(plain, i);
         update_with(a, i);
-        one = measure(a, &n), two = measure(a, &n);
-        assert_memory_equal(one, two, n * sizeof *one);
+        one = measure(a), two = measure(a);
+        assert_int_equal(one.n, two.n);
+        assert_memory_equal(one.list, two.list, one.n * sizeof *one.list);
         assert_same(BATCH * WIDTH, a->input, plain->input);
         assert_same(BATCH * OBSERVATIONS, a->s, plain->s);
-        free(one);
-        free(two);
     }
     for (size_t e = 0; e < 2; e++)
         assert_same_trained(a->critic_arch, &a->critic[e], &plain->critic[e]);

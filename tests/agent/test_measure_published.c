@@ -147,15 +147,15 @@ static void unsettle(struct KS(agent) *a)
 }
 
 /* The values of single layers: one for each layer, and they add up to the total. */
-static void check_layers(const struct ks_measure *list, size_t n, const char *quantity,
-                         size_t layers, double expected)
+static void check_layers(const struct measured *m, const char *quantity, size_t layers,
+                         double expected)
 {
     double sum = 0;
     size_t found = 0, length = strlen(quantity);
 
-    for (size_t i = 0; i < n; i++)
-        if (strncmp(list[i].name, quantity, length) == 0 && list[i].name[length] == '_') {
-            sum += list[i].value;
+    for (size_t i = 0; i < m->n; i++)
+        if (strncmp(m->list[i].name, quantity, length) == 0 && m->list[i].name[length] == '_') {
+            sum += m->list[i].value;
             found++;
         }
     assert_int_equal(found, layers);
@@ -166,37 +166,34 @@ static void check_published(const char *name)
 {
     struct KS(agent) *a = make_agent(name);
     struct published critic[2], actor;
-    struct ks_measure *list;
+    struct measured m;
     double *x, s[BATCH * OBSERVATIONS];
-    size_t n;
 
     for (size_t i = 0; i < 3; i++)
         update_with(a, i);
     unsettle(a);
-    list = measure(a, &n);
+    m = measure(a);
     x = both_halves(a);
     for (size_t i = 0; i < BATCH * OBSERVATIONS; i++)
         s[i] = (double)last.s[i];
     for (size_t e = 0; e < 2; e++)
         critic[e] = published(a->critic_arch, 2 * BATCH, a->critic[e].w, x);
     actor = published(a->actor_arch, BATCH, a->actor.w, s);
-    assert_close(value(list, n, "critic_feature_norm_xqc"), (critic[0].norm + critic[1].norm) / 2,
+    assert_close(value(&m, "critic_feature_norm_xqc"), (critic[0].norm + critic[1].norm) / 2,
                  1e-11);
-    assert_close(value(list, n, "critic_dormant_xqc"),
+    assert_close(value(&m, "critic_dormant_xqc"),
                  (critic[0].dormant + critic[1].dormant) / 2 / (double)critic[0].layers, 1e-12);
-    assert_close(value(list, n, "critic_feature_rank_xqc"), (critic[0].rank + critic[1].rank) / 2,
-                 0);
-    assert_close(value(list, n, "actor_feature_norm_xqc"), actor.norm, 1e-11);
-    assert_close(value(list, n, "actor_dormant_xqc"), actor.dormant / (double)actor.layers, 1e-12);
-    assert_close(value(list, n, "actor_feature_rank_xqc"), actor.rank, 0);
+    assert_close(value(&m, "critic_feature_rank_xqc"), (critic[0].rank + critic[1].rank) / 2, 0);
+    assert_close(value(&m, "actor_feature_norm_xqc"), actor.norm, 1e-11);
+    assert_close(value(&m, "actor_dormant_xqc"), actor.dormant / (double)actor.layers, 1e-12);
+    assert_close(value(&m, "actor_feature_rank_xqc"), actor.rank, 0);
     assert_true(critic[0].dormant > 0 && actor.dormant > 0);
-    check_layers(list, n, "critic_feature_norm_xqc", critic[0].layers,
+    check_layers(&m, "critic_feature_norm_xqc", critic[0].layers,
                  (critic[0].norm + critic[1].norm) / 2);
-    check_layers(list, n, "critic_dormant_xqc", critic[0].layers,
+    check_layers(&m, "critic_dormant_xqc", critic[0].layers,
                  (critic[0].dormant + critic[1].dormant) / 2);
-    check_layers(list, n, "actor_feature_norm_xqc", actor.layers, actor.norm);
-    check_layers(list, n, "actor_dormant_xqc", actor.layers, actor.dormant);
-    free(list);
+    check_layers(&m, "actor_feature_norm_xqc", actor.layers, actor.norm);
+    check_layers(&m, "actor_dormant_xqc", actor.layers, actor.dormant);
     free(x);
     KS(agent_free)(a);
 }
@@ -257,24 +254,22 @@ static double published_rate(const struct KS(arch) *arch, const double *w, const
 TEST(test_actor_gradient)
 {
     struct KS(agent) *a = make_agent_with_delay(3), *often = make_agent_with_delay(1);
-    struct ks_measure *found, *expected;
-    size_t n;
 
     for (uint64_t i = 0; i < 2; i++) {
+        struct measured found, expected;
+
         update_with(a, i);
         update_with(often, i);
-        found = measure(a, &n), expected = measure(often, &n);
-        assert_close(value(found, n, "actor_grad_norm_xqc"), value(expected, n, "actor_grad_norm"),
+        found = measure(a), expected = measure(often);
+        assert_close(value(&found, "actor_grad_norm_xqc"), value(&expected, "actor_grad_norm"),
                      1e-15);
-        assert_close(value(expected, n, "actor_grad_norm_xqc"),
-                     value(expected, n, "actor_grad_norm"), 1e-15);
-        assert_close(value(found, n, "actor_effective_lr_xqc"),
+        assert_close(value(&expected, "actor_grad_norm_xqc"), value(&expected, "actor_grad_norm"),
+                     1e-15);
+        assert_close(value(&found, "actor_effective_lr_xqc"),
                      published_rate(a->actor_arch, a->actor.w, often->actor.g), 1e-14);
         if (i == 1)
-            assert_true(fabs(value(found, n, "actor_grad_norm") -
-                             value(expected, n, "actor_grad_norm")) > 1e-3);
-        free(found);
-        free(expected);
+            assert_true(fabs(value(&found, "actor_grad_norm") -
+                             value(&expected, "actor_grad_norm")) > 1e-3);
     }
     KS(agent_free)(a);
     KS(agent_free)(often);

@@ -1,9 +1,5 @@
 /* The optimizer: Adam's algorithm followed by hand, decay and its masks, projection, averages.
  * Compiled in both precisions. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
 #include "agent/optim.h"

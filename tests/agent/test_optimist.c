@@ -3,7 +3,6 @@
 #include "agents.h"
 
 #include "agent/policy.h"
-#include "net/arch.h"
 
 static const char SHIFT[] = "dense 6\nlayernorm\nrelu\ndense 3 bias=no\npolicy shift gain=0.5\n";
 
@@ -26,8 +25,7 @@ static struct KS(agent) *make(const char *name)
 static struct KS(agent) *make_shaken(const char *name)
 {
     struct KS(agent) *a = make(name);
-    struct transitions t;
-    struct ks_batch batch = draw_transitions(&t, 1);
+    struct ks_batch batch = draw_transitions(1);
     struct ks_update u;
 
     assert_ok(KS(agent_update)(a, &batch, &u));
@@ -109,8 +107,7 @@ TEST(test_duals)
         struct KS(agent) *a = make(QUANTILES);
         struct KS(optimist) *o = a->optimist;
         const struct ks_dual optimism = o->optimism, price = o->price;
-        struct transitions t;
-        struct ks_batch batch = draw_transitions(&t, 1);
+        struct ks_batch batch = draw_transitions(1);
         struct ks_update u;
 
         assert_close(KS(dual_value)(&optimism), 1, 1e-14);
@@ -164,8 +161,7 @@ TEST(test_reset)
                                        &fresh->optimist->shift};
     const size_t n[] = {a->critic_arch->parameters, a->critic_arch->parameters,
                         a->actor_arch->parameters, a->optimist->arch->parameters};
-    struct transitions t;
-    struct ks_batch batch = draw_transitions(&t, 1);
+    struct ks_batch batch = draw_transitions(1);
     struct ks_update u;
 
     for (int i = 0; i < 3; i++)

@@ -1,7 +1,5 @@
 /* The tanh-Gaussian: its density against the formula, far out in the tails, and its derivatives.
  * Compiled in both precisions; differences only in double. */
-#include <string.h>
-
 #include "test.h"
 
 #include "agent/policy.h"

@@ -1,7 +1,5 @@
 /* Values and targets: hand-worked cases, conservation of mass and of the mean. Compiled in both
  * precisions. */
-#include <string.h>
-
 #include "test.h"
 
 #include "agent/target.h"

@@ -4,8 +4,6 @@
 #include "agents.h"
 
 #include "agent/policy.h"
-#include "agent/stream.h"
-#include "agent/target.h"
 
 static double random_direction(size_t n, uint64_t seed, double *v)
 {
@@ -73,8 +71,7 @@ static void check_gradient(const char *name, struct KS(agent) *a, size_t e)
 static void check_gradients(const char *name, enum ks_value value)
 {
     struct KS(agent) *a = make_agent(name);
-    struct transitions t;
-    struct ks_batch batch = draw_transitions(&t, 1);
+    struct ks_batch batch = draw_transitions(1);
     struct ks_update u;
 
     a->config.target_value = a->config.policy_value = value;
@@ -95,10 +92,25 @@ TEST(test_gradients)
         check_gradients(ks_architectures[i].name, KS_SMALLEST);
 }
 
+/* Actions of the policy with these outputs of the actor, WIDTH numbers apart. */
+static void sample(const struct KS(agent) *a, const double *head, const double *noise,
+                   double *action, double *log_pi)
+{
+    struct KS(policy_pass) pass = {.rows = BATCH,
+                                   .stride = WIDTH,
+                                   .head = head,
+                                   .noise = noise,
+                                   .action = action,
+                                   .log_pi = log_pi};
+
+    for (size_t i = 0; i < BATCH; i++)
+        KS(policy_sample)(&a->actor_arch->policy, &pass, i);
+}
+
 /* Steps 1 to 3 by hand: a' from the actor in evaluation mode; the target critics, in training mode,
  * on [(s,a); (s',a')] in this order, second half. */
 static void check_targets(const struct KS(agent) *a, const struct before *b,
-                          const struct transitions *t, const double *noise, double temperature)
+                          const struct ks_batch *t, const double *noise, double temperature)
 {
     size_t rows = 2 * BATCH, k = a->critic_arch->out;
     double x[2 * BATCH * WIDTH], next_s[BATCH * OBSERVATIONS], log_pi[BATCH], target[BATCH * 11];
@@ -117,16 +129,7 @@ static void check_targets(const struct KS(agent) *a, const struct before *b,
     }
     head = forward(&(struct network){a->actor_arch, b->actor, b->actor_state, .evaluation = true},
                    BATCH, next_s);
-    for (size_t i = 0; i < BATCH; i++)
-        KS(policy_sample)
-    (&a->actor_arch->policy,
-     &(struct KS(policy_pass)){.rows = BATCH,
-                               .stride = WIDTH,
-                               .head = head,
-                               .noise = noise,
-                               .action = x + BATCH * WIDTH + OBSERVATIONS,
-                               .log_pi = log_pi},
-     i);
+    sample(a, head, noise, x + BATCH * WIDTH + OBSERVATIONS, log_pi);
     for (size_t e = 0; e < 2; e++) {
         f[e] = forward(&(struct network){a->critic_arch, b->target[e], NULL, .evaluation = false},
                        rows, x);
@@ -175,7 +178,7 @@ static void check_statistics(const struct KS(agent) *a, const double *before)
 /* Steps 6 and 7: the old actor in training mode; the stepped critics in evaluation mode; the noise
  * that the step has left. */
 static void check_actor_loss(const struct KS(agent) *a, const struct before *b,
-                             const struct transitions *t, double temperature,
+                             const struct ks_batch *t, double temperature,
                              const struct ks_update *u)
 {
     double s[BATCH * OBSERVATIONS], x[BATCH * WIDTH], log_pi[BATCH], p[11], *head, *f[2];
@@ -188,16 +191,7 @@ static void check_actor_loss(const struct KS(agent) *a, const struct before *b,
     }
     head = forward(&(struct network){a->actor_arch, b->actor, b->actor_state, .evaluation = false},
                    BATCH, s);
-    for (size_t i = 0; i < BATCH; i++)
-        KS(policy_sample)
-    (&a->actor_arch->policy,
-     &(struct KS(policy_pass)){.rows = BATCH,
-                               .stride = WIDTH,
-                               .head = head,
-                               .noise = a->policy.noise,
-                               .action = x + OBSERVATIONS,
-                               .log_pi = log_pi},
-     i);
+    sample(a, head, a->policy.noise, x + OBSERVATIONS, log_pi);
     for (size_t e = 0; e < 2; e++)
         f[e] = forward(&(struct network){a->critic_arch, a->critic[e].w, a->critic[e].state,
                                          .evaluation = true},
@@ -231,8 +225,7 @@ static void check_steps(const char *name, enum ks_value value)
 {
     struct KS(agent) *a = make_agent(name);
     double noise[BATCH * ACTIONS], *statistics;
-    struct transitions t;
-    struct ks_batch batch = draw_transitions(&t, 2);
+    struct ks_batch batch = draw_transitions(2);
     struct before b;
     struct ks_update u;
 
@@ -242,10 +235,10 @@ static void check_steps(const char *name, enum ks_value value)
     statistics = copy(a->critic_arch->states, a->critic[0].state);
     b = remember(a);
     assert_ok(KS(agent_update)(a, &batch, &u));
-    check_targets(a, &b, &t, noise, 0.2);
+    check_targets(a, &b, &batch, noise, 0.2);
     check_average(a, &b);
     check_statistics(a, statistics);
-    check_actor_loss(a, &b, &t, 0.2, &u);
+    check_actor_loss(a, &b, &batch, 0.2, &u);
     forget(&b);
     free(statistics);
     KS(agent_free)(a);
@@ -268,8 +261,7 @@ TEST(test_q_mean)
 
     for (size_t i = 0; i < 3; i++) {
         struct KS(agent) *a = make_agent(names[i]);
-        struct transitions t;
-        struct ks_batch batch = draw_transitions(&t, 5);
+        struct ks_batch batch = draw_transitions(5);
         struct before b;
         struct ks_update u;
         double sum = 0, p[11];
@@ -309,8 +301,7 @@ static void compare_precisions(const char *name)
     struct ks_agent_f32 *one;
     struct KS(agent) *two;
     struct ks_checkpoint *single, *exact;
-    struct transitions t;
-    struct ks_batch batch = draw_transitions(&t, 4);
+    struct ks_batch batch = draw_transitions(4);
     struct ks_update u, v;
     size_t n;
 

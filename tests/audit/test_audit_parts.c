@@ -1,7 +1,5 @@
 /* The functions behind an audit: intervals, findings, layers, limits. test_audit.c tests the
  * program. */
-#include <math.h>
-
 #include "scratch.h"
 
 #include "audit/audit.h"
@@ -156,7 +154,7 @@ TEST(test_unresolved)
     assert_ok(ks_limit_read("kappa_q99_lower>1", &limit));
     assert_ok(ks_limit_judge(&limit, "x.h5", &s, &met, &d));
     assert_false(met);
-    assert_non_null(strstr(d.block[1].text, "not resolved: not met: not shown to be worse"));
+    assert_contains(d.block[1].text, "not resolved: not met: not shown to be worse");
     ks_document_clear(&d);
     ks_attributes_clear(&s.statistics);
 }

@@ -189,12 +189,12 @@ TEST_THREE_SEEDS(test_table)
                             "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,"
                             "verdict,plot,within,survives,rules,reason\n"),
                      text);
-    assert_non_null(strstr(text, "\nall-three-lowest,paper,3,3,1,1,0.301,0.0005787037037,"));
-    assert_non_null(strstr(text, ",supported,Figure 4 and kappa_return,-,survives,2026-11-22,-\n"));
-    assert_non_null(strstr(text, "\nln-outliers-large,sound,3,12,0,0,0.301,"));
+    assert_contains(text, "\nall-three-lowest,paper,3,3,1,1,0.301,0.0005787037037,");
+    assert_contains(text, ",supported,Figure 4 and kappa_return,-,survives,2026-11-22,-\n");
+    assert_contains(text, "\nln-outliers-large,sound,3,12,0,0,0.301,");
     assert_null(strstr(text, "\nln-outliers-large,second,"));
-    assert_non_null(strstr(text, "\ngradient-constant,second,3,3,0,0,0.301,1,1,not decided,Figure "
-                                 "8 and norms,-,open,2026-11-22,adjusted p above 0.05\n"));
+    assert_contains(text, "\ngradient-constant,second,3,3,0,0,0.301,1,1,not decided,Figure "
+                          "8 and norms,-,open,2026-11-22,adjusted p above 0.05\n");
 }
 
 TEST_THREE_SEEDS(test_printed_words)
@@ -204,24 +204,23 @@ TEST_THREE_SEEDS(test_printed_words)
     put_best_lowest();
     print_to("said", ks_claims_print, judge(0));
     text = file_text("said");
-    assert_non_null(strstr(text,
-                           "\nall-three-lowest               supported           supported      "
-                           "     supported           survives\n"));
+    assert_contains(text, "\nall-three-lowest               supported           supported      "
+                          "     supported           survives\n");
     assert_null(strstr(text, "fewer"));
     ks_results_free(study_results);
     claimed_new("bn+wn+ce bn+ce ln+ce ln+wn+ce dense+ce dense+wn+ce bn+mse", 2, "");
     print_to("said", ks_claims_print, judge(0));
     text = file_text("said");
-    assert_non_null(strstr(text, "28 of the paper's 28 claims cannot be judged, because the study "
-                                 "lacks bn+wn+mse, ln+mse, ln+wn+mse, dense+mse, dense+wn+mse, "
-                                 "simba-v2.\n"));
+    assert_contains(text, "28 of the paper's 28 claims cannot be judged, because the study "
+                          "lacks bn+wn+mse, ln+mse, ln+wn+mse, dense+mse, dense+wn+mse, "
+                          "simba-v2.\n");
     ks_results_free(study_results);
     claimed_new("ln+mse ln+ce ln+wn+mse ln+wn+ce bn+mse bn+ce bn+wn+mse bn+wn+ce", 2, "");
     print_to("said", ks_claims_print, judge(0));
     text = file_text("said");
-    assert_non_null(strstr(text, "lacks dense+ce, dense+mse, dense+wn+ce, dense+wn+mse, simba-v2: "
-                                 "bn-below-none, bn-steadier-than-none, ce-below-mse, "));
-    assert_non_null(strstr(text, "With fewer than 3 seeds there are directions and no verdicts."));
-    assert_non_null(strstr(text, "compat = xqc, which the study lacks."));
+    assert_contains(text, "lacks dense+ce, dense+mse, dense+wn+ce, dense+wn+mse, simba-v2: "
+                          "bn-below-none, bn-steadier-than-none, ce-below-mse, ");
+    assert_contains(text, "With fewer than 3 seeds there are directions and no verdicts.");
+    assert_contains(text, "compat = xqc, which the study lacks.");
     assert_null(strstr(text, "A run counts"));
 }

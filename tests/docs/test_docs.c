@@ -8,9 +8,6 @@
  *   statistics        ks_catalogue
  *   tables            ks_table_files */
 #define _GNU_SOURCE
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "io/text.h"
 #include "report/plot_tables.h"

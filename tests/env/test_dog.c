@@ -1,10 +1,5 @@
 /* The dog: comparison with a short trajectory recorded with dm_control, and properties that need no
  * reference. The full comparison with dm_control is tests/peer/dm_control.sh. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "test.h"
-
 #include "suites.h"
 
 enum { WIDEST = 256 };

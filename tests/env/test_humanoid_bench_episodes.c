@@ -341,7 +341,7 @@ static void test_train(void **state)
              scratch("maze"));
     assert_int_equal(run_here("kappascope-train", arguments), 0);
     assert_true(exists("maze/step_000000012.h5"));
-    assert_non_null(strstr(file_text("maze/run.json"), "\"action_repeat\": 2,"));
+    assert_contains(file_text("maze/run.json"), "\"action_repeat\": 2,");
 }
 
 #define TESTS_OF_TASKS                                                                             \

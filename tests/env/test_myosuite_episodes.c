@@ -1,7 +1,4 @@
 /* MyoSuite's tasks: how episodes start and end, and saved states. Skipped without the models. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "environments.h"
 
 /* --- ends --- */

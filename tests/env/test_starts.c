@@ -205,7 +205,7 @@ TEST(test_bad_draws)
     assert_memory_equal(seen, third, ks_env_observations(env) * sizeof *third);
     assert_int_equal(again.drawn, rng.drawn);
     assert_int_equal(ks_env_divergences(env), 2);
-    assert_non_null(strstr(ks_env_divergence(env), "walker-run: reset: "));
+    assert_contains(ks_env_divergence(env), "walker-run: reset: ");
     bad_starts = 1000;
     assert_fails(ks_env_reset(env, &again, seen), KS_NUMBER, "walker-run: reset: ");
     assert_int_equal(bad_starts, 900);

@@ -67,9 +67,9 @@ TEST(test_checkpoint)
     assert_shows("6, of which 4 enter the loss");
     assert_shows("12345678901 steps, beta1 0.8");
     assert_shows("from raw rewards");
-    assert_non_null(strstr(line_of("/batch/output"), "absent"));
+    assert_contains(line_of("/batch/output"), "absent");
     assert_shows("Nothing in this file shows");
-    assert_non_null(strstr(line_of("  env "), "dog-trot"));
+    assert_contains(line_of("  env "), "dog-trot");
 }
 
 /* A reference result that is present is said to be. */
@@ -89,8 +89,8 @@ TEST(test_references)
     H5Sclose(space);
     H5Fclose(file);
     assert_int_equal(run_program("kappascope-inspect", "references.h5"), 0);
-    assert_non_null(strstr(line_of("/batch/loss"), "present, for 3 of 3 minibatches"));
-    assert_non_null(strstr(line_of("/batch/output"), "absent"));
+    assert_contains(line_of("/batch/loss"), "present, for 3 of 3 minibatches");
+    assert_contains(line_of("/batch/output"), "absent");
     assert_null(strstr(printed, "Nothing in this file shows"));
 }
 
@@ -143,9 +143,9 @@ TEST(test_frozen)
     c->weight[1] = 2;
     write_one(scratch("frozen.h5"), c, false);
     assert_int_equal(inspect("frozen.h5"), 0);
-    assert_non_null(strstr(line_of("00 dense frozen"), "[5, 4]"));
-    assert_non_null(strstr(line_of("bias      [4]"), "2e+06"));
-    assert_non_null(strstr(line_of("weights of rows"), "from 0 to 2"));
+    assert_contains(line_of("00 dense frozen"), "[5, 4]");
+    assert_contains(line_of("bias      [4]"), "2e+06");
+    assert_contains(line_of("weights of rows"), "from 0 to 2");
 }
 
 /* A line for the loss of each head; targets of each critic are named. */
@@ -165,7 +165,7 @@ TEST(test_heads)
     assert_shows("mse, 1 output, weight 0.5");
     assert_shows("quantile, 3 outputs");
     assert_null(strstr(printed, "heads, "));
-    assert_non_null(strstr(line_of("targets of each critic"), "from 0 to 8"));
+    assert_contains(line_of("targets of each critic"), "from 0 to 8");
 }
 
 /* Passes of a batchrenorm read the running statistics: a mean far above the batch's kills units. */
@@ -191,10 +191,10 @@ TEST(test_spectrum)
     write_one(scratch("c.h5"), make_plain(CE), false);
     assert_runs("--start gradient --order 20 c.h5");
     assert_int_equal(inspect("c.spectrum.h5"), 0);
-    assert_non_null(strstr(line_of("  operator"), "hessian"));
+    assert_contains(line_of("  operator"), "hessian");
     assert_shows("20, from a random vector");
     assert_shows("20, from the gradient");
-    assert_non_null(strstr(line_of("  kappa_effective_bound"), "at least"));
+    assert_contains(line_of("  kappa_effective_bound"), "at least");
     assert_true(strstr(printed, "kappa_effective_bound") < strstr(printed, "  kappa  "));
     assert_non_null(strchr(line_of("  directions_1e2"), '['));
     assert_shows("Certificates\n  vector");
@@ -206,8 +206,7 @@ TEST(test_basis)
 {
     write_bytes(scratch("c.probe0.basis"), "kappascope-basis and more", 25);
     assert_int_equal(inspect("c.probe0.basis"), 2);
-    assert_non_null(
-        strstr(complained, "c.probe0.basis: expected a checkpoint, spectrum or vector"));
+    assert_complains("c.probe0.basis: expected a checkpoint, spectrum or vector");
     assert_true(strchr(complained, '\n') == complained + strlen(complained) - 1);
 }
 
@@ -217,7 +216,7 @@ TEST(test_vectors)
 
     assert_ok(ks_vectors_write(scratch("v.h5"), 2, 3, vectors, NULL));
     assert_int_equal(inspect("v.h5"), 0);
-    assert_non_null(strstr(line_of("  vectors"), "2 of 3 numbers"));
+    assert_contains(line_of("  vectors"), "2 of 3 numbers");
     assert_shows("       0            5            4          1\n");
 }
 
@@ -225,14 +224,14 @@ TEST(test_architecture)
 {
     write_bytes(scratch("mine.arch"), CE, strlen(CE));
     assert_int_equal(inspect("--inputs 5 mine.arch"), 0);
-    assert_non_null(strstr(line_of("01 dense"), "[5, 7]"));
-    assert_non_null(strstr(line_of("  parameters"), "146"));
+    assert_contains(line_of("01 dense"), "[5, 7]");
+    assert_contains(line_of("  parameters"), "146");
     assert_int_equal(inspect("mine.arch"), 0);
     assert_shows("not known without the input's width");
     write_bytes(scratch("bad.arch"), "dense 4\nrelu\n", 13);
     assert_int_equal(inspect("bad.arch"), 2);
-    assert_non_null(strstr(complained, "bad.arch:"));
-    assert_non_null(strstr(complained, "--inputs D"));
+    assert_complains("bad.arch:");
+    assert_complains("--inputs D");
 }
 
 TEST(test_study)
@@ -242,8 +241,8 @@ TEST(test_study)
 
     write_bytes(scratch("mine.study"), STUDY, strlen(STUDY));
     assert_int_equal(inspect("mine.study"), 0);
-    assert_non_null(strstr(line_of("  architectures"), "bn+ce"));
-    assert_non_null(strstr(line_of("  folder"), "none"));
+    assert_contains(line_of("  architectures"), "bn+ce");
+    assert_contains(line_of("  folder"), "none");
     write_bytes(scratch("study.study"), STUDY, strlen(STUDY));
     assert_int_equal(inspect("."), 0);
     assert_shows("walker-run/bn+ce/seed2");
@@ -303,7 +302,7 @@ TEST(test_long_strings)
     write_one(scratch("l.h5"), make_plain(MSE), false);
     set_string(scratch("l.h5"), "/", "env", text);
     assert_int_equal(run_program("kappascope-inspect", "l.h5"), 0);
-    assert_non_null(strstr(line_of("  env "), "\xc3\xa9\\x1b\xc3\xa9"));
+    assert_contains(line_of("  env "), "\xc3\xa9\\x1b\xc3\xa9");
     assert_true(strlen(line_of("  env ")) <= KS_INSPECT_WIDTH);
     assert_string_equal(strstr(line_of("  env "), "..."), "...");
     assert_null(strstr(line_of("  env "), "\xc3."));
@@ -318,7 +317,7 @@ TEST(test_containers)
 
     write_bytes(scratch("containers.arch"), TEXT, strlen(TEXT));
     assert_int_equal(inspect("containers.arch"), 0);
-    assert_non_null(strstr(line_of("  layers"), " 5"));
+    assert_contains(line_of("  layers"), " 5");
     assert_shows("mse, 1 output\n");
     assert_shows("ce, 2 outputs, atoms from 0 to 1\n");
     assert_null(strstr(printed, "heads"));

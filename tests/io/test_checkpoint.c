@@ -1,20 +1,9 @@
 /* Checkpoints: round trips, files of other programs, damaged and incomplete files. */
-#include "io/checkpoint.h"
-
 #include <signal.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#include <hdf5.h>
-
-#include "core/memory.h"
-#include "core/rng.h"
 #include "example.h"
-#include "io/h5.h"
-#include "scratch.h"
-#include "test.h"
 
 #ifdef __SANITIZE_ADDRESS__
 /* libhdf5 does not free all that it allocated for a damaged file. */
@@ -158,26 +147,14 @@ TEST_CLEAN(test_allocation_failures)
 {
     const char *path = scratch("a.h5");
     struct ks_checkpoint *written = make_with_references(), *read = NULL;
-    ks_status status = KS_MEMORY;
-    size_t n = 0;
+    struct starved writing = {.least = 10}, reading = {.least = 10};
 
-    while (status != KS_OK) {
-        ks_alloc_fail_at(++n);
-        status = ks_checkpoint_write(path, written, false);
-        ks_alloc_fail_at(0);
-        assert_true(status == KS_OK || status == KS_MEMORY);
-        assert_int_equal(scratch_files(false), status == KS_OK);
+    while (starving(&writing)) {
+        writing.status = ks_checkpoint_write(path, written, false);
+        assert_int_equal(scratch_files(false), writing.status == KS_OK);
     }
-    assert_true(n > 10);
-    status = KS_MEMORY;
-    n = 0;
-    while (status != KS_OK) {
-        ks_alloc_fail_at(++n);
-        status = ks_checkpoint_read(path, &read);
-        ks_alloc_fail_at(0);
-        assert_true(status == KS_OK || status == KS_MEMORY);
-    }
-    assert_true(n > 10);
+    while (starving(&reading))
+        reading.status = ks_checkpoint_read(path, &read);
     same_checkpoint(read, written, false);
     ks_checkpoint_free(read);
     ks_checkpoint_free(written);

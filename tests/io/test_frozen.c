@@ -1,14 +1,6 @@
 /* Layers with trainable=no: they are no coordinates, but gradients flow through them. */
-#include <stdlib.h>
-#include <string.h>
-
-#include <cblas.h>
-
 #include "example.h"
-#include "io/h5.h"
-#include "operators/operator.h"
 #include "operators/selection.h"
-#include "scratch.h"
 
 static const size_t ALL_MEMORY = (size_t)1 << 30;
 

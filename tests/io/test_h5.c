@@ -1,18 +1,9 @@
 /* The layer over HDF5: reads datasets of every type and layout, checks shapes, writes
  * deterministic files. */
-#include "io/h5.h"
-
 #include <signal.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
-#include "core/memory.h"
-#include "core/rng.h"
 #include "example.h"
-#include "scratch.h"
-#include "test.h"
 
 enum { TABLE_ROWS = 6, COLUMNS = 4, NUMBERS = TABLE_ROWS * COLUMNS };
 

@@ -1,12 +1,5 @@
 /* HDF5 attributes: strings and integers of every type, lists, conversions. */
-#include "io/h5.h"
-
-#include <stdbool.h>
-#include <string.h>
-
 #include "example.h"
-#include "scratch.h"
-#include "test.h"
 
 struct layout {
     hid_t type, space; /* in the file   */

@@ -1,11 +1,5 @@
 /* Branches, and heads with losses of their own: descriptions, the sum of the losses, files. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "example.h"
-#include "io/h5.h"
-#include "operators/operator.h"
-#include "scratch.h"
 
 static const char HEADS[] = "dense 4\nrelu\n"
                             "branch {\n  dense 1\n  loss mse weight=0.5\n}\n"

@@ -2,7 +2,6 @@
  * names the file, and the analyzer ends with exit status 0 or 2.
  *
  * $KS_MUTATIONS: the number of mutations of each checkpoint; .ci/run sets more than the default. */
-#include "core/rng.h"
 #include "example.h"
 #include "io/scout.h"
 #include "programs.h"

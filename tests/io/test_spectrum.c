@@ -1,16 +1,12 @@
 /* Spectrum files: round trips of Lanczos and exact spectra, and malformed files. */
 #include "io/spectrum.h"
 
-#include <stdbool.h>
-#include <string.h>
-
 #include <hdf5.h>
 
 #include "core/memory.h"
 #include "core/rng.h"
 #include "io/checkpoint.h"
 #include "scratch.h"
-#include "test.h"
 
 enum {
     PROBES = 2,
@@ -225,24 +221,14 @@ TEST_CLEAN(test_allocation_failures)
 {
     const char *path = scratch("a.spectrum.h5");
     struct ks_spectrum *written = make_spectrum(true), *read = NULL;
-    ks_status status = KS_MEMORY;
-    size_t n = 0;
+    struct starved writing = {.least = 5}, reading = {.least = 5};
 
-    while (status != KS_OK) {
-        ks_alloc_fail_at(++n);
-        status = ks_spectrum_write(path, written);
-        ks_alloc_fail_at(0);
-        assert_true(status == KS_OK || status == KS_MEMORY);
-        assert_int_equal(scratch_files(false), status == KS_OK);
+    while (starving(&writing)) {
+        writing.status = ks_spectrum_write(path, written);
+        assert_int_equal(scratch_files(false), writing.status == KS_OK);
     }
-    assert_true(n > 5);
-    for (n = 0, status = KS_MEMORY; status != KS_OK;) {
-        ks_alloc_fail_at(++n);
-        status = ks_spectrum_read(path, &read);
-        ks_alloc_fail_at(0);
-        assert_true(status == KS_OK || status == KS_MEMORY);
-    }
-    assert_true(n > 5);
+    while (starving(&reading))
+        reading.status = ks_spectrum_read(path, &read);
     same_spectrum(read, written);
     ks_spectrum_free(read);
     ks_spectrum_free(written);

@@ -1,14 +1,6 @@
 /* Targets of a checkpoint: the same for all critics or of each, and as many per row as the loss
  * allows; and weights of rows. */
-#include <stdlib.h>
-#include <string.h>
-
-#include <cblas.h>
-
 #include "example.h"
-#include "io/h5.h"
-#include "operators/operator.h"
-#include "scratch.h"
 
 static const size_t ALL_MEMORY = (size_t)1 << 30;
 static const char CE_LN[] = "layernorm\ndense 7\nlayernorm\ntanh\ndense 3\nloss ce min=-5 max=5\n";

@@ -1,10 +1,5 @@
 /* The Lanczos basis in float32. */
-#include <float.h>
-#include <stdbool.h>
-
-#include "lanczos/slq.h"
 #include "spectra.h"
-#include "test.h"
 
 static double value[20000];
 
@@ -62,8 +57,7 @@ TEST(test_identities)
 TEST(test_spectrum)
 {
     enum { M = 60 };
-    struct diagonal d = {.n = 1000, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(1000, value);
     struct ks_spectrum *s, *t;
     double mean = 0;
 

@@ -1,13 +1,8 @@
 /* The smoothed density: its integral, mean and units, and degenerate spectra. */
 #include "lanczos/density.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/rng.h"
-#include "lanczos/slq.h"
 #include "spectra.h"
-#include "test.h"
 
 static double integral(size_t n, const double *x, const double *y, int power)
 {

@@ -1,8 +1,5 @@
 /* Elementwise activations: values, and tails, where finite differences are all zero. test_layers
  * checks for every layer that f' and f'' are the derivatives of f. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
 #include "core/memory.h"

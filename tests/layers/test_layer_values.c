@@ -1,8 +1,5 @@
 /* Values of layers computed by hand, and properties that the generic tests cannot check: running
  * statistics, both sides of a branch. Compiled in both precisions. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "layer.h"
 
 /* One row of two features; all parameters are 1/2; a container's skip is (6, 0). */

@@ -2,10 +2,6 @@
  * second order, symmetry, side effects, and the properties that the kind declares (uses, in_place,
  * recomputes_x_bar, takes_gate, gates, couples_rows, scale_free, sums, affine). Compiled in both
  * precisions; finite differences only in double. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "layer.h"
 
 enum { MAX_EXAMPLES = 192 };

@@ -1,7 +1,5 @@
 /* The block exponential: accuracy against long double, limits, and bits that do
  * not depend on the position within a block. */
-#include <math.h>
-
 #include "core/rng.h"
 #include "net/exponential.h"
 #include "test.h"

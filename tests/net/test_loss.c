@@ -1,8 +1,5 @@
 /* Every example of every loss: gradient, curvature, values computed by hand. Compiled in both
  * precisions; finite differences only in double. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
 #include "core/rng.h"

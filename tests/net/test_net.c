@@ -1,8 +1,5 @@
 /* Networks: gradient and Hessian-vector product against finite differences, symmetry, rows without
  * loss, evaluation mode. Compiled in both precisions; finite differences only in double. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
 #include "core/memory.h"

@@ -1,13 +1,7 @@
 /* Operators other than the Hessian, each against its definition, and their diagonal blocks. */
 #include "agent/optim.h"
 #include "critics.h"
-#include "lanczos/slq.h"
-#include "operators/selection.h"
 #include "spectra.h"
-#include "test.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { IN = 4, ENSEMBLE = 2, MINIBATCHES = 2, ROWS = 9, LOSS_ROWS = 6, ATOMS = 3 };
 static const char PROJECTED[] =

@@ -1,8 +1,5 @@
 /* The gradient of a cross-entropy against its bounds, and of a squared error: norms and singular
  * values of small critics, computed independently from their outputs. */
-#include <stdlib.h>
-#include <string.h>
-
 #include <lapacke.h>
 
 #include "critics.h"

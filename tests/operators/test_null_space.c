@@ -3,7 +3,6 @@
  * equal. */
 #include <lapacke.h>
 #include <omp.h>
-#include <stdio.h>
 
 #include "null_critics.h"
 

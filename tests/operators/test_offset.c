@@ -5,8 +5,6 @@
 #include <lapacke.h>
 #include <omp.h>
 
-#include "agent/optim.h"
-
 #include "null_critics.h"
 #include "spectra.h"
 

@@ -1,15 +1,8 @@
 /* The table of operators: each is linear and symmetric, in both precisions. Also the interface
  * itself. */
-#include "operators/operator.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "agent/optim.h"
 #include "critics.h"
-#include "operators/operator_kinds.h"
 #include "spectra.h"
-#include "test.h"
 
 enum { IN = 4, ENSEMBLE = 2, MINIBATCHES = 2, ROWS = 9, LOSS_ROWS = 5 };
 

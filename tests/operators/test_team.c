@@ -1,16 +1,9 @@
 /* Teams of ranks. The program starts itself under mpirun as "work", on 1 to 4 ranks, which check
  * all functions and exit with a failure where one is wrong. A deadlock is ended by a timeout. */
-#include "operators/team.h"
-
 #include <limits.h>
-#include <math.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/memory.h"
 #include "programs.h"
-#include "scratch.h"
 #include "spectra.h"
 
 static const char *self; /* this program */

@@ -7,7 +7,6 @@
  * windows that end at a terminal state at every step, rewards of all sizes. FILE.h5 holds them, the
  * noise, the agent before and after updates 1, 10 and 100, the results of every update, and at the
  * end a frozen minibatch and an action. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

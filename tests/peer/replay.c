@@ -14,11 +14,8 @@
  * random actions alone seldom earn rewards. Where tasks have a goal, these states also say whether
  * they are an end and whether they are a solution. The deviation of a value is
  * |here - recorded| / max(1, |recorded|). */
-#include <math.h>
-#include <string.h>
 #include <time.h>
 
-#include "env/domain.h"
 #include "suites.h"
 
 static const double bound = 1e-9;

@@ -12,9 +12,6 @@
  * from its initial value (biases of 0, targets equal to critics, ...), so that every term matters
  * from the first update. */
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -22,11 +19,8 @@
 #include "update_record.h"
 
 #include "agent/stream.h"
-#include "core/memory.h"
 #include "core/path.h"
-#include "io/h5.h"
 #include "train/architecture.h"
-#include "train/run.h"
 #include "train/step.h"
 #include "train/system.h"
 

@@ -1,8 +1,6 @@
 /* The numbers of the analyzer program on small checkpoints that the test writes. */
 #include "small_critics.h"
 
-#include <float.h>
-
 #include <lapacke.h>
 
 /* --exact finds the eigenvalues of the matrix whose columns --apply computes. */
@@ -257,10 +255,10 @@ TEST(test_wrong_products)
         c->input[i] += 1e6;
     assert_ok(ks_checkpoint_write(file("offset"), c, false));
     assert_runs("--order 20 offset.h5");
-    assert_non_null(strstr(complained, "offset.h5: float32 products are wrong by "));
-    assert_non_null(strstr(complained, " of the largest |eigenvalue|, most of all in layer "
-                                       "00_dense of critic "));
-    assert_non_null(strstr(printed, " The float32 products are wrong by up to "));
+    assert_complains("offset.h5: float32 products are wrong by ");
+    assert_complains(" of the largest |eigenvalue|, most of all in layer "
+                     "00_dense of critic ");
+    assert_shows(" The float32 products are wrong by up to ");
     assert_runs("--order 20 -q offset.h5");
     assert_string_equal(complained, "");
     assert_runs("--order 20 --precision f64 offset.h5");

@@ -15,7 +15,7 @@ TEST(test_less)
     assert_shows("The blocks of layers were not analyzed (--layer-order 0)");
     assert_null(strstr(printed, "share of the trace"));
     assert_int_equal(audit("--batches 4 plain.h5"), 2);
-    assert_non_null(strstr(complained, "--batches: expected 1 to 3, found 4"));
+    assert_complains("--batches: expected 1 to 3, found 4");
 }
 
 /* Half of the minibatches: nothing changes if all are the same; the largest eigenvalue does if only

@@ -1,8 +1,6 @@
 /* No sentence and no interval of an audit contradicts the eigenvalues of critics that were made to
  * deceive: those of ../shared/golden/claims, if that folder exists. */
 #include <ctype.h>
-#include <dirent.h>
-#include <math.h>
 
 #include "core/number.h"
 #include "example.h"

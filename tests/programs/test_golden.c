@@ -1,7 +1,5 @@
 /* The analyzer against vectors from an independent program (automatic differentiation in float64):
  * ../shared/golden/NAME.*. Skipped if that folder does not exist. */
-#include <dirent.h>
-
 #include "io/spectrum.h"
 #include "programs.h"
 

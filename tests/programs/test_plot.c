@@ -1,11 +1,9 @@
 /* From a study's folder to plots and a report, also if numbers are infinite, undefined or 0. */
 #include "studies.h"
 
-#include <signal.h>
 #include <sys/resource.h>
 
 #include "core/memory.h"
-#include "scratch.h"
 
 /* A plot has three files if its tables have data, else none. Returns the number of plots. */
 static size_t check_plots(void)
@@ -36,22 +34,21 @@ TEST_IN_STUDY(test_plots_and_report)
 {
     char *page;
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     plot_study(50);
-    assert_non_null(strstr(file_text("said"), "figures/kappa_return.png"));
-    assert_non_null(strstr(file_text("said"), "266.7"));
-    assert_non_null(strstr(file_text("said"), "28 of the paper's 28 claims cannot be judged"));
+    assert_contains(file_text("said"), "figures/kappa_return.png");
+    assert_contains(file_text("said"), "266.7");
+    assert_contains(file_text("said"), "28 of the paper's 28 claims cannot be judged");
     assert_true(exists("tables/claims.csv") && exists("tables/theorems.csv"));
-    assert_non_null(strstr(file_text("said"), "operators: not drawn: the study has no"));
+    assert_contains(file_text("said"), "operators: not drawn: the study has no");
     assert_int_equal(check_plots(), 9);
     page = file_bytes("report.html", NULL);
-    assert_non_null(strstr(page, "<td class=\"name\">bn+wn+ce</td>"));
-    assert_non_null(strstr(page, "<td data-value=\"266.6666667\">266.7<small>["));
-    assert_non_null(strstr(page, "<figure id=\"plot-kappa_return\">"));
-    assert_non_null(strstr(page, "<title>bn+wn+ce")); /* the value of a point */
-    assert_non_null(strstr(page, "<b>normalized</b> rewards"));
-    assert_non_null(strstr(page, "bootstrap intervals are too narrow"));
+    assert_contains(page, "<td class=\"name\">bn+wn+ce</td>");
+    assert_contains(page, "<td data-value=\"266.6666667\">266.7<small>[");
+    assert_contains(page, "<figure id=\"plot-kappa_return\">");
+    assert_contains(page, "<title>bn+wn+ce"); /* the value of a point */
+    assert_contains(page, "<b>normalized</b> rewards");
+    assert_contains(page, "bootstrap intervals are too narrow");
     free(page);
 }
 
@@ -106,8 +103,7 @@ TEST_IN_STUDY(test_every_plot)
     char text[512];
     char *svg;
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     set_study("[analyze g]\noperator = ggn\n[analyze r]\noperator = residual\n"
               "[analyze p]\noperator = preconditioned\n[analyze l]\nlayer = 2\n"
               "[variant v]\narchitecture = bn+wn+ce\nutd = 4\n");
@@ -132,8 +128,8 @@ TEST_IN_STUDY(test_every_plot)
     plot_study(50);
     assert_int_equal(check_plots(), 17);
     svg = file_bytes("figures/kappa_return.svg", NULL);
-    assert_non_null(strstr(svg, "<title>bn+wn+ce: "));
-    assert_non_null(strstr(svg, ">bn+wn+ce<")); /* a name, as text */
+    assert_contains(svg, "<title>bn+wn+ce: ");
+    assert_contains(svg, ">bn+wn+ce<"); /* a name, as text */
     assert_null(strstr(svg, "onmousemove"));
     free(svg);
 }
@@ -143,8 +139,7 @@ TEST_IN_STUDY(test_further_analysis)
 {
     char *page;
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     set_study("[analyze xqc]\ncompat = xqc\n");
     for (size_t i = 0; i < SEEDS; i++)
         for (size_t k = 0; k <= CHECKPOINTS; k++) {
@@ -152,12 +147,12 @@ TEST_IN_STUDY(test_further_analysis)
             write_spectrum(&(struct place){"bn+wn+ce", i, STEP[k], "xqc"}, 3, false);
         }
     plot_study(0);
-    assert_non_null(strstr(file_text("said"), "Further analyses, in tables/summary.csv and "
-                                              "report.html: xqc\n"));
+    assert_contains(file_text("said"), "Further analyses, in tables/summary.csv and "
+                                       "report.html: xqc\n");
     page = file_bytes("report.html", NULL);
-    assert_non_null(strstr(page, "<h3>Further analysis: xqc</h3>"));
-    assert_non_null(strstr(page, "<code>compat = xqc</code>"));
-    assert_non_null(strstr(page, "<td data-value=\"1e+30\">1.00e+30</td>"));
+    assert_contains(page, "<h3>Further analysis: xqc</h3>");
+    assert_contains(page, "<code>compat = xqc</code>");
+    assert_contains(page, "<td data-value=\"1e+30\">1.00e+30</td>");
     free(page);
 }
 
@@ -165,12 +160,11 @@ TEST_IN_STUDY(test_no_intervals)
 {
     char *page;
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     plot_study(0);
     page = file_bytes("report.html", NULL);
     assert_null(strstr(page, "intervals are too narrow"));
-    assert_non_null(strstr(page, "no interval"));
+    assert_contains(page, "no interval");
     free(page);
 }
 
@@ -179,8 +173,7 @@ TEST_IN_STUDY(test_plot_that_fails)
 {
     struct outcome o = outcome_new(0);
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     assert_ok(ks_tables_write(o.results, &o.table, 0));
     write_text("figures/spectra.png", "old");
     assert_int_equal(unlink(scratch("tables/kappa.csv")), 0);
@@ -208,8 +201,7 @@ TEST_IN_STUDY(test_plot_that_is_cut)
     struct rlimit old, small;
     ks_status status;
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     assert_ok(ks_tables_write(o.results, &o.table, 0));
     write_text("figures/kappa_return.png", "old");
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
@@ -221,8 +213,7 @@ TEST_IN_STUDY(test_plot_that_is_cut)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(status, KS_FULL);
-    assert_non_null(
-        strstr(ks_error_text(), "figures/kappa_return.png: gnuplot wrote an incomplete"));
+    assert_contains(ks_error_text(), "figures/kappa_return.png: gnuplot wrote an incomplete");
     assert_string_equal(file_text("figures/kappa_return.png"), "old");
     assert_int_equal(unlink(scratch("figures/kappa_return.png")), 0);
     assert_int_equal(rmdir(scratch("figures")), 0); /* no temporary file is left */
@@ -234,8 +225,7 @@ TEST_IN_STUDY(test_data_that_goes)
 {
     struct outcome o = outcome_new(0);
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     assert_ok(ks_tables_write(o.results, &o.table, 0));
     write_text("figures/layers.svg", "old");
     assert_ok(ks_plots_draw(o.results, &o.table));
@@ -249,8 +239,7 @@ TEST_IN_STUDY(test_leftovers)
     static const char *const folders[] = {".", "tables", "figures"};
     char name[64], path[3][128];
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     name_leftover(scratch("new"), name);
     for (size_t i = 0; i < 3; i++) {
         snprintf(path[i], sizeof path[i], "%s/%s", folders[i], name);
@@ -268,8 +257,7 @@ static void assert_drawn(void)
 {
     struct outcome o;
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     o = outcome_new(0);
     assert_ok(ks_tables_write(o.results, &o.table, 0));
     assert_ok(ks_plots_draw(o.results, &o.table));
@@ -320,7 +308,7 @@ TEST_IN_STUDY(test_undefined_kappa)
     assert_drawn();
     rewrite_spectra("bn+wn+ce", 0, NAN, false);
     assert_drawn();
-    assert_non_null(strstr(file_text("tables/kappa.csv"), "ln,0,mse,standard,2,-,-,-"));
+    assert_contains(file_text("tables/kappa.csv"), "ln,0,mse,standard,2,-,-,-");
 }
 
 TEST_IN_STUDY(test_spectra_of_zeros)
@@ -352,7 +340,7 @@ TEST_IN_STUDY(test_study_without_updates)
                               "steps = 12\n[train]\ncheckpoints = 1\nrandom_steps = 7\n"
                               "evaluations = 2\n");
     assert_drawn();
-    assert_non_null(strstr(file_text("tables/summary.csv"), "ln+mse,ln,0,mse,standard,4,0,-,-,-,"));
+    assert_contains(file_text("tables/summary.csv"), "ln+mse,ln,0,mse,standard,4,0,-,-,-,");
 }
 
 TEST_IN_STUDY(test_no_spectra_at_all)

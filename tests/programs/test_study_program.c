@@ -1,35 +1,35 @@
 /* kappascope and kappascope-study: messages, and which existing folders a study accepts. */
-#include "programs.h"
 #include "staged.h"
 #include "studies.h"
 
-#include <fcntl.h>
 #include <sys/file.h>
-#include <sys/wait.h>
 
 #include "env/env.h"
-#include "scratch.h"
 
 TEST_IN_FOLDER(test_front_program)
 {
-    assert_int_equal(run_here("kappascope", "no-such-command"), 2);
-    assert_said("'no-such-command'", 1);
-    assert_int_equal(run_here("kappascope", "--no-such-option"), 2);
-    assert_said("'--no-such-option'", 1);
-    assert_int_equal(run_here("kappascope", "../bin"), 2);
-    assert_int_equal(run_here("kappascope", ""), 2);
-    assert_said("kappascope: expected a command", 1);
-    assert_int_equal(run_here("kappascope", "--help"), 0);
-    assert_said("study    train, analyze and plot", 0);
-    assert_int_equal(run_here("kappascope", "--version"), 0);
-    assert_said("HDF5", 0);
-    assert_int_equal(run_here("kappascope", "study --help"),
-                     0); /* the command gets its arguments */
-    assert_said("kappascope-study - ", 0);
-    assert_int_equal(run_here("kappascope", "plot a b"), 2);
-    assert_said("kappascope-plot: expected the folder", 1);
-    assert_int_equal(run_here("kappascope", "plot --resamples x a"), 2);
-    assert_said("--resamples: expected an integer from 0 to 10000000, found 'x'", 1);
+    static const struct {
+        const char *arguments;
+        int status;
+        const char *words;
+        size_t lines;
+    } cases[] = {
+        {"no-such-command", 2, "'no-such-command'", 1},
+        {"--no-such-option", 2, "'--no-such-option'", 1},
+        {"../bin", 2, "", 0},
+        {"", 2, "kappascope: expected a command", 1},
+        {"--help", 0, "study    train, analyze and plot", 0},
+        {"--version", 0, "HDF5", 0},
+        {"study --help", 0, "kappascope-study - ", 0}, /* the command gets its arguments */
+        {"plot a b", 2, "kappascope-plot: expected the folder", 1},
+        {"plot --resamples x a", 2,
+         "--resamples: expected an integer from 0 to 10000000, found 'x'", 1},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(run_here("kappascope", cases[i].arguments), cases[i].status);
+        assert_said(cases[i].words, cases[i].lines);
+    }
 }
 
 /* A row per task, with its sizes, under the name of its suite; then architectures and settings. */
@@ -68,6 +68,14 @@ TEST_IN_FOLDER(test_list)
     assert_said("\n\nSettings, with their defaults\n  hidden ", 0);
 }
 
+/* Writes the study GOOD; skips the test if there is no training program. */
+static void start(void)
+{
+    if (run_here("kappascope-train", "--list") != 0)
+        skip();
+    write_text("some.study", GOOD);
+}
+
 static void run_study(const char *options, int expected)
 {
     char arguments[1024];
@@ -77,38 +85,52 @@ static void run_study(const char *options, int expected)
     assert_int_equal(run_here("kappascope-study", arguments), expected);
 }
 
+/* The study fails as soon as it starts its jobs. */
+static void run_without_make(const char *options)
+{
+    setenv("MAKE", "/bin/false", 1);
+    run_study(options, 1);
+    unsetenv("MAKE");
+}
+
 TEST_IN_FOLDER(test_study_program_writes_nothing)
 {
-    char arguments[1024];
+    static const char *const studies[][2] = {
+        {"env = dog-trott\narchitectures=all\nseeds=0\nsteps=10\n",
+         "some.study:2: env: unknown task 'dog-trott'"},
+        {"env = bn+ce\narchitectures=all\nseeds=0\nsteps=10\n", /* a valid name */
+         "some.study:2: env: unknown task 'bn+ce'"},
+        {"env = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n",
+         "some.study:3: architectures: unknown architecture 'xx'"},
+        {"env = dog-trot\narchitectures=bn+ce\nseeds=0\nsteps=10\n[analyze]\nlayer = 99\n",
+         "some.study:7: bn+ce: --layer: expected 0 to 13, found 99"}};
+    static const char *const jobs[][2] = {
+        {"--jobs=0", "'0'"},
+        {"--jobs few", "'few'"},
+        {"--jobs 65537", "'65537'"}}; /* make would block: its pipe holds 65536 bytes */
+    char text[1024];
 
-    if (run_here("kappascope-train", "--list") != 0)
-        skip();
-    write_text("some.study", "[study]\nenv = dog-trott\narchitectures=all\nseeds=0\nsteps=10\n");
-    run_study("", 2);
-    assert_said("some.study:2: env: unknown task 'dog-trott'", 1);
-    write_text("some.study", "[study]\nenv = bn+ce\narchitectures=all\nseeds=0\nsteps=10\n");
-    run_study("", 2); /* a valid name, but an unknown task */
-    assert_said("some.study:2: env: unknown task 'bn+ce'", 1);
-    write_text("some.study", "[study]\nenv = dog-trot\narchitectures=xx\nseeds=0\nsteps=10\n");
-    run_study("", 2);
-    assert_said("some.study:3: architectures: unknown architecture 'xx'", 1);
-    write_text("some.study", "[study]\nenv = dog-trot\narchitectures=bn+ce\nseeds=0\nsteps=10\n"
-                             "[analyze]\nlayer = 99\n");
-    run_study("--dry-run", 2);
-    assert_said("some.study:7: bn+ce: --layer: expected 0 to 13, found 99", 1);
+    start();
+    for (size_t i = 0; i < sizeof studies / sizeof *studies; i++) {
+        snprintf(text, sizeof text, "[study]\n%s", studies[i][0]);
+        write_text("some.study", text);
+        for (int dry = 0; dry < 2; dry++) {
+            run_study(dry ? "--dry-run" : "", 2);
+            assert_said(studies[i][1], 1);
+        }
+    }
     write_text("some.study", GOOD);
-    snprintf(arguments, sizeof arguments, "%s --dry-run --out \"`printf 'a\\nb'`\"",
-             scratch("some.study"));
-    assert_int_equal(run_here("kappascope-study", arguments), 2);
+    snprintf(text, sizeof text, "%s --dry-run --out \"`printf 'a\\nb'`\"", scratch("some.study"));
+    assert_int_equal(run_here("kappascope-study", text), 2);
     assert_said("--out: expected no control characters, found 'a\\x0ab'", 1);
     assert_int_equal(run_here("kappascope-study", "--dry-run \"`printf 'a\\nb.study'`\""), 2);
     assert_said("the study's path: expected no control characters, found 'a\\x0ab.study'", 1);
-    run_study("--jobs=0", 2);
-    assert_said("--jobs: expected an integer from 1 to 4096, found '0'", 1);
-    run_study("--jobs few", 2);
-    assert_said("--jobs: expected an integer from 1 to 4096, found 'few'", 1);
-    run_study("--jobs 65537", 2); /* make would block: its pipe holds 65536 bytes */
-    assert_said("--jobs: expected an integer from 1 to 4096, found '65537'", 1);
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        snprintf(text, sizeof text, "--jobs: expected an integer from 1 to 4096, found %s",
+                 jobs[i][1]);
+        run_study(jobs[i][0], 2);
+        assert_said(text, 1);
+    }
     run_study("--dry-run --quiet", 0);
     assert_said("--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
     assert_said("/kappascope-plot .\n", 0);
@@ -125,9 +147,7 @@ TEST_IN_FOLDER(test_study_program_writes_nothing)
 /* --slurm needs sbatch, and --sbatch needs --slurm. */
 TEST_IN_FOLDER(test_slurm_options)
 {
-    if (run_here("kappascope-train", "--list") != 0)
-        skip();
-    write_text("some.study", GOOD);
+    start();
     run_study("--sbatch=--time=1 --dry-run", 2);
     assert_said("--sbatch: expected only together with --slurm", 1);
     run_study("--slurm --sbatch '--time=1 -p a' --jobs 3 --dry-run --quiet", 0);
@@ -153,8 +173,7 @@ TEST_IN_FOLDER(test_slurm_queue)
 {
     char path[4096], script[1024];
 
-    if (run_here("kappascope-train", "--list") != 0)
-        skip();
+    start();
     snprintf(path, sizeof path, "%s:%s", scratch("bin"), getenv("PATH"));
     setenv("PATH", path, 1);
     snprintf(script, sizeof script,
@@ -195,9 +214,7 @@ TEST_IN_FOLDER(test_folder_of_another_study)
         {"checkpoints = 3", "utd = 3", "'utd'"},    {"gamma", "threads = 7\ngamma", "'threads'"},
     };
 
-    if (run_here("kappascope-train", "--list") != 0)
-        skip();
-    write_text("some.study", GOOD);
+    start();
     for (size_t i = 0; i < sizeof different / sizeof *different; i++) {
         write_text("out/folder/study.study", changed(different[i][0], different[i][1]));
         run_study("", 2);
@@ -215,8 +232,7 @@ TEST_IN_FOLDER(test_folder_of_a_smaller_study)
                                            {"3 0..1", "1 3", "'seeds'"},
                                            {"steps = 1000", "steps = 1000\nstop = 400", NULL}};
 
-    if (run_here("kappascope-train", "--list") != 0)
-        skip();
+    start();
     for (size_t i = 0; i < sizeof fewer / sizeof *fewer; i++) {
         write_text("out/folder/study.study", changed(fewer[i][0], fewer[i][1]));
         write_text("some.study", GOOD);
@@ -247,8 +263,7 @@ TEST_IN_FOLDER(test_folder_of_other_analyses)
                  {"exact = no\n", "", true},
                  {"f64\n", "f64\noperator = ggn\n", true}};
 
-    if (run_here("kappascope-train", "--list") != 0)
-        skip();
+    start();
     write_text("out/folder/study.study", GOOD);
     write_spectrum_at(spectrum, &(struct place){"dense+mse", 1, 200, NULL}, 2, false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -266,9 +281,7 @@ TEST_IN_FOLDER(test_folder_of_other_analyses)
     assert_string_equal(file_text("out/folder/study.study"), GOOD);
     assert_true(exists(spectrum));
     write_text("some.study", changed("order = 30\n", ""));
-    setenv("MAKE", "/bin/false", 1);
-    run_study("", 1);
-    unsetenv("MAKE");
+    run_without_make("");
     assert_said("the options of [analyze] have changed: all its spectra are computed again", 0);
     assert_false(exists(spectrum));
     assert_string_equal(file_text("out/folder/study.study"), changed("order = 30\n", ""));
@@ -284,8 +297,7 @@ TEST_IN_FOLDER(test_folder_of_other_further_analyses)
         "step_000000200.b.spectrum.h5", "step_000000200.c.spectrum.h5"};
     char text[1024];
 
-    if (run_here("kappascope-train", "--list") != 0)
-        skip();
+    start();
     snprintf(text, sizeof text, "%s%s", GOOD, further);
     write_text("out/folder/study.study", text);
     for (size_t i = 0; i < 4; i++) {
@@ -314,9 +326,7 @@ TEST_IN_FOLDER(test_folder_of_other_further_analyses)
 /* Training gets the value of --resume; only `any` allows another number of threads. */
 TEST_IN_FOLDER(test_resume_option)
 {
-    if (run_here("kappascope-train", "--list") != 0)
-        skip();
-    write_text("some.study", GOOD);
+    start();
     run_study("--resume=some --dry-run", 2);
     assert_said("--resume: expected exact or any, found 'some'", 1);
     run_study("--resume=exact --dry-run -q", 0);
@@ -334,12 +344,8 @@ TEST_IN_FOLDER(test_resume_option)
 /* Jobs at a time share the memory, so their number is at most the number of jobs. */
 TEST_IN_FOLDER(test_as_many_jobs_as_there_are)
 {
-    if (run_here("kappascope-train", "--list") != 0)
-        skip();
-    write_text("some.study", GOOD);
-    setenv("MAKE", "/bin/false", 1);
-    run_study("--jobs 4096", 1);
-    unsetenv("MAKE");
+    start();
+    run_without_make("--jobs 4096");
     assert_said("to do: 6 x train, 24 x analyze (0 of 30 jobs are done), 30 at a time", 0);
 }
 
@@ -348,15 +354,11 @@ TEST_IN_FOLDER(test_leftovers)
 {
     char name[64], path[128];
 
-    if (run_here("kappascope-train", "--list") != 0)
-        skip();
-    write_text("some.study", GOOD);
+    start();
     name_leftover(scratch("new"), name);
     snprintf(path, sizeof path, "out/folder/%s", name);
     write_text(path, "x");
-    setenv("MAKE", "/bin/false", 1);
-    run_study("", 1);
-    unsetenv("MAKE");
+    run_without_make("");
     assert_false(exists(path));
 }
 
@@ -364,9 +366,7 @@ TEST_IN_FOLDER(test_folder_in_use)
 {
     int lock;
 
-    if (run_here("kappascope-train", "--list") != 0)
-        skip();
-    write_text("some.study", GOOD);
+    start();
     write_text("out/folder/study.study", GOOD);
     lock = open(scratch("out/folder"), O_RDONLY | O_DIRECTORY);
     assert_true(lock >= 0);

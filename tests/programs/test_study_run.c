@@ -1,10 +1,8 @@
 /* Studies run by the programs themselves, with small networks: in stages, interrupted, with damaged
  * files. */
-#include "programs.h"
 #include "staged.h"
 
 #include <signal.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "core/process.h"

@@ -6,7 +6,6 @@
 
 #include "programs.h"
 
-#include "io/checkpoint.h"
 #include "io/csv.h"
 #include "train/settings.h"
 
@@ -41,16 +40,6 @@ static void assert_state(const char *file, const char *state)
 
     assert_string_equal(describe(file, "state", &json), state);
     json_decref(json);
-}
-
-static double cell(const struct ks_csv *csv, size_t row, const char *name)
-{
-    size_t column;
-    double value;
-
-    assert_ok(ks_csv_column(csv, name, &column));
-    assert_ok(ks_csv_number(csv, row, column, &value));
-    return value;
 }
 
 /* A checkpoint has every setting but `threads`, with its value. */
@@ -97,15 +86,16 @@ static void check_last_checkpoint(const struct ks_csv *progress)
     assert_true(attribute(c, "reward_scale")->number > 1e-3);
     assert_true(attribute(c, "temperature")->number > 0);
     assert_int_equal(attribute(c, "returns")->n, 1);
-    assert_non_null(strstr(attribute(c, "library_versions")->string, "MuJoCo"));
+    assert_contains(attribute(c, "library_versions")->string, "MuJoCo");
     check_settings(c);
     assert_true(c->references.output.value && c->references.loss.value &&
                 c->references.gradient_norm.value);
     assert_ok(ks_references_compare(c, "a run", c->minibatches));
     /* the evaluation comes before the checkpoint */
-    assert_close(attribute(c, "return_mean")->number, cell(progress, last, "return_mean"), 1e-6);
+    assert_close(attribute(c, "return_mean")->number, cell_number(progress, last, "return_mean"),
+                 1e-6);
     assert_close(ks_attribute_find(&c->metrics, "critic_loss")->number,
-                 cell(progress, last, "critic_loss"), 1e-6);
+                 cell_number(progress, last, "critic_loss"), 1e-6);
     ks_checkpoint_free(c);
 }
 
@@ -122,28 +112,28 @@ static void check_first_checkpoint(void)
 
 TEST(test_run)
 {
-    struct ks_csv *progress;
+    const struct ks_csv *progress;
     json_t *json;
 
     assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out one");
     assert_string_equal(complained, "");
     assert_state("one/run.json", "finished");
-    assert_non_null(strstr(describe("one/run.json", "critic", &json), "dense 16"));
+    assert_contains(describe("one/run.json", "critic", &json), "dense 16");
     assert_int_equal(json_integer_value(json_object_get(json, "update")), 60);
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(json, "settings"), "batch")), 8);
     json_decref(json);
-    assert_ok(ks_csv_read(scratch("one/progress.csv"), false, &progress));
+    progress = read_csv("one/progress.csv");
     assert_int_equal(progress->rows, 3); /* the start; before the first update; the end */
-    assert_close(cell(progress, 1, "env_step"), 60, 0);
-    assert_true(isnan(cell(progress, 1, "critic_loss")) && isnan(cell(progress, 1, "return_mean")));
-    assert_close(cell(progress, 2, "update"), 60, 0);
-    assert_true(cell(progress, 2, "critic_dormant") >= 0);
-    assert_close(cell(progress, 2, "divergences"), 0, 0);
+    assert_close(cell_number(progress, 1, "env_step"), 60, 0);
+    assert_true(isnan(cell_number(progress, 1, "critic_loss")) &&
+                isnan(cell_number(progress, 1, "return_mean")));
+    assert_close(cell_number(progress, 2, "update"), 60, 0);
+    assert_true(cell_number(progress, 2, "critic_dormant") >= 0);
+    assert_close(cell_number(progress, 2, "divergences"), 0, 0);
     assert_false(exists("one/step_000000000.h5"));
     check_last_checkpoint(progress);
     check_first_checkpoint();
-    ks_csv_free(progress);
 }
 
 static void assert_same_numbers(size_t n, const double *a, const double *b)
@@ -232,7 +222,7 @@ TEST(test_finished)
     assert_trains("%s", command);
     assert_string_equal(complained, ""); /* --quiet */
     assert_trains("--env dog-trot %s --set threads=2", command + strlen("--quiet --env dog-trot "));
-    assert_non_null(strstr(complained, "two: this run is finished"));
+    assert_complains("two: this run is finished");
     assert_ptr_equal(strchr(complained, '\n'), complained + strlen(complained) - 1);
     for (size_t i = 0; i < 4; i++)
         assert_true(is_untouched(files[i], before[i]));
@@ -252,7 +242,7 @@ TEST(test_starting_over)
     assert_null(strstr(complained, "starting over"));
     assert_true(exists("again/resume/point.0"));
     assert_trains("%s", strchr(command, ' '));
-    assert_non_null(strstr(complained, "bn+ce: starting over: the resume points in again/resume "));
+    assert_complains("bn+ce: starting over: the resume points in again/resume ");
     assert_trains("%s", command);
     assert_string_equal(complained, "");
     assert_trains("%s --resume", strchr(command, ' '));
@@ -266,13 +256,13 @@ TEST(test_names_taken_by_folders)
     mkdir(scratch("taken"), 0777);
     mkdir(scratch("taken/progress.csv"), 0777);
     assert_int_equal(train(SMALL "--set evaluations=0 --arch bn+ce --out taken"), 2);
-    assert_non_null(strstr(complained, "progress.csv"));
+    assert_complains("progress.csv");
     assert_false(exists("taken/run.json"));
     assert_int_equal(rmdir(scratch("taken/progress.csv")), 0);
     assert_trains(SMALL "--set evaluations=0 --arch bn+ce --out taken --stop-at 2");
     mkdir(scratch("taken/step_000000060.h5"), 0777);
     assert_int_equal(train(SMALL "--set evaluations=0 --arch bn+ce --out taken"), 2);
-    assert_non_null(strstr(complained, "step_000000060.h5"));
+    assert_complains("step_000000060.h5");
     assert_state("taken/run.json", "failed");
 }
 
@@ -281,7 +271,7 @@ TEST(test_no_update)
 {
     assert_trains("%s --arch bn+ce --out idle --set evaluations=0 --set random_steps=60",
                   strchr(SMALL, ' '));
-    assert_non_null(strstr(complained, "no update: all 60 agent steps are among the 60"));
+    assert_complains("no update: all 60 agent steps are among the 60");
 }
 
 /* More checkpoints than agent steps (of two environment steps each): it says how many there will
@@ -290,7 +280,7 @@ TEST(test_too_many_checkpoints)
 {
     assert_trains("%s --arch bn+ce --out many --set evaluations=0 --set checkpoints=61",
                   strchr(SMALL, ' '));
-    assert_non_null(strstr(complained, "checkpoints: 60, not 61: that is how many agent steps"));
+    assert_complains("checkpoints: 60, not 61: that is how many agent steps");
     assert_null(strstr(complained, "evaluations: "));
 }
 
@@ -312,7 +302,7 @@ TEST(test_file)
     assert_int_equal(c->critic.arch->loss.targets, 1);
     assert_null(c->critic.state);
     assert_string_equal(c->critic.text, text);
-    assert_non_null(strstr(c->actor.text, "layernorm\nrepeat 4 {\n  dense 8 project=unit\n"));
+    assert_contains(c->actor.text, "layernorm\nrepeat 4 {\n  dense 8 project=unit\n");
     assert_string_equal(attribute(c, "architecture")->string, "mine.arch.arch");
     assert_close(attribute(c, "gamma")->number, 0.995, 1e-15);
     ks_checkpoint_free(c);
@@ -330,7 +320,7 @@ TEST(test_gymnasium)
     assert_true(exists("hopper/step_000000009.h5")); /* 5 agent steps of 2 would end at 10 */
     text = read_bytes(scratch("hopper/run.json"), &size);
     text[size] = '\0';
-    assert_non_null(strstr((char *)text, "\"action_repeat\": 1,"));
+    assert_contains((char *)text, "\"action_repeat\": 1,");
     free(text);
 }
 
@@ -341,25 +331,24 @@ TEST(test_overflow)
     static const char command[] = SMALL
         "--set evaluations=0 --arch dense+mse --out burst --set depth=32 --set critic_lr=1 "
         "--set lr_end=1 --set actor_lr=1 --save-every 0 --resume";
-    struct ks_csv *progress;
+    const struct ks_csv *progress;
     json_t *json;
 
     assert_int_equal(train("%s", command), 1);
-    assert_non_null(strstr(complained, "environment step "));
-    assert_non_null(strstr(complained, "update "));
-    assert_non_null(strstr(complained, "finite"));
+    assert_complains("environment step ");
+    assert_complains("update ");
+    assert_complains("finite");
     assert_string_equal(describe("burst/run.json", "state", &json), "failed");
-    assert_non_null(strstr(json_string_value(json_object_get(json, "reason")), "finite"));
+    assert_contains(json_string_value(json_object_get(json, "reason")), "finite");
     assert_false(json_is_true(json_object_get(json, "resumable")));
     json_decref(json);
     assert_true(exists("burst/step_000000060.h5"));
     assert_false(exists("burst/step_000000120.h5"));
     assert_false(exists("burst/resume"));
-    assert_ok(ks_csv_read(scratch("burst/progress.csv"), false, &progress));
+    progress = read_csv("burst/progress.csv");
     assert_int_equal(progress->rows, 2); /* the start; before the first update */
-    ks_csv_free(progress);
     assert_int_equal(train("%s", command), 1);
-    assert_non_null(strstr(complained, "burst: this run has failed: environment step "));
+    assert_complains("burst: this run has failed: environment step ");
     assert_true(exists("burst/step_000000060.h5"));
 }
 

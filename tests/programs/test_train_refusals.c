@@ -47,7 +47,7 @@ TEST(test_full_output)
     if (access("/dev/full", W_OK) != 0)
         skip();
     assert_int_equal(train("--list >/dev/full"), 1);
-    assert_non_null(strstr(complained, "standard output"));
+    assert_complains("standard output");
     assert_int_equal(train("--help >/dev/full"), 1);
     assert_int_equal(train("--version >/dev/full"), 1);
 }
@@ -83,10 +83,10 @@ TEST(test_folders)
     assert_trains(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out one");
     before = read_bytes(scratch("one/run.json"), &size);
     assert_int_equal(train(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 4 --out one"), 2);
-    assert_non_null(strstr(complained, "expected seed 4, found 3"));
+    assert_complains("expected seed 4, found 3");
     assert_int_equal(
         train(SMALL "--set evaluations=1 --arch bn+wn+ce --seed 3 --out one --set tau=0.01"), 2);
-    assert_non_null(strstr(complained, "expected tau 0.01, found 0.005"));
+    assert_complains("expected tau 0.01, found 0.005");
     after = read_bytes(scratch("one/run.json"), &same);
     assert_int_equal(size, same);
     assert_memory_equal(before, after, size);
@@ -120,8 +120,8 @@ TEST(test_folder_of_another_system)
     assert_trains(ONE);
     write_text("own.system", "[system]\ncritic = c.arch\nactor = a.arch\n");
     assert_int_equal(train(ONE), 2);
-    assert_non_null(strstr(complained, "optimistic/run.json"));
-    assert_non_null(strstr(complained, "expected no optimist, found one"));
+    assert_complains("optimistic/run.json");
+    assert_complains("expected no optimist, found one");
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -1,7 +1,6 @@
 /* The report: text in HTML, templates, and what its page says about a study. */
 #include "studies.h"
 
-#include "io/text.h"
 #include "report/page.h"
 #include "report/template.h"
 
@@ -225,7 +224,7 @@ TEST_WITH(test_columns_of_an_analysis, make_study, remove_page)
     write_page(NULL, NULL);
     table = strstr(page, "id=\"table-analysis-1\"");
     assert_non_null(table);
-    assert_non_null(strstr(table, "<th>return<"));
+    assert_contains(table, "<th>return<");
     assert_null(strstr(table, "<th>kappa"));
     assert_null(strstr(table, "<td class=\"none\">undefined"));
 }

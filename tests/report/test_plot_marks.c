@@ -55,8 +55,7 @@ TEST_IN_STUDY(test_marks_and_labels)
                     {"sound_return", 2 * 2},     {"returns", 3 * 2}, {"spectra", 4 * 2},
                     {"directions", 4 * 2},       {"norms", 3 * 2},   {"efficiency", 2}};
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     for (size_t three = 0; three < 2; three++) {
         make_pair(three ? "0..2" : "0", three ? 3 : 1, "", standard);
         plot_study(50);
@@ -99,8 +98,7 @@ TEST_IN_STUDY(test_crossed_marks)
 {
     static const char *const standard[] = {"", NULL};
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     make_pair("0", 1, "", standard);
     plot_study(0);
     assert_int_equal(count("kappa_return", CROSS), 1 + 1); /* its definition and a note */
@@ -120,8 +118,7 @@ TEST_IN_STUDY(test_crossed_by_one_seed)
 {
     static const char *const standard[] = {"", NULL};
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     make_pair("0..2", 3, "", standard);
     for (size_t i = 0; i < 3; i++) {
         add_floor("bn+wn+ce", i, i == 1 ? 1e9 : 100, i == 1 ? 1e6 : 0.1);
@@ -137,8 +134,7 @@ TEST_IN_STUDY(test_paper_analysis)
 {
     static const char *const standard[] = {"", NULL}, *const both[] = {"", "xqc", NULL};
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     make_pair("0", 1, "", standard);
     plot_study(0);
     assert_int_equal(count("kappa_return", "our analysis"), 3);
@@ -177,8 +173,7 @@ TEST_IN_STUDY(test_gap_in_the_grid)
 {
     static const char *const three[] = {"bn+wn+ce", "bn+mse", "bn+wn+mse", NULL};
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     make_runs("bn+wn+ce bn+mse bn+wn+mse", three);
     plot_study(0);
     assert_int_equal(count("spectra", ">bn</"), 1);
@@ -194,8 +189,7 @@ TEST_IN_STUDY(test_other_architecture)
 {
     static const char *const three[] = {"bn+ce", "ln+ce", "simba-v2", NULL};
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     make_runs("bn+ce ln+ce simba-v2", three);
     plot_study(0);
     assert_int_equal(count("spectra", ">ln</"), 1);
@@ -209,8 +203,7 @@ TEST_IN_STUDY(test_norms_of_older_tables)
     static const char *const standard[] = {"", NULL};
     struct outcome o;
 
-    if (!have_gnuplot())
-        skip();
+    need_gnuplot();
     make_pair("0", 1, "", standard);
     plot_study(0);
     assert_int_equal(count("norms", "Definition 1"), 1);

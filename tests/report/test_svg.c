@@ -1,8 +1,4 @@
 /* What a web page needs of gnuplot's SVG; where the panels of architectures stand. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/gnuplot.h"
 #include "report/plots.h"
 #include "test.h"

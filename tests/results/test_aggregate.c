@@ -1,8 +1,6 @@
 /* Aggregates compared with values computed by hand and with published returns. */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/number.h"

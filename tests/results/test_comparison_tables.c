@@ -2,7 +2,6 @@
 #include "studies.h"
 
 #include "core/memory.h"
-#include "io/csv.h"
 #include "results/comparison_tables.h"
 
 /* From each architecture to the next, kappa is ten times larger and returns half as large: bn+wn+ce
@@ -31,10 +30,9 @@ static int make_three(void **state)
 
 /* Writes the tables with this many resamples, as if the study's task were `env`, and reads one of
  * them. */
-static struct ks_csv *table(const char *name, const char *env, size_t resamples)
+static const struct ks_csv *table(const char *name, const char *env, size_t resamples)
 {
     struct outcome o = outcome_new(0);
-    struct ks_csv *csv;
     /* the study itself is not const */
     char path[64], **held = (char **)(uintptr_t)&o.results->study->env;
 
@@ -42,27 +40,8 @@ static struct ks_csv *table(const char *name, const char *env, size_t resamples)
     assert_ok(ks_copy_string(env, held));
     assert_ok(ks_tables_write(o.results, &o.table, resamples));
     snprintf(path, sizeof path, "tables/%s.csv", name);
-    assert_ok(ks_csv_read(scratch(path), false, &csv));
     outcome_free(&o);
-    return csv;
-}
-
-static double number(const struct ks_csv *csv, size_t row, const char *name)
-{
-    size_t column;
-    double value;
-
-    assert_ok(ks_csv_column(csv, name, &column));
-    assert_ok(ks_csv_number(csv, row, column, &value));
-    return value;
-}
-
-static void check_text(const struct ks_csv *csv, size_t row, const char *name, const char *expected)
-{
-    size_t column;
-
-    assert_ok(ks_csv_column(csv, name, &column));
-    assert_string_equal(ks_csv_cell(csv, row, column), expected);
+    return read_csv(path);
 }
 
 /* bn+wn+ce against ln+mse, over {100 200 300 400} x {50 100 150 200}: 100 wins once and ties once,
@@ -70,48 +49,42 @@ static void check_text(const struct ks_csv *csv, size_t row, const char *name, c
 TEST_WITH(test_improvement, make_three, scratch_remove)
 {
     static const char *const order[] = {"bn+wn+ce", "dense+ce", "ln+mse"};
-    struct ks_csv *csv = table("improvement", "toy", 500);
+    const struct ks_csv *csv = table("improvement", "toy", 500);
     size_t row = 0;
 
     assert_int_equal(csv->rows, 6);
     for (size_t i = 0; i < 3; i++)
         for (size_t j = 0; j < 3; j++)
             if (i != j) {
-                check_text(csv, row, "architecture", order[i]);
-                check_text(csv, row++, "other", order[j]);
+                assert_string_equal(cell(csv, row, "architecture"), order[i]);
+                assert_string_equal(cell(csv, row++, "other"), order[j]);
             }
-    assert_close(number(csv, 1, "probability"), 13 / 16., 1e-9);
-    assert_close(number(csv, 4, "probability"), 3 / 16., 1e-9);
-    assert_close(number(csv, 1, "probability_low"), 1 - number(csv, 4, "probability_high"), 1e-9);
-    assert_close(number(csv, 1, "probability_high"), 1 - number(csv, 4, "probability_low"), 1e-9);
-    assert_true(number(csv, 1, "probability_low") < 13 / 16.);
-    ks_csv_free(csv);
+    assert_close(cell_number(csv, 1, "probability"), 13 / 16., 1e-9);
+    assert_close(cell_number(csv, 4, "probability"), 3 / 16., 1e-9);
+    assert_close(cell_number(csv, 1, "probability_low"),
+                 1 - cell_number(csv, 4, "probability_high"), 1e-9);
+    assert_close(cell_number(csv, 1, "probability_high"),
+                 1 - cell_number(csv, 4, "probability_low"), 1e-9);
+    assert_true(cell_number(csv, 1, "probability_low") < 13 / 16.);
     csv = table("improvement", "toy", 0);
-    check_text(csv, 1, "probability_low", "-");
-    ks_csv_free(csv);
+    assert_string_equal(cell(csv, 1, "probability_low"), "-");
 }
 
 /* On walker-run, with the range 0 to 1000, the scores are 0.1 0.2 0.3 0.4. A task without a range
  * or with an unknown one gives only the header. */
 TEST_WITH(test_profile, make_three, scratch_remove)
 {
-    struct ks_csv *csv = table("profile", "walker-run", 100);
+    const struct ks_csv *csv = table("profile", "walker-run", 100);
 
     assert_int_equal(csv->rows, 3 * 51);
-    check_text(csv, 0, "architecture", "bn+wn+ce");
-    assert_close(number(csv, 0, "fraction"), 1, 0);
-    assert_close(number(csv, 11, "tau"), 0.22, 1e-15);
-    assert_close(number(csv, 11, "fraction"), 0.5, 0);
-    assert_true(number(csv, 11, "fraction_low") < 0.5);
-    assert_close(number(csv, 50, "tau"), 1, 0);
-    assert_close(number(csv, 50, "fraction"), 0, 0);
-    ks_csv_free(csv);
+    check_row(csv, 0, "architecture=bn+wn+ce fraction=1");
+    check_row(csv, 11, "tau=0.22 fraction=0.5");
+    assert_true(cell_number(csv, 11, "fraction_low") < 0.5);
+    check_row(csv, 50, "tau=1 fraction=0");
     csv = table("profile", "toy", 0);
     assert_int_equal(csv->rows, 0);
-    ks_csv_free(csv);
     csv = table("profile", "HumanoidStandup-v4", 0);
     assert_int_equal(csv->rows, 0);
-    ks_csv_free(csv);
 }
 
 /* kappa rises as the return falls. Statistics that are equal for all architectures have no
@@ -126,23 +99,21 @@ TEST_WITH(test_correlation, make_three, scratch_remove)
                                         "directions_1e2_upper",
                                         "lambda_max",
                                         "kurtosis"};
-    struct ks_csv *csv = table("correlation", "toy", 200);
+    const struct ks_csv *csv = table("correlation", "toy", 200);
 
     assert_int_equal(csv->rows, 8);
     for (size_t k = 0; k < 8; k++) {
-        check_text(csv, k, "analysis", "standard");
-        check_text(csv, k, "statistic", names[k]);
-        check_text(csv, k, "scale", k < 4 ? "log" : "linear");
-        assert_close(number(csv, k, "architectures"), 3, 0);
+        assert_string_equal(cell(csv, k, "analysis"), "standard");
+        assert_string_equal(cell(csv, k, "statistic"), names[k]);
+        assert_string_equal(cell(csv, k, "scale"), k < 4 ? "log" : "linear");
+        assert_close(cell_number(csv, k, "architectures"), 3, 0);
     }
-    assert_close(number(csv, 0, "spearman"), -1, 1e-9);
-    assert_close(number(csv, 0, "p"), 2 / 6., 1e-9);
-    assert_true(number(csv, 0, "spearman_low") >= -1);
-    assert_true(number(csv, 0, "spearman_high") > -1);
-    check_text(csv, 1, "spearman", "-");
-    check_text(csv, 1, "p", "-");
-    assert_close(number(csv, 6, "spearman"), -1, 1e-9); /* lambda_max is half of kappa */
-    ks_csv_free(csv);
+    assert_close(cell_number(csv, 0, "spearman"), -1, 1e-9);
+    assert_close(cell_number(csv, 0, "p"), 2 / 6., 1e-9);
+    assert_true(cell_number(csv, 0, "spearman_low") >= -1);
+    assert_true(cell_number(csv, 0, "spearman_high") > -1);
+    check_row(csv, 1, "spearman=- p=-");
+    assert_close(cell_number(csv, 6, "spearman"), -1, 1e-9); /* lambda_max is half of kappa */
 }
 
 /* Sets the statistic in all spectra of an architecture (its number in the study) to `even` for even
@@ -167,7 +138,7 @@ TEST_WITH(test_how_points_are_made, make_three, scratch_remove)
 {
     enum { LN, BN, DENSE };
     struct outcome o = outcome_new(0);
-    struct ks_csv *csv;
+    const struct ks_csv *csv;
 
     set_all(o.results, BN, "kappa", 1, 1e4);
     set_all(o.results, LN, "kappa", 1e3, 1e3);
@@ -176,29 +147,23 @@ TEST_WITH(test_how_points_are_made, make_three, scratch_remove)
     set_all(o.results, LN, "kappa_q99_upper", 200, 200);
     set_all(o.results, DENSE, "kappa_q99_upper", NAN, NAN);
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(scratch("tables/correlation.csv"), false, &csv));
-    assert_close(number(csv, 0, "spearman"), -1, 1e-9);
-    check_text(csv, 3, "statistic", "kappa_q99_upper");
-    assert_close(number(csv, 3, "architectures"), 3, 0);
-    assert_close(number(csv, 3, "spearman"), -1, 1e-9);
-    ks_csv_free(csv);
+    csv = read_csv("tables/correlation.csv");
+    assert_close(cell_number(csv, 0, "spearman"), -1, 1e-9);
+    check_row(csv, 3, "statistic=kappa_q99_upper architectures=3 spearman=-1");
     outcome_free(&o);
 }
 
 /* An analysis that failed everywhere takes its architecture out of the correlation. */
 TEST_WITH(test_lost_spectra, make_three, scratch_remove)
 {
-    struct ks_csv *csv;
+    const struct ks_csv *csv;
 
     remove_spectra("ln+mse");
     csv = table("correlation", "toy", 0);
     assert_int_equal(csv->rows, 8);
-    assert_close(number(csv, 0, "architectures"), 2, 0);
-    check_text(csv, 0, "spearman", "-");
-    ks_csv_free(csv);
+    check_row(csv, 0, "architectures=2 spearman=-");
     remove_spectra("bn+wn+ce");
     remove_spectra("dense+ce");
     csv = table("correlation", "toy", 0);
     assert_int_equal(csv->rows, 0);
-    ks_csv_free(csv);
 }

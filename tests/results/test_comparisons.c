@@ -1,9 +1,6 @@
 /* Probability of improvement and profiles, by hand. */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/number.h"
 #include "results/comparison_tables.h"
 

@@ -2,9 +2,6 @@
  * computed by hand. */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/number.h"
 #include "results/correlation.h"
 

@@ -3,8 +3,6 @@
  * exist, these tests are skipped. */
 #include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/number.h"

@@ -2,81 +2,52 @@
 #include "studies.h"
 
 #include "core/memory.h"
-#include "io/csv.h"
 
-static void check_cell(const struct ks_csv *csv, const char *name, const char *expected)
-{
-    size_t column = 0;
-
-    assert_ok(ks_csv_column(csv, name, &column));
-    assert_string_equal(ks_csv_cell(csv, 0, column), expected);
-}
-
-/* The probe that starts at the gradient only affects checkpoints.csv. */
-/* The tables of Ritz values, weights and densities. */
+/* The tables of Ritz values, weights and densities: the probe that starts at the gradient only
+ * affects checkpoints.csv. */
 static void check_spectra_tables(void)
 {
-    struct ks_csv *csv = NULL;
-    double value = 0;
+    const struct ks_csv *csv;
 
-    assert_ok(ks_csv_read(scratch("tables/staircase.csv"), false, &csv));
+    csv = read_csv("tables/staircase.csv");
     assert_int_equal(csv->rows, 2 * 4);
-    assert_ok(ks_csv_number(csv, 3, 1, &value));
-    assert_close(value, 50, 0);
-    assert_ok(ks_csv_number(csv, 3, 2, &value));
-    assert_close(value, 1, 1e-12);
-    ks_csv_free(csv);
-    assert_ok(ks_csv_read(scratch("tables/ritz.csv"), false, &csv));
+    assert_string_equal(ks_csv_cell(csv, 3, 1), "50");
+    assert_string_equal(ks_csv_cell(csv, 3, 2), "1");
+    csv = read_csv("tables/ritz.csv");
     assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1) * 4);
-    ks_csv_free(csv);
-    assert_ok(ks_csv_read(scratch("tables/density.csv"), false, &csv));
+    csv = read_csv("tables/density.csv");
     assert_string_equal(ks_csv_cell(csv, 0, 4), "-"); /* no standard error of one probe */
-    ks_csv_free(csv);
-    assert_ok(ks_csv_read(scratch("tables/mass.csv"), false, &csv));
+    csv = read_csv("tables/mass.csv");
     assert_string_equal(ks_csv_cell(csv, 0, 1), "0.5");
-    check_cell(csv, "zero_mass_lower", "0.25");
-    check_cell(csv, "zero_mass_upper", "0.75");
-    ks_csv_free(csv);
+    check_row(csv, 0, "zero_mass_lower=0.25 zero_mass_upper=0.75");
 }
 
 TEST_IN_STUDY(test_tables)
 {
     struct outcome o = outcome_new(0);
-    struct ks_csv *csv = NULL;
-    size_t column = 0;
-    double value = 0;
+    const struct ks_csv *csv;
 
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(scratch("tables/checkpoints.csv"), false, &csv));
+    csv = read_csv("tables/checkpoints.csv");
     assert_int_equal(csv->rows, 2 * SEEDS * (CHECKPOINTS + 1));
-    assert_ok(ks_csv_column(csv, "kappa", &column));
-    assert_ok(ks_csv_number(csv, 1, column, &value));
-    assert_close(value, 1000, 0); /* ln+mse, seed 0, the first pooled checkpoint */
-    check_cell(csv, "loss", "mse");
-    check_cell(csv, "blas_kernel", "");
-    ks_csv_free(csv);
-    assert_ok(ks_csv_read(scratch("tables/returns.csv"), false, &csv));
+    assert_close(cell_number(csv, 1, "kappa"), 1000,
+                 0); /* ln+mse, seed 0, the first pooled checkpoint */
+    check_row(csv, 0, "loss=mse blas_kernel=");
+    csv = read_csv("tables/returns.csv");
     assert_int_equal(csv->rows, 2 * SEEDS * 3);
-    ks_csv_free(csv);
-    assert_ok(ks_csv_read(scratch("tables/kappa.csv"), false, &csv));
+    csv = read_csv("tables/kappa.csv");
     assert_int_equal(csv->rows, 2 * (CHECKPOINTS + 1));
-    assert_ok(ks_csv_column(csv, "kappa", &column));
     for (size_t k = 0; k < CHECKPOINTS; k++) { /* the IQM over seeds at each checkpoint */
         static const double expected[] = {75, 250, 600};
 
-        assert_ok(ks_csv_number(csv, 1 + k, column, &value));
-        assert_close(value, expected[k], 1e-9);
+        assert_close(cell_number(csv, 1 + k, "kappa"), expected[k], 1e-9);
     }
-    ks_csv_free(csv);
-    assert_ok(ks_csv_read(scratch("tables/summary.csv"), false, &csv));
+    csv = read_csv("tables/summary.csv");
     assert_int_equal(csv->rows, 2);
-    assert_ok(ks_csv_column(csv, "kappa_low", &column));
-    assert_string_equal(ks_csv_cell(csv, 0, column), "-"); /* undefined */
-    check_cell(csv, "directions_1e2_lower", "21.5");
-    check_cell(csv, "directions_1e2_most", "36");
-    check_cell(csv, "kappa_q99_upper", "-"); /* not resolved */
-    check_cell(csv, "kappa_gradient_90_upper", "inf");
-    ks_csv_free(csv);
+    assert_string_equal(cell(csv, 0, "kappa_low"), "-"); /* undefined */
+    check_row(csv, 0, "directions_1e2_lower=21.5 directions_1e2_most=36");
+    assert_string_equal(cell(csv, 0, "kappa_q99_upper"), "-"); /* not resolved */
+    assert_string_equal(cell(csv, 0, "kappa_gradient_90_upper"), "inf");
     check_spectra_tables();
     outcome_free(&o);
 }
@@ -85,7 +56,7 @@ TEST_IN_STUDY(test_tables)
  * the file has them first. */
 TEST_IN_STUDY(test_variants)
 {
-    struct ks_csv *csv = NULL;
+    const struct ks_csv *csv;
     struct outcome o;
     char text[1024];
     size_t at;
@@ -99,24 +70,18 @@ TEST_IN_STUDY(test_variants)
     write_variant("changed", "bn+wn+ce");
     o = outcome_new(0);
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(scratch("tables/variants.csv"), false, &csv));
+    csv = read_csv("tables/variants.csv");
     assert_int_equal(csv->rows, 1);
-    check_cell(csv, "architecture", "changed");
-    check_cell(csv, "base", "bn+wn+ce");
-    check_cell(csv, "changes", "batch = 32; utd = 4");
-    check_cell(csv, "return", "8");
-    check_cell(csv, "base_return", "250");
-    check_cell(csv, "kappa", "5");
-    check_cell(csv, "lambda_max", "2.5");
-    ks_csv_free(csv);
-    assert_ok(ks_csv_read(scratch("tables/summary.csv"), false, &csv));
+    check_row(csv, 0, "architecture=changed base=bn+wn+ce");
+    assert_string_equal(cell(csv, 0, "changes"), "batch = 32; utd = 4");
+    check_row(csv, 0, "return=8 base_return=250 kappa=5 lambda_max=2.5");
+    csv = read_csv("tables/summary.csv");
     assert_int_equal(csv->rows, 4);
     for (size_t i = 0; i < 4; i++) {
         static const char *const order[] = {"alone", "bn+wn+ce", "changed", "ln+mse"};
 
         assert_string_equal(ks_csv_cell(csv, i, 0), order[i]);
     }
-    ks_csv_free(csv);
     outcome_free(&o);
 }
 
@@ -124,10 +89,8 @@ TEST_IN_STUDY(test_variants)
  * rows of the standard analysis. */
 TEST_IN_STUDY(test_further_analyses)
 {
-    struct ks_csv *csv = NULL;
+    const struct ks_csv *csv;
     struct outcome o;
-    size_t column[2];
-    double value = 0;
 
     set_study("[analyze xqc]\ncompat = xqc\n");
     for (size_t i = 0; i < SEEDS; i++)
@@ -146,31 +109,23 @@ TEST_IN_STUDY(test_further_analyses)
     assert_int_equal(o.table.row[2].dropped, 1); /* the other one is before the first update */
     assert_close(o.table.row[3].value[KS_KAPPA].value, 5, 1e-12);
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(scratch("tables/summary.csv"), false, &csv));
+    csv = read_csv("tables/summary.csv");
     assert_int_equal(csv->rows, 4);
-    assert_ok(ks_csv_column(csv, "analysis", &column[0]));
-    assert_string_equal(ks_csv_cell(csv, 1, column[0]), "standard");
-    assert_string_equal(ks_csv_cell(csv, 2, column[0]), "xqc");
-    ks_csv_free(csv);
-    assert_ok(ks_csv_read(scratch("tables/checkpoints.csv"), false, &csv));
+    assert_string_equal(cell(csv, 1, "analysis"), "standard");
+    assert_string_equal(cell(csv, 2, "analysis"), "xqc");
+    csv = read_csv("tables/checkpoints.csv");
     assert_int_equal(csv->rows, 2 * 2 * SEEDS * (CHECKPOINTS + 1) - 2);
-    assert_ok(ks_csv_column(csv, "analysis", &column[0]));
-    assert_ok(ks_csv_column(csv, "kappa", &column[1]));
-    assert_string_equal(ks_csv_cell(csv, 2, column[0]), "standard");
-    assert_string_equal(ks_csv_cell(csv, 3, column[0]), "xqc");
-    assert_ok(ks_csv_number(csv, 3, column[1], &value));
-    assert_close(value, 5, 0);
-    ks_csv_free(csv);
-    assert_ok(ks_csv_read(scratch("tables/kappa.csv"), false, &csv)); /* a table for the plots */
+    assert_string_equal(cell(csv, 2, "analysis"), "standard");
+    check_row(csv, 3, "analysis=xqc kappa=5");
+    csv = read_csv("tables/kappa.csv"); /* a table for the plots */
     assert_int_equal(csv->rows, 2 * 2 * (CHECKPOINTS + 1));
-    ks_csv_free(csv);
     outcome_free(&o);
 }
 
 /* A spectrum outside of the scope of its analysis is not missing and has no row. */
 TEST_IN_STUDY(test_scopes)
 {
-    struct ks_csv *csv = NULL;
+    const struct ks_csv *csv;
     struct outcome o;
 
     set_study("[analyze end]\ncheckpoints = last\narchitectures = ln+mse\n");
@@ -182,16 +137,15 @@ TEST_IN_STUDY(test_scopes)
     assert_close(o.table.row[3].value[KS_KAPPA].value, 5, 1e-12);
     assert_int_equal(o.table.row[3].dropped, 1);
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(scratch("tables/summary.csv"), false, &csv));
+    csv = read_csv("tables/summary.csv");
     assert_int_equal(csv->rows, 3);
-    ks_csv_free(csv);
     outcome_free(&o);
 }
 
 /* With `stop` the tables contain the steps up to it, and later ones do not count as missing. */
 TEST_IN_STUDY(test_stopped_study)
 {
-    struct ks_csv *csv = NULL;
+    const struct ks_csv *csv;
     char path[256];
     struct outcome o;
 
@@ -207,9 +161,8 @@ TEST_IN_STUDY(test_stopped_study)
     assert_close(o.table.row[1].value[KS_RETURN].value, 2, 1e-12);
     assert_close(o.table.row[0].value[KS_RETURN].value, 20, 1e-12); /* not the later ones */
     assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_csv_read(scratch("tables/checkpoints.csv"), false, &csv));
+    csv = read_csv("tables/checkpoints.csv");
     assert_int_equal(csv->rows, 2 * SEEDS * CHECKPOINTS);
-    ks_csv_free(csv);
     outcome_free(&o);
 }
 
@@ -254,8 +207,8 @@ TEST_IN_STUDY(test_printed_table)
     assert_int_equal(fclose(out), 0);
     text = file_text("table");
     width = strcspn(text, "\n");
-    assert_non_null(strstr(text, "266.7"));
-    assert_non_null(strstr(text, "  21.5 to 33           123 or more              infinite  "));
+    assert_contains(text, "266.7");
+    assert_contains(text, "  21.5 to 33           123 or more              infinite  ");
     for (; *text; text += width + 1) /* all lines have the same width */
         assert_int_equal(strcspn(text, "\n"), width);
     outcome_free(&o);
@@ -279,12 +232,6 @@ done:
 /* Fails every one of the first allocations, then fewer and fewer of the later ones. */
 TEST_IN_STUDY(test_tables_without_memory)
 {
-    ks_status status = KS_MEMORY;
-
-    for (size_t n = 1; status != KS_OK; n += 1 + n / 20) {
-        ks_alloc_fail_at(n);
-        status = make_tables();
-        ks_alloc_fail_at(0);
-        assert_true(status == KS_OK || status == KS_MEMORY);
-    }
+    for (struct starved s = {0}; starving(&s); s.n += s.n / 20)
+        s.status = make_tables();
 }

@@ -271,7 +271,7 @@ TEST_IN_STUDY(test_returns_that_are_no_numbers)
     write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,nan\n12,3\n");
     assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_FORMAT,
                  "toy, ln+mse, seed 3, step 6: the return is nan");
-    assert_non_null(strstr(ks_error_text(), "seed3/progress.csv"));
+    assert_contains(ks_error_text(), "seed3/progress.csv");
     write_returns("ln+mse", 3, "env_step,return_mean\n0,1\n6,2\n12,inf\n");
     assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_FORMAT,
                  "step 12: the return is inf");

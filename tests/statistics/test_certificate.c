@@ -1,7 +1,5 @@
 /* The basis of the null space, the smallest |A y|/|y| off the null space, and the float64 products
  * that certify both, against dense matrices in float64. */
-#include "statistics/certificate.h"
-
 #include <lapacke.h>
 #include <omp.h>
 

@@ -1,13 +1,8 @@
 /* The claim about a spectrum states what is known, and no more. */
 #include "statistics/claim.h"
 
-#include <stdio.h>
-
-#include "core/interval.h"
 #include "core/memory.h"
-#include "operators/operator_kinds.h"
 #include "spectra.h"
-#include "statistics/operator_bounds.h"
 
 enum { N = 400 };
 static double value[N];
@@ -95,8 +90,7 @@ static void certified_says(size_t order, size_t probes, const struct ks_null *nu
 
 static void exact_says(const struct ks_null *null, const char *words)
 {
-    struct diagonal d = {.n = N, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(N, value);
     struct ks_spectrum *s = exact_with(&a, null);
     const struct ks_statistics_inputs statistics = {.n = N, .null = null};
     const struct ks_claim_inputs inputs = inputs_of("hessian", &statistics);
@@ -271,8 +265,7 @@ TEST(test_rank)
 /* A weight decay removes the null space. Other operators and blocks are named. */
 TEST(test_names)
 {
-    struct diagonal d = {.n = N, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(N, value);
     const struct ks_null null = {.dimension = 5, .product = 1e-15};
     const struct ks_statistics_inputs statistics = {
         .n = N, .epsilon = DBL_EPSILON, .null = &null, .shift = 1};
@@ -383,8 +376,7 @@ TEST(test_gradient)
 TEST(test_published_recurrence)
 {
     enum { SMALL = 20 };
-    struct diagonal d = {.n = SMALL, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(SMALL, value);
     struct slq slq = {.order = SMALL, .probes = 1, .seed = 5, .basis_f32 = true, .published = true};
     const struct ks_statistics_inputs statistics = {
         .n = SMALL, .epsilon = FLT_EPSILON, .basis_epsilon = FLT_EPSILON, .published = true};

@@ -5,8 +5,6 @@
  *
  *   KS_COVERAGE=full  uses a hundred start vectors for each critic instead of forty
  */
-#include <stdio.h>
-
 #include <omp.h>
 
 #include "critics.h"

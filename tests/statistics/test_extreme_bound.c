@@ -66,8 +66,7 @@ static double failures(const struct ks_operator *a, size_t order, size_t probes,
  * three; the standard error of the count is 0.065%. */
 TEST(test_worst_case)
 {
-    struct diagonal d = {.n = 40, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(40, value);
 
     memset(value, 0, sizeof value);
     value[17] = 3;
@@ -80,8 +79,7 @@ TEST(test_worst_case)
 TEST(test_it_holds)
 {
     enum { SEEDS = 300 };
-    struct diagonal d = {.n = MOST, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(MOST, value);
     static const struct {
         size_t order;
         double furthest[2]; /* for the bulk [-1, 1] alone, and with an outlier at 2 */
@@ -114,8 +112,7 @@ TEST(test_it_holds)
 /* At order n, and for an exact spectrum, the largest eigenvalue is known. */
 TEST(test_whole_space)
 {
-    struct diagonal d = {.n = 30, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(30, value);
     struct ks_spectrum *s;
 
     for (size_t i = 0; i < 30; i++)

@@ -1,13 +1,8 @@
 /* No statement about a spectrum is false, even for spectra made to deceive: those of
  * ../shared/golden/claims, if that folder exists, and others made here. For any order, precision,
  * seed and number of probes. */
-#include <cblas.h>
-#include <dirent.h>
-#include <lapacke.h>
-
 #include <omp.h>
 
-#include "core/rng.h"
 #include "critics.h"
 #include "programs.h"
 #include "statements.h"

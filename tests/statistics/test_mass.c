@@ -27,8 +27,7 @@ static void check_share(const struct ks_spectrum *s, const char *name, double tr
  * has converged, the only uncertainty is the scatter of the start vectors. */
 TEST(test_rank_deficient)
 {
-    struct diagonal d = {.n = N, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(N, value);
 
     for (int signs = 0; signs < 2; signs++) {
         memset(value, 0, sizeof value);
@@ -68,8 +67,7 @@ TEST(test_known_zeros)
 /* The operator has no zero eigenvalue, and no zero is claimed at any order. */
 static void check_no_zeros(double negative)
 {
-    struct diagonal d = {.n = N, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(N, value);
 
     for (size_t m = 1; m <= 60; m++) {
         struct ks_spectrum *s = estimate_spectrum(&a, m, 1);
@@ -91,8 +89,7 @@ TEST(test_no_zeros)
     for (size_t i = 0; i < N; i++)
         value[i] = i < 3 ? 3 : i % 2 == 0 ? 1e-3 : -1e-4; /* three values, both signs */
     {
-        struct diagonal d = {.n = N, .value = value};
-        struct ks_operator a = diagonal_operator(&d);
+        struct ks_operator a = DIAGONAL(N, value);
         struct ks_spectrum *s = estimate_spectrum(&a, 30, 1);
 
         check_share(s, "zero_mass", 0, 1e-12);
@@ -105,8 +102,7 @@ TEST(test_no_zeros)
  * Ritz value lies in the gap, with almost no weight. */
 TEST(test_two_bulks)
 {
-    struct diagonal d = {.n = N, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(N, value);
 
     for (size_t i = 0; i < N; i++)
         value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)(i / 2) / (N / 2 - 1));
@@ -179,8 +175,7 @@ TEST(test_zeros_stay_below_the_noise_floor)
 
     for (int kind = 0; kind < 3; kind++)
         for (size_t rank = 1; rank < 150; rank = 2 * rank + 1) {
-            struct diagonal d = {.n = 200, .value = value};
-            struct ks_operator a = diagonal_operator(&d);
+            struct ks_operator a = DIAGONAL(200, value);
             struct ks_rng rng = ks_rng_start(3, rank);
             struct ks_spectrum *s;
 

@@ -104,8 +104,7 @@ TEST(test_spiked)
 /* All eigenvalues with weights 1/n: the moments of the list. */
 TEST(test_kurtosis_exact)
 {
-    struct diagonal d = {.n = N, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(N, value);
     struct ks_spectrum *s;
 
     for (size_t i = 0; i < N; i++)
@@ -120,8 +119,7 @@ TEST(test_kurtosis_exact)
  * so the repeated value is a multiple outlier and the weights are kept. */
 TEST(test_kurtosis_of_point_masses)
 {
-    struct diagonal d = {.n = N, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(N, value);
 
     for (int bulk = -1; bulk <= 1; bulk++)
         for (uint64_t seed = 0; seed < 20; seed++) {
@@ -144,8 +142,7 @@ TEST(test_kurtosis_of_point_masses)
  * factor that depends on the seed. */
 TEST(test_kurtosis_with_outliers)
 {
-    struct diagonal d = {.n = N, .value = value};
-    struct ks_operator a = diagonal_operator(&d);
+    struct ks_operator a = DIAGONAL(N, value);
     double plain = 0;
 
     for (size_t i = 0; i < N; i++)

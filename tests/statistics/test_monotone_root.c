@@ -1,9 +1,6 @@
 /* Roots of increasing functions: smooth ones, steps, and functions without a root. */
 #include "statistics/monotone_root.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "test.h"
 
 struct function {

@@ -1,10 +1,7 @@
 /* The null space of every operator, and the noise floor, which bounds the rounding errors on it. */
-#include <float.h>
-
 #include <lapacke.h>
 #include <omp.h>
 
-#include "agent/optim.h"
 #include "null_critics.h"
 #include "spectra.h"
 

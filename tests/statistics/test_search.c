@@ -4,13 +4,10 @@
  *   test_search [CRITICS [FIRST]]
  *
  * tries CRITICS critics from number FIRST on, and prints each false statement */
-#include <cblas.h>
-
 #include <omp.h>
 
 #include "critics.h"
 #include "statements.h"
-#include "test.h"
 
 enum { SHORT = 200, TEXT = 2048 };
 

@@ -1,6 +1,4 @@
 /* How often the 99% intervals miss in many runs. Also prints their widths. */
-#include <stdio.h>
-
 #include "statistics/beta_distribution.h"
 #include "trials.h"
 

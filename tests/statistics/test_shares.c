@@ -1,6 +1,5 @@
 /* Intervals for shares against a brute-force search over all counts and sizes. */
 #include "statistics/beta_distribution.h"
-#include "statistics/share_bounds.h"
 #include "trials.h"
 
 static const double TAIL = 0.0025, SLACK = 1e-12;

@@ -1,8 +1,6 @@
 /* The time left of a study, from files made by hand, and the disk space that it takes. */
 #include "staged.h"
 
-#include <math.h>
-
 #include "study/estimate.h"
 
 /* Environment steps 0 to 2 are made without updates, those up to 8 with updates. */

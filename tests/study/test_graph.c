@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <time.h>
 
 TEST_IN_FOLDER(test_commands)
@@ -35,8 +34,8 @@ TEST_IN_FOLDER(test_commands)
                             &s));
     programs.resume_any = true;
     assert_ok(ks_graph_new(s, &programs, &g));
-    assert_non_null(strstr(g->job[0].command, " --resume=any --quiet"));
-    assert_non_null(strstr(g->job[1].command, "analyze --memory=2G --quiet "));
+    assert_contains(g->job[0].command, " --resume=any --quiet");
+    assert_contains(g->job[1].command, "analyze --memory=2G --quiet ");
     ks_graph_free(g);
     ks_study_free(s);
 }
@@ -266,7 +265,7 @@ TEST_IN_FOLDER(test_failure_is_named)
 
     assert_fails(ks_graph_run(stage.graph, scratch_folder, 1, false, true), KS_RUN,
                  "train toy/bn+ce/seed0 failed: loss is nan at update 7");
-    assert_non_null(strstr(ks_error_text(), "bn+ce/seed0/train.log"));
+    assert_contains(ks_error_text(), "bn+ce/seed0/train.log");
     assert_false(exists("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
     assert_fails(ks_graph_run(stage.graph, scratch_folder, 1, true, true), KS_RUN, "bn+ce");
     assert_true(exists("runs/toy/ln+ce/seed0/step_000000008.spectrum.h5")); /* --keep-going */

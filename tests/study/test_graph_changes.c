@@ -70,7 +70,7 @@ TEST_IN_FOLDER(test_stop)
 {
     write_text("calls", "");
     run_until("stop = 2\n", 0, 2, 2);
-    assert_non_null(strstr(file_text("calls"), "train bn+ce 2\n"));
+    assert_contains(file_text("calls"), "train bn+ce 2\n");
     assert_true(exists("runs/toy/bn+ce/seed0/resume"));
     run_until("stop = 4\n", 2, 4, 4); /* the analyses of step 2 */
     run_until("stop = 2\n", 4, 4, 4);
@@ -86,7 +86,7 @@ static void assert_restarts(const struct stage *stage, const char *words)
 
     assert_ok(ks_graph_restart(stage->graph, 0, scratch_folder, &why));
     if (words)
-        assert_non_null(strstr(why, words));
+        assert_contains(why, words);
     else
         assert_null(why);
     free(why);
@@ -281,8 +281,8 @@ TEST_IN_FOLDER(test_further_analyses)
     job = &g->job[2 + 3];
     assert_int_equal(job->analysis, 1);
     assert_int_equal(job->step, 4);
-    assert_non_null(strstr(job->command, "fake-analyze --name=xqc --compat=xqc --quiet "
-                                         "runs/toy/bn+ce/seed0/step_000000004.h5"));
+    assert_contains(job->command, "fake-analyze --name=xqc --compat=xqc --quiet "
+                                  "runs/toy/bn+ce/seed0/step_000000004.h5");
     assert_string_equal(job->target[0], "runs/toy/bn+ce/seed0/step_000000004.xqc.spectrum.h5");
     assert_string_equal(job->log, "runs/toy/bn+ce/seed0/step_000000004.xqc.analyze.log");
     assert_string_equal(job->label, "analyze toy/bn+ce/seed0/step_000000004.xqc");

@@ -4,8 +4,6 @@
 
 #include "study/slurm.h"
 
-#include <stdint.h>
-
 #define ARRAY "--cpus-per-task=2 --signal=B:USR1@120 "
 #define KILL  "--kill-on-invalid-dep=yes "
 #define MODE  "--requeue --open-mode=append --output=slurm/"
@@ -82,7 +80,7 @@ TEST_IN_FOLDER(test_refused_submission)
     write_text("refused", "3");
     assert_fails(ks_slurm_submit(stage.graph, scratch_folder, &s), KS_RUN,
                  "sbatch failed (exit status 1): sbatch: error: invalid partition");
-    assert_non_null(strstr(file_text("slurm.calls"), "\nscancel 101 102\n"));
+    assert_contains(file_text("slurm.calls"), "\nscancel 101 102\n");
     write_text("slurm.calls", "");
     write_text("refused", "1");
     assert_fails(ks_slurm_submit(stage.graph, scratch_folder, &s), KS_RUN, "invalid partition");
@@ -152,7 +150,7 @@ TEST_IN_FOLDER(test_queue)
     assert_true(task[2].run == SIZE_MAX);
     free(task);
     assert_fails(ks_slurm_refuse(scratch_folder), KS_USAGE, "has 3 tasks of this study");
-    assert_non_null(strstr(ks_error_text(), "scancel 12 13"));
+    assert_contains(ks_error_text(), "scancel 12 13");
     write_queue("/elsewhere");
     assert_ok(ks_slurm_refuse(scratch_folder));
     write_text("squeue.fails", "");

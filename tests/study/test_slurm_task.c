@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/wait.h>
 #include <time.h>
 
 static void nap(void)
@@ -57,7 +56,7 @@ TEST_IN_FOLDER(test_tasks)
     assert_int_equal(count(file_text("calls"), "\n"), 4);
     assert_int_equal(end_task(start_task("train", "0")), 2); /* make's status of a failure */
     assert_int_equal(end_task(start_task("plot", "")), 0);
-    assert_non_null(strstr(file_text("task.log"), "\n.\n"));
+    assert_contains(file_text("task.log"), "\n.\n");
     assert_string_equal(file_text("slurm.calls"), "");
     stage_free(&stage);
 }
@@ -88,7 +87,7 @@ TEST_IN_FOLDER(test_time_limit)
         assert_int_equal(count(file_text("calls"), "TERM"), (size_t)i + 1);
         assert_string_equal(file_text("slurm.calls"), "scontrol requeue 7_0\n");
     }
-    assert_non_null(strstr(file_text("task.log"), "no progress within the time limit"));
+    assert_contains(file_text("task.log"), "no progress within the time limit");
     write_text("behave", ":");
     assert_int_equal(end_task(start_task("train", "0")), 0);
     stage_free(&stage);
@@ -117,7 +116,7 @@ TEST_IN_FOLDER(test_cancelled_task)
         assert_int_equal(kill(trainer, SIGTERM), 0);
     }
     assert_int_not_equal(end_task(child), 0);
-    assert_non_null(strstr(file_text("calls"), "end\n"));
+    assert_contains(file_text("calls"), "end\n");
     assert_string_equal(file_text("slurm.calls"), "");
     stage_free(&stage);
 }

@@ -1,11 +1,6 @@
 /* Studies of systems: whose settings a run has. */
 #include "staged.h"
 
-#include <math.h>
-#include <unistd.h>
-
-#include "agent/agent.h"
-
 /* A system's settings, over them those of [train], over them those of a variant; and so for no
  * other architecture. */
 TEST_IN_FOLDER(test_settings)

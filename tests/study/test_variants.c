@@ -2,7 +2,6 @@
 #include "staged.h"
 
 #include "claims/paper_claims.h"
-#include "study/graph.h"
 
 static const char STUDY[] = "[study]\n"
                             "env = dog-trot\n"
@@ -82,7 +81,7 @@ static void assert_refused(const char *sections, const char *message)
     ks_status status = read_more(sections, &s);
 
     assert_true(status == KS_FORMAT || status == KS_USAGE); /* both exit with status 2 */
-    assert_non_null(strstr(ks_error_text(), message));
+    assert_contains(ks_error_text(), message);
     assert_null(s);
 }
 
@@ -128,11 +127,11 @@ TEST_IN_FOLDER(test_command)
     assert_ok(ks_graph_new(s, &programs, &graph));
     command = graph->job[1].command;
     assert_string_equal(graph->job[1].folder, "runs/dog-trot/a/seed0");
-    assert_non_null(strstr(command, "--arch=ln+ce "));
-    assert_non_null(strstr(command, "--set batch=128"));
+    assert_contains(command, "--arch=ln+ce ");
+    assert_contains(command, "--set batch=128");
     assert_null(strstr(command, "batch=64"));
-    assert_non_null(strstr(command, "--set checkpoints=2"));
-    assert_non_null(strstr(graph->job[0].command, "batch=64"));
+    assert_contains(command, "--set checkpoints=2");
+    assert_contains(graph->job[0].command, "batch=64");
     ks_graph_free(graph);
     ks_study_free(s);
 }

@@ -93,21 +93,24 @@ struct KS(agent) *make_agent(const char *name)
     return make_agent_of(name, 1);
 }
 
-struct ks_batch draw_transitions(struct transitions *t, uint64_t seed)
+struct ks_batch draw_transitions(uint64_t seed)
 {
+    static float s[BATCH * OBSERVATIONS], a[BATCH * ACTIONS], next_s[BATCH * OBSERVATIONS];
+    static float mask[BATCH];
+    static double reward[BATCH];
     struct ks_rng rng = ks_rng_start(seed, 99);
 
     for (size_t i = 0; i < BATCH * OBSERVATIONS; i++) {
-        t->s[i] = (float)(1 + 2 * ks_rng_normal(&rng));
-        t->next_s[i] = (float)(1 + 2 * ks_rng_normal(&rng));
+        s[i] = (float)(1 + 2 * ks_rng_normal(&rng));
+        next_s[i] = (float)(1 + 2 * ks_rng_normal(&rng));
     }
     for (size_t i = 0; i < BATCH * ACTIONS; i++)
-        t->a[i] = (float)ks_rng_uniform(&rng, -1, 1);
+        a[i] = (float)ks_rng_uniform(&rng, -1, 1);
     for (size_t i = 0; i < BATCH; i++) {
-        t->reward[i] = ks_rng_normal(&rng);
-        t->mask[i] = i % 3 != 1;
+        reward[i] = ks_rng_normal(&rng);
+        mask[i] = i % 3 != 1;
     }
-    return (struct ks_batch){t->s, t->a, t->next_s, t->reward, t->mask};
+    return (struct ks_batch){s, a, next_s, reward, mask};
 }
 
 void shake(size_t n, uint64_t seed, double *w)
@@ -181,15 +184,13 @@ void forget(struct before *b)
     free(b->actor_state);
 }
 
-static struct transitions transitions; /* of the last update */
-
 struct ks_batch last;
 
 void update_with(struct KS(agent) *a, uint64_t seed)
 {
     struct ks_update u;
 
-    last = draw_transitions(&transitions, seed);
+    last = draw_transitions(seed);
     assert_ok(KS(agent_update)(a, &last, &u));
 }
 
@@ -198,20 +199,21 @@ void update(struct KS(agent) *a)
     update_with(a, 1);
 }
 
-struct ks_measure *measure(struct KS(agent) *a, size_t *n)
+struct measured measure(struct KS(agent) *a)
 {
-    struct ks_measure *list = calloc(KS(agent_measures)(a), sizeof *list);
+    struct measured m;
 
-    assert_ok(KS(agent_measure)(a, a->updates > 0 ? &last : NULL, list, n));
-    assert_true(*n <= KS(agent_measures)(a));
-    return list;
+    assert_true(KS(agent_measures)(a) <= MOST_MEASURES);
+    assert_ok(KS(agent_measure)(a, a->updates > 0 ? &last : NULL, m.list, &m.n));
+    assert_true(m.n <= KS(agent_measures)(a));
+    return m;
 }
 
-double value(const struct ks_measure *list, size_t n, const char *name)
+double value(const struct measured *m, const char *name)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i].name, name) == 0)
-            return list[i].value;
+    for (size_t i = 0; i < m->n; i++)
+        if (strcmp(m->list[i].name, name) == 0)
+            return m->list[i].value;
     fail_msg("no '%s'", name);
     return 0;
 }

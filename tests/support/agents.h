@@ -2,10 +2,6 @@
 #ifndef KS_TEST_AGENTS_H
 #define KS_TEST_AGENTS_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
 #include "agent/agent.h"
@@ -32,12 +28,8 @@ struct ks_agent_config small_config(const char *critic, const char *actor);
 struct KS(agent) *make_agent_of(const char *name, int threads);
 struct KS(agent) *make_agent(const char *name);
 
-struct transitions {
-    float s[BATCH * OBSERVATIONS], a[BATCH * ACTIONS], next_s[BATCH * OBSERVATIONS], mask[BATCH];
-    double reward[BATCH];
-};
-
-struct ks_batch draw_transitions(struct transitions *t, uint64_t seed);
+/* A minibatch of random transitions, until the next call. */
+struct ks_batch draw_transitions(uint64_t seed);
 
 /* Moves parameters away from their initial values, for which biases are 0 and norms the identity.
  * */
@@ -65,7 +57,15 @@ void forget(struct before *b);
 extern struct ks_batch last;
 void update_with(struct KS(agent) *a, uint64_t seed);
 void update(struct KS(agent) *a);
-struct ks_measure *measure(struct KS(agent) *a, size_t *n);
-double value(const struct ks_measure *list, size_t n, const char *name);
+
+enum { MOST_MEASURES = 512 };
+
+struct measured {
+    struct ks_measure list[MOST_MEASURES];
+    size_t n;
+};
+
+struct measured measure(struct KS(agent) *a);
+double value(const struct measured *m, const char *name);
 
 #endif

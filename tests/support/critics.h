@@ -4,9 +4,6 @@
 #define KS_TEST_CRITICS_H
 
 #include <cblas.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test.h"
 

@@ -2,15 +2,7 @@
 #ifndef KS_TEST_ENVIRONMENTS_H
 #define KS_TEST_ENVIRONMENTS_H
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "suites.h"
-#include "test.h"
-
-#include "env/domain.h"
 
 enum { WIDEST = 376 };
 

@@ -4,20 +4,11 @@
 #define KS_TEST_EXAMPLE_H
 
 #include <hdf5.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "critics.h"
 #include "scratch.h"
-#include "test.h"
 
-#include "core/memory.h"
-#include "core/rng.h"
-#include "io/checkpoint.h"
 #include "io/h5.h"
-#include "net/arch.h"
 
 static const char CE[] = "batchnorm\nrepeat 2 {\n  dense 7 bias=no project=unit\n  layernorm\n"
                          "  relu\n}\ndense 3 project=unit-kernel\nloss ce min=-5 max=5\n";

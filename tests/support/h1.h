@@ -4,8 +4,6 @@
 #ifndef KS_TEST_H1_H
 #define KS_TEST_H1_H
 
-#include <stdarg.h>
-
 #include "environments.h"
 #include "scratch.h"
 

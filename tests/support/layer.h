@@ -3,9 +3,6 @@
 #ifndef KS_TEST_LAYER_H
 #define KS_TEST_LAYER_H
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
 #include "core/memory.h"

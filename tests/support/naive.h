@@ -3,15 +3,8 @@
 #ifndef KS_TEST_NAIVE_H
 #define KS_TEST_NAIVE_H
 
-#include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "critics.h"
 #include "scratch.h"
-#include "test.h"
 
 enum { SIDE = 5, CRITICS = 2, BATCHES = 3, BATCH_ROWS = 9, BATCH_LOSS_ROWS = 6 };
 

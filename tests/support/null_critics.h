@@ -3,10 +3,6 @@
 #ifndef KS_TEST_NULL_CRITICS_H
 #define KS_TEST_NULL_CRITICS_H
 
-#include <cblas.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "critics.h"
 
 #include "operators/null_space.h"

@@ -75,8 +75,12 @@ int audit(const char *arguments)
 
 void assert_shows(const char *words)
 {
-    if (!strstr(printed, words))
-        fail_msg("'%s' is not in '%s'", words, printed);
+    assert_contains(printed, words);
+}
+
+void assert_complains(const char *words)
+{
+    assert_contains(complained, words);
 }
 
 size_t least_memory(const char *arguments)
@@ -146,8 +150,7 @@ void assert_said(const char *words, size_t lines)
 {
     const char *said = file_text("said");
 
-    if (!strstr(said, words))
-        fail_msg("'%s' does not contain '%s'", said, words);
+    assert_contains(said, words);
     if (lines > 0)
         assert_int_equal(count(said, "\n"), lines);
 }

@@ -2,16 +2,7 @@
 #ifndef KS_TEST_PROGRAMS_H
 #define KS_TEST_PROGRAMS_H
 
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "scratch.h"
-#include "test.h"
 
 #include "io/checkpoint.h"
 #include "io/h5.h"
@@ -58,6 +49,7 @@ int audit(const char *arguments);
 
 /* Standard output of the last run has these words. */
 void assert_shows(const char *words);
+void assert_complains(const char *words);
 
 /* The least --memory, in K, with which these arguments run, found from the messages of refused
  * runs. A refusal before the checkpoint is read or the operator is constructed names a lower bound,

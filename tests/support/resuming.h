@@ -4,21 +4,16 @@
 #ifndef KS_TEST_RESUMING_H
 #define KS_TEST_RESUMING_H
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "disk.h"
 #include "programs.h"
-#include "scratch.h"
 
 #include "core/blas.h"
 #include "core/memory.h"
 #include "env/domain.h"
-#include "io/checkpoint.h"
 #include "io/sha256.h"
 #include "train/loop.h"
 

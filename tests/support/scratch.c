@@ -157,3 +157,43 @@ void name_leftover(const char *path, char name[64])
     find_host_name(path, host);
     snprintf(name, 64, ".kappascope-%s-%ld-3.tmp", host, dead_process());
 }
+
+const struct ks_csv *read_csv(const char *name)
+{
+    static struct ks_csv *csv;
+
+    ks_csv_free(csv);
+    csv = NULL;
+    assert_ok(ks_csv_read(scratch(name), false, &csv));
+    return csv;
+}
+
+const char *cell(const struct ks_csv *csv, size_t row, const char *name)
+{
+    size_t column;
+
+    assert_true(row < csv->rows);
+    assert_ok(ks_csv_column(csv, name, &column));
+    return ks_csv_cell(csv, row, column);
+}
+
+double cell_number(const struct ks_csv *csv, size_t row, const char *name)
+{
+    const char *text = cell(csv, row, name);
+    char *end;
+    double value = strtod(text, &end);
+
+    assert_true(*end == '\0' || strcmp(text, "-") == 0);
+    return end == text ? NAN : value;
+}
+
+void check_row(const struct ks_csv *csv, size_t row, const char *expected)
+{
+    char name[64], value[128];
+
+    for (int length; *expected; expected += length + strspn(expected + length, " ")) {
+        assert_int_equal(sscanf(expected, "%63[^=]=%127s%n", name, value, &length), 2);
+        if (strcmp(cell(csv, row, name), value) != 0)
+            fail_msg("row %zu, %s: expected %s, found %s", row, name, value, cell(csv, row, name));
+    }
+}

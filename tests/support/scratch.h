@@ -4,10 +4,6 @@
 
 #include <dirent.h>
 #include <ftw.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +11,7 @@
 #include "test.h"
 
 #include "core/path.h"
+#include "io/csv.h"
 #include "io/file.h"
 
 extern char scratch_folder[64];
@@ -43,6 +40,13 @@ void write_text(const char *name, const char *text);
 
 /* The text of a file in the folder, in a static buffer, truncated to its size. */
 const char *file_text(const char *name);
+
+/* A table of the folder, until the next call. A cell as text, and as a number: NaN for "-" or
+ * nothing. check_row compares cells of a row, "NAME=TEXT NAME=TEXT ...". */
+const struct ks_csv *read_csv(const char *name);
+const char *cell(const struct ks_csv *csv, size_t row, const char *name);
+double cell_number(const struct ks_csv *csv, size_t row, const char *name);
+void check_row(const struct ks_csv *csv, size_t row, const char *expected);
 
 /* Both files have the same bytes. */
 void assert_same_files(const char *found, const char *expected);

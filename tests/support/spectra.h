@@ -4,10 +4,6 @@
 
 #include <cblas.h>
 #include <float.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test.h"
 
@@ -30,6 +26,7 @@ struct diagonal {
 };
 
 struct ks_operator diagonal_operator(struct diagonal *d);
+#define DIAGONAL(size, values) diagonal_operator(&(struct diagonal){.n = (size), .value = (values)})
 
 /* A symmetric matrix [n, n]. */
 struct dense {

@@ -7,29 +7,14 @@
 #ifndef KS_TEST_STATEMENTS_H
 #define KS_TEST_STATEMENTS_H
 
-#include <cblas.h>
-#include <float.h>
 #include <lapacke.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "spectra.h"
 
 #include "core/memory.h"
 #include "core/number.h"
-#include "io/spectrum.h"
-#include "lanczos/slq.h"
-#include "operators/null_basis.h"
-#include "operators/null_space.h"
-#include "operators/operator_kinds.h"
-#include "operators/selection.h"
 #include "pipeline/stages.h"
 #include "statistics/beta_distribution.h"
-#include "statistics/certificate.h"
-#include "statistics/statistics.h"
 
 struct truth {
     size_t n;

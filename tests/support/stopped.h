@@ -4,8 +4,6 @@
 
 #include "resuming.h"
 
-#include "io/checkpoint.h"
-
 extern struct unstarted_run unstarted[2]; /* one thread, two */
 
 static const char STOPPED_RUN[] = "stopped", REFERENCE[] = "reference", RUN[] = "run";

@@ -248,41 +248,25 @@ void write_known(struct known *k, const struct place *place)
     assert_ok(ks_spectrum_write(scratch(path), &k->s));
 }
 
-struct ks_csv *make_table(const char *name, size_t resamples)
+const struct ks_csv *make_table(const char *name, size_t resamples)
 {
     struct outcome o = outcome_new(resamples);
-    struct ks_csv *csv = NULL;
     char path[64];
 
     assert_ok(ks_tables_write(o.results, &o.table, resamples));
     outcome_free(&o);
     snprintf(path, sizeof path, "tables/%s.csv", name);
-    assert_ok(ks_csv_read(scratch(path), false, &csv));
-    return csv;
+    return read_csv(path);
 }
 
-const char *cell(const struct ks_csv *csv, size_t row, const char *name)
-{
-    size_t column;
-
-    assert_ok(ks_csv_column(csv, name, &column));
-    return ks_csv_cell(csv, row, column);
-}
-
-double cell_number(const struct ks_csv *csv, size_t row, const char *name)
-{
-    const char *text = cell(csv, row, name);
-
-    return strcmp(text, "-") == 0 ? NAN : strtod(text, NULL);
-}
-
-bool have_gnuplot(void)
+void need_gnuplot(void)
 {
     char *path = NULL;
     bool there = ks_locate_program("gnuplot", &path) == KS_OK;
 
     free(path);
-    return there;
+    if (!there)
+        skip();
 }
 
 void assert_starts(const char *name, const char *magic)

@@ -6,9 +6,7 @@
 
 #include "scratch.h"
 
-#include "core/path.h"
 #include "core/process.h"
-#include "io/csv.h"
 #include "io/spectrum.h"
 #include "io/text.h"
 #include "report/plots.h"
@@ -78,12 +76,12 @@ struct known {
 
 void make_known(struct known *k, const struct place *place);
 void write_known(struct known *k, const struct place *place);
-struct ks_csv *make_table(const char *name, size_t resamples);
 
-/* A cell as text, and as a number; "-" is NaN. */
-const char *cell(const struct ks_csv *csv, size_t row, const char *name);
-double cell_number(const struct ks_csv *csv, size_t row, const char *name);
-bool have_gnuplot(void);
+/* Writes the tables of the study in the folder; returns one of them, as read_csv. */
+const struct ks_csv *make_table(const char *name, size_t resamples);
+
+/* Skips the test if there is no gnuplot. */
+void need_gnuplot(void);
 void assert_starts(const char *name, const char *magic);
 
 /* A file's bytes, followed by a zero; the caller frees. */

@@ -3,14 +3,8 @@
 #ifndef KS_TEST_SUITES_H
 #define KS_TEST_SUITES_H
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
-#include "core/error.h"
 #include "core/memory.h"
 #include "env/domain.h"
 #include "env/env.h"

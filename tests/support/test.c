@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <omp.h>
 
+#include "core/memory.h"
+
 enum { MOST_TESTS = 64 };
 
 static struct CMUnitTest tests[MOST_TESTS];
@@ -29,6 +31,22 @@ int one_thread(void **state)
 {
     omp_set_num_threads(1);
     return 0;
+}
+
+bool starving(struct starved *s)
+{
+    enum { FAR_TOO_MANY = 1000000 };
+    bool first = s->n == 0;
+
+    ks_alloc_fail_at(0);
+    if (!first && s->status == KS_OK) {
+        assert_true(s->n > s->least);
+        return false;
+    }
+    assert_true(first || s->status == KS_MEMORY);
+    assert_true(s->n < FAR_TOO_MANY);
+    ks_alloc_fail_at(++s->n);
+    return true;
 }
 
 int run_all_tests(void)

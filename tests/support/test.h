@@ -35,6 +35,16 @@ extern CMFixtureFunction tests_setup, tests_teardown;
 /* A setup for problems of microseconds, where several threads would only wait for each other. */
 int one_thread(void **state);
 
+/* What a call does as memory runs out: in `while (starving(&s)) s.status = call;` the first
+ * allocation fails, then the second, ... until the status is KS_OK. Before, it has to be KS_MEMORY,
+ * at least `least` times. */
+struct starved {
+    size_t least, n; /* n: the allocation that fails in this turn */
+    ks_status status;
+};
+
+bool starving(struct starved *s);
+
 /* What main calls; a program that does not define main itself has one that does nothing else. */
 int run_all_tests(void);
 
@@ -47,6 +57,13 @@ int run_all_tests(void);
                      ks_bound);                                                                    \
     } while (0)
 
+#define assert_contains(text, words)                                                               \
+    do {                                                                                           \
+        const char *ks_text = (text);                                                              \
+        if (!strstr(ks_text, (words)))                                                             \
+            fail_msg("'%s' does not contain '%s'", ks_text, (words));                              \
+    } while (0)
+
 #define assert_ok(call)                                                                            \
     do {                                                                                           \
         if ((call) != KS_OK)                                                                       \
@@ -57,8 +74,7 @@ int run_all_tests(void);
 #define assert_fails(call, status, words)                                                          \
     do {                                                                                           \
         assert_int_equal((call), (status));                                                        \
-        if (!strstr(ks_error_text(), (words)))                                                     \
-            fail_msg("'%s' does not contain '%s'", ks_error_text(), (words));                      \
+        assert_contains(ks_error_text(), (words));                                                 \
     } while (0)
 
 /* |a - b| / |b| of two vectors. */

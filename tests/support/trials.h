@@ -4,10 +4,6 @@
 #define KS_TEST_TRIALS_H
 
 #include <cblas.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test.h"
 

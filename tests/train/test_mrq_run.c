@@ -1,9 +1,6 @@
 /* Runs of a system with an encoder: when it is trained and targets are copied, what is drawn, the
  * scale of rewards and values, priorities, frozen minibatches. On dog-trot, with tiny networks, in
  * the engine's precision. */
-
-#include <string.h>
-
 #include "scratch.h"
 
 #include "agent/stream.h"

@@ -1,8 +1,5 @@
 /* Prioritized replay: which slots can be drawn, with which probabilities, and the windows taken
  * there. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
 #include "train/replay.h"

@@ -1,9 +1,6 @@
 /* Replay: transitions are stored exactly, the oldest is overwritten first, all are drawn with the
  * same probability; windows of transitions, also drawn ahead of the next one; and the scale of
  * rewards against a direct variance. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "test.h"
 
 #include "core/memory.h"

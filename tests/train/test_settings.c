@@ -1,8 +1,5 @@
 /* Settings: defaults, ranges, messages, conversion to text and back; and the architectures built
  * from them. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "scratch.h"
 
 #include "agent/optim.h"
@@ -422,7 +419,7 @@ TEST(test_files)
     s.skip = 1;
     assert_ok(ks_architecture(scratch("critic.arch"), &s, 2, &critic, &actor));
     assert_string_equal(critic, cases[2][0]);
-    assert_non_null(strstr(actor, "dense 256\nrelu\nrepeat 3 {\n  residual {\n"));
+    assert_contains(actor, "dense 256\nrelu\nrepeat 3 {\n  residual {\n");
     free(critic);
     free(actor);
     s.hidden = 64;

@@ -5,8 +5,6 @@
 #include "agents.h"
 #include "scratch.h"
 
-#include "core/path.h"
-#include "train/returns.h"
 #include "train/system.h"
 
 /* --- files --- */
@@ -228,8 +226,7 @@ static void check_order(struct pair name)
     struct KS(agent) *still = make(name, KS_CRITICS_FIRST, 0, 0);
     struct KS(agent) *after = make(name, KS_CRITICS_FIRST, 1e-3, 0.1);
     const size_t n = a->actor_arch->parameters, m = a->critic_arch->parameters;
-    struct transitions t;
-    struct ks_batch batch = draw_transitions(&t, 1);
+    struct ks_batch batch = draw_transitions(1);
     struct ks_update u, v;
 
     assert_ok(KS(agent_update)(a, &batch, &u));
