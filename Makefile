@@ -78,7 +78,7 @@ tests    := $(foreach t,$(all_tests),$(if $(filter $(without:%=test_%),$(notdir 
 shared_by_tests := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/disk.c %/layer.c,$(wildcard tests/support/*.c))) \
              $(BUILD)/tests/support/layer.f32.o $(BUILD)/tests/support/layer.f64.o
 support  := $(BUILD)/libtests.a
-on_disk  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -lE '"(disk|resuming|stopped).h"' tests/*/test_*.c))
+on_disk  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -lE '"(disk|resuming).h"' tests/*/test_*.c))
 benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
 # Builds targets in parallel: JOBS at a time, unless make was called with -j.

@@ -183,18 +183,13 @@ TEST(test_bad_descriptions)
 /* Every allocation fails once: the error is returned, and nothing leaks (AddressSanitizer). */
 TEST(test_out_of_memory)
 {
-    char *critic, *actor;
-    struct ks_agent_config config;
+    struct ks_agent_config config = named_config("bn+wn+ce");
     struct KS(agent) *a = NULL;
     struct starved s = {.least = 50};
 
-    describe_small("bn+wn+ce", &critic, &actor);
-    config = small_config(critic, actor);
     while (starving(&s)) {
         s.status = KS(agent_new)(&config, &a);
         assert_true(s.status == KS_OK || !a);
     }
     KS(agent_free)(a);
-    free(critic);
-    free(actor);
 }

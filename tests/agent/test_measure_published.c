@@ -207,16 +207,11 @@ TEST(test_published)
 
 static struct KS(agent) *make_agent_with_delay(size_t delay)
 {
-    char *critic, *actor;
-    struct ks_agent_config config;
+    struct ks_agent_config config = named_config("ln+wn+ce");
     struct KS(agent) *agent;
 
-    describe_small("ln+wn+ce", &critic, &actor);
-    config = small_config(critic, actor);
     config.policy_delay = delay;
     assert_ok(KS(agent_new)(&config, &agent));
-    free(critic);
-    free(actor);
     return agent;
 }
 

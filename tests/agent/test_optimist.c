@@ -8,16 +8,12 @@ static const char SHIFT[] = "dense 6\nlayernorm\nrelu\ndense 3 bias=no\npolicy s
 
 static struct KS(agent) *make(const char *name)
 {
-    struct ks_agent_config config;
+    struct ks_agent_config config = named_config(name);
     struct KS(agent) *agent;
-    char *critic, *actor;
 
-    describe_small(name, &critic, &actor);
-    config = small_config(critic, actor);
     config.optimist = SHIFT;
     config.policy_delay = 1;
     assert_ok(KS(agent_new)(&config, &agent));
-    free(critic), free(actor);
     return agent;
 }
 
@@ -200,15 +196,11 @@ TEST(test_refusals)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ks_agent_config config;
+        struct ks_agent_config config = named_config(cases[i].name);
         struct KS(agent) *agent;
-        char *critic, *actor;
 
-        describe_small(cases[i].name, &critic, &actor);
-        config = small_config(critic, actor);
         config.optimist = cases[i].optimist;
         config.ensemble = cases[i].critics;
         assert_fails(KS(agent_new)(&config, &agent), KS_FORMAT, cases[i].words);
-        free(critic), free(actor);
     }
 }

@@ -296,8 +296,7 @@ void ks_agent_free_f32(struct ks_agent_f32 *agent);
  * sign would separate the two precisions. test_optim tests Adam in both. */
 static void compare_precisions(const char *name)
 {
-    char *critic, *actor;
-    struct ks_agent_config config;
+    struct ks_agent_config config = named_config(name);
     struct ks_agent_f32 *one;
     struct KS(agent) *two;
     struct ks_checkpoint *single, *exact;
@@ -305,8 +304,6 @@ static void compare_precisions(const char *name)
     struct ks_update u, v;
     size_t n;
 
-    describe_small(name, &critic, &actor);
-    config = small_config(critic, actor);
     config.critic_rate = config.actor_rate = (struct ks_rate){0, 0, 1};
     assert_ok(ks_agent_new_f32(&config, &one));
     assert_ok(KS(agent_new)(&config, &two));
@@ -331,8 +328,6 @@ static void compare_precisions(const char *name)
     ks_checkpoint_free(exact);
     ks_agent_free_f32(one);
     KS(agent_free)(two);
-    free(critic);
-    free(actor);
 }
 
 TEST(test_precisions)

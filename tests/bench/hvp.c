@@ -31,6 +31,7 @@
 #include "operators/operator.h"
 #include "operators/primal.h"
 
+#include "must.h"
 #include "peak.h"
 
 /* The checkpoint's description is in double: the other version of a function compiled twice. */
@@ -51,14 +52,6 @@ static const struct critic CRITICS[] = {
                  "loss ce min=-5 max=5\n"},
     {"dense+mse", "repeat 4 {\ndense 512\nrelu\n}\ndense 1\nloss mse\n"},
 };
-
-static void must(ks_status status)
-{
-    if (status == KS_OK)
-        return;
-    fprintf(stderr, "hvp: %s\n", ks_error_text());
-    exit(1);
-}
 
 static double *normal(size_t n, double scale)
 {

@@ -18,17 +18,11 @@
 #include "core/rng.h"
 #include "train/architecture.h"
 
+#include "must.h"
+
 enum { OBSERVATIONS = 223, ACTIONS = 38, BATCH = 256, ENSEMBLE = 2, CYCLE = 3, TIMES = 9 };
 
 static char *NAMES[] = {"bn+wn+ce", "ln+wn+ce", "dense+ce", NULL};
-
-static void must(ks_status status)
-{
-    if (status == KS_OK)
-        return;
-    fprintf(stderr, "update: %s\n", ks_error_text());
-    exit(1);
-}
 
 static struct KS(agent) *make_agent(const char *name, int threads)
 {

@@ -105,47 +105,29 @@ TEST_THREE_SEEDS(test_infinite_kappa)
 }
 
 /* The mean effect is at least 1 and the p is small, but not without the last seed, whose effect is
- * 9: 0.9999 in the other two. */
+ * 9: 0.9999 in the other two. Likewise for "not supported": below the threshold only because of one
+ * seed. */
 TEST_THREE_SEEDS(test_leaving_a_seed_out)
 {
-    struct ks_finding found;
+    for (int against = 0; against < 2; against++)
+        for (int enough = 0; enough < 2; enough++) {
+            struct ks_finding found;
 
-    put_paper_world();
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
-                put_level(k, i, i < 2 ? 2.9999 : 11);
-    found = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER)->found;
-    assert_true(found.effect_low > 3.6);
-    assert_close(found.p, 2 * 256 / 4096., 1e-15); /* the four of the last seed keep their sign */
-    assert_false(found.in_favour);
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 2; i++)
-            if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
-                put_level(k, i, 3.0001);
-    found = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER)->found;
-    assert_true(found.in_favour);
-}
-
-/* Likewise for "not supported": below the threshold only because of one seed. */
-TEST_THREE_SEEDS(test_leaving_a_seed_out_against)
-{
-    struct ks_finding found;
-
-    put_paper_world();
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
-                put_level(k, i, i < 2 ? 3.0001 : 0);
-    found = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER)->found;
-    assert_true(found.effect_high < 1);
-    assert_false(found.in_favour || found.against);
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 2; i++)
-            if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
-                put_level(k, i, 2.9999);
-    found = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER)->found;
-    assert_true(found.against);
+            put_paper_world();
+            for (size_t k = 0; k < KS_TWELVE; k++)
+                for (size_t i = 0; i < 3; i++)
+                    if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
+                        put_level(k, i,
+                                  i == 2              ? (against ? 0 : 11)
+                                  : against != enough ? 3.0001
+                                                      : 2.9999);
+            found = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER)->found;
+            assert_true(against ? found.effect_high < 1 : found.effect_low > 3.6);
+            if (!against && !enough) /* the four of the last seed keep their sign */
+                assert_close(found.p, 2 * 256 / 4096., 1e-15);
+            assert_int_equal(found.in_favour, enough && !against);
+            assert_int_equal(found.against, enough && against);
+        }
 }
 
 /* "By itself": the mean over the cells is 1.5 decades and the same in all seeds, but in the cell

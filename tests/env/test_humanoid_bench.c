@@ -70,7 +70,7 @@ static void check_forces(double reward)
     set_forces(0);
 }
 
-static void test_stand_walk_run(void **state)
+TEST(test_stand_walk_run)
 {
     static const struct {
         const char *task;
@@ -99,7 +99,7 @@ static void test_stand_walk_run(void **state)
     }
 }
 
-static void test_crawl(void **state)
+TEST(test_crawl)
 {
     double *quaternion;
 
@@ -123,7 +123,7 @@ static void test_crawl(void **state)
     assert_null(env->task->domain->terminal);
 }
 
-static void test_stair_and_slide(void **state)
+TEST(test_stair_and_slide)
 {
     static const char *const tasks[] = {"h1-stair-v0", "h1-slide-v0"};
 
@@ -143,7 +143,7 @@ static void test_stair_and_slide(void **state)
 }
 
 /* A touched barrier leaves a tenth. A foot that touches the floor costs nothing. */
-static void test_hurdle(void **state)
+TEST(test_hurdle)
 {
     static const double barriers[][2] = {{3, -4.4}, {3, 4.4}, {-0.45, 0}};
 
@@ -162,7 +162,7 @@ static void test_hurdle(void **state)
     }
 }
 
-static void test_pole(void **state)
+TEST(test_pole)
 {
     take("h1-pole-v0");
     place(0, 0, is_small() ? 0.975 : 0.98);
@@ -178,7 +178,7 @@ static void test_pole(void **state)
 
 /* At each stage: the bonus for a checkpoint, the heading to the next one and the distance from it.
  */
-static void test_maze(void **state)
+TEST(test_maze)
 {
     static const double checkpoints[][2] = {{0, 0}, {3, 0}, {3, 6}, {6, 6}, {6, 6}},
                         headings[][2] = {{1, 0}, {1, 0}, {0, 1}, {1, 0}};
@@ -212,7 +212,7 @@ static void test_maze(void **state)
 }
 
 /* The stage rises with the step, and starts at 0 although the robot starts at a checkpoint. */
-static void test_maze_stage(void **state)
+TEST(test_maze_stage)
 {
     const double action[19] = {0}, two = 2;
     double qpos[40], first, second;
@@ -233,7 +233,7 @@ static void test_maze_stage(void **state)
     assert_close(env->episode[0], 3, 0);
 }
 
-static void test_sit(void **state)
+TEST(test_sit)
 {
     static const char *const tasks[] = {"h1-sit_simple-v0", "h1-sit_hard-v0"};
 
@@ -259,7 +259,7 @@ static void test_sit(void **state)
     }
 }
 
-static void test_balance(void **state)
+TEST(test_balance)
 {
     static const char *const tasks[] = {"h1-balance_simple-v0", "h1-balance_hard-v0"};
 
@@ -275,7 +275,7 @@ static void test_balance(void **state)
     }
 }
 
-static void test_reach(void **state)
+TEST(test_reach)
 {
     double *qvel;
 
@@ -300,7 +300,7 @@ static void test_reach(void **state)
 
 /* --- terminal states --- */
 
-static void test_limits_of_height(void **state)
+TEST(test_limits_of_height)
 {
     static const struct {
         const char *task;
@@ -359,7 +359,7 @@ static void lay_board_on_floor(void)
 
 /* The board may touch the sphere and the robot, but not the floor, and nobody but the board the
  * sphere. */
-static void test_loss_of_balance(void **state)
+TEST(test_loss_of_balance)
 {
     static const char *const tasks[] = {"h1-balance_simple-v0", "h1-balance_hard-v0"};
 
@@ -381,22 +381,7 @@ static void test_loss_of_balance(void **state)
     }
 }
 
-#define TESTS_OF_TASKS                                                                             \
-    cmocka_unit_test(test_stand_walk_run), cmocka_unit_test(test_crawl),                           \
-        cmocka_unit_test(test_stair_and_slide), cmocka_unit_test(test_hurdle),                     \
-        cmocka_unit_test(test_pole), cmocka_unit_test(test_maze),                                  \
-        cmocka_unit_test(test_maze_stage), cmocka_unit_test(test_sit),                             \
-        cmocka_unit_test(test_balance), cmocka_unit_test(test_reach),                              \
-        cmocka_unit_test(test_limits_of_height), cmocka_unit_test(test_loss_of_balance)
-
 int main(void)
 {
-    const struct CMUnitTest small[] = {
-        TESTS_OF_TASKS,
-    };
-    const struct CMUnitTest original[] = {TESTS_OF_TASKS};
-    int failed;
-
-    RUN_H1_TESTS(failed, small, original);
-    return failed;
+    return run_h1_tests();
 }

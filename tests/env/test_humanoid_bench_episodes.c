@@ -25,7 +25,7 @@ static void draw(uint64_t stream)
 }
 
 /* Noise on every coordinate, of objects too; quaternions, which the library normalizes, apart. */
-static void test_noise(void **state)
+TEST(test_noise)
 {
     struct ks_env_about about;
 
@@ -50,7 +50,7 @@ static void test_noise(void **state)
     }
 }
 
-static void test_start_beside_a_chair(void **state)
+TEST(test_start_beside_a_chair)
 {
     double low[3] = {9, 9, 9}, high[3] = {-9, -9, -9};
     static const double from[3] = {0.2, -0.15, -1.8}, to[3] = {0.4, 0.15, 1.8};
@@ -74,7 +74,7 @@ static void test_start_beside_a_chair(void **state)
     }
 }
 
-static void test_goals(void **state)
+TEST(test_goals)
 {
     double low[3] = {9, 9, 9}, high[3] = {-9, -9, -9};
 
@@ -95,7 +95,7 @@ static void test_goals(void **state)
 /* --- steps --- */
 
 /* A control is computed from the range in single precision. */
-static void test_controls(void **state)
+TEST(test_controls)
 {
     const double low = (double)-0.43F, width = (double)(0.43F - -0.43F);
     const double actions[19] = {-1, 1, 0, 0.3};
@@ -117,7 +117,7 @@ static void test_controls(void **state)
 
 /* An episode starts with a forward pass in the keyframe, which leaves a warm start for the solver:
  * gravity, at least. */
-static void test_warm_start(void **state)
+TEST(test_warm_start)
 {
     const mjModel *m;
 
@@ -130,7 +130,7 @@ static void test_warm_start(void **state)
 }
 
 /* Every episode of a task that never ends it takes 1,000 control steps. */
-static void test_time_limit(void **state)
+TEST(test_time_limit)
 {
     const double action[19] = {0};
     enum ks_env_end end = KS_ENV_GOES_ON;
@@ -196,7 +196,7 @@ static void check_stage(double stage, double saved)
     assert_close(env->task->domain->reward(env), expected, 0);
 }
 
-static void test_saved_maze(void **state)
+TEST_WITH(test_saved_maze, NULL, drop_both)
 {
     const double two = 2;
     double qpos[40];
@@ -210,7 +210,7 @@ static void test_saved_maze(void **state)
     check_stage(0, -1e6);
 }
 
-static void test_saved_reach(void **state)
+TEST_WITH(test_saved_reach, NULL, drop_both)
 {
     const double goal[] = {0.3, -0.4, 1.1};
     double qpos[40];
@@ -224,7 +224,7 @@ static void test_saved_reach(void **state)
 
 /* --- the table, folders and models --- */
 
-static void test_table(void **state)
+TEST(test_table)
 {
     static const char *const wide[] = {"h1-balance_hard-v0", "h1-balance_simple-v0", "h1-reach-v0",
                                        "h1-sit_hard-v0"};
@@ -265,10 +265,11 @@ static void assert_refused(ks_status status, const char *words)
     assert_null(refused);
 }
 
-static void test_folders(void **state)
+TEST(test_folders)
 {
     char folder[512];
 
+    need_small();
     unsetenv("HUMANOID_BENCH_DIR");
     assert_refused(KS_MISSING, "h1-walk-v0: its model is not installed with this program: set "
                                "HUMANOID_BENCH_DIR to the folder of "
@@ -284,10 +285,11 @@ static void test_folders(void **state)
     drop(state);
 }
 
-static void test_models(void **state)
+TEST(test_models)
 {
     const char *const walk = "humanoid_bench/assets/envs/h1_pos_walk.xml";
 
+    need_small();
     write_text(walk, "<mujoco><worldbody>");
     assert_refused(KS_MISSING, "set HUMANOID_BENCH_DIR to the folder of github.com");
     write_text(walk, "<mujoco/>");
@@ -303,10 +305,11 @@ static void test_models(void **state)
 }
 
 /* The tasks stand under the name of their suite, which says what to set. */
-static void test_list(void **state)
+TEST(test_list)
 {
     const char *suite, *task;
 
+    need_small();
     assert_int_equal(run_here("kappascope-train", "--list"), 0);
     suite = strstr(file_text("said"), "\nhumanoid-bench: set HUMANOID_BENCH_DIR to the folder of "
                                       "github.com/carlosferrazza/humanoid-bench");
@@ -317,10 +320,11 @@ static void test_list(void **state)
     assert_true(strstr(file_text("said"), "\ndm_control\n") < suite);
 }
 
-static void test_train_without_folder(void **state)
+TEST(test_train_without_folder)
 {
     char arguments[600];
 
+    need_small();
     snprintf(arguments, sizeof arguments, "--env h1-walk-v0 --arch bn+ce --out %s", scratch("run"));
     unsetenv("HUMANOID_BENCH_DIR");
     assert_int_equal(run_here("kappascope-train", arguments), 2);
@@ -330,10 +334,11 @@ static void test_train_without_folder(void **state)
 }
 
 /* A run on one of the tasks; an agent step is two control steps. */
-static void test_train(void **state)
+TEST(test_train)
 {
     char arguments[800];
 
+    need_small();
     snprintf(arguments, sizeof arguments,
              "--quiet --env h1-maze-v0 --arch ln+mse --out %s --steps 12 --set hidden=8 "
              "--set actor_hidden=8 --set batch=4 --set random_steps=5 --set evaluations=0 "
@@ -344,26 +349,7 @@ static void test_train(void **state)
     assert_contains(file_text("maze/run.json"), "\"action_repeat\": 2,");
 }
 
-#define TESTS_OF_TASKS                                                                             \
-    cmocka_unit_test(test_noise), cmocka_unit_test(test_start_beside_a_chair),                     \
-        cmocka_unit_test(test_goals), cmocka_unit_test(test_controls),                             \
-        cmocka_unit_test(test_warm_start), cmocka_unit_test(test_time_limit),                      \
-        cmocka_unit_test_teardown(test_saved_maze, drop_both),                                     \
-        cmocka_unit_test_teardown(test_saved_reach, drop_both), cmocka_unit_test(test_table)
-
 int main(void)
 {
-    const struct CMUnitTest small[] = {
-        TESTS_OF_TASKS,
-        cmocka_unit_test(test_folders),
-        cmocka_unit_test(test_models),
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_train_without_folder),
-        cmocka_unit_test(test_train),
-    };
-    const struct CMUnitTest original[] = {TESTS_OF_TASKS};
-    int failed;
-
-    RUN_H1_TESTS(failed, small, original);
-    return failed;
+    return run_h1_tests();
 }

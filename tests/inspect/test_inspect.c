@@ -183,7 +183,6 @@ TEST(test_running_statistics)
     assert_int_equal(units.layer[0].dead[0], 4);
     assert_true(units.layer[0].dead[1] < 4);
     ks_dead_units_clear(&units);
-    ks_checkpoint_free(c);
 }
 
 TEST(test_spectrum)

@@ -138,8 +138,6 @@ TEST(test_operators)
 
         make_pair(TEXTS[i], &full, &frozen);
         check_operators(full, frozen);
-        ks_checkpoint_free(full);
-        ks_checkpoint_free(frozen);
     }
 }
 
@@ -156,11 +154,10 @@ TEST(test_file)
     frozen->adam_step = 3;
     frozen->adam_v = squares(&rng, ks_networks_parameters(&frozen->critic));
     assert_ok(ks_checkpoint_write(path, frozen, false));
-    assert_ok(ks_checkpoint_read(path, &read));
+    read = read_checkpoint(path);
     same_checkpoint(read, frozen, false);
     same_numbers(ENSEMBLE * frozen->critic.arch->frozen, read->critic.frozen, frozen->critic.frozen,
                  false);
-    ks_checkpoint_free(read);
     assert_ok(ks_h5_open(path, "kappascope-checkpoint", &h5));
     assert_ok(ks_h5_has(h5, "/critic/01_dense/kernel", &found));
     assert_true(found);
@@ -171,8 +168,6 @@ TEST(test_file)
     assert_fails(ks_checkpoint_read(path, &read), KS_FORMAT, "/critic/01_dense/bias");
     remove_object(path, "/critic/01_dense/bias");
     assert_fails(ks_checkpoint_read(path, &read), KS_FORMAT, "/critic/01_dense/bias");
-    ks_checkpoint_free(full);
-    ks_checkpoint_free(frozen);
 }
 
 TEST(test_refusals)
@@ -187,8 +182,6 @@ TEST(test_refusals)
     q.layer = 1;
     assert_fails(ks_selection_new(&q, false, &selection), KS_USAGE,
                  "layer 1, a dense with trainable=no");
-    ks_checkpoint_free(full);
-    ks_checkpoint_free(frozen);
     assert_fails(ks_arch_parse_f64("relu trainable=no\ndense 1\nloss mse\n", "a", IN, &arch),
                  KS_FORMAT, "a:1: trainable: this 'relu' has no parameters");
     assert_fails(ks_arch_parse_f64("dense 1 trainable=no\nloss mse\n", "a", IN, &arch), KS_FORMAT,

@@ -28,14 +28,7 @@ static hid_t half_float(bool big_endian) /* IEEE 754 binary16: 1 + 5 + 10 bits *
 /* Writes a dataset as another program might; `list` is its creation property list. */
 static void put(hid_t file, const char *name, hid_t type, hid_t list, const double *values)
 {
-    hsize_t dims[2] = {TABLE_ROWS, COLUMNS};
-    hid_t space = H5Screate_simple(2, dims, NULL);
-    hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-
-    assert_true(set >= 0);
-    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    H5Dclose(set);
-    H5Sclose(space);
+    add_dataset(file, name, type, &(struct stored){2, {TABLE_ROWS, COLUMNS}, values, list});
 }
 
 static void expect(const struct ks_h5 *h5, const char *object, const double *expected)
@@ -170,11 +163,11 @@ TEST_CLEAN(test_no_such_thing)
     const char *path = scratch("things.h5");
     const struct ks_h5_shape flat = {1, {NUMBERS}}, wide = {2, {TABLE_ROWS, COLUMNS + 1}};
     hid_t type = string_type(3, H5T_STR_NULLPAD, H5T_CSET_ASCII);
-    hsize_t dims[5] = {1, 1, 1, 1, 1};
+    const struct stored deep = {5, {1, 1, 1, 1, 1}, NULL, 0};
     double values[NUMBERS];
     struct ks_h5_shape shape;
     struct ks_h5 *h5;
-    hid_t file, space = H5Screate_simple(5, dims, NULL), set;
+    hid_t file;
     bool there;
 
     fill(values);
@@ -183,13 +176,10 @@ TEST_CLEAN(test_no_such_thing)
     assert_ok(ks_h5_write(h5, "/g/set", KS_H5_F64, &SHAPE, values));
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
-    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    file = edit(path);
     assert_true(H5Lcreate_soft("/nowhere", file, "/g/link", H5P_DEFAULT, H5P_DEFAULT) >= 0);
-    set = H5Dcreate2(file, "/g/words", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    H5Dclose(set);
-    set = H5Dcreate2(file, "/g/deep", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    H5Dclose(set);
-    H5Sclose(space);
+    add_dataset(file, "/g/words", type, &deep);
+    add_dataset(file, "/g/deep", H5T_IEEE_F32LE, &deep);
     H5Tclose(type);
     H5Fclose(file);
 
@@ -233,19 +223,14 @@ TEST_CLEAN(test_format_and_version)
 {
     const char *path = scratch("a.h5");
     struct ks_h5 *h5;
-    hid_t file;
 
     assert_ok(ks_h5_create(path, "test", &h5));
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
     assert_fails(ks_h5_open(path, "other", &h5), KS_FORMAT, "expected \"other\", found \"test\"");
-    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-    assert_true(H5Adelete(file, "version") >= 0);
-    H5Fclose(file);
+    remove_attribute(path, "/", "version");
     assert_fails(ks_h5_open(path, "test", &h5), KS_FORMAT, "version: missing");
-    file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-    assert_true(H5Adelete(file, "format") >= 0);
-    H5Fclose(file);
+    remove_attribute(path, "/", "format");
     assert_fails(ks_h5_open(path, "test", &h5), KS_FORMAT, "without the root attribute format");
 }
 

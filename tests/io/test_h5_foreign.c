@@ -20,14 +20,8 @@ static const int SECONDS = 60; /* a test that takes longer hangs */
 static hid_t new_file(const char *path)
 {
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    hsize_t dims[] = {2};
-    hid_t space = H5Screate_simple(1, dims, NULL);
-    hid_t set = H5Dcreate2(file, "/own", H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT,
-                           H5P_DEFAULT);
 
-    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, VALUES) >= 0);
-    H5Dclose(set);
-    H5Sclose(space);
+    add_dataset(file, "/own", H5T_IEEE_F64LE, &(struct stored){1, {2}, VALUES, 0});
     return file;
 }
 
@@ -35,13 +29,7 @@ static hid_t new_file(const char *path)
  * stored. */
 static void put_foreign(hid_t file, const char *name, hid_t list)
 {
-    hsize_t dims[] = {2};
-    hid_t space = H5Screate_simple(1, dims, NULL);
-    hid_t set = H5Dcreate2(file, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
-
-    assert_true(set >= 0);
-    H5Dclose(set);
-    H5Sclose(space);
+    add_dataset(file, name, H5T_IEEE_F64LE, &(struct stored){1, {2}, NULL, list});
     H5Pclose(list);
 }
 
@@ -61,18 +49,6 @@ static hid_t virtual_of(const char *path, const char *object)
     assert_true(H5Pset_virtual(list, space, path, object, space) >= 0);
     H5Sclose(space);
     return list;
-}
-
-/* A dataset /vector of another program's, whose numbers nobody has checked. */
-static void put_vectors(const char *path, hsize_t k, hsize_t n, const double *v)
-{
-    hid_t file = edit(path), space = H5Screate_simple(2, (const hsize_t[]){k, n}, NULL), set;
-
-    set = H5Dcreate2(file, "/vector", H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, v) >= 0);
-    H5Dclose(set);
-    H5Sclose(space);
-    H5Fclose(file);
 }
 
 static void assert_refused(const struct ks_h5 *h5, const char *object, const char *words)
@@ -234,21 +210,17 @@ TEST_CLEAN(test_no_plugins)
                                  .decoder_present = 1,
                                  .name = "ours",
                                  .filter = copy};
-    hid_t file, list = H5Pcreate(H5P_DATASET_CREATE), set;
-    hsize_t dims[] = {2};
-    hid_t space = H5Screate_simple(1, dims, NULL);
+    hid_t file, list = H5Pcreate(H5P_DATASET_CREATE);
+    const hsize_t chunk = 2;
     double values[2];
     struct ks_h5 *h5;
     unsigned before, after;
 
-    assert_true(H5Zregister(&filter) >= 0 && H5Pset_chunk(list, 1, dims) >= 0 &&
+    assert_true(H5Zregister(&filter) >= 0 && H5Pset_chunk(list, 1, &chunk) >= 0 &&
                 H5Pset_filter(list, filter.id, H5Z_FLAG_MANDATORY, 0, NULL) >= 0);
     file = new_file(path);
-    set = H5Dcreate2(file, "/packed", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, VALUES) >= 0);
-    H5Dclose(set);
+    add_dataset(file, "/packed", H5T_IEEE_F64LE, &(struct stored){1, {2}, VALUES, list});
     H5Pclose(list);
-    H5Sclose(space);
     H5Fclose(file);
     assert_true(H5Zunregister(filter.id) >= 0);
     assert_int_equal(mkfifo(pipe, 0600), 0);
@@ -350,17 +322,13 @@ TEST_CLEAN(test_endless_loop)
 /* A file that the reading process takes for a spectrum, whose values the list says how to store. */
 static void write_values(const char *path, const hsize_t dims[2], hid_t list, const double *values)
 {
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), set;
-    hid_t space = H5Screate_simple(2, dims, NULL);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
 
     assert_true(file >= 0);
     H5Gclose(H5Gcreate2(file, "/summary", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Gclose(H5Gcreate2(file, "/ritz", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    set = H5Dcreate2(file, "/ritz/value", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    assert_true(!values ||
-                H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
-    H5Dclose(set);
-    H5Sclose(space);
+    add_dataset(file, "/ritz/value", H5T_IEEE_F64LE,
+                &(struct stored){2, {dims[0], dims[1]}, values, list});
     H5Pclose(list);
     H5Fclose(file);
     set_string(path, "/", "format", "kappascope-spectrum");
@@ -428,7 +396,7 @@ TEST_CLEAN(test_verdicts)
     set_string(vectors, "/", "format", "kappascope-vector");
     set_integer(vectors, "/", "version", 1);
     assert_fails(ks_scout(vectors, 0), KS_FORMAT, "/vector: missing");
-    put_vectors(vectors, 2, 2, v);
+    replace(vectors, "/vector", H5T_IEEE_F64LE, &(struct stored){2, {2, 2}, v, 0});
     assert_fails(ks_scout(vectors, 0), KS_FORMAT, "found nan at element 2");
     assert_one_line(vectors);
     assert_ok(ks_scout(vectors, sizeof v - 1));

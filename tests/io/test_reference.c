@@ -46,7 +46,6 @@ TEST_CLEAN(test_right)
         assert_null(strstr(complained, "nothing was compared"));
         assert_int_equal(kappascope_checkpoint_read(scratch("a.h5"), &k), KAPPASCOPE_OK);
         kappascope_checkpoint_free(k);
-        ks_checkpoint_free(c);
     }
 }
 
@@ -61,7 +60,6 @@ TEST_CLEAN(test_none)
     assert_complains("a.h5: nothing was compared: the file has no /batch/output");
     assert_runs("-q --order 5 a.h5%s", "");
     assert_null(strstr(complained, "nothing was compared"));
-    ks_checkpoint_free(c);
 }
 
 /* Only the minibatches that are analyzed are computed. */
@@ -75,7 +73,6 @@ TEST_CLEAN(test_batches)
     assert_int_equal(analyzer("-q --order 5 a.h5%s", ""), 2);
     assert_complains("minibatch 2, row 3, critic 1, output 0: expected");
     assert_complains("1 of 36 values differ by more than 1e-09 of their root");
-    ks_checkpoint_free(c);
 }
 
 /* Reference results in float64 must be results of float64. Errors of 1e-6 are accepted in a float32
@@ -96,7 +93,6 @@ TEST_CLEAN(test_precision)
         assert_int_equal(!!strstr(complained, "results of float32 belong in a float32 dataset"),
                          i == 3);
         assert_int_equal(!!strstr(complained, "products in TF32 or bfloat16"), i >= 4);
-        ks_checkpoint_free(c);
     }
 }
 
@@ -115,7 +111,6 @@ TEST_CLEAN(test_scales)
     refused(c);
     assert_complains("minibatch 0, row 1, critic 1, output 0: expected");
     assert_complains("of their root mean square in this critic");
-    ks_checkpoint_free(c);
 }
 
 /* What the comparison allocates counts against --memory, before it is allocated. */
@@ -132,7 +127,6 @@ TEST_CLEAN(test_memory)
     assert_int_equal(analyzer("-q --order 5 --memory %zuK a.h5", least), 1);
     assert_complains("a.h5: --memory: expected at least ");
     assert_complains("checkpoint and the comparison of its outputs take");
-    ks_checkpoint_free(c);
 }
 
 /* A frozen layer is right if the description says so. */
@@ -160,7 +154,6 @@ TEST_CLEAN(test_frozen)
     }
     describe(c, text);
     accepted(c);
-    ks_checkpoint_free(c);
 }
 
 /* --- ways to export a critic wrongly --- */
@@ -405,7 +398,6 @@ TEST_CLEAN(test_wrong)
         assert_int_equal(kappascope_checkpoint_read(scratch("a.h5"), &k), KAPPASCOPE_FORMAT);
         read_place(wrongs[i].object, kappascope_error());
         assert_null(k);
-        ks_checkpoint_free(c);
     }
 }
 
@@ -470,7 +462,6 @@ TEST_CLEAN(test_weights)
     accepted(c);
     c->weight[BATCH_LOSS_ROWS] = 0;
     loss_differs(c, 1);
-    ks_checkpoint_free(c);
 }
 
 /* Targets of another kind for the same returns (smeared, where they were two-hot), and the quantile
@@ -485,14 +476,12 @@ TEST_CLEAN(test_other_losses)
         for (size_t k = 0; k < 4; k++)
             c->target[4 * i + k] = 0.75 * c->target[4 * i + k] + 0.0625;
     loss_differs(c, 0);
-    ks_checkpoint_free(c);
     c = linear_critic("dense 4\nloss quantile\n");
     put_loss(c, quantile_loss);
     accepted(c);
     for (size_t n = 0; n < BATCHES; n++)
         c->references.loss.value[n] /= 4;
     loss_differs(c, 0);
-    ks_checkpoint_free(c);
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

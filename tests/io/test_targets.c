@@ -66,10 +66,7 @@ TEST(test_own_targets)
             evaluate(same, (int)e, g[1], hv[1]);
             assert_close(relative_error(p, g[0] + e * p, g[1] + e * p), 0, 0);
             assert_close(relative_error(p, hv[0] + e * p, hv[1] + e * p), 0, 0);
-            ks_checkpoint_free(same);
-            ks_checkpoint_free(plain);
         }
-        ks_checkpoint_free(own);
         for (int i = 0; i < 2; i++)
             free(g[i]), free(hv[i]);
     }
@@ -102,7 +99,6 @@ TEST(test_more_targets)
     assert_close(loss[0], loss[1], 1e-13 * loss[1]);
     assert_close(relative_error(p, g[0], g[1]), 0, 1e-13);
     assert_close(relative_error(p, hv[0], hv[1]), 0, 1e-13);
-    ks_checkpoint_free(one), ks_checkpoint_free(two);
     free(four), free(eight);
     for (int i = 0; i < 2; i++)
         free(g[i]), free(hv[i]);
@@ -126,11 +122,10 @@ TEST(test_round_trip)
     assert_int_equal(shape.n_dims, 4);
     assert_int_equal(shape.dims[1], LOSS_ROWS);
     assert_int_equal(shape.dims[2], ENSEMBLE);
-    assert_ok(ks_checkpoint_read(path, &read));
+    read = read_checkpoint(path);
     assert_true(read->targets_differ);
     same_numbers(MINIBATCHES * ks_checkpoint_target_size(written), read->target, written->target,
                  false);
-    ks_checkpoint_free(read), ks_checkpoint_free(written);
     poke(path, "/batch/target", ((LOSS_ROWS + 2) * ENSEMBLE + 1) * 3, -0.25);
     assert_fails(
         ks_checkpoint_read(path, &read), KS_FORMAT,
@@ -139,11 +134,10 @@ TEST(test_round_trip)
     five = numbers(&rng, MINIBATCHES * LOSS_ROWS * 5);
     set_targets(written, 5, five);
     assert_ok(ks_checkpoint_write(path, written, false));
-    assert_ok(ks_checkpoint_read(path, &read));
+    read = read_checkpoint(path);
     assert_int_equal(read->critic.arch->loss.targets, 5);
     same_numbers(MINIBATCHES * LOSS_ROWS * 5, read->target, five, false);
     free(five);
-    ks_checkpoint_free(read), ks_checkpoint_free(written);
 }
 
 /* --- weights of rows: in the loss and its operators, and in a file --- */
@@ -226,8 +220,6 @@ TEST(test_constant)
         ks_arch_free_f64(b->critic.arch);
         assert_ok(ks_arch_parse_f64(b->critic.text, "test", IN, &b->critic.arch));
         assert_same_loss(a, b);
-        ks_checkpoint_free(a);
-        ks_checkpoint_free(b);
     }
 }
 
@@ -255,8 +247,6 @@ TEST(test_repeated_rows)
             memcpy(b->target + row * k, a->target + (n * LOSS_ROWS + old) * k, k * sizeof(double));
         }
         assert_same_loss(a, b);
-        ks_checkpoint_free(a);
-        ks_checkpoint_free(b);
     }
 }
 
@@ -277,10 +267,8 @@ TEST(test_weights_round_trip)
         assert_ok(ks_h5_open(path, "kappascope-checkpoint", &h5));
         assert_ok(ks_h5_read_integer(h5, "/", "version", 1, &version[weighted]));
         ks_h5_close(h5);
-        assert_ok(ks_checkpoint_read(path, &read));
+        read = read_checkpoint(path);
         same_numbers(MINIBATCHES * LOSS_ROWS, read->weight, written->weight, false);
-        ks_checkpoint_free(read);
-        ks_checkpoint_free(written);
     }
     assert_int_equal(version[0], 1);
     assert_int_equal(version[1], 2);

@@ -28,7 +28,7 @@ TEST_CLEAN(test_vectors)
     assert_ok(ks_h5_read_attribute(h5, "/", "loss", KS_ATTRIBUTE_NUMBER, &a));
     assert_true(a.number == loss.number);
     ks_h5_close(h5);
-    reshape(path, "/vector", 1, flat);
+    replace(path, "/vector", H5T_IEEE_F64LE, &flat);
     assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT,
                  "/vector: expected k > 0 vectors, [k, 1000], found [1000]");
     vectors[5] = INFINITY;

@@ -75,8 +75,6 @@ TEST(test_spectrum)
         mean += s->weight[i] * s->ritz[i] - t->weight[i] * t->ritz[i];
     }
     assert_close(mean, 0, 1e-4);
-    ks_spectrum_free(s);
-    ks_spectrum_free(t);
 }
 
 /* As many iterations as there are different eigenvalues: the recurrence stops there. */
@@ -93,6 +91,5 @@ TEST(test_breakdowns)
         assert_int_equal(s->steps[0], different);
         for (size_t i = 0; i < different; i++)
             assert_close(s->ritz[i], (double)i - 2.5, 1e-5);
-        ks_spectrum_free(s);
     }
 }

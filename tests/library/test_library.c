@@ -50,8 +50,7 @@ TEST(test_analyzer)
     struct kappascope_slq_options slq;
     const char *kind;
 
-    assert_ok(ks_checkpoint_write(file("projected"), c, false));
-    ks_checkpoint_free(c);
+    save("projected", c);
     kappascope_problem_defaults(&problem);
     kappascope_slq_defaults(&slq);
     slq.order = 40;

@@ -28,7 +28,7 @@ static struct ks_checkpoint *make(const char *text)
         c->adam_v[i] = i % 7 == 3 ? 0 : 1e-3 * c->adam_v[i] * c->adam_v[i];
     c->adam_step = 20;
     c->adam = KS_ADAM_DEFAULTS;
-    return c;
+    return keep_checkpoint(c);
 }
 
 static struct ks_problem pose(const struct ks_checkpoint *c)
@@ -100,7 +100,6 @@ TEST(test_ggn_and_residual)
         for (size_t i = 0; i < 3; i++)
             free(out[i]), ks_operator_free(a[i]);
         free(v);
-        ks_checkpoint_free(c);
     }
 }
 
@@ -108,7 +107,7 @@ TEST(test_ggn_is_semidefinite)
 {
     struct ks_checkpoint *c = make(PROJECTED);
     struct ks_problem q = pose(c);
-    struct ks_spectrum *s = calloc(1, sizeof *s);
+    struct ks_spectrum *s = spectrum_new();
     struct ks_operator *a;
 
     q.weight_decay = 0;
@@ -117,8 +116,6 @@ TEST(test_ggn_is_semidefinite)
     assert_true(s->ritz[0] >= -1e-15 * s->ritz[s->order - 1]);
     assert_true(s->ritz[s->order - 1] > 0);
     ks_operator_free(a);
-    ks_spectrum_free(s);
-    ks_checkpoint_free(c);
 }
 
 TEST(test_preconditioned)
@@ -146,7 +143,6 @@ TEST(test_preconditioned)
     free(h), free(p);
     c->adam_step = 0;
     assert_fails(ks_preconditioned_new_f64(&q, &a), KS_FORMAT, "/optimizer/v");
-    ks_checkpoint_free(c);
 }
 
 /* For every projected column: x <- x - w (w' x), with w from `w`. */
@@ -238,11 +234,9 @@ TEST(test_manifold)
     free(found);
     ks_operator_free(a);
     q.critic = -1;
-    ks_checkpoint_free(c);
     c = make(FREE);
     q.checkpoint = c;
     assert_fails(ks_manifold_new_f64(&q, &a), KS_FORMAT, "the description has none");
-    ks_checkpoint_free(c);
 }
 
 /* The bytes that constructing an operator takes, by the count of memory.h. */
@@ -267,7 +261,6 @@ TEST(test_manifold_memory)
 
     assert_true(taken(ks_manifold_new_f64, &q) <=
                 taken(ks_hessian_new_f64, &q) + dimension(c) * sizeof(double) + LITTLE);
-    ks_checkpoint_free(c);
 }
 
 /* The block of a critic and a layer equals the corresponding part of the dense matrix. */
@@ -325,7 +318,6 @@ TEST(test_blocks)
     q.layer = -1, q.critic = ENSEMBLE;
     assert_fails(ks_selection_new(&q, false, &s), KS_USAGE, "expected 0 to 1, found 2");
     free(h);
-    ks_checkpoint_free(c);
 }
 
 /* Coordinates that never had a gradient are excluded from the preconditioned operator. */
@@ -344,5 +336,4 @@ TEST(test_moving)
     ks_selection_free(s);
     memset(c->adam_v, 0, dimension(c) * sizeof *c->adam_v);
     assert_fails(ks_selection_new(&q, true, &s), KS_NUMBER, "no parameter is left");
-    ks_checkpoint_free(c);
 }

@@ -36,7 +36,7 @@ static struct ks_checkpoint *make(const char *text)
 {
     struct critic_sizes sizes = {ENSEMBLE, IN, MINIBATCHES, ROWS, LOSS_ROWS};
 
-    return random_critic(text, sizes, 31);
+    return keep_checkpoint(random_critic(text, sizes, 31));
 }
 
 /* The logits of a minibatch into f [LOSS_ROWS, K]. */
@@ -218,7 +218,6 @@ TEST(test_against_differences)
             for (size_t pair = 0; pair < PAIRS; pair++)
                 check_pair(&q, &b, CRITICS[i].hidden[mode == 1], pair);
             ks_gradient_bounds_clear(&b);
-            ks_checkpoint_free(c);
         }
 }
 
@@ -251,8 +250,6 @@ TEST(test_weights_and_scale)
     assert_same(&a, &b);
     ks_gradient_bounds_clear(&a);
     ks_gradient_bounds_clear(&b);
-    ks_checkpoint_free(plain);
-    ks_checkpoint_free(weighted);
 }
 
 /* The same weight in every row changes nothing. With others, rows of weight 0 have no gradient, the
@@ -291,8 +288,6 @@ TEST(test_row_weights)
         ks_gradient_bounds_clear(&a);
         ks_gradient_bounds_clear(&b);
     }
-    ks_checkpoint_free(plain);
-    ks_checkpoint_free(weighted);
 }
 
 /* Measures what rank `rank` of two has: minibatches 0 and 2, or minibatch 1. */
@@ -342,7 +337,6 @@ TEST(test_ranks)
     for (size_t rank = 0; rank < 2; rank++)
         ks_gradient_bounds_clear(&part[rank]);
     ks_gradient_bounds_clear(&all);
-    ks_checkpoint_free(c);
 }
 
 /* One critic alone. */
@@ -360,7 +354,6 @@ TEST(test_one_critic)
     assert_close(relative_error(one.pairs, one.gradient, all.gradient + MINIBATCHES), 0, 0);
     ks_gradient_bounds_clear(&all);
     ks_gradient_bounds_clear(&one);
-    ks_checkpoint_free(c);
 }
 
 /* What is measured of a critic becomes statistics. */
@@ -400,7 +393,6 @@ TEST(test_statistics)
                 ks_attribute_number(&s, "logit_jacobian_hidden_largest"));
     assert_false(has(&s, "prediction_error_largest") || has(&s, "prediction_error_median"));
     ks_attributes_clear(&s);
-    ks_checkpoint_free(c);
     c = make(CRITICS[6].text);
     q = full_problem(c);
     add(&q, &none);
@@ -409,7 +401,6 @@ TEST(test_statistics)
                  has(&none, "logit_jacobian_hidden_largest") || has(&none, "hidden_norm") ||
                  has(&none, "hidden_radial_largest"));
     ks_attributes_clear(&none);
-    ks_checkpoint_free(c);
 }
 
 /* |f - y| of every row that has a weight, whatever the weights of the loss and of the row. */
@@ -438,7 +429,6 @@ TEST(test_squared_error)
     assert_false(has(&s, "logit_gradient_largest") || has(&s, "minibatch_gradient_largest") ||
                  has(&s, "logit_jacobian_rows") || has(&s, "hidden_norm"));
     ks_attributes_clear(&s);
-    ks_checkpoint_free(c);
 }
 
 TEST(test_other_losses)
@@ -447,9 +437,7 @@ TEST(test_other_losses)
     struct ks_problem q = full_problem(c);
 
     assert_false(ks_gradient_bounds_exist(&q));
-    ks_checkpoint_free(c);
     c = make(CRITICS[0].text);
     q = full_problem(c);
     assert_true(ks_gradient_bounds_exist(&q));
-    ks_checkpoint_free(c);
 }

@@ -27,7 +27,7 @@ static struct ks_checkpoint *make(const char *text)
 {
     struct critic_sizes sizes = {ENSEMBLE, IN, MINIBATCHES, ROWS, LOSS_ROWS};
 
-    return random_critic(text, sizes, 11);
+    return keep_checkpoint(random_critic(text, sizes, 11));
 }
 
 /* A v in a new array, with at most `memory` bytes of stored activations. */
@@ -87,7 +87,6 @@ TEST(test_against_gradient)
             assert_close(slope, (loss[0] - loss[1]) / (2 * h), 1e-6 * (1 + fabs(slope)));
             assert_close(relative_error(n, g[0], hv), 0, 1e-7);
             free(v), free(g[0]), free(g[1]), free(hv);
-            ks_checkpoint_free(c);
         }
 }
 
@@ -104,7 +103,6 @@ TEST(test_single_precision)
         assert_close(relative_error(dimension(c), single, exact), 0, 3e-6);
         assert_true(relative_error(dimension(c), single, exact) > 0);
         free(v), free(single), free(exact);
-        ks_checkpoint_free(c);
     }
 }
 
@@ -124,7 +122,6 @@ TEST(test_memory_and_threads)
     other = product(ks_hessian_new_f64, &q, v);
     assert_close(relative_error(dimension(c), other, kept), 0, 1e-14);
     free(v), free(kept), free(other);
-    ks_checkpoint_free(c);
 }
 
 TEST(test_refusals)
@@ -140,7 +137,6 @@ TEST(test_refusals)
     q.evaluation = true;
     free(c->critic.state), c->critic.state = NULL;
     assert_fails(ks_hessian_new_f64(&q, &a), KS_FORMAT, "running statistics");
-    ks_checkpoint_free(c);
 }
 
 /* Each allocation of the constructor fails once: it returns an error and leaks nothing. */
@@ -158,7 +154,6 @@ TEST(test_out_of_memory)
             s.status = ks_operator_prepare(a, ALL_MEMORY);
         ks_operator_free(a);
     }
-    ks_checkpoint_free(c);
 }
 
 CMFixtureFunction tests_setup = one_thread;

@@ -66,7 +66,6 @@ static size_t check_directions(const char *text, bool evaluation, bool counted, 
     missed = counted ? n - rank(text, samples, n, gradients) - space->dimension : 0;
     free(gradients), free(u);
     release(space);
-    ks_checkpoint_free(c);
     return missed;
 }
 

@@ -23,7 +23,7 @@ static struct ks_checkpoint *make(void)
         c->adam_v[i] = 1 + c->adam_v[i] * c->adam_v[i];
     c->adam_step = 5;
     c->adam = KS_ADAM_DEFAULTS;
-    return c;
+    return keep_checkpoint(c);
 }
 
 static double dot(size_t n, const double *a, const double *b)
@@ -84,7 +84,6 @@ TEST(test_table)
         ks_operator_free(a);
     }
     assert_true(kinds >= 5);
-    ks_checkpoint_free(c);
 }
 
 static size_t freed;

@@ -16,7 +16,7 @@
  * |here - recorded| / max(1, |recorded|). */
 #include <time.h>
 
-#include "suites.h"
+#include "environments.h"
 
 static const double bound = 1e-9;
 

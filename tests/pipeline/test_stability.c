@@ -21,11 +21,9 @@ static int write_critics(void **state)
     for (size_t i = 0; i < n; i++)
         c->adam_v[i] = 0.1 + fabs(c->adam_v[i]);
     assert_ok(ks_attribute_add_number(&c->attributes, "learning_rate", 0.004));
-    assert_ok(ks_checkpoint_write(file("dense+mse"), c, false));
-    ks_checkpoint_free(c);
+    save("dense+mse", c);
     c = make(archs[1].text);
-    assert_ok(ks_checkpoint_write(file("bn+mse"), c, false));
-    ks_checkpoint_free(c);
+    save("bn+mse", c);
     return 0;
 }
 
@@ -36,7 +34,6 @@ static void check(const char *name, const char *arguments, double rate, double t
     assert_close(ks_attribute_number(&s->attributes, "sharpness_learning_rate"), rate, 0);
     assert_close(ks_statistic(s, "sharpness_ratio"), ks_statistic(s, "lambda_max") / threshold,
                  1e-12);
-    ks_spectrum_free(s);
 }
 
 static void check_absent(const char *name, const char *arguments)
@@ -44,7 +41,6 @@ static void check_absent(const char *name, const char *arguments)
     struct ks_spectrum *s = spectrum(name, arguments);
 
     assert_true(isnan(ks_statistic(s, "sharpness_ratio")));
-    ks_spectrum_free(s);
 }
 
 TEST(test_threshold)
@@ -74,7 +70,6 @@ TEST(test_constants)
     assert_close(ks_attribute_number(&s->attributes, "adam_beta1"), 0.5, 0);
     assert_close(ks_attribute_number(&s->attributes, "adam_beta2"), 0.99, 0);
     assert_close(ks_attribute_number(&s->attributes, "adam_eps"), 1e-3, 0);
-    ks_spectrum_free(s);
 }
 
 /* --start gradient adds a probe, which the density leaves out. */
@@ -95,8 +90,6 @@ TEST(test_gradient_probe)
     assert_memory_equal(with->density, without->density, with->n_grid * sizeof(double));
     assert_memory_equal(with->symlog_density, without->symlog_density,
                         with->n_grid * sizeof(double));
-    ks_spectrum_free(with);
-    ks_spectrum_free(without);
 }
 
 /* A critic that fits its targets has a zero gradient: no probe can start there. */
@@ -107,14 +100,12 @@ TEST(test_zero_gradient)
 
     memset(c->critic.w, 0, ENSEMBLE * IN * sizeof *c->critic.w);
     memset(c->target, 0, MINIBATCHES * LOSS_ROWS * sizeof *c->target);
-    assert_ok(ks_checkpoint_write(file("fitted"), c, false));
-    ks_checkpoint_free(c);
+    save("fitted", c);
     s = spectrum("fitted", "--order 3 --start gradient");
     assert_int_equal(s->probes, 1);
     assert_close(ks_statistic(s, "gradient_norm"), 0, 0);
     assert_non_null(ks_attribute_find(&s->statistics, "kappa_gradient_90_lower"));
     assert_true(isnan(ks_statistic(s, "kappa_gradient_90_lower")));
-    ks_spectrum_free(s);
 }
 
 CMFixtureFunction tests_setup = write_critics, tests_teardown = scratch_remove;

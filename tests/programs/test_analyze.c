@@ -8,16 +8,10 @@ TEST(test_apply_and_exact)
 {
     for (size_t i = 0; i < ARCHS; i++) {
         size_t n = dimension(archs[i].text);
-        double *h, *eigenvalue = calloc(n, sizeof *eigenvalue), size;
+        double *h = dense_hessian(archs[i].name, n), size;
+        double *eigenvalue = calloc(n, sizeof *eigenvalue);
         struct ks_spectrum *s;
 
-        assert_ok(ks_alloc(n * n, sizeof *h, &h));
-        for (size_t k = 0; k < n; k++)
-            h[k * n + k] = 1;
-        assert_ok(ks_vectors_write(file("units"), n, n, h, NULL));
-        free(h);
-        assert_runs("--apply units.h5 --output columns.h5 --precision f64 %s.h5", archs[i].name);
-        h = read_vectors("columns.h5", n, n);
         for (size_t k = 0; k < n * n; k++)
             assert_close(h[k], h[k % n * n + k / n], 1e-12);
         assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)n, h, (int)n, eigenvalue),
@@ -31,7 +25,6 @@ TEST(test_apply_and_exact)
             assert_close(s->ritz[k], eigenvalue[k], 1e-13 * size);
             assert_close(s->weight[k], 1 / (double)n, 1e-16);
         }
-        ks_spectrum_free(s);
         free(h), free(eigenvalue);
     }
 }
@@ -80,9 +73,6 @@ TEST(test_estimates)
                      1e-5 * lambda_max);
         assert_close(ks_statistic(f64, "trace"), ks_statistic(exact, "trace"),
                      5 * ks_statistic(f64, "trace_se"));
-        ks_spectrum_free(exact);
-        ks_spectrum_free(f64);
-        ks_spectrum_free(f32);
     }
 }
 
@@ -105,8 +95,6 @@ TEST(test_noise_floor_of_float32)
             assert_close(ks_statistic(f64, "noise_floor"), unit * DBL_EPSILON / FLT_EPSILON,
                          1e-12 * unit);
         }
-        ks_spectrum_free(f64);
-        ks_spectrum_free(f32);
     }
     assert_true(worst < 1);
     assert_true(worst > 0.005);
@@ -136,7 +124,6 @@ TEST(test_null_directions)
             within += fabs(s->ritz[k]) <= floor;
         assert_true(within >=
                     ks_statistic(s, "null_dimension") + ks_statistic(s, "dead_dimension"));
-        ks_spectrum_free(s);
     }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct ks_spectrum *s = spectrum("bn+ce", others[i].options);
@@ -147,7 +134,6 @@ TEST(test_null_directions)
                          0);
         else
             assert_close(ks_statistic(s, "null_dimension"), others[i].dimension, 0);
-        ks_spectrum_free(s);
     }
 }
 
@@ -164,8 +150,6 @@ TEST(test_known_zeros)
         assert_true(ks_statistic(f64, "zero_mass") * n >= known - 1e-9);
         assert_true(ks_statistic(f64, "zero_mass") * n <= known + 0.3 * n);
         assert_true(ks_statistic(f32, "zero_mass") * n >= known - 1e-9);
-        ks_spectrum_free(f64);
-        ks_spectrum_free(f32);
     }
 }
 
@@ -206,8 +190,6 @@ TEST(test_options)
 
     for (size_t k = 0; k < s->order; k++)
         assert_close(t->ritz[k], 3 * (s->ritz[k] + 0.25), 1e-12);
-    ks_spectrum_free(s);
-    ks_spectrum_free(t);
     one = statistic_of("bn+ce", "--precision f64", "lambda_max");
     assert_true(fabs(statistic_of("bn+ce", "--precision f64 --batchnorm eval", "lambda_max") / one -
                      1) > 1e-3);
@@ -290,7 +272,6 @@ TEST(test_gradient_bounds)
                 ks_statistic(s, "logit_gradient_largest"));
     assert_true(ks_statistic(s, "logit_jacobian_median") <
                 ks_statistic(s, "logit_jacobian_largest"));
-    ks_spectrum_free(s);
     assert_true(statistic_of("bn+ce", "--exact", largest) > 0);
     assert_true(isnan(statistic_of("bn+mse", "--order 4", largest)));
     assert_true(statistic_of("bn+mse", "--order 4", "prediction_error_largest") > 0);

@@ -10,8 +10,7 @@ TEST(test_failing_checkpoint)
 
     for (size_t i = 0; i < dimension(archs[5].text); i++)
         c->critic.w[i] *= 1e120; /* finite, its cube is not */
-    assert_ok(ks_checkpoint_write(file("huge"), c, false));
-    ks_checkpoint_free(c);
+    save("huge", c);
     assert_int_equal(analyzer("--precision f64 --csv huge.h5 ln+ce.h5"), 1);
     assert_complains("huge.h5: before Lanczos step 1 of 90");
     assert_shows("\nln+ce.h5,");

@@ -44,20 +44,6 @@ static struct tables read_tables(const char *name)
     return t;
 }
 
-/* The Hessian [n, n], by products with the unit vectors. */
-static double *dense(const char *name, size_t n)
-{
-    double *h;
-
-    assert_ok(ks_alloc(n * n, sizeof *h, &h));
-    for (size_t k = 0; k < n; k++)
-        h[k * n + k] = 1;
-    assert_ok(ks_vectors_write(file("units"), n, n, h, NULL));
-    free(h);
-    assert_runs("--apply units.h5 --output columns.h5 --precision f64 %s.h5", name);
-    return read_vectors("columns.h5", n, n);
-}
-
 static int descending(const void *a, const void *b)
 {
     double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
@@ -109,7 +95,7 @@ TEST(test_against_dense)
     for (size_t k = 0; k < ARCHS; k++) {
         const char *name = archs[k].name;
         size_t n = dimension(archs[k].text);
-        double *h = dense(name, n), *expected = eigenvalues(n, h), *y, *g;
+        double *h = dense_hessian(name, n), *expected = eigenvalues(n, h), *y, *g;
         double *image = calloc(n, sizeof *image);
         struct tables t;
 

@@ -27,21 +27,6 @@ static const char *golden(const char *name, const char *suffix)
     return path;
 }
 
-static double *read_dataset(const char *path, const char *object, size_t *n)
-{
-    struct ks_h5_shape shape;
-    struct ks_h5 *h5;
-    double *values;
-
-    assert_ok(ks_h5_open(path, NULL, &h5));
-    assert_ok(ks_h5_shape(h5, object, &shape));
-    assert_int_equal(shape.n_dims, 1);
-    assert_ok(ks_h5_read_new(h5, object, &shape, &values));
-    *n = shape.dims[0];
-    ks_h5_close(h5);
-    return values;
-}
-
 static void keep_worst(const char *name, const char *what, double error, double bound,
                        double *worst)
 {
@@ -116,12 +101,11 @@ static void check_exact(const char *name, size_t n, const double *eigenvalue)
 
     assert_runs("--exact --precision f64 -o . %s", golden(name, ".ckpt.h5"));
     snprintf(path, sizeof path, "%s.ckpt.spectrum.h5", name);
-    assert_ok(ks_spectrum_read(scratch(path), &s));
+    s = read_spectrum(scratch(path));
     assert_int_equal(s->order, n);
     for (size_t i = 0; i < n; i++)
         keep_worst(name, "eigenvalue", fabs(s->ritz[i] - eigenvalue[i]) / size, F64,
                    &worst_eigenvalue);
-    ks_spectrum_free(s);
 }
 
 /* The extreme eigenvalues by Lanczos, in the default precision. */
@@ -132,10 +116,9 @@ static void check_lanczos(const char *name, size_t n, const double *eigenvalue)
 
     assert_runs("-o . %s", golden(name, ".ckpt.h5"));
     snprintf(path, sizeof path, "%s.ckpt.spectrum.h5", name);
-    assert_ok(ks_spectrum_read(scratch(path), &s));
+    s = read_spectrum(scratch(path));
     assert_close(s->ritz[s->steps[0] - 1], eigenvalue[n - 1], 1e-5 * fabs(eigenvalue[n - 1]));
     assert_close(s->ritz[0], eigenvalue[0], 1e-5 * fabs(eigenvalue[0]));
-    ks_spectrum_free(s);
 }
 
 static void check(const char *name)
@@ -143,8 +126,8 @@ static void check(const char *name)
     double *eigenvalue, *gradient;
     size_t n;
 
-    eigenvalue = read_dataset(golden(name, ".eig.h5"), "/eigenvalues", &n);
-    gradient = read_dataset(golden(name, ".eig.h5"), "/gradient", &n);
+    eigenvalue = read_list(golden(name, ".eig.h5"), "/eigenvalues", &n);
+    gradient = read_list(golden(name, ".eig.h5"), "/gradient", &n);
     check_gradient(name, n, gradient, read_root_number(golden(name, ".eig.h5"), "loss"));
     check_operators(name, n);
     check_exact(name, n, eigenvalue);

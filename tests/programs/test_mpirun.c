@@ -56,27 +56,22 @@ static int write_critics(void **state)
     c->adam_m = numbers(&rng, ENSEMBLE * c->critic.arch->parameters);
     for (size_t i = 0; i < ENSEMBLE * c->critic.arch->parameters; i++)
         c->adam_v[i] = i % 7 == 0 ? 0 : fabs(c->adam_v[i]);
-    assert_ok(ks_checkpoint_write(file("projected"), c, false));
-    ks_checkpoint_free(c);
+    save("projected", c);
     c = make(archs[5].text);
     for (size_t i = 0; i < dimension(archs[5].text); i++)
         c->critic.w[i] *= 1e120; /* finite, its cube is not */
-    assert_ok(ks_checkpoint_write(file("huge"), c, false));
-    ks_checkpoint_free(c);
+    save("huge", c);
     c = make(MEDIUM);
-    assert_ok(ks_checkpoint_write(file("medium"), c, false));
-    ks_checkpoint_free(c);
+    save("medium", c);
     c = make(OWN);
     make_own_targets(c);
-    assert_ok(ks_checkpoint_write(file("own"), c, false));
-    ks_checkpoint_free(c);
+    save("own", c);
     c = make(archs[1].text);
     add_raw(c);
     assert_ok(ks_alloc(c->minibatches * c->loss_rows, sizeof *c->weight, &c->weight));
     for (size_t i = 0; i < c->minibatches * c->loss_rows; i++)
         c->weight[i] = (double)(i % 5) / 2;
-    assert_ok(ks_checkpoint_write(file("raw+mse"), c, false));
-    ks_checkpoint_free(c);
+    save("raw+mse", c);
     return 0;
 }
 
@@ -157,8 +152,7 @@ static void check_statistics(const char *options, const char *name, int ranks)
 
 TEST(test_statistics)
 {
-    if (!have_mpirun())
-        skip();
+    need_mpirun();
     check_statistics("--order 20", "bn+ce", 1);
     check_statistics("--order 20 --weight-decay 0.1 --scale 3", "ln+ce", 3);
     check_statistics("--order 20", "bn+mse", 4); /* the last rank has no minibatch */
@@ -182,17 +176,15 @@ TEST(test_exact_and_vectors)
     double *v = numbers(&rng, 3 * n), *expected, *found, loss;
     struct ks_spectrum *alone, *together;
 
-    if (!have_mpirun())
-        skip();
+    need_mpirun();
     launch(0);
     assert_runs("--exact --precision f64 bn+ce.h5");
-    assert_ok(ks_spectrum_read(file("bn+ce.spectrum"), &alone));
+    alone = read_spectrum(file("bn+ce.spectrum"));
     launch(3);
     assert_runs("--exact --precision f64 bn+ce.h5");
-    assert_ok(ks_spectrum_read(file("bn+ce.spectrum"), &together));
+    together = read_spectrum(file("bn+ce.spectrum"));
     for (size_t i = 0; i < n; i++)
         assert_close(together->ritz[i], alone->ritz[i], 1e-14 * alone->ritz[n - 1]);
-    ks_spectrum_free(alone), ks_spectrum_free(together);
     assert_ok(ks_vectors_write(file("v"), 3, n, v, NULL));
     launch(0);
     assert_runs("--apply v.h5 --output hv.h5 --gradient g.h5 --weight-decay 2 --precision f64 "
@@ -219,8 +211,7 @@ TEST(test_eigenvectors)
     size_t n = dimension(archs[0].text);
     double *found[2];
 
-    if (!have_mpirun())
-        skip();
+    need_mpirun();
     for (int together = 0; together < 2; together++) {
         launch(together ? 3 : 0);
         assert_runs("--eigenvectors %d --tolerance 1e-9 --precision f64 --output e.h5 bn+ce.h5",
@@ -243,15 +234,13 @@ TEST(test_memory)
     struct ks_spectrum *s;
     size_t least;
 
-    if (!have_mpirun())
-        skip();
+    need_mpirun();
     launch(2);
     least = least_memory("--precision f64 medium.h5");
     assert_int_equal(own_lines(), 1);
     assert_runs("--precision f64 --memory %zuK medium.h5", least + 64);
-    assert_ok(ks_spectrum_read(file("medium.spectrum"), &s));
+    s = read_spectrum(file("medium.spectrum"));
     assert_string_equal(ks_attribute_find(&s->attributes, "basis_precision")->string, "f32");
-    ks_spectrum_free(s);
 }
 
 /* The published code's Lanczos recurrence on slices: the same numbers to float32 rounding. */
@@ -260,8 +249,7 @@ TEST(test_compat)
     struct ks_spectrum *s[2];
     double size = 0;
 
-    if (!have_mpirun())
-        skip();
+    need_mpirun();
     for (int together = 0; together < 2; together++) {
         launch(together ? 3 : 0);
         s[together] = spectrum("raw+mse", "-q --compat xqc --order 20");
@@ -273,7 +261,6 @@ TEST(test_compat)
         assert_close(s[1]->alpha[i], s[0]->alpha[i], 1e-5 * size);
         assert_close(s[1]->beta[i], s[0]->beta[i], 1e-5 * size);
     }
-    ks_spectrum_free(s[0]), ks_spectrum_free(s[1]);
 }
 
 /* --- failures ------------------------------------------------------------------------------- */
@@ -292,8 +279,7 @@ TEST(test_failures)
         {"--gradient g.h5 huge.h5", "the loss holds a NaN", 1},
     };
 
-    if (!have_mpirun())
-        skip();
+    need_mpirun();
     launch(3);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(analyzer("-q --precision f64 %s", cases[i].arguments), cases[i].status);
@@ -311,8 +297,7 @@ TEST(test_help)
 {
     const char *first;
 
-    if (!have_mpirun())
-        skip();
+    need_mpirun();
     launch(2);
     assert_runs("--help");
     first = strstr(printed, "NAME\n");

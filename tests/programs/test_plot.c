@@ -9,13 +9,13 @@
 static size_t check_plots(void)
 {
     static const char *const start[][2] = {{"png", "\x89PNG"}, {"pdf", "%PDF"}, {"svg", "<?xm"}};
-    struct outcome o = outcome_new(0);
+    struct outcome *o = outcome_new(0);
     size_t drawn = 0;
 
     for (size_t i = 0; ks_plots[i].name; i++) {
         bool has_data;
 
-        assert_ok(ks_plot_has_data(o.results, &ks_plots[i], &has_data));
+        assert_ok(ks_plot_has_data(o->results, &ks_plots[i], &has_data));
         drawn += has_data;
         for (size_t f = 0; f < 3; f++) {
             char name[64];
@@ -26,7 +26,6 @@ static size_t check_plots(void)
             assert_int_equal(exists(name), has_data);
         }
     }
-    outcome_free(&o);
     return drawn;
 }
 
@@ -59,12 +58,11 @@ static void write_finite_gradient(const struct place *place)
     char path[256];
 
     spectrum_path(place, path);
-    assert_ok(ks_spectrum_read(scratch(path), &s));
+    s = read_spectrum(scratch(path));
     for (size_t j = 0; j < s->statistics.n; j++)
         if (strncmp(s->statistics.list[j].name, "kappa_gradient_90", 17) == 0)
             s->statistics.list[j].number = 40 + (double)j;
     assert_ok(ks_spectrum_write(scratch(path), s));
-    ks_spectrum_free(s);
 }
 
 /* Spectra of [analyze NAME]: of this operator and layer, with a sharpness ratio. */
@@ -79,7 +77,7 @@ static void write_analysis(const char *architecture, const char *name, const cha
 
             write_spectrum(&place, 3 + (double)i, false);
             spectrum_path(&place, path);
-            assert_ok(ks_spectrum_read(scratch(path), &s));
+            s = read_spectrum(scratch(path));
             for (size_t j = 0; j < s->attributes.n; j++) {
                 struct ks_attribute *at = &s->attributes.list[j];
 
@@ -92,7 +90,6 @@ static void write_analysis(const char *architecture, const char *name, const cha
             }
             assert_ok(ks_attribute_add_number(&s->statistics, "sharpness_ratio", 0.5 + (double)k));
             assert_ok(ks_spectrum_write(scratch(path), s));
-            ks_spectrum_free(s);
         }
 }
 
@@ -171,13 +168,13 @@ TEST_IN_STUDY(test_no_intervals)
 /* If a script fails, the old plot stays and the message contains gnuplot's. */
 TEST_IN_STUDY(test_plot_that_fails)
 {
-    struct outcome o = outcome_new(0);
+    struct outcome *o = outcome_new(0);
 
     need_gnuplot();
-    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
     write_text("figures/spectra.png", "old");
     assert_int_equal(unlink(scratch("tables/kappa.csv")), 0);
-    assert_fails(ks_plots_draw(o.results, &o.table), KS_RUN, "spectra.gp: gnuplot failed");
+    assert_fails(ks_plots_draw(o->results, &o->table), KS_RUN, "spectra.gp: gnuplot failed");
     assert_string_equal(file_text("figures/spectra.png"), "old");
     for (size_t i = 0; i < 3; i++) /* drawn before */
         for (size_t f = 0; f < 3; f++) {
@@ -190,26 +187,25 @@ TEST_IN_STUDY(test_plot_that_fails)
         }
     assert_int_equal(unlink(scratch("figures/spectra.png")), 0);
     assert_int_equal(rmdir(scratch("figures")), 0); /* no temporary file is left */
-    outcome_free(&o);
 }
 
 /* gnuplot does not notice a limit on file sizes or a full disk. An incomplete plot does not replace
  * the old one. */
 TEST_IN_STUDY(test_plot_that_is_cut)
 {
-    struct outcome o = outcome_new(0);
+    struct outcome *o = outcome_new(0);
     struct rlimit old, small;
     ks_status status;
 
     need_gnuplot();
-    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
     write_text("figures/kappa_return.png", "old");
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small = old;
     small.rlim_cur = 5000;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    status = ks_plots_draw(o.results, &o.table);
+    status = ks_plots_draw(o->results, &o->table);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(status, KS_FULL);
@@ -217,20 +213,18 @@ TEST_IN_STUDY(test_plot_that_is_cut)
     assert_string_equal(file_text("figures/kappa_return.png"), "old");
     assert_int_equal(unlink(scratch("figures/kappa_return.png")), 0);
     assert_int_equal(rmdir(scratch("figures")), 0); /* no temporary file is left */
-    outcome_free(&o);
 }
 
 /* Plots whose data have gone are removed. */
 TEST_IN_STUDY(test_data_that_goes)
 {
-    struct outcome o = outcome_new(0);
+    struct outcome *o = outcome_new(0);
 
     need_gnuplot();
-    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
     write_text("figures/layers.svg", "old");
-    assert_ok(ks_plots_draw(o.results, &o.table));
+    assert_ok(ks_plots_draw(o->results, &o->table));
     assert_false(exists("figures/layers.svg"));
-    outcome_free(&o);
 }
 
 /* The next call removes temporary files of a killed one. */
@@ -255,14 +249,13 @@ TEST_IN_STUDY(test_leftovers)
 /* Computes the tables and draws the plots. */
 static void assert_drawn(void)
 {
-    struct outcome o;
+    struct outcome *o;
 
     need_gnuplot();
     o = outcome_new(0);
-    assert_ok(ks_tables_write(o.results, &o.table, 0));
-    assert_ok(ks_plots_draw(o.results, &o.table));
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
+    assert_ok(ks_plots_draw(o->results, &o->table));
     check_plots();
-    outcome_free(&o);
 }
 
 /* Changes the spectra of all runs of an architecture (NULL: of both), at a step (0: at all). */

@@ -83,14 +83,10 @@ static void assert_same_run(const char *a, const char *b, const char *run_name)
     for (size_t i = 0; i < 2 * STEPS; i++) {
         struct ks_spectrum *x = NULL, *y = NULL;
 
-        assert_ok(
-            ks_spectrum_read(scratch(run_file(a, run_name, steps[i / 2], endings[i % 2])), &x));
-        assert_ok(
-            ks_spectrum_read(scratch(run_file(b, run_name, steps[i / 2], endings[i % 2])), &y));
+        x = read_spectrum(scratch(run_file(a, run_name, steps[i / 2], endings[i % 2])));
+        y = read_spectrum(scratch(run_file(b, run_name, steps[i / 2], endings[i % 2])));
         assert_int_equal(x->order, y->order);
         assert_memory_equal(x->ritz, y->ritz, x->probes * x->order * sizeof *x->ritz);
-        ks_spectrum_free(x);
-        ks_spectrum_free(y);
     }
     snprintf(name, sizeof name, "%s/tables/returns.csv", a);
     snprintf(first, sizeof first, "%s", file_text(name));
@@ -237,16 +233,21 @@ static void interrupt(const char *folder, const char *file, int signal_number)
     assert_true(exists(file));
 }
 
-TEST_IN_FOLDER(test_interrupted_stage)
+static void interrupt_twice(const char *folder)
 {
     static const int signals[] = {SIGTERM, SIGKILL};
 
-    need_programs();
-    set_study("cut", "", "0", "stop = 600\n");
     for (size_t i = 0; i < 2; i++) {
-        interrupt("cut", run_file("cut", "bn+ce/seed0", steps[i], ".h5"), signals[i]);
+        interrupt(folder, run_file(folder, "bn+ce/seed0", steps[i], ".h5"), signals[i]);
         nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL); /* its jobs have ended, too */
     }
+}
+
+TEST_IN_FOLDER(test_interrupted_stage)
+{
+    need_programs();
+    set_study("cut", "", "0", "stop = 600\n");
+    interrupt_twice("cut");
     assert_int_equal(run_study("cut", ""), 0);
     assert_int_equal(run_study("cut", "--status"), 0);
     assert_said("checkpoints  4/4  spectra  8/8  stopped at step 600\n", 2);
@@ -260,14 +261,9 @@ TEST_IN_FOLDER(test_interrupted_stage)
 /* A killed run that has lost a checkpoint cannot go on: it starts from the beginning. */
 TEST_IN_FOLDER(test_killed_run_without_checkpoint)
 {
-    static const int signals[] = {SIGTERM, SIGKILL};
-
     need_programs();
     set_study("lost", "", "0", "");
-    for (size_t i = 0; i < 2; i++) {
-        interrupt("lost", run_file("lost", "bn+ce/seed0", steps[i], ".h5"), signals[i]);
-        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
-    }
+    interrupt_twice("lost");
     assert_int_equal(unlink(scratch(run_file("lost", "bn+ce/seed0", steps[0], ".h5"))), 0);
     assert_refused("lost", "its checkpoint step_000000100.h5 is gone; --retrain allows that\n");
     assert_int_equal(run_study("lost", "-q --retrain"), 0);
@@ -334,7 +330,7 @@ static void set_sha(const char *file, const char *sha, char old[65])
     struct ks_spectrum *s = NULL;
     struct ks_attribute *a;
 
-    assert_ok(ks_spectrum_read(scratch(file), &s));
+    s = read_spectrum(scratch(file));
     a = (struct ks_attribute *)(uintptr_t)ks_attribute_find(&s->attributes, "checkpoint_sha256");
     assert_non_null(a);
     assert_int_equal(strlen(a->string), 64);
@@ -343,7 +339,6 @@ static void set_sha(const char *file, const char *sha, char old[65])
         memcpy(a->string, sha, 65);
         assert_ok(ks_spectrum_write(scratch(file), s));
     }
-    ks_spectrum_free(s);
 }
 
 /* Three wrong spectra: unreadable, moved from another run, and of another checkpoint.

@@ -43,11 +43,12 @@ static void make_pair(const char *seeds, size_t n, const char *more, const char 
         }
 }
 
+static const char *const standard[] = {"", NULL}; /* analyses */
+
 /* Every mark has a tooltip, whether it has an interval (three seeds) or not (one); every axis has
  * its labels and no others. */
 TEST_IN_STUDY(test_marks_and_labels)
 {
-    static const char *const standard[] = {"", NULL};
     static const struct {
         const char *figure;
         size_t marks;
@@ -82,10 +83,9 @@ static void add_floor(const char *architecture, size_t seed, double kappa, doubl
 
         write_spectrum(&place, kappa, false);
         spectrum_path(&place, path);
-        assert_ok(ks_spectrum_read(scratch(path), &s));
+        s = read_spectrum(scratch(path));
         assert_ok(ks_attribute_add_number(&s->statistics, "noise_floor", floor));
         assert_ok(ks_spectrum_write(scratch(path), s));
-        ks_spectrum_free(s);
     }
 }
 
@@ -96,8 +96,6 @@ static const char SHADE[] = "#ece7dc";
  * at a limit of 5e3, and of bn+wn+ce 100 at 500. */
 TEST_IN_STUDY(test_crossed_marks)
 {
-    static const char *const standard[] = {"", NULL};
-
     need_gnuplot();
     make_pair("0", 1, "", standard);
     plot_study(0);
@@ -116,8 +114,6 @@ TEST_IN_STUDY(test_crossed_marks)
  * seeds is so far beyond its limit of 500 that the IQM is. */
 TEST_IN_STUDY(test_crossed_by_one_seed)
 {
-    static const char *const standard[] = {"", NULL};
-
     need_gnuplot();
     make_pair("0..2", 3, "", standard);
     for (size_t i = 0; i < 3; i++) {
@@ -132,7 +128,7 @@ TEST_IN_STUDY(test_crossed_by_one_seed)
 /* The plots of the paper's figures show its analysis, if there is one. */
 TEST_IN_STUDY(test_paper_analysis)
 {
-    static const char *const standard[] = {"", NULL}, *const both[] = {"", "xqc", NULL};
+    static const char *const both[] = {"", "xqc", NULL};
 
     need_gnuplot();
     make_pair("0", 1, "", standard);
@@ -200,8 +196,7 @@ TEST_IN_STUDY(test_other_architecture)
 /* Older tables lack Definition 1's effective learning rate: the other three metrics are drawn. */
 TEST_IN_STUDY(test_norms_of_older_tables)
 {
-    static const char *const standard[] = {"", NULL};
-    struct outcome o;
+    struct outcome *o;
 
     need_gnuplot();
     make_pair("0", 1, "", standard);
@@ -213,8 +208,7 @@ TEST_IN_STUDY(test_norms_of_older_tables)
                "effective_lr,effective_lr_low,effective_lr_high\n"
                "bn+wn+ce,bn,1,ce,4,1,-,-,2,-,-,3,-,-\nbn+wn+ce,bn,1,ce,8,2,-,-,3,-,-,4,-,-\n");
     o = outcome_new(0);
-    assert_ok(ks_plots_draw(o.results, &o.table));
-    outcome_free(&o);
+    assert_ok(ks_plots_draw(o->results, &o->table));
     assert_int_equal(count("norms", "Definition 1"), 0);
     assert_int_equal(count("norms", "<g><title>"), 3 * 2);
 }

@@ -72,6 +72,19 @@ TEST(test_generator)
             (size_t)(((__extension__(unsigned __int128) ks_splitmix(5, k)) * SIZE_MAX) >> 64));
 }
 
+/* The IQM of the bootstrap's resample number b of n values. */
+static double iqm_of_resample(const struct ks_bootstrap *bootstrap, size_t b, size_t n,
+                              const double *value)
+{
+    size_t index[16];
+    double drawn[16];
+
+    ks_bootstrap_draw(bootstrap, b, index);
+    for (size_t i = 0; i < n; i++)
+        drawn[i] = value[index[i]];
+    return ks_iqm(n, drawn);
+}
+
 TEST(test_one_stratum)
 {
     const double value[] = {1, 2, 3, 4, 5}, step[] = {0};
@@ -81,15 +94,8 @@ TEST(test_one_stratum)
     struct ks_scores scores = {1, runs, 1, step, value};
     struct ks_estimate e, area;
 
-    for (size_t b = 0; b < 5; b++) {
-        size_t index[5];
-        double drawn[5];
-
-        ks_bootstrap_draw(&bootstrap, b, index);
-        for (size_t i = 0; i < 5; i++)
-            drawn[i] = value[index[i]];
-        assert_close(ks_iqm(5, drawn), expected[b], 1e-12);
-    }
+    for (size_t b = 0; b < 5; b++)
+        assert_close(iqm_of_resample(&bootstrap, b, 5, value), expected[b], 1e-12);
     assert_ok(ks_iqm_curve(&scores, 1000, 1, &e, &area));
     assert_close(e.value, 3, 1e-12);
     assert_close(e.in.lower, 5 / 3., 1e-12);
@@ -108,17 +114,10 @@ TEST(test_two_strata)
     size_t index[9];
 
     assert_int_equal(ks_bootstrap_runs(&bootstrap), 9);
-    for (size_t b = 0; b < 4; b++) {
-        double drawn[9];
-
-        ks_bootstrap_draw(&bootstrap, b, index);
-        for (size_t i = 0; i < 9; i++) {
-            drawn[i] = value[index[i]];
-            if (b == 0)
-                assert_int_equal(index[i], first[i]);
-        }
-        assert_close(ks_iqm(9, drawn), expected[b], 1e-12);
-    }
+    ks_bootstrap_draw(&bootstrap, 0, index);
+    assert_memory_equal(index, first, sizeof first);
+    for (size_t b = 0; b < 4; b++)
+        assert_close(iqm_of_resample(&bootstrap, b, 9, value), expected[b], 1e-12);
     assert_ok(ks_iqm_curve(&scores, 2000, 7, &e, NULL));
     assert_close(e.value, 13, 1e-12);
     assert_close(e.in.lower, 8.2, 1e-9);
@@ -229,11 +228,16 @@ TEST(test_pooled_kappa)
 
 /* --- the published returns of XQC on dog-trot --- */
 
-static void read_dog_trot(double value[SEEDS][STEPS])
+static double published[SEEDS][STEPS];
+
+/* Fills `published`; skips the test if there are none. */
+static void need_published(void)
 {
     struct ks_csv *csv = NULL;
     size_t task = 0, seed = 0, step = 0, column = 0, n = 0;
 
+    if (access(PUBLISHED, R_OK) != 0)
+        skip();
     assert_ok(ks_csv_read(PUBLISHED, false, &csv));
     assert_ok(ks_csv_column(csv, "env_name", &task));
     assert_ok(ks_csv_column(csv, "seed", &seed));
@@ -248,7 +252,7 @@ static void read_dog_trot(double value[SEEDS][STEPS])
         assert_ok(ks_csv_number(csv, i, step, &t));
         assert_ok(ks_csv_number(csv, i, column, &v));
         assert_true(s >= 0 && s < SEEDS && t >= 0 && t / 1e5 < STEPS);
-        value[(size_t)s][(size_t)(t / 1e5)] = v;
+        published[(size_t)s][(size_t)(t / 1e5)] = v;
         n++;
     }
     assert_int_equal(n, SEEDS * STEPS);
@@ -276,15 +280,12 @@ TEST(test_published_returns)
         {888.198454, {871.697585, 899.122354}}, {898.608385, {881.488307, 910.614924}},
         {906.049288, {892.719164, 917.786843}}, {907.379287, {896.897836, 915.185669}},
         {909.130721, {899.512401, 921.786946}}};
-    static double value[SEEDS][STEPS];
     const size_t runs[] = {SEEDS};
     double step[STEPS];
-    struct ks_scores scores = {1, runs, STEPS, step, &value[0][0]};
+    struct ks_scores scores = {1, runs, STEPS, step, &published[0][0]};
     struct ks_estimate curve[STEPS];
 
-    if (access(PUBLISHED, R_OK) != 0)
-        skip();
-    read_dog_trot(value);
+    need_published();
     for (size_t t = 0; t < STEPS; t++)
         step[t] = 1e5 * (double)t;
     assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, curve, NULL));
@@ -292,7 +293,7 @@ TEST(test_published_returns)
         double sum = 0, sorted[SEEDS];
 
         for (size_t i = 0; i < SEEDS; i++)
-            sum += sorted[i] = value[i][t];
+            sum += sorted[i] = published[i][t];
         ks_iqm(SEEDS, sorted);
         assert_printed(sum / SEEDS, mean[t]);
         assert_printed(ks_quantile(SEEDS, sorted, 0.5), median[t]);
@@ -304,19 +305,16 @@ TEST(test_published_returns)
 
 TEST(test_published_area)
 {
-    static double value[SEEDS][STEPS];
     const size_t runs[] = {SEEDS};
     double step[STEPS];
-    struct ks_scores scores = {1, runs, STEPS, step, &value[0][0]};
+    struct ks_scores scores = {1, runs, STEPS, step, &published[0][0]};
     struct ks_estimate curve[STEPS], area;
 
-    if (access(PUBLISHED, R_OK) != 0)
-        skip();
-    read_dog_trot(value);
+    need_published();
     for (size_t t = 0; t < STEPS; t++) {
         step[t] = 1e5 * (double)t;
         for (size_t i = 0; i < SEEDS; i++)
-            value[i][t] /= 1000; /* the normalized score: random 0, target 1000 */
+            published[i][t] /= 1000; /* the normalized score: random 0, target 1000 */
     }
     assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, curve, &area));
     assert_printed(area.value, 0.661800);
@@ -329,17 +327,14 @@ TEST(test_published_area)
 
 TEST(test_published_five_seeds)
 {
-    static double value[SEEDS][STEPS];
     double last[SEEDS], step[] = {1e6};
     const size_t five[] = {5};
     struct ks_scores scores = {1, five, 1, step, last};
     struct ks_estimate e;
 
-    if (access(PUBLISHED, R_OK) != 0)
-        skip();
-    read_dog_trot(value);
+    need_published();
     for (size_t i = 0; i < SEEDS; i++)
-        last[i] = value[i][10];
+        last[i] = published[i][10];
     assert_ok(ks_iqm_curve(&scores, KS_BOOTSTRAP_RESAMPLES, 0, &e, NULL));
     assert_printed(e.value, 908.482155);
     assert_printed(e.in.lower, 886.167632);

@@ -32,15 +32,14 @@ static int make_three(void **state)
  * them. */
 static const struct ks_csv *table(const char *name, const char *env, size_t resamples)
 {
-    struct outcome o = outcome_new(0);
+    struct outcome *o = outcome_new(0);
     /* the study itself is not const */
-    char path[64], **held = (char **)(uintptr_t)&o.results->study->env;
+    char path[64], **held = (char **)(uintptr_t)&o->results->study->env;
 
     free(*held);
     assert_ok(ks_copy_string(env, held));
-    assert_ok(ks_tables_write(o.results, &o.table, resamples));
+    assert_ok(ks_tables_write(o->results, &o->table, resamples));
     snprintf(path, sizeof path, "tables/%s.csv", name);
-    outcome_free(&o);
     return read_csv(path);
 }
 
@@ -137,20 +136,19 @@ static void set_all(struct ks_results *r, size_t architecture, const char *name,
 TEST_WITH(test_how_points_are_made, make_three, scratch_remove)
 {
     enum { LN, BN, DENSE };
-    struct outcome o = outcome_new(0);
+    struct outcome *o = outcome_new(0);
     const struct ks_csv *csv;
 
-    set_all(o.results, BN, "kappa", 1, 1e4);
-    set_all(o.results, LN, "kappa", 1e3, 1e3);
-    set_all(o.results, DENSE, "kappa", 1e5, 1e5);
-    set_all(o.results, BN, "kappa_q99_upper", 20, 20);
-    set_all(o.results, LN, "kappa_q99_upper", 200, 200);
-    set_all(o.results, DENSE, "kappa_q99_upper", NAN, NAN);
-    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    set_all(o->results, BN, "kappa", 1, 1e4);
+    set_all(o->results, LN, "kappa", 1e3, 1e3);
+    set_all(o->results, DENSE, "kappa", 1e5, 1e5);
+    set_all(o->results, BN, "kappa_q99_upper", 20, 20);
+    set_all(o->results, LN, "kappa_q99_upper", 200, 200);
+    set_all(o->results, DENSE, "kappa_q99_upper", NAN, NAN);
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
     csv = read_csv("tables/correlation.csv");
     assert_close(cell_number(csv, 0, "spearman"), -1, 1e-9);
     check_row(csv, 3, "statistic=kappa_q99_upper architectures=3 spearman=-1");
-    outcome_free(&o);
 }
 
 /* An analysis that failed everywhere takes its architecture out of the correlation. */

@@ -24,10 +24,10 @@ static void check_spectra_tables(void)
 
 TEST_IN_STUDY(test_tables)
 {
-    struct outcome o = outcome_new(0);
+    struct outcome *o = outcome_new(0);
     const struct ks_csv *csv;
 
-    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
     csv = read_csv("tables/checkpoints.csv");
     assert_int_equal(csv->rows, 2 * SEEDS * (CHECKPOINTS + 1));
     assert_close(cell_number(csv, 1, "kappa"), 1000,
@@ -49,7 +49,6 @@ TEST_IN_STUDY(test_tables)
     assert_string_equal(cell(csv, 0, "kappa_q99_upper"), "-"); /* not resolved */
     assert_string_equal(cell(csv, 0, "kappa_gradient_90_upper"), "inf");
     check_spectra_tables();
-    outcome_free(&o);
 }
 
 /* A row for each variant of an architecture of the study; variants follow what they change, also if
@@ -57,7 +56,7 @@ TEST_IN_STUDY(test_tables)
 TEST_IN_STUDY(test_variants)
 {
     const struct ks_csv *csv;
-    struct outcome o;
+    struct outcome *o;
     char text[1024];
     size_t at;
 
@@ -69,7 +68,7 @@ TEST_IN_STUDY(test_variants)
     write_variant("alone", "bn+ce");
     write_variant("changed", "bn+wn+ce");
     o = outcome_new(0);
-    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
     csv = read_csv("tables/variants.csv");
     assert_int_equal(csv->rows, 1);
     check_row(csv, 0, "architecture=changed base=bn+wn+ce");
@@ -82,7 +81,6 @@ TEST_IN_STUDY(test_variants)
 
         assert_string_equal(ks_csv_cell(csv, i, 0), order[i]);
     }
-    outcome_free(&o);
 }
 
 /* A further analysis has its own rows; its failed analyses are dropped there and do not affect the
@@ -90,7 +88,7 @@ TEST_IN_STUDY(test_variants)
 TEST_IN_STUDY(test_further_analyses)
 {
     const struct ks_csv *csv;
-    struct outcome o;
+    struct outcome *o;
 
     set_study("[analyze xqc]\ncompat = xqc\n");
     for (size_t i = 0; i < SEEDS; i++)
@@ -100,15 +98,15 @@ TEST_IN_STUDY(test_further_analyses)
                 write_spectrum(&(struct place){"bn+wn+ce", i, STEP[k], "xqc"}, 3, false);
         }
     o = outcome_new(0);
-    assert_warned(o.results, "bn+wn+ce, seed 0: 2 of 4 spectra of [analyze xqc] are missing");
-    assert_int_equal(o.table.n_rows, 2);
-    assert_int_equal(o.table.n_analyses, 2);
-    assert_close(o.table.row[0].value[KS_KAPPA].value, 266.6667, 5e-5);
-    assert_int_equal(o.table.row[0].dropped, 0);
-    assert_close(o.table.row[2].value[KS_KAPPA].value, 3, 1e-12);
-    assert_int_equal(o.table.row[2].dropped, 1); /* the other one is before the first update */
-    assert_close(o.table.row[3].value[KS_KAPPA].value, 5, 1e-12);
-    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_warned(o->results, "bn+wn+ce, seed 0: 2 of 4 spectra of [analyze xqc] are missing");
+    assert_int_equal(o->table.n_rows, 2);
+    assert_int_equal(o->table.n_analyses, 2);
+    assert_close(o->table.row[0].value[KS_KAPPA].value, 266.6667, 5e-5);
+    assert_int_equal(o->table.row[0].dropped, 0);
+    assert_close(o->table.row[2].value[KS_KAPPA].value, 3, 1e-12);
+    assert_int_equal(o->table.row[2].dropped, 1); /* the other one is before the first update */
+    assert_close(o->table.row[3].value[KS_KAPPA].value, 5, 1e-12);
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
     csv = read_csv("tables/summary.csv");
     assert_int_equal(csv->rows, 4);
     assert_string_equal(cell(csv, 1, "analysis"), "standard");
@@ -119,51 +117,46 @@ TEST_IN_STUDY(test_further_analyses)
     check_row(csv, 3, "analysis=xqc kappa=5");
     csv = read_csv("tables/kappa.csv"); /* a table for the plots */
     assert_int_equal(csv->rows, 2 * 2 * (CHECKPOINTS + 1));
-    outcome_free(&o);
 }
 
 /* A spectrum outside of the scope of its analysis is not missing and has no row. */
 TEST_IN_STUDY(test_scopes)
 {
     const struct ks_csv *csv;
-    struct outcome o;
+    struct outcome *o;
 
     set_study("[analyze end]\ncheckpoints = last\narchitectures = ln+mse\n");
     for (size_t i = 1; i < SEEDS; i++)
         write_spectrum(&(struct place){"ln+mse", i, STEP[CHECKPOINTS], "end"}, 5, false);
     o = outcome_new(0);
-    assert_warned(o.results, "ln+mse, seed 0: 1 of 1 spectra of [analyze end] are missing");
-    assert_false(o.table.row[2].asked);
-    assert_close(o.table.row[3].value[KS_KAPPA].value, 5, 1e-12);
-    assert_int_equal(o.table.row[3].dropped, 1);
-    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_warned(o->results, "ln+mse, seed 0: 1 of 1 spectra of [analyze end] are missing");
+    assert_false(o->table.row[2].asked);
+    assert_close(o->table.row[3].value[KS_KAPPA].value, 5, 1e-12);
+    assert_int_equal(o->table.row[3].dropped, 1);
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
     csv = read_csv("tables/summary.csv");
     assert_int_equal(csv->rows, 3);
-    outcome_free(&o);
 }
 
 /* With `stop` the tables contain the steps up to it, and later ones do not count as missing. */
 TEST_IN_STUDY(test_stopped_study)
 {
     const struct ks_csv *csv;
-    char path[256];
-    struct outcome o;
+    struct outcome *o;
 
     set_study("stop = 9\n");
     for (size_t i = 0; i < SEEDS; i++) {
-        spectrum_path(&(struct place){"ln+mse", i, 12, NULL}, path);
-        assert_int_equal(unlink(scratch(path)), 0);
+        remove_spectrum(&(struct place){"ln+mse", i, 12, NULL});
         write_returns("ln+mse", i, "env_step,return_mean\n0,1\n6,2\n");
     }
     o = outcome_new(0);
-    assert_int_equal(o.results->n_warnings, 0);
-    assert_int_equal(o.table.n_rows, 2);
-    assert_close(o.table.row[1].value[KS_RETURN].value, 2, 1e-12);
-    assert_close(o.table.row[0].value[KS_RETURN].value, 20, 1e-12); /* not the later ones */
-    assert_ok(ks_tables_write(o.results, &o.table, 0));
+    assert_int_equal(o->results->n_warnings, 0);
+    assert_int_equal(o->table.n_rows, 2);
+    assert_close(o->table.row[1].value[KS_RETURN].value, 2, 1e-12);
+    assert_close(o->table.row[0].value[KS_RETURN].value, 20, 1e-12); /* not the later ones */
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
     csv = read_csv("tables/checkpoints.csv");
     assert_int_equal(csv->rows, 2 * SEEDS * CHECKPOINTS);
-    outcome_free(&o);
 }
 
 /* The area under a curve of normalized returns, for a task with these scores of random and of good
@@ -177,7 +170,7 @@ TEST_IN_STUDY(test_areas)
                  {"dog-trot", 0, 1000},
                  {"Hopper-v4", 18.791, 3226},
                  {"HumanoidStandup-v4", NAN, NAN}};
-    struct outcome o;
+    struct outcome *o;
 
     set_study("stop = 9\n");
     for (size_t i = 0; i < SEEDS; i++)
@@ -185,25 +178,24 @@ TEST_IN_STUDY(test_areas)
     o = outcome_new(0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double height = (150 - cases[i].random) / (cases[i].target - cases[i].random), area;
-        free(o.table.row);
-        free(o.results->own_study->env);
-        assert_ok(ks_copy_string(cases[i].task, &o.results->own_study->env));
-        assert_ok(ks_summary_table(o.results, 0, &o.table));
-        area = o.table.row[1].value[KS_AREA].value;
+        free(o->table.row);
+        free(o->results->own_study->env);
+        assert_ok(ks_copy_string(cases[i].task, &o->results->own_study->env));
+        assert_ok(ks_summary_table(o->results, 0, &o->table));
+        area = o->table.row[1].value[KS_AREA].value;
         assert_true(isnan(height) ? isnan(area) : fabs(area - height) < 1e-15);
     }
-    outcome_free(&o);
 }
 
 TEST_IN_STUDY(test_printed_table)
 {
-    struct outcome o = outcome_new(0);
+    struct outcome *o = outcome_new(0);
     FILE *out = fopen(scratch("table"), "w");
     const char *text;
     size_t width;
 
     assert_non_null(out);
-    ks_summary_print(o.results, &o.table, out);
+    ks_summary_print(o->results, &o->table, out);
     assert_int_equal(fclose(out), 0);
     text = file_text("table");
     width = strcspn(text, "\n");
@@ -211,7 +203,6 @@ TEST_IN_STUDY(test_printed_table)
     assert_contains(text, "  21.5 to 33           123 or more              infinite  ");
     for (; *text; text += width + 1) /* all lines have the same width */
         assert_int_equal(strcspn(text, "\n"), width);
-    outcome_free(&o);
 }
 
 static ks_status make_tables(void)

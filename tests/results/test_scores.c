@@ -45,6 +45,17 @@ static struct ks_score_table *read_scores(const struct ks_score_query *query)
     return table;
 }
 
+static void check_size(const struct ks_score_query *query, size_t runs, size_t steps,
+                       size_t dropped)
+{
+    struct ks_score_table *t = read_scores(query);
+
+    assert_int_equal(t->n_runs, runs);
+    assert_int_equal(t->n_steps, steps);
+    assert_int_equal(t->dropped, dropped);
+    ks_score_table_free(t);
+}
+
 /* --- random and target scores --- */
 
 TEST(test_table_of_tasks)
@@ -189,11 +200,7 @@ TEST(test_missing_steps)
     write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,0,100,3\ns,a,1,0,4\ns,a,1,100,5\n");
     assert_refused(&query, "scores.csv: a, s, seed 1, step 50: the score is missing");
     query.drop_missing = true;
-    t = read_scores(&query);
-    assert_int_equal(t->n_runs, 1);
-    assert_int_equal(t->n_steps, 3);
-    assert_int_equal(t->dropped, 1);
-    ks_score_table_free(t);
+    check_size(&query, 1, 3, 1);
     query.drop_missing = false;
     query.common_grid = true;
     t = read_scores(&query);
@@ -204,25 +211,19 @@ TEST(test_missing_steps)
     ks_score_table_free(t);
     query.common_grid = false;
     query.every = 100; /* a coarser grid, which all runs have */
-    t = read_scores(&query);
-    assert_int_equal(t->n_steps, 2);
-    ks_score_table_free(t);
+    check_size(&query, 2, 2, 0);
 }
 
 /* A common grid without the last step would compare runs at different stages. */
 TEST(test_common_grid_holds_the_last_step)
 {
     struct ks_score_query query = {0};
-    struct ks_score_table *t;
 
     write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,1,0,4\n");
     query.common_grid = true;
     assert_refused(&query, "a, s, seed 1, step 50: the score is missing");
     query.drop_missing = true;
-    t = read_scores(&query);
-    assert_int_equal(t->n_runs, 1);
-    assert_int_equal(t->n_steps, 2);
-    ks_score_table_free(t);
+    check_size(&query, 1, 2, 1);
 }
 
 TEST(test_refused_tables)

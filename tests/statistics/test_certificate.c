@@ -157,7 +157,6 @@ static void tear_down(struct setting *s)
     ks_null_basis_free(s->basis);
     ks_operator_free(s->a);
     release(s->space);
-    ks_checkpoint_free(s->c);
 }
 
 /* v -> (I - P_Z) v */

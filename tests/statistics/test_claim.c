@@ -96,7 +96,6 @@ static void exact_says(const struct ks_null *null, const char *words)
     const struct ks_claim_inputs inputs = inputs_of("hessian", &statistics);
 
     says(s, &inputs, words);
-    ks_spectrum_free(s);
 }
 
 /* The condition number is 2; the claim states a bound for it. */
@@ -285,7 +284,6 @@ TEST(test_names)
     says(s, &inputs, "of the ggn operator (layer 3) have");
     inputs.critic = 1, inputs.layer = -1;
     says(s, &inputs, "of the ggn operator (critic 1) have");
-    ks_spectrum_free(s);
 }
 
 /* Normals alone do not make a condition number infinite. */
@@ -392,7 +390,6 @@ TEST(test_published_recurrence)
          "On these 4 minibatches, the Ritz values of H come from the published code's recurrence, "
          "whose vectors are not orthonormal, so they prove no bounds. The paper's kappa, the ratio "
          "of the largest to the smallest absolute Ritz value at m = ");
-    ks_spectrum_free(s);
 }
 
 /* Wrong products in float32 are reported as wrong. */

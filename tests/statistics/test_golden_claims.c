@@ -98,21 +98,6 @@ static void judge_checkpoint(const char *name, const struct ks_checkpoint *c, co
     }
 }
 
-static double *read_eigenvalues(const char *path, size_t *n)
-{
-    struct ks_h5_shape shape;
-    struct ks_h5 *h5;
-    double *values;
-
-    assert_ok(ks_h5_open(path, NULL, &h5));
-    assert_ok(ks_h5_shape(h5, "/eigenvalues", &shape));
-    assert_int_equal(shape.n_dims, 1);
-    assert_ok(ks_h5_read_new(h5, "/eigenvalues", &shape, &values));
-    *n = shape.dims[0];
-    ks_h5_close(h5);
-    return values;
-}
-
 /* The eigenvalues of offset25 come from a float64 computation, those of the others from their
  * construction. */
 TEST(test_golden_claims)
@@ -138,7 +123,7 @@ TEST(test_golden_claims)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)(length - strlen(suffix)), entry->d_name);
         snprintf(path, sizeof path, "%s/%s", FOLDER, entry->d_name);
-        value = read_eigenvalues(path, &n);
+        value = read_list(path, "/eigenvalues", &n);
         t = truth_new(n, value, strcmp(name, "offset25") == 0 ? 1e-11 : 1e-15);
         snprintf(path, sizeof path, "%s/%s.h5", FOLDER, name);
         assert_ok(ks_checkpoint_read(path, &c));

@@ -19,12 +19,9 @@ static size_t sets(void)
 
 static struct ks_spectrum *analyze(const struct ks_checkpoint *c, const char *options)
 {
-    struct ks_spectrum *s;
-
     assert_ok(ks_checkpoint_write(scratch("critic.h5"), c, false));
     assert_runs("-q --precision f64 %s critic.h5", options);
-    assert_ok(ks_spectrum_read(scratch("critic.spectrum.h5"), &s));
-    return s;
+    return read_spectrum(scratch("critic.spectrum.h5"));
 }
 
 struct ends {
@@ -38,7 +35,6 @@ static struct ends find_truth(const struct ks_checkpoint *critic)
     struct ends truth = {ks_statistic(s, "lambda_max"), ks_statistic(s, "lambda_min")};
 
     assert_close(ks_statistic(s, "lambda_max_upper"), truth.max, 1e-6 * truth.max);
-    ks_spectrum_free(s);
     ks_checkpoint_free(c);
     return truth;
 }
@@ -71,7 +67,6 @@ TEST(test_coverage)
             width += (ks_statistic(s, "lambda_max_loss_upper") -
                       ks_statistic(s, "lambda_max_loss_lower")) /
                      truth.max / (double)sets();
-            ks_spectrum_free(s);
             ks_checkpoint_free(c);
         }
         print_message("%s: mean width %.2f of lambda_max\n", trained_critics[k].name, width);

@@ -79,7 +79,6 @@ static size_t check_zeros(const struct ks_problem *q, const char *name)
     assert_int_equal(zeros(q->checkpoint->critic.text, a->n, s->ritz), null.dimension + null.dead);
     assert_int_equal(null.dimension, space->dimension);
     assert_false(null.product > 1e-13 * fmax(-s->ritz[0], s->ritz[a->n - 1]));
-    ks_spectrum_free(s);
     ks_operator_free(a);
     release(space);
     return null.dimension;
@@ -103,7 +102,6 @@ static void check_manifold(const char *text, size_t normals, size_t others)
     /* without norms, units are dead and their columns zero up to rounding */
     if (strstr(text, "norm"))
         assert_int_equal(check_zeros(&q, "manifold"), 2 * normals);
-    ks_checkpoint_free(c);
 }
 
 TEST(test_manifold)
@@ -137,7 +135,6 @@ TEST(test_manifold_layers)
     for (q.layer = 0; q.layer < 5; q.layer++)
         if (q.layer != 3) /* layer 3 is the relu */
             assert_int_equal(check_zeros(&q, "manifold"), 2 * dimension[q.layer]);
-    ks_checkpoint_free(c);
 }
 
 /* The directions in which every part has had a gradient. Rounding decides whether the gradient of a
@@ -173,7 +170,6 @@ TEST(test_preconditioned)
         q.weight_decay = 0.3;
         assert_int_equal(check_zeros(&q, "preconditioned"), 0);
         release(hessian);
-        ks_checkpoint_free(c);
     }
 }
 
@@ -193,7 +189,6 @@ TEST(test_left_out)
     for (size_t i = 0; i < 2 * c->critic.arch->parameters; i++)
         c->adam_v[i] = i == 0 ? 1 : 0;
     assert_int_equal(check_zeros(&q, "preconditioned"), 0);
-    ks_checkpoint_free(c);
 }
 
 /* An orthonormal basis [k, n] of the null space in the selection's coordinates. */
@@ -232,7 +227,6 @@ TEST(test_biases_beside_normals)
     assert_int_equal(space->dimension, 2 * (4 + 17));
     free(null_basis(space)); /* fails unless it has as many directions */
     release(space);
-    ks_checkpoint_free(c);
 }
 
 /* The null space's eigenvalues as --exact computes them: the largest |eigenvalue| of Z' A Z, where
@@ -287,7 +281,6 @@ static double zeros_of(const struct ks_problem *q, const struct ks_operator_kind
         fail_msg("%s, %s, %s: zeros of %g floors; %g below it, %zu known", kind->name,
                  single ? "f32" : "f64", q->checkpoint->critic.text, ratio, within,
                  null.dimension + null.dead);
-    ks_spectrum_free(s);
     ks_operator_free(a);
     release(space);
     return ratio;
@@ -309,7 +302,6 @@ static double largest_zeros(const char *text)
         for (int single = 0; single < 2; single++)
             if (!kind->spheres || is_projected(c))
                 worst = fmax(worst, zeros_of(&q, kind, single));
-    ks_checkpoint_free(c);
     return worst;
 }
 

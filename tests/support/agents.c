@@ -73,18 +73,23 @@ struct ks_agent_config small_config(const char *critic, const char *actor)
                                     .threads = 1};
 }
 
-struct KS(agent) *make_agent_of(const char *name, int threads)
+struct ks_agent_config named_config(const char *name)
 {
-    char *critic, *actor;
-    struct ks_agent_config config;
-    struct KS(agent) *agent;
+    static char *critic, *actor;
 
-    describe_small(name, &critic, &actor);
-    config = small_config(critic, actor);
-    config.threads = threads;
-    assert_ok(KS(agent_new)(&config, &agent));
     free(critic);
     free(actor);
+    describe_small(name, &critic, &actor);
+    return small_config(critic, actor);
+}
+
+struct KS(agent) *make_agent_of(const char *name, int threads)
+{
+    struct ks_agent_config config = named_config(name);
+    struct KS(agent) *agent;
+
+    config.threads = threads;
+    assert_ok(KS(agent_new)(&config, &agent));
     return agent;
 }
 

@@ -24,7 +24,12 @@ static const char QUANTILES[] = "quantiles";
 
 /* Descriptions of a small network: one of the twelve, or one named above. The caller frees both. */
 void describe_small(const char *name, char **critic, char **actor);
+
+/* Settings for a small agent of these descriptions, and of those of a name, which are owned until
+ * the next call. */
 struct ks_agent_config small_config(const char *critic, const char *actor);
+struct ks_agent_config named_config(const char *name);
+
 struct KS(agent) *make_agent_of(const char *name, int threads);
 struct KS(agent) *make_agent(const char *name);
 

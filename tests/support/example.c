@@ -69,7 +69,7 @@ struct ks_checkpoint *make_plain(const char *text)
     make_networks(&rng, text, IN, ENSEMBLE, &c->critic);
     make_batch(&rng, c);
     c->adam = KS_ADAM_DEFAULTS;
-    return c;
+    return keep_checkpoint(c);
 }
 
 static void add_copies(struct ks_attributes *to, size_t n, const struct ks_attribute *from)
@@ -133,7 +133,6 @@ struct ks_checkpoint *make_with_references(void)
 void write_one(const char *path, struct ks_checkpoint *c, bool single)
 {
     assert_ok(ks_checkpoint_write(path, c, single));
-    ks_checkpoint_free(c);
 }
 
 void same_numbers(size_t n, const double *a, const double *b, bool single)
@@ -236,44 +235,49 @@ void remove_attribute(const char *path, const char *object, const char *name)
     H5Fclose(file);
 }
 
-void set_integer(const char *path, const char *object, const char *name, int64_t value)
+/* Gives an object an attribute, in place of one of the same name. */
+static void set_attribute(const char *path, const char *object, const char *name, hid_t type,
+                          hid_t memory, const void *value)
 {
     hid_t file = edit(path), space = H5Screate(H5S_SCALAR), id;
 
     H5Adelete_by_name(file, object, name, H5P_DEFAULT);
-    id = H5Acreate_by_name(file, object, name, H5T_STD_I16BE, space, H5P_DEFAULT, H5P_DEFAULT,
-                           H5P_DEFAULT);
-    assert_true(id >= 0 && H5Awrite(id, H5T_NATIVE_INT64, &value) >= 0);
+    id = H5Acreate_by_name(file, object, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(id >= 0 && H5Awrite(id, memory, value) >= 0);
     H5Aclose(id);
     H5Sclose(space);
     H5Fclose(file);
+}
+
+void set_integer(const char *path, const char *object, const char *name, int64_t value)
+{
+    set_attribute(path, object, name, H5T_STD_I16BE, H5T_NATIVE_INT64, &value);
 }
 
 void set_number(const char *path, const char *object, const char *name, double value)
 {
-    hid_t file = edit(path), space = H5Screate(H5S_SCALAR), id;
-
-    H5Adelete_by_name(file, object, name, H5P_DEFAULT);
-    id = H5Acreate_by_name(file, object, name, H5T_IEEE_F64BE, space, H5P_DEFAULT, H5P_DEFAULT,
-                           H5P_DEFAULT);
-    assert_true(id >= 0 && H5Awrite(id, H5T_NATIVE_DOUBLE, &value) >= 0);
-    H5Aclose(id);
-    H5Sclose(space);
-    H5Fclose(file);
+    set_attribute(path, object, name, H5T_IEEE_F64BE, H5T_NATIVE_DOUBLE, &value);
 }
 
 void set_string(const char *path, const char *object, const char *name, const char *value)
 {
-    hid_t file = edit(path), space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1), id;
+    hid_t type = string_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_ASCII);
 
-    H5Adelete_by_name(file, object, name, H5P_DEFAULT);
-    H5Tset_size(type, H5T_VARIABLE);
-    id = H5Acreate_by_name(file, object, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(id >= 0 && H5Awrite(id, type, &value) >= 0);
-    H5Aclose(id);
+    set_attribute(path, object, name, type, type, &value);
     H5Tclose(type);
+}
+
+void add_dataset(hid_t file, const char *name, hid_t type, const struct stored *how)
+{
+    hid_t space = H5Screate_simple(how->rank, how->dims, NULL);
+    hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, how->list, H5P_DEFAULT);
+
+    assert_true(set >= 0);
+    if (how->values)
+        assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, how->values) >=
+                    0);
+    H5Dclose(set);
     H5Sclose(space);
-    H5Fclose(file);
 }
 
 void poke(const char *path, const char *object, size_t at, double value)
@@ -292,29 +296,27 @@ void poke(const char *path, const char *object, size_t at, double value)
     H5Fclose(file);
 }
 
-void reshape(const char *path, const char *object, int rank, const hsize_t *dims)
+void replace(const char *path, const char *object, hid_t type, const struct stored *how)
 {
-    hid_t file = edit(path), space = H5Screate_simple(rank, dims, NULL), set;
+    hid_t file = edit(path);
 
-    assert_true(H5Ldelete(file, object, H5P_DEFAULT) >= 0);
-    set = H5Dcreate2(file, object, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(set >= 0);
-    H5Sclose(space);
-    H5Dclose(set);
+    if (H5Lexists(file, object, H5P_DEFAULT) > 0)
+        assert_true(H5Ldelete(file, object, H5P_DEFAULT) >= 0);
+    add_dataset(file, object, type, how);
     H5Fclose(file);
 }
 
 void resize(const char *path, const char *object, size_t dim, int by)
 {
     hid_t file = edit(path), set = H5Dopen2(file, object, H5P_DEFAULT), space = H5Dget_space(set);
-    hsize_t dims[8];
-    int rank = H5Sget_simple_extent_dims(space, dims, NULL);
+    struct stored how = {.rank = H5Sget_simple_extent_ndims(space)};
 
+    H5Sget_simple_extent_dims(space, how.dims, NULL);
     H5Sclose(space);
     H5Dclose(set);
     H5Fclose(file);
-    dims[dim] = (hsize_t)((int64_t)dims[dim] + by);
-    reshape(path, object, rank, dims);
+    how.dims[dim] = (hsize_t)((int64_t)how.dims[dim] + by);
+    replace(path, object, H5T_IEEE_F64LE, &how);
 }
 
 hid_t string_type(size_t size, H5T_str_t padding, H5T_cset_t characters)
@@ -328,17 +330,12 @@ hid_t string_type(size_t size, H5T_str_t padding, H5T_cset_t characters)
 
 void assert_same(const char *a, const char *b)
 {
-    struct ks_checkpoint *x = NULL, *y = NULL;
-    size_t n;
+    const struct ks_checkpoint *x = read_checkpoint(scratch(a)), *y = read_checkpoint(scratch(b));
+    size_t n = ks_networks_parameters(&x->critic);
 
-    assert_ok(ks_checkpoint_read(scratch(a), &x));
-    assert_ok(ks_checkpoint_read(scratch(b), &y));
-    n = ks_networks_parameters(&x->critic);
     assert_int_equal(n, ks_networks_parameters(&y->critic));
     assert_memory_equal(x->critic.w, y->critic.w, n * sizeof *x->critic.w);
     assert_memory_equal(x->adam_v, y->adam_v, n * sizeof *x->adam_v);
     n = x->minibatches * x->rows * x->critic.arch->in;
     assert_memory_equal(x->input, y->input, n * sizeof *x->input);
-    ks_checkpoint_free(x);
-    ks_checkpoint_free(y);
 }

@@ -43,8 +43,21 @@ void set_string(const char *path, const char *object, const char *name, const ch
 /* Overwrites element `at` of a dataset. */
 void poke(const char *path, const char *object, size_t at, double value);
 
-/* Replaces a dataset by zeros of another shape. */
-void reshape(const char *path, const char *object, int rank, const hsize_t *dims);
+/* How a dataset is stored: its shape, values (NULL: zeros), creation property list (0: the
+ * default).
+ */
+struct stored {
+    int rank;
+    hsize_t dims[5];
+    const double *values;
+    hid_t list;
+};
+
+/* Adds a dataset to an open file. */
+void add_dataset(hid_t file, const char *name, hid_t type, const struct stored *how);
+
+/* Puts a dataset in the place of what the file has under this name, if anything. */
+void replace(const char *path, const char *object, hid_t type, const struct stored *how);
 
 /* Replaces a dataset by zeros: dimension `dim` of the shape is changed by `by`. */
 void resize(const char *path, const char *object, size_t dim, int by);

@@ -53,17 +53,7 @@ void small_h1_write(const char *task, const char *objects, const char *keyframe)
     write_text(name, text);
 }
 
-static int small_h1_make(void **state)
-{
-    if (scratch_make(state) != 0)
-        return -1;
-    for (size_t i = 0; i < SMALL_H1_MODELS; i++)
-        small_h1_write(small_h1_models[i].task, small_h1_models[i].objects,
-                       small_h1_models[i].keyframe);
-    return 0;
-}
-
-char own_folder[4096]; /* HUMANOID_BENCH_DIR as it was, "" if it was not set */
+static char own_folder[4096]; /* HUMANOID_BENCH_DIR as it was, "" if it was not set */
 
 bool is_small(void)
 {
@@ -86,17 +76,44 @@ void place(double x, double y, double z)
     assert_ok(ks_env_force(env, &(struct ks_env_start){.qpos = qpos}, seen));
 }
 
-int make_small(void **state)
+static int make_small(void **state)
 {
-    return small_h1_make(state) || setenv("HUMANOID_BENCH_DIR", scratch_folder, 1);
+    if (scratch_make(state) != 0)
+        return -1;
+    for (size_t i = 0; i < SMALL_H1_MODELS; i++)
+        small_h1_write(small_h1_models[i].task, small_h1_models[i].objects,
+                       small_h1_models[i].keyframe);
+    return setenv("HUMANOID_BENCH_DIR", scratch_folder, 1);
 }
 
-int remove_small(void **state)
+static int remove_small(void **state)
 {
     return drop(state) || scratch_remove(state);
 }
 
-int use_own(void **state)
+static int use_own(void **state)
 {
     return setenv("HUMANOID_BENCH_DIR", own_folder, 1);
+}
+
+int run_h1_tests(void)
+{
+    const char *own = getenv("HUMANOID_BENCH_DIR");
+    int failed;
+
+    snprintf(own_folder, sizeof own_folder, "%s", own ? own : "");
+    tests_setup = make_small, tests_teardown = remove_small;
+    failed = run_all_tests();
+    if (!*own_folder) {
+        puts("skipped: HumanoidBench's own models, as HUMANOID_BENCH_DIR is not set");
+        return failed;
+    }
+    tests_setup = use_own, tests_teardown = drop;
+    return failed + run_all_tests();
+}
+
+void need_small(void)
+{
+    if (!is_small())
+        skip();
 }

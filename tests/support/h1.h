@@ -59,8 +59,6 @@ enum { SMALL_H1_MODELS = sizeof small_h1_models / sizeof *small_h1_models };
 /* Writes the model of a task; without a keyframe if that is NULL. */
 void small_h1_write(const char *task, const char *objects, const char *keyframe);
 
-extern char own_folder[4096]; /* HUMANOID_BENCH_DIR as it was, "" if it was not set */
-
 bool is_small(void);
 
 /* The first keyframe, with one coordinate changed. */
@@ -68,22 +66,10 @@ void pose(size_t q, double position, double *qpos);
 
 /* Forces the first keyframe with the pelvis at another place. */
 void place(double x, double y, double z);
-int make_small(void **state);
-int remove_small(void **state);
-int use_own(void **state);
 
-/* Runs the tests `small` on the small models, and `original` on HumanoidBench's if they are there.
- * (cmocka counts the tests, so this is a macro.) */
-#define RUN_H1_TESTS(failed, small, original)                                                      \
-    do {                                                                                           \
-        if (getenv("HUMANOID_BENCH_DIR"))                                                          \
-            snprintf(own_folder, sizeof own_folder, "%s", getenv("HUMANOID_BENCH_DIR"));           \
-        (failed) = cmocka_run_group_tests_name("small models", small, make_small, remove_small);   \
-        if (*own_folder)                                                                           \
-            (failed) += cmocka_run_group_tests_name("HumanoidBench's models", original, use_own,   \
-                                                    drop);                                         \
-        else                                                                                       \
-            puts("skipped: HumanoidBench's own models, as HUMANOID_BENCH_DIR is not set");         \
-    } while (0)
+/* Runs all tests on the small models, and again on HumanoidBench's if they are there: then tests
+ * that need the small ones are skipped. */
+int run_h1_tests(void);
+void need_small(void);
 
 #endif

@@ -161,7 +161,7 @@ struct ks_checkpoint *naive_critic(void)
                                        .minibatches = BATCHES,
                                        .rows = BATCH_ROWS,
                                        .loss_rows = BATCH_LOSS_ROWS};
-    struct ks_checkpoint *c = random_critic(NAIVE, sizes, 5);
+    struct ks_checkpoint *c = keep_checkpoint(random_critic(NAIVE, sizes, 5));
 
     assert_int_equal(c->critic.arch->parameters, PARAMETERS);
     naive_references(c, BATCH_LOSS_ROWS, RIGHT, RIGHT);
@@ -170,13 +170,13 @@ struct ks_checkpoint *naive_critic(void)
 
 struct ks_checkpoint *linear_critic(const char *text)
 {
-    return random_critic(text,
-                         (struct critic_sizes){.ensemble = 1,
-                                               .in = SIDE,
-                                               .minibatches = BATCHES,
-                                               .rows = BATCH_ROWS,
-                                               .loss_rows = BATCH_LOSS_ROWS},
-                         6);
+    const struct critic_sizes sizes = {.ensemble = 1,
+                                       .in = SIDE,
+                                       .minibatches = BATCHES,
+                                       .rows = BATCH_ROWS,
+                                       .loss_rows = BATCH_LOSS_ROWS};
+
+    return keep_checkpoint(random_critic(text, sizes, 6));
 }
 
 void describe(struct ks_checkpoint *c, const char *text)

@@ -45,7 +45,7 @@ struct ks_checkpoint *null_critic(const char *text, size_t ensemble)
 
     draw(&rng, c);
     settle(c);
-    return c;
+    return keep_checkpoint(c);
 }
 
 size_t zeros(const char *text, size_t n, const double *value)

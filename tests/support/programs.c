@@ -113,6 +113,21 @@ double *read_vectors(const char *name, size_t n, size_t k)
     return vectors;
 }
 
+double *read_list(const char *path, const char *object, size_t *n)
+{
+    struct ks_h5_shape shape;
+    struct ks_h5 *h5;
+    double *values;
+
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_ok(ks_h5_shape(h5, object, &shape));
+    assert_int_equal(shape.n_dims, 1);
+    assert_ok(ks_h5_read_new(h5, object, &shape, &values));
+    *n = shape.dims[0];
+    ks_h5_close(h5);
+    return values;
+}
+
 double read_root_number(const char *path, const char *name)
 {
     struct ks_attribute attribute;
@@ -176,7 +191,7 @@ void mpirun_environment(void)
 #endif
 }
 
-bool have_mpirun(void)
+void need_mpirun(void)
 {
     static int have = -1;
 
@@ -186,5 +201,6 @@ bool have_mpirun(void)
         if (!have)
             fprintf(stderr, "mpirun is missing or starts nothing here: skipped\n");
     }
-    return have;
+    if (!have)
+        skip();
 }

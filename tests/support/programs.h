@@ -60,6 +60,8 @@ size_t least_memory(const char *arguments);
 double *read_vectors(const char *name, size_t n, size_t k);
 
 /* A numeric root attribute of an HDF5 file. */
+/* The numbers of a dataset of one dimension; the caller frees. */
+double *read_list(const char *path, const char *object, size_t *n);
 double read_root_number(const char *path, const char *name);
 
 /* Runs a program in the current folder; both outputs go to the file "said" of the scratch folder.
@@ -78,6 +80,6 @@ void mpirun_environment(void);
 
 /* Whether mpirun can start two processes here; if not, prints that the tests under mpirun are
  * skipped. */
-bool have_mpirun(void);
+void need_mpirun(void);
 
 #endif

@@ -13,6 +13,7 @@
 #include "core/path.h"
 #include "io/csv.h"
 #include "io/file.h"
+#include "io/spectrum.h"
 
 extern char scratch_folder[64];
 
@@ -47,6 +48,10 @@ const struct ks_csv *read_csv(const char *name);
 const char *cell(const struct ks_csv *csv, size_t row, const char *name);
 double cell_number(const struct ks_csv *csv, size_t row, const char *name);
 void check_row(const struct ks_csv *csv, size_t row, const char *expected);
+
+/* A spectrum, until 63 others have been read or kept. */
+struct ks_spectrum *read_spectrum(const char *path);
+struct ks_spectrum *keep_spectrum(struct ks_spectrum *s);
 
 /* Both files have the same bytes. */
 void assert_same_files(const char *found, const char *expected);

@@ -36,6 +36,12 @@ const char *file(const char *name)
     return path;
 }
 
+void save(const char *name, struct ks_checkpoint *c)
+{
+    assert_ok(ks_checkpoint_write(file(name), c, false));
+    ks_checkpoint_free(c);
+}
+
 struct ks_spectrum *spectrum(const char *name, const char *arguments)
 {
     char output[300];
@@ -43,7 +49,7 @@ struct ks_spectrum *spectrum(const char *name, const char *arguments)
 
     assert_runs("%s %s.h5", arguments, name);
     snprintf(output, sizeof output, "%s.spectrum", name);
-    assert_ok(ks_spectrum_read(file(output), &s));
+    s = read_spectrum(file(output));
     assert_int_equal(remove(file(output)), 0);
     return s;
 }
@@ -53,7 +59,6 @@ double statistic_of(const char *name, const char *arguments, const char *statist
     struct ks_spectrum *s = spectrum(name, arguments);
     double value = ks_statistic(s, statistic_name);
 
-    ks_spectrum_free(s);
     return value;
 }
 
@@ -68,6 +73,19 @@ size_t dimension(const char *text)
     return n;
 }
 
+double *dense_hessian(const char *name, size_t n)
+{
+    double *h;
+
+    assert_ok(ks_alloc(n * n, sizeof *h, &h));
+    for (size_t k = 0; k < n; k++)
+        h[k * n + k] = 1;
+    assert_ok(ks_vectors_write(file("units"), n, n, h, NULL));
+    free(h);
+    assert_runs("--apply units.h5 --output columns.h5 --precision f64 %s.h5", name);
+    return read_vectors("columns.h5", n, n);
+}
+
 int write_checkpoints(void **state)
 {
     if (scratch_make(state) != 0)
@@ -75,8 +93,7 @@ int write_checkpoints(void **state)
     for (size_t i = 0; i < ARCHS; i++) {
         struct ks_checkpoint *c = make(archs[i].text);
 
-        assert_ok(ks_checkpoint_write(file(archs[i].name), c, false));
-        ks_checkpoint_free(c);
+        save(archs[i].name, c);
     }
     return 0;
 }

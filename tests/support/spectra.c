@@ -1,5 +1,7 @@
 #include "spectra.h"
 
+#include "scratch.h"
+
 ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
                    const struct ks_problem *problem, struct ks_operator **a)
 {
@@ -69,7 +71,7 @@ struct ks_spectrum *spectrum_new(void)
 
     if (!s)
         abort();
-    return s;
+    return keep_spectrum(s);
 }
 
 static ks_status slq_probe(const struct ks_operator *a, const struct slq *slq, struct ks_lanczos *l,
@@ -239,7 +241,6 @@ struct certified *estimate_certified(struct diagonal *d, const struct certified_
 
 void certified_free(struct certified *e)
 {
-    ks_spectrum_free(e->s);
     ks_certificates_clear(&e->certificates);
     ks_null_basis_free(e->basis);
     free(e);

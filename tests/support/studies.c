@@ -174,6 +174,14 @@ void set_study(const char *more)
     write_text("study.study", text);
 }
 
+void remove_spectrum(const struct place *place)
+{
+    char path[256];
+
+    spectrum_path(place, path);
+    assert_int_equal(unlink(scratch(path)), 0);
+}
+
 void remove_spectra(const char *architecture)
 {
     char path[256];
@@ -181,26 +189,23 @@ void remove_spectra(const char *architecture)
     for (size_t i = 0; i < SEEDS; i++) {
         snprintf(path, sizeof path, "runs/toy/%s/seed%zu/run.json", architecture, i);
         write_text(path, "{\"state\": \"finished\"}\n");
-        for (size_t k = 0; k <= CHECKPOINTS; k++) {
-            spectrum_path(&(struct place){architecture, i, STEP[k], NULL}, path);
-            assert_int_equal(unlink(scratch(path)), 0);
-        }
+        for (size_t k = 0; k <= CHECKPOINTS; k++)
+            remove_spectrum(&(struct place){architecture, i, STEP[k], NULL});
     }
 }
 
-struct outcome outcome_new(size_t resamples)
+struct outcome *outcome_new(size_t resamples)
 {
-    struct outcome o = {NULL, {0}};
+    static struct outcome kept[8];
+    static size_t turn;
+    struct outcome *o = &kept[turn++ % 8];
 
-    assert_ok(ks_results_read(scratch_folder, NULL, &o.results));
-    assert_ok(ks_summary_table(o.results, resamples, &o.table));
-    return o;
-}
-
-void outcome_free(struct outcome *o)
-{
     free(o->table.row);
     ks_results_free(o->results);
+    *o = (struct outcome){NULL, {0}};
+    assert_ok(ks_results_read(scratch_folder, NULL, &o->results));
+    assert_ok(ks_summary_table(o->results, resamples, &o->table));
+    return o;
 }
 
 void assert_warned(const struct ks_results *r, const char *words)
@@ -250,11 +255,10 @@ void write_known(struct known *k, const struct place *place)
 
 const struct ks_csv *make_table(const char *name, size_t resamples)
 {
-    struct outcome o = outcome_new(resamples);
+    struct outcome *o = outcome_new(resamples);
     char path[64];
 
-    assert_ok(ks_tables_write(o.results, &o.table, resamples));
-    outcome_free(&o);
+    assert_ok(ks_tables_write(o->results, &o->table, resamples));
     snprintf(path, sizeof path, "tables/%s.csv", name);
     return read_csv(path);
 }

@@ -54,6 +54,8 @@ int make_study(void **state);
 void write_variant(const char *name, const char *architecture);
 void set_study(const char *more);
 
+void remove_spectrum(const struct place *place);
+
 /* The runs of an architecture have finished, but none of their checkpoints could be analyzed. */
 void remove_spectra(const char *architecture);
 
@@ -62,8 +64,8 @@ struct outcome {
     struct ks_summary_table table;
 };
 
-struct outcome outcome_new(size_t resamples);
-void outcome_free(struct outcome *o);
+/* Lives until seven others have been read. */
+struct outcome *outcome_new(size_t resamples);
 void assert_warned(const struct ks_results *r, const char *words);
 
 /* A spectrum of one probe with this Jacobi matrix, which a test completes and writes. */

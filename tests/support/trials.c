@@ -54,7 +54,7 @@ size_t run_lanczos(struct lanczos_run *run, double *alpha, double *beta, bool *e
     return steps;
 }
 
-void fill_power_law(struct spectrum *s)
+static void fill_power_law(struct spectrum *s)
 {
     static const double outliers[] = {30, 12, 10, -4, 3.5};
 
@@ -62,14 +62,15 @@ void fill_power_law(struct spectrum *s)
         s->value[i] = i < 5 ? outliers[i] : (i % 4 == 0 ? -1 : 1) * pow((double)i - 3, -1.5);
 }
 
-void fill_small_bulk(struct spectrum *s)
+/* No eigenvalue is zero, but nearly all are small. */
+static void fill_small_bulk(struct spectrum *s)
 {
     for (size_t i = 0; i < N; i++)
         s->value[i] = i < 8 ? 1 - (double)i / 10
                             : (i % 2 == 0 ? 1e-4 : -1e-4) * (1 + (double)i / (2 * N));
 }
 
-void fill_clusters(struct spectrum *s)
+static void fill_clusters(struct spectrum *s)
 {
     static const double centre[] = {10, 5, 1, 0.05, 1e-3, -0.3, -1e-6, 1e-8};
     struct ks_rng rng = ks_rng_start(71, 0);
@@ -78,13 +79,14 @@ void fill_clusters(struct spectrum *s)
         s->value[i] = centre[(i * i / 7) % 8] * (1 + 1e-3 * ks_rng_normal(&rng));
 }
 
-void fill_unknown_zeros(struct spectrum *s)
+static void fill_unknown_zeros(struct spectrum *s)
 {
     for (size_t i = 0; i < N; i++)
         s->value[i] = i < 400 ? 0 : (i % 3 == 0 ? -1 : 1) * exp(-(double)(i - 400) / 60);
 }
 
-void fill_known_zeros(struct spectrum *s)
+/* Of 400 zeros, 350 are known as vectors and 380 by their number. */
+static void fill_known_zeros(struct spectrum *s)
 {
     fill_unknown_zeros(s);
     s->null = 350;
@@ -97,6 +99,11 @@ void fill_all_zeros_known(struct spectrum *s)
         s->value[i] = i < 700 ? 0 : 1 / ((double)i - 699);
     s->null = 700;
 }
+
+const struct spectra spectra[SPECTRA] = {
+    {"power law", fill_power_law},     {"small bulk", fill_small_bulk},
+    {"clusters", fill_clusters},       {"unknown zeros", fill_unknown_zeros},
+    {"known zeros", fill_known_zeros}, {"all zeros known", fill_all_zeros_known}};
 
 /* Bounds beyond all Ritz values; each fails with probability 0.25%. */
 static void bound_ends(const struct trial *t, const struct ks_radau *r, double *low, double *high)

@@ -35,23 +35,13 @@ struct spectrum {
     size_t null, least_nullity;
 };
 
-void fill_power_law(struct spectrum *s);
-
-/* No eigenvalue is zero, but nearly all are small. */
-void fill_small_bulk(struct spectrum *s);
-void fill_clusters(struct spectrum *s);
-void fill_unknown_zeros(struct spectrum *s);
-
-/* Of 400 zeros, 350 are known as vectors and 380 by their number. */
-void fill_known_zeros(struct spectrum *s);
-void fill_all_zeros_known(struct spectrum *s);
-
-static const struct {
+extern const struct spectra {
     const char *name;
     void (*fill)(struct spectrum *s);
-} spectra[SPECTRA] = {{"power law", fill_power_law},     {"small bulk", fill_small_bulk},
-                      {"clusters", fill_clusters},       {"unknown zeros", fill_unknown_zeros},
-                      {"known zeros", fill_known_zeros}, {"all zeros known", fill_all_zeros_known}};
+} spectra[SPECTRA];
+
+/* All its zeros are known. */
+void fill_all_zeros_known(struct spectrum *s);
 
 /* The results of one simulated run. */
 struct trial {

@@ -1,5 +1,5 @@
 /* Runs that are resumed under changed conditions. */
-#include "stopped.h"
+#include "resuming.h"
 
 /* run.json lists exactly these changes. */
 static void assert_changes(json_t *expected)

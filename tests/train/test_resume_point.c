@@ -1,7 +1,7 @@
 /* Resume points: damaged, missing and foreign files, and how often points are written. */
 #include <sys/statvfs.h>
 
-#include "stopped.h"
+#include "resuming.h"
 
 /* A run stopped at steps 14 and 16 has resume points of both; between them a row, a checkpoint and
  * the first transitions of a segment were written. */
@@ -32,6 +32,20 @@ static void assert_same_after(const char *message)
     assert_same_run(RUN, REFERENCE);
 }
 
+/* Changes byte `at` of a file of the run, or cuts the file there; negative: counted from its end.
+ */
+static void damage(const char *file, long at, bool cut)
+{
+    unsigned char *bytes;
+    size_t size, place;
+
+    bytes = read_bytes(in_run(file), &size);
+    place = at < 0 ? size - (size_t)-at : (size_t)at;
+    bytes[place] ^= 16;
+    write_bytes(in_run(file), bytes, cut ? place : size);
+    free(bytes);
+}
+
 TEST(test_undamaged)
 {
     copy_stopped_run();
@@ -47,15 +61,11 @@ TEST(test_newest_point_is_damaged)
     for (size_t f = 0; f < 2; f++)
         for (size_t cut = 0; cut < 2; cut++)
             for (size_t k = 0; k < 8; k++) {
-                unsigned char *bytes;
-                size_t size, at;
+                struct stat there;
 
                 copy_stopped_run();
-                bytes = read_bytes(in_run(files[f]), &size);
-                at = k < 7 ? k * size / 7 : size - 1;
-                bytes[at] ^= 16;
-                write_bytes(in_run(files[f]), bytes, cut ? at : size);
-                free(bytes);
+                assert_int_equal(stat(in_run(files[f]), &there), 0);
+                damage(files[f], k < 7 ? (long)k * there.st_size / 7 : -1, cut);
                 assert_same_after(files[f]);
             }
     copy_stopped_run();
@@ -71,16 +81,10 @@ TEST(test_both_points_are_damaged)
 
     for (size_t f = 0; f < 2; f++)
         for (size_t cut = 0; cut < 3; cut++) {
-            unsigned char *bytes;
-            size_t size;
-
             copy_stopped_run();
-            bytes = read_bytes(in_run(files[f]), &size);
-            bytes[100] ^= 16;
-            write_bytes(in_run(files[f]), bytes, cut ? 100 : size);
+            damage(files[f], 100, cut);
             if (cut == 2)
                 assert_int_equal(remove(in_run(files[f])), 0);
-            free(bytes);
             assert_refused(KS_RESUME_EXACT, f == 0 && cut == 0 ? "resume/replay.000004" : files[f]);
             assert_process_said(RUN, "; without --resume the run starts over");
         }
@@ -93,13 +97,8 @@ TEST(test_both_points_are_damaged)
 /* progress.csv has lost the row after the older point. */
 TEST(test_lost_row)
 {
-    unsigned char *bytes;
-    size_t size;
-
     copy_stopped_run();
-    bytes = read_bytes(in_run("progress.csv"), &size);
-    write_bytes(in_run("progress.csv"), bytes, size - 2);
-    free(bytes);
+    damage("progress.csv", -2, true);
     assert_same_after("progress.csv: expected at least ");
 }
 

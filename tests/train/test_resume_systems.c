@@ -46,7 +46,7 @@ static const struct kind {
 
 enum { STRIDE = 17, SIGNAL_STRIDE = 9 }; /* of the operations on files at which runs end */
 
-static int set_up(void **state)
+static int write_systems(void **state)
 {
     if (scratch_make(state) != 0)
         return -1;
@@ -114,4 +114,4 @@ TEST(test_ends)
     }
 }
 
-CMFixtureFunction tests_setup = set_up, tests_teardown = scratch_remove;
+CMFixtureFunction tests_setup = write_systems, tests_teardown = scratch_remove;

@@ -5,7 +5,6 @@
 #include <sys/file.h>
 
 enum { RUNS = 2 };
-static struct unstarted_run unstarted[RUNS]; /* one thread, two */
 static const char *const reference[] = {"reference1", "reference2"}, *const folder[] = {"run1",
                                                                                         "run2"};
 static const char *const normalizing[] = {"observation_normalization=1", "reward_scaling=bounded",
@@ -24,7 +23,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static int set_up(void **state)
+static int make_runs(void **state)
 {
     if (scratch_make(state) != 0)
         return -1;
@@ -43,7 +42,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int remove_runs(void **state)
 {
     for (size_t i = 0; i < RUNS; i++)
         ks_run_free(unstarted[i].run);
@@ -364,4 +363,4 @@ TEST(test_two_at_once)
     finish(0);
 }
 
-CMFixtureFunction tests_setup = set_up, tests_teardown = tear_down;
+CMFixtureFunction tests_setup = make_runs, tests_teardown = remove_runs;

@@ -1,5 +1,5 @@
 /* Runs that another version of the program began, and the values of --resume. */
-#include "stopped.h"
+#include "resuming.h"
 
 /* Adds or removes a setting, in the resume point and in run.json. */
 static void change_setting(const char *name, int value)

@@ -19,6 +19,8 @@
 #include "io/h5.h"
 #include "train/run.h"
 
+#include "../must.h"
+
 enum { CYCLE = 3 };
 
 /* [updates, batch, ...]; the reader of the file owns them. */
@@ -27,14 +29,6 @@ struct minibatches {
     float *s, *a, *next_s, *mask;
     double *reward;
 };
-
-static void must(ks_status status)
-{
-    if (status == KS_OK)
-        return;
-    fprintf(stderr, "cycle: %s\n", ks_error_text());
-    exit(1);
-}
 
 /* Reads a dataset; only its first dimensions are given in shape. */
 static double *read_values(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)

@@ -17,15 +17,9 @@
 #include "operators/operator.h"
 #include "operators/primal.h"
 
-static const size_t MEMORY = (size_t)8 << 30; /* bytes for the operator's kept blocks */
+#include "../must.h"
 
-static void must(ks_status status)
-{
-    if (status == KS_OK)
-        return;
-    fprintf(stderr, "product: %s\n", ks_error_text());
-    exit(1);
-}
+static const size_t MEMORY = (size_t)8 << 30; /* bytes for the operator's kept blocks */
 
 static void serve(const struct ks_operator *h, const double *v, double *out)
 {
