@@ -27,7 +27,6 @@ TEST(test_delay)
     assert_int_equal(a->critic_adam.step, 7);
     assert_int_equal(a->actor_adam.step, 3);
     assert_int_equal(a->updates, 7);
-    KS(agent_free)(a);
 }
 
 /* After one step from zero, m = (1 - 0.9) g gives the gradient g; compared with central differences
@@ -44,7 +43,6 @@ TEST(test_temperature_gradient)
     slope = (exp(log_t + h) - exp(log_t - h)) / (2 * h) * (u.entropy - a->config.target_entropy);
     assert_true(fabs(slope) > 1e-3);
     assert_close(a->temperature_m / (1 - 0.9), slope, 1e-8 * (1 + fabs(slope)));
-    KS(agent_free)(a);
 }
 
 static void run_updates(struct KS(agent) *a, size_t n)
@@ -69,8 +67,6 @@ TEST(test_threads)
         assert_memory_equal(one->critic[e].w, two->critic[e].w, n * sizeof(double));
     assert_memory_equal(one->actor.w, two->actor.w, one->actor_arch->parameters * sizeof(double));
     assert_memory_equal(&one->log_temperature, &two->log_temperature, sizeof(double));
-    KS(agent_free)(one);
-    KS(agent_free)(two);
 }
 
 /* A frozen minibatch equals what an update uses: the same noise, input and targets. */
@@ -94,7 +90,6 @@ TEST(test_freeze)
         assert_memory_equal(input, a->input, rows * WIDTH * sizeof *input);
         assert_memory_equal(target, a->target, BATCH * columns * sizeof *target);
         assert_close(input[OBSERVATIONS], (double)batch.a[0], 0);
-        KS(agent_free)(a);
     }
 }
 
@@ -114,7 +109,6 @@ TEST(test_act)
         assert_close((double)sample[j], tanh(head[j] + exp(head[ACTIONS + j]) * noise[j]), 1e-7);
     }
     free(head);
-    KS(agent_free)(a);
 }
 
 TEST(test_not_finite)
@@ -127,13 +121,11 @@ TEST(test_not_finite)
     a->critic[1].w[a->critic_arch->layer[4].offset + 3] = NAN;
     assert_fails(KS(agent_check)(a), KS_NUMBER, "critic parameters");
     assert_fails(KS(agent_update)(a, &batch, &u), KS_NUMBER, "critic 1");
-    KS(agent_free)(a);
     a = make_agent("dense+mse");
     memcpy(reward, batch.reward, sizeof reward);
     reward[2] = INFINITY;
     batch.reward = reward;
     assert_int_equal(KS(agent_update)(a, &batch, &u), KS_NUMBER);
-    KS(agent_free)(a);
 }
 
 static void assert_found(struct KS(agent) *a, double *at, const char *words)
@@ -161,7 +153,6 @@ TEST(test_moments)
         a->critic[0].g[i] = 1e170;
     assert_true(KS(adam_step)(a->critic_arch, &a->critic_adam, &a->critic[0]));
     assert_fails(KS(agent_check)(a), KS_NUMBER, "critic second moments");
-    KS(agent_free)(a);
 }
 
 TEST(test_bad_descriptions)

@@ -27,7 +27,6 @@ TEST(test_norms)
     assert_true(isnan(value(&m, "critic_feature_rank_xqc")));
     assert_true(isnan(value(&m, "critic_dormant_xqc")));
     assert_true(isnan(value(&m, "actor_grad_norm_xqc")));
-    KS(agent_free)(a);
 }
 
 /* Definition 1 of the XQC paper: the rate of the second of two steps over the norm of parameters
@@ -49,7 +48,6 @@ TEST(test_definition_1)
     assert_close(value(&m, "critic_definition_1_lr"),
                  0.4 / sqrt((double)a->critic_arch->parameters), 1e-12);
     assert_true(value(&m, "actor_definition_1_lr") > 0);
-    KS(agent_free)(a);
 }
 
 /* Three of seven units of the last hidden layer switched off, the others equal: rank 1. */
@@ -72,7 +70,6 @@ TEST(test_activations)
     assert_close(value(&m, "critic_feature_rank"), 1, 0);
     assert_close(value(&m, "critic_feature_norm"), value(&m, "critic_feature_norm_03"), 1e-12);
     assert_close(value(&m, "critic_dormant"), (value(&m, "critic_dormant_01") + 3. / 7) / 2, 1e-12);
-    KS(agent_free)(a);
 }
 
 /* Orthogonal features of equal size: all directions count, so the rank of 6 rows is 6. */
@@ -95,7 +92,6 @@ TEST(test_full_rank)
     assert_close(value(&m, "critic_feature_rank"), 6, 0);
     assert_close(value(&m, "critic_feature_norm"), 3, 1e-12);
     assert_close(value(&m, "critic_dormant_03"), 1. / 7, 1e-12);
-    KS(agent_free)(a);
 }
 
 /* progress.csv needs the same columns in every row, for every architecture. */
@@ -113,7 +109,6 @@ static void check_names(const char *name)
         for (size_t j = 0; j < i; j++)
             assert_string_not_equal(second.list[i].name, second.list[j].name);
     }
-    KS(agent_free)(a);
 }
 
 TEST(test_names_stay)
@@ -156,7 +151,6 @@ TEST(test_which_layers)
         found -= dense ? 3 : kinds[k] == 'a' ? 2 : 0;
     }
     assert_int_equal(found, 7); /* for all layers */
-    KS(agent_free)(a);
 }
 
 /* If all units are off, the published count of singular values is 1, and ours is 0. */
@@ -176,7 +170,6 @@ TEST(test_dead_features)
     assert_close(value(&m, "critic_feature_rank"), 0, 0);
     assert_close(value(&m, "critic_feature_rank_xqc"), 1, 0);
     assert_close(value(&m, "critic_dormant_xqc_03"), 1, 0);
-    KS(agent_free)(a);
 }
 
 static void assert_same(size_t n, const double *x, const double *y)
@@ -217,8 +210,6 @@ static void check_undisturbed(const char *name)
         assert_same_trained(a->critic_arch, &a->critic[e], &plain->critic[e]);
     assert_same_trained(a->actor_arch, &a->actor, &plain->actor);
     assert_true(a->log_temperature == plain->log_temperature && a->updates == plain->updates);
-    KS(agent_free)(a);
-    KS(agent_free)(plain);
 }
 
 TEST(test_undisturbed)

@@ -195,7 +195,6 @@ static void check_published(const char *name)
     check_layers(&m, "actor_feature_norm_xqc", actor.layers, actor.norm);
     check_layers(&m, "actor_dormant_xqc", actor.layers, actor.dormant);
     free(x);
-    KS(agent_free)(a);
 }
 
 TEST(test_published)
@@ -208,11 +207,9 @@ TEST(test_published)
 static struct KS(agent) *make_agent_with_delay(size_t delay)
 {
     struct ks_agent_config config = named_config("ln+wn+ce");
-    struct KS(agent) *agent;
 
     config.policy_delay = delay;
-    assert_ok(KS(agent_new)(&config, &agent));
-    return agent;
+    return agent_of(&config);
 }
 
 /* The published effective learning rate: a mean over all kernels and biases, weighted with their
@@ -266,6 +263,4 @@ TEST(test_actor_gradient)
             assert_true(fabs(value(&found, "actor_grad_norm") -
                              value(&expected, "actor_grad_norm")) > 1e-3);
     }
-    KS(agent_free)(a);
-    KS(agent_free)(often);
 }

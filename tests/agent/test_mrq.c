@@ -35,7 +35,7 @@ static struct KS(agent) *make(double gradient_norm)
     struct KS(agent) *a;
 
     c.gradient_norm = gradient_norm;
-    assert_ok(KS(agent_new)(&c, &a));
+    a = agent_of(&c);
     shake_all(a);
     shake(a->actor_arch->parameters, 10, a->actor.target);
     for (size_t k = 0; k < KS_PARTS; k++) {
@@ -101,7 +101,6 @@ TEST(test_encoder_gradient)
             }
             free(g);
         }
-        KS(agent_free)(a);
     }
 }
 
@@ -187,7 +186,6 @@ TEST(test_encoder_loss)
     }
     assert_close(KS(encoder_gradient)(a, &windows), expected, 1e-12);
     free(z);
-    KS(agent_free)(a);
 }
 
 TEST(test_two_hot)
@@ -236,7 +234,6 @@ TEST(test_actor_gradient)
         assert_close(g[i], (up - down) / (2 * h), 1e-8);
     }
     free(g);
-    KS(agent_free)(a);
 }
 
 /* The networks' inputs, the targets and the deviations by their definitions. */
@@ -279,7 +276,6 @@ TEST(test_update)
     assert_true(KS(agent_temperature)(a) == 0 && isnan(u.entropy));
     free(z), free(x), free(next), free(head);
     free(f[0]), free(f[1]), free(q[0]), free(q[1]);
-    KS(agent_free)(a);
 }
 
 /* The gradients of both critics have together at most that norm, and the same direction. */
@@ -304,7 +300,6 @@ TEST(test_clip)
             assert_close(clipped->critic[e].g[i], factor * free_agent->critic[e].g[i], 1e-15);
             assert_true(fabs(loose->critic[e].g[i] - free_agent->critic[e].g[i]) < 1e-14);
         }
-    KS(agent_free)(free_agent), KS(agent_free)(clipped), KS(agent_free)(loose);
 }
 
 /* Targets stay as they are until agent_refresh copies the networks; the encoder does not change in
@@ -336,7 +331,6 @@ TEST(test_targets)
     }
     assert_true(a->value_scale == 2 && a->encoder->adam.step == 1);
     free(pair);
-    KS(agent_free)(a);
 }
 
 /* tanh of the actor's outputs; with noise, 0.2 n is added and the sum clipped. */
@@ -358,7 +352,6 @@ TEST(test_act)
     for (size_t j = 0; j < ACTIONS; j++)
         assert_close((double)action[j], fmin(fmax(tanh(head[j]) + 0.2 * noise[j], -1), 1), 1e-7);
     free(z), free(head);
-    KS(agent_free)(a);
 }
 
 TEST(test_refusals)

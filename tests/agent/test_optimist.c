@@ -9,12 +9,10 @@ static const char SHIFT[] = "dense 6\nlayernorm\nrelu\ndense 3 bias=no\npolicy s
 static struct KS(agent) *make(const char *name)
 {
     struct ks_agent_config config = named_config(name);
-    struct KS(agent) *agent;
 
     config.optimist = SHIFT;
     config.policy_delay = 1;
-    assert_ok(KS(agent_new)(&config, &agent));
-    return agent;
+    return agent_of(&config);
 }
 
 /* An agent in the middle of training, with the work space of an update. */
@@ -51,7 +49,6 @@ TEST(test_gradient)
             assert_close(g[i], (up - down) / (2 * h), 1e-8 * (1 + fabs(g[i])));
         }
         free(g);
-        KS(agent_free)(a);
     }
 }
 
@@ -92,7 +89,6 @@ TEST(test_loss)
     assert_close(kl, expected_kl, 1e-12);
     assert_close(found, KS(dual_value)(&o->price) * kl - bound, 1e-12);
     free(head), free(shift), free(f[0]), free(f[1]);
-    KS(agent_free)(a);
 }
 
 /* Optimism 1 and price 1/4 at the start. Far from the actor optimism falls and the price rises,
@@ -113,7 +109,6 @@ TEST(test_duals)
         assert_ok(KS(agent_update)(a, &batch, &u));
         assert_close(o->optimism.x - optimism.x, far ? -3e-5 : 3e-5, 1e-9);
         assert_close(o->price.x - price.x, far ? 3e-5 : -3e-5, 1e-9);
-        KS(agent_free)(a);
     }
 }
 
@@ -144,7 +139,6 @@ TEST(test_act)
     for (size_t j = 0; j < ACTIONS; j++)
         assert_close((double)action[j], tanh(head[j]), 1e-7);
     free(head), free(shift);
-    KS(agent_free)(a);
 }
 
 /* After a reset the agent has the parameters, moments, rates and dual variables of a new one. */
@@ -178,7 +172,6 @@ TEST(test_reset)
                         sizeof fresh->optimist->price);
     assert_memory_equal(&a->optimist->optimism, &fresh->optimist->optimism,
                         sizeof fresh->optimist->optimism);
-    KS(agent_free)(a), KS(agent_free)(fresh);
 }
 
 TEST(test_refusals)

@@ -79,7 +79,6 @@ static void check_gradients(const char *name, enum ks_value value)
     shake_all(a);
     for (size_t e = 0; e < 3; e++)
         check_gradient(name, a, e);
-    KS(agent_free)(a);
 }
 
 TEST(test_gradients)
@@ -241,7 +240,6 @@ static void check_steps(const char *name, enum ks_value value)
     check_actor_loss(a, &b, &batch, 0.2, &u);
     forget(&b);
     free(statistics);
-    KS(agent_free)(a);
 }
 
 TEST(test_steps)
@@ -280,7 +278,6 @@ TEST(test_q_mean)
         }
         assert_close(u.q_mean, sum / (2 * BATCH), 1e-12);
         forget(&b);
-        KS(agent_free)(a);
     }
 }
 
@@ -306,7 +303,7 @@ static void compare_precisions(const char *name)
 
     config.critic_rate = config.actor_rate = (struct ks_rate){0, 0, 1};
     assert_ok(ks_agent_new_f32(&config, &one));
-    assert_ok(KS(agent_new)(&config, &two));
+    two = agent_of(&config);
     assert_ok(ks_agent_update_f32(one, &batch, &u));
     assert_ok(KS(agent_update)(two, &batch, &v));
     assert_ok(ks_alloc(1, sizeof *single, &single));
@@ -327,7 +324,6 @@ static void compare_precisions(const char *name)
     ks_checkpoint_free(single);
     ks_checkpoint_free(exact);
     ks_agent_free_f32(one);
-    KS(agent_free)(two);
 }
 
 TEST(test_precisions)

@@ -9,15 +9,14 @@ enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
 /* Levels rise and returns fall from one architecture to the next, in all seeds. */
 static void put_correlated(double sign)
 {
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < study_seeds; i++) {
-            struct ks_result *run = run_of(k, i);
+    FOR_RUNS(k, i) {
+        struct ks_result *run = run_of(k, i);
 
-            put_level(k, i, 2 + 0.1 * (double)k + 0.01 * (double)i);
-            put_paper(k, i, "lambda_max", 0.1 * (double)k);
-            run->returns[study_results->study->n_evaluations - 1] = 500 - sign * 20 * (double)k +
-                                                                    (double)i;
-        }
+        put_level(k, i, 2 + 0.1 * (double)k + 0.01 * (double)i);
+        put_paper(k, i, "lambda_max", 0.1 * (double)k);
+        run->returns[study_results->study->n_evaluations - 1] = 500 - sign * 20 * (double)k +
+                                                                (double)i;
+    }
 }
 
 static const struct ks_claim_row *correlated(const char *name, enum ks_claim_statistic statistic)
@@ -61,9 +60,8 @@ TEST_THREE_SEEDS(test_ends_that_disagree)
     const struct ks_claim_row *row;
 
     put_correlated(1);
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            put_sound(k, i, 1 + 0.1 * (double)k, 5 - 0.1 * (double)k);
+    FOR_RUNS(k, i)
+        put_sound(k, i, 1 + 0.1 * (double)k, 5 - 0.1 * (double)k);
     row = correlated("kappa-and-return", KS_CLAIM_SOUND);
     assert_close(row->found.effect_low, -1, 1e-12);
     assert_close(row->found.effect_high, 1, 1e-12);
@@ -84,9 +82,8 @@ TEST_THREE_SEEDS(test_policies_that_have_not_learned)
                         learned < 6 ? "not decided"
                         : sign > 0  ? "supported"
                                     : "not supported");
-            for (size_t k = 0; k < KS_TWELVE; k++)
-                for (size_t i = 0; i < 3; i++)
-                    run_of(k, i)->returns[0] = 10;
+            FOR_RUNS(k, i)
+                run_of(k, i)->returns[0] = 10;
         }
 }
 

@@ -10,9 +10,8 @@ enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
 /* bn+wn+ce is at 1 decade, the others at 3. */
 static void put_best_lowest(void)
 {
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < study_seeds; i++)
-            put_level(k, i, k == BEST ? 1 : 3);
+    FOR_RUNS(k, i)
+        put_level(k, i, k == BEST ? 1 : 3);
 }
 
 static const struct ks_claim_row *lowest(enum ks_claim_statistic statistic)
@@ -102,9 +101,8 @@ TEST_ONE_SEED(test_lowest_with_one_seed)
 /* In bn+wn+ce the gradient's norm changes by `best` decades, elsewhere by 1. */
 static void put_growths(double best)
 {
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < study_seeds; i++)
-            put_growth(k, i, GRAD_NORM, k == BEST ? best : 1);
+    FOR_RUNS(k, i)
+        put_growth(k, i, GRAD_NORM, k == BEST ? best : 1);
 }
 
 static const struct ks_claim_row *constancy(void)

@@ -90,9 +90,8 @@ TEST_ONE_SEED(test_missing_analysis)
 /* Of all runs only the first `n` checkpoints after the first update have a spectrum. */
 static void keep_checkpoints(size_t analysis, size_t n)
 {
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < study_seeds; i++)
-            lose_spectra((struct spot){analysis, k, i, n});
+    FOR_RUNS(k, i)
+        lose_spectra((struct spot){analysis, k, i, n});
 }
 
 /* Of all runs only two rows of progress.csv remain; judges the study again. */
@@ -164,15 +163,14 @@ TEST_THREE_SEEDS(test_control)
                 "[analyze both]\nbatchnorm = loss\ncompat = xqc\n[analyze rows]\nbatchnorm = "
                 "loss\n");
     put_paper_world();
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            for (size_t t = 0; t < TIMES; t++) {
-                struct spot at = {CONTROL, k, i, t};
-                double value = is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 1e4 : 1e9;
+    FOR_RUNS(k, i)
+        for (size_t t = 0; t < TIMES; t++) {
+            struct spot at = {CONTROL, k, i, t};
+            double value = is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 1e4 : 1e9;
 
-                put(at, "kappa_q99_lower", value);
-                put(at, "kappa_q99_upper", value);
-            }
+            put(at, "kappa_q99_lower", value);
+            put(at, "kappa_q99_upper", value);
+        }
     claims = judge(0);
     assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND, "supported");
     assert_word(claims, "bn-below-ln", KS_CLAIM_CONTROL, "not supported");

@@ -45,9 +45,8 @@ TEST_THREE_SEEDS(test_claim_that_does_not_survive)
     const struct ks_claims *claims;
 
     put_paper_world();
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < study_seeds; i++)
-            put_sound(k, i, 3, 3);
+    FOR_RUNS(k, i)
+        put_sound(k, i, 3, 3);
     claims = judge(0);
     assert_word(claims, "bn-below-ln", KS_CLAIM_PAPER, "supported");
     assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND, "not supported");
@@ -62,20 +61,18 @@ TEST_THREE_SEEDS(test_intervals_that_decide_nothing)
     const struct ks_claims *claims;
     const struct ks_claim_row *row;
 
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            put_sound(k, i, is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 2 : 4,
-                      is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 3.5 : 5.5);
+    FOR_RUNS(k, i)
+        put_sound(k, i, is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 2 : 4,
+                  is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 3.5 : 5.5);
     claims = judge(0);
     row = row_of(claims, "bn-below-ln", KS_CLAIM_SOUND);
     assert_close(row->found.effect_low, 0.5, 1e-12);
     assert_close(row->found.effect_high, 3.5, 1e-12);
     assert_word(claims, "bn-below-ln", KS_CLAIM_SOUND, "not decided");
     assert_reason(claims, "bn-below-ln", KS_CLAIM_SOUND, "threshold inside the interval");
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            for (size_t t = 0; t < TIMES; t++)
-                put((struct spot){STANDARD, k, i, t}, "kappa_q99_upper", NAN);
+    FOR_RUNS(k, i)
+        for (size_t t = 0; t < TIMES; t++)
+            put((struct spot){STANDARD, k, i, t}, "kappa_q99_upper", NAN);
     row = row_of(judge(0), "bn-below-ln", KS_CLAIM_SOUND);
     assert_close(row->found.effect_low, -10, 0);
     assert_close(row->found.effect_high, 10, 0);
@@ -87,16 +84,14 @@ TEST_THREE_SEEDS(test_infinite_kappa)
     const struct ks_claim_row *row;
 
     put_paper_world();
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
-                put_paper(k, i, "kappa", 400); /* pow(10, 400) = inf */
+    FOR_RUNS(k, i)
+        if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
+            put_paper(k, i, "kappa", 400); /* pow(10, 400) = inf */
     row = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER);
     assert_close(row->found.effect_low, 10, 0);
     assert_close(row->found.effect_high, 10, 0);
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            put_paper(k, i, "kappa", 400);
+    FOR_RUNS(k, i)
+        put_paper(k, i, "kappa", 400);
     row = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER);
     assert_close(row->found.effect_low, -10, 0);
     assert_close(row->found.effect_high, 10, 0);
@@ -114,13 +109,12 @@ TEST_THREE_SEEDS(test_leaving_a_seed_out)
             struct ks_finding found;
 
             put_paper_world();
-            for (size_t k = 0; k < KS_TWELVE; k++)
-                for (size_t i = 0; i < 3; i++)
-                    if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
-                        put_level(k, i,
-                                  i == 2              ? (against ? 0 : 11)
-                                  : against != enough ? 3.0001
-                                                      : 2.9999);
+            FOR_RUNS(k, i)
+                if (is_of(k, KS_FACTOR_NORMALIZATION, KS_LN))
+                    put_level(k, i,
+                              i == 2              ? (against ? 0 : 11)
+                              : against != enough ? 3.0001
+                                                  : 2.9999);
             found = row_of(judge(0), "bn-below-ln", KS_CLAIM_PAPER)->found;
             assert_true(against ? found.effect_high < 1 : found.effect_low > 3.6);
             if (!against && !enough) /* the four of the last seed keep their sign */
@@ -154,11 +148,10 @@ TEST_THREE_SEEDS(test_factors)
 {
     const struct ks_claims *claims;
 
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            put_level(k, i,
-                      5 - (is_of(k, KS_FACTOR_LOSS, KS_CE) ? 1 : 0) -
-                          (is_of(k, KS_FACTOR_WEIGHT_NORMALIZATION, 1) ? 0.5 : 0));
+    FOR_RUNS(k, i)
+        put_level(k, i,
+                  5 - (is_of(k, KS_FACTOR_LOSS, KS_CE) ? 1 : 0) -
+                      (is_of(k, KS_FACTOR_WEIGHT_NORMALIZATION, 1) ? 0.5 : 0));
     claims = judge(0);
     assert_int_equal(row_of(claims, "ce-below-mse", KS_CLAIM_PAPER)->found.units, 18);
     assert_close(row_of(claims, "ce-below-mse", KS_CLAIM_PAPER)->found.effect_low, 1, 1e-12);
@@ -175,10 +168,9 @@ TEST_THREE_SEEDS(test_range_over_training)
 {
     const struct ks_claims *claims;
 
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            put((struct spot){XQC, k, i, 3}, "kappa",
-                is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 10 : 0.01);
+    FOR_RUNS(k, i)
+        put((struct spot){XQC, k, i, 3}, "kappa",
+            is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) ? 10 : 0.01);
     claims = judge(0);
     assert_close(row_of(claims, "bn-steadier-than-ln", KS_CLAIM_PAPER)->found.effect_low, 1, 1e-12);
     assert_word(claims, "bn-steadier-than-ln", KS_CLAIM_PAPER, "supported");
@@ -193,22 +185,20 @@ TEST_THREE_SEEDS(test_smaller_of_growth_and_difference)
     for (size_t bn = 0; bn < 2; bn++) {
         const struct ks_claims *claims;
 
-        for (size_t k = 0; k < KS_TWELVE; k++)
-            for (size_t i = 0; i < 3; i++)
-                for (size_t t = TIMES / 2; t < TIMES; t++)
-                    if (is_of(k, KS_FACTOR_NORMALIZATION, bn ? KS_BN : KS_LN))
-                        put((struct spot){XQC, k, i, t}, "lambda_max", 10);
+        FOR_RUNS(k, i)
+            for (size_t t = TIMES / 2; t < TIMES; t++)
+                if (is_of(k, KS_FACTOR_NORMALIZATION, bn ? KS_BN : KS_LN))
+                    put((struct spot){XQC, k, i, t}, "lambda_max", 10);
         claims = judge(0);
         assert_close(row_of(claims, "ln-outliers-grow", KS_CLAIM_PAPER)->found.effect_low,
                      bn ? 0 : 1, 1e-12);
         assert_word(claims, "ln-outliers-grow", KS_CLAIM_PAPER, bn ? "not supported" : "supported");
     }
     /* LN does not grow, BN shrinks: the difference is 1, LN's own growth 0 */
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++)
-            for (size_t t = 0; t < TIMES; t++)
-                put((struct spot){XQC, k, i, t}, "lambda_max",
-                    is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) && t >= TIMES / 2 ? 0.1 : 1);
+    FOR_RUNS(k, i)
+        for (size_t t = 0; t < TIMES; t++)
+            put((struct spot){XQC, k, i, t}, "lambda_max",
+                is_of(k, KS_FACTOR_NORMALIZATION, KS_BN) && t >= TIMES / 2 ? 0.1 : 1);
     assert_close(row_of(judge(0), "ln-outliers-grow", KS_CLAIM_PAPER)->found.effect_low, 0, 1e-12);
 }
 
@@ -217,13 +207,12 @@ TEST_THREE_SEEDS(test_metrics)
 {
     const struct ks_claims *claims;
 
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < 3; i++) {
-            if (is_of(k, KS_FACTOR_WEIGHT_NORMALIZATION, 0))
-                put_growth(k, i, PARAM_NORM, 0.05);
-            if (is_of(k, KS_FACTOR_LOSS, KS_MSE))
-                put_growth(k, i, GRAD_NORM, 0.5);
-        }
+    FOR_RUNS(k, i) {
+        if (is_of(k, KS_FACTOR_WEIGHT_NORMALIZATION, 0))
+            put_growth(k, i, PARAM_NORM, 0.05);
+        if (is_of(k, KS_FACTOR_LOSS, KS_MSE))
+            put_growth(k, i, GRAD_NORM, 0.5);
+    }
     claims = judge(0);
     for (enum ks_claim_statistic s = 0; s < KS_CLAIM_CONTROL; s++) {
         assert_close(row_of(claims, "norm-grows-without-wn", s)->found.effect_low, 0.05, 1e-9);

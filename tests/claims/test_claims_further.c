@@ -10,9 +10,8 @@ static void put_return(size_t number, size_t seed, double last)
 
 static void put_returns_of(double best, double others)
 {
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < study_seeds; i++)
-            put_return(k, i, k == BEST ? best : others);
+    FOR_RUNS(k, i)
+        put_return(k, i, k == BEST ? best : others);
 }
 
 enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
@@ -129,14 +128,13 @@ TEST_THREE_SEEDS(test_study_without_simba_v2)
 
 static void put_smallest(size_t analysis, double smallest, double floor)
 {
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < study_seeds; i++)
-            for (size_t t = 0; t < TIMES; t++) {
-                struct spot at = {analysis, k, i, t};
+    FOR_RUNS(k, i)
+        for (size_t t = 0; t < TIMES; t++) {
+            struct spot at = {analysis, k, i, t};
 
-                put(at, "lambda_min", smallest);
-                put(at, "noise_floor", floor);
-            }
+            put(at, "lambda_min", smallest);
+            put(at, "noise_floor", floor);
+        }
 }
 
 /* One spectrum in each seed is enough, if the eigenvalue lies below minus the noise floor. */
@@ -165,10 +163,9 @@ TEST_THREE_SEEDS(test_negative_eigenvalues)
 
 static void put_all(size_t which, enum ks_claim_factor factor, size_t level, double decades)
 {
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < study_seeds; i++)
-            if (is_of(k, factor, level))
-                put_growth(k, i, which, decades);
+    FOR_RUNS(k, i)
+        if (is_of(k, factor, level))
+            put_growth(k, i, which, decades);
 }
 
 /* Falls by 0.4 decades without WN; with WN it falls, too: then by how much more. */
@@ -198,10 +195,9 @@ TEST_THREE_SEEDS(test_growth_with_squared_error)
 
 static void put_metric(size_t which, enum ks_claim_factor factor, size_t level, double decades)
 {
-    for (size_t k = 0; k < KS_TWELVE; k++)
-        for (size_t i = 0; i < study_seeds; i++)
-            for (size_t t = 0; t < ROWS && is_of(k, factor, level); t++)
-                metric[k][i][t][which] = decades;
+    FOR_RUNS(k, i)
+        for (size_t t = 0; t < ROWS && is_of(k, factor, level); t++)
+            metric[k][i][t][which] = decades;
 }
 
 TEST_THREE_SEEDS(test_levels_of_metrics)

@@ -331,11 +331,9 @@ TEST_IN_FOLDER(test_study)
                              "random_steps = 50\ncheckpoints = 1\nanalysis_minibatches = 2\n");
     snprintf(arguments, sizeof arguments, "--dry-run --out %s %s", scratch("out"),
              scratch("mine.study"));
-    assert_int_equal(run_here("kappascope-study", arguments), 0);
-    assert_said("mkdir -p runs/point/bn+ce/seed0", 0);
+    run_says("kappascope-study", arguments, 0, "mkdir -p runs/point/bn+ce/seed0", 0);
     assert_said("/tasks/point.so --arch=bn+ce", 0);
     write_text("mine.study", "[study]\nenv = none.so\narchitectures = bn+ce\nseeds = 0\n"
                              "steps = 400\n");
-    assert_int_equal(run_here("kappascope-study", arguments), 2);
-    assert_said("mine.study:2: env: none.so: does not exist", 1);
+    run_says("kappascope-study", arguments, 2, "mine.study:2: env: none.so: does not exist", 1);
 }

@@ -378,7 +378,7 @@ TEST_CLEAN(test_other_targets)
     static const char *const critics[] = {"dense 3\nloss quantile\n", MSE,
                                           "dense 1\nloss quantile kappa=0.5\n",
                                           "dense 1\nloss huber\n"};
-    const struct stored flat = {2, {MINIBATCHES, LOSS_ROWS}};
+    const struct stored flat = {.rank = 2, .dims = {MINIBATCHES, LOSS_ROWS}};
     const char *path = scratch("a.h5");
 
     for (size_t i = 0; i < sizeof critics / sizeof *critics; i++) {

@@ -1,8 +1,7 @@
 /* Layers with trainable=no: they are no coordinates, but gradients flow through them. */
 #include "example.h"
 #include "operators/selection.h"
-
-static const size_t ALL_MEMORY = (size_t)1 << 30;
+#include "spectra.h"
 
 typedef ks_status constructor(const struct ks_problem *, struct ks_operator **);
 
@@ -80,21 +79,6 @@ static void make_pair(const char *text, struct ks_checkpoint **full, struct ks_c
     free(plain), free(option);
 }
 
-static double *product(constructor *new, const struct ks_checkpoint *c, const double *v)
-{
-    struct ks_problem q = problem_of(c);
-    struct ks_operator *a;
-    double *out;
-
-    assert_ok(new (&q, &a));
-    assert_int_equal(a->n, ks_networks_parameters(&c->critic));
-    assert_ok(ks_operator_prepare(a, ALL_MEMORY));
-    assert_ok(ks_alloc(a->n, sizeof *out, &out));
-    assert_ok(ks_operator_apply(a, v, out));
-    ks_operator_free(a);
-    return out;
-}
-
 /* The gradient is that of all parameters without the frozen entries; a product is the product with
  * a vector that is zero in them. */
 static void check_operators(const struct ks_checkpoint *full, const struct ks_checkpoint *frozen)
@@ -122,7 +106,7 @@ static void check_operators(const struct ks_checkpoint *full, const struct ks_ch
                        0, arch->layer[i].frozen * sizeof *v);
     take(full, arch, false, v, v_part);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        double *expected = product(kinds[k], full, v), *found = product(kinds[k], frozen, v_part);
+        double *expected = product_of(kinds[k], &p, v), *found = product_of(kinds[k], &q, v_part);
 
         take(full, arch, false, expected, part);
         assert_close(relative_error(m, found, part), 0, k < 3 ? 1e-12 : 1e-5);

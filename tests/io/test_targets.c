@@ -1,8 +1,8 @@
 /* Targets of a checkpoint: the same for all critics or of each, and as many per row as the loss
  * allows; and weights of rows. */
 #include "example.h"
+#include "spectra.h"
 
-static const size_t ALL_MEMORY = (size_t)1 << 30;
 static const char CE_LN[] = "layernorm\ndense 7\nlayernorm\ntanh\ndense 3\nloss ce min=-5 max=5\n";
 static const char QUANTILE[] = "dense 7\nsilu\ndense 3\nloss quantile\n";
 
@@ -26,15 +26,14 @@ static void make_own(struct ks_checkpoint *c)
 /* Loss, gradient [n] and H v [n] of one critic's block. */
 static double evaluate(const struct ks_checkpoint *c, int critic, double *gradient, double *product)
 {
-    struct ks_problem q = {
-        .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = critic, .layer = -1};
+    struct ks_problem q = full_problem(c);
     struct ks_rng rng = ks_rng_start(5, 0);
     struct ks_operator *a;
     double *v, loss;
 
+    q.critic = critic;
     assert_ok(ks_gradient(&q, NULL, &loss, gradient));
-    assert_ok(ks_hessian_new_f64(&q, &a));
-    assert_ok(ks_operator_prepare(a, ALL_MEMORY));
+    assert_ok(prepared(ks_hessian_new_f64, &q, &a));
     v = numbers(&rng, a->n);
     assert_ok(ks_operator_apply(a, v, product));
     ks_operator_free(a);
@@ -146,38 +145,15 @@ enum { WIDE = 8 }; /* rows with repetitions */
 
 typedef ks_status constructor(const struct ks_problem *, struct ks_operator **);
 
-static struct ks_problem problem_of(const struct ks_checkpoint *c)
-{
-    return (struct ks_problem){
-        .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = -1, .layer = -1};
-}
-
-/* A v in a new array, for a fixed v. */
-static double *product(constructor *new, const struct ks_checkpoint *c)
-{
-    struct ks_problem q = problem_of(c);
-    struct ks_rng rng = ks_rng_start(5, 0);
-    struct ks_operator *a;
-    double *v, *out;
-
-    assert_ok(new (&q, &a));
-    assert_ok(ks_operator_prepare(a, ALL_MEMORY));
-    v = numbers(&rng, a->n), out = numbers(&rng, a->n);
-    assert_ok(ks_operator_apply(a, v, out));
-    ks_operator_free(a);
-    free(v);
-    return out;
-}
-
 /* Loss, gradient and all products of two checkpoints agree. */
 static void assert_same_loss(const struct ks_checkpoint *a, const struct ks_checkpoint *b)
 {
     static constructor *const kinds[] = {ks_hessian_new_f64, ks_ggn_new_f64, ks_residual_new_f64,
                                          ks_hessian_new_f32};
-    struct ks_problem p = problem_of(a), q = problem_of(b);
+    struct ks_problem p = full_problem(a), q = full_problem(b);
     size_t n = ks_networks_parameters(&a->critic);
     struct ks_rng rng = ks_rng_start(6, 0);
-    double *g = numbers(&rng, n), *h = numbers(&rng, n), loss[2];
+    double *g = numbers(&rng, n), *h = numbers(&rng, n), *v = numbers(&rng, n), loss[2];
 
     assert_ok(ks_gradient(&p, NULL, &loss[0], g));
     assert_ok(ks_gradient(&q, NULL, &loss[1], h));
@@ -185,13 +161,14 @@ static void assert_same_loss(const struct ks_checkpoint *a, const struct ks_chec
     assert_close(relative_error(n, g, h), 0, 1e-13);
     free(g), free(h);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        g = product(kinds[k], a), h = product(kinds[k], b);
+        g = product_of(kinds[k], &p, v), h = product_of(kinds[k], &q, v);
         assert_true(cblas_dnrm2((int)n, h, 1) > 0 || kinds[k] != ks_hessian_new_f64);
         cblas_daxpy((int)n, -1, h, 1, g, 1);
         assert_close(cblas_dnrm2((int)n, g, 1), 0,
                      (k < 3 ? 1e-12 : 1e-5) * cblas_dnrm2((int)n, h, 1));
         free(g), free(h);
     }
+    free(v);
 }
 
 static void set_weights(struct ks_checkpoint *c, const double *weight)

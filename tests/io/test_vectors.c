@@ -5,7 +5,7 @@
 TEST_CLEAN(test_vectors)
 {
     enum { K = 2, N = 1000 };
-    const hsize_t flat[] = {N};
+    const struct stored flat = {.rank = 1, .dims = {N}};
     const char *path = scratch("v.h5");
     struct ks_rng rng = ks_rng_start(1, 2);
     double *vectors = numbers(&rng, K * N), *read;

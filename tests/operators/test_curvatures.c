@@ -53,17 +53,8 @@ static double *product(const struct ks_operator *a, const double *v)
 /* The rows of the dense matrix; frees the operator. */
 static double *dense(struct ks_operator *a)
 {
-    size_t n = a->n;
-    double *matrix, *unit;
+    double *matrix = dense_of(a);
 
-    assert_ok(ks_alloc(n * n, sizeof *matrix, &matrix));
-    assert_ok(ks_alloc(n, sizeof *unit, &unit));
-    for (size_t j = 0; j < n; j++) {
-        unit[j] = 1;
-        assert_ok(ks_operator_apply(a, unit, matrix + j * n));
-        unit[j] = 0;
-    }
-    free(unit);
     ks_operator_free(a);
     return matrix;
 }

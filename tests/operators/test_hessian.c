@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "critics.h"
+#include "spectra.h"
 
 enum { ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, IN = 4 };
 static const size_t ALL_MEMORY = (size_t)1 << 30;
@@ -47,12 +48,6 @@ static double *product_within(size_t memory,
     return out;
 }
 
-static double *product(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
-                       const struct ks_problem *q, const double *v)
-{
-    return product_within(ALL_MEMORY, new, q, v);
-}
-
 static size_t dimension(const struct ks_checkpoint *c)
 {
     return ENSEMBLE * c->critic.arch->parameters;
@@ -73,7 +68,7 @@ TEST(test_against_gradient)
             double *v = numbers(&rng, n), *g[2], loss[2], *hv, slope = 0;
 
             q.evaluation = evaluation, q.weight_decay = 0.1, q.scale = 3;
-            hv = product(ks_hessian_new_f64, &q, v);
+            hv = product_of(ks_hessian_new_f64, &q, v);
             for (int side = 0; side < 2; side++) {
                 g[side] = numbers(&rng, n);
                 for (size_t k = 0; k < n; k++)
@@ -97,8 +92,8 @@ TEST(test_single_precision)
         struct ks_problem q = full_problem(c);
         struct ks_rng rng = ks_rng_start(13, i);
         double *v = numbers(&rng, dimension(c));
-        double *single = product(ks_hessian_new_f32, &q, v);
-        double *exact = product(ks_hessian_new_f64, &q, v);
+        double *single = product_of(ks_hessian_new_f32, &q, v);
+        double *exact = product_of(ks_hessian_new_f64, &q, v);
 
         assert_close(relative_error(dimension(c), single, exact), 0, 3e-6);
         assert_true(relative_error(dimension(c), single, exact) > 0);
@@ -113,13 +108,13 @@ TEST(test_memory_and_threads)
     struct ks_checkpoint *c = make(TEXTS[0]);
     struct ks_problem q = full_problem(c);
     struct ks_rng rng = ks_rng_start(14, 0);
-    double *v = numbers(&rng, dimension(c)), *kept = product(ks_hessian_new_f64, &q, v), *other;
+    double *v = numbers(&rng, dimension(c)), *kept = product_of(ks_hessian_new_f64, &q, v), *other;
 
     other = product_within(0, ks_hessian_new_f64, &q, v);
     assert_memory_equal(kept, other, dimension(c) * sizeof *v);
     free(other);
     omp_set_num_threads(3);
-    other = product(ks_hessian_new_f64, &q, v);
+    other = product_of(ks_hessian_new_f64, &q, v);
     assert_close(relative_error(dimension(c), other, kept), 0, 1e-14);
     free(v), free(kept), free(other);
 }

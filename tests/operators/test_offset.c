@@ -46,32 +46,12 @@ static double *matrix(const struct ks_checkpoint *c, const struct ks_operator_ki
 {
     struct ks_problem q = full_problem(c);
     struct ks_operator *a;
-    double *unit, *m;
+    double *m;
 
     assert_ok(prepared(single ? kind->new_f32 : kind->new_f64, &q, &a));
-    assert_ok(ks_alloc(a->n, sizeof *unit, &unit));
-    assert_ok(ks_alloc(a->n * a->n, sizeof *m, &m));
-    for (size_t j = 0; j < a->n; j++) {
-        unit[j] = 1;
-        assert_ok(ks_operator_apply(a, unit, m + j * a->n));
-        unit[j] = 0;
-    }
+    m = dense_of(a);
     ks_operator_free(a);
-    free(unit);
     return m;
-}
-
-static double largest_eigenvalue(size_t n, const double *m)
-{
-    double *copy, *value, largest;
-
-    assert_ok(ks_alloc(n * n, sizeof *copy, &copy));
-    assert_ok(ks_alloc(n, sizeof *value, &value));
-    memcpy(copy, m, n * n * sizeof *copy);
-    assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)n, copy, (int)n, value), 0);
-    largest = fmax(-value[0], value[n - 1]);
-    free(copy), free(value);
-    return largest;
 }
 
 static double difference(size_t n, const double *a, const double *b)

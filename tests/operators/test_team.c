@@ -238,16 +238,15 @@ static void spectra(void)
 /* A failure on one rank fails all ranks, with its message, at whatever point they are. */
 static void failures(void)
 {
-    struct ks_spectrum *s;
     ks_status status;
 
-    s = estimate(&(struct share){.fail_at = 3}, 4, &status);
+    estimate(&(struct share){.fail_at = 3}, 4, &status);
     must(status == KS_IO && strcmp(ks_error_text(), "rank 0 failed") == 0);
-    s = estimate(&(struct share){.nan_at = ORDER + 2}, 4, &status);
+    estimate(&(struct share){.nan_at = ORDER + 2}, 4, &status);
     must(status == KS_NUMBER && strstr(ks_error_text(), "holds a NaN"));
     do {
         fail_at++;
-        s = estimate(&(struct share){0}, 1, &status);
+        estimate(&(struct share){0}, 1, &status);
         must(same_on_all_ranks((double)status));
         must(status == KS_OK || status == KS_MEMORY);
     } while (status != KS_OK);

@@ -135,10 +135,8 @@ TEST(test_refusals)
         assert_int_equal(analyzer("--layers %s bn+ce.h5", options[i]), 2);
         assert_complains("--layers: expected no --");
     }
-    assert_int_equal(analyzer("--layers --apply a.h5 --output b.h5 bn+ce.h5"), 2);
-    assert_complains("expected no --layers");
-    assert_int_equal(analyzer("--layers --critic 2 bn+ce.h5"), 2);
-    assert_complains("--critic: expected 0 to 1, found 2");
+    analyzer_refuses("--layers --apply a.h5 --output b.h5 bn+ce.h5", "expected no --layers");
+    analyzer_refuses("--layers --critic 2 bn+ce.h5", "--critic: expected 0 to 1, found 2");
 }
 
 CMFixtureFunction tests_setup = write_critics, tests_teardown = scratch_remove;

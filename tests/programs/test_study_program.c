@@ -85,6 +85,13 @@ static void run_study(const char *options, int expected)
     assert_int_equal(run_here("kappascope-study", arguments), expected);
 }
 
+/* Its exit status, and words of what it prints, in so many lines (0: any). */
+static void says(const char *options, int expected, const char *words, size_t lines)
+{
+    run_study(options, expected);
+    assert_said(words, lines);
+}
+
 /* The study fails as soon as it starts its jobs. */
 static void run_without_make(const char *options)
 {
@@ -121,26 +128,24 @@ TEST_IN_FOLDER(test_study_program_writes_nothing)
     }
     write_text("some.study", GOOD);
     snprintf(text, sizeof text, "%s --dry-run --out \"`printf 'a\\nb'`\"", scratch("some.study"));
-    assert_int_equal(run_here("kappascope-study", text), 2);
-    assert_said("--out: expected no control characters, found 'a\\x0ab'", 1);
-    assert_int_equal(run_here("kappascope-study", "--dry-run \"`printf 'a\\nb.study'`\""), 2);
-    assert_said("the study's path: expected no control characters, found 'a\\x0ab.study'", 1);
+    run_says("kappascope-study", text, 2, "--out: expected no control characters, found 'a\\x0ab'",
+             1);
+    run_says("kappascope-study", "--dry-run \"`printf 'a\\nb.study'`\"", 2,
+             "the study's path: expected no control characters, found 'a\\x0ab.study'", 1);
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         snprintf(text, sizeof text, "--jobs: expected an integer from 1 to 4096, found %s",
                  jobs[i][1]);
         run_study(jobs[i][0], 2);
         assert_said(text, 1);
     }
-    run_study("--dry-run --quiet", 0);
-    assert_said("--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
+    says("--dry-run --quiet", 0, "--arch=dense+mse --seed=1 --steps=1000", 3 + 2 * 6 + 6 * 4 + 1);
     assert_said("/kappascope-plot .\n", 0);
-    run_study("--status", 0);
-    assert_said("dog-trot/bn+wn+ce/seed3", 8);
+    says("--status", 0, "dog-trot/bn+wn+ce/seed3", 8);
     assert_said("checkpoints  0/4  spectra  0/4  waiting\n", 8);
     assert_said("time left: not known, as no training of this folder has recorded its pace", 8);
     assert_false(exists("out"));
-    assert_int_equal(run_here("kappascope-study", "no-such-study"), 2);
-    assert_said("no-such-study: neither a file nor the name of a shipped study", 1);
+    run_says("kappascope-study", "no-such-study", 2,
+             "no-such-study: neither a file nor the name of a shipped study", 1);
     assert_int_equal(run_here("kappascope-study", ""), 2);
 }
 
@@ -148,10 +153,8 @@ TEST_IN_FOLDER(test_study_program_writes_nothing)
 TEST_IN_FOLDER(test_slurm_options)
 {
     start();
-    run_study("--sbatch=--time=1 --dry-run", 2);
-    assert_said("--sbatch: expected only together with --slurm", 1);
-    run_study("--slurm --sbatch '--time=1 -p a' --jobs 3 --dry-run --quiet", 0);
-    assert_said("'--array=0-5%3' ", 4);
+    says("--sbatch=--time=1 --dry-run", 2, "--sbatch: expected only together with --slurm", 1);
+    says("--slurm --sbatch '--time=1 -p a' --jobs 3 --dry-run --quiet", 0, "'--array=0-5%3' ", 4);
     assert_said(" --time=1 -p a slurm/task.sh plot) || exit\n", 4);
     assert_false(exists("out"));
 }
@@ -185,14 +188,12 @@ TEST_IN_FOLDER(test_slurm_queue)
     write_text("some.study", GOOD);
     write_text("out/folder/study.study", GOOD);
     write_text("out/folder/slurm/task.sh", "");
-    run_study("--status", 0);
-    assert_said("waiting, train 12_1 RUNNING on node7\n", 9);
+    says("--status", 0, "waiting, train 12_1 RUNNING on node7\n", 9);
     assert_said("\nSlurm: 1 tasks are running, 1 are waiting\n", 9);
     setenv("MAKE", "/bin/false", 1);
     write_text("bin/sbatch", "#!/bin/sh\nexit 1\n");
     assert_int_equal(chmod(scratch("bin/sbatch"), 0755), 0);
-    run_study("", 2);
-    assert_said("Slurm still has 2 tasks of this study in its queue", 1);
+    says("", 2, "Slurm still has 2 tasks of this study in its queue", 1);
     run_study("--slurm", 2);
     unsetenv("MAKE");
     assert_said("cancel them with: scancel 12 13\n", 1);
@@ -201,8 +202,7 @@ TEST_IN_FOLDER(test_slurm_queue)
     run_study("--status", 0); /* the runs of another study may have other numbers */
     assert_int_equal(count(file_text("said"), "node7"), 0);
     write_text("bin/squeue", "#!/bin/sh\necho no controller\nexit 1\n");
-    run_study("--status", 0);
-    assert_said("note: squeue failed: no controller\n", 9);
+    says("--status", 0, "note: squeue failed: no controller\n", 9);
 }
 
 TEST_IN_FOLDER(test_folder_of_another_study)
@@ -217,8 +217,7 @@ TEST_IN_FOLDER(test_folder_of_another_study)
     start();
     for (size_t i = 0; i < sizeof different / sizeof *different; i++) {
         write_text("out/folder/study.study", changed(different[i][0], different[i][1]));
-        run_study("", 2);
-        assert_said("holds another study, which differs", 1);
+        says("", 2, "holds another study, which differs", 1);
         assert_said(different[i][2], 1);
     }
     assert_false(exists("out/folder/study.mk"));
@@ -236,8 +235,7 @@ TEST_IN_FOLDER(test_folder_of_a_smaller_study)
     for (size_t i = 0; i < sizeof fewer / sizeof *fewer; i++) {
         write_text("out/folder/study.study", changed(fewer[i][0], fewer[i][1]));
         write_text("some.study", GOOD);
-        run_study("--status", 0);
-        assert_said("6 runs: 0 of 24 checkpoints, 0 of 24 spectra\n", 8);
+        says("--status", 0, "6 runs: 0 of 24 checkpoints, 0 of 24 spectra\n", 8);
         write_text("out/folder/study.study", GOOD);
         write_text("some.study", changed(fewer[i][0], fewer[i][1]));
         run_study("--status", fewer[i][2] ? 2 : 0);
@@ -245,8 +243,7 @@ TEST_IN_FOLDER(test_folder_of_a_smaller_study)
                                 : "0 of 12 checkpoints, 0 of 12 spectra, up to step 400 of 1000",
                     fewer[i][2] ? 1 : 8);
     }
-    run_study("--dry-run --quiet", 0);
-    assert_said("--steps=1000 --stop-at=400 --set", 0);
+    says("--dry-run --quiet", 0, "--steps=1000 --stop-at=400 --set", 0);
 }
 
 /* Options that do not affect training may change; existing spectra then count as missing. */
@@ -274,8 +271,7 @@ TEST_IN_FOLDER(test_folder_of_other_analyses)
             count(file_text("said"),
                   "the options of [analyze] have changed: all its spectra would be computed"),
             cases[i].stale);
-        run_study("--dry-run --quiet", 0);
-        assert_said("/some.study study.study\n", 0);
+        says("--dry-run --quiet", 0, "/some.study study.study\n", 0);
         assert_int_equal(count(file_text("said"), "rm -f -- runs/"), cases[i].stale);
     }
     assert_string_equal(file_text("out/folder/study.study"), GOOD);
@@ -307,14 +303,12 @@ TEST_IN_FOLDER(test_folder_of_other_further_analyses)
         write_spectrum_at(path, &(struct place){"dense+mse", 1, 200, NULL}, 2, false);
     }
     write_text("some.study", text);
-    run_study("--status", 0);
-    assert_said("3 of 72 spectra", 8);
+    says("--status", 0, "3 of 72 spectra", 8);
     snprintf(text, sizeof text, "%s[analyze c]\n[analyze b]\norder = 4\n[analyze a]\norder = 5\n",
              GOOD);
     write_text("some.study", text);
-    run_study("--status", 0);
-    assert_said(
-        "the options of [analyze a] have changed: all its spectra would be computed again\n", 9);
+    says("--status", 0,
+         "the options of [analyze a] have changed: all its spectra would be computed again\n", 9);
     assert_said("2 of 96 spectra", 9);
     run_study("--dry-run --quiet", 0);
     assert_int_equal(count(file_text("said"), "rm -f -- runs/"), 2);
@@ -327,18 +321,15 @@ TEST_IN_FOLDER(test_folder_of_other_further_analyses)
 TEST_IN_FOLDER(test_resume_option)
 {
     start();
-    run_study("--resume=some --dry-run", 2);
-    assert_said("--resume: expected exact or any, found 'some'", 1);
+    says("--resume=some --dry-run", 2, "--resume: expected exact or any, found 'some'", 1);
     run_study("--resume=exact --dry-run -q", 0);
     assert_int_equal(count(file_text("said"), " --resume --quiet >"), 6);
     run_study("--resume=any --dry-run -q", 0);
     assert_int_equal(count(file_text("said"), " --resume=any --quiet >"), 6);
     write_text("out/folder/study.study", changed("gamma", "threads = 7\ngamma"));
-    run_study("--status", 2);
-    assert_said("differs from", 1);
+    says("--status", 2, "differs from", 1);
     assert_said("in 'threads' (--resume=any accepts that)", 1);
-    run_study("--resume=any --status", 0);
-    assert_said("0 of 24 checkpoints", 8);
+    says("--resume=any --status", 0, "0 of 24 checkpoints", 8);
 }
 
 /* Jobs at a time share the memory, so their number is at most the number of jobs. */
@@ -371,7 +362,6 @@ TEST_IN_FOLDER(test_folder_in_use)
     lock = open(scratch("out/folder"), O_RDONLY | O_DIRECTORY);
     assert_true(lock >= 0);
     assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
-    run_study("", 2);
-    assert_said("in use by another kappascope-study", 1);
+    says("", 2, "in use by another kappascope-study", 1);
     close(lock);
 }

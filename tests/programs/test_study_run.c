@@ -40,6 +40,13 @@ static int run_study(const char *folder, const char *options)
     return run_here("kappascope-study", arguments);
 }
 
+/* The study succeeds and prints these words, in so many lines (0: any). */
+static void says(const char *folder, const char *options, const char *words, size_t lines)
+{
+    assert_int_equal(run_study(folder, options), 0);
+    assert_said(words, lines);
+}
+
 static void set_study(const char *folder, const char *architectures, const char *seeds,
                       const char *stop)
 {
@@ -101,19 +108,16 @@ TEST_IN_FOLDER(test_stages)
     need_programs();
     set_study("staged", "", "0", "stop = 300\n");
     assert_int_equal(run_study("staged", ""), 0);
-    assert_int_equal(run_study("staged", "--status"), 0);
-    assert_said("checkpoints  2/2  spectra  4/4  stopped at step 300\n", 2);
+    says("staged", "--status", "checkpoints  2/2  spectra  4/4  stopped at step 300\n", 2);
     set_study("staged", "", "0", "stop = 500\n");
-    assert_int_equal(run_study("staged", "--status"), 0);
-    assert_said("checkpoints  2/3  spectra  4/6  stopped at step 300, will go on, about ", 3);
+    says("staged", "--status",
+         "checkpoints  2/3  spectra  4/6  stopped at step 300, will go on, about ", 3);
     assert_said("\ntime left: about ", 3);
     assert_said("from what is done in this folder (trainings: 1, spectra: 4)\n", 3);
-    assert_int_equal(run_study("staged", ""), 0);
-    assert_said("to do: 1 x train, 2 x analyze (4 of 7 jobs are done)", 0);
+    says("staged", "", "to do: 1 x train, 2 x analyze (4 of 7 jobs are done)", 0);
     set_study("staged", " ln+mse", "1 0", "");
     assert_int_equal(run_study("staged", ""), 0);
-    assert_int_equal(run_study("staged", "--status"), 0);
-    assert_said("4 runs: 20 of 20 checkpoints, 40 of 40 spectra\n", 5);
+    says("staged", "--status", "4 runs: 20 of 20 checkpoints, 40 of 40 spectra\n", 5);
     set_study("straight", " ln+mse", "1 0", "");
     assert_int_equal(run_study("straight", ""), 0);
     assert_same_run("staged", "straight", "bn+ce/seed0");
@@ -165,28 +169,23 @@ TEST_IN_FOLDER(test_removed_checkpoints)
     set_study("r", "", "0", "stop = 300\n");
     assert_int_equal(run_study("r", ""), 0);
     remove_checkpoints("r");
-    assert_int_equal(run_study("r", "--dry-run"), 0);
-    assert_said("# to do: 0 of 1 trainings, 0 of 4 spectra\n", 0);
+    says("r", "--dry-run", "# to do: 0 of 1 trainings, 0 of 4 spectra\n", 0);
     set_study("r", "", "0", "stop = 500\n");
-    assert_int_equal(run_study("r", ""), 0);
-    assert_said("to do: 1 x train, 2 x analyze (4 of 7 jobs are done)", 0);
-    assert_int_equal(run_study("r", "--status"), 0);
-    assert_said("checkpoints  1/3  spectra  6/6  stopped at step 500\n", 2);
+    says("r", "", "to do: 1 x train, 2 x analyze (4 of 7 jobs are done)", 0);
+    says("r", "--status", "checkpoints  1/3  spectra  6/6  stopped at step 500\n", 2);
     set_study("r", "", "0", "");
     assert_int_equal(
         rename(scratch(run_file("r", "bn+ce/seed0", NULL, "resume")), scratch("r/kept")), 0);
-    assert_int_equal(run_study("r", "--dry-run"), 0);
-    assert_said(
-        "# train cartpole-balance/bn+ce/seed0: has to start from the beginning: it was stopped at "
-        "step 500, but its resume point is gone\n",
-        0);
+    says("r", "--dry-run",
+         "# train cartpole-balance/bn+ce/seed0: has to start from the beginning: it was stopped at "
+         "step 500, but its resume point is gone\n",
+         0);
     assert_refused("r", "it was stopped at step 500, but its resume point is gone; --retrain ");
     assert_int_equal(
         rename(scratch("r/kept"), scratch(run_file("r", "bn+ce/seed0", NULL, "resume"))), 0);
     assert_int_equal(run_study("r", ""), 0);
     remove_checkpoints("r");
-    assert_int_equal(run_study("r", "--status"), 0);
-    assert_said("checkpoints  0/5  spectra 10/10  finished\n", 2);
+    says("r", "--status", "checkpoints  0/5  spectra 10/10  finished\n", 2);
     snprintf(table, sizeof table, "%s", file_text("r/tables/checkpoints.csv"));
     assert_int_equal(run_here("kappascope-plot", scratch("r")), 0);
     assert_string_equal(file_text("r/tables/checkpoints.csv"), table);
@@ -198,13 +197,13 @@ TEST_IN_FOLDER(test_removed_checkpoints)
                         "step_000000100.spectrum.h5 has to be made, but its checkpoint "
                         "step_000000100.h5 is gone; --retrain allows that\n");
     set_study("r", "", "0", "\n[analyze more]\norder = 4\n");
-    assert_int_equal(run_study("r", "--status"), 0);
-    assert_said("spectra 10/15  finished, has to start from the beginning (--retrain)\n", 0);
+    says("r", "--status", "spectra 10/15  finished, has to start from the beginning (--retrain)\n",
+         0);
     assert_refused("r", "step_000000100.more.spectrum.h5 has to be made, but its checkpoint ");
-    assert_int_equal(run_study("r", "--retrain"), 0);
-    assert_said("seed0: has to start from the beginning: step_000000100.more.spectrum.h5 has to be "
-                "made, but its checkpoint step_000000100.h5 is gone\n",
-                0);
+    says("r", "--retrain",
+         "seed0: has to start from the beginning: step_000000100.more.spectrum.h5 has to be "
+         "made, but its checkpoint step_000000100.h5 is gone\n",
+         0);
     assert_said("to do: 1 x train, 15 x analyze (0 of 16 jobs are done)", 0);
     assert_same_run("r", "straight", "bn+ce/seed0");
 }
@@ -249,8 +248,7 @@ TEST_IN_FOLDER(test_interrupted_stage)
     set_study("cut", "", "0", "stop = 600\n");
     interrupt_twice("cut");
     assert_int_equal(run_study("cut", ""), 0);
-    assert_int_equal(run_study("cut", "--status"), 0);
-    assert_said("checkpoints  4/4  spectra  8/8  stopped at step 600\n", 2);
+    says("cut", "--status", "checkpoints  4/4  spectra  8/8  stopped at step 600\n", 2);
     set_study("cut", "", "0", "");
     assert_int_equal(run_study("cut", ""), 0);
     set_study("straight", "", "0", "");
@@ -267,8 +265,7 @@ TEST_IN_FOLDER(test_killed_run_without_checkpoint)
     assert_int_equal(unlink(scratch(run_file("lost", "bn+ce/seed0", steps[0], ".h5"))), 0);
     assert_refused("lost", "its checkpoint step_000000100.h5 is gone; --retrain allows that\n");
     assert_int_equal(run_study("lost", "-q --retrain"), 0);
-    assert_int_equal(run_study("lost", "--status"), 0);
-    assert_said("checkpoints  5/5  spectra 10/10  finished\n", 2);
+    says("lost", "--status", "checkpoints  5/5  spectra 10/10  finished\n", 2);
 }
 
 /* What was said, without comments and without the memory for analyses, which varies. */
@@ -308,8 +305,7 @@ TEST_IN_FOLDER(test_forecast)
     assert_said("# disk: at most ", 0);
     assert_int_equal(run_study("f", ""), 0);
     set_study("f", "", "0 1", "");
-    assert_int_equal(run_study("f", "--dry-run"), 0);
-    assert_said("# to do: 1 of 2 trainings, 10 of 20 spectra\n", 0);
+    says("f", "--dry-run", "# to do: 1 of 2 trainings, 10 of 20 spectra\n", 0);
     assert_said("from what is done in this folder (trainings: 1, spectra: 10)\n", 0);
     assert_int_equal(count(file_text("said"), "measured now"), 0);
 }
@@ -319,8 +315,8 @@ TEST_IN_FOLDER(test_forecast_with_tolerances)
 {
     need_programs();
     set_study("t", "", "0", "\n[analyze fast]\ntolerance = lambda_max=0.1\nprobes = 200\n");
-    assert_int_equal(run_study("t", "--dry-run"), 0);
-    assert_said("#   less where tolerances are reached at once, more where only limits end", 0);
+    says("t", "--dry-run",
+         "#   less where tolerances are reached at once, more where only limits end", 0);
     assert_said("jobs at a time on as many processors: at most ", 0);
     assert_said("--tolerance=lambda_max=0.1 --probes=200", 0);
 }
@@ -360,23 +356,20 @@ TEST_IN_FOLDER(test_damaged_spectra)
     assert_int_equal(truncate(scratch(file[0]), 3000), 0);
     assert_int_equal(run_here("kappascope-plot", scratch("s")), 2);
     assert_said(damaged, 1);
-    assert_int_equal(run_study("s", "--dry-run"), 0);
-    assert_said("rm -f -- runs/cartpole-balance/bn+ce/seed0/step_000000100.spectrum.h5\n", 0);
+    says("s", "--dry-run",
+         "rm -f -- runs/cartpole-balance/bn+ce/seed0/step_000000100.spectrum.h5\n", 0);
     assert_int_equal(count(file_text("said"), "kappascope-analyze"), 1);
     assert_int_equal(rename(scratch(run_file("s", "bn+ce/seed1", steps[1], ".xqc.spectrum.h5")),
                             scratch(file[1])),
                      0);
     set_sha(file[2], zeros, sha);
-    assert_int_equal(run_study("s", "--status"), 0);
-    assert_said("2 runs: 4 of 4 checkpoints, 4 of 8 spectra", 7);
+    says("s", "--status", "2 runs: 4 of 4 checkpoints, 4 of 8 spectra", 7);
     assert_said("seed: expected 0, found 1: this spectrum has to be computed again\n", 7);
     assert_said("found 000000000000...: this spectrum has to be computed again\n", 7);
     assert_string_equal(file_text("s/tables/summary.csv"), table);
-    assert_int_equal(run_study("s", ""), 0);
-    assert_said("to do: 0 x train, 4 x analyze (6 of 10 jobs are done)", 0);
+    says("s", "", "to do: 0 x train, 4 x analyze (6 of 10 jobs are done)", 0);
     assert_string_equal(file_text("s/tables/summary.csv"), table);
     set_sha(file[2], NULL, again);
     assert_string_equal(again, sha);
-    assert_int_equal(run_study("s", "--status"), 0);
-    assert_said("2 runs: 4 of 4 checkpoints, 8 of 8 spectra", 3);
+    says("s", "--status", "2 runs: 4 of 4 checkpoints, 8 of 8 spectra", 3);
 }

@@ -44,31 +44,6 @@ struct setting {
     double *matrix, abs_max;
 };
 
-static double *dense_of(const struct ks_operator *a)
-{
-    double *matrix = calloc(a->n * a->n, sizeof *matrix), *unit = calloc(a->n, sizeof *unit);
-
-    for (size_t j = 0; j < a->n; j++) {
-        unit[j] = 1;
-        assert_ok(ks_operator_apply(a, unit, matrix + j * a->n));
-        unit[j] = 0;
-    }
-    free(unit);
-    return matrix;
-}
-
-static double largest_eigenvalue(size_t n, const double *matrix)
-{
-    double *copy = malloc(n * n * sizeof *copy), *value = malloc(n * sizeof *value), largest;
-
-    memcpy(copy, matrix, n * n * sizeof *copy);
-    assert_int_equal(LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'U', (int)n, copy, (int)n, value), 0);
-    largest = fmax(-value[0], value[n - 1]);
-    free(copy);
-    free(value);
-    return largest;
-}
-
 /* Projected columns of norm 1, and a second moment. */
 static void settle_training(struct ks_checkpoint *c)
 {

@@ -30,6 +30,8 @@ void describe_small(const char *name, char **critic, char **actor);
 struct ks_agent_config small_config(const char *critic, const char *actor);
 struct ks_agent_config named_config(const char *name);
 
+/* A new agent, until 15 others have been made: nobody else frees it. */
+struct KS(agent) *agent_of(const struct ks_agent_config *config);
 struct KS(agent) *make_agent_of(const char *name, int threads);
 struct KS(agent) *make_agent(const char *name);
 

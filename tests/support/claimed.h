@@ -32,6 +32,11 @@ static const char *const ALL_TWELVE = "all";
 static const char *const XQC_ANALYSIS = "[analyze xqc]\ncompat = xqc\n";
 bool is_of(size_t number, enum ks_claim_factor factor, size_t level);
 
+/* All runs of the twelve: architecture k, seed i. */
+#define FOR_RUNS(k, i)                                                                             \
+    for (size_t k = 0; k < KS_TWELVE; k++)                                                         \
+        for (size_t i = 0; i < study_seeds; i++)
+
 /* The run of architecture `number` of the twelve. */
 struct ks_result *run_of(size_t number, size_t seed);
 

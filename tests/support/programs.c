@@ -83,6 +83,18 @@ void assert_complains(const char *words)
     assert_contains(complained, words);
 }
 
+void analyzer_refuses(const char *arguments, const char *words)
+{
+    assert_int_equal(analyzer("%s", arguments), 2);
+    assert_complains(words);
+}
+
+void audit_refuses(const char *arguments, const char *words)
+{
+    assert_int_equal(audit(arguments), 2);
+    assert_complains(words);
+}
+
 size_t least_memory(const char *arguments)
 {
     static const char WORDS[] = "--memory: expected at least ";
@@ -168,6 +180,12 @@ void assert_said(const char *words, size_t lines)
     assert_contains(said, words);
     if (lines > 0)
         assert_int_equal(count(said, "\n"), lines);
+}
+
+void run_says(const char *name, const char *arguments, int status, const char *words, size_t lines)
+{
+    assert_int_equal(run_here(name, arguments), status);
+    assert_said(words, lines);
 }
 
 void mpirun_environment(void)

@@ -51,6 +51,10 @@ int audit(const char *arguments);
 void assert_shows(const char *words);
 void assert_complains(const char *words);
 
+/* Exit status 2, with these words on standard error. */
+void analyzer_refuses(const char *arguments, const char *words);
+void audit_refuses(const char *arguments, const char *words);
+
 /* The least --memory, in K, with which these arguments run, found from the messages of refused
  * runs. A refusal before the checkpoint is read or the operator is constructed names a lower bound,
  * which a later refusal may raise. `complained` holds the last refusal. */
@@ -70,6 +74,9 @@ int run_here(const char *name, const char *arguments);
 
 /* The file "said" contains `words` and has this number of lines (0: any number). */
 void assert_said(const char *words, size_t lines);
+
+/* Runs a program, which ends with this status and prints these words, in so many lines. */
+void run_says(const char *name, const char *arguments, int status, const char *words, size_t lines);
 
 /* How often these words are in the text. */
 size_t count(const char *text, const char *words);

@@ -1,5 +1,8 @@
 #include "spectra.h"
 
+#include <lapacke.h>
+
+#include "core/memory.h"
 #include "scratch.h"
 
 ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
@@ -7,6 +10,48 @@ ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operato
 {
     KS_TRY(new (problem, a));
     return ks_operator_prepare(*a, (size_t)1 << 24);
+}
+
+double *product_of(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
+                   const struct ks_problem *problem, const double *v)
+{
+    struct ks_operator *a;
+    double *out;
+
+    assert_ok(prepared(new, problem, &a));
+    assert_int_equal(a->n, ks_networks_parameters(&problem->checkpoint->critic));
+    assert_ok(ks_alloc(a->n, sizeof *out, &out));
+    assert_ok(ks_operator_apply(a, v, out));
+    ks_operator_free(a);
+    return out;
+}
+
+double *dense_of(const struct ks_operator *a)
+{
+    double *matrix, *unit;
+
+    assert_ok(ks_alloc(a->n * a->n, sizeof *matrix, &matrix));
+    assert_ok(ks_alloc(a->n, sizeof *unit, &unit));
+    for (size_t j = 0; j < a->n; j++) {
+        unit[j] = 1;
+        assert_ok(ks_operator_apply(a, unit, matrix + j * a->n));
+        unit[j] = 0;
+    }
+    free(unit);
+    return matrix;
+}
+
+double largest_eigenvalue(size_t n, const double *matrix)
+{
+    double *copy, *value, largest;
+
+    assert_ok(ks_alloc(n * n, sizeof *copy, &copy));
+    assert_ok(ks_alloc(n, sizeof *value, &value));
+    memcpy(copy, matrix, n * n * sizeof *copy);
+    assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)n, copy, (int)n, value), 0);
+    largest = fmax(-value[0], value[n - 1]);
+    free(copy), free(value);
+    return largest;
 }
 
 static ks_status diagonal_apply(void *self, const double *v, double *out)

@@ -18,6 +18,13 @@
 ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
                    const struct ks_problem *problem, struct ks_operator **a);
 
+/* A v, by a new operator of a problem; the matrix [n, n]; the caller frees both. The largest
+ * |eigenvalue| of a symmetric matrix. */
+double *product_of(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
+                   const struct ks_problem *problem, const double *v);
+double *dense_of(const struct ks_operator *a);
+double largest_eigenvalue(size_t n, const double *matrix);
+
 /* diag(value). Product number `fail_at` fails and number `nan_at` gives a NaN (0: never). */
 struct diagonal {
     size_t n;

@@ -212,7 +212,7 @@ static struct KS(agent) *make(struct pair names, enum ks_order order, double cri
     config.order = order;
     config.critic_rate = (struct ks_rate){critic_rate, critic_rate, 1};
     config.tau = tau;
-    assert_ok(KS(agent_new)(&config, &agent));
+    agent = agent_of(&config);
     shake_all(agent);
     free(critic), free(actor);
     return agent;
@@ -251,7 +251,6 @@ static void check_order(struct pair name)
     if (a->actor_arch->joint)
         assert_true(relative_error(a->actor_arch->states, a->actor.state, after->actor.state) <
                     ROUNDING);
-    KS(agent_free)(a), KS(agent_free)(still), KS(agent_free)(after);
 }
 
 TEST(test_order)
