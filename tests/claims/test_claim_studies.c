@@ -100,11 +100,11 @@ static struct ks_claims judge_two_rows(void)
     struct ks_claims claims;
 
     for (size_t k = 0; k < KS_TWELVE; k++) {
-        char name[16], path[64];
+        char name[16];
 
         ks_twelve_name(k, name);
-        snprintf(path, sizeof path, "runs/toy/%s/seed0/progress.csv", name);
-        write_text(path, "env_step,critic_grad_norm\n4,1\n8,1\n");
+        write_text(text_of("runs/toy/%s/seed0/progress.csv", name),
+                   "env_step,critic_grad_norm\n4,1\n8,1\n");
     }
     assert_ok(ks_claims_judge(study_results, 0, &claims));
     return claims;

@@ -69,10 +69,9 @@ static void add_line(char *item, const char *line)
 static bool can_run(const char *program)
 {
     const char *bin = getenv("KS_BIN") ? getenv("KS_BIN") : "build/bin";
-    char command[512];
 
-    snprintf(command, sizeof command, "%s/kappascope %s --version >/dev/null", bin, program);
-    return strcmp(program, "import") != 0 || system(command) == 0;
+    return strcmp(program, "import") != 0 ||
+           system(text_of("%s/kappascope %s --version >/dev/null", bin, program)) == 0;
 }
 
 static void print_options(FILE *out, const char *program)
@@ -107,21 +106,15 @@ static void print_options(FILE *out, const char *program)
 static void print_settings(FILE *out)
 {
     for (const struct ks_key *key = ks_keys; key->name; key++) {
-        char item[1024];
-
-        snprintf(item, sizeof item, "`%s` (%s%s%s): %s", key->name, key->default_text,
-                 key->from ? ", " : "", key->from ? key->from : "", key->help);
-        print_item(out, item);
+        print_item(out, text_of("`%s` (%s%s%s): %s", key->name, key->default_text,
+                                key->from ? ", " : "", key->from ? key->from : "", key->help));
     }
 }
 
 static void print_plots(FILE *out)
 {
     for (const struct ks_plot *plot = ks_plots; plot->name; plot++) {
-        char item[1024];
-
-        snprintf(item, sizeof item, "`%s.gp`, %s: `%s.csv`", plot->name, plot->title, plot->table);
-        print_item(out, item);
+        print_item(out, text_of("`%s.gp`, %s: `%s.csv`", plot->name, plot->title, plot->table));
     }
 }
 

@@ -336,15 +336,15 @@ TEST(test_train_without_folder)
 /* A run on one of the tasks; an agent step is two control steps. */
 TEST(test_train)
 {
-    char arguments[800];
-
     need_small();
-    snprintf(arguments, sizeof arguments,
-             "--quiet --env h1-maze-v0 --arch ln+mse --out %s --steps 12 --set hidden=8 "
-             "--set actor_hidden=8 --set batch=4 --set random_steps=5 --set evaluations=0 "
-             "--set eval_episodes=1 --set checkpoints=1 --set analysis_minibatches=1",
-             scratch("maze"));
-    assert_int_equal(run_here("kappascope-train", arguments), 0);
+    assert_int_equal(
+        run_here(
+            "kappascope-train",
+            text_of("--quiet --env h1-maze-v0 --arch ln+mse --out %s --steps 12 --set hidden=8 "
+                    "--set actor_hidden=8 --set batch=4 --set random_steps=5 --set evaluations=0 "
+                    "--set eval_episodes=1 --set checkpoints=1 --set analysis_minibatches=1",
+                    scratch("maze"))),
+        0);
     assert_true(exists("maze/step_000000012.h5"));
     assert_contains(file_text("maze/run.json"), "\"action_repeat\": 2,");
 }

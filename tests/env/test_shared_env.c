@@ -26,21 +26,17 @@
 /* Compiles a file into OBJECT of the tree. */
 static void compile(const char *source, const char *object)
 {
-    char command[4096];
-
-    snprintf(command, sizeof command, "%s -std=c11 -shared -fPIC -Iinclude -I. -o %s %s",
-             getenv("CC") && !strchr(getenv("CC"), ' ') ? getenv("CC") : "cc", scratch(object),
-             source);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(
+        system(text_of("%s -std=c11 -shared -fPIC -Iinclude -I. -o %s %s",
+                       getenv("CC") && !strchr(getenv("CC"), ' ') ? getenv("CC") : "cc",
+                       scratch(object), source)),
+        0);
 }
 
 static void compile_text(const char *text, const char *object)
 {
-    char path[512];
-
     write_text("some.c", text);
-    snprintf(path, sizeof path, "%s", scratch("some.c"));
-    compile(path, object);
+    compile(text_of("%s", scratch("some.c")), object);
 }
 
 static struct ks_env *open_text(const char *text)
@@ -120,13 +116,11 @@ TEST_IN_FOLDER(test_ends)
                  {STEP("return *x >= 4.5 ? 2 : 0;\n"), 9, KS_ENV_TERMINATED}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[4096];
         struct ks_env *env;
         enum ks_env_end end = KS_ENV_GOES_ON;
         double seen, reward, action = 0.5;
 
-        snprintf(text, sizeof text, "%s%s%s", ONE, cases[i].step, OBSERVE);
-        env = open_text(text);
+        env = open_text(text_of("%s%s%s", ONE, cases[i].step, OBSERVE));
         assert_ok(ks_env_force(env, NULL, &seen));
         for (size_t k = 1; k <= cases[i].steps; k++) {
             assert_int_equal(end, KS_ENV_GOES_ON);
@@ -298,11 +292,8 @@ TEST_IN_FOLDER(test_memory_runs_out)
 
 static int train_run(const char *out, const char *more)
 {
-    char arguments[2048];
-
-    snprintf(arguments, sizeof arguments, SMALL_RUN "--env %s --out %s %s", scratch("point.so"),
-             scratch(out), more);
-    return run_here("kappascope-train", arguments);
+    return run_here("kappascope-train", text_of(SMALL_RUN "--env %s --out %s %s",
+                                                scratch("point.so"), scratch(out), more));
 }
 
 /* A run that was stopped goes on with the same bits; with another object it is refused. */

@@ -421,12 +421,12 @@ static pid_t child_of(pid_t parent)
 
         assert_non_null(list);
         while ((entry = readdir(list))) {
-            char path[300];
             long pid = 0, of = 0;
             FILE *file;
 
-            snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
-            file = sscanf(entry->d_name, "%ld", &pid) == 1 ? fopen(path, "r") : NULL;
+            file = sscanf(entry->d_name, "%ld", &pid) == 1
+                       ? fopen(text_of("/proc/%s/stat", entry->d_name), "r")
+                       : NULL;
             if (file && fscanf(file, "%*d (%*[^)]) %*c %ld", &of) == 1 && of == (long)parent)
                 found = (pid_t)pid;
             if (file)
@@ -444,12 +444,11 @@ static pid_t child_of(pid_t parent)
 /* The value of the line of /proc/PID/limits that starts with `name`; -1: unlimited. */
 static double limit_of(pid_t pid, const char *name)
 {
-    char path[64], line[256], number[64] = "";
+    char line[256], number[64] = "";
     double value = -2;
     FILE *file;
 
-    snprintf(path, sizeof path, "/proc/%ld/limits", (long)pid);
-    file = fopen(path, "r");
+    file = fopen(text_of("/proc/%ld/limits", (long)pid), "r");
     assert_non_null(file);
     while (fgets(line, sizeof line, file))
         if (strncmp(line, name, strlen(name)) == 0)

@@ -149,16 +149,14 @@ TEST(test_published_critics)
     assert_int_equal(found.gl_pathc, n);
     globfree(&found);
     for (size_t i = 0; i < n; i++) {
-        char path[64], stated[64], *text = NULL;
+        char *text = NULL;
         struct KS(arch) *a;
 
-        snprintf(path, sizeof path, "configs/arch/%s.arch", critics[i].name);
-        assert_ok(ks_text_read(path, &text, NULL));
+        assert_ok(ks_text_read(text_of("configs/arch/%s.arch", critics[i].name), &text, NULL));
         a = parse(text, critics[i].in);
         assert_int_equal(a->parameters, critics[i].parameters);
-        snprintf(stated, sizeof stated, "%zu,%03zu parameters", a->parameters / 1000 % 1000,
-                 a->parameters % 1000);
-        assert_contains(text, stated);
+        assert_contains(text, text_of("%zu,%03zu parameters", a->parameters / 1000 % 1000,
+                                      a->parameters % 1000));
         assert_true(strstr(text, "Not trained here") || strstr(text, "` trains the system."));
         KS(arch_free)(a);
         free(text);

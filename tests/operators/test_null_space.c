@@ -279,13 +279,13 @@ TEST(test_every_kind)
         for (const char *const *line = KS(layer_kinds)[k]->examples; *line; line++)
             for (int i = 0; i < 4; i++) {
                 bool first = KS(layer_kinds)[k]->first;
-                char text[256];
                 size_t dimension;
 
-                snprintf(text, sizeof text, "%s\ndense 4\nbatchnorm\ndense 6\n%s\n%s%s",
-                         first ? *line : "", first ? "" : *line,
-                         KS(layer_kinds)[k]->container ? "dense 6\nrelu\n}\n" : "", ends[i / 2]);
-                check_directions(text, i % 2, false, &dimension);
+                check_directions(text_of("%s\ndense 4\nbatchnorm\ndense 6\n%s\n%s%s",
+                                         first ? *line : "", first ? "" : *line,
+                                         KS(layer_kinds)[k]->container ? "dense 6\nrelu\n}\n" : "",
+                                         ends[i / 2]),
+                                 i % 2, false, &dimension);
             }
     critic_inputs = IN;
 }

@@ -277,12 +277,9 @@ static int work(void)
 
 TEST(test_ranks)
 {
-    char command[1024];
-
     need_mpirun();
     for (int n = 1; n <= 4; n++) {
-        snprintf(command, sizeof command, "timeout -k 10 120 mpirun -n %d '%s' work", n, self);
-        assert_int_equal(system(command), 0);
+        assert_int_equal(system(text_of("timeout -k 10 120 mpirun -n %d '%s' work", n, self)), 0);
     }
 }
 

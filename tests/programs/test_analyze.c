@@ -186,7 +186,6 @@ TEST(test_options)
     struct ks_spectrum *t = spectrum("bn+ce",
                                      "--exact --precision f64 --weight-decay 0.25 --scale 3");
     double one;
-    char options[64];
 
     for (size_t k = 0; k < s->order; k++)
         assert_close(t->ritz[k], 3 * (s->ritz[k] + 0.25), 1e-12);
@@ -195,9 +194,11 @@ TEST(test_options)
                      1) > 1e-3);
     assert_true(fabs(statistic_of("bn+ce", "--precision f64 --batches 2", "lambda_max") / one - 1) >
                 1e-3);
-    snprintf(options, sizeof options, "--precision f64 --memory %zuK",
-             least_memory("--precision f64 bn+ce.h5"));
-    assert_close(statistic_of("bn+ce", options, "lambda_max"), one, 1e-6 * one);
+    assert_close(statistic_of("bn+ce",
+                              text_of("--precision f64 --memory %zuK",
+                                      least_memory("--precision f64 bn+ce.h5")),
+                              "lambda_max"),
+                 one, 1e-6 * one);
     assert_close(statistic_of("bn+ce", "--precision f64 --seed 9", "lambda_max"), one, 1e-6 * one);
     assert_true(statistic_of("bn+ce", "--order 20 --seed 9", "trace") !=
                 statistic_of("bn+ce", "--order 20 --seed 8", "trace"));

@@ -65,10 +65,8 @@ static void check_state(const json_t *object, const char *name, double value)
 {
     const char *expected = isnan(value) ? "unresolved" : isinf(value) ? "infinite" : "finite";
     const char *found;
-    char state[96];
 
-    snprintf(state, sizeof state, "%s_state", name);
-    found = json_string_value(json_object_get(object, state));
+    found = json_string_value(json_object_get(object, text_of("%s_state", name)));
     if (isfinite(value) && strncmp(name, "kappa", 5) != 0)
         assert_null(found);
     else
@@ -166,11 +164,8 @@ TEST(test_spectrum_file)
 
 TEST(test_csv)
 {
-    char name[64];
-
     assert_runs("--csv --order 20 bn+ce.h5 ln+ce.h5");
-    snprintf(name, sizeof name, "%.10s", printed);
-    assert_string_equal(name, "checkpoint");
+    assert_string_equal(text_of("%.10s", printed), "checkpoint");
     assert_shows("\nln+ce.h5,hessian,train,f32,20,");
     check_csv();
     assert_runs("--csv --order 20 --compat xqc ln+ce.h5");

@@ -98,11 +98,7 @@ TEST(test_cache)
 
 static int limit(const char *expression)
 {
-    char arguments[256];
-
-    snprintf(arguments, sizeof arguments,
-             "--quiet --order 20 --layer-order 0 --fail-if '%s' plain.h5", expression);
-    return audit(arguments);
+    return audit(text_of("--quiet --order 20 --layer-order 0 --fail-if '%s' plain.h5", expression));
 }
 
 TEST(test_limits)
@@ -139,11 +135,8 @@ TEST(test_absent_statistics)
 
 static void compare(const char *against)
 {
-    char arguments[256];
-
-    snprintf(arguments, sizeof arguments,
-             "--quiet --order 20 --layer-order 0 --against %s plain.h5", against);
-    assert_int_equal(audit(arguments), 0);
+    assert_int_equal(
+        audit(text_of("--quiet --order 20 --layer-order 0 --against %s plain.h5", against)), 0);
 }
 
 /* Four times the loss has four times the eigenvalues and the same ratios. */

@@ -118,7 +118,7 @@ static void check_audit(const struct truth *t, size_t *checked)
 static void audit_file(const char *name, size_t *checked)
 {
     static const int orders[] = {3, 12, 40};
-    char path[512], arguments[128];
+    char path[512];
     struct truth t;
     size_t size;
     unsigned char *bytes;
@@ -130,9 +130,8 @@ static void audit_file(const char *name, size_t *checked)
     write_bytes(scratch("golden.h5"), bytes, size);
     free(bytes);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
-        snprintf(arguments, sizeof arguments, "--quiet --order %d --layer-order 0 golden.h5",
-                 orders[i]);
-        assert_int_equal(audit(arguments), 0);
+        assert_int_equal(audit(text_of("--quiet --order %d --layer-order 0 golden.h5", orders[i])),
+                         0);
         join_lines();
         check_audit(&t, checked);
     }
@@ -149,12 +148,9 @@ TEST(test_golden)
     if (!folder)
         skip();
     while ((entry = readdir(folder))) {
-        char name[256];
-
         if (!strstr(entry->d_name, ".eig.h5"))
             continue;
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(entry->d_name, "."), entry->d_name);
-        audit_file(name, &checked);
+        audit_file(text_of("%.*s", (int)strcspn(entry->d_name, "."), entry->d_name), &checked);
         files++;
     }
     closedir(folder);

@@ -70,10 +70,7 @@ static void check_operators(const char *name, size_t n)
     };
 
     for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
-        char suffix[64];
-
-        snprintf(suffix, sizeof suffix, ".%s.h5", operators[i].stored);
-        if (i > 1 && access(golden(name, suffix), R_OK) != 0)
+        if (i > 1 && access(golden(name, text_of(".%s.h5", operators[i].stored)), R_OK) != 0)
             continue;
         for (size_t k = 0; k < 2; k++)
             check_products(name, n, operators[i].options, operators[i].stored, &precisions[k]);
@@ -96,12 +93,10 @@ static void check_gradient(const char *name, size_t n, const double *gradient, d
 static void check_exact(const char *name, size_t n, const double *eigenvalue)
 {
     double size = fmax(fabs(eigenvalue[0]), fabs(eigenvalue[n - 1]));
-    char path[128];
     struct ks_spectrum *s;
 
     assert_runs("--exact --precision f64 -o . %s", golden(name, ".ckpt.h5"));
-    snprintf(path, sizeof path, "%s.ckpt.spectrum.h5", name);
-    s = read_spectrum(scratch(path));
+    s = read_spectrum(scratch(text_of("%s.ckpt.spectrum.h5", name)));
     assert_int_equal(s->order, n);
     for (size_t i = 0; i < n; i++)
         keep_worst(name, "eigenvalue", fabs(s->ritz[i] - eigenvalue[i]) / size, F64,
@@ -111,12 +106,10 @@ static void check_exact(const char *name, size_t n, const double *eigenvalue)
 /* The extreme eigenvalues by Lanczos, in the default precision. */
 static void check_lanczos(const char *name, size_t n, const double *eigenvalue)
 {
-    char path[128];
     struct ks_spectrum *s;
 
     assert_runs("-o . %s", golden(name, ".ckpt.h5"));
-    snprintf(path, sizeof path, "%s.ckpt.spectrum.h5", name);
-    s = read_spectrum(scratch(path));
+    s = read_spectrum(scratch(text_of("%s.ckpt.spectrum.h5", name)));
     assert_close(s->ritz[s->steps[0] - 1], eigenvalue[n - 1], 1e-5 * fabs(eigenvalue[n - 1]));
     assert_close(s->ritz[0], eigenvalue[0], 1e-5 * fabs(eigenvalue[0]));
 }

@@ -15,7 +15,7 @@ enum { SECONDS = 60, DEADLINE_MET = 124 };
  * returns its exit status. It fails the test if the command takes too long. */
 __attribute__((format(printf, 1, 2))) static int shell(const char *format, ...)
 {
-    char line[2048], command[6144], here[1024] = "";
+    char line[2048], here[1024] = "";
     const char *folder = getenv("KS_BIN");
     va_list values;
     int status;
@@ -26,12 +26,11 @@ __attribute__((format(printf, 1, 2))) static int shell(const char *format, ...)
     folder = folder ? folder : "build/bin";
     if (folder[0] != '/')
         assert_non_null(getcwd(here, sizeof here));
-    snprintf(command, sizeof command,
-             "cd '%s'; kappascope='%s%s%s/kappascope'; export OMP_WAIT_POLICY=passive kappascope; "
-             "export train=$kappascope-train analyze=$kappascope-analyze plot=$kappascope-plot; "
-             "timeout %d sh -c '%s' >out.txt 2>err.txt",
-             scratch_folder, here, here[0] ? "/" : "", folder, SECONDS, line);
-    status = system(command);
+    status = system(text_of(
+        "cd '%s'; kappascope='%s%s%s/kappascope'; export OMP_WAIT_POLICY=passive kappascope; "
+        "export train=$kappascope-train analyze=$kappascope-analyze plot=$kappascope-plot; "
+        "timeout %d sh -c '%s' >out.txt 2>err.txt",
+        scratch_folder, here, here[0] ? "/" : "", folder, SECONDS, line));
     assert_true(WIFEXITED(status));
     slurp(scratch("out.txt"), printed, sizeof printed);
     slurp(scratch("err.txt"), complained, sizeof complained);

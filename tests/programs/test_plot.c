@@ -180,10 +180,8 @@ TEST_IN_STUDY(test_plot_that_fails)
         for (size_t f = 0; f < 3; f++) {
             static const char *const before[] = {"kappa_return", "sound_return", "returns"};
             static const char *const formats[] = {"png", "pdf", "svg"};
-            char name[64];
 
-            snprintf(name, sizeof name, "figures/%s.%s", before[i], formats[f]);
-            assert_int_equal(unlink(scratch(name)), 0);
+            assert_int_equal(unlink(scratch(text_of("figures/%s.%s", before[i], formats[f]))), 0);
         }
     assert_int_equal(unlink(scratch("figures/spectra.png")), 0);
     assert_int_equal(rmdir(scratch("figures")), 0); /* no temporary file is left */

@@ -78,11 +78,9 @@ static void start(void)
 
 static void run_study(const char *options, int expected)
 {
-    char arguments[1024];
-
-    snprintf(arguments, sizeof arguments, "%s --out %s %s", scratch("some.study"),
-             scratch("out/folder"), options);
-    assert_int_equal(run_here("kappascope-study", arguments), expected);
+    assert_int_equal(run_here("kappascope-study", text_of("%s --out %s %s", scratch("some.study"),
+                                                          scratch("out/folder"), options)),
+                     expected);
 }
 
 /* Its exit status, and words of what it prints, in so many lines (0: any). */
@@ -174,16 +172,11 @@ static const char *changed(const char *line, const char *by)
  * command may work in it. */
 TEST_IN_FOLDER(test_slurm_queue)
 {
-    char path[4096], script[1024];
-
     start();
-    snprintf(path, sizeof path, "%s:%s", scratch("bin"), getenv("PATH"));
-    setenv("PATH", path, 1);
-    snprintf(script, sizeof script,
-             "#!/bin/sh\necho '12|1|RUNNING|node7|some:train|%s'\n"
-             "echo '13|1|PENDING||some:analyze|%s'\n",
-             scratch("out/folder"), scratch("out/folder"));
-    write_text("bin/squeue", script);
+    setenv("PATH", text_of("%s:%s", scratch("bin"), getenv("PATH")), 1);
+    write_text("bin/squeue", text_of("#!/bin/sh\necho '12|1|RUNNING|node7|some:train|%s'\n"
+                                     "echo '13|1|PENDING||some:analyze|%s'\n",
+                                     scratch("out/folder"), scratch("out/folder")));
     assert_int_equal(chmod(scratch("bin/squeue"), 0755), 0);
     write_text("some.study", GOOD);
     write_text("out/folder/study.study", GOOD);
@@ -297,10 +290,8 @@ TEST_IN_FOLDER(test_folder_of_other_further_analyses)
     snprintf(text, sizeof text, "%s%s", GOOD, further);
     write_text("out/folder/study.study", text);
     for (size_t i = 0; i < 4; i++) {
-        char path[256];
-
-        snprintf(path, sizeof path, "out/folder/runs/dog-trot/dense+mse/seed1/%s", spectra[i]);
-        write_spectrum_at(path, &(struct place){"dense+mse", 1, 200, NULL}, 2, false);
+        write_spectrum_at(text_of("out/folder/runs/dog-trot/dense+mse/seed1/%s", spectra[i]),
+                          &(struct place){"dense+mse", 1, 200, NULL}, 2, false);
     }
     write_text("some.study", text);
     says("--status", 0, "3 of 72 spectra", 8);

@@ -33,11 +33,8 @@ static void need_programs(void)
 /* Runs the study "FOLDER.study" in FOLDER. */
 static int run_study(const char *folder, const char *options)
 {
-    char arguments[512];
-
-    snprintf(arguments, sizeof arguments, "%s.study --out %s -j2 %s", scratch(folder),
-             scratch(folder), options);
-    return run_here("kappascope-study", arguments);
+    return run_here("kappascope-study",
+                    text_of("%s.study --out %s -j2 %s", scratch(folder), scratch(folder), options));
 }
 
 /* The study succeeds and prints these words, in so many lines (0: any). */
@@ -50,22 +47,17 @@ static void says(const char *folder, const char *options, const char *words, siz
 static void set_study(const char *folder, const char *architectures, const char *seeds,
                       const char *stop)
 {
-    char text[1024], name[64];
-
-    snprintf(text, sizeof text, STUDY, architectures, seeds, stop);
-    snprintf(name, sizeof name, "%s.study", folder);
-    write_text(name, text);
+    write_text(text_of("%s.study", folder), text_of(STUDY, architectures, seeds, stop));
 }
 
 /* Changes the order of [analyze] in a study that has no further text behind it. */
 static void set_order(const char *folder, char digit)
 {
-    char text[1024], name[64];
+    char text[1024];
 
     snprintf(text, sizeof text, STUDY, "", "0", "");
     strstr(text, "order = 8")[strlen("order = ")] = digit;
-    snprintf(name, sizeof name, "%s.study", folder);
-    write_text(name, text);
+    write_text(text_of("%s.study", folder), text);
 }
 
 static const char *run_file(const char *folder, const char *run_name, const char *step,
@@ -126,12 +118,10 @@ TEST_IN_FOLDER(test_stages)
 
 static void remove_checkpoints(const char *folder)
 {
-    char command[256];
-
-    snprintf(command, sizeof command,
-             "find %s/runs -name 'step_*.h5' ! -name '*.spectrum.h5' -exec rm {} +",
-             scratch(folder));
-    assert_int_equal(system(command), 0);
+    assert_int_equal(
+        system(text_of("find %s/runs -name 'step_*.h5' ! -name '*.spectrum.h5' -exec rm {} +",
+                       scratch(folder))),
+        0);
 }
 
 /* The study is refused, and nothing is removed or written. */

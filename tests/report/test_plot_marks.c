@@ -5,11 +5,10 @@
 /* How often a text stands in a figure. */
 static size_t count(const char *figure, const char *text)
 {
-    char name[64], *svg;
+    char *svg;
     size_t n = 0;
 
-    snprintf(name, sizeof name, "figures/%s.svg", figure);
-    svg = file_bytes(name, NULL);
+    svg = file_bytes(text_of("figures/%s.svg", figure), NULL);
     for (const char *at = svg; (at = strstr(at, text)) != NULL; at += strlen(text))
         n++;
     free(svg);

@@ -224,16 +224,15 @@ TEST_IN_STUDY(test_sharpness)
 TEST_IN_STUDY(test_norms)
 {
     const struct ks_csv *csv;
-    char text[512];
 
     for (size_t i = 0; i < SEEDS; i++) {
         double norm = (double)(i + 1);
 
-        snprintf(text, sizeof text,
-                 "env_step,critic_param_norm,critic_grad_norm,return_mean\n0,%g,nan,1\n6,,,2\n"
-                 "6,%g,%g,nan\n12,%g,3,3\n12,,,\n14,99,99,99\n",
-                 norm, 10 * norm, 5 * norm, i == 3 ? NAN : 7.);
-        write_returns("bn+wn+ce", i, text);
+        write_returns(
+            "bn+wn+ce", i,
+            text_of("env_step,critic_param_norm,critic_grad_norm,return_mean\n0,%g,nan,1\n6,,,2\n"
+                    "6,%g,%g,nan\n12,%g,3,3\n12,,,\n14,99,99,99\n",
+                    norm, 10 * norm, 5 * norm, i == 3 ? NAN : 7.));
     }
     csv = make_table("norms", 0);
     assert_int_equal(csv->rows, 3 + 6); /* ln+mse has six steps without these columns */

@@ -17,13 +17,11 @@ static int make_three(void **state)
                "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\nevaluations = 2\n");
     for (size_t a = 0; a < 2; a++)
         for (size_t i = 0; i < SEEDS; i++) {
-            char text[256];
-
             for (size_t k = 0; k <= CHECKPOINTS; k++)
                 write_spectrum(&(struct place){architectures[a], i, STEP[k], NULL},
                                k == 0 ? 1 : KAPPA[i][k - 1] * (a == 0 ? 10 : 100), false);
-            snprintf(text, sizeof text, RETURNS, (int)((a == 0 ? 50 : 25) * (i + 1)));
-            write_returns(architectures[a], i, text);
+            write_returns(architectures[a], i,
+                          text_of(RETURNS, (int)((a == 0 ? 50 : 25) * (i + 1))));
         }
     return 0;
 }

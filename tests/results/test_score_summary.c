@@ -26,10 +26,8 @@ static const char HEADER[] = "system,suite,tasks,runs,first_step,last_step,evalu
 /* Runs the program with these arguments, in which %s is the folder of the tree. */
 static int scores(const char *format)
 {
-    char arguments[512];
-
-    snprintf(arguments, sizeof arguments, format, scratch_folder, scratch_folder, scratch_folder);
-    return run_here("kappascope-scores", arguments);
+    return run_here("kappascope-scores",
+                    text_of(format, scratch_folder, scratch_folder, scratch_folder));
 }
 
 /* The exit status, and words of what is printed, in so many lines (0: any). */
@@ -81,10 +79,7 @@ TEST_IN_FOLDER(test_intervals)
  * for by tasks that do not count. */
 TEST_IN_FOLDER(test_task_without_range)
 {
-    char text[2048];
-
-    snprintf(text, sizeof text, "%s%s", HAND, "x,HumanoidStandup-v4,0,50,7\n");
-    write_text("hand.csv", text);
+    write_text("hand.csv", text_of("%s%s", HAND, "x,HumanoidStandup-v4,0,50,7\n"));
     says(0, "%s/hand.csv --csv --resamples 0 -q",
          "2 of 3 tasks: HumanoidStandup-v4 is left out: no random and no target score", 6);
     assert_said("x,total,2,4,0,400,3,0.7,", 0);

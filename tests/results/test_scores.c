@@ -10,10 +10,7 @@ static const char HEAD[] = "system,task,seed,step,score\n";
 /* The file: these rows below the header. */
 static void write_scores(const char *rows)
 {
-    char text[1024];
-
-    snprintf(text, sizeof text, "%s%s", HEAD, rows);
-    write_text("scores.csv", text);
+    write_text("scores.csv", text_of("%s%s", HEAD, rows));
 }
 
 /* Reads the file and makes a table of it. */

@@ -123,8 +123,6 @@ TEST(test_bounds)
  * number is always 2. */
 TEST(test_kappa_moves)
 {
-    char words[128];
-
     for (size_t i = 0; i < N; i++)
         value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)(i / 2) / (N / 2 - 1));
     for (int turn = 0; turn < 2; turn++) {
@@ -137,9 +135,9 @@ TEST(test_kappa_moves)
                 value[i] = i == 0 ? 9 : value[i];
         e = certified_with(31, 1, NULL, &inputs);
         ratio = ks_statistic(e->s, "kappa") / ks_statistic(e->s, "kappa_m30");
-        snprintf(words, sizeof words, "at m = 31, is~; it %s by a factor of %.3g from",
-                 turn == 0 ? "grew" : "fell", turn == 0 ? ratio : 1 / ratio);
-        says(e->s, &inputs, words);
+        says(e->s, &inputs,
+             text_of("at m = 31, is~; it %s by a factor of %.3g from", turn == 0 ? "grew" : "fell",
+                     turn == 0 ? ratio : 1 / ratio));
         certified_free(e);
     }
 }

@@ -43,11 +43,9 @@ static void judge_means(const struct ks_spectrum *s, const struct truth *t)
     static const double T2 = 4.302653;
 
     for (size_t k = 0; k < MEANS && ks_spectrum_random(s) == 3; k++) {
-        char name[64];
         double value = ks_statistic(s, means[k]), error;
 
-        snprintf(name, sizeof name, "%s_se", means[k]);
-        error = ks_statistic(s, name);
+        error = ks_statistic(s, text_of("%s_se", means[k]));
         if (isnan(value) || isnan(error))
             continue;
         means_made[k]++;

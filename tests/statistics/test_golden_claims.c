@@ -31,11 +31,10 @@ static struct ks_checkpoint *diagonal_critic(size_t n, const double *value)
  * d2L/dw_1k dw_2k = -x_k t_k / n, so its eigenvalues are +-value[k], k < n. */
 static struct ks_checkpoint *symmetric_critic(size_t n, const double *value)
 {
-    char text[128];
     struct ks_checkpoint *c;
 
-    snprintf(text, sizeof text, "dense %zu groups=%zu bias=no\ndense 1 bias=no\nloss mse\n", n, n);
-    c = one_minibatch(text, n, n);
+    c = one_minibatch(text_of("dense %zu groups=%zu bias=no\ndense 1 bias=no\nloss mse\n", n, n), n,
+                      n);
     for (size_t i = 0; i < n; i++) {
         c->input[i * n + i] = (double)n * value[i];
         c->target[i] = 1;

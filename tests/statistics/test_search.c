@@ -70,11 +70,8 @@ static void add_activation(char *text)
 
 static void add_dense(char *text, size_t width, bool projects)
 {
-    char line[64];
-
-    snprintf(line, sizeof line, "dense %zu%s%s", width, chance(0.4) ? " bias=no" : "",
-             projects ? " project=unit-kernel" : "");
-    add_line(text, line);
+    add_line(text, text_of("dense %zu%s%s", width, chance(0.4) ? " bias=no" : "",
+                           projects ? " project=unit-kernel" : ""));
 }
 
 static void describe(char *text, bool projects)

@@ -34,13 +34,10 @@ TEST(test_by_hand)
  * a quantile that only the largest size reaches. */
 static void check_quantile(const struct ks_spectrum *s, const char *name, double expected)
 {
-    char end[64];
-
     for (int upper = 0; upper < 2; upper++) {
         double found;
 
-        snprintf(end, sizeof end, "%s_%s", name, upper ? "upper" : "lower");
-        found = ks_statistic(s, end);
+        found = ks_statistic(s, text_of("%s_%s", name, upper ? "upper" : "lower"));
         assert_close(found, expected, 1e-12 * expected);
         assert_true(upper ? found >= expected : found <= expected);
     }

@@ -42,10 +42,8 @@ TEST(test_reading)
 static double width(const char *name, const struct ks_spectrum *s)
 {
     struct ks_tolerances t;
-    char text[64];
 
-    snprintf(text, sizeof text, "%s=1", name);
-    assert_ok(ks_tolerances_read(text, &t));
+    assert_ok(ks_tolerances_read(text_of("%s=1", name), &t));
     assert_int_equal(ks_tolerance_met(&t.list[0], s), ks_tolerance_width(&t.list[0], s) <= 1);
     return ks_tolerance_width(&t.list[0], s);
 }
@@ -291,11 +289,8 @@ TEST(test_coverage)
             count += fabs(exact->ritz[i]) > x;
         for (size_t seed = 0; seed < SEEDS; seed++) {
             struct ks_spectrum *s;
-            char arguments[128];
 
-            snprintf(arguments, sizeof arguments,
-                     "--tolerance directions_1e2=1.2,trace=0.2 --seed %zu", seed);
-            s = run(arguments);
+            s = run(text_of("--tolerance directions_1e2=1.2,trace=0.2 --seed %zu", seed));
             made += 2;
             false_ones += (double)count < ks_statistic(s, "directions_1e2_lower") ||
                           (double)count > ks_statistic(s, "directions_1e2_upper");

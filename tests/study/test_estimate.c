@@ -13,10 +13,7 @@ static const double ACTING = 0.1, TRAINING = (2.0 / 2 + 4.0 / 1) / 6, SPECTRUM =
 
 static void write_in(const struct ks_graph_job *job, const char *name, const char *text)
 {
-    char path[256];
-
-    snprintf(path, sizeof path, "%s/%s", job->folder, name);
-    write_text(path, text);
+    write_text(text_of("%s/%s", job->folder, name), text);
 }
 
 /* Run 0 is trained; one of its spectra exists, the log of another one has no end. */

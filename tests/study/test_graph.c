@@ -111,11 +111,8 @@ static const char LN[] = "runs/toy/ln+ce/seed0/";
 
 static void remove_files(const char *folder, const char *const *names)
 {
-    char path[256];
-
     for (; *names; names++) {
-        snprintf(path, sizeof path, "%s%s", folder, *names);
-        assert_int_equal(unlink(scratch(path)), 0);
+        assert_int_equal(unlink(scratch(text_of("%s%s", folder, *names))), 0);
     }
 }
 

@@ -28,12 +28,11 @@ static const char STOPPING_TRAIN[] =
 static struct stage stage_until(const char *line)
 {
     struct stage stage = {NULL, NULL};
-    char text[512];
 
     write_script("bin/fake train", STOPPING_TRAIN);
     write_script("bin/fake-analyze", FAKE_ANALYZE);
-    snprintf(text, sizeof text, "[study]\n%s%s", line, TWO_RUNS + strlen("[study]\n"));
-    assert_ok(study_of_text(text, &stage.study));
+    assert_ok(study_of_text(text_of("[study]\n%s%s", line, TWO_RUNS + strlen("[study]\n")),
+                            &stage.study));
     assert_ok(new_graph(stage.study, &stage.graph));
     assert_ok(ks_graph_write(stage.graph, scratch_folder));
     return stage;
@@ -140,11 +139,10 @@ static void write_point(const char *state, const char *more, uint64_t rows, bool
     size_t section_size = offsetof(struct section, recorded) + sizeof(bool);
     struct ks_resume_header header = {.rows = rows, .state_size = section_size};
     unsigned char bytes[512] = "";
-    char text[256];
     FILE *file;
 
-    snprintf(text, sizeof text, "{\n  \"state\": \"%s\",%s\n  \"env_step\": 4\n}\n", state, more);
-    write_text("runs/toy/bn+ce/seed0/run.json", text);
+    write_text("runs/toy/bn+ce/seed0/run.json",
+               text_of("{\n  \"state\": \"%s\",%s\n  \"env_step\": 4\n}\n", state, more));
     write_text("runs/toy/bn+ce/seed0/resume/point.1", "");
     memcpy(bytes + ks_resume_file_state_offset(0), &section, section_size);
     assert_ok(ks_resume_file_fill(&header, "", bytes));
@@ -272,10 +270,9 @@ TEST_IN_FOLDER(test_further_analyses)
     const struct ks_graph_job *job;
     struct ks_study *study = NULL;
     struct ks_graph *g = NULL;
-    char text[512];
 
-    snprintf(text, sizeof text, "%s[analyze]\norder = 7\n[analyze xqc]\ncompat = xqc\n", TWO_RUNS);
-    assert_ok(study_of_text(text, &study));
+    assert_ok(study_of_text(
+        text_of("%s[analyze]\norder = 7\n[analyze xqc]\ncompat = xqc\n", TWO_RUNS), &study));
     assert_ok(new_graph(study, &g));
     assert_int_equal(g->n_jobs, 2 + 2 * 3 * 2);
     job = &g->job[2 + 3];
@@ -308,10 +305,8 @@ TEST_IN_FOLDER(test_scopes)
     static const char left[] = "runs/toy/bn+ce/seed0/step_000000002.end.spectrum.h5";
     struct ks_study *study = NULL;
     struct ks_graph *g = NULL;
-    char text[512];
 
-    snprintf(text, sizeof text, "%s[analyze end]\ncheckpoints = last\n", TWO_RUNS);
-    assert_ok(study_of_text(text, &study));
+    assert_ok(study_of_text(text_of("%s[analyze end]\ncheckpoints = last\n", TWO_RUNS), &study));
     assert_ok(new_graph(study, &g));
     assert_int_equal(g->n_jobs, 2 + 2 * (3 + 1));
     assert_string_equal(g->job[2 + 3].target[0],

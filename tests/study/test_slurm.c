@@ -94,7 +94,6 @@ TEST_IN_FOLDER(test_printed_submission)
     struct stage stage = stage_with_slurm(":");
     struct ks_slurm s = QUIETLY;
     static char submitted[1 << 16];
-    char command[600];
     FILE *out = fopen(scratch("commands"), "w");
 
     assert_ok(ks_slurm_add_options(&s, "--comment='a b'"));
@@ -107,8 +106,7 @@ TEST_IN_FOLDER(test_printed_submission)
     write_text("slurm.calls", "");
     write_script("bin/sbatch", "#!/bin/sh\necho \"sbatch $*\" >>slurm.calls\n"
                                "echo $((100 + $(grep -c sbatch slurm.calls)))\n");
-    snprintf(command, sizeof command, "sh -e %s", scratch("commands"));
-    assert_int_equal(system(command), 0);
+    assert_int_equal(system(text_of("sh -e %s", scratch("commands"))), 0);
     assert_string_equal(file_text("slurm.calls"), submitted);
     free(s.options);
     stage_free(&stage);
@@ -118,15 +116,11 @@ TEST_IN_FOLDER(test_printed_submission)
 
 static void write_queue(const char *folder)
 {
-    char text[2048];
-
-    snprintf(text, sizeof text,
-             "12|0|RUNNING|node7|some:train|%s\n"
-             "12|1|PENDING||some:train|%s\n"
-             "13|N/A|PENDING||some:plot|%s\n"
-             "14|0|RUNNING|node8|other:train|/elsewhere\n",
-             folder, folder, folder);
-    write_text("queue", text);
+    write_text("queue", text_of("12|0|RUNNING|node7|some:train|%s\n"
+                                "12|1|PENDING||some:train|%s\n"
+                                "13|N/A|PENDING||some:plot|%s\n"
+                                "14|0|RUNNING|node8|other:train|/elsewhere\n",
+                                folder, folder, folder));
 }
 
 TEST_IN_FOLDER(test_queue)

@@ -64,15 +64,16 @@ TEST_IN_FOLDER(test_refusals)
     } studies[] = {{"simba-v9", "unknown architecture 'simba-v9'"},
                    {"none.system", "none.system: does not exist"},
                    {"bad.system", "[train] utd: utd: expected an integer"}};
-    char text[256];
 
     write_text("bad.system", "[system]\ncritic=c\nactor=a\n[train]\nutd=no\n");
     for (size_t i = 0; i < sizeof studies / sizeof *studies; i++) {
         struct ks_study *s = NULL;
 
-        snprintf(text, sizeof text, "[study]\nenv=dog-trot\narchitectures=%s\nseeds=0\nsteps=9\n",
-                 studies[i].architectures);
-        assert_fails(study_of_text(text, &s), KS_FORMAT, studies[i].words);
+        assert_fails(
+            study_of_text(text_of("[study]\nenv=dog-trot\narchitectures=%s\nseeds=0\nsteps=9\n",
+                                  studies[i].architectures),
+                          &s),
+            KS_FORMAT, studies[i].words);
     }
 }
 

@@ -17,10 +17,7 @@ static const char STUDY[] = "[study]\n"
 /* Reads STUDY followed by `sections`. */
 static ks_status read_more(const char *sections, struct ks_study **study)
 {
-    char text[1024];
-
-    snprintf(text, sizeof text, "%s%s", STUDY, sections);
-    return study_of_text(text, study);
+    return study_of_text(text_of("%s%s", STUDY, sections), study);
 }
 
 TEST_IN_FOLDER(test_settings)

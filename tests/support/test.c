@@ -49,6 +49,19 @@ bool starving(struct starved *s)
     return true;
 }
 
+const char *text_of(const char *format, ...)
+{
+    static char buffers[16][4096];
+    static size_t turn;
+    char *text = buffers[turn++ % 16];
+    va_list values;
+
+    va_start(values, format);
+    assert_true(vsnprintf(text, sizeof buffers[0], format, values) < (int)sizeof buffers[0]);
+    va_end(values);
+    return text;
+}
+
 int run_all_tests(void)
 {
     return _cmocka_run_group_tests("tests", tests, count, tests_setup, tests_teardown);

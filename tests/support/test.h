@@ -45,6 +45,9 @@ struct starved {
 
 bool starving(struct starved *s);
 
+/* Formatted text, in one of 16 buffers used in turn. */
+__attribute__((format(printf, 1, 2))) const char *text_of(const char *format, ...);
+
 /* What main calls; a program that does not define main itself has one that does nothing else. */
 int run_all_tests(void);
 

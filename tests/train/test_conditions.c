@@ -34,13 +34,11 @@ TEST(test_each_condition)
         struct image p = open_stopped_run();
         json_t *from = i == 0 ? json_integer(7) : json_string("other"),
                *to = json_incref(json_object_get(p.description, names[i]));
-        char words[100];
 
         assert_non_null(to);
         json_object_set(p.description, names[i], from);
         write_stopped_run(&p);
-        snprintf(words, sizeof words, "expected %s ", names[i]);
-        assert_refused(KS_RESUME_EXACT, words);
+        assert_refused(KS_RESUME_EXACT, text_of("expected %s ", names[i]));
         assert_process_said(RUN, "; --resume=any accepts that and notes it in run.json\n");
         assert_resumes(KS_RESUME_ANY);
         assert_changes(json_pack("[{s:i, s:s, s:o, s:o}]", "env_step", STOPPED, "what", names[i],

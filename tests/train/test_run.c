@@ -209,13 +209,11 @@ static void frozen_targets(struct run_fixture *s, size_t normalization, size_t r
                            double *target_raw)
 {
     struct ks_checkpoint *c;
-    char name[32];
 
     s->options.settings.reward_normalization = normalization;
     s->options.settings.raw_rewards = raw;
     assert_ok(ks_save_checkpoint(s->run));
-    snprintf(name, sizeof name, "step_%09zu.h5", s->run->learner.env_step);
-    assert_ok(ks_checkpoint_read(scratch(name), &c));
+    assert_ok(ks_checkpoint_read(scratch(text_of("step_%09zu.h5", s->run->learner.env_step)), &c));
     memcpy(target, c->target, FROZEN * BATCH * sizeof *target);
     memcpy(target_raw, c->target_raw, FROZEN * BATCH * sizeof *target);
     ks_checkpoint_free(c);

@@ -314,7 +314,7 @@ TEST(test_skips)
                                "    relu\n  }\n}\ndense 101 project=unit-kernel\n"
                                "loss ce min=-5 max=5\n";
     static const size_t parameters[][2] = {{4, 976495}, {6, 1502831}};
-    char *critic, *actor, *plain, *plain_actor, expected[512];
+    char *critic, *actor, *plain, *plain_actor;
     struct ks_settings s;
 
     ks_settings_defaults(&s);
@@ -322,8 +322,7 @@ TEST(test_skips)
     for (size_t i = 0; i < 2; i++) {
         s.depth = parameters[i][0];
         assert_ok(ks_architecture("bn+wn+ce", &s, 38, &critic, &actor));
-        snprintf(expected, sizeof expected, "%srepeat %zu {\n%s", first, s.depth - 1, rest);
-        assert_string_equal(critic, expected);
+        assert_string_equal(critic, text_of("%srepeat %zu {\n%s", first, s.depth - 1, rest));
         assert_int_equal(count_parameters(critic, 261), parameters[i][1]);
         assert_string_equal(actor, "batchnorm\ndense 256 bias=no project=unit\nbatchnorm\nrelu\n"
                                    "repeat 3 {\n  residual {\n    dense 256 bias=no project=unit\n"
