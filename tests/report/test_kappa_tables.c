@@ -28,7 +28,7 @@ TEST_IN_STUDY(test_kappa_return)
     const struct ks_csv *csv = make_table("kappa_return", 0);
 
     check_row(csv, 0,
-              "analysis=standard kappa=266.6667 first_return=10 noise_limit=- beyond_noise=- "
+              "analysis=standard kappa=266.6666667 first_return=10 noise_limit=- beyond_noise=- "
               "kappa_starts=1");
     set_study("[analyze xqc]\ncompat = xqc\n[analyze xqc1]\ncompat = xqc\nseed = 1\n"
               "[analyze xqc2]\nseed = 2\ncompat = xqc\n[analyze last]\ncompat = xqc\nseed = 3\n"
