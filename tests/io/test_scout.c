@@ -1,0 +1,279 @@
+/* The process that reads a file before a program does: it may crash or hang, and has limits. */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "example.h"
+#include "io/scout.h"
+#include "kappascope.h"
+#include "programs.h"
+
+static const double VALUES[2] = {3, 5};
+static const int SECONDS = 60; /* a test that takes longer hangs */
+
+/* A file as another program writes it: a dataset /own, with values. */
+static void write_foreign(const char *path)
+{
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+
+    add_dataset(file, "/own", H5T_IEEE_F64LE, &(struct stored){1, {2}, VALUES, 0});
+    H5Fclose(file);
+}
+
+/* --- a scout that crashes or hangs --- */
+
+/* Sets the size of a variable-length string in HDF5's global heap to `size`. */
+static void break_heap(const char *path, uint64_t size)
+{
+    static const char HEAP[] = "GCOL";
+    enum { OBJECT_SIZE = 24 }; /* offset from the heap's start */
+    unsigned char *bytes, *heap;
+    size_t n;
+
+    write_foreign(path);
+    set_string(path, "/", "format", "test");
+    bytes = read_bytes(path, &n);
+    for (heap = bytes; memcmp(heap, HEAP, sizeof HEAP - 1) != 0; heap++)
+        assert_true(heap + OBJECT_SIZE + sizeof size < bytes + n);
+    memcpy(heap + OBJECT_SIZE, &size, sizeof size);
+    write_bytes(path, bytes, n);
+    free(bytes);
+}
+
+/* HDF5 1.10 crashes on this file, 1.14 refuses it. */
+TEST_CLEAN(test_damaged_heap)
+{
+    static const struct {
+        const char *name, *arguments;
+    } programs[] = {{"kappascope-analyze", "a.h5"},
+                    {"kappascope-analyze", "--apply a.h5 --output o.h5 c.h5"},
+                    {"kappascope-inspect", "a.h5"},
+                    {"kappascope-audit", "a.h5"},
+                    {"kappascope-audit", "--against a.h5 c.h5"}};
+    const char *path = scratch("a.h5");
+
+    break_heap(path, (uint64_t)1 << 32);
+    assert_int_equal(kappascope_scout(path), KAPPASCOPE_IO);
+    assert_one_line(path);
+    write_one(scratch("c.h5"), make_plain(MSE), false);
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        assert_int_equal(run_program(programs[i].name, programs[i].arguments), 2);
+        assert_ptr_equal(strstr(complained, programs[i].name), complained);
+        assert_complains("a.h5: ");
+        assert_ptr_equal(strchr(complained, '\n'), complained + strlen(complained) - 1);
+    }
+}
+
+static bool crashing;
+
+static void crash(void)
+{
+    if (crashing) {
+        signal(SIGSEGV, SIG_DFL); /* cmocka has a handler */
+        raise(SIGSEGV);
+    }
+}
+
+TEST_CLEAN(test_crash)
+{
+    const char *path = scratch("a.h5");
+
+    write_one(path, make_plain(MSE), false);
+    assert_int_equal(pthread_atfork(NULL, NULL, crash), 0); /* in the reading process */
+    crashing = true;
+    assert_fails(ks_scout(path, 0), KS_IO, "the file is damaged: the HDF5 library crashed (Segm");
+    crashing = false;
+    assert_one_line(path);
+    assert_ok(ks_scout(path, 0));
+}
+
+TEST_CLEAN(test_endless_loop)
+{
+    const char *path = scratch("a.h5");
+
+    break_heap(path, (uint64_t)0 - 16);
+    assert_int_equal(setenv("KAPPASCOPE_SCOUT", "1", 1), 0);
+    assert_fails(ks_scout(path, 0), KS_IO, "did not finish in time");
+    assert_one_line(path);
+    assert_int_equal(setenv("KAPPASCOPE_SCOUT", "0", 1), 0);
+    assert_ok(ks_scout(path, 0)); /* no scout is asked for */
+    assert_int_equal(unsetenv("KAPPASCOPE_SCOUT"), 0);
+    assert_true(waitpid(-1, NULL, WNOHANG) < 0); /* no process remains */
+}
+
+/* A file that the reading process takes for a spectrum, whose values the list says how to store. */
+static void write_values(const char *path, const hsize_t dims[2], hid_t list, const double *values)
+{
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+
+    assert_true(file >= 0);
+    H5Gclose(H5Gcreate2(file, "/summary", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Gclose(H5Gcreate2(file, "/ritz", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    add_dataset(file, "/ritz/value", H5T_IEEE_F64LE,
+                &(struct stored){2, {dims[0], dims[1]}, values, list});
+    H5Pclose(list);
+    H5Fclose(file);
+    set_string(path, "/", "format", "kappascope-spectrum");
+    set_integer(path, "/", "version", 1);
+}
+
+/* A spectrum of a few kilobytes that declares more than any memory. */
+TEST_CLEAN(test_memory)
+{
+    const char *path = scratch("s.h5");
+    const hsize_t dims[] = {1000000, 1000000000}, chunk[] = {1, 1000};
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+
+    assert_true(H5Pset_chunk(list, 2, chunk) >= 0);
+    write_values(path, dims, list, NULL);
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* the sanitizer ends the program that allocates too much */
+#endif
+    assert_fails(ks_scout(path, 0), KS_MEMORY, "/ritz/value: out of memory");
+    assert_one_line(path);
+}
+
+static size_t wait_for_ever(unsigned flags, size_t n, const unsigned *values, size_t size,
+                            size_t *room, void **buffer)
+{
+    while (flags & H5Z_FLAG_REVERSE)
+        pause();
+    return size;
+}
+
+/* Without processor time, reading ends, too. */
+TEST_CLEAN(test_waiting)
+{
+    const H5Z_class2_t filter = {.version = H5Z_CLASS_T_VERS,
+                                 .id = 300,
+                                 .encoder_present = 1,
+                                 .decoder_present = 1,
+                                 .name = "waiting",
+                                 .filter = wait_for_ever};
+    const char *path = scratch("s.h5");
+    const hsize_t dims[] = {1, 2};
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+
+    assert_true(H5Zregister(&filter) >= 0 && H5Pset_chunk(list, 2, dims) >= 0 &&
+                H5Pset_filter(list, filter.id, H5Z_FLAG_MANDATORY, 0, NULL) >= 0);
+    write_values(path, dims, list, VALUES);
+    assert_int_equal(setenv("KAPPASCOPE_SCOUT", "1", 1), 0);
+    assert_fails(ks_scout(path, 0), KS_IO, "did not finish in time");
+    assert_int_equal(unsetenv("KAPPASCOPE_SCOUT"), 0);
+    assert_true(H5Zunregister(filter.id) >= 0);
+}
+
+/* A user's file of another kind, and an array that the caller refuses by its size, are left to the
+ * caller; what an ordinary failure says comes from the child. */
+TEST_CLEAN(test_verdicts)
+{
+    const char *path = scratch("a.h5"), *vectors = scratch("v.h5");
+    const double v[4] = {1, 2, NAN, 4};
+
+    write_foreign(path);
+    assert_ok(ks_scout(path, 0));
+    write_one(path, make_plain(MSE), false);
+    assert_ok(ks_scout(path, 0));
+    write_foreign(vectors);
+    set_string(vectors, "/", "format", "kappascope-vector");
+    set_integer(vectors, "/", "version", 1);
+    assert_fails(ks_scout(vectors, 0), KS_FORMAT, "/vector: missing");
+    replace(vectors, "/vector", H5T_IEEE_F64LE, &(struct stored){2, {2, 2}, v, 0});
+    assert_fails(ks_scout(vectors, 0), KS_FORMAT, "found nan at element 2");
+    assert_one_line(vectors);
+    assert_ok(ks_scout(vectors, sizeof v - 1));
+    assert_fails(ks_scout(scratch("none.h5"), 0), KS_IO, "none.h5: cannot be opened");
+}
+
+/* --- the child --- */
+
+static void mark(int number)
+{
+    (void)number;
+    abort(); /* the child has none of the program's handlers */
+}
+
+/* The process whose parent is `parent`; waits until there is one. */
+static pid_t child_of(pid_t parent)
+{
+    for (int tries = 0; tries < 10 * SECONDS; tries++) {
+        DIR *list = opendir("/proc");
+        struct dirent *entry;
+        pid_t found = 0;
+
+        assert_non_null(list);
+        while ((entry = readdir(list))) {
+            long pid = 0, of = 0;
+            FILE *file;
+
+            file = sscanf(entry->d_name, "%ld", &pid) == 1
+                       ? fopen(text_of("/proc/%s/stat", entry->d_name), "r")
+                       : NULL;
+            if (file && fscanf(file, "%*d (%*[^)]) %*c %ld", &of) == 1 && of == (long)parent)
+                found = (pid_t)pid;
+            if (file)
+                fclose(file);
+        }
+        closedir(list);
+        if (found > 0)
+            return found;
+        nanosleep(&(struct timespec){0, 100000000}, NULL);
+    }
+    fail_msg("no scout");
+    return 0;
+}
+
+/* The value of the line of /proc/PID/limits that starts with `name`; -1: unlimited. */
+static double limit_of(pid_t pid, const char *name)
+{
+    char line[256], number[64] = "";
+    double value = -2;
+    FILE *file;
+
+    file = fopen(text_of("/proc/%ld/limits", (long)pid), "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0)
+            assert_int_equal(sscanf(line + strlen(name), "%63s", number), 1);
+    fclose(file);
+    if (strcmp(number, "unlimited") == 0)
+        return -1;
+    assert_int_equal(sscanf(number, "%lf", &value), 1);
+    return value;
+}
+
+/* The child has limits, writes no core file, and ignores the signals by which a user stops the
+ * program: a loop of which it is in the middle still ends by its processor time. */
+TEST_CLEAN(test_limits)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+    const char *path = scratch("a.h5");
+    struct rlimit core;
+    pid_t program, child;
+    int result;
+
+    assert_int_equal(getrlimit(RLIMIT_CORE, &core), 0);
+    core.rlim_cur = core.rlim_max; /* this process may write a core file */
+    assert_int_equal(setrlimit(RLIMIT_CORE, &core), 0);
+    break_heap(path, (uint64_t)0 - 16);
+    assert_int_equal(setenv("KAPPASCOPE_SCOUT", "3", 1), 0);
+    program = fork();
+    if (program == 0) {
+        signal(SIGTERM, mark);
+        _exit(ks_scout(path, 0) == KS_IO && strstr(ks_error_text(), "in time") ? 0 : 1);
+    }
+    child = child_of(program);
+    nanosleep(&(struct timespec){0, 500000000}, NULL); /* in the loop */
+    assert_int_equal((int)limit_of(child, "Max core file size"), 0);
+    assert_in_range((int)limit_of(child, "Max cpu time"), 1, SECONDS);
+    if (ks_memory_available("", 1) > 0)
+        assert_true(limit_of(child, "Max address space") > 0);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        assert_int_equal(kill(child, numbers[i]), 0);
+    assert_int_equal(waitpid(program, &result, 0), program);
+    assert_int_equal(result, 0);
+    assert_int_equal(unsetenv("KAPPASCOPE_SCOUT"), 0);
+}
+
+CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;
