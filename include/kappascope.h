@@ -245,9 +245,9 @@ struct kappascope_slq_options {
 /* Sets order = 90, probes = 1, certificates = true, and everything else to zero. */
 KAPPASCOPE_API void kappascope_slq_defaults(struct kappascope_slq_options *options);
 /* Stochastic Lanczos quadrature (Ubaru, Chen, Saad, SIAM J. Matrix Anal. Appl. 38, 2017), with at
- * most (order) x (probes) products and a few more. For a checkpoint, the result is that of
- * kappascope-analyze to the last bit, with the same number of threads and the same OpenBLAS kernel.
- * Fails as products do; KAPPASCOPE_USAGE: an option is out of range. */
+ * most (order) x (probes) products and a few more. For a checkpoint, kappascope-analyze gives the
+ * same bits with the same number of threads and the same OpenBLAS kernel. Fails as products do;
+ * KAPPASCOPE_USAGE: an option is out of range. */
 KAPPASCOPE_API enum kappascope_status kappascope_slq(struct kappascope_operator *a,
                                                      const struct kappascope_slq_options *options,
                                                      struct kappascope_spectrum **spectrum);
@@ -288,8 +288,8 @@ KAPPASCOPE_API double kappascope_spectrum_statistic(const struct kappascope_spec
 /* The name of the i-th statistic; NULL if there are no more. */
 KAPPASCOPE_API const char *
 kappascope_spectrum_statistic_name(const struct kappascope_spectrum *spectrum, size_t i);
-/* The same for certificates: what float64 products with the vectors behind the bounds gave, such as
- * "largest_quotient". */
+/* A certificate by its name: what a float64 product with a vector behind the bounds gave, such as
+ * "largest_quotient". NaN and NULL as above. */
 KAPPASCOPE_API double kappascope_spectrum_certificate(const struct kappascope_spectrum *spectrum,
                                                       const char *name);
 KAPPASCOPE_API const char *

@@ -2,7 +2,7 @@
  * bounds.
  *
  * T is m x m and tridiagonal: alpha[0..m-1] on the diagonal, beta[0..m-2] beside it; beta[m-1] is
- * the residual norm. The leading k x k part of T is the Jacobi matrix after k steps, so the
+ * the residual norm. The leading k x k block of T is the Jacobi matrix after k steps, so the
  * statistics of fewer steps come from the same arrays. */
 #ifndef KS_LANCZOS_JACOBI_H
 #define KS_LANCZOS_JACOBI_H
@@ -22,7 +22,7 @@ struct ks_jacobi {
  * 13.2). KS_MEMORY; KS_NUMBER if LAPACK fails. */
 ks_status ks_jacobi_ritz(const struct ks_jacobi *t, double *ritz, double *weight, double *residual);
 
-/* The same Ritz values, and vector [m, m]: T's eigenvectors s_i of norm 1, one after the other.
+/* The Ritz values as above, and vector [m, m]: T's eigenvectors s_i of norm 1, one after the other.
  * Fails as above. */
 ks_status ks_jacobi_vectors(const struct ks_jacobi *t, double *ritz, double *vector);
 

@@ -32,7 +32,7 @@ struct ks_lanczos {
                      * before the start; requires `basis_f32` */
     double *basis;  /* [order + 1, length]: row j is q_j; row `steps` is undefined if exhausted */
     float *rounded; /* the basis in float32 if `basis_f32`: then `basis` is NULL, else this is */
-    size_t slices;  /* parts of this rank's slice, one per thread             */
+    size_t slices;  /* pieces of this rank's slice, one per thread            */
     double *sums;   /* [slices + 1, order]: scratch: inner products with the basis, by thread */
     double *norms;  /* [ranks]: scratch                                       */
     double *pair;   /* [2, length] if `basis_f32`: q_j and w in float64          */
@@ -77,8 +77,8 @@ ks_status ks_lanczos_step(struct ks_lanczos *lanczos, const struct ks_operator *
  * iteration is not exhausted. */
 void ks_lanczos_combine(const struct ks_lanczos *lanczos, size_t rows, const double *c,
                         double *out);
-/* v [length] -= Q Q' v, with Q = [q_0 .. q_{steps - 1}]: this rank's slice of v loses its part in
- * their span. */
+/* v [length] -= Q Q' v, with Q = [q_0 .. q_{steps - 1}]: this rank's slice of v becomes orthogonal
+ * to them. */
 void ks_lanczos_remove(const struct ks_lanczos *lanczos, double *v);
 /* This rank's slice of q_j in float64; valid until the next call. */
 const double *ks_lanczos_widened(const struct ks_lanczos *lanczos, size_t j);

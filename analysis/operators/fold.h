@@ -35,15 +35,14 @@ struct ks_fold {
 };
 
 /* Folds if the description allows it: a layer of an `affine` kind followed by a dense without
- * groups and norm, no container that opens at either of them, none of them frozen, no later layer
- * that reads the input, and no running statistics in use: in training mode those of all layers are,
- * if one layer reads its own. The caller frees with ks_fold_free. */
+ * groups and norm, neither frozen nor at the opening of a container; no later layer that reads the
+ * input; and no running statistics in use (in training mode all of them are, if one layer reads its
+ * own). The caller frees with ks_fold_free. */
 ks_status ks_fold_new(const struct ks_arch_f64 *arch, bool evaluation, struct ks_fold **fold);
 void ks_fold_free(struct ks_fold *fold);
 
 /* The folded network with layers in float32 or float64, or a copy of `from` if it is not folded.
- * Its `text` is that of `from` in both cases. The caller frees it with ks_arch_free_f32 or _f64.
- * KS_MEMORY. */
+ * Its `text` is always from->text. The caller frees it with ks_arch_free_f32 or _f64. KS_MEMORY. */
 ks_status ks_fold_arch_f32(const struct ks_fold *fold, struct ks_arch_f32 **arch);
 ks_status ks_fold_arch_f64(const struct ks_fold *fold, struct ks_arch_f64 **arch);
 
@@ -53,8 +52,8 @@ size_t ks_fold_cache(const struct ks_fold *fold, size_t rows);
 void ks_fold_input(const struct ks_fold *fold, size_t rows, const double *x, double *z,
                    double *cache);
 
-/* folded [fold->arch->parameters] = the parameters of the folded critic, from those of one critic,
- * w [fold->from->parameters]. */
+/* folded [fold->arch->parameters] = the parameters of the folded critic, from the parameters w
+ * [fold->from->parameters] of one critic. */
 void ks_fold_parameters(const struct ks_fold *fold, const double *w, double *folded);
 /* folded_dot = the derivative of `folded` at w along v. */
 void ks_fold_tangent(const struct ks_fold *fold, const double *w, const double *v,

@@ -1,5 +1,5 @@
-/* How near the gradient of a cross-entropy comes to its bounds, and how large that of a squared
- * error is, which has none (Palenicek et al., XQC, ICLR 2026, Propositions 1 and 2, Lemma 1,
+/* How near the gradient of a cross-entropy comes to its bounds, and how large the unbounded
+ * gradient of a squared error is (Palenicek et al., XQC, ICLR 2026, Propositions 1 and 2, Lemma 1,
  * Theorem 1).
  *
  * With p_i the softmax of row i's logits f_i and t_i its target, the gradient in the logits is
@@ -17,16 +17,16 @@
  * the derivatives through the minibatch's statistics, as g does; without them the inequality would
  * not hold.
  *
- * Theorem 1 bounds the effective update eta |g| / |theta| of a scale-invariant f by
- * eta sqrt 2 L_f / |theta|. It is measured in the parameters theta_h of the hidden layers
- * (row_jacobian.h), for which f is scale-invariant: g_h and L_h are g and L_f with the derivatives
- * by all other parameters left out, and |g_h| / |theta_h| <= sqrt 2 L_h / |theta_h|.
+ * Theorem 1 bounds the effective update eta |g| / |theta| of a scale-invariant f by eta sqrt 2 L_f
+ * / |theta|. It is evaluated in the parameters theta_h of the hidden layers (row_jacobian.h), for
+ * which f is scale-invariant: g_h and L_h are g and L_f with the derivatives by all other
+ * parameters left out, and |g_h| / |theta_h| <= sqrt 2 L_h / |theta_h|.
  *
  * sigma_max(J_i) is found from below (row_jacobian.h) and for a few rows only. So the largest
  * number found is a lower bound of L_f, and likewise of L_h.
  *
  * The gradient of a squared error (f_i - y_i)^2 / 2 in the prediction is f_i - y_i, which is not
- * bounded (Proposition 1). Of this loss nothing else is measured. */
+ * bounded (Proposition 1). Of this loss nothing else is computed. */
 #ifndef KS_OPERATORS_GRADIENT_BOUNDS_H
 #define KS_OPERATORS_GRADIENT_BOUNDS_H
 
@@ -43,7 +43,7 @@ enum { KS_JACOBIAN_ROWS = 4 }; /* rows whose sigma_max is found, spread over all
 struct ks_gradient_bounds {
     size_t rows, pairs;       /* of all critics and minibatches; critics times minibatches */
     bool weighted;            /* the checkpoint has weights of rows                        */
-    bool squared;             /* the loss is a squared error: only `output` is measured    */
+    bool squared;             /* the loss is a squared error: only `output` is used        */
     size_t hidden_parameters; /* in theta_h of one critic; 0: its g_h and L_h are 0  */
     double hidden_norm;       /* the smallest |theta_h| of the critics               */
     double *output;   /* [rows] |p_i - t_i| or |f_i - y_i|, 0 for a row of weight 0; owned */
@@ -51,11 +51,11 @@ struct ks_gradient_bounds {
     double *hidden;   /* [pairs] |g_h|, likewise; owned                      */
     double *radial;   /* [pairs] |theta_h' g_h| / (|theta_h| |g_h|), or 0; owned */
     double jacobian[KS_JACOBIAN_ROWS];        /* at most sigma_max(J_i)              */
-    double hidden_jacobian[KS_JACOBIAN_ROWS]; /* the same in theta_h                 */
+    double hidden_jacobian[KS_JACOBIAN_ROWS]; /* likewise in theta_h                 */
 };
 
-/* Whether something is measured: the loss is a cross-entropy or a squared error, and not multiplied
- * by 0. */
+/* Whether there are gradient bounds: the loss is a cross-entropy or a squared error, and not
+ * multiplied by 0. */
 bool ks_gradient_bounds_exist(const struct ks_problem *problem);
 
 /* Measures on this rank's minibatches, numbers rank, rank + size, ... of all (distribute.h), in
@@ -69,7 +69,7 @@ void ks_gradient_bounds_clear(struct ks_gradient_bounds *bounds);
 
 /* Adds logit_gradient_, minibatch_gradient_ and logit_jacobian_, each with `largest` and `median`,
  * logit_jacobian_rows, minibatch_gradient_hidden_ and logit_jacobian_hidden_, again with both,
- * hidden_norm, hidden_radial_largest, and prediction_error_ with both. What was not measured is
+ * hidden_norm, hidden_radial_largest, and prediction_error_ with both. What was not computed is
  * NaN; all of them if all fields are 0. Sorts the arrays. KS_MEMORY. */
 ks_status ks_gradient_bounds_add(struct ks_gradient_bounds *bounds,
                                  struct ks_attributes *statistics);

@@ -1,5 +1,5 @@
-/* The operators of single minibatches. Each is a part of the analyzed operator, which is their sum:
- * it has the factor 1/N of the mean over all minibatches. A thread has one of them at a time. */
+/* The operators of single minibatches. The analyzed operator is their sum, so it has the factor 1/N
+ * of the mean over all minibatches. A thread has one of them at a time. */
 #ifndef KS_OPERATORS_MINIBATCHES_H
 #define KS_OPERATORS_MINIBATCHES_H
 

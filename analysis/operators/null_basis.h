@@ -1,9 +1,9 @@
-/* An orthonormal basis Z of the explicit null directions of an operator: those that its
+/* An orthonormal basis Z of the explicit null directions of an operator: the directions that its
  * architecture implies (null_space.h), and the unit vectors of dead coordinates, whose rows of the
  * operator are zero at this theta and batch.
  *
- * Z is never stored as a dense matrix. Directions are sparse vectors. Those whose nonzero entries
- * overlap form a group g with the matrix U_g, which a Cholesky factor makes orthonormal:
+ * Z is never stored as a dense matrix. Directions are sparse vectors. Directions whose nonzero
+ * entries overlap form a group g with the matrix U_g, which a Cholesky factor makes orthonormal:
  *
  *   U_g' U_g = L_g L_g',   Z_g = U_g L_g^-T,   Z_g' v = L_g^-1 (U_g' v)
  *
@@ -39,11 +39,10 @@ struct ks_null_basis {
  * frees with ks_null_basis_free. KS_MEMORY. */
 ks_status ks_null_basis_new(const struct ks_null_space *space, const bool *dead,
                             struct ks_null_basis **basis);
-/* Replaces *basis, which may be NULL, by the basis of the null directions that were measured.
- * Reduces null->dead to the number of columns that Z has beyond null->dimension: directions and
- * dead coordinates can be linearly dependent. With a weight decay the operator is not zero on
- * directions along which the loss is constant: they are counted, but *basis becomes NULL.
- * KS_MEMORY. */
+/* Replaces *basis, which may be NULL, by the basis of the tested null directions. Reduces
+ * null->dead to the number of columns that Z has beyond null->dimension: directions and dead
+ * coordinates can be linearly dependent. With a weight decay the operator is not zero on directions
+ * along which the loss is constant: they are counted, but *basis becomes NULL. KS_MEMORY. */
 ks_status ks_null_basis_update(const struct ks_null_space *space, struct ks_null *null,
                                struct ks_null_basis **basis);
 void ks_null_basis_free(struct ks_null_basis *basis); /* NULL is fine */

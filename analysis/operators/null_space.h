@@ -13,16 +13,16 @@
  *   layernorm affine=no    a column of the kernel of the dense that reads it: each row of its
  *                          output sums to zero; the same for groupnorm affine=no
  *
- * also through residual sums; if such a sum has other readers too, the difference of a bias
- * before the sum and a bias behind it. Not searched for are combinations of three or more biases,
- * which nested residuals can have; those from an appended constant, whose row of a kernel acts as
- * one more bias, and from the groups of a simnorm, which sum to 1; single groups of a groupnorm
- * affine=no in front of a kernel, or where only some of several norms have these groups. Nor are
- * those through branches and `dueling` (a shift of all advantages). Scale invariances give no such
- * direction: there u depends on theta, and H u = 0 only where the gradient is zero. What holds for
- * one theta and batch only (dead units, constant inputs) is counted separately.
+ * also through residual sums; if such a sum has other readers too, the difference of a bias before
+ * the sum and a bias behind it. Not searched for are null directions that combine three or more
+ * biases, which nested residuals can have; that come from an appended constant, whose row of a
+ * kernel acts as one more bias, from the groups of a simnorm, which sum to 1, or from branches and
+ * `dueling` (a shift of all advantages); and that belong to single groups of a groupnorm affine=no
+ * in front of a kernel, or to groups that only some of several norms have. Scale invariances give
+ * no such direction: there u depends on theta, and H u = 0 only where the gradient is zero. What
+ * holds for one theta and batch only (dead units, constant inputs) is counted separately.
  *
- * For operators other than the Hessian and its two parts:
+ * For operators other than the Hessian and its two terms:
  *
  *   preconditioned         D^1/2 u, if all of u is among the coordinates; none with a weight decay
  *   manifold               u on parameters that are on no sphere, none with a weight decay; and the
@@ -51,8 +51,8 @@ struct ks_null_family {
     bool normal;
 };
 
-/* The null directions whose nonzero entries are all among the coordinates of an operator: those of
- * all families, for each of its critics. They are linearly independent. */
+/* The null directions of all families and critics whose nonzero entries are all among the
+ * coordinates of an operator. They are linearly independent. */
 struct ks_null_space {
     const struct ks_checkpoint *checkpoint; /* not owned                                     */
     const struct ks_selection *selection;   /* the operator's coordinates; not owned         */
@@ -68,11 +68,11 @@ struct ks_null_space {
 
 struct ks_null {
     size_t dimension; /* dimension of the null space that the architecture implies */
-    double product;   /* max |A u - shift u| / |u| over the measured null directions u; NaN without
+    double product;   /* max |A u - shift u| / |u| over the tested null directions u; NaN without
                        * one */
     double leak;      /* |Z' (A v - shift v)| / |A v - shift v| for a random v, with the null
-                       * directions as the columns of Z: the part of a product that rounding puts
-                       * into the null space; NaN without null directions */
+                       * directions as the columns of Z: how much of a product rounding puts into
+                       * the null space; NaN without null directions */
     size_t dead;      /* further coordinates where products are exactly zero at this theta and
                        * batch: units that are dead on all rows, constant inputs */
     bool *is_dead;    /* [n] whether products are zero at this coordinate, also if a null direction
@@ -120,7 +120,7 @@ size_t ks_null_products(const struct ks_null_space *space);
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
                           void (*on_product)(void *context, size_t products), void *context,
                           struct ks_null *null);
-/* Moves `dead` and `is_dead` from `other`, which was measured on another operator, to `null`. */
+/* Moves `dead` and `is_dead` from `other`, which was tested on another operator, to `null`. */
 void ks_null_take_dead(struct ks_null *null, struct ks_null *other);
 /* Frees what `null` holds, but not `null` itself. */
 void ks_null_clear(struct ks_null *null);

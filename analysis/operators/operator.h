@@ -60,12 +60,12 @@ struct ks_problem {
     const struct ks_selection *selection;
     bool products_f32;
     size_t minibatches;
-    size_t other_minibatches; /* those of other ranks: they count in N, and what is computed here is
-                               * this rank's part of a sum over the ranks */
+    size_t other_minibatches; /* of other ranks: they count in N, and what is computed here is this
+                               * rank's share of a sum over the ranks */
     bool omits_decay;         /* another rank adds the weight decay */
     bool evaluation;          /* batchnorm uses its running statistics */
-    bool loss_rows_only; /* batchnorm's batch statistics are those of the B rows of the loss, not
-                          * of all R rows; without effect if `evaluation` */
+    bool loss_rows_only; /* batchnorm computes its batch statistics over the B rows of the loss, not
+                          * over all R rows; without effect if `evaluation` */
     double weight_decay, scale;
     int critic; /* -1: all; otherwise the diagonal block of that critic alone: products are zero
                  * outside it, and the other critics cost nothing */
@@ -109,7 +109,7 @@ ks_status ks_preconditioned_new_f64(const struct ks_problem *problem, struct ks_
 ks_status ks_manifold_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_manifold_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
-/* This rank's part of L and of its gradient [E P], over all critics, always in float64. *memory is
+/* This rank's share of L and of its gradient [E P], over all critics, always in float64. *memory is
  * the number of bytes that the computation may use; it is set to the number that it needs, and
  * KS_MEMORY is returned if that is more. NULL: no limit. */
 ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *loss,

@@ -43,8 +43,8 @@ void ks_primal_free(struct ks_primal *primal);
  * refused before anything large is allocated. */
 ks_status ks_primal_bytes(const struct ks_problem *problem, bool single, double *bytes);
 
-/* The passes of one critic over one minibatch; the arrays are parts of one block of
- * ks_primal_size() numbers. */
+/* The passes of one critic over one minibatch; the arrays lie in one block of ks_primal_size()
+ * numbers. */
 struct ks_primal_pass {
     /* In the layout of the net (layout.h), except that the weights of the loss's Hessian (loss.h),
      * which products need, have replaced the outputs. */
@@ -52,8 +52,8 @@ struct ks_primal_pass {
     double *input; /* [primal->input], the input of the folded critic; if only batch norms read it
                     * (net.h: input_invariant), minus the mean of its rows */
     double *cache, *state; /* scratch */
-    double loss; /* the part of L / unit that this critic and minibatch contribute, without the
-                  * weight decay and problem->scale */
+    double loss; /* what this critic and minibatch contribute to L / unit, without the weight decay
+                  * and problem->scale */
 };
 size_t ks_primal_size(const struct ks_primal *primal);
 

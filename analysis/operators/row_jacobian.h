@@ -43,9 +43,9 @@ struct ks_row {
     size_t critic, minibatch, row;
 };
 
-/* *all: at most sigma_max of the Jacobian; *hidden: the same of its columns for the parameters of
- * the hidden layers, left as it is if there are none. Both in float64, from a start that
- * depends on `stream` alone. KS_MEMORY, KS_NUMBER, and as ks_primal_new fails. */
+/* *all: at most sigma_max of the Jacobian; *hidden: at most sigma_max of its columns for the
+ * parameters of the hidden layers, left as it is if there are none. Both in float64, from a start
+ * that depends on `stream` alone. KS_MEMORY, KS_NUMBER, and as ks_primal_new fails. */
 ks_status ks_row_jacobian(const struct ks_problem *problem, struct ks_row row, uint64_t stream,
                           double *all, double *hidden);
 

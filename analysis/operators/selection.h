@@ -20,9 +20,9 @@ struct ks_selection {
 ks_status ks_selection_range(const struct ks_networks *critics, int critic, int layer, size_t *low,
                              size_t *high);
 
-/* Selects the coordinates of the problem's critic and layer; if `moving`, without those that never
- * had a gradient (Adam's second moment is 0). The caller frees with ks_selection_free. KS_USAGE as
- * above; KS_NUMBER if no coordinate is left; KS_MEMORY. */
+/* Selects the coordinates of the problem's critic and layer; if `moving`, without coordinates that
+ * never had a gradient (Adam's second moment is 0). The caller frees with ks_selection_free.
+ * KS_USAGE as above; KS_NUMBER if no coordinate is left; KS_MEMORY. */
 ks_status ks_selection_new(const struct ks_problem *problem, bool moving,
                            struct ks_selection **selection);
 void ks_selection_free(struct ks_selection *selection); /* NULL is fine */

@@ -14,7 +14,7 @@ struct ks_analyze_options {
     bool layers;          /* a table of the diagonal blocks of all layers          */
     bool json, csv;       /* the form of the report; neither: a table              */
     const char *folder;   /* where spectra are written; NULL: beside their checkpoints */
-    const char *name;     /* a part of the spectra's file names; NULL: none        */
+    const char *name;     /* NAME in the spectra's file names; NULL: none          */
     const char *apply;    /* the file of factors; NULL: none                       */
     const char *output;   /* the file of products or eigenvectors; NULL: neither   */
     const char *gradient; /* the file of the gradient; NULL: none                  */
@@ -34,7 +34,7 @@ void ks_words_start(struct ks_words *words);
 void ks_words_clear(struct ks_words *words);
 
 /* Checks the words and converts them. Fails with KS_USAGE and the option's name, what was expected
- * and what was found. Strings in `options` are those of `words`. */
+ * and what was found. Strings in `options` belong to `words`. */
 ks_status ks_options_read(const struct ks_words *words, struct ks_analyze_options *options);
 
 /* The characters of an analysis's name (--name), and the most that it may have. */

@@ -65,7 +65,7 @@ struct ks_spectrum_options {
     struct ks_tolerances tolerances; /* none: `order` and `probes` are fixed, else limits  */
     size_t eigenvectors;             /* how many are wanted in place of a spectrum; 0: none */
     double residual;                 /* the largest relative residual of eigenvectors      */
-    size_t batches;                  /* use the first so many minibatches; 0: all          */
+    size_t batches;                  /* how many minibatches are used; 0: all              */
     size_t memory;                   /* bytes per MPI rank; 0: half of the free memory     */
     uint64_t seed;                   /* seed of the start vectors                          */
     int critic, layer;               /* the diagonal block; -1: all                        */
@@ -80,8 +80,8 @@ struct ks_spectrum_options {
 struct ks_spectrum_options ks_spectrum_options_defaults(void);
 
 /* The products of a spectrum, in products with one minibatch, for an operator of dimension `n` and
- * at most `minibatches`: the most; and the fewest with tolerances, which one look at the first
- * start vector takes, 0 without them. */
+ * at most `minibatches`: the most; and the fewest with tolerances, for a first check with one start
+ * vector, 0 without tolerances. */
 double ks_most_products(const struct ks_spectrum_options *options, size_t n, size_t minibatches);
 double ks_fewest_products(const struct ks_spectrum_options *options, size_t n, size_t minibatches);
 
@@ -107,7 +107,7 @@ struct ks_early_error {
 struct ks_layer_row {
     size_t number;    /* the number of the layer, as in --layer             */
     const char *kind; /* the kind of the layer, such as "dense"             */
-    size_t dimension; /* dimension of its block: for all critics, or that of --critic */
+    size_t dimension; /* dimension of its block, for all critics or for --critic      */
     size_t steps;     /* the fewest Lanczos steps of a probe                */
     /* Statistics of the block's spectrum; NaN if absent. */
     double lambda_max, lambda_max_data_se, kappa_effective_bound, kurtosis, trace, trace_se;
@@ -183,8 +183,8 @@ struct ks_pipeline {
     struct ks_operator *full;    /* the operator of all coordinates, with activations       */
     struct ks_operator *a;       /* its block on the selected coordinates                   */
     size_t minibatches;          /* N, over all ranks                                       */
-    /* With tolerances for which a part of the minibatches may be enough: the most of them,
-     * otherwise 0; and the products with single minibatches that earlier parts cost. */
+    /* With tolerances for which fewer minibatches may be enough: the most of them, otherwise 0; and
+     * the products with single minibatches that earlier, smaller selections cost. */
     size_t most_minibatches, spent;
 
     /* How. */
@@ -216,7 +216,7 @@ struct ks_pipeline {
 /* KS_FORMAT if the file's name ends like weights of another framework (.safetensors, .npz,
  * .msgpack, .pt, ...) and it is not an HDF5 file; the message names the command that imports it. */
 ks_status ks_foreign_check(const char *path);
-/* Reads the checkpoint at p->path and gives each rank its part of the minibatches. The caller ends
+/* Reads the checkpoint at p->path and gives each rank its share of the minibatches. The caller ends
  * with ks_pipeline_close, also after a failure. */
 ks_status ks_pipeline_open(struct ks_pipeline *p);
 /* Poses the problem: the loss and the coordinates of the operator, and what the architecture says
@@ -244,7 +244,7 @@ ks_status ks_layers_report(struct ks_report *report, const struct ks_pipeline *p
 /* Prints a row for each eigenvector: lines of a table, with the three layers of largest share; rows
  * of CSV; or in JSON one object on a line. KS_FULL, KS_MEMORY. */
 ks_status ks_eigenvectors_report(struct ks_report *report, const struct ks_pipeline *p);
-/* Frees what was found, so that another spectrum can be measured. */
+/* Frees what was found, so that another spectrum can be computed. */
 void ks_pipeline_clear(struct ks_pipeline *p);
 void ks_pipeline_close(struct ks_pipeline *p);
 

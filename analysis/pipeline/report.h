@@ -15,7 +15,7 @@
 struct ks_report {
     enum { KS_REPORT_TABLE, KS_REPORT_JSON, KS_REPORT_CSV } form;
     FILE *out;
-    int width;    /* characters in the table's first column: those of the longest path   */
+    int width;    /* characters in the table's first column: the length of the longest path */
     size_t rows;  /* the number of rows printed so far; 0 at first                      */
     char *claims; /* one line each, printed below the table; NULL at first; owned until the end */
     struct ks_attributes
@@ -24,13 +24,13 @@ struct ks_report {
 };
 
 /* Prints a row, or in JSON an object on one line: the checkpoint, the settings, the statistics, and
- * in JSON the claim. A number that is not finite is an empty cell in CSV. In JSON it is null, with
- * NAME_state "infinite" or "unresolved" beside it; a finite ratio has NAME_state "finite". CSV has
- * the columns of the first checkpoint; a statistic that only a later one has is named on standard
- * error. KS_FULL when writing fails for the first time, KS_MEMORY. */
+ * in JSON the statement ("claim"). A number that is not finite is an empty cell in CSV. In JSON it
+ * is null, with NAME_state "infinite" or "unresolved" beside it; a finite ratio has NAME_state
+ * "finite". CSV has the columns of the first checkpoint; a statistic that only a later one has is
+ * named on standard error. KS_FULL when writing fails for the first time, KS_MEMORY. */
 ks_status ks_report_add(struct ks_report *report, const char *checkpoint,
                         const struct ks_spectrum *spectrum);
-/* Prints the claims below a table and frees what the report owns. KS_FULL. */
+/* Prints the statements below a table and frees what the report owns. KS_FULL. */
 ks_status ks_report_end(struct ks_report *report);
 
 /* For other reports of this form (layers.c, eigenvectors.c). Flushes `out`; KS_FULL when that fails

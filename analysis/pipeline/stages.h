@@ -37,7 +37,7 @@ ks_status ks_pipeline_pose_products(struct ks_pipeline *p);
 ks_status ks_pipeline_check_memory(struct ks_pipeline *p);
 /* The operator of the selected coordinates, by products of `full`, which the first call makes. */
 ks_status ks_pipeline_make_block(struct ks_pipeline *p);
-/* Makes that operator, and keeps as many activations as the memory allows. */
+/* Makes the operator of the analysis, and keeps as many activations as the memory allows. */
 ks_status ks_pipeline_make_operator(struct ks_pipeline *p);
 
 /* The gradient as the start vector of a probe. The weights of its Ritz values then show how the
@@ -45,15 +45,15 @@ ks_status ks_pipeline_make_operator(struct ks_pipeline *p);
  * gradient descent.
  *
  * *start [n of the problem's selection] = the gradient g of the loss in the operator's coordinates:
- * D^-1/2 g for `preconditioned`, the tangential part of g for `manifold`, otherwise g; NULL if it
- * is zero. The caller frees it. All ranks of the team call it and get the same bits. Fails as
+ * D^-1/2 g for `preconditioned`, the tangential component of g for `manifold`, otherwise g; NULL if
+ * it is zero. The caller frees it. All ranks of the team call it and get the same bits. Fails as
  * ks_gradient does; KS_NUMBER if the gradient is not finite. */
 ks_status ks_gradient_start(const struct ks_problem *problem, const struct ks_team *team,
                             double **start);
 
 /* --- reading.c --- */
 
-/* Reads the file on rank 0, and gives every rank its part. */
+/* Reads the file on rank 0, and gives every rank its share. */
 ks_status ks_pipeline_read(struct ks_pipeline *p);
 
 /* --- memory.c --- */
@@ -87,8 +87,8 @@ void ks_monitor_sample(struct ks_monitor *monitor, size_t vectors);
 
 /* Lanczos from every start vector: makes the spectrum with its nodes, weights and residuals. With
  * tolerances, order and probes are limits: the first probe takes steps until some number of probes
- * with so many steps would be enough, and until the product of both no longer falls; then the other
- * probes take as many, one by one. Ends early, without a spectrum, if ks_pipeline_is_short.
+ * with its steps would be enough, and until the product of both no longer falls; then each other
+ * probe takes the same number of steps. Ends early, without a spectrum, if ks_pipeline_is_short.
  * KS_NUMBER (Lanczos, LAPACK), KS_MEMORY, or as the operator fails. */
 ks_status ks_probes_run(struct ks_pipeline *p);
 /* Makes an empty spectrum and, for probes of `order` steps, certificates. KS_MEMORY. */

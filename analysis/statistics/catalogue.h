@@ -76,7 +76,7 @@ enum ks_statistic_id {
 /* What a statistic is. A ratio is the largest absolute eigenvalue over another one: it is at least
  * 1 and may be infinite. */
 enum ks_statistic_kind {
-    KS_IS_NUMBER,   /* measured, or an estimate without an interval                           */
+    KS_IS_NUMBER,   /* a number as it is, or an estimate without an interval                  */
     KS_IS_WHOLE,    /* counted: printed as a whole number                                      */
     KS_IS_EXTREME,  /* a bound of an eigenvalue, whose other bound is a statistic of its own   */
     KS_IS_ESTIMATE, /* a number with an interval                                              */
@@ -84,7 +84,7 @@ enum ks_statistic_kind {
     KS_IS_SHARE,    /* an estimate of a share of the eigenvalues, with an interval            */
     KS_IS_INTERVAL, /* an interval without a value                                            */
     KS_IS_RATIO,    /* an interval of a ratio, without a value                                */
-    KS_IS_QUOTIENT, /* a ratio of Ritz values, which is no estimate                            */
+    KS_IS_QUOTIENT, /* a ratio of Ritz values, which is not an estimate                        */
     KS_IS_BOUND     /* a lower bound of a ratio; 1 says nothing                                */
 };
 
@@ -101,8 +101,8 @@ enum ks_combination {
     KS_OVER_SHARED
 };
 
-/* What --tolerance limits: nothing; upper / lower - 1; upper - lower; that in units of the largest
- * absolute eigenvalue, of which also a tolerance without a name is one; half of it in units of the
+/* What --tolerance limits: nothing; upper / lower - 1; upper - lower; upper - lower in units of the
+ * largest absolute eigenvalue, as for a tolerance without a name; (upper - lower)/2 in units of the
  * value's size. */
 enum ks_width { KS_NO_WIDTH, KS_WIDTH_RATIO, KS_WIDTH, KS_WIDTH_OF_SIZE, KS_WIDTH_OF_VALUE };
 
@@ -114,8 +114,7 @@ struct ks_statistic {
     const char *words;         /* what it says, in a table of one spectrum; NULL: not in it       */
     const char *of_spectra;    /* what the numbers of several spectra are; NULL: not in tables    */
     const char *pooled;        /* what their IQM is, in the report; NULL: not in it               */
-    const char *definition;    /* for analysis/README.md, in Markdown; NULL: that of the row before
-                                * is of both                                                     */
+    const char *definition;    /* Markdown for analysis/README.md; NULL: as the row before */
     const char *paper; /* where the XQC paper defines or bounds it; NULL: it does not         */
 
     /* Of statistics that are computed from single probes: */

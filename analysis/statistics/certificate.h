@@ -48,8 +48,8 @@ struct ks_certificates {
     size_t n;
     const struct ks_null_basis *basis; /* NULL: no null direction is known                     */
     struct ks_certificate vector[KS_CERTIFICATES];
-    size_t probes, parts; /* sigma [probes, parts + 1]: from the first part, 2 part, ... steps, and
-                           * in the last column from all steps */
+    size_t probes, parts; /* sigma [probes, parts + 1]: from the prefixes of part, 2 part, ...
+                           * steps, and in the last column from all steps */
     size_t part;
     double *sigma;
     double *length; /* [probes, parts + 1]: |s| for the vector y = (I - P_Z) Q_m s of each sigma,
@@ -72,7 +72,7 @@ struct ks_certificates {
 struct ks_certificates_sizes {
     size_t n, length;     /* the length of a vector, and of this rank's slice of it           */
     size_t probes, order; /* probes of the run; the most Lanczos steps that a probe takes     */
-    size_t part; /* sigma is also computed from the leading part, 2 part, ... steps below order */
+    size_t part; /* sigma also from prefixes of part, 2 part, ... steps below order          */
     const struct ks_null_basis *basis; /* NULL: no null direction is known. Outlives them     */
 };
 

@@ -1,4 +1,4 @@
-/* What can be claimed of an operator's eigenvalues, in plain words. */
+/* The statement: what is known of an operator's eigenvalues, in plain words. */
 #ifndef KS_STATISTICS_CLAIM_H
 #define KS_STATISTICS_CLAIM_H
 
@@ -10,14 +10,14 @@
 #include "operators/operator_kinds.h"
 #include "statistics/statistics.h"
 
-/* What the claim is about, beside the statistics. */
+/* What the statement needs beside the statistics. */
 struct ks_claim_inputs {
     const struct ks_operator_kind *kind;
     int critic, layer;  /* the diagonal block; -1: all     */
     bool products_f32;  /* float32 products                */
     size_t minibatches; /* N: the loss is a mean over them */
-    size_t normals;     /* how many null directions are normals of spheres: these are no directions
-                         * of the manifold, so they make no condition number infinite */
+    size_t normals;     /* how many null directions are normals of spheres, which are not directions
+                         * of the manifold and do not make a condition number infinite */
     const struct ks_statistics_inputs *statistics; /* with which the statistics were computed */
 };
 

@@ -19,24 +19,24 @@ struct ks_statistics_inputs {
     double epsilon;       /* machine epsilon of the products                                    */
     double basis_epsilon; /* machine epsilon of the Lanczos vectors, or of LAPACK if exact      */
     double shift;         /* A u = shift u for null directions u of the loss: weight decay      */
-    const struct ks_null *null; /* measured null directions; NULL: not computed                 */
+    const struct ks_null *null; /* tested null directions; NULL: not computed                   */
     size_t operator_rank; /* an upper bound of the rank of the operator; 0: none is known       */
     double exact_error;   /* for an exact spectrum: the measured error of its products; 0 in f64  */
     bool gradient; /* a probe at the gradient was requested; it does not exist if that is zero  */
     const struct ks_certificates *certificates; /* NULL: none were computed                     */
-    /* The Lanczos iteration of the published code: the Ritz values of leading parts get uniform
-     * weights, the caller has already given the full run uniform weights (ks_statistics_unweight),
-     * and statistics that need weights or an orthonormal basis are left out. */
+    /* The Lanczos iteration of the published code: the Ritz values of prefixes get uniform weights,
+     * the caller has already given the full run uniform weights (ks_statistics_unweight), and
+     * statistics that need weights or an orthonormal basis are left out. */
     bool published;
     size_t pretend_probes; /* intervals as if each probe had been run this many times
                             * (share_bounds.h); 0 counts as 1 */
-    bool draft; /* only the statistics of the full run: neither leading parts nor the band nor those
-                 * of the probe at the gradient */
+    bool draft; /* only the statistics of the full run: no prefixes of its steps, no band, no probe
+                 * at the gradient */
 };
 
 /* Computes the bounds from the steps, Ritz values and residuals of the probes. `part` is the index
- * of the leading part, from 0, or SIZE_MAX for the full run. The caller sets the probes' `bounds`
- * to the result afterwards. */
+ * of the prefix of steps, from 0, or SIZE_MAX for the full run. The caller sets the probes'
+ * `bounds` to the result afterwards. */
 struct ks_bounds ks_bounds_find(const struct ks_statistics_inputs *inputs, bool exact,
                                 size_t n_probes, struct ks_probe *probe, size_t part);
 

@@ -32,7 +32,7 @@ struct ks_bounds {
     /* Statistics; NaN if null directions were not computed. */
     double null_dimension, null_residual, dead_dimension;
     const struct ks_certificates *certificates; /* NULL: none were computed */
-    size_t part;      /* column of the leading part in certificates->sigma               */
+    size_t part;      /* column of the prefix in certificates->sigma                     */
     size_t low, high; /* outliers at the lower and the upper end: the minimum over the probes */
     bool outliers_isolated; /* every outlier is consistent with a single eigenvalue            */
 };

@@ -1,8 +1,8 @@
 /* Sharp bounds for the spectral measure of a start vector, from its Jacobi matrix.
  *
  * mu(S) is the sum of the squared components of the start vector (norm 1) along the eigenvectors
- * whose eigenvalues lie in S. The Jacobi matrix fixes the moments of mu up to degree 2m, so many
- * measures fit. Of all that do, the Gauss-Radau rule with a node prescribed at x has the least
+ * whose eigenvalues lie in S. The Jacobi matrix fixes the moments of mu up to degree 2m, which many
+ * measures have. Of all these, the Gauss-Radau rule with a node prescribed at x has the least
  * weight below x and the most weight up to and including x (the Chebyshev, Markov, Stieltjes
  * inequalities: Szego, Orthogonal Polynomials, 1939, section 3.41; Golub and Meurant, Matrices,
  * Moments and Quadrature, 2010, sections 6.2 and 6.4). No bound that uses T alone is tighter. */

@@ -1,5 +1,5 @@
-/* Bounds of the number of eigenvalues in a set, and of the k-th smallest |eigenvalue|: the parts of
- * the intervals in shares.h. */
+/* Bounds of the number of eigenvalues in a set, and of the k-th smallest |eigenvalue|: what the
+ * intervals in shares.h are made of. */
 #ifndef KS_STATISTICS_SHARE_BOUNDS_H
 #define KS_STATISTICS_SHARE_BOUNDS_H
 

@@ -15,7 +15,7 @@ enum { KS_STATISTICS_PART = 30 }; /* statistics are repeated at m = 30, 60, ... 
 
 /* Fills the empty spectrum->statistics from ritz, weight, residual and, unless the spectrum is
  * exact, alpha and beta: for each statistic its NAME; NAME_se, the standard error over two or more
- * probes; NAME_m30, NAME_m60, ... below the order, from the leading parts of the Jacobi matrices.
+ * probes; NAME_m30, NAME_m60, ... below the order, from the leading blocks of the Jacobi matrices.
  * Fills the band of the cumulative distribution (shares.h) as well. KS_MEMORY; KS_NUMBER if an
  * eigenvalue problem does not converge. */
 ks_status ks_statistics(struct ks_spectrum *spectrum, const struct ks_statistics_inputs *inputs);

@@ -27,7 +27,7 @@ struct ks_tolerances {
  * KS_USAGE with the names that are possible; a lower bound has no width and is refused. */
 ks_status ks_tolerances_read(const char *text, struct ks_tolerances *tolerances);
 
-/* The width of the interval in these statistics; NaN if the interval is not there or not resolved.
+/* The width of the interval in these statistics; NaN if the interval is missing or not resolved.
  *
  *   counts, kappa_q99, ...    upper / lower - 1: with 1, the ends are within a factor of 2
  *   zero_mass, negative_mass  upper - lower

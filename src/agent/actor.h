@@ -1,4 +1,4 @@
-/* The actor's part of an update (update.c): its passes, the actions that it samples for a
+/* What an update (update.c) does with the actor: its passes, the actions that it samples for a
  * minibatch, and its loss. All work in the agent's work space (agent.h). */
 #ifndef KS_AGENT_ACTOR_H
 #define KS_AGENT_ACTOR_H

@@ -73,7 +73,7 @@ struct ks_update {
     bool actor_stepped;
 };
 
-/* The random part of the actions that the actor samples for a minibatch. All owned. */
+/* What is random in the actions that the actor samples for a minibatch. All owned. */
 struct KS(draw) {
     real *noise;  /* [batch, actions] */
     real *log_pi; /* [batch]          */
@@ -155,8 +155,8 @@ void KS(agent_refresh)(struct KS(agent) *agent, double value_scale);
  * finite. */
 ks_status KS(agent_update)(struct KS(agent) *agent, const struct ks_batch *batch,
                            struct ks_update *update);
-/* agent_update in two parts, so that rewards and mask may become known later: only agent_finish
- * reads them. Both fill their part of `update`. */
+/* agent_update in two calls, so that rewards and mask may become known later: only agent_finish
+ * reads them. Each fills some fields of `update`. */
 ks_status KS(agent_begin)(struct KS(agent) *agent, const struct ks_batch *batch,
                           struct ks_update *update);
 ks_status KS(agent_finish)(struct KS(agent) *agent, const struct ks_batch *batch,
@@ -191,7 +191,7 @@ ks_status KS(agent_check)(const struct KS(agent) *agent);
  * copies, also after a failure (KS_MEMORY, KS_FORMAT). */
 ks_status KS(agent_export)(const struct KS(agent) *agent, struct ks_checkpoint *checkpoint);
 
-/* Parts of an update, for tests; no optimizer step is made. Loss and gradient of critic e, on the
+/* Steps of an update, for tests; no optimizer step is made. Loss and gradient of critic e, on the
  * input and target in the work space, go to critic_step[e].loss and critic[e].g. */
 void KS(critic_gradient)(struct KS(agent) *agent, size_t e);
 /* Returns the actor's loss on s with the noise of `policy`; its gradient goes to actor.g, and

@@ -27,7 +27,7 @@
 
 struct KS(agent);
 
-/* The parts of an encoder, in the order of their descriptions. */
+/* The networks of an encoder, in the order of their descriptions. */
 enum ks_part { KS_STATE_PART, KS_ACTION_PART, KS_PAIR_PART, KS_MODEL_PART, KS_PARTS };
 
 /* Minibatches of windows of `steps` transitions, [steps, batch, ...]; states has one more step.
@@ -67,7 +67,7 @@ ks_status KS(encoder_init)(struct KS(agent) *agent);
 void KS(encoder_copy_targets)(struct KS(encoder) *encoder);
 
 /* z [batch, Z] = state(s), and x [batch, X] = pair([z; action(actions)]). target: with the target
- * networks. The passes stay in the parts' primal blocks. */
+ * networks. The passes stay in the networks' primal blocks. */
 void KS(encode_states)(struct KS(agent) *agent, bool target, const real *s, real *z);
 void KS(encode_pairs)(struct KS(agent) *agent, bool target, const real *z, const real *actions,
                       real *x);
@@ -77,7 +77,7 @@ void KS(encode_pairs_backward)(struct KS(agent) *agent, const real *actions, con
 
 /* The loss above; its gradient goes to part[].g. For tests also. */
 double KS(encoder_gradient)(struct KS(agent) *agent, const struct ks_windows *windows);
-/* One step of all parts. KS_NUMBER if a parameter is not finite afterwards. */
+/* One step of all networks. KS_NUMBER if a parameter is not finite afterwards. */
 ks_status KS(encoder_step)(struct KS(agent) *agent, const struct ks_windows *windows);
 
 /* Copies n floats. */

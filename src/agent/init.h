@@ -19,11 +19,10 @@ struct KS(block) {
  * columns) or rows. Uses rows * columns draws. Fails with KS_MEMORY, KS_RUN. */
 ks_status KS(orthogonal)(const struct KS(block) *block, double gain, struct ks_rng *rng);
 
-/* How a kernel starts: orthogonal; or with independent entries of a normal distribution that is cut
- * off at two standard deviations and then has the variance 2/n (He et al., ICCV 2015) or 1/n (LeCun
- * et al., 1998), n being the number of inputs of an output; or with independent entries of a
- * uniform distribution of variance 2 gain^2/(n + m) (Glorot & Bengio, AISTATS 2010), m being the
- * number of outputs. */
+/* How a kernel of n inputs and m outputs starts: orthogonal, or with independent entries. Normal
+ * entries are cut off at two standard deviations and then have the variance 2/n (He et al., ICCV
+ * 2015) or 1/n (LeCun et al., 1998); uniform entries have the variance 2 gain^2/(n + m) (Glorot &
+ * Bengio, AISTATS 2010). */
 enum ks_start { KS_ORTHOGONAL, KS_HE_NORMAL, KS_LECUN_NORMAL, KS_XAVIER_UNIFORM };
 struct ks_starts {
     enum ks_start kernels, blocks; /* of kernels outside and inside of `residual` */

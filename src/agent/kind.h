@@ -8,13 +8,14 @@
 struct KS(agent_kind) {
     /* acting.action from acting.s, with the noise in acting.noise if it explores. */
     void (*act)(struct KS(agent) *a, bool explores);
-    /* From a minibatch to the networks' inputs: s, next_s, and `input` but for the rows (s', a').
-     */
+    /* From a minibatch to the networks' inputs: s, next_s, and `input` except for the rows (s',
+     * a').
+     * */
     void (*gather)(struct KS(agent) *a, const struct ks_batch *batch);
     /* a' with the noise in a->next; the rows (s', a') of `input`; the target critics there. */
     void (*look_ahead)(struct KS(agent) *a);
-    /* After gather, the part of an update that reads no rewards; the actor's step after the
-     * critics' step. KS_NUMBER. */
+    /* After gather, what of an update reads no rewards; the actor's step after the critics' step.
+     * KS_NUMBER. */
     ks_status (*begin)(struct KS(agent) *a, struct ks_update *u);
     ks_status (*step_actor)(struct KS(agent) *a, struct ks_update *u);
     /* After gather: agent_recompute_last. */
@@ -28,7 +29,7 @@ void KS(next_values)(struct KS(agent) *a);
 /* Whether the actor steps at update number `update`. */
 bool KS(actor_steps)(const struct KS(agent) *a, int64_t update);
 
-/* MR.Q: the parts of its update that tests also call; kind.h has the others. */
+/* MR.Q: a function that tests also call. */
 
 /* The actor's loss -mean(Q) + 1e-5 mean(f^2), f being the actor's outputs before the tanh, on the
  * embeddings in a->s; its gradient goes to actor.g. */

@@ -23,7 +23,7 @@ enum ks_purpose {
     KS_FROZEN_ACTION,   /* noise of their a'; index: env step             */
     KS_INIT_OPTIMIST,   /* initial parameters                             */
     KS_OPTIMIST_ACTION, /* noise of the optimistic actor's loss           */
-    KS_INIT_ENCODER,    /* initial parameters; index: the part            */
+    KS_INIT_ENCODER,    /* initial parameters; index: the network         */
     KS_ENCODER_REPLAY   /* minibatches of the encoder's loss              */
 };
 

@@ -47,7 +47,7 @@ struct ks_audit_summary {
     size_t stored, minibatches; /* minibatches in the file; how many are analyzed     */
     size_t rows, loss_rows;
     enum { KS_MOMENTS_ABSENT, KS_MOMENTS_ZERO, KS_MOMENTS_PRESENT } moments; /* Adam's second */
-    size_t references; /* how many of /batch/output, loss and gradient_norm are there       */
+    size_t references; /* how many of /batch/output, loss and gradient_norm exist           */
     char loss[64];     /* "ce"; "mse+quantile" for two heads                            */
     char env[64];      /* "" if the file does not say                                   */
     double env_step;   /* NaN if the file does not say                                  */
@@ -97,7 +97,8 @@ struct ks_interval ks_interval_ratio(struct ks_interval a, struct ks_interval b)
 /* Whether every product with the matrix was zero. */
 bool ks_audit_is_zero(const struct ks_spectrum *spectrum);
 
-/* Adds the parts of the document: claim, findings, tables, plot. KS_IO, KS_FULL, KS_MEMORY. */
+/* Adds the sections of the document: statement, findings, tables, plot. KS_IO, KS_FULL, KS_MEMORY.
+ */
 ks_status ks_audit_describe(const struct ks_audit *audit, struct ks_document *document);
 /* Adds the findings in plain words, with the number behind each. */
 void ks_audit_findings(const struct ks_audit *audit, struct ks_document *document);

@@ -1,5 +1,5 @@
-/* What the runs of a study say about one claim by one statistic, before p-values are adjusted. The
- * rules are those of configs/claims.md. */
+/* What the runs of a study say about one claim by one statistic, before p-values are adjusted.
+ * configs/claims.md has the rules. */
 #ifndef KS_CLAIMS_CLAIM_FINDINGS_H
 #define KS_CLAIMS_CLAIM_FINDINGS_H
 
@@ -22,9 +22,9 @@ struct ks_finding {
     double effect_low, effect_high;
     double theta;  /* the claim's threshold; NaN: none                                         */
     double p;      /* before adjustment; NaN with fewer than KS_CLAIM_SEEDS seeds              */
-    double within; /* of a correlation: mean of those within BN, LN and none; else NaN         */
+    double within; /* of a correlation: its mean within BN, LN and none; else NaN              */
     /* From KS_CLAIM_SEEDS seeds on: whether all conditions of "supported", of "not supported" hold
-     * except the one on the adjusted p. With fewer: those of the same, of the opposite direction.
+     * except for the adjusted p. With fewer: of "same direction", of "opposite direction".
      */
     bool in_favour, against;
     bool against_needs_p; /* whether "not supported" needs an adjusted p of at most 0.05 */

@@ -28,14 +28,14 @@ struct ks_claim_row {
     enum ks_claim_statistic statistic;
     struct ks_finding found;
     size_t values; /* over training: the most that any run has */
-    double p_holm; /* the adjusted p; NaN where there is no p */
+    double p_holm; /* the adjusted p; NaN without a p         */
     enum ks_verdict verdict;
 };
 
 struct ks_claims {
     size_t seeds, checkpoints; /* of the study; that are used                                  */
     bool has_paper;            /* whether the study has the analysis of the paper's statistic  */
-    bool has_control;          /* likewise that of the control */
+    bool has_control;          /* likewise of the control      */
     size_t n;
     struct ks_claim_row
         row[KS_CLAIMS * KS_CLAIM_STATISTICS]; /* [n] in the order of ks_paper_claims */

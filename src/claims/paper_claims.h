@@ -9,7 +9,8 @@
 #include "study/study_file.h"
 
 /* The statistic by which a claim is judged: the paper's, the sound one, the second sound one; and a
- * control, the sound one with batch normalization over as many rows as the other networks see. */
+ * control, the sound one with batch normalization over the rows of the loss, which the other
+ * networks see. */
 enum ks_claim_statistic {
     KS_CLAIM_PAPER,
     KS_CLAIM_SOUND,
@@ -19,7 +20,7 @@ enum ks_claim_statistic {
 };
 extern const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS]; /* "paper", ... */
 
-/* What a claim is about: statistics of spectra, then numbers, which are no intervals. */
+/* What a claim is about: statistics of spectra, then numbers, which are not intervals. */
 enum ks_claim_quantity {
     KS_CLAIM_KAPPA,
     KS_CLAIM_LAMBDA_MAX,
@@ -42,7 +43,7 @@ enum ks_claim_kind {
     KS_CLAIM_LOWEST,      /* the rank of bn+wn+ce among the twelve                     */
     KS_CLAIM_CORRELATION, /* rank correlation with the return                          */
     KS_CLAIM_CONSTANT,    /* bn+wn+ce stays within a band around its start             */
-    KS_CLAIM_FAR_BELOW,   /* bn+wn+ce is far below the median of those without BN      */
+    KS_CLAIM_FAR_BELOW,   /* bn+wn+ce is far below the median without BN               */
     KS_CLAIM_NEAR,        /* SimBa-V2 is not far above bn+wn+ce                        */
     KS_CLAIM_EXISTS       /* the quantity is above 0 somewhere                         */
 };
@@ -79,7 +80,7 @@ struct ks_paper_claim {
     enum ks_claim_factor factor;
     size_t larger, smaller;
     enum ks_claim_effect effect;
-    bool has_cell; /* one cell must show the effect as well: that of this larger run */
+    bool has_cell; /* the cell of the larger run `cell` must show the effect, too    */
     size_t cell;
     double theta[KS_CLAIM_CONTROL]; /* thresholds in decades; of a correlation: -0.5 */
     size_t figure;                  /* of the paper                                  */
@@ -94,7 +95,7 @@ extern const struct ks_paper_claim ks_paper_claims[KS_CLAIMS];
  * sound one, but numbers count for all three. There is a control where normalizations are compared
  * by spectra. */
 bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
-/* The threshold for a statistic: that of the sound one for the control. */
+/* The threshold for a statistic; the control has the threshold of the sound one. */
 double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
 bool ks_claim_is_number(enum ks_claim_quantity quantity);
 

@@ -1,6 +1,6 @@
-/* How near critics come to what the XQC paper proves: the gradients of a squared error, which have
- * no bound, those of a cross-entropy and their bounds, and the weight decay above which the
- * condition number of the latter is bounded. */
+/* How near critics come to what the XQC paper proves: the unbounded gradients of a squared error,
+ * the gradients of a cross-entropy and their bounds, and the weight decay above which the condition
+ * number with cross-entropy is bounded. */
 #ifndef KS_CLAIMS_THEOREMS_H
 #define KS_CLAIMS_THEOREMS_H
 

@@ -1,4 +1,4 @@
-/* Parts of a path. Purely lexical: the file system is not consulted. */
+/* Splitting paths. Purely lexical: the file system is not consulted. */
 #ifndef KS_CORE_PATH_H
 #define KS_CORE_PATH_H
 
@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-/* The part after the last '/', or all of it. */
+/* The path behind its last '/', or all of it. */
 const char *ks_path_base(const char *path);
 /* Whether the path has this ending and is longer than it. */
 bool ks_path_ends(const char *path, const char *ending);

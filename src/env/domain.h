@@ -80,8 +80,8 @@ enum { KS_XX = 0, KS_XZ = 2, KS_ZX = 6, KS_ZZ = 8 };
 
 struct ks_env {
     const struct ks_env_task *task;
-    struct ks_env_shared *shared; /* what `task` is a part of, if it is a shared object of the
-                                   * user (shared.h); owned */
+    struct ks_env_shared *shared; /* what owns `task`, if it is a shared object of the user
+                                   * (shared.h); owned */
     mjModel *model;
     mjData *data;
     void *ids;                     /* [domain->ids] bytes, set by the domain's `find` */
@@ -122,22 +122,22 @@ struct ks_env_domain {
     /* Sets an episode's start state, between the suite's `reset` and `forward`. Draws in the
      * suite's order. KS_NUMBER if no draw gives a valid start state. */
     ks_status (*reset)(struct ks_env *env, struct ks_rng *rng);
-    /* Writes the part of `episode` that belongs to the model (a target's position); NULL: none.
-     * Called by `reset` and when a saved state is restored. */
+    /* Writes what of `episode` belongs to the model (a target's position); NULL: nothing. Called by
+     * `reset` and when a saved state is restored. */
     void (*apply)(struct ks_env *env);
     /* Keeps in `episode` what the next reward compares with; NULL: nothing. Called at the start of
      * an episode and after each reward. */
     void (*remember)(struct ks_env *env);
-    /* Writes the observation, for dm_control its parts in alphabetical order of their names;
+    /* Writes the observation, for dm_control its components in alphabetical order of their names;
      * returns the end. */
     double *(*observe)(const struct ks_env *env, double *out);
     double (*reward)(const struct ks_env *env);
-    /* Whether the state is a terminal one; NULL: none is. */
+    /* Whether the state is terminal; NULL: no state is. */
     bool (*terminal)(const struct ks_env *env);
     /* Whether the task stops the episode in this state, which is not a terminal one; NULL: only
      * its time limit does. */
     bool (*truncated)(const struct ks_env *env);
-    /* Whether the task is solved in this state; NULL: it is never said to be. */
+    /* Whether the task is solved in this state; NULL: the task has no goal. */
     bool (*solved)(const struct ks_env *env);
 };
 
@@ -166,7 +166,7 @@ ks_status ks_env_random_joints_apart(struct ks_env *env, struct ks_rng *rng);
 /* A rotation from the uniform distribution. */
 void ks_env_random_rotation(struct ks_rng *rng, double quaternion[4]);
 
-/* blocks.c: parts of observations, and vectors. The append functions return the new end. */
+/* blocks.c: components of observations, and vectors. The append functions return the new end. */
 double *ks_env_append(double *out, size_t n, const double *values);
 /* Appends one value per hinge joint; address is jnt_qposadr or jnt_dofadr. */
 double *ks_env_append_hinges(double *out, const mjModel *model, const int *address,

@@ -1,8 +1,8 @@
 /* Environments: tasks of dm_control's suite, Gymnasium, MyoSuite and HumanoidBench, on MuJoCo's C
  * API.
  *
- * Tasks behave as in dm_control 1.0.20 with its default ("legacy") stepping, where the parts of
- * an observation are concatenated in alphabetical order of their names; in Gymnasium's v4
+ * Tasks behave as in dm_control 1.0.20 with its default ("legacy") stepping, where the components
+ * of an observation are concatenated in alphabetical order of their names; in Gymnasium's v4
  * environments (1.0.0); in MyoSuite 2.5.0; and in HumanoidBench (commit 791405f). A control step,
  * which the training engine calls an environment step, makes several physics steps. There is one
  * file per domain of dm_control, one for Gymnasium, two each for MyoSuite and HumanoidBench, and
@@ -76,9 +76,8 @@ struct ks_env_start {
  * KS_NUMBER if the state is not finite or MuJoCo warns about it. */
 ks_status ks_env_force(struct ks_env *env, const struct ks_env_start *start, double *observation);
 
-/* Whether an episode has ended, and how. A terminal state ends it for good: no rewards come after
- * it, so its value is 0. A time limit only stops the simulation: the last state
- * has a value like any other. */
+/* Whether an episode has ended, and how. After a terminal state no rewards come, so its value is 0.
+ * A time limit only stops the simulation: the last state has a value like any other. */
 enum ks_env_end { KS_ENV_GOES_ON = 0, KS_ENV_TRUNCATED, KS_ENV_TERMINATED };
 
 /* Makes one control step; the episode must not be over. action [ks_env_actions]. Sets observation,

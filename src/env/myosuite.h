@@ -18,7 +18,7 @@ static const double KS_PALM_UP = -1.5; /* pro_sup, the hand's first joint */
  * pose, so that nothing of the episode before has an effect. */
 void ks_env_myo_begin(struct ks_env *env);
 
-/* Parts of observations; both return the new end. Velocities, from number `first` on, are
+/* Components of observations; both return the new end. Velocities, from number `first` on, are
  * multiplied by the length of a control step. */
 double *ks_env_myo_append_velocities(const struct ks_env *env, int first, int n, double *out);
 double *ks_env_myo_append_activations(const struct ks_env *env, double *out);

@@ -19,7 +19,7 @@ struct ks_env_shared {
     enum ks_env_end end;
 };
 
-/* Loads the file. Fails with KS_IO if it cannot be read, and with KS_FORMAT if it is no shared
+/* Loads the file. Fails with KS_IO if it cannot be read, and with KS_FORMAT if it is not a shared
  * object, lacks a function, has another version of the interface, or sizes out of range. The caller
  * frees *shared with ks_env_shared_free. */
 ks_status ks_env_shared_read(const char *path, struct ks_env_shared **shared);

@@ -12,8 +12,8 @@ void ks_line_print(FILE *out, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* A title on its own line, with an empty line before it. */
 void ks_title_print(FILE *out, const char *title);
-/* Text in lines of at most `width` bytes. `first` stands in front of the first line, and as many
- * blanks in front of the others. A longer word is cut between two characters. */
+/* Text in lines of at most `width` bytes. `first` stands in front of the first line, blanks of its
+ * width in front of the others. A longer word is cut between two characters. */
 void ks_wrapped_print(FILE *out, const char *first, const char *text, size_t width);
 /* Text in lines of KS_INSPECT_WIDTH, indented by two blanks. */
 void ks_paragraph_print(FILE *out, const char *text);

@@ -68,9 +68,9 @@ struct ks_checkpoint {
  * Fails with KS_FORMAT or KS_IO. The message names the file, the object, what was expected and what
  * was found. The caller frees the checkpoint with ks_checkpoint_free. */
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
-/* Reads the parts that the critic's loss and its operators depend on: /critic, /batch,
- * /optimizer without Adam's first moment, and the root attributes. The other groups are not read;
- * their fields are NULL or 0. */
+/* Reads what the critic's loss and its operators depend on: /critic, /batch, /optimizer without
+ * Adam's first moment, and the root attributes. The other groups are not read; their fields are
+ * NULL or 0. */
 ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **checkpoint);
 /* Writes a file, which appears complete or not at all (file.h): datasets of float32 if `single`,
  * else float64, chunked, shuffled, compressed, with Fletcher-32 checksums. */

@@ -1,4 +1,5 @@
-/* The parts of a checkpoint, for checkpoint.c only; other callers include checkpoint.h. */
+/* Reading and writing groups of a checkpoint, for checkpoint.c only; other callers include
+ * checkpoint.h. */
 #ifndef KS_IO_CHECKPOINT_PARTS_H
 #define KS_IO_CHECKPOINT_PARTS_H
 

@@ -53,9 +53,9 @@ ks_status ks_references_bytes(const struct ks_checkpoint *c, const struct ks_ref
 
 /* Computes the reference results of the first `minibatches` minibatches of the checkpoint, and
  * fails with KS_FORMAT if a stored value differs from the computed one. Allowed is 1e-4 of the root
- * mean square of the dataset, or 1e-9 if it is `wide`; of outputs, the root mean square is that of
- * the critic. The message starts with "PATH: /batch/output: " and names minibatch, row and both
- * values. Does nothing if there are no reference results. */
+ * mean square of the dataset, or 1e-9 if it is `wide`; for outputs, of the critic's outputs. The
+ * message starts with "PATH: /batch/output: " and names minibatch, row and both values. Does
+ * nothing if there are no reference results. */
 ks_status ks_references_compare(const struct ks_checkpoint *c, const char *path,
                                 size_t minibatches);
 

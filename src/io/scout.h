@@ -16,8 +16,8 @@
  * their size. 0: the free memory.
  *
  * The child calls no BLAS and starts no threads, so the caller may have some. The variable
- * KAPPASCOPE_SCOUT has the seconds of processor time that the child may use, beyond those that the
- * declared size of the arrays explains; 0: no child is forked. */
+ * KAPPASCOPE_SCOUT has the seconds of processor time that the child may use, beyond the time that
+ * the declared size of the arrays explains; 0: no child is forked. */
 ks_status ks_scout(const char *path, double memory);
 
 #endif

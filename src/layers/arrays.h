@@ -6,7 +6,7 @@
 
 #include "core/real.h"
 
-/* The part of an output array that starts at entry `at`; NULL stays NULL. */
+/* An output array from its entry `at` on; NULL stays NULL. */
 static inline real *ks_part(real *output, size_t at)
 {
     return output ? output + at : NULL;

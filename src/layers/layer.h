@@ -53,8 +53,7 @@ enum ks_sums {
     KS_SUMS_ANY = 0, /* none is known */
     KS_SUMS_ROWS,    /* each row sums to zero over each of the layer's `groups` of features */
     KS_SUMS_COLUMNS, /* each column sums to zero over the rows; in evaluation mode KS_SUMS_LINEAR */
-    KS_SUMS_LINEAR,  /* a row of x_bar is a linear map, the same for all rows, of this row of y_bar
-                      */
+    KS_SUMS_LINEAR,  /* a row of x_bar is a linear map of this row of y_bar, one map for all rows */
     KS_SUMS_COPIED   /* x_bar = skip_bar = y_bar */
 };
 

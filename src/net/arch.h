@@ -40,8 +40,8 @@ struct KS(arch) {
     size_t states;        /* the length of the state vector               */
     bool reads_state;     /* a layer reads its state arrays in training mode */
     bool joint;           /* a layer couples the rows, as batchnorm does  */
-    struct KS(loss) loss; /* kind NULL for an actor, and for a part of an encoder, which has neither
-                           * loss nor policy */
+    struct KS(loss) loss; /* kind NULL for an actor, and for a network of an encoder, which has
+                           * neither loss nor policy */
     struct ks_policy policy;
 };
 

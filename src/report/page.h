@@ -27,7 +27,7 @@ struct ks_page {
  * KS_MISSING without the template, KS_FORMAT if the template, a table or a plot is malformed. */
 ks_status ks_page_write(const struct ks_results *results, const struct ks_summary_table *table);
 
-/* The functions below print parts of the page, in HTML. */
+/* The functions below print sections of the page, in HTML. */
 
 /* The answer in a sentence; how far it goes: seeds, steps; the numbers behind it. */
 ks_status ks_page_headline(const struct ks_page *page, FILE *out);

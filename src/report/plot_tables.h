@@ -45,8 +45,8 @@ const struct ks_spectrum *ks_table_spectrum(const struct ks_tables *t, size_t ro
 const struct ks_spectrum *ks_table_any_spectrum(const struct ks_tables *t, size_t row,
                                                 size_t analysis);
 /* The analysis as in the published code, [analyze xqc], if it has a spectrum; else the standard one
- * (0). And the same for tables over training: at least two checkpoints, and no later one may be
- * outside of its scope. */
+ * (0). For tables over training [analyze xqc] must also have at least two checkpoints, and no later
+ * one may be outside of its scope. */
 size_t ks_table_paper(const struct ks_tables *t);
 size_t ks_table_paper_curve(const struct ks_tables *t);
 

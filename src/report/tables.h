@@ -53,8 +53,8 @@ struct ks_row {
     size_t architecture, analysis, runs;
     bool asked;     /* whether the study asks for this analysis of this architecture */
     size_t dropped; /* values of kappa left out: NaN, or of failed analyses */
-    /* Of the pooled spectra: the IQM of ks_noise_limit, and the share of those whose kappa is above
-     * theirs. NaN without a noise floor. */
+    /* Of the pooled spectra: the IQM of ks_noise_limit, and the share of spectra whose kappa is
+     * above their limit. NaN without a noise floor. */
     double noise_limit, beyond_noise;
     struct ks_estimate value[KS_COLUMNS];
     struct ks_seed_range range[KS_RANGES];
@@ -92,9 +92,7 @@ void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks
  * an upper end that is not resolved, 'inf' if the statistic itself is infinite. */
 void ks_range_print_ends(const struct ks_seed_range range[KS_RANGES], FILE *out);
 
-/* Writes checkpoints.csv, returns.csv, summary.csv, the tables for the plots (kappa.csv,
- * return_curves.csv, and those of plot_tables.h) and the comparisons of architectures
- * (improvement.csv, profile.csv, correlation.csv) into dir/tables. */
+/* Writes the tables of ks_table_files (plot_tables.h) into dir/tables. */
 ks_status ks_tables_write(const struct ks_results *results, const struct ks_summary_table *table,
                           size_t resamples);
 

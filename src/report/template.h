@@ -1,9 +1,9 @@
 /* Templates: text with marks that a program replaces.
  *
- *   {{NAME}} or {{NAME ARGUMENT}}   is replaced by what the part of that name prints
+ *   {{NAME}} or {{NAME ARGUMENT}}   is replaced by what the section of that name prints
  *   {{include FILE}}                is replaced by the text of that file, as it is; the file is in
  *                                   the folder of the template
- *   {{if NAME}} ... {{end}}         is kept if the part NAME is present; cannot be nested */
+ *   {{if NAME}} ... {{end}}         is kept if the section NAME is present; cannot be nested */
 #ifndef KS_REPORT_TEMPLATE_H
 #define KS_REPORT_TEMPLATE_H
 
@@ -19,12 +19,12 @@ struct ks_template_part {
     bool (*present)(void *data); /* NULL: always */
 };
 
-/* Prints the template in the file `path` with these parts, of which the last has a NULL name.
- * `data` is passed to their functions. Fails with KS_FORMAT and the line on an unknown part, an
- * unclosed mark, and an `if` without its `end`; with KS_IO; and as the parts do. */
+/* Prints the template in the file `path` with these sections, of which the last has a NULL name.
+ * `data` is passed to their functions. Fails with KS_FORMAT and the line on an unknown section, an
+ * unclosed mark, and an `if` without its `end`; with KS_IO; and as the sections do. */
 ks_status ks_template_print(const char *path, const struct ks_template_part *parts, void *data,
                             FILE *out);
-/* The same into the file `to`, which appears complete or not at all. */
+/* Prints the template into the file `to`, which appears complete or not at all. */
 ks_status ks_template_write(const char *path, const struct ks_template_part *parts, void *data,
                             const char *to);
 

@@ -28,8 +28,8 @@ struct ks_results {
     size_t n_runs;
     struct ks_result *run; /* [architectures, seeds]; owned */
     bool *included;        /* [architectures] whether any of its runs is complete; owned */
-    /* The steps that are aggregated: all, or with grid = common those that every completed run has.
-     * [n_checkpoints], [n_evaluations]; owned. */
+    /* The steps that are aggregated: all, or with grid = common the steps that every completed run
+     * has. [n_checkpoints], [n_evaluations]; owned. */
     bool *common_checkpoint, *common_evaluation;
     size_t n_warnings, warning_room;
     char **warning; /* [n_warnings] one line each; owned */

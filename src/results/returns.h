@@ -15,9 +15,9 @@ struct ks_study_run {
 };
 
 /* Reads the returns of a run from the progress.csv in `folder` into returns [n_evaluations of the
- * study]; those that are missing stay as they are. If the file cannot be read as a table,
+ * study]; missing returns leave their entries as they are. If the file cannot be read as a table,
  * *malformed is true, the message is in ks_error_text() and the status is KS_OK. Fails with
- * KS_FORMAT on two returns at one step, and on one that is NaN or infinite unless the study says
+ * KS_FORMAT on two returns at one step, and on a NaN or infinite return unless the study says
  * missing = drop. */
 ks_status ks_returns_read(const struct ks_study *study, struct ks_study_run run, const char *folder,
                           double *returns, bool *malformed);

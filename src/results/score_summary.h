@@ -24,7 +24,7 @@ struct ks_score_line {
 struct ks_score_summary {
     size_t n, room;
     struct ks_score_line *line; /* [n] system by system, in the order of the rows; owned */
-    size_t tasks;               /* of all systems, with those that are left out */
+    size_t tasks;               /* of all systems, with the tasks left out      */
     /* Tasks that no score can be normalized of, as no random or target score is published. */
     size_t n_left_out;
     const char *left_out[KS_SCORE_RANGES];
@@ -42,8 +42,8 @@ ks_status ks_score_summary_new(const struct ks_score_rows *rows, const struct ks
                                size_t resamples, struct ks_score_summary **summary);
 void ks_score_summary_free(struct ks_score_summary *summary); /* NULL is fine */
 
-/* The names of the suites, and of the parts of one, in their order; NULL after the last, which is
- * KS_SCORE_TOTAL. */
+/* The names of the suites, one of which is also split in two, in their order; NULL after the last,
+ * which is KS_SCORE_TOTAL. */
 const char *ks_score_suite_name(size_t index);
 
 /* The estimate at the last step. */

@@ -32,7 +32,7 @@ extern const struct ks_score_range ks_score_ranges[KS_SCORE_RANGES];
 /* The task's row of the table; KS_FORMAT if there is no row for it. */
 ks_status ks_score_range_find(const char *task, const struct ks_score_range **range);
 
-/* The same for returns of runs: KS_FORMAT also for MyoSuite's tasks, whose scores are no returns.
+/* The row for returns of runs: KS_FORMAT also for MyoSuite's tasks, whose scores are not returns.
  */
 ks_status ks_score_range_of_returns(const char *task, const struct ks_score_range **range);
 
@@ -67,9 +67,9 @@ struct ks_score_table {
 };
 
 /* Fails with KS_FORMAT, naming file, task, system, seed and step, if a score is missing and the
- * query does not allow it, if there are two scores of one task, seed and step, if there is none of
- * a task of the query, or if no score remains; with `normalize` also if a task has no random and
- * target score, or if a score of MyoSuite is no share. The caller frees *table with
+ * query does not allow it, if one task, seed and step has two scores, if a task of the query has
+ * none, or if no score remains. With `normalize` it also fails if a task has no random and target
+ * score, or if a score of MyoSuite is not a share. The caller frees *table with
  * ks_score_table_free. */
 ks_status ks_score_table_new(const struct ks_score_rows *rows, const struct ks_score_query *query,
                              struct ks_score_table **table);

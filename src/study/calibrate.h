@@ -7,9 +7,9 @@
 #include "core/error.h"
 #include "study/estimate.h"
 
-/* Sets those paces of architecture number `a` that were not measured so far. They are seconds of
- * one processor's time, so other processes do not disturb them, with one thread. A spectrum is
- * counted as its Lanczos products; certificates, reading and writing come on top. Fails as a run of
+/* Sets the paces of architecture number `a` that are not known yet. They are seconds of one
+ * processor's time, so other processes do not disturb them, with one thread. A spectrum is counted
+ * as its Lanczos products; certificates, reading and writing come on top. Fails as a run of
  * kappascope-train would. */
 ks_status ks_calibrate(const struct ks_study *study, size_t a, struct ks_paces *paces);
 

@@ -12,7 +12,7 @@
 
 /* How long an amount of work took. */
 struct ks_pace {
-    double seconds, amount; /* amount 0: nothing was measured */
+    double seconds, amount; /* amount 0: no work was timed    */
 };
 
 /* The paces of one architecture or variant. */
@@ -30,7 +30,7 @@ struct ks_forecast {
     bool *done;               /* [n_jobs] as by ks_graph_done; owned */
     size_t *step;             /* [n_runs] the step from which a training goes on; owned */
     struct ks_paces *own;     /* [n_architectures]; owned */
-    struct ks_paces all;      /* sums over the architectures, for those without a pace */
+    struct ks_paces all;      /* sums over the architectures, used where one has no pace */
     size_t n_runs, n_spectra; /* from how many runs and spectra the paces come */
 };
 
@@ -45,7 +45,7 @@ void ks_forecast_clear(struct ks_forecast *f);
  */
 struct ks_time_left {
     double training, spectra;
-    double best_spectra; /* the same in the best case */
+    double best_spectra; /* the spectra in the best case */
     double all;
 };
 struct ks_time_left ks_forecast_run(const struct ks_forecast *f, size_t run);

@@ -39,8 +39,8 @@ struct ks_graph_job {
 struct ks_graph {
     const struct ks_study *study;
     size_t n_jobs, n_runs;
-    /* [n_jobs] first the trainings, job i that of run i; then, by run
-     * and checkpoint, the analyses that the study asks for; owned */
+    /* [n_jobs] first the trainings: job i trains run i; then, by run and checkpoint, the analyses
+     * that the study asks for; owned */
     struct ks_graph_job *job;
     /* [n_analyses] the existing spectra of this analysis were made with other options */
     bool changed[KS_STUDY_ANALYSES];

@@ -8,8 +8,8 @@
  *   analyze   a second array: the missing spectra of the runs that are trained already
  *   plot      a job after all of these
  *
- * A task with several processors makes as many spectra at a time, each in one thread as everywhere,
- * so the results are the same bits as those of ks_graph_run.
+ * A task makes a spectrum per processor at a time, each in one thread, so the results have the same
+ * bits as with ks_graph_run.
  *
  * Slurm schedules, starts again what was lost with a node, and keeps the order. A task that comes
  * near its time limit gets SIGUSR1: it stops its program, which for a training writes a resume
@@ -36,7 +36,7 @@ struct ks_slurm {
     size_t jobs;      /* most tasks of an array at a time; 0: no limit                 */
     bool keep_going;  /* plot after failures, too, and make the other spectra of a run */
     bool quiet;       /* do not name the submitted jobs on standard error              */
-    char *options; /* further ones for sbatch, quoted for the shell; each after a space; they come
+    char *options; /* further options of sbatch, quoted for the shell; each after a space; they come
                     * last; NULL: none; owned */
 };
 
@@ -52,7 +52,7 @@ ks_status ks_slurm_write(const struct ks_graph *graph, const char *dir, const st
  * one job is refused, those submitted before it are cancelled. Fails with KS_MISSING (no sbatch) or
  * KS_RUN, with the last line that sbatch printed. */
 ks_status ks_slurm_submit(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s);
-/* Prints the same as commands for a shell in the study's folder. */
+/* Prints what ks_slurm_submit would do as commands for a shell in the study's folder. */
 ks_status ks_slurm_print(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s,
                          FILE *out);
 

@@ -19,12 +19,12 @@ struct ks_study_view {
 };
 
 /* Prints a line per run, with its task in Slurm's queue if it has one, the sums, and the time left:
- * an estimate from the paces that the folder's files recorded, or "not known". If squeue fails,
- * that is said on standard error. */
+ * an estimate from the paces that the folder's files recorded, or "not known". If squeue fails, a
+ * line on standard error says so. */
 ks_status ks_study_print_status(const struct ks_study_view *view);
 
-/* Prints the remaining work, the time and the disk space for it as comments of a shell script. What
- * the folder's files do not tell about times is measured first (calibrate.h). `observations` and
+/* Prints the remaining work, the time and the disk space for it as comments of a shell script.
+ * Paces that the folder's files do not have are measured first (calibrate.h). `observations` and
  * `actions`: the widths of the task. */
 ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t observations,
                                   size_t actions, FILE *out);

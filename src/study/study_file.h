@@ -37,7 +37,7 @@ struct ks_study_scope {
     size_t line;         /* of `architectures` in the file                          */
 };
 
-/* One analysis: the options of [analyze], or those of [analyze NAME]. */
+/* One analysis: the options of [analyze] or of [analyze NAME]. */
 struct ks_study_analysis {
     char name[KS_STUDY_NAME + 1]; /* NAME; KS_STUDY_STANDARD for [analyze] */
     struct ks_study_scope scope;
@@ -147,7 +147,7 @@ struct ks_study_run_state {
     char word[16];   /* "running", "stopped", "finished", "failed"; "waiting" if the file does not
                       * exist, "unknown" if it cannot be read */
     size_t env_step; /* the environment step at which it was written; 0: unknown */
-    bool resumable;  /* it may go on: not finished, waiting, unknown or failed for good */
+    bool resumable;  /* it may go on: not finished, waiting, unknown or failed permanently */
 };
 ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_study_run_state *state);
 /* Whether the run needs no more training for this study: finished, or stopped at `stop` or later.

@@ -38,7 +38,7 @@ ks_status ks_architecture(const char *name, const struct ks_settings *settings, 
                           char **critic, char **actor);
 /* The description of a system's optimistic actor, which the caller frees; NULL if there is none. */
 ks_status ks_architecture_optimist(const char *name, size_t actions, char **optimist);
-/* The descriptions of the parts of a system's encoder; NULL if there is none. The caller frees
+/* The descriptions of the networks of a system's encoder; NULL if there is none. The caller frees
  * them, also after a failure. */
 ks_status ks_architecture_encoder(const char *name, char *encoder[KS_PARTS]);
 

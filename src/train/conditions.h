@@ -37,7 +37,7 @@ size_t ks_conditions_count_changes(const struct ks_conditions *conditions);
 
 /* What identifies a run: all that decides what it computes. In JSON: env, architecture, seed,
  * steps, settings (all but `threads`), critic and actor (their descriptions), and `task` for a task
- * of the user's own (its file). It is part of run.json and of every resume point. */
+ * of the user's own (its file). run.json and every resume point contain it. */
 
 struct json_t; /* of jansson */
 

@@ -29,7 +29,8 @@ struct ks_metrics {
     size_t n;
     /* Since the last row: */
     struct ks_update sum;
-    size_t updates, actor_steps;         /* gradient updates; those that also updated the actor */
+    size_t updates, actor_steps;         /* gradient updates; updates in which the actor stepped,
+                                          * too */
     size_t env_step;                     /* of the last row */
     double step_seconds, update_seconds; /* in agent steps; in their updates */
     /* The caller sets these before it writes a row. Since the start of the run: */

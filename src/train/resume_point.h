@@ -7,7 +7,7 @@
  *                        since the last one; segments that neither point needs are removed
  *
  * The description of a resume point (resume_file.h) has the run's fingerprint (fingerprint.h), the
- * conditions and their changes (conditions.h). Its header says which part of the replay log and of
+ * conditions and their changes (conditions.h). Its header says how much of the replay log and of
  * progress.csv belongs to the point, with their checksums; everything later - rows, transitions,
  * checkpoints - is discarded on a resume and computed again. */
 #ifndef KS_TRAIN_RESUME_POINT_H

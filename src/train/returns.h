@@ -34,12 +34,12 @@ const struct ks_reward_scaling *ks_reward_scaling(enum ks_reward_scale scale);
 /* Adds the reward of one agent step. `done`: it ended an episode, also by a time limit. */
 void ks_returns_add(struct ks_returns *returns, const struct ks_reward_scaling *scaling,
                     double gamma, double reward, bool done);
-/* Looks at the episode that ended with the newest transition of replay: at the returns from each of
- * its steps that replay still holds. After a time limit (`truncated`) they go on with the episode's
- * mean reward. gamma < 1. */
+/* Updates largest_return_to_go by the episode that ended with the newest transition of replay, from
+ * its steps that replay still holds. After a time limit (`truncated`) the returns go on with the
+ * episode's mean reward. gamma < 1. */
 void ks_returns_end_episode(struct ks_returns *returns, const struct ks_replay *replay,
                             double gamma, bool truncated);
-/* Measures the mean |reward| in replay. */
+/* Sets `magnitude` to the mean |reward| in replay. */
 void ks_returns_refresh(struct ks_returns *returns, const struct ks_replay *replay);
 double ks_returns_divisor(const struct ks_returns *returns, const struct ks_reward_scaling *scaling,
                           double bonus);

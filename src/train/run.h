@@ -1,4 +1,4 @@
-/* A training run: its parts. */
+/* A training run. */
 #ifndef KS_TRAIN_RUN_H
 #define KS_TRAIN_RUN_H
 
@@ -18,12 +18,12 @@ struct ks_run {
     struct ks_conditions conditions; /* threads, versions, ... and their changes           */
     struct ks_metrics *metrics;      /* progress.csv; NULL until it is opened; owned       */
     int lock;                        /* descriptor of the locked folder; -1: not locked    */
-    bool recorded;                   /* what is due at the current step is done            */
+    bool recorded;                   /* the record due at the current step is written      */
     char started[32], resumed[32];   /* UTC, ISO 8601; resumed "": the run was not resumed */
     double *env_state;               /* [ks_env_state_size]: work space of state.c; owned  */
 };
 
-/* Builds all parts but the metrics; nothing is written. Fails with KS_USAGE, KS_FORMAT, KS_IO,
+/* Builds everything but the metrics; nothing is written. Fails with KS_USAGE, KS_FORMAT, KS_IO,
  * KS_MISSING, KS_MEMORY. */
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run);
 void ks_run_free(struct ks_run *run);

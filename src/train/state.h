@@ -57,7 +57,8 @@ size_t ks_resume_file_state_offset(size_t description_size);
 ks_status ks_resume_file_read(struct ks_resume_file *file);
 /* Reads the header alone. False: there is none, of a known version. */
 bool ks_resume_file_header(const char *path, struct ks_resume_header *header);
-/* Whether the run has yet to do what is due at the point's step. False if the file cannot be read.
+/* Whether the evaluation or checkpoint due at the point's step is still missing. False if the file
+ * cannot be read.
  */
 bool ks_resume_file_is_pending(const char *path);
 /* The state in a file that was read: a view. And its description, NULL if it is not valid JSON; the

@@ -22,8 +22,8 @@
 #include "core/error.h"
 #include "train/settings.h"
 
-/* *path = the file of a system: `name` itself if it ends in .system, or one of those that come with
- * the program (configs/systems); the caller frees it. NULL if `name` is no system. KS_IO. */
+/* *path = the file of a system: `name` itself if it ends in .system, or a file of the program
+ * (configs/systems); the caller frees it. NULL if no system has this name. KS_IO. */
 ks_status ks_system_find(const char *name, char **path);
 /* Whether the name ends in .system. */
 bool ks_system_is_file(const char *name);
@@ -37,7 +37,7 @@ ks_status ks_system_settings(const char *path, struct ks_settings *settings);
 ks_status ks_system_describe(const char *path, size_t actions, char **critic, char **actor);
 /* The description of the optimistic actor; NULL if the system has none. */
 ks_status ks_system_describe_optimist(const char *path, size_t actions, char **optimist);
-/* The descriptions of the parts of its encoder; NULL if the system has none. */
+/* The descriptions of the networks of its encoder; NULL if the system has none. */
 ks_status ks_system_describe_encoder(const char *path, char *encoder[KS_PARTS]);
 
 #endif
