@@ -184,6 +184,34 @@ class Apart(Trunk):
         return [self.Critic(self.l["h"], self.l[q]) for q in ("q1", "q2")]
 
 
+class Injected(nn.Module):
+    """Actions that enter inside of a residual sum, and so are joined there."""
+
+    arch = (
+        "input [0:4]\ndense 8\nresidual {\n  concat input[4:7]\n  branch {\n    slice [0:8]\n    dense 8\n  }\n  branch {\n"
+        "    slice [8:11]\n    dense 8\n    tanh\n    dense 8\n  }\n  dense 8 bias=no trainable=no\n  relu\n}\n"
+        "branch {\n  slice [0:8]\n}\nbranch {\n  concat input[4:7]\n  branch {\n    slice [8:11]\n    dense 5\n  }\n  branch "
+        "{\n    slice [0:8]\n    dense 5\n  }\n  dense 7\n}\ndense 1\nloss mse\n"
+    )
+
+    def __init__(self, heads=False):
+        super().__init__()
+        self.heads = heads
+        self.l = layers(
+            o=(OBS, 8), h=(8, 8), a=(ACTIONS, 8), b=(8, 8), c=(ACTIONS, 5), d=(8, 5), e=(10, 7), q=(15, 1)
+        )
+
+    def forward(self, x):
+        l, a = self.l, x[:, OBS : OBS + ACTIONS]
+        h = l["o"](x[:, :OBS])
+        h = h + F.relu(l["h"](h) + l["b"](torch.tanh(l["a"](a))))
+        late = l["e"](torch.cat([l["c"](a), l["d"](h)], -1))
+        return (h[:, :1], late) if self.heads else l["q"](torch.cat([h, late], -1))
+
+    def canonical(self):
+        return views(*self.l.values())
+
+
 class Towers(nn.Module):
     """Observations and actions have layers of their own; branches inside of a residual sum; inputs
     in front of features."""
@@ -290,6 +318,7 @@ def cases():
     for kind in Trunk, lambda: Trunk(False), Apart:
         yield kind(), "mse", value, lambda f, t: sum(0.5 * F.mse_loss(one, t) for one in f), value
     yield Trunk(), "mse", own, lambda f, t: sum(0.5 * F.mse_loss(f[e], t[:, e, 0]) for e in range(2)), own
+    yield Injected(), "mse", value, lambda f, t: 0.5 * F.mse_loss(f[:, 0], t), value
     yield Towers(), "mse", value, lambda f, t: 0.5 * F.mse_loss(f[:, 0], t), value
     yield Pieces(), "mse", value, lambda f, t: 0.5 * F.mse_loss(f[:, 0], t), value
     yield (
@@ -363,6 +392,10 @@ def wrong(x):
                 targets=samples[:, :, 0],
             ),
             [line, "return the logits"],
+        ),
+        (
+            dict(critics=Injected(True), loss=["mse", "ce min=0 max=1"], targets=[value, torch.full((N, B, 7), 1 / 7)]),
+            [line, "branches inside of a head"],
         ),
         ({**heads, "loss": ["mse", "ce min=0 max=1", "mse"]}, ["3 outputs", "found 2"]),
         ({**heads, "targets": value}, ["list with the targets of each of 2 heads"]),

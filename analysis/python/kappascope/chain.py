@@ -134,7 +134,7 @@ class Chain:
             self.residuals[value] = None
             if value.kind == "add":
                 skip, body = sorted(value.args, key=lambda v: self.order[v.node])
-                if any(v is skip for v in self._spine(body)):
+                if self._reaches(body, skip):
                     self.residuals[value] = skip, body
         return self.residuals[value]
 
@@ -187,13 +187,9 @@ class Chain:
     ) -> tuple[list[Item], Value | None]:
         """A branch for each part, with its loss for heads, and the value that they all start from;
         None is the input. A branch that starts from a part of the input begins with a slice."""
+        if stop is not None and not all(self._reaches(part, stop) for part in parts):
+            return self._beside_inputs(parts, stop), stop
         common = self._common(parts, stop)
-        if common is None and stop is not None:
-            self.lines.append(
-                f"{place_of(self.graph, parts[0].node)}: expected branches that start from the same "
-                "features, found others inside of a sum x + f(x). Way out: compute both from x"
-            )
-            return [], stop
         bodies, ends = [], []
         for part in parts:
             before = len(self.first)
@@ -206,8 +202,38 @@ class Chain:
             if len(sources) == 1 and len({key for end in ends for key in end}) > 1:
                 (source,) = sources.values()
                 body.insert(0, Value("slice", source.value.node, source=source))
+        for part, body in zip(parts[1:], bodies[1:]):
+            if losses and _has_branches(body):
+                self.lines.append(
+                    f"{place_of(self.graph, part.node)}: branches inside of a head behind the first one, "
+                    "which the analyzer does not read. Way out: one critic, or one head, at a time"
+                )
         ends_of: list[Any] = [*losses] if losses else [None] * len(parts)
         return [("branch", body, loss) for body, loss in zip(bodies, ends_of)], common
+
+    def _beside_inputs(self, parts: list[Value], stop: Value) -> list[Item]:
+        """Branches inside of a container, which start from `stop`, and others that start from a part of the
+        input, which is joined in front of them."""
+        joined, branches, width = [], [], self.graph.seen[stop.node].shape[-1]
+        end = width
+        for part in parts:
+            cut, before = (0, width), len(self.first)
+            inside = self._reaches(part, stop)
+            body = self._between(part, stop if inside else None)
+            sources, self.first[before:] = self.first[before:], []
+            if not inside:
+                if len({s.key for s in sources}) != 1 or any("source" in v.options for v in _flat(body)):
+                    self.lines.append(
+                        f"{place_of(self.graph, part.node)}: expected branches that start from the same "
+                        "features or from one part of the input, found another one inside of a sum x + f(x). "
+                        "Way out: compute both from x"
+                    )
+                    continue
+                cut = end, end + sources[0].width
+                joined.append(Value("concat", part.node, source=sources[0]))
+                end = cut[1]
+            branches.append(("branch", [Value("slice", part.node, part=cut), *body], None))
+        return [*joined, *branches]
 
     def _common(self, parts: list[Value], stop: Value | None) -> Value | None:
         """The last value from which all parts are computed; None if that is the input or a part of
@@ -226,6 +252,21 @@ class Chain:
                 self.fronts[value] = None if _is_input(value) else self._front(value)
             value = self.fronts[value]
 
+    def _depth(self, value: Value) -> int:
+        return sum(1 for _ in self._spine(value))
+
+    def _reaches(self, value: Value, target: Value) -> bool:
+        """Whether a value is computed from another one."""
+        left, seen = [value], set()
+        while left:
+            one = left.pop()
+            if one is target:
+                return True
+            if one not in seen and not _is_input(one):
+                seen.add(one)
+                left += one.args
+        return False
+
     def _front(self, value: Value) -> Value | None:
         """The value in front of a layer or of a whole container."""
         lerp, duel = self._lerp(value), self.graph.duel(value)
@@ -233,7 +274,7 @@ class Chain:
             return lerp[0]
         if duel or value.kind == "cat":
             parts = [v for v in (duel.args[0] if duel else value).args if not v.free]
-            return self._whole(parts) or self._common(parts, None) if len(parts) > 1 else parts[0]
+            return self._whole(parts) or self._common(parts, None) or max(parts, key=self._depth)
         residual, total = self._residual(value), self.graph.sum_of(value)
         front = residual or (total or value).args
         return front[0] if front else None
@@ -302,6 +343,10 @@ def _flat(items: list[Item]) -> Iterator[Value]:
             yield from _flat(item[1])
         else:
             yield item
+
+
+def _has_branches(items: list[Item]) -> bool:
+    return any(item[0] == "branch" or _has_branches(item[1]) for item in items if isinstance(item, tuple))
 
 
 def _number(x: float) -> str:
