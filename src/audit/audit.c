@@ -8,10 +8,8 @@
 #include "audit/audit.h"
 #include "config.h"
 #include "core/memory.h"
-#include "core/number.h"
 #include "core/path.h"
 #include "core/say.h"
-#include "inspect/dead_units.h"
 #include "inspect/inspect.h"
 #include "io/text.h"
 #include "operators/operator_kinds.h"
@@ -19,29 +17,6 @@
 #include "pipeline/report.h"
 
 /* --- what the checkpoint's file says --- */
-
-static void copy_text(const struct ks_checkpoint *c, const char *name, size_t size, char *text)
-{
-    const struct ks_attribute *a = ks_attribute_find(&c->attributes, name);
-
-    snprintf(text, size, "%s", a && a->type == KS_ATTRIBUTE_STRING ? a->string : "");
-}
-
-/* The step of the environment as a number; NaN if there is none. */
-static double step_of(const struct ks_checkpoint *c)
-{
-    const struct ks_attribute *a = ks_attribute_find(&c->attributes, "env_step");
-
-    return a && a->type == KS_ATTRIBUTE_INTEGER ? (double)a->integer : NAN;
-}
-
-static size_t count_references(const struct ks_references *p)
-{
-    size_t references = p->output.value != NULL;
-
-    references += p->loss.value != NULL;
-    return references + (p->gradient_norm.value != NULL);
-}
 
 static int find_moments(const struct ks_checkpoint *c)
 {
@@ -88,21 +63,27 @@ static ks_status count_dead(const struct ks_checkpoint *c, struct ks_audit_summa
 
 static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_summary *f)
 {
+    const struct ks_attribute *step = ks_attribute_find(&c->attributes, "env_step");
+    const char *env = ks_attribute_text(&c->attributes, "env");
+    const struct ks_references *p = &c->references;
+
     f->critics = c->critic.ensemble;
     f->parameters = c->critic.arch->parameters;
     f->minibatches = c->minibatches;
     f->rows = c->rows;
     f->loss_rows = c->loss_rows;
     f->moments = find_moments(c);
-    f->references = count_references(&c->references);
-    f->env_step = step_of(c);
+    f->references = (size_t)(p->output.value != NULL) + (p->loss.value != NULL) +
+                    (p->gradient_norm.value != NULL);
+    f->env_step = step && step->type == KS_ATTRIBUTE_INTEGER ? (double)step->integer : NAN;
     KS(loss_name)(&c->critic.arch->loss, sizeof f->loss, f->loss);
-    copy_text(c, "env", sizeof f->env, f->env);
+    snprintf(f->env, sizeof f->env, "%s", env ? env : "");
     KS_TRY(hash_batch(c, f->batch));
     return count_dead(c, f);
 }
 
-ks_status ks_audit_summary_read(const char *path, size_t batches, struct ks_audit_summary *f)
+/* `batches`: as in the options. KS_USAGE if the file has fewer. */
+static ks_status read_summary(const char *path, size_t batches, struct ks_audit_summary *f)
 {
     struct ks_checkpoint *c = NULL;
     ks_status status;
@@ -120,13 +101,6 @@ ks_status ks_audit_summary_read(const char *path, size_t batches, struct ks_audi
         status = take_summary(c, f);
     ks_checkpoint_free(c);
     return status;
-}
-
-void ks_audit_summary_clear(struct ks_audit_summary *f)
-{
-    free(f->units);
-    f->units = NULL;
-    f->n_units = 0;
 }
 
 /* --- the analyses --- */
@@ -196,11 +170,10 @@ done:
  * an audit prints. */
 static bool is_current(const struct ks_spectrum *s, const char *digest)
 {
-    const struct ks_attribute *of = ks_attribute_find(&s->attributes, "checkpoint_sha256");
-    const struct ks_attribute *by = ks_attribute_find(&s->attributes, "analyzer_version");
+    const char *of = ks_attribute_text(&s->attributes, "checkpoint_sha256"),
+               *by = ks_attribute_text(&s->attributes, "analyzer_version");
 
-    return of && of->type == KS_ATTRIBUTE_STRING && strcmp(of->string, digest) == 0 && by &&
-           by->type == KS_ATTRIBUTE_STRING && strcmp(by->string, KS_VERSION) == 0 &&
+    return of && strcmp(of, digest) == 0 && by && strcmp(by, KS_VERSION) == 0 &&
            ks_attribute_find(&s->attributes, "claim_first_sentence");
 }
 
@@ -251,18 +224,6 @@ done:
     return status;
 }
 
-static ks_status read_count(const struct ks_csv *csv, size_t row, const char *column,
-                            size_t *number)
-{
-    uint64_t value;
-
-    if (!ks_parse_integer(ks_csv_text(csv, row, column), 0, INT32_MAX, &value))
-        return ks_fail(KS_FORMAT, "%s: %s: expected an integer, found '%s'", csv->path, column,
-                       ks_csv_text(csv, row, column));
-    *number = (size_t)value;
-    return KS_OK;
-}
-
 /* Reads the rows that are kept in the file `path`. */
 static ks_status read_layers(const char *path, struct ks_audit *a)
 {
@@ -270,22 +231,27 @@ static ks_status read_layers(const char *path, struct ks_audit *a)
     free(a->layers);
     a->table = NULL, a->layers = NULL;
     KS_TRY(ks_csv_read(path, false, &a->table));
-    if (a->table->rows == 0)
-        return ks_fail(KS_FORMAT, "%s: expected a row for each layer, found none", path);
     a->n_layers = a->table->rows;
     KS_TRY(ks_alloc(a->n_layers, sizeof *a->layers, &a->layers));
     for (size_t i = 0; i < a->n_layers; i++) {
-        struct ks_layer_row *row = &a->layers[i];
+        const double number = ks_csv_value(a->table, i, "layer"),
+                     dimension = ks_csv_value(a->table, i, "dimension");
 
-        KS_TRY(read_count(a->table, i, "layer", &row->number));
-        KS_TRY(read_count(a->table, i, "dimension", &row->dimension));
-        row->kind = ks_csv_text(a->table, i, "kind");
-        row->lambda_max = ks_csv_value(a->table, i, "lambda_max");
-        row->kappa_effective_bound = ks_csv_value(a->table, i, "kappa_effective_bound");
-        row->trace = ks_csv_value(a->table, i, "trace");
-        row->trace_share = ks_csv_value(a->table, i, "trace_share");
+        if (!(number >= 0 && number <= INT32_MAX && dimension >= 0 && dimension <= INT32_MAX))
+            return ks_fail(KS_FORMAT, "%s:%zu: layer, dimension: expected integers", path, i + 2);
+        a->layers[i] = (struct ks_layer_row){
+            .number = (size_t)number,
+            .dimension = (size_t)dimension,
+            .kind = ks_csv_text(a->table, i, "kind"),
+            .lambda_max = ks_csv_value(a->table, i, ks_catalogue[KS_STAT_LAMBDA_MAX].name),
+            .kappa_effective_bound = ks_csv_value(a->table, i,
+                                                  ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name),
+            .trace = ks_csv_value(a->table, i, ks_catalogue[KS_STAT_TRACE].name),
+            .trace_share = ks_csv_value(a->table, i, "trace_share")};
     }
-    return KS_OK;
+    return a->n_layers > 0
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "%s: expected a row for each layer, found none", path);
 }
 
 /* The table of layers does not say what it belongs to, so the file's name has the start of the
@@ -326,7 +292,7 @@ static bool is_possible(const struct ks_audit *a, enum ks_audit_spectrum which)
 ks_status ks_audit_run(const char *path, const struct ks_audit_options *o, struct ks_audit *a)
 {
     *a = (struct ks_audit){.path = path, .options = o};
-    KS_TRY(ks_audit_summary_read(path, o->batches, &a->summary));
+    KS_TRY(read_summary(path, o->batches, &a->summary));
     KS_TRY(ks_audit_folder(path, o, &a->folder));
     KS_TRY(ks_folder_make(a->folder));
     for (enum ks_audit_spectrum i = KS_AUDIT_HESSIAN; i < KS_AUDIT_SPECTRA; i++)
@@ -342,6 +308,6 @@ void ks_audit_clear(struct ks_audit *a)
     free(a->layers);
     ks_csv_free(a->table);
     free(a->folder);
-    ks_audit_summary_clear(&a->summary);
+    free(a->summary.units);
     *a = (struct ks_audit){.path = NULL};
 }

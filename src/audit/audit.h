@@ -81,11 +81,6 @@ ks_status ks_audit_run(const char *path, const struct ks_audit_options *options,
                        struct ks_audit *audit);
 void ks_audit_clear(struct ks_audit *audit);
 
-/* Reads what the file says; `batches` as in the options. KS_USAGE if it has fewer minibatches. The
- * caller ends with ks_audit_summary_clear, also after a failure. */
-ks_status ks_audit_summary_read(const char *path, size_t batches, struct ks_audit_summary *summary);
-void ks_audit_summary_clear(struct ks_audit_summary *summary);
-
 /* The 99% interval of a statistic, of a number that is not negative; an end that is not resolved is
  * NaN. If it is a ratio that is only known to be at least 1, both ends are NaN. */
 struct ks_interval ks_audit_interval(const struct ks_spectrum *spectrum, enum ks_statistic_id id);
@@ -120,6 +115,25 @@ struct ks_audit_study {
 /* Adds where the checkpoint stands among the architectures of a study. A row is shaded unless it
  * has the same loss and a checkpoint at about the same step. Fails as ks_csv_read does. */
 ks_status ks_audit_place(const struct ks_audit *audit, const struct ks_audit_study *study,
+                         struct ks_document *document);
+
+/* --fail-if: a limit on a statistic, for continuous integration. */
+struct ks_limit {
+    char name[KS_ATTRIBUTE_NAME];
+    bool above, equal; /* > or >=, else < or <=; equality is included */
+    double value;
+    bool upper; /* the statistic bounds its number from above, else from below */
+};
+
+/* Parses "NAME OP NUMBER", OP one of > >= < <=, with or without blanks. KS_USAGE if it is malformed
+ * or NAME is not a bound: a point estimate depends on the start vector. */
+ks_status ks_limit_read(const char *expression, struct ks_limit *limit);
+
+/* *met: whether the limit is met. Adds a sentence that says what that shows. An upper bound that is
+ * not resolved counts as infinite, a lower bound as minus infinity. KS_USAGE, with `path` in the
+ * message, if the spectrum does not have the statistic or lacks the learning rate for it. */
+ks_status ks_limit_judge(const struct ks_limit *limit, const char *path,
+                         const struct ks_spectrum *spectrum, bool *met,
                          struct ks_document *document);
 
 #endif

@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "core/path.h"
 #include "io/attribute.h"
-#include "report/tables.h"
+#include "report/summary_table.h"
 #include "statistics/catalogue.h"
 #include "statistics/statistics.h"
 #include "study/study_file.h"
@@ -20,51 +20,41 @@ static const double SMALL = 1.25;
 
 enum { COMPARED = 1 + KS_RANGES };
 
-/* A statistic of two spectra, and what their intervals say about the ratio second / first. */
-struct pair {
-    const char *name, *verdict;
-    struct ks_interval first, second, ratio;
-};
-
-/* The largest absolute eigenvalue, then the statistics that are ranges in the tables of a study. */
-static struct pair pair_of(size_t i, const struct ks_spectrum *a, const struct ks_spectrum *b)
+/* What is compared: the largest absolute eigenvalue, then the statistics that are ranges in the
+ * tables of a study. */
+static struct ks_interval compared(const struct ks_spectrum *s, size_t i)
 {
-    struct pair p = {.name = "lambda_abs_max"};
+    return i == 0 ? ks_audit_abs_max(s) : ks_audit_interval(s, ks_ranges[i - 1]);
+}
 
-    if (i > 0) {
-        const enum ks_statistic_id id = ks_ranges[i - 1];
+/* second / first */
+static struct ks_interval ratio_of(const struct ks_spectrum *first,
+                                   const struct ks_spectrum *second, size_t i)
+{
+    return ks_interval_ratio(compared(second, i), compared(first, i));
+}
 
-        p.name = ks_catalogue[id].name;
-        p.first = ks_audit_interval(a, id);
-        p.second = ks_audit_interval(b, id);
-    } else {
-        p.first = ks_audit_abs_max(a);
-        p.second = ks_audit_abs_max(b);
+/* Adds a row for each, with what `judge` says of the ratio; and kappa_effective_bound, which has
+ * none. */
+static void add_ratios(const struct ks_spectrum *first, const struct ks_spectrum *second,
+                       const char *(*judge)(struct ks_interval ratio), struct ks_document *d)
+{
+    char a[KS_STATISTIC_TEXT], b[KS_STATISTIC_TEXT], text[3][KS_INTERVAL_TEXT];
+
+    for (size_t i = 0; i < COMPARED; i++) {
+        const struct ks_interval ratio = ratio_of(first, second, i);
+
+        ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s",
+                        i == 0 ? "lambda_abs_max" : ks_catalogue[ks_ranges[i - 1]].name,
+                        judge(ratio),
+                        ks_interval_text(compared(first, i), KS_BRACKETS_WHOLE, text[0]),
+                        ks_interval_text(compared(second, i), KS_BRACKETS_WHOLE, text[1]),
+                        ks_interval_text(ratio, KS_BRACKETS_WHOLE, text[2]));
     }
-    p.ratio = ks_interval_ratio(p.second, p.first);
-    return p;
-}
-
-static void add_pair(const struct pair *p, struct ks_document *d)
-{
-    char first[KS_INTERVAL_TEXT], second[KS_INTERVAL_TEXT], ratio[KS_INTERVAL_TEXT];
-
-    ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s",
-                    p->name, p->verdict, ks_interval_text(p->first, KS_BRACKETS_WHOLE, first),
-                    ks_interval_text(p->second, KS_BRACKETS_WHOLE, second),
-                    ks_interval_text(p->ratio, KS_BRACKETS_WHOLE, ratio));
-}
-
-/* kappa_effective_bound is printed beside the ratios but has none. */
-static void add_bounds(const struct ks_spectrum *a, const struct ks_spectrum *b,
-                       struct ks_document *d)
-{
-    char first[KS_STATISTIC_TEXT], second[KS_STATISTIC_TEXT];
-
-    ks_statistic_text(a, KS_STAT_KAPPA_EFFECTIVE_BOUND, first);
-    ks_statistic_text(b, KS_STAT_KAPPA_EFFECTIVE_BOUND, second);
+    ks_statistic_text(first, KS_STAT_KAPPA_EFFECTIVE_BOUND, a);
+    ks_statistic_text(second, KS_STAT_KAPPA_EFFECTIVE_BOUND, b);
     ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "-" KS_CELL "%s" KS_CELL "%s" KS_CELL "-",
-                    ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, first, second);
+                    ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, a, b);
     ks_document_add(d, KS_BLOCK_NOTE,
                     "The interval of a ratio follows from two 99%% intervals, so it holds with "
                     "98%%. The ratio of two lower bounds would bound nothing.");
@@ -82,24 +72,16 @@ static bool is_large(struct ks_interval ratio)
     return ratio.lower > SMALL || ratio.upper < 1 / SMALL;
 }
 
-static void add_conclusion(size_t large, size_t small, const struct ks_audit *a,
-                           struct ks_document *d)
+static const char *judge_half(struct ks_interval ratio)
 {
-    ks_document_add(d, KS_BLOCK_TEXT,
-                    "With the first %zu of the %zu minibatches, %zu of %d statistics change by "
-                    "more than a factor of %g and %zu by less; for the others the intervals do "
-                    "not decide. %s",
-                    a->summary.minibatches / 2, a->summary.minibatches, large, COMPARED, SMALL,
-                    small,
-                    large > 0 ? "So the statistics depend on the choice of minibatches: analyze "
-                                "more of them."
-                              : "This does not show that more minibatches would change nothing.");
+    return is_large(ratio) ? "changes" : is_small(ratio) ? "similar" : "not resolved";
 }
 
 void ks_audit_halve(const struct ks_audit *a, struct ks_document *d)
 {
     const struct ks_spectrum *all = a->spectrum[KS_AUDIT_HESSIAN],
                              *half = a->spectrum[KS_AUDIT_HALF];
+    const size_t minibatches = a->summary.minibatches;
     size_t large = 0, small = 0;
 
     if (!half || ks_audit_is_zero(all)) {
@@ -110,35 +92,27 @@ void ks_audit_halve(const struct ks_audit *a, struct ks_document *d)
     ks_document_add(d, KS_BLOCK_TABLE,
                     "statistic" KS_CELL "verdict" KS_CELL "all minibatches" KS_CELL
                     "the first %zu of %zu" KS_CELL "their ratio to all",
-                    a->summary.minibatches / 2, a->summary.minibatches);
+                    minibatches / 2, minibatches);
+    add_ratios(all, half, judge_half, d);
     for (size_t i = 0; i < COMPARED; i++) {
-        struct pair p = pair_of(i, all, half);
-
-        p.verdict = is_large(p.ratio) ? "changes" : is_small(p.ratio) ? "similar" : "not resolved";
-        large += is_large(p.ratio);
-        small += is_small(p.ratio);
-        add_pair(&p, d);
+        large += is_large(ratio_of(all, half, i));
+        small += is_small(ratio_of(all, half, i));
     }
-    add_bounds(all, half, d);
-    add_conclusion(large, small, a, d);
+    ks_document_add(d, KS_BLOCK_TEXT,
+                    "With the first %zu of the %zu minibatches, %zu of %d statistics change by "
+                    "more than a factor of %g and %zu by less; for the others the intervals do "
+                    "not decide. %s",
+                    minibatches / 2, minibatches, large, COMPARED, SMALL, small,
+                    large > 0 ? "So the statistics depend on the choice of minibatches: analyze "
+                                "more of them."
+                              : "This does not show that more minibatches would change nothing.");
 }
 
 /* --- another checkpoint --- */
 
-static void add_conditions(const struct ks_audit *a, const struct ks_audit *b,
-                           struct ks_document *d)
+static const char *judge_other(struct ks_interval ratio)
 {
-    const bool batches = memcmp(a->summary.batch, b->summary.batch, sizeof a->summary.batch) == 0;
-    const double n = ks_attribute_number(&a->spectrum[KS_AUDIT_HESSIAN]->attributes, "dimension");
-    const double m = ks_attribute_number(&b->spectrum[KS_AUDIT_HESSIAN]->attributes, "dimension");
-
-    ks_document_add(d, KS_BLOCK_TEXT, "%s %s",
-                    batches ? "Both critics were analyzed on the same minibatches."
-                            : "The minibatches differ, so the ratios compare critics and data "
-                              "together.",
-                    n == m ? "The random start vectors are the same."
-                           : "The random start vectors differ, because the numbers of parameters "
-                             "do.");
+    return ratio.lower > 1 ? "larger here" : ratio.upper < 1 ? "smaller here" : "not resolved";
 }
 
 void ks_audit_compare(const struct ks_audit *a, const struct ks_audit *b, struct ks_document *d)
@@ -147,19 +121,20 @@ void ks_audit_compare(const struct ks_audit *a, const struct ks_audit *b, struct
                              *there = b->spectrum[KS_AUDIT_HESSIAN];
 
     ks_document_add(d, KS_BLOCK_SECTION, "Against %s", b->path);
-    add_conditions(a, b, d);
+    ks_document_add(d, KS_BLOCK_TEXT, "%s %s",
+                    memcmp(a->summary.batch, b->summary.batch, sizeof a->summary.batch) == 0
+                        ? "Both critics were analyzed on the same minibatches."
+                        : "The minibatches differ, so the ratios compare critics and data "
+                          "together.",
+                    ks_attribute_number(&here->attributes, "dimension") ==
+                            ks_attribute_number(&there->attributes, "dimension")
+                        ? "The random start vectors are the same."
+                        : "The random start vectors differ, because the numbers of parameters "
+                          "do.");
     ks_document_add(d, KS_BLOCK_TABLE,
                     "statistic" KS_CELL "verdict" KS_CELL "there" KS_CELL "here" KS_CELL
                     "here / there");
-    for (size_t i = 0; i < COMPARED; i++) {
-        struct pair p = pair_of(i, there, here);
-
-        p.verdict = p.ratio.lower > 1   ? "larger here"
-                    : p.ratio.upper < 1 ? "smaller here"
-                                        : "not resolved";
-        add_pair(&p, d);
-    }
-    add_bounds(there, here, d);
+    add_ratios(there, here, judge_other, d);
 }
 
 /* --- the architectures of a study --- */
@@ -202,22 +177,6 @@ static bool is_row_of(const struct ks_csv *csv, size_t row, const char *architec
            strcmp(ks_csv_text(csv, row, "architecture"), architecture) == 0;
 }
 
-/* The step of the architecture that is nearest to `step`, by their ratio; its last one if `step` is
- * NaN. */
-static double nearest_step(const struct ks_csv *csv, const char *name, double step)
-{
-    double best = NAN;
-
-    for (size_t i = 0; i < csv->rows; i++) {
-        const double one = ks_csv_value(csv, i, "env_step");
-
-        if (is_row_of(csv, i, name) && (isnan(best) || (isnan(step) && one > best) ||
-                                        distance(one, step) < distance(best, step)))
-            best = one;
-    }
-    return best;
-}
-
 static struct ks_interval interval_in(const struct ks_csv *csv, size_t row, enum ks_statistic_id id)
 {
     const struct ks_interval ends = {ks_csv_value(csv, row, ks_catalogue[id].lower),
@@ -246,28 +205,33 @@ static void take_row(const struct ks_csv *csv, size_t i, struct entry *e)
     e->seeds++;
 }
 
-static void compare_entry(struct entry *e, const struct ks_audit_summary *summary)
-{
-    const bool same_loss = e->loss && strcmp(e->loss, summary->loss) == 0;
-    const bool same_step = distance(e->step, summary->env_step) <= log(SAME_STEP);
-
-    e->comparable = same_loss && same_step;
-    e->comparison = e->comparable ? "same loss and step"
-                    : !e->loss    ? "loss not known"
-                    : same_step   ? "another loss"
-                    : same_loss   ? "another step"
-                                  : "another loss and step";
-}
-
+/* The architecture at its step that is nearest to that of the checkpoint, by their ratio; at its
+ * last one if the checkpoint's is not known. */
 static struct entry entry_of(const struct ks_csv *csv, const char *name,
                              const struct ks_audit_summary *summary)
 {
-    struct entry e = {.name = name, .step = nearest_step(csv, name, summary->env_step)};
+    const double step = summary->env_step;
+    struct entry e = {.name = name, .step = NAN};
+    bool same_loss, same_step;
 
+    for (size_t i = 0; i < csv->rows; i++) {
+        const double one = ks_csv_value(csv, i, "env_step");
+
+        if (is_row_of(csv, i, name) && (isnan(e.step) || (isnan(step) && one > e.step) ||
+                                        distance(one, step) < distance(e.step, step)))
+            e.step = one;
+    }
     for (size_t i = 0; i < csv->rows; i++)
         if (is_row_of(csv, i, name) && ks_csv_value(csv, i, "env_step") == e.step)
             take_row(csv, i, &e);
-    compare_entry(&e, summary);
+    same_loss = e.loss && strcmp(e.loss, summary->loss) == 0;
+    same_step = distance(e.step, step) <= log(SAME_STEP);
+    e.comparable = same_loss && same_step;
+    e.comparison = e.comparable ? "same loss and step"
+                   : !e.loss    ? "loss not known"
+                   : same_step  ? "another loss"
+                   : same_loss  ? "another step"
+                                : "another loss and step";
     return e;
 }
 
@@ -300,24 +264,6 @@ static void add_entry(const struct entry *e, struct ks_document *d)
                     e->name, e->comparison, step, e->seeds, bound,
                     ks_interval_text(e->directions, KS_BRACKETS_WHOLE, directions),
                     ks_interval_text(e->q99, KS_BRACKETS_WHOLE, q99));
-}
-
-/* The audited checkpoint is the first row. */
-static void add_self(const struct ks_audit *a, struct ks_document *d)
-{
-    const struct ks_spectrum *s = a->spectrum[KS_AUDIT_HESSIAN];
-    const double bound = ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND);
-    const struct entry self = {.name = "this checkpoint",
-                               .comparison = "-",
-                               .step = a->summary.env_step,
-                               .seeds = 1,
-                               .directions = ks_audit_interval(s, KS_STAT_DIRECTIONS_1E2),
-                               .q99 = ks_audit_interval(s, KS_STAT_KAPPA_Q99),
-                               .bound_least = bound,
-                               .bound_most = bound,
-                               .comparable = true};
-
-    add_entry(&self, d);
 }
 
 /* How many architectures are comparable; which of them have, beyond the intervals, fewer and more
@@ -367,8 +313,17 @@ static bool seen_before(const struct ks_csv *csv, size_t row)
 
 static void add_table(const struct ks_audit *a, const struct ks_csv *csv, struct ks_document *d)
 {
-    const struct ks_interval self = ks_audit_interval(a->spectrum[KS_AUDIT_HESSIAN],
-                                                      KS_STAT_DIRECTIONS_1E2);
+    const struct ks_spectrum *s = a->spectrum[KS_AUDIT_HESSIAN];
+    const double bound = ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND);
+    const struct entry self = {.name = "this checkpoint",
+                               .comparison = "-",
+                               .step = a->summary.env_step,
+                               .seeds = 1,
+                               .directions = ks_audit_interval(s, KS_STAT_DIRECTIONS_1E2),
+                               .q99 = ks_audit_interval(s, KS_STAT_KAPPA_Q99),
+                               .bound_least = bound,
+                               .bound_most = bound,
+                               .comparable = true};
     struct counts counts = {0};
 
     ks_document_add(d, KS_BLOCK_TABLE,
@@ -377,7 +332,7 @@ static void add_table(const struct ks_audit *a, const struct ks_csv *csv, struct
                     ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name,
                     ks_catalogue[KS_STAT_DIRECTIONS_1E2].name,
                     ks_catalogue[KS_STAT_KAPPA_Q99].name);
-    add_self(a, d);
+    add_entry(&self, d);
     for (size_t i = 0; i < csv->rows; i++) {
         const char *name = ks_csv_text(csv, i, "architecture");
         struct entry e;
@@ -387,8 +342,8 @@ static void add_table(const struct ks_audit *a, const struct ks_csv *csv, struct
         e = entry_of(csv, name, &a->summary);
         add_entry(&e, d);
         counts.comparable += e.comparable;
-        counts.fewer += e.comparable && e.directions.upper < self.lower;
-        counts.more += e.comparable && e.directions.lower > self.upper;
+        counts.fewer += e.comparable && e.directions.upper < self.directions.lower;
+        counts.more += e.comparable && e.directions.lower > self.directions.upper;
     }
     add_counts(a, &counts, csv->rows > 0 ? ks_csv_text(csv, 0, "env") : "not known", d);
 }

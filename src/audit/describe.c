@@ -10,18 +10,8 @@
 #include "io/attribute.h"
 #include "io/text.h"
 #include "report/gnuplot.h"
-#include "report/plot_tables.h"
+#include "report/tables.h"
 #include "statistics/statistics.h"
-
-/* How many directions have a large curvature: the claim's first sentence. */
-static void add_claim(const struct ks_audit *a, struct ks_document *d)
-{
-    const struct ks_attribute *first = ks_attribute_find(&a->spectrum[KS_AUDIT_HESSIAN]->attributes,
-                                                         "claim_first_sentence");
-
-    ks_document_add(d, KS_BLOCK_TEXT, "%s",
-                    first && first->type == KS_ATTRIBUTE_STRING ? first->string : "");
-}
 
 static void add_extent(const struct ks_audit_summary *f, struct ks_document *d)
 {
@@ -107,35 +97,23 @@ static const char PANELS[] =
     "archs='critic'; norms='other'; wns='0'; losses='other'; bases='-'; grid_x='0'; "
     "grid_y='0'; grid_columns=1; grid_rows=1; checkpoint_gap=1; ";
 
-static ks_status write_table(const struct ks_audit *a)
-{
-    struct ks_text text = {0};
-    char *path = NULL;
-    ks_status status;
-
-    KS_TRY(ks_folder_make_in(a->folder, "tables"));
-    KS_TRY(ks_folder_make_in(a->folder, "figures"));
-    KS_TRY(ks_print_string(&path, "%s/tables/distribution.csv", a->folder));
-    status = ks_text_open(path, &text);
-    if (status == KS_OK) {
-        fputs(KS_DISTRIBUTION_COLUMNS "\n", text.stream);
-        ks_distribution_print("critic", a->spectrum[KS_AUDIT_HESSIAN], text.stream);
-    }
-    free(path);
-    return ks_text_close(&text, status);
-}
-
 /* Writes FOLDER/figures/distribution.svg. KS_MISSING without gnuplot, KS_RUN if it fails. */
 static ks_status draw(const struct ks_audit *a)
 {
     struct ks_gnuplot g = {.dir = a->folder, .steps = 1};
+    struct ks_table table = {0};
     ks_status status = KS_OK;
 
-    KS_GO(write_table(a));
+    ks_table_columns(&table, KS_DISTRIBUTION_COLUMNS);
+    KS_GO(ks_distribution_fill("critic", a->spectrum[KS_AUDIT_HESSIAN], &table));
+    KS_GO(ks_folder_make_in(a->folder, "tables"));
+    KS_GO(ks_folder_make_in(a->folder, "figures"));
+    KS_GO(ks_table_write(&table, a->folder, "distribution"));
     KS_GO(ks_gnuplot_find(&g));
     KS_GO(ks_copy_string(PANELS, &g.panels));
     KS_GO(ks_gnuplot_draw(&g, "distribution", "svg"));
 done:
+    ks_table_free(&table);
     ks_gnuplot_clear(&g);
     return status;
 }
@@ -285,8 +263,11 @@ void ks_audit_find_layer(const struct ks_audit *a, struct ks_document *d)
 
 ks_status ks_audit_describe(const struct ks_audit *a, struct ks_document *d)
 {
+    const char *claim = ks_attribute_text(&a->spectrum[KS_AUDIT_HESSIAN]->attributes,
+                                          "claim_first_sentence");
+
     ks_document_add(d, KS_BLOCK_SECTION, "%s", a->path);
-    add_claim(a, d);
+    ks_document_add(d, KS_BLOCK_TEXT, "%s", claim ? claim : "");
     add_extent(&a->summary, d);
     ks_document_add(d, KS_BLOCK_SECTION, "Findings");
     ks_audit_findings(a, d);

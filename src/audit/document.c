@@ -86,20 +86,14 @@ static void print_table(const struct ks_block *block, size_t n, FILE *out)
 
 static void print_block(const struct ks_block *b, size_t width, FILE *out)
 {
-    switch (b->kind) {
-    case KS_BLOCK_SECTION:
-        fputc('\n', out);
-        ks_wrapped_print(out, "", b->text, width);
-        break;
-    case KS_BLOCK_ITEM:
-        ks_wrapped_print(out, "  - ", b->text, width);
-        break;
-    case KS_BLOCK_PLOT:
-        ks_wrapped_print(out, "  Plot: ", b->text, width);
-        break;
-    default:
-        ks_wrapped_print(out, "  ", b->text, width);
-    }
+    static const char *const first[] = {[KS_BLOCK_SECTION] = "",
+                                        [KS_BLOCK_TEXT] = "  ",
+                                        [KS_BLOCK_NOTE] = "  ",
+                                        [KS_BLOCK_ITEM] = "  - ",
+                                        [KS_BLOCK_PLOT] = "  Plot: "};
+
+    fputs(b->kind == KS_BLOCK_SECTION ? "\n" : "", out);
+    ks_wrapped_print(out, first[b->kind], b->text, width);
 }
 
 /* The number of rows of the table that starts at `at`; 0 if none does. */
@@ -128,45 +122,6 @@ void ks_document_print(const struct ks_document *d, size_t width, FILE *out)
 
 /* --- as HTML --- */
 
-/* Prints SVG with `id`- in front of every name of an element and every reference to one: the plots
- * of all critics have the same names, and they stand in one page. */
-static void print_svg(const char *svg, const char *id, FILE *out)
-{
-    static const char *const before[] = {" id=\"", " id='", "url(#", "href=\"#", "href='#"};
-
-    for (; *svg; svg++) {
-        putc(*svg, out);
-        for (size_t k = 0; k < sizeof before / sizeof *before; k++) {
-            const size_t length = strlen(before[k]);
-
-            if (strncmp(svg, before[k], length) == 0) {
-                fprintf(out, "%s%s-", before[k] + 1, id);
-                svg += length - 1;
-                break;
-            }
-        }
-    }
-}
-
-/* From <svg> on: a page has no XML declaration in its middle. */
-static ks_status print_plot(const char *path, const char *id, FILE *out)
-{
-    char *text = NULL, *start;
-    ks_status status = KS_OK;
-
-    KS_TRY(ks_text_read(path, &text, NULL));
-    start = strstr(text, "<svg");
-    if (start) {
-        fputs("<figure><div class=\"plot\" role=\"img\" tabindex=\"0\">", out);
-        print_svg(start, id, out);
-        fputs("</div></figure>\n", out);
-    } else {
-        status = ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", path);
-    }
-    free(text);
-    return status;
-}
-
 /* The cells of a row. All are marked as text, because most of them are intervals. */
 static void print_cells(const char *row, const char *tag, FILE *out)
 {
@@ -176,9 +131,9 @@ static void print_cells(const char *row, const char *tag, FILE *out)
         size_t length = strcspn(row, KS_CELL);
 
         snprintf(cell, sizeof cell, "%.*s", (int)length, row);
-        fprintf(out, "<%s class=\"text\">", tag);
-        ks_html_text(out, cell);
-        fprintf(out, "</%s>", tag);
+        fprintf(out, "<%s class=\"text\"", tag);
+        ks_html_between(out, ">", cell, "</");
+        fprintf(out, "%s>", tag);
         if (!row[length])
             break;
         row += length + 1;
@@ -195,21 +150,10 @@ static void print_row(const struct ks_block *b, FILE *out)
     fputs(b->kind == KS_BLOCK_TABLE ? "</tr>\n</thead>\n<tbody>\n" : "</tr>\n", out);
 }
 
-static void print_text(const char *before, const char *text, const char *after, FILE *out)
-{
-    fputs(before, out);
-    ks_html_text(out, text);
-    fputs(after, out);
-}
-
 /* Closes the table or the list that ends with block b. `next`: the block after it, or NULL. */
 static void close_block(const struct ks_block *b, const struct ks_block *next, FILE *out)
 {
-    const bool row = b->kind == KS_BLOCK_TABLE || b->kind == KS_BLOCK_ROW ||
-                     b->kind == KS_BLOCK_SHADED;
-    const bool more = next && (next->kind == KS_BLOCK_ROW || next->kind == KS_BLOCK_SHADED);
-
-    if (row && !more)
+    if (is_row(b->kind) && !(next && next->kind != KS_BLOCK_TABLE && is_row(next->kind)))
         fputs("</tbody>\n</table>\n</div>\n", out);
     if (b->kind == KS_BLOCK_ITEM && !(next && next->kind == KS_BLOCK_ITEM))
         fputs("</ul>\n", out);
@@ -217,23 +161,22 @@ static void close_block(const struct ks_block *b, const struct ks_block *next, F
 
 static ks_status print_element(const struct ks_block *b, bool first_item, const char *id, FILE *out)
 {
-    switch (b->kind) {
-    case KS_BLOCK_SECTION:
-        print_text("<h2>", b->text, "</h2>\n", out);
-        break;
-    case KS_BLOCK_TEXT:
-        print_text("<p>", b->text, "</p>\n", out);
-        break;
-    case KS_BLOCK_NOTE:
-        print_text("<p class=\"note\">", b->text, "</p>\n", out);
-        break;
-    case KS_BLOCK_ITEM:
-        print_text(first_item ? "<ul>\n<li>" : "<li>", b->text, "</li>\n", out);
-        break;
-    case KS_BLOCK_PLOT:
-        return print_plot(b->text, id, out);
-    default:
+    static const struct {
+        const char *before, *after;
+    } tags[] = {[KS_BLOCK_SECTION] = {"<h2>", "</h2>\n"},
+                [KS_BLOCK_TEXT] = {"<p>", "</p>\n"},
+                [KS_BLOCK_NOTE] = {"<p class=\"note\">", "</p>\n"},
+                [KS_BLOCK_ITEM] = {"<li>", "</li>\n"}};
+
+    if (is_row(b->kind)) {
         print_row(b, out);
+    } else if (b->kind == KS_BLOCK_PLOT) {
+        fputs("<figure><div class=\"plot\" role=\"img\" tabindex=\"0\">", out);
+        KS_TRY(ks_html_svg(out, b->text, id));
+        fputs("</div></figure>\n", out);
+    } else {
+        fputs(b->kind == KS_BLOCK_ITEM && first_item ? "<ul>\n" : "", out);
+        ks_html_between(out, tags[b->kind].before, b->text, tags[b->kind].after);
     }
     return KS_OK;
 }
@@ -265,19 +208,17 @@ struct page {
     const struct ks_document *document;
 };
 
-static ks_status part_version(void *data, const char *argument, FILE *out)
+static ks_status part_version(void *data, FILE *out)
 {
     (void)data;
-    (void)argument;
     fputs(KS_VERSION, out);
     return KS_OK;
 }
 
-static ks_status part_audits(void *data, const char *argument, FILE *out)
+static ks_status part_audits(void *data, FILE *out)
 {
     const struct page *page = data;
 
-    (void)argument;
     for (size_t i = 0; i < page->n; i++) {
         char id[32];
 
@@ -288,7 +229,10 @@ static ks_status part_audits(void *data, const char *argument, FILE *out)
 }
 
 static const struct ks_template_part parts[] = {
-    {"version", part_version, NULL}, {"audits", part_audits, NULL}, {NULL, NULL, NULL}};
+    {"version", part_version, NULL, NULL},
+    {"audits", part_audits, NULL, NULL},
+    {NULL, NULL, NULL, NULL},
+};
 
 ks_status ks_document_page(const char *path, size_t n, const struct ks_document *documents)
 {

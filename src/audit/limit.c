@@ -1,4 +1,5 @@
-#include "audit/limit.h"
+/* --fail-if. */
+#include "audit/audit.h"
 
 #include <math.h>
 #include <stdio.h>

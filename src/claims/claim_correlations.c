@@ -6,7 +6,7 @@
 #include "core/interval.h"
 #include "core/memory.h"
 #include "results/aggregate.h"
-#include "results/comparison_tables.h"
+#include "results/comparison.h"
 #include "results/correlation.h"
 #include "statistics/catalogue.h"
 
@@ -70,13 +70,12 @@ static ks_status correlate_within(const struct ks_correlation *c, double *mean)
 static ks_status add_row(const struct ks_comparison *c, size_t analysis, const char *statistic,
                          double sign, struct extremes *e)
 {
-    struct ks_correlation found = {0};
+    struct ks_correlation found;
     double within = NAN, low, high;
-    ks_status status = KS_OK;
 
-    KS_GO(ks_comparison_correlate(c, analysis, statistic, &found));
+    KS_TRY(ks_comparison_correlate(c, analysis, statistic, &found));
     if (found.n == KS_TWELVE)
-        KS_GO(correlate_within(&found, &within));
+        KS_TRY(correlate_within(&found, &within));
     else
         found.spearman.value = NAN;
     low = sign > 0 ? found.spearman.in.lower : -found.spearman.in.upper;
@@ -87,42 +86,31 @@ static ks_status add_row(const struct ks_comparison *c, size_t analysis, const c
     e->most_high = ks_max_known(e->most_high, high);
     e->p = ks_max_known(e->p, found.p);
     e->within = ks_max_known(e->within, sign * within);
-done:
-    ks_correlation_free(&found);
-    return status;
+    return KS_OK;
 }
 
 /* --- the runs --- */
 
-static const struct ks_result *run_of(const struct ks_claim_values *v, size_t number, size_t seed)
-{
-    return &v->results->run[v->architecture[number] * v->seeds + seed];
-}
-
-/* Adds the runs of the twelve architectures in the seeds in which all of them have the statistic
- * and a last return; returns how many seeds those are. */
-static size_t add_runs(const struct ks_claim_question *q, struct ks_comparison *c)
+/* Adds the runs of the twelve architectures in those of the n seeds in which all of them have a
+ * last return; returns how many seeds those are. */
+static size_t add_runs(const struct ks_claim_question *q, size_t n, const size_t *seed,
+                       struct ks_comparison *c)
 {
     const struct ks_claim_values *v = q->values;
-    const struct ks_result *run[KS_STUDY_SEEDS];
-    size_t seed[KS_STUDY_SEEDS], n, kept = 0;
-    bool needed[KS_JUDGED];
+    const struct ks_result *run[KS_TWELVE][KS_STUDY_SEEDS];
+    size_t kept = 0;
 
-    ks_paper_claim_needs(q->claim, needed);
-    n = ks_claim_values_seeds(v, needed, seed);
     for (size_t i = 0; i < n; i++) {
         bool all = true;
 
-        for (size_t k = 0; k < KS_TWELVE; k++)
-            all = all && !isnan(ks_comparison_last(q->results, run_of(v, k, seed[i])));
-        if (all)
-            seed[kept++] = seed[i];
+        for (size_t k = 0; k < KS_TWELVE; k++) {
+            run[k][kept] = &v->results->run[v->architecture[number_at(k)] * v->seeds + seed[i]];
+            all = all && !isnan(ks_comparison_last(q->results, run[k][kept]));
+        }
+        kept += all;
     }
-    for (size_t k = 0; k < KS_TWELVE; k++) {
-        for (size_t i = 0; i < kept; i++)
-            run[i] = run_of(v, number_at(k), seed[i]);
-        ks_comparison_add(c, v->architecture[number_at(k)], kept, run);
-    }
+    for (size_t k = 0; k < KS_TWELVE; k++)
+        ks_comparison_add(c, v->architecture[number_at(k)], kept, run[k]);
     return kept;
 }
 
@@ -145,13 +133,14 @@ static bool have_learned(const struct ks_comparison *c)
     return learned >= LEAST_LEARNED;
 }
 
-ks_status ks_claim_learned(const struct ks_claim_question *q, bool *learned)
+ks_status ks_claim_learned(const struct ks_claim_question *q, size_t n, const size_t *seed,
+                           bool *learned)
 {
     struct ks_comparison c = {0};
     ks_status status = KS_OK;
 
     KS_GO(ks_comparison_begin(q->results, 0, &c));
-    *learned = add_runs(q, &c) > 0 && have_learned(&c);
+    *learned = add_runs(q, n, seed, &c) > 0 && have_learned(&c);
 done:
     ks_comparison_free(&c);
     return status;
@@ -172,7 +161,8 @@ static void decide(const struct extremes *e, bool learned, struct ks_finding *f)
     f->against = learned && e->least_low > f->theta;
 }
 
-ks_status ks_find_correlation(const struct ks_claim_question *q, struct ks_finding *f)
+ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *seed,
+                              struct ks_finding *f)
 {
     const struct rows *rows = q->claim->quantity == KS_CLAIM_KAPPA ? &by_kappa[q->statistic]
                                                                    : &by_lambda_max;
@@ -183,7 +173,7 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, struct ks_findi
     ks_status status = KS_OK;
 
     KS_GO(ks_comparison_begin(q->results, q->resamples, &c));
-    f->seeds = add_runs(q, &c);
+    f->seeds = f->units = add_runs(q, f->seeds, seed, &c);
     if (f->seeds == 0)
         goto done;
     f->units = KS_TWELVE;

@@ -1,28 +1,15 @@
 #include "claims/claim_findings.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-#include "core/memory.h"
 #include "results/correlation.h"
-
-/* The seeds in which all runs that the claim needs count; the caller frees. */
-static ks_status find_seeds(const struct ks_claim_question *q, size_t *n, size_t **seed)
-{
-    bool needed[KS_JUDGED];
-
-    ks_paper_claim_needs(q->claim, needed);
-    KS_TRY(ks_alloc(q->values->seeds, sizeof **seed, seed));
-    *n = ks_claim_values_seeds(q->values, needed, *seed);
-    return KS_OK;
-}
 
 /* --- matched pairs: two runs of one seed that differ in one factor --- */
 
-/* The effects of all pairs. */
+/* The effects of all pairs, [cells, seeds]. */
 struct pairs {
     size_t cells, seeds;
-    double *low, *high; /* [cells, seeds]; owned */
+    double low[KS_CLAIM_CELLS * KS_STUDY_SEEDS], high[KS_CLAIM_CELLS * KS_STUDY_SEEDS];
 };
 
 static struct ks_interval find_effect(const struct ks_paper_claim *claim, struct ks_interval larger,
@@ -41,61 +28,41 @@ static struct ks_interval find_effect(const struct ks_paper_claim *claim, struct
     return ks_claim_limit(d);
 }
 
-/* The mean over the cells of the means over the seeds, without seed `left_out` (p->seeds: with
- * all). All cells have the same seeds, so it is the mean over the pairs. */
-static double mean_without(const struct pairs *p, const double *d, size_t left_out)
+/* The mean of d [cells, seeds] without seed `left_out` (seeds: with all). All cells have the same
+ * seeds, so it is the mean over the cells of their means. */
+static double mean_without(size_t cells, size_t seeds, const double *d, size_t left_out)
 {
     double sum = 0;
     size_t n = 0;
 
-    for (size_t c = 0; c < p->cells; c++)
-        for (size_t i = 0; i < p->seeds; i++)
+    for (size_t c = 0; c < cells; c++)
+        for (size_t i = 0; i < seeds; i++)
             if (i != left_out) {
-                sum += d[c * p->seeds + i];
+                sum += d[c * seeds + i];
                 n++;
             }
     return sum / (double)n;
 }
 
-/* Whether the smallest (largest) effect is at least (below) theta, with all seeds and without any
- * one of them. */
-static bool is_above(const struct pairs *p, double theta)
+/* Whether the mean is at least theta, or with `below` below it, with all seeds and without any one
+ * of them. */
+static bool stays(const struct pairs *p, const double *d, double theta, bool below)
 {
     for (size_t i = 0; i <= p->seeds; i++)
-        if (!(mean_without(p, p->low, i) >= theta))
-            return false;
-    return true;
-}
-
-static bool is_below(const struct pairs *p, double theta)
-{
-    for (size_t i = 0; i <= p->seeds; i++)
-        if (!(mean_without(p, p->high, i) < theta))
+        if ((mean_without(p->cells, p->seeds, d, i) < theta) != below)
             return false;
     return true;
 }
 
 /* The one-sided p of the numbers sign * (d - theta). */
-static ks_status test(const struct pairs *p, const double *d, double theta, double sign,
-                      double *p_value)
+static double test(const struct pairs *p, const double *d, double theta, double sign)
 {
+    double shifted[KS_CLAIM_CELLS * KS_STUDY_SEEDS];
     size_t n = p->cells * p->seeds;
-    double *shifted = NULL;
 
-    KS_TRY(ks_alloc(n, sizeof *shifted, &shifted));
     for (size_t i = 0; i < n; i++)
         shifted[i] = sign * (d[i] - theta);
-    *p_value = ks_sign_flip_test(n, shifted, KS_PERMUTATIONS, 0).p;
-    free(shifted);
-    return KS_OK;
-}
-
-/* The mean smallest effect over the seeds in one cell. */
-static double mean_of_cell(const struct pairs *p, size_t cell)
-{
-    const struct pairs one = {1, p->seeds, NULL, NULL};
-
-    return mean_without(&one, p->low + cell * p->seeds, p->seeds);
+    return ks_sign_flip_test(n, shifted, KS_PERMUTATIONS, 0).p;
 }
 
 /* With one or two seeds: the sign of a difference, or on which side of theta a size is. */
@@ -107,57 +74,47 @@ static void decide_direction(enum ks_claim_effect effect, struct ks_finding *f)
     f->against = f->effect_high < (is_size ? f->theta : 0);
 }
 
-static ks_status decide(const struct pairs *p, size_t lone_cell, struct ks_finding *f)
+/* lone [seeds]: the effects in the cell that must show it by itself; NULL: none. */
+static void decide(const struct pairs *p, const double *lone, struct ks_finding *f)
 {
-    double p_for, p_against, theta = f->theta;
+    const double theta = f->theta, p_for = test(p, p->low, theta, 1),
+                 p_against = test(p, p->high, theta, -1);
 
-    KS_TRY(test(p, p->low, theta, 1, &p_for));
-    KS_TRY(test(p, p->high, theta, -1, &p_against));
     f->p = fmin(1, 2 * fmin(p_for, p_against));
-    f->in_favour = is_above(p, theta) && p_for < p_against &&
-                   (lone_cell == p->cells || mean_of_cell(p, lone_cell) >= theta);
-    f->against = is_below(p, theta) && p_against < p_for;
+    f->in_favour = stays(p, p->low, theta, false) && p_for < p_against &&
+                   (!lone || mean_without(1, p->seeds, lone, p->seeds) >= theta);
+    f->against = stays(p, p->high, theta, true) && p_against < p_for;
     f->against_needs_p = true;
-    return KS_OK;
 }
 
-static ks_status find_pairs(const struct ks_claim_question *q, struct ks_finding *f)
+static ks_status find_pairs(const struct ks_claim_question *q, const size_t *seed,
+                            struct ks_finding *f)
 {
-    size_t larger[KS_CLAIM_CELLS], smaller[KS_CLAIM_CELLS], lone_cell, *seed = NULL;
-    struct pairs p = {.cells = ks_paper_claim_cells(q->claim, larger, smaller)};
-    ks_status status = KS_OK;
+    size_t larger[KS_CLAIM_CELLS], smaller[KS_CLAIM_CELLS];
+    const double *lone = NULL;
+    struct pairs p = {.cells = ks_paper_claim_cells(q->claim, larger, smaller), .seeds = f->seeds};
 
-    KS_GO(find_seeds(q, &f->seeds, &seed));
-    p.seeds = f->seeds;
     f->units = p.cells * p.seeds;
     if (f->seeds == 0)
-        goto done;
-    KS_GO(ks_alloc(f->units, sizeof *p.low, &p.low));
-    KS_GO(ks_alloc(f->units, sizeof *p.high, &p.high));
-    lone_cell = p.cells;
+        return KS_OK;
     for (size_t c = 0; c < p.cells; c++) {
         if (q->claim->has_cell && larger[c] == q->claim->cell)
-            lone_cell = c;
+            lone = p.low + c * p.seeds;
         for (size_t i = 0; i < p.seeds; i++) {
-            struct ks_interval d = find_effect(q->claim,
-                                               ks_claim_value(q->values, larger[c], seed[i]),
-                                               ks_claim_value(q->values, smaller[c], seed[i]));
+            struct ks_interval d = find_effect(q->claim, q->values->value[larger[c]][seed[i]],
+                                               q->values->value[smaller[c]][seed[i]]);
 
             p.low[c * p.seeds + i] = d.lower;
             p.high[c * p.seeds + i] = d.upper;
         }
     }
-    f->effect_low = mean_without(&p, p.low, p.seeds);
-    f->effect_high = mean_without(&p, p.high, p.seeds);
+    f->effect_low = mean_without(p.cells, p.seeds, p.low, p.seeds);
+    f->effect_high = mean_without(p.cells, p.seeds, p.high, p.seeds);
     if (f->seeds < KS_CLAIM_SEEDS)
         decide_direction(q->claim->effect, f);
     else
-        KS_GO(decide(&p, lone_cell, f));
-done:
-    free(seed);
-    free(p.low);
-    free(p.high);
-    return status;
+        decide(&p, lone, f);
+    return KS_OK;
 }
 
 /* --- claims that are judged seed by seed --- */
@@ -174,7 +131,7 @@ static void widen(struct ks_finding *f, double low, double high)
 /* An end that is undefined says nothing. */
 static struct ks_interval level_of(const struct ks_claim_values *values, size_t number, size_t seed)
 {
-    struct ks_interval span = ks_claim_value(values, number, seed);
+    struct ks_interval span = values->value[number][seed];
 
     return (struct ks_interval){isnan(span.lower) ? -INFINITY : span.lower,
                                 isnan(span.upper) ? INFINITY : span.upper};
@@ -205,12 +162,12 @@ static struct rank find_rank(const struct ks_claim_values *values, size_t seed, 
     return rank;
 }
 
-static ks_status find_lowest(const struct ks_claim_question *q, struct ks_finding *f)
+static ks_status find_lowest(const struct ks_claim_question *q, const size_t *seed,
+                             struct ks_finding *f)
 {
     bool is_lower[KS_TWELVE], any_lower = false;
-    size_t *seed = NULL, sum = 0;
+    size_t sum = 0;
 
-    KS_TRY(find_seeds(q, &f->seeds, &seed));
     for (size_t k = 0; k < KS_TWELVE; k++)
         is_lower[k] = k != KS_BEST;
     for (size_t i = 0; i < f->seeds; i++) {
@@ -221,17 +178,15 @@ static ks_status find_lowest(const struct ks_claim_question *q, struct ks_findin
     }
     for (size_t k = 0; k < KS_TWELVE; k++)
         any_lower = any_lower || is_lower[k];
-    f->units = f->seeds;
     f->in_favour = f->effect_high == 1; /* false without seeds: NaN */
     f->against = f->seeds >= KS_CLAIM_SEEDS ? any_lower : f->effect_low > 1;
-    free(seed);
     if (f->seeds < KS_CLAIM_SEEDS)
         return KS_OK;
     f->p = ks_rank_sum_p(f->seeds, KS_TWELVE, sum);
     if (q->claim->quantity == KS_CLAIM_RETURN) {
         bool learned;
 
-        KS_TRY(ks_claim_learned(q, &learned));
+        KS_TRY(ks_claim_learned(q, f->seeds, seed, &learned));
         f->in_favour = f->in_favour && learned;
         f->against = f->against && learned;
     }
@@ -243,7 +198,7 @@ static ks_status find_lowest(const struct ks_claim_question *q, struct ks_findin
 /* |growth| of a number; NaN if it is undefined. */
 static double size_of(const struct ks_claim_values *values, size_t number, size_t seed)
 {
-    return fabs(ks_claim_value(values, number, seed).lower);
+    return fabs(values->value[number][seed].lower);
 }
 
 /* Ties get the larger rank, and what is undefined the largest. */
@@ -260,12 +215,12 @@ static size_t rank_of_best(const struct ks_claim_values *values, size_t seed)
     return rank;
 }
 
-static ks_status find_constancy(const struct ks_claim_question *q, struct ks_finding *f)
+static ks_status find_constancy(const struct ks_claim_question *q, const size_t *seed,
+                                struct ks_finding *f)
 {
-    size_t *seed = NULL, sum = 0;
+    size_t sum = 0;
     bool undefined = false;
 
-    KS_TRY(find_seeds(q, &f->seeds, &seed));
     for (size_t i = 0; i < f->seeds; i++) {
         double size = size_of(q->values, KS_BEST, seed[i]);
 
@@ -273,14 +228,12 @@ static ks_status find_constancy(const struct ks_claim_question *q, struct ks_fin
         widen(f, size, size);
         sum += rank_of_best(q->values, seed[i]);
     }
-    f->units = f->seeds;
     f->in_favour = !undefined && f->effect_high <= f->theta;
     f->against = !undefined && f->effect_low > f->theta;
     if (undefined)
         f->effect_low = f->effect_high = NAN;
     if (f->seeds >= KS_CLAIM_SEEDS)
         f->p = ks_rank_sum_p(f->seeds, KS_TWELVE, sum);
-    free(seed);
     return KS_OK;
 }
 
@@ -334,13 +287,12 @@ static struct distance near(const struct ks_claim_values *values, size_t seed)
 }
 
 /* Takes note of all seeds; f->effect_ are the smallest d.lower and the largest d.upper. */
-static ks_status measure_distances(const struct ks_claim_question *q,
-                                   struct distance (*find)(const struct ks_claim_values *, size_t),
-                                   struct ks_finding *f)
+static void measure_distances(const struct ks_claim_question *q, const size_t *seed,
+                              struct distance (*find)(const struct ks_claim_values *, size_t),
+                              struct ks_finding *f)
 {
-    size_t *seed = NULL, sum = 0, of = 1;
+    size_t sum = 0, of = 1;
 
-    KS_TRY(find_seeds(q, &f->seeds, &seed));
     for (size_t i = 0; i < f->seeds; i++) {
         struct distance found = find(q->values, seed[i]);
 
@@ -348,24 +300,23 @@ static ks_status measure_distances(const struct ks_claim_question *q,
         sum += found.rank;
         of = found.of;
     }
-    f->units = f->seeds;
     if (f->seeds >= KS_CLAIM_SEEDS)
         f->p = ks_rank_sum_p(f->seeds, of, sum);
-    free(seed);
-    return KS_OK;
 }
 
-static ks_status find_far_below(const struct ks_claim_question *q, struct ks_finding *f)
+static ks_status find_far_below(const struct ks_claim_question *q, const size_t *seed,
+                                struct ks_finding *f)
 {
-    KS_TRY(measure_distances(q, far_below, f));
+    measure_distances(q, seed, far_below, f);
     f->in_favour = f->seeds >= KS_CLAIM_SEEDS ? f->effect_low >= f->theta : f->effect_low > 0;
     f->against = f->effect_high < (f->seeds >= KS_CLAIM_SEEDS ? f->theta : 0);
     return KS_OK;
 }
 
-static ks_status find_near(const struct ks_claim_question *q, struct ks_finding *f)
+static ks_status find_near(const struct ks_claim_question *q, const size_t *seed,
+                           struct ks_finding *f)
 {
-    KS_TRY(measure_distances(q, near, f));
+    measure_distances(q, seed, near, f);
     f->in_favour = f->effect_high <= f->theta;
     f->against = f->effect_low > f->theta;
     return KS_OK;
@@ -373,22 +324,18 @@ static ks_status find_near(const struct ks_claim_question *q, struct ks_finding 
 
 /* --- what exists --- */
 
-static ks_status find_existence(const struct ks_claim_question *q, struct ks_finding *f)
+static ks_status find_existence(const struct ks_claim_question *q, const size_t *seed,
+                                struct ks_finding *f)
 {
-    size_t *seed = NULL;
-
-    KS_TRY(find_seeds(q, &f->seeds, &seed));
     for (size_t i = 0; i < f->seeds; i++) {
         double share = 0;
 
         for (size_t k = 0; k < KS_TWELVE; k++)
-            share += ks_claim_value(q->values, k, seed[i]).lower / KS_TWELVE;
+            share += q->values->value[k][seed[i]].lower / KS_TWELVE;
         widen(f, share, share);
     }
-    f->units = f->seeds;
     f->in_favour = f->effect_low > f->theta; /* false without seeds: NaN */
     f->proved = true;
-    free(seed);
     return KS_OK;
 }
 
@@ -396,7 +343,8 @@ static ks_status find_existence(const struct ks_claim_question *q, struct ks_fin
 
 ks_status ks_claim_find(const struct ks_claim_question *q, struct ks_finding *f)
 {
-    static ks_status (*const find_by[])(const struct ks_claim_question *, struct ks_finding *) = {
+    static ks_status (*const find_by[])(const struct ks_claim_question *, const size_t *,
+                                        struct ks_finding *) = {
         [KS_CLAIM_PAIRS] = find_pairs,
         [KS_CLAIM_LOWEST] = find_lowest,
         [KS_CLAIM_CORRELATION] = ks_find_correlation,
@@ -405,11 +353,17 @@ ks_status ks_claim_find(const struct ks_claim_question *q, struct ks_finding *f)
         [KS_CLAIM_NEAR] = find_near,
         [KS_CLAIM_EXISTS] = find_existence,
     };
+    bool needed[KS_JUDGED];
+    size_t seed[KS_STUDY_SEEDS], n;
 
-    *f = (struct ks_finding){.effect_low = NAN,
+    ks_paper_claim_needs(q->claim, needed);
+    n = ks_claim_values_seeds(q->values, needed, seed);
+    *f = (struct ks_finding){.seeds = n,
+                             .units = n,
+                             .effect_low = NAN,
                              .effect_high = NAN,
                              .theta = ks_paper_claim_theta(q->claim, q->statistic),
                              .p = NAN,
                              .within = NAN};
-    return find_by[q->claim->kind](q, f);
+    return find_by[q->claim->kind](q, seed, f);
 }

@@ -1,4 +1,4 @@
-#include "claims/claim_values.h"
+#include "claims/claim_findings.h"
 
 #include <assert.h>
 #include <math.h>
@@ -8,9 +8,8 @@
 #include "core/memory.h"
 #include "core/number.h"
 #include "io/csv.h"
-#include "io/text.h"
 #include "results/aggregate.h"
-#include "results/comparison_tables.h"
+#include "results/comparison.h"
 #include "statistics/statistics.h"
 
 /* --- an interval per checkpoint to one per run --- */
@@ -267,56 +266,40 @@ static ks_status follow_rows(const struct ks_study *s, const struct ks_csv *csv,
     return KS_OK;
 }
 
-/* A table that cannot be read has no values: ks_results_read has warned. */
+/* A table that cannot be read has no values. */
 static ks_status follow_progress(const struct ks_results *r, const struct ks_result *run,
                                  enum ks_claim_quantity quantity, struct course *c)
 {
-    char *folder = NULL, *path = NULL;
     struct ks_csv *csv = NULL;
-    ks_status status = KS_OK;
+    ks_status status = ks_results_progress(r, run, &csv);
 
-    KS_GO(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
-    KS_GO(ks_print_string(&path, "%s/%s/progress.csv", r->dir, folder));
-    if (!ks_path_exists(path))
-        goto done;
-    status = ks_csv_read(path, true, &csv);
-    if (status == KS_OK)
+    if (csv)
         status = follow_rows(r->study, csv, columns[quantity], c);
-    if (status == KS_FORMAT || status == KS_IO) {
-        c->n = 0;
-        status = KS_OK;
-    }
-done:
     ks_csv_free(csv);
-    free(path);
-    free(folder);
-    return status;
+    if (status != KS_FORMAT)
+        return status;
+    c->n = 0;
+    return KS_OK;
 }
 
 /* --- all runs --- */
 
-/* The last return; larger is worse, like everywhere. */
-static void find_return(const struct ks_results *r, const struct ks_result *run, bool *counts,
-                        struct ks_interval *value)
-{
-    double last = ks_comparison_last(r, run), x = -log10(last);
-
-    *counts = last > 0; /* false for NaN */
-    *value = (struct ks_interval){x, x};
-}
-
-/* The value of run `at` [KS_JUDGED, seeds]. */
+/* The value of the run of architecture `number` of the KS_JUDGED in a seed. */
 static ks_status find_value(struct ks_claim_values *v, const struct ks_claim_source *source,
-                            size_t at)
+                            size_t number, size_t seed)
 {
     const struct ks_results *r = v->results;
-    const struct ks_result *run =
-        &r->run[v->architecture[at / v->seeds] * v->seeds + at % v->seeds];
+    const struct ks_result *run = &r->run[v->architecture[number] * v->seeds + seed];
+    struct ks_interval *value = &v->value[number][seed];
+    bool *counts = &v->counts[number][seed];
     struct course c = {0};
     ks_status status = KS_OK;
 
     if (source->quantity == KS_CLAIM_RETURN) {
-        find_return(r, run, &v->counts[at], &v->value[at]);
+        const double last = ks_comparison_last(r, run), x = -log10(last); /* larger is worse */
+
+        *counts = last > 0; /* false for NaN */
+        *value = (struct ks_interval){x, x};
         return KS_OK;
     }
     if (ks_claim_is_number(source->quantity)) {
@@ -327,9 +310,9 @@ static ks_status find_value(struct ks_claim_values *v, const struct ks_claim_sou
         follow_spectra(r, run, source, &c);
     }
     v->most = c.n > v->most ? c.n : v->most;
-    v->counts[at] = c.n >= KS_CLAIM_VALUES && 2 * c.n >= c.all;
-    if (v->counts[at])
-        v->value[at] = ks_claim_summarize(source->summary, c.n, c.low, c.high);
+    *counts = c.n >= KS_CLAIM_VALUES && 2 * c.n >= c.all;
+    if (*counts)
+        *value = ks_claim_summarize(source->summary, c.n, c.low, c.high);
 done:
     free(c.low);
     free(c.high);
@@ -339,22 +322,12 @@ done:
 ks_status ks_claim_values_find(const struct ks_results *r, const struct ks_claim_source *source,
                                struct ks_claim_values *v)
 {
-    size_t seeds = r->study->n_seeds;
-
-    *v = (struct ks_claim_values){.results = r, .seeds = seeds};
+    *v = (struct ks_claim_values){.results = r, .seeds = r->study->n_seeds};
     ks_twelve_find(r->study, v->architecture);
-    KS_TRY(ks_alloc(KS_JUDGED * seeds, sizeof *v->counts, &v->counts));
-    KS_TRY(ks_alloc(KS_JUDGED * seeds, sizeof *v->value, &v->value));
     for (size_t k = 0; k < KS_JUDGED; k++)
-        for (size_t i = 0; i < seeds && v->architecture[k] < r->study->n_architectures; i++)
-            KS_TRY(find_value(v, source, k * seeds + i));
+        for (size_t i = 0; i < v->seeds && v->architecture[k] < r->study->n_architectures; i++)
+            KS_TRY(find_value(v, source, k, i));
     return KS_OK;
-}
-
-void ks_claim_values_free(struct ks_claim_values *v)
-{
-    free(v->counts);
-    free(v->value);
 }
 
 size_t ks_claim_values_seeds(const struct ks_claim_values *v, const bool *needed, size_t *seed)
@@ -365,14 +338,9 @@ size_t ks_claim_values_seeds(const struct ks_claim_values *v, const bool *needed
         bool all = true;
 
         for (size_t k = 0; k < KS_JUDGED; k++)
-            all = all && (!needed[k] || v->counts[k * v->seeds + i]);
+            all = all && (!needed[k] || v->counts[k][i]);
         if (all)
             seed[n++] = i;
     }
     return n;
-}
-
-struct ks_interval ks_claim_value(const struct ks_claim_values *v, size_t number, size_t seed)
-{
-    return v->value[number * v->seeds + seed];
 }

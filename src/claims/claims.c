@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "io/text.h"
-#include "results/comparison_tables.h"
 #include "results/correlation.h"
 
 const char *const ks_verdict_names[KS_VERDICTS] = {"supported",          "not supported",
@@ -27,7 +25,6 @@ static ks_status judge_one(const struct ks_results *r, size_t resamples, struct 
     if (status == KS_OK)
         status = ks_claim_find(&question, &row->found);
     row->values = values.most;
-    ks_claim_values_free(&values);
     return status;
 }
 
@@ -163,52 +160,30 @@ void ks_claims_reason(const struct ks_claims *claims, const struct ks_claim_row 
         snprintf(text, KS_CLAIM_REASON, "threshold inside the interval");
 }
 
-/* "Figure 3 and spectra": where to see it, in the paper and in our plots. */
-static void print_plot(const struct ks_paper_claim *claim, char text[64])
-{
-    snprintf(text, 64, "Figure %zu%s%s", claim->figure, claim->plot ? " and " : "",
-             claim->plot ? claim->plot : "");
-}
-
 /* --- claims.csv --- */
 
-void ks_claims_print_csv(const struct ks_claims *claims, FILE *out)
+void ks_claims_plot(const struct ks_paper_claim *claim, char text[KS_CLAIM_REASON])
 {
-    fprintf(out, "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,plot,"
-                 "within,survives,rules,reason\n");
+    snprintf(text, KS_CLAIM_REASON, "Figure %zu and %s", claim->figure, ks_paper_claim_plot(claim));
+}
+
+void ks_claims_fill(const struct ks_claims *claims, struct ks_table *out)
+{
     for (size_t i = 0; i < claims->n; i++) {
         const struct ks_claim_row *row = &claims->row[i];
         const struct ks_finding *f = &row->found;
-        char plot[64], reason[KS_CLAIM_REASON];
+        char plot[KS_CLAIM_REASON], reason[KS_CLAIM_REASON];
 
-        print_plot(row->claim, plot);
-        fprintf(out, "%s,%s,%zu,%zu", row->claim->name, ks_claim_statistic_names[row->statistic],
-                f->seeds, f->units);
-        ks_table_number(out, f->effect_low);
-        ks_table_number(out, f->effect_high);
-        ks_table_number(out, f->theta);
-        ks_table_number(out, f->p);
-        ks_table_number(out, row->p_holm);
-        fprintf(out, ",%s,%s", ks_verdict_names[row->verdict], plot);
-        ks_table_number(out, f->within);
+        ks_claims_plot(row->claim, plot);
         ks_claims_reason(claims, row, reason);
-        fprintf(out, ",%s,%s,%s\n", ks_claims_survival(claims, row->claim),
-                ks_claim_family_dates[row->claim->family], *reason ? reason : "-");
+        ks_table_cells(
+            out, KS_TEXT(row->claim->name), KS_TEXT(ks_claim_statistic_names[row->statistic]),
+            KS_COUNT(f->seeds), KS_COUNT(f->units), KS_NUMBER(f->effect_low),
+            KS_NUMBER(f->effect_high), KS_NUMBER(f->theta), KS_NUMBER(f->p), KS_NUMBER(row->p_holm),
+            KS_TEXT(ks_verdict_names[row->verdict]), KS_TEXT(plot), KS_NUMBER(f->within),
+            KS_TEXT(ks_claims_survival(claims, row->claim)),
+            KS_TEXT(ks_claim_family_dates[row->claim->family]), KS_TEXT(*reason ? reason : "-"));
     }
-}
-
-ks_status ks_claims_write(const struct ks_claims *claims, const char *dir)
-{
-    struct ks_text text = {0};
-    char *path = NULL;
-    ks_status status;
-
-    KS_TRY(ks_print_string(&path, "%s/tables/claims.csv", dir));
-    status = ks_text_open(path, &text);
-    if (status == KS_OK)
-        ks_claims_print_csv(claims, text.stream);
-    free(path);
-    return ks_text_close(&text, status);
 }
 
 /* --- standard output --- */

@@ -9,6 +9,7 @@
 #include "claims/claim_findings.h"
 #include "claims/paper_claims.h"
 #include "core/error.h"
+#include "io/table.h"
 #include "results/results.h"
 
 enum ks_verdict {
@@ -62,12 +63,27 @@ enum { KS_CLAIM_REASON = 64 };
 void ks_claims_reason(const struct ks_claims *claims, const struct ks_claim_row *row,
                       char text[KS_CLAIM_REASON]);
 
-/* claims.csv, with a row per claim and statistic: prints it; writes it into dir/tables, which
- * exists. */
-void ks_claims_print_csv(const struct ks_claims *claims, FILE *out);
-ks_status ks_claims_write(const struct ks_claims *claims, const char *dir);
+/* "Figure 3 and spectra": where to see it, in the paper and in our plots. */
+void ks_claims_plot(const struct ks_paper_claim *claim, char text[KS_CLAIM_REASON]);
+
+/* Adds the rows of claims.csv, one per claim and statistic. */
+void ks_claims_fill(const struct ks_claims *claims, struct ks_table *out);
 /* Prints a line per claim: the words by the three statistics and whether it survives; then what the
  * study lacks. */
 void ks_claims_print(const struct ks_claims *claims, FILE *out);
+
+/* --- theorems: how near critics come to what the paper proves. There are the unbounded gradients
+ * of a squared error, the gradients of a cross-entropy and their bounds, and the weight decay above
+ * which the condition number with cross-entropy is bounded. --- */
+
+/* Adds the rows of theorems.csv, one per spectrum of the standard analysis that has these
+ * statistics. */
+void ks_theorems_fill(const struct ks_results *results, struct ks_table *out);
+
+/* Prints the largest numbers, a line for each proposition or theorem, one on whether |theta_h| is
+ * fixed as Theorem 1 assumes, one on the weight decay if the study analyzes residuals, and what
+ * exceeds a bound that is proved, which is an error of the measurement. Prints nothing if no
+ * spectrum has the statistics. */
+void ks_theorems_print(const struct ks_results *results, FILE *out);
 
 #endif

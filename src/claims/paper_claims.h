@@ -84,7 +84,6 @@ struct ks_paper_claim {
     size_t cell;
     double theta[KS_CLAIM_CONTROL]; /* thresholds in decades; of a correlation: -0.5 */
     size_t figure;                  /* of the paper                                  */
-    const char *plot;               /* ours, NULL if there is none                   */
     enum ks_claim_family family;
 };
 
@@ -97,6 +96,8 @@ extern const struct ks_paper_claim ks_paper_claims[KS_CLAIMS];
 bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
 /* The threshold for a statistic; the control has the threshold of the sound one. */
 double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
+/* Our plot of what the figure shows. */
+const char *ks_paper_claim_plot(const struct ks_paper_claim *claim);
 bool ks_claim_is_number(enum ks_claim_quantity quantity);
 
 /* Finds the twelve architectures in a study, and SimBa-V2, whose name begins with "simba-v2":

@@ -1,13 +1,10 @@
-#include "claims/theorems.h"
+/* How near critics come to what the XQC paper proves. */
+#include "claims/claims.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/interval.h"
-#include "core/memory.h"
-#include "io/text.h"
-#include "results/comparison_tables.h"
 #include "statistics/statistics.h"
 
 /* Targets may sum to 1 within 1e-3 (checkpoint.h), and |p - t| exceed sqrt 2 by as much. */
@@ -60,21 +57,16 @@ static struct measured find(const struct ks_spectrum *s)
     return m;
 }
 
-static const char *text_of(const struct ks_spectrum *s, const char *name)
-{
-    const struct ks_attribute *a = ks_attribute_find(&s->attributes, name);
-
-    return a && a->type == KS_ATTRIBUTE_STRING ? a->string : "";
-}
-
 /* Whether s is of the residual H - G of the network whose Hessian `hessian` is of, in the same mode
  * of batch normalization. Targets and minibatches may be others: the bound holds for any. */
 static bool is_residual(const struct ks_spectrum *s, const struct ks_spectrum *hessian)
 {
-    const char *name = ks_results_operator(s);
+    const char *name = ks_results_operator(s),
+               *mode = ks_attribute_text(&s->attributes, "batchnorm"),
+               *of = ks_attribute_text(&hessian->attributes, "batchnorm");
 
     return name && strcmp(name, "residual") == 0 && !ks_attribute_find(&s->attributes, "compat") &&
-           strcmp(text_of(s, "batchnorm"), text_of(hessian, "batchnorm")) == 0;
+           strcmp(mode ? mode : "", of ? of : "") == 0;
 }
 
 /* Proposition 4: let no Hessian of a logit f_k have an eigenvalue above lambda_m^f in absolute
@@ -132,46 +124,22 @@ static bool step(struct walk *w)
     return false;
 }
 
-static void print_place(const struct walk *w, FILE *out)
+void ks_theorems_fill(const struct ks_results *results, struct ks_table *out)
 {
-    const struct ks_study *s = w->r->study;
+    const struct ks_study *study = results->study;
 
-    fprintf(out, "%s,%zu,%zu", s->architecture[w->run->architecture].name, s->seed[w->run->seed],
-            s->checkpoint[w->checkpoint]);
-}
-
-void ks_theorems_print_csv(const struct ks_results *results, FILE *out)
-{
-    fprintf(out, "architecture,seed,env_step,proposition_1_largest,proposition_1_median,"
-                 "proposition_2_largest,proposition_2_median,lemma_1,lemma_1_median,jacobian_rows,"
-                 "theorem_1,hidden_norm,hidden_radial,effective_update,effective_update_bound,"
-                 "weight_decay,weight_decay_needed\n");
     for (struct walk w = {.r = results}; step(&w);) {
         const struct measured *m = &w.measured;
-        const double x[] = {m->error_largest, m->error_median,  m->logit_largest, m->logit_median,
-                            m->lemma,         m->lemma_typical, m->rows,          m->theorem,
-                            m->norm,          m->radial,        m->update,        m->update_bound,
-                            m->decay,         m->needed};
 
-        print_place(&w, out);
-        for (size_t i = 0; i < sizeof x / sizeof *x; i++)
-            ks_table_number(out, x[i]);
-        fputc('\n', out);
+        ks_table_cells(out, KS_TEXT(study->architecture[w.run->architecture].name),
+                       KS_COUNT(study->seed[w.run->seed]),
+                       KS_COUNT(study->checkpoint[w.checkpoint]), KS_NUMBER(m->error_largest),
+                       KS_NUMBER(m->error_median), KS_NUMBER(m->logit_largest),
+                       KS_NUMBER(m->logit_median), KS_NUMBER(m->lemma), KS_NUMBER(m->lemma_typical),
+                       KS_NUMBER(m->rows), KS_NUMBER(m->theorem), KS_NUMBER(m->norm),
+                       KS_NUMBER(m->radial), KS_NUMBER(m->update), KS_NUMBER(m->update_bound),
+                       KS_NUMBER(m->decay), KS_NUMBER(m->needed));
     }
-}
-
-ks_status ks_theorems_write(const struct ks_results *results)
-{
-    struct ks_text text = {0};
-    char *path = NULL;
-    ks_status status;
-
-    KS_TRY(ks_print_string(&path, "%s/tables/theorems.csv", results->dir));
-    status = ks_text_open(path, &text);
-    if (status == KS_OK)
-        ks_theorems_print_csv(results, text.stream);
-    free(path);
-    return ks_text_close(&text, status);
 }
 
 /* The line about Proposition 4, if a residual was analyzed: where it cannot apply. */

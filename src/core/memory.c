@@ -100,6 +100,14 @@ ks_status ks_print_string(char **out, const char *format, ...)
     return KS_OK;
 }
 
+ks_status ks_stream_close(FILE *stream)
+{
+    bool failed = !stream || ferror(stream) != 0;
+
+    failed = (stream && fclose(stream) != 0) || failed;
+    return failed ? ks_fail(KS_MEMORY, "out of memory") : KS_OK;
+}
+
 /* --- the memory that is left --- */
 
 enum { PATH = 4096 };

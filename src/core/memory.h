@@ -3,6 +3,7 @@
 #define KS_CORE_MEMORY_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "core/error.h"
 
@@ -23,6 +24,9 @@ ks_status ks_copy_string(const char *string, char **out);
 /* Prints into a newly allocated *out, like asprintf. */
 ks_status ks_print_string(char **out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Closes a stream of open_memstream; NULL: it could not be opened. KS_MEMORY if anything failed. */
+ks_status ks_stream_close(FILE *stream);
 
 /* The bytes allocated by ks_alloc so far, minus the bytes that ks_alloc_freed_since reported. */
 size_t ks_alloc_total(void);

@@ -1,4 +1,4 @@
-#include "inspect/dead_units.h"
+#include "inspect/inspect.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct passes {
     double *w;             /* parameters and frozen numbers, as passes read them; owned */
     const double *running; /* running statistics, if passes read them; else NULL */
     double *state;         /* a copy, which a pass may change; owned */
-    bool *alive;           /* [the largest width]; owned */
+    bool *alive;           /* [units of all layers]; owned */
 };
 
 static ks_status find_layers(const struct ks_checkpoint *c, struct ks_dead_units *u)
@@ -30,20 +30,12 @@ static ks_status find_layers(const struct ks_checkpoint *c, struct ks_dead_units
         if (arch->layer[i].kind->role != KS_ACTIVATION)
             continue;
         l->layer = &arch->layer[i];
+        l->first = u->all;
+        u->all += l->layer->out;
         KS_TRY(ks_alloc(c->critic.ensemble, sizeof *l->dead, &l->dead));
         u->n++;
     }
     return KS_OK;
-}
-
-/* Where the units of layer i start in `alive` [sum of the widths]. */
-static size_t place_of(const struct ks_dead_units *u, size_t i)
-{
-    size_t at = 0;
-
-    for (size_t k = 0; k < i; k++)
-        at += u->layer[k].layer->out;
-    return at;
 }
 
 static ks_status passes_new(const struct ks_checkpoint *c, const struct ks_dead_units *u,
@@ -54,7 +46,7 @@ static ks_status passes_new(const struct ks_checkpoint *c, const struct ks_dead_
     KS_TRY(ks_alloc(p->net->primal, sizeof *p->primal, &p->primal));
     KS_TRY(ks_alloc(c->critic.arch->states, sizeof *p->state, &p->state));
     KS_TRY(ks_alloc(ks_arch_extended(c->critic.arch), sizeof *p->w, &p->w));
-    return ks_alloc(place_of(u, u->n), sizeof *p->alive, &p->alive);
+    return ks_alloc(u->all, sizeof *p->alive, &p->alive);
 }
 
 /* The extended vector (arch.h) of one critic. */
@@ -82,21 +74,10 @@ static void mark_alive(const struct passes *p, size_t minibatch, const struct ks
     for (size_t i = 0; i < u->n; i++) {
         const struct KS(layer) *l = u->layer[i].layer;
         const struct ks_layout *at = &p->net->at[l - arch->layer];
-        bool *alive = p->alive + place_of(u, i);
+        bool *alive = p->alive + u->layer[i].first;
 
         for (size_t j = 0; j < l->out; j++)
             alive[j] |= KS(unit_activity)(at->rows, l->out, p->primal + at->y, j) != 0;
-    }
-}
-
-/* Adds up the units of critic e that are not marked. */
-static void count_dead(const struct passes *p, size_t e, struct ks_dead_units *u)
-{
-    for (size_t i = 0; i < u->n; i++) {
-        const bool *alive = p->alive + place_of(u, i);
-
-        for (size_t j = 0; j < u->layer[i].layer->out; j++)
-            u->layer[i].dead[e] += !alive[j];
     }
 }
 
@@ -114,10 +95,12 @@ ks_status ks_dead_units_count(const struct ks_checkpoint *c, struct ks_dead_unit
     KS_GO(passes_new(c, u, &p));
     for (size_t e = 0; e < c->critic.ensemble; e++) {
         take_critic(&p, e);
-        memset(p.alive, 0, place_of(u, u->n) * sizeof *p.alive);
+        memset(p.alive, 0, u->all * sizeof *p.alive);
         for (size_t n = 0; n < u->minibatches; n++)
             mark_alive(&p, n, u);
-        count_dead(&p, e, u);
+        for (size_t i = 0; i < u->n; i++)
+            for (size_t j = 0; j < u->layer[i].layer->out; j++)
+                u->layer[i].dead[e] += !p.alive[u->layer[i].first + j];
     }
 done:
     KS(net_free)(p.net);

@@ -112,7 +112,7 @@ static void print_certificates(const struct ks_spectrum *s, FILE *out)
 
 static ks_status inspect_spectrum(const char *path, FILE *out)
 {
-    const struct ks_attribute *claim;
+    const char *claim;
     struct ks_spectrum *s;
 
     KS_TRY(ks_spectrum_read(path, &s));
@@ -120,10 +120,10 @@ static ks_status inspect_spectrum(const char *path, FILE *out)
     print_settings(s, out);
     print_statistics(s, out);
     print_certificates(s, out);
-    claim = ks_attribute_find(&s->attributes, "claim");
-    if (claim && claim->type == KS_ATTRIBUTE_STRING) {
+    claim = ks_attribute_text(&s->attributes, "claim");
+    if (claim) {
         ks_title_print(out, "Claim");
-        ks_paragraph_print(out, claim->string);
+        ks_paragraph_print(out, claim);
     }
     ks_spectrum_free(s);
     return KS_OK;

@@ -8,9 +8,6 @@
 #include "core/error.h"
 #include "io/checkpoint.h"
 
-/* The most characters of a printed line, apart from lines with a long path. */
-enum { KS_INSPECT_WIDTH = 100 };
-
 /* Prints what `path` is and what is in it. `inputs`: columns of the input, for an architecture
  * file; 0: not known. A file is checked as the analyzer checks it, so that a damaged or hostile one
  * gives one line. KS_FORMAT, KS_IO, KS_MEMORY; KS_USAGE if `inputs` is given for a file of another
@@ -24,5 +21,29 @@ ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out);
 /* ks_checkpoint_read_loss, after a check that the arrays which the file declares fit. Fails
  * in the same way, and with KS_MEMORY. The caller frees with ks_checkpoint_free. */
 ks_status ks_inspect_read(const char *path, struct ks_checkpoint **checkpoint);
+
+/* --- dead units: outputs of an activation function that are zero in all rows of the minibatches.
+ * No gradient reaches the weights in front of a dead relu. --- */
+
+struct ks_dead_layer {
+    const struct KS(layer) *layer; /* an activation function               */
+    size_t *dead;                  /* [ensemble] dead units of each critic */
+    size_t first;                  /* units of the layers before it        */
+};
+
+struct ks_dead_units {
+    size_t minibatches;          /* how many were used */
+    size_t n, all;               /* layers; units of them       */
+    struct ks_dead_layer *layer; /* [n]; owned, with its arrays */
+};
+
+/* Counts them by forward passes in float64 over all R rows of the first minibatches, at most
+ * KS_DEAD_UNITS_TRIED, with batch normalization in training mode, which is the analyzer's default
+ * (dormant units of agent/measure.h, with threshold 0). Without the state arrays that
+ * these passes read, no layer is counted. KS_MEMORY. The caller ends with ks_dead_units_clear, also
+ * after a failure. */
+enum { KS_DEAD_UNITS_TRIED = 4 };
+ks_status ks_dead_units_count(const struct ks_checkpoint *checkpoint, struct ks_dead_units *units);
+void ks_dead_units_clear(struct ks_dead_units *units);
 
 #endif

@@ -2,10 +2,10 @@
 #include "inspect/inspect.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "inspect/dead_units.h"
 #include "inspect/lines.h"
 #include "net/arch.h"
 #include "operators/null_space.h"
@@ -47,15 +47,6 @@ static const char *shape_text(const struct ks_array *a, char text[SHAPE])
     return text;
 }
 
-static double norm_of(size_t n, const double *x)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    return sqrt(sum);
-}
-
 /* The numbers of an array of one critic, at `offset` of the extended vector (arch.h). */
 static const double *numbers_of(const struct ks_networks *c, size_t critic, size_t offset)
 {
@@ -70,8 +61,12 @@ static void print_norms(FILE *out, const struct ks_networks *c, size_t offset, s
     double low = INFINITY, high = 0;
 
     for (size_t e = 0; e < c->ensemble; e++) {
-        double one = norm_of(n, numbers_of(c, e, offset));
+        const double *x = numbers_of(c, e, offset);
+        double one = 0;
 
+        for (size_t i = 0; i < n; i++)
+            one += x[i] * x[i];
+        one = sqrt(one);
         low = fmin(low, one);
         high = fmax(high, one);
         if (c->ensemble <= NORMS)
@@ -198,40 +193,22 @@ static void print_optimizer(const struct ks_checkpoint *c, FILE *out)
         ks_line_print(out, "optimizer", "no second moments, so no preconditioned Hessian");
 }
 
-/* *space: the directions in which the loss is constant for every theta. The caller frees both, also
- * after a failure. */
-static ks_status find_null_space(const struct ks_checkpoint *c, struct ks_selection **selection,
-                                 struct ks_null_space **space)
+static ks_status print_layers(const struct ks_checkpoint *c, FILE *out)
 {
     const struct ks_problem problem = {
         .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = -1, .layer = -1};
-
-    KS_TRY(ks_selection_new(&problem, false, selection));
-    return ks_null_space_new(&problem, ks_operator_kinds, *selection, space);
-}
-
-static size_t count_null(const struct ks_null_space *space)
-{
-    size_t sum = 0;
-
-    for (size_t i = 0; i < space->n_families; i++)
-        sum += space->family[i].count;
-    return space->critics * sum;
-}
-
-static ks_status print_layers(const struct ks_checkpoint *c, FILE *out)
-{
     struct ks_selection *selection = NULL;
-    struct ks_null_space *space = NULL;
+    struct ks_null_space *space = NULL; /* the loss is constant in it for every theta */
     ks_status status = KS_OK;
 
-    KS_GO(find_null_space(c, &selection, &space));
+    KS_GO(ks_selection_new(&problem, false, &selection));
+    KS_GO(ks_null_space_new(&problem, ks_operator_kinds, selection, &space));
     ks_title_print(out,
                    "Layers (null: known null directions of a critic; critic 0, ...: its norm)");
     print_arrays(out, &c->critic, space);
     ks_line_print(out, "null directions",
                   "%zu over all critics: the loss is constant along them, whatever the parameters",
-                  count_null(space));
+                  space->critics * count_null_in(space, 0, SIZE_MAX));
 done:
     ks_null_space_free(space);
     ks_selection_free(selection);

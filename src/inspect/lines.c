@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/say.h"
-#include "inspect/inspect.h"
 
 enum { NAME = 20, INDENT = 2, LONGEST = 8192 };
 

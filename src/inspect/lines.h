@@ -7,6 +7,9 @@
 
 #include "io/attribute.h"
 
+/* The most characters of a printed line, apart from lines with a long path. */
+enum { KS_INSPECT_WIDTH = 100 };
+
 /* "  NAME            VALUE"; the value is printed like printf. */
 void ks_line_print(FILE *out, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

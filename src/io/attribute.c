@@ -103,6 +103,13 @@ static bool as_number(const struct ks_attribute *a, double *number)
     }
 }
 
+const char *ks_attribute_text(const struct ks_attributes *a, const char *name)
+{
+    const struct ks_attribute *one = ks_attribute_find(a, name);
+
+    return one && one->type == KS_ATTRIBUTE_STRING ? one->string : NULL;
+}
+
 double ks_attribute_number(const struct ks_attributes *a, const char *name)
 {
     const struct ks_attribute *one = ks_attribute_find(a, name);

@@ -38,6 +38,9 @@ const struct ks_attribute *ks_attribute_find(const struct ks_attributes *a, cons
 /* The value of that name as a number, also of a list of one number; NaN if it is missing or not a
  * number. */
 double ks_attribute_number(const struct ks_attributes *a, const char *name);
+/* The string of an attribute; NULL if there is none, or if it is no string. Points into the list.
+ */
+const char *ks_attribute_text(const struct ks_attributes *a, const char *name);
 /* Append. ks_attribute_add takes ownership of what `one` holds, also if it fails. */
 ks_status ks_attribute_add(struct ks_attributes *a, struct ks_attribute *one);
 ks_status ks_attribute_add_string(struct ks_attributes *a, const char *name, const char *value);

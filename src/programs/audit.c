@@ -8,7 +8,6 @@
 #include <omp.h>
 
 #include "audit/audit.h"
-#include "audit/limit.h"
 #include "core/blas.h"
 #include "core/memory.h"
 #include "core/number.h"
@@ -228,21 +227,19 @@ static ks_status check_files(const struct job *job)
 
 /* --- one checkpoint --- */
 
-static ks_status place(const struct job *job, const struct ks_audit *audit, struct ks_document *d)
+static ks_status describe(struct job *job, const struct ks_audit *audit, struct ks_document *d)
 {
+    KS_TRY(ks_audit_describe(audit, d));
+    if (job->other)
+        ks_audit_compare(audit, &job->reference, d);
     for (size_t i = 0; i < job->n_studies; i++)
         KS_TRY(ks_audit_place(audit, &job->study[i], d));
-    if (job->n_studies == 0) {
+    if (!job->other && job->n_studies == 0) {
         ks_document_add(d, KS_BLOCK_SECTION, "Among other architectures");
         ks_document_add(d, KS_BLOCK_TEXT,
                         "No tables of other architectures come with this version of the program. "
                         "--against STUDY compares with the folder of a study of your own.");
     }
-    return KS_OK;
-}
-
-static ks_status judge(struct job *job, const struct ks_audit *audit, struct ks_document *d)
-{
     if (job->n_limits > 0)
         ks_document_add(d, KS_BLOCK_SECTION, "Limits");
     for (size_t i = 0; i < job->n_limits; i++) {
@@ -252,17 +249,6 @@ static ks_status judge(struct job *job, const struct ks_audit *audit, struct ks_
                               d));
         job->met |= met;
     }
-    return KS_OK;
-}
-
-static ks_status describe(struct job *job, const struct ks_audit *audit, struct ks_document *d)
-{
-    KS_TRY(ks_audit_describe(audit, d));
-    if (job->other)
-        ks_audit_compare(audit, &job->reference, d);
-    else
-        KS_TRY(place(job, audit, d));
-    KS_TRY(judge(job, audit, d));
     return d->status;
 }
 
@@ -294,19 +280,16 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
 
 static void clear(struct job *job)
 {
+    char *const given[] = {against, page, cache, order, layer_order, batches, seed};
+
     for (size_t i = 0; job->document && i < job->n; i++)
         ks_document_clear(&job->document[i]);
     free(job->document);
     for (size_t i = 0; i < job->n_studies; i++)
         free(job->study[i].folder);
     ks_audit_clear(&job->reference);
-    free(against);
-    free(page);
-    free(cache);
-    free(order);
-    free(layer_order);
-    free(batches);
-    free(seed);
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        free(given[i]);
     for (size_t i = 0; fail_if && fail_if[i]; i++)
         free(fail_if[i]);
     free(fail_if);

@@ -4,7 +4,7 @@
 #include "core/number.h"
 #include "core/program.h"
 #include "io/h5.h"
-#include "report/plots.h"
+#include "report/report.h"
 #include "results/aggregate.h"
 
 static char *resamples;

@@ -9,8 +9,7 @@
 #include "io/h5.h"
 #include "report/score_report.h"
 #include "results/aggregate.h"
-#include "results/score_rows.h"
-#include "results/score_summary.h"
+#include "results/scores.h"
 
 static char *missing, *grid, *every, *out, *resamples, *systems;
 static int raw, csv;
@@ -132,7 +131,7 @@ static ks_status scores(const struct ks_arguments *arguments)
     if (out)
         KS_GO(ks_scores_write(summary, out, !raw));
     if (csv)
-        ks_scores_print_csv(summary, stdout);
+        KS_GO(ks_scores_print_csv(summary, stdout));
     else
         ks_scores_print(summary, stdout);
 done:

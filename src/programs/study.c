@@ -18,7 +18,7 @@
 #include "io/file.h"
 #include "io/h5.h"
 #include "io/text.h"
-#include "report/plots.h"
+#include "report/report.h"
 #include "results/aggregate.h"
 #include "study/graph.h"
 #include "study/shell.h"

@@ -103,11 +103,13 @@ static size_t print_path(const char *text, FILE *out)
     return (size_t)(at - text);
 }
 
-/* The characters of gnuplot's title of the file or of a curve; 0: there is none. */
-static size_t title_length(const char *text)
+/* Prints nothing for gnuplot's title of the file or of a curve. Returns the characters read; 0: it
+ * is something else. */
+static size_t drop_title(const char *text, FILE *out)
 {
     const char *end = strstr(text, "</title>");
 
+    (void)out;
     return strncmp(text, "<title>", strlen("<title>")) == 0 && end
                ? (size_t)(end - text) + strlen("</title>")
                : 0;
@@ -115,15 +117,13 @@ static size_t title_length(const char *text)
 
 static void print_line(const char *line, const char *name, FILE *out)
 {
-    while (*line) {
-        size_t used = title_length(line);
+    static size_t (*const print[])(const char *, FILE *) = {drop_title, print_tooltip, print_colour,
+                                                            print_path};
 
-        if (used == 0)
-            used = print_tooltip(line, out);
-        if (used == 0)
-            used = print_colour(line, out);
-        if (used == 0)
-            used = print_path(line, out);
+    for (size_t used; *line; line += used) {
+        used = 0;
+        for (size_t i = 0; used == 0 && i < sizeof print / sizeof *print; i++)
+            used = print[i](line, out);
         for (size_t i = 0; used == 0 && i < REPLACEMENTS; i++)
             if (strncmp(line, replacements[i].from, strlen(replacements[i].from)) == 0) {
                 used = strlen(replacements[i].from);
@@ -133,7 +133,6 @@ static void print_line(const char *line, const char *name, FILE *out)
             putc(*line, out);
             used = 1;
         }
-        line += used;
     }
     putc('\n', out);
 }
@@ -175,20 +174,14 @@ ks_status ks_svg_clean(const char *name, const char *text, char **clean)
     char *copy = NULL;
     size_t size;
     FILE *out;
-    bool failed;
 
     *clean = NULL;
     KS_TRY(ks_copy_string(text, &copy));
     out = open_memstream(clean, &size);
-    if (out) {
+    if (out)
         print_lines(copy, name, out);
-        failed = ferror(out) != 0;
-        failed = fclose(out) != 0 || failed;
-    } else {
-        failed = true;
-    }
     free(copy);
-    return failed ? ks_fail(KS_MEMORY, "out of memory") : KS_OK;
+    return ks_stream_close(out);
 }
 
 /* --- gnuplot --- */
@@ -206,6 +199,27 @@ void ks_gnuplot_clear(struct ks_gnuplot *g)
     free(g->plots);
     free(g->panels);
     *g = (struct ks_gnuplot){.dir = NULL};
+}
+
+void ks_gnuplot_print_looks(size_t n, const struct ks_gnuplot_look *look, FILE *out)
+{
+    static const char *const lists[] = {"archs", "norms", "wns", "losses", "bases"};
+
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        fprintf(out, "%s='", lists[k]);
+        for (size_t i = 0; i < n; i++) {
+            const char *const words[] = {look[i].name, look[i].normalization,
+                                         look[i].weight_normalization ? "1" : "0", look[i].loss,
+                                         look[i].base};
+
+            fputs(i > 0 ? " " : "", out);
+            if (words[k])
+                fputs(words[k], out);
+            else
+                fprintf(out, "%zu", i + 1);
+        }
+        fputs("'; ", out);
+    }
 }
 
 /* Quotes a string for gnuplot: in single quotes, only the quote itself is special. */
@@ -321,14 +335,23 @@ done:
     return status;
 }
 
-ks_status ks_gnuplot_remove(const struct ks_gnuplot *g, const char *name, const char *format)
+ks_status ks_gnuplot_update(const struct ks_gnuplot *g, const char *name, bool draw)
 {
-    ks_status status = KS_OK;
-    char *path;
+    static const char *const formats[] = {"png", "pdf", "svg"};
 
-    KS_TRY(ks_print_string(&path, "%s/figures/%s.%s", g->dir, name, format));
-    if (unlink(path) != 0 && errno != ENOENT)
-        status = ks_file_fail(errno, path, "removed");
-    free(path);
-    return status;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        ks_status status = KS_OK;
+        char *path = NULL;
+
+        if (draw) {
+            KS_TRY(ks_gnuplot_draw(g, name, formats[i]));
+            continue;
+        }
+        KS_TRY(ks_print_string(&path, "%s/figures/%s.%s", g->dir, name, formats[i]));
+        if (unlink(path) != 0 && errno != ENOENT)
+            status = ks_file_fail(errno, path, "removed");
+        free(path);
+        KS_TRY(status);
+    }
+    return KS_OK;
 }

@@ -2,7 +2,9 @@
 #ifndef KS_REPORT_GNUPLOT_H
 #define KS_REPORT_GNUPLOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "core/error.h"
 
@@ -13,6 +15,16 @@ struct ks_gnuplot {
     size_t steps;          /* where runs end                                                */
 };
 
+/* What plots/style.gp says of an architecture: words, and the base of a variant ("-": it is none).
+ */
+struct ks_gnuplot_look {
+    const char *name; /* NULL: its number, from 1 */
+    const char *normalization, *loss, *base;
+    bool weight_normalization;
+};
+/* Prints "archs='bn+ce ln+ce'; norms='bn ln'; ...": a word per architecture. */
+void ks_gnuplot_print_looks(size_t n, const struct ks_gnuplot_look *look, FILE *out);
+
 /* Finds gnuplot and the scripts. KS_MISSING. The caller ends with ks_gnuplot_clear in any case. */
 ks_status ks_gnuplot_find(struct ks_gnuplot *gnuplot);
 void ks_gnuplot_clear(struct ks_gnuplot *gnuplot);
@@ -20,8 +32,9 @@ void ks_gnuplot_clear(struct ks_gnuplot *gnuplot);
 /* Runs plots/NAME.gp, which writes dir/figures/NAME.FORMAT (png, pdf, svg); the file appears
  * complete or not at all. KS_MISSING if the script is missing, KS_RUN if gnuplot fails. */
 ks_status ks_gnuplot_draw(const struct ks_gnuplot *gnuplot, const char *name, const char *format);
-/* Removes that file, which an earlier call drew from data that have gone; fine if there is none. */
-ks_status ks_gnuplot_remove(const struct ks_gnuplot *gnuplot, const char *name, const char *format);
+/* Draws it in all three formats or, without `draw`, removes what an earlier call drew from data
+ * that have gone. */
+ks_status ks_gnuplot_update(const struct ks_gnuplot *gnuplot, const char *name, bool draw);
 
 /* Copies the text of gnuplot's SVG terminal into *clean, which the caller frees, with these
  * changes:

@@ -1,9 +1,7 @@
-#define _XOPEN_SOURCE 700 /* scandir, alphasort */
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _XOPEN_SOURCE 700 /* scandir, alphasort, realpath */
 #include "report/page.h"
 
 #include <dirent.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,47 +33,19 @@ static ks_status print_links(const struct ks_page *page, const char *name, FILE 
     return KS_OK;
 }
 
-/* The file from its <svg> on: a page has no XML declaration in its middle. */
-static ks_status print_svg(const char *path, FILE *out)
-{
-    char *text = NULL, *start;
-    ks_status status = KS_OK;
-
-    KS_TRY(ks_text_read(path, &text, NULL));
-    start = strstr(text, "<svg");
-    if (start)
-        fputs(start, out);
-    else
-        status = ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", path);
-    free(text);
-    return status;
-}
-
 /* `path`: of the SVG file. */
 static ks_status print_figure(const struct ks_page *page, const struct ks_plot *plot,
                               const char *path, FILE *out)
 {
-    fprintf(out, "<figure id=\"plot-%s\">\n<h3>", plot->name);
-    ks_html_text(out, plot->title);
-    fprintf(out, "</h3>\n<div class=\"plot\" role=\"img\" aria-label=\"");
-    ks_html_text(out, plot->title);
-    fprintf(out, "\" tabindex=\"0\">");
-    KS_TRY(print_svg(path, out));
-    fprintf(out, "</div>\n<figcaption>");
-    ks_html_text(out, plot->caption);
+    fprintf(out, "<figure id=\"plot-%s\">\n", plot->name);
+    ks_html_between(out, "<h3>", plot->title, "</h3>\n");
+    ks_html_between(out, "<div class=\"plot\" role=\"img\" aria-label=\"", plot->title,
+                    "\" tabindex=\"0\">");
+    KS_TRY(ks_html_svg(out, path, NULL));
+    ks_html_between(out, "</div>\n<figcaption>", plot->caption, "");
     KS_TRY(print_links(page, plot->name, out));
     fprintf(out, "</figcaption>\n</figure>\n");
     return KS_OK;
-}
-
-/* Why the study has no such plot. */
-static void print_missing(const struct ks_plot *plot, FILE *out)
-{
-    fprintf(out, "<p class=\"note\" id=\"plot-%s\">", plot->name);
-    ks_html_text(out, plot->title);
-    fputs(": not drawn (", out);
-    ks_html_text(out, plot->missing);
-    fputs(").</p>\n", out);
 }
 
 static ks_status print_plot(struct ks_page *page, size_t i, FILE *out)
@@ -86,24 +56,32 @@ static ks_status print_plot(struct ks_page *page, size_t i, FILE *out)
 
     page->shown[i] = true;
     KS_TRY(ks_print_string(&path, "%s/figures/%s.svg", page->results->dir, plot->name));
-    if (ks_path_exists(path))
+    if (ks_path_exists(path)) {
         status = print_figure(page, plot, path, out);
-    else
-        print_missing(plot, out);
+    } else {
+        fprintf(out, "<p class=\"note\" id=\"plot-%s\">", plot->name);
+        ks_html_between(out, "", plot->title, ": not drawn (");
+        ks_html_between(out, "", plot->missing, ").</p>\n");
+    }
     free(path);
     return status;
 }
 
-ks_status ks_page_plot(struct ks_page *page, const char *name, FILE *out)
+ks_status ks_page_plot(void *data, const char *name, FILE *out)
 {
+    struct ks_page *page = data;
+
     for (size_t i = 0; i < KS_PAGE_PLOTS && ks_plots[i].name; i++)
         if (strcmp(ks_plots[i].name, name) == 0)
             return print_plot(page, i, out);
     return ks_fail(KS_FORMAT, "%s/report.html: no plot is named '%s'", page->scripts, name);
 }
 
-ks_status ks_page_other_plots(struct ks_page *page, FILE *out)
+/* All plots that have not been named. */
+static ks_status part_other_plots(void *data, FILE *out)
 {
+    struct ks_page *page = data;
+
     for (size_t i = 0; i < KS_PAGE_PLOTS && ks_plots[i].name; i++)
         if (!page->shown[i])
             KS_TRY(print_plot(page, i, out));
@@ -125,8 +103,10 @@ static void print_link(FILE *out, const char *name)
             fprintf(out, strchr("0123456789-._~", *c) ? "%c" : "%%%02X", *c);
 }
 
-ks_status ks_page_files(const struct ks_page *page, FILE *out)
+/* Links to the CSV files in dir/tables. */
+static ks_status part_files(void *data, FILE *out)
 {
+    const struct ks_page *page = data;
     struct dirent **list = NULL;
     char *folder = NULL;
     int n;
@@ -138,9 +118,7 @@ ks_status ks_page_files(const struct ks_page *page, FILE *out)
     for (int i = 0; i < n; i++) {
         fprintf(out, "<li><a href=\"tables/");
         print_link(out, list[i]->d_name);
-        fprintf(out, "\">");
-        ks_html_text(out, list[i]->d_name);
-        fprintf(out, "</a></li>\n");
+        ks_html_between(out, "\">", list[i]->d_name, "</a></li>\n");
         free(list[i]);
     }
     free(list);
@@ -150,44 +128,40 @@ ks_status ks_page_files(const struct ks_page *page, FILE *out)
 
 /* --- parts of one line --- */
 
-static const struct ks_study *study_of(void *data)
+static const struct ks_study *study_of(const void *data)
 {
     return ((const struct ks_page *)data)->results->study;
 }
 
 /* The name of the study's folder: the copy of the study's file in it is always study.study. */
-static ks_status part_study(void *data, const char *argument, FILE *out)
+static ks_status part_study(void *data, FILE *out)
 {
     char *path = realpath(((const struct ks_page *)data)->results->dir, NULL);
 
-    (void)argument;
     ks_html_text(out, path ? ks_path_base(path) : study_of(data)->name);
     free(path);
     return KS_OK;
 }
 
-static ks_status part_env(void *data, const char *argument, FILE *out)
+static ks_status part_env(void *data, FILE *out)
 {
-    (void)argument;
     ks_html_text(out, study_of(data)->env);
     return KS_OK;
 }
 
-static ks_status part_text(void *data, const char *argument, FILE *out)
+static ks_status part_text(void *data, FILE *out)
 {
-    (void)argument;
     ks_html_text(out, study_of(data)->text);
     return KS_OK;
 }
 
 /* How large the study is. */
-static ks_status part_extent(void *data, const char *argument, FILE *out)
+static ks_status part_extent(void *data, FILE *out)
 {
     const struct ks_page *page = data;
     const struct ks_study *s = page->results->study;
     size_t n = page->table->n_rows;
 
-    (void)argument;
     fprintf(out, "%zu architecture%s, %zu seed%s, %zu environment steps per run", n,
             n == 1 ? "" : "s", s->n_seeds, s->n_seeds == 1 ? "" : "s", s->stop ? s->end : s->steps);
     if (s->stop)
@@ -200,30 +174,25 @@ static ks_status part_extent(void *data, const char *argument, FILE *out)
     return KS_OK;
 }
 
-static bool has_warnings(void *data)
+static bool has_warnings(const void *data)
 {
     return ((const struct ks_page *)data)->results->n_warnings > 0;
 }
 
-static ks_status part_warnings(void *data, const char *argument, FILE *out)
+static ks_status part_warnings(void *data, FILE *out)
 {
     const struct ks_results *r = ((const struct ks_page *)data)->results;
 
-    (void)argument;
-    for (size_t i = 0; i < r->n_warnings; i++) {
-        fputs("<li>", out);
-        ks_html_text(out, r->warning[i]);
-        fputs("</li>\n", out);
-    }
+    for (size_t i = 0; i < r->n_warnings; i++)
+        ks_html_between(out, "<li>", r->warning[i], "</li>\n");
     return KS_OK;
 }
 
 /* Which rewards the targets are of, and what eigenvalues are averaged over. */
-static ks_status part_targets(void *data, const char *argument, FILE *out)
+static ks_status part_targets(void *data, FILE *out)
 {
     const struct ks_settings *set = &study_of(data)->settings;
 
-    (void)argument;
     fprintf(out,
             "The targets in the checkpoints' batches are of <b>%s</b> rewards%s Eigenvalues are "
             "those of the loss averaged over the checkpoint's %zu minibatches; the published code "
@@ -240,124 +209,67 @@ static ks_status part_targets(void *data, const char *argument, FILE *out)
     return KS_OK;
 }
 
-/* --- parts in files of their own --- */
+/* --- the page --- */
 
-#define PART(name)                                                                                 \
-    static ks_status part_##name(void *data, const char *argument, FILE *out)                      \
-    {                                                                                              \
-        (void)argument;                                                                            \
-        return ks_page_##name(data, out);                                                          \
-    }
-PART(headline)
-PART(limits)
-PART(evidence)
-PART(verdicts)
-PART(theorems)
-PART(architectures)
-PART(analyses)
-PART(other_plots)
-PART(correlations)
-PART(statements)
-PART(settings)
-PART(versions)
-PART(files)
-#undef PART
-
-static ks_status part_plot(void *data, const char *argument, FILE *out)
+static bool has_rows(const void *data, const char *name)
 {
-    return ks_page_plot(data, argument, out);
+    const struct ks_table *table = ks_tables_find(((const struct ks_page *)data)->table, name);
+
+    return table && ks_table_rows(table) > 0;
 }
 
-static bool has_rows(const struct ks_csv *csv)
+static bool has_verdicts(const void *data)
 {
-    return csv && csv->rows > 0;
+    return has_rows(data, "claims");
 }
 
-static bool has_verdicts(void *data)
+static bool has_theorems(const void *data)
 {
-    return has_rows(((const struct ks_page *)data)->claims);
+    return has_rows(data, "theorems");
 }
 
-static bool has_theorems(void *data)
+static bool has_correlations(const void *data)
 {
-    return has_rows(((const struct ks_page *)data)->theorems);
-}
-
-static bool has_correlations(void *data)
-{
-    return has_rows(((const struct ks_page *)data)->correlation);
-}
-
-static bool has_statements(void *data)
-{
-    return ks_page_has_statements(data);
+    return has_rows(data, "correlation");
 }
 
 static const struct ks_template_part parts[] = {
-    {"study", part_study, NULL},
-    {"env", part_env, NULL},
-    {"text", part_text, NULL},
-    {"extent", part_extent, NULL},
-    {"headline", part_headline, NULL},
-    {"limits", part_limits, NULL},
-    {"evidence", part_evidence, NULL},
-    {"warnings", part_warnings, has_warnings},
-    {"verdicts", part_verdicts, has_verdicts},
-    {"theorems", part_theorems, has_theorems},
-    {"architectures", part_architectures, NULL},
-    {"targets", part_targets, NULL},
-    {"analyses", part_analyses, NULL},
-    {"plot", part_plot, NULL},
-    {"other_plots", part_other_plots, NULL},
-    {"correlations", part_correlations, has_correlations},
-    {"statements", part_statements, has_statements},
-    {"settings", part_settings, NULL},
-    {"versions", part_versions, NULL},
-    {"files", part_files, NULL},
-    {NULL, NULL, NULL},
+    {"study", part_study, NULL, NULL},
+    {"env", part_env, NULL, NULL},
+    {"text", part_text, NULL, NULL},
+    {"extent", part_extent, NULL, NULL},
+    {"headline", ks_page_headline, NULL, NULL},
+    {"limits", ks_page_limits, NULL, NULL},
+    {"evidence", ks_page_evidence, NULL, NULL},
+    {"warnings", part_warnings, has_warnings, NULL},
+    {"verdicts", ks_page_verdicts, has_verdicts, NULL},
+    {"theorems", ks_page_theorems, has_theorems, NULL},
+    {"architectures", ks_page_architectures, NULL, NULL},
+    {"targets", part_targets, NULL, NULL},
+    {"analyses", ks_page_analyses, NULL, NULL},
+    {"plot", NULL, NULL, ks_page_plot},
+    {"other_plots", part_other_plots, NULL, NULL},
+    {"correlations", ks_page_correlations, has_correlations, NULL},
+    {"statements", ks_page_statements, ks_page_has_statements, NULL},
+    {"settings", ks_page_settings, NULL, NULL},
+    {"versions", ks_page_versions, NULL, NULL},
+    {"files", part_files, NULL, NULL},
+    {NULL, NULL, NULL, NULL},
 };
-
-/* *csv = the table, or NULL if there is none. */
-static ks_status read_table(const struct ks_results *r, const char *name, struct ks_csv **csv)
-{
-    char *path = NULL;
-    ks_status status = KS_OK;
-
-    KS_TRY(ks_print_string(&path, "%s/tables/%s.csv", r->dir, name));
-    if (ks_path_exists(path))
-        status = ks_csv_read(path, false, csv);
-    free(path);
-    return status;
-}
-
-static ks_status write_page(struct ks_page *page)
-{
-    char *template = NULL, *path = NULL;
-    ks_status status = KS_OK;
-
-    KS_GO(ks_print_string(&template, "%s/report.html", page->scripts));
-    KS_GO(ks_print_string(&path, "%s/report.html", page->results->dir));
-    status = ks_template_write(template, parts, page, path);
-done:
-    free(template);
-    free(path);
-    return status;
-}
 
 ks_status ks_page_write(const struct ks_results *results, const struct ks_summary_table *table)
 {
     struct ks_page page = {.results = results, .table = table};
+    char *template = NULL, *path = NULL;
     ks_status status = KS_OK;
 
     KS_GO(ks_installed_shared("plots", &page.scripts));
-    KS_GO(read_table(results, "claims", &page.claims));
-    KS_GO(read_table(results, "correlation", &page.correlation));
-    KS_GO(read_table(results, "theorems", &page.theorems));
-    KS_GO(write_page(&page));
+    KS_GO(ks_print_string(&template, "%s/report.html", page.scripts));
+    KS_GO(ks_print_string(&path, "%s/report.html", results->dir));
+    status = ks_template_write(template, parts, &page, path);
 done:
     free(page.scripts);
-    ks_csv_free(page.claims);
-    ks_csv_free(page.correlation);
-    ks_csv_free(page.theorems);
+    free(template);
+    free(path);
     return status;
 }

@@ -134,13 +134,10 @@ static void print_row(const struct rows *rows, size_t i, FILE *out)
     const struct ks_study_architecture *a =
         &rows->page->results->study->architecture[row->architecture];
 
-    fputs("<tr data-normalization=\"", out);
-    ks_html_text(out, a->normalization);
-    fprintf(out, "\" data-wn=\"%d\" data-loss=\"", a->weight_normalization);
-    ks_html_text(out, a->loss);
-    fputs("\"><td class=\"name\">", out);
-    ks_html_text(out, a->name);
-    fputs("</td>", out);
+    ks_html_between(out, "<tr data-normalization=\"", a->normalization, "\"");
+    fprintf(out, " data-wn=\"%d\"", a->weight_normalization);
+    ks_html_between(out, " data-loss=\"", a->loss, "\">");
+    ks_html_between(out, "<td class=\"name\">", a->name, "</td>");
     for (size_t c = 0; c < COLUMNS; c++)
         if (!has_column(rows, &columns[c]))
             continue;
@@ -184,8 +181,9 @@ static const char FILTERS[] =
     "<option value=\"mse\">squared error<option value=\"other\">other</select></label>\n"
     "<output></output>\n</form>\n";
 
-ks_status ks_page_architectures(const struct ks_page *page, FILE *out)
+ks_status ks_page_architectures(void *data, FILE *out)
 {
+    const struct ks_page *page = data;
     const struct rows rows = {page, page->table->row, page->table->n_rows};
 
     fputs(FILTERS, out);
@@ -193,30 +191,22 @@ ks_status ks_page_architectures(const struct ks_page *page, FILE *out)
     return KS_OK;
 }
 
-ks_status ks_page_analyses(const struct ks_page *page, FILE *out)
+ks_status ks_page_analyses(void *data, FILE *out)
 {
     static const char *const which[] = {"same checkpoints", "checkpoints after the first update",
                                         "last checkpoint"};
-    const struct ks_study *s = page->results->study;
+    const struct ks_page *page = data;
 
     for (size_t k = 1; k < page->table->n_analyses; k++) {
-        const struct ks_study_analysis *a = &s->analysis[k];
+        const struct ks_study_analysis *a = &page->results->study->analysis[k];
         const struct rows rows = {page, page->table->row + k * page->table->n_rows,
                                   page->table->n_rows};
         char id[48];
 
         snprintf(id, sizeof id, "table-analysis-%zu", k);
-        fputs("<h3>Further analysis: ", out);
-        ks_html_text(out, a->name);
-        fprintf(out, "</h3>\n<p>The %s, analyzed with%s", which[a->scope.checkpoints],
-                a->n > 0 ? " " : " the analyzer's defaults");
-        for (size_t i = 0; i < a->n; i++) {
-            fprintf(out, "%s<code>", i > 0 ? ", " : "");
-            ks_html_text(out, a->setting[i].key);
-            fputs(" = ", out);
-            ks_html_text(out, a->setting[i].value);
-            fputs("</code>", out);
-        }
+        ks_html_between(out, "<h3>Further analysis: ", a->name, "</h3>\n");
+        fprintf(out, "<p>The %s, analyzed with ", which[a->scope.checkpoints]);
+        ks_page_print_settings(a, out);
         fputs(".</p>\n", out);
         print_rows(&rows, id, out);
     }

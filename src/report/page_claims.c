@@ -9,119 +9,77 @@
 #include "report/plots.h"
 #include "report/template.h"
 
-/* --- the claims' verdicts, from claims.csv: a line per claim, which opens to the numbers --- */
+/* --- the claims' verdicts: a line per claim, which opens to the numbers --- */
 
 static const struct {
-    const char *name, *title, *what;
-} statistics[] = {
-    {"paper", "paper's statistic", "kappa for the condition number"},
-    {"sound", "sound statistic", "kappa_q99 for the condition number"},
-    {"second", "second sound one", "directions_1e2"},
-    {"control", "control", "BN over the rows of the loss alone"},
+    const char *title, *what;
+} statistics[KS_CLAIM_STATISTICS] = {
+    [KS_CLAIM_PAPER] = {"paper's statistic", "kappa for the condition number"},
+    [KS_CLAIM_SOUND] = {"sound statistic", "kappa_q99 for the condition number"},
+    [KS_CLAIM_SECOND] = {"second sound one", "directions_1e2"},
+    [KS_CLAIM_CONTROL] = {"control", "BN over the rows of the loss alone"},
 };
-enum { STATISTICS = sizeof statistics / sizeof *statistics, IN_LINE = STATISTICS - 1 };
+enum { IN_LINE = KS_CLAIM_CONTROL };
 
-/* The row of a claim by a statistic; csv->rows: none. */
-static size_t find_row(const struct ks_csv *csv, const char *claim, const char *statistic)
+static const char *const classes[KS_VERDICTS] = {
+    [KS_SUPPORTED] = "yes",         [KS_SAME_DIRECTION] = "yes", [KS_NOT_SUPPORTED] = "no",
+    [KS_OPPOSITE_DIRECTION] = "no", [KS_NOT_DECIDED] = "open",   [KS_NOT_RESOLVED] = "open"};
+
+/* The verdict by a statistic and, where there is none, why. `row`: NULL if there is none. */
+static void print_verdict(const struct ks_claims *claims, const struct ks_claim_row *row, FILE *out)
 {
-    size_t i = 0;
+    char reason[KS_CLAIM_REASON];
 
-    while (i < csv->rows && !(strcmp(ks_csv_text(csv, i, "claim"), claim) == 0 &&
-                              strcmp(ks_csv_text(csv, i, "statistic"), statistic) == 0))
-        i++;
-    return i;
-}
-
-/* Whether no row above has the same text in this column. */
-static bool is_first(const struct ks_csv *csv, size_t row, const char *column)
-{
-    for (size_t i = 0; i < row; i++)
-        if (strcmp(ks_csv_text(csv, i, column), ks_csv_text(csv, row, column)) == 0)
-            return false;
-    return true;
-}
-
-static const struct ks_paper_claim *find_claim(const char *name)
-{
-    for (size_t i = 0; i < KS_CLAIMS; i++)
-        if (strcmp(ks_paper_claims[i].name, name) == 0)
-            return &ks_paper_claims[i];
-    return NULL;
-}
-
-/* --- the line of a claim --- */
-
-static const char *class_of(const char *verdict)
-{
-    if (strcmp(verdict, "supported") == 0 || strcmp(verdict, "same direction") == 0)
-        return "yes";
-    return strcmp(verdict, "not supported") == 0 || strcmp(verdict, "opposite direction") == 0
-               ? "no"
-               : "open";
-}
-
-/* The verdict by a statistic and, where there is none, why. */
-static void print_verdict(const struct ks_csv *csv, size_t row, FILE *out)
-{
-    const char *verdict, *reason;
-
-    if (row == csv->rows) {
+    if (!row) {
         fputs("<span class=\"open\">does not apply</span>", out);
         return;
     }
-    verdict = ks_csv_text(csv, row, "verdict");
-    reason = ks_csv_text(csv, row, "reason");
-    fprintf(out, "<span class=\"%s\">", class_of(verdict));
-    ks_html_text(out, verdict);
-    fputs("</span>", out);
-    if (strcmp(reason, "-") != 0) {
-        fputs(" <small>", out);
-        ks_html_text(out, reason);
-        fputs("</small>", out);
-    }
+    fprintf(out, "<span class=\"%s\">%s</span>", classes[row->verdict],
+            ks_verdict_names[row->verdict]);
+    ks_claims_reason(claims, row, reason);
+    if (*reason)
+        ks_html_between(out, " <small>", reason, "</small>");
 }
 
 /* Whether the reason is the same by every statistic that the claim has: it is said once then. */
-static bool is_one_reason(const struct ks_csv *csv, size_t first)
+static bool is_one_reason(const struct ks_claims *claims, const struct ks_paper_claim *claim)
 {
-    const char *name = ks_csv_text(csv, first, "claim"),
-               *reason = ks_csv_text(csv, first, "reason");
+    char first[KS_CLAIM_REASON] = "", reason[KS_CLAIM_REASON];
 
     for (size_t k = 0; k < IN_LINE; k++) {
-        size_t row = find_row(csv, name, statistics[k].name);
+        const struct ks_claim_row *row = ks_claims_row(claims, claim, k);
 
-        if (row < csv->rows && strcmp(ks_csv_text(csv, row, "reason"), reason) != 0)
+        if (!row)
+            continue;
+        ks_claims_reason(claims, row, reason);
+        if (!*reason || (*first && strcmp(reason, first) != 0))
             return false;
+        memcpy(first, reason, sizeof first);
     }
-    return strcmp(reason, "-") != 0;
+    return *first;
 }
 
-/* The verdict of a row (csv->rows: none) in a column of the line. */
-static void print_column(const struct ks_csv *csv, size_t row, const char *class, const char *title,
-                         FILE *out)
+/* The verdict in a column of the line. */
+static void print_column(const struct ks_claims *claims, const struct ks_claim_row *row,
+                         const char *class, const char *title, FILE *out)
 {
     fprintf(out, "<span class=\"%s\" data-by=\"%s\">", class, title);
-    print_verdict(csv, row, out);
+    print_verdict(claims, row, out);
     fputs("</span>", out);
 }
 
-static void print_line(const struct ks_csv *csv, size_t first, FILE *out)
+static void print_line(const struct ks_claims *claims, const struct ks_paper_claim *claim,
+                       FILE *out)
 {
-    const char *name = ks_csv_text(csv, first, "claim");
-    const struct ks_paper_claim *claim = find_claim(name);
-
-    fputs("<summary><span class=\"sentence\">", out);
-    ks_html_text(out, claim ? claim->sentence : name);
-    fputs("</span>", out);
-    if (is_one_reason(csv, first))
-        print_column(csv, first, "all", "all statistics", out);
+    ks_html_between(out, "<summary><span class=\"sentence\">", claim->sentence, "</span>");
+    if (is_one_reason(claims, claim))
+        print_column(claims, ks_claims_row(claims, claim, KS_CLAIM_PAPER), "all", "all statistics",
+                     out);
     else
         for (size_t k = 0; k < IN_LINE; k++)
-            print_column(csv, find_row(csv, name, statistics[k].name), "one", statistics[k].title,
-                         out);
-    fputs("<span data-by=\"the claim\">", out);
-    ks_html_text(out, ks_csv_text(csv, first, "survives"));
-    fputs("</span></summary>\n", out);
+            print_column(claims, ks_claims_row(claims, claim, k), "one", statistics[k].title, out);
+    fprintf(out, "<span data-by=\"the claim\">%s</span></summary>\n",
+            ks_claims_survival(claims, claim));
 }
 
 /* --- what the line opens to --- */
@@ -129,127 +87,73 @@ static void print_line(const struct ks_csv *csv, size_t first, FILE *out)
 static void print_cell(double value, const char *format, const char *none, FILE *out)
 {
     fputs("<td>", out);
-    if (isnan(value))
-        fputs(none, out);
-    else
+    fprintf(out, isnan(value) ? "%s" : "", none);
+    if (!isnan(value))
         fprintf(out, format, value);
     fputs("</td>", out);
 }
 
-/* An interval, or a number where both ends are the same. */
-static void print_effect(const struct ks_csv *csv, size_t row, FILE *out)
+static void print_numbers(const struct ks_claims *claims, const struct ks_claim_row *row,
+                          bool within, FILE *out)
 {
-    double low = ks_csv_value(csv, row, "effect_low"), high = ks_csv_value(csv, row, "effect_high");
+    const struct ks_finding *f = &row->found;
 
-    if (isnan(low) || isnan(high))
-        fputs("<td>not known</td>", out);
-    else if (high > low)
-        fprintf(out, "<td>%.3g to %.3g</td>", low, high);
-    else
-        fprintf(out, "<td>%.3g</td>", low);
-}
-
-static void print_numbers(const struct ks_csv *csv, size_t row, bool within, FILE *out)
-{
-    fputs("<td class=\"text\">", out);
-    print_verdict(csv, row, out);
+    fprintf(out, "<tr><td>%s</td><td class=\"text\">", statistics[row->statistic].title);
+    print_verdict(claims, row, out);
     fputs("</td>", out);
-    print_effect(csv, row, out);
-    print_cell(ks_csv_value(csv, row, "theta"), "%.3g", "none", out);
-    print_cell(ks_csv_value(csv, row, "p_holm"), "%.2g", "no test", out);
+    if (f->effect_high > f->effect_low) /* an interval */
+        fprintf(out, "<td>%.3g to %.3g</td>", f->effect_low, f->effect_high);
+    else
+        print_cell(isnan(f->effect_high) ? NAN : f->effect_low, "%.3g", "not known", out);
+    print_cell(f->theta, "%.3g", "none", out);
+    print_cell(row->p_holm, "%.2g", "no test", out);
     if (within)
-        print_cell(ks_csv_value(csv, row, "within"), "%.2g", "not known", out);
-    print_cell(ks_csv_value(csv, row, "seeds"), "%.0f", "-", out);
-    print_cell(ks_csv_value(csv, row, "units"), "%.0f", "-", out);
-    fputs("</tr>\n", out);
+        print_cell(f->within, "%.2g", "not known", out);
+    fprintf(out, "<td>%zu</td><td>%zu</td></tr>\n", f->seeds, f->units);
 }
 
-static void print_table(const struct ks_csv *csv, const char *name, bool within, FILE *out)
+static void print_claim(const struct ks_claims *claims, const struct ks_paper_claim *claim,
+                        FILE *out)
 {
+    const bool within = claim->kind == KS_CLAIM_CORRELATION;
+    char plot[KS_CLAIM_REASON];
+
+    fputs("<details class=\"claim\">", out);
+    print_line(claims, claim, out);
     fprintf(out,
             "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr><th>statistic</th>"
             "<th class=\"text\">verdict</th><th>effect</th><th>threshold</th>"
             "<th>adjusted <i>p</i></th>%s<th>seeds</th><th>units</th></tr></thead>\n<tbody>\n",
             within ? "<th>within normalizations</th>" : "");
-    for (size_t k = 0; k < STATISTICS; k++) {
-        size_t row = find_row(csv, name, statistics[k].name);
-
-        if (row == csv->rows)
-            continue;
-        fprintf(out, "<tr><td>%s</td>", statistics[k].title);
-        print_numbers(csv, row, within, out);
-    }
-    fputs("</tbody></table></div>\n", out);
-}
-
-/* Where to see it: the paper's figure and our plot, with a link if the page has that plot. */
-static void print_plot(const struct ks_csv *csv, size_t row, FILE *out)
-{
-    const struct ks_paper_claim *claim = find_claim(ks_csv_text(csv, row, "claim"));
-    const struct ks_plot *plot = ks_plots;
-
-    while (plot->name && !(claim && claim->plot && strcmp(claim->plot, plot->name) == 0))
-        plot++;
-    if (plot->name)
-        fprintf(out, "<a href=\"#plot-%s\">", plot->name);
-    ks_html_text(out, ks_csv_text(csv, row, "plot"));
-    fputs(plot->name ? "</a>" : "", out);
-}
-
-static void print_claim(const struct ks_csv *csv, size_t first, FILE *out)
-{
-    const char *name = ks_csv_text(csv, first, "claim");
-    const struct ks_paper_claim *claim = find_claim(name);
-
-    fputs("<details class=\"claim\">", out);
-    print_line(csv, first, out);
-    print_table(csv, name, claim && claim->kind == KS_CLAIM_CORRELATION, out);
-    fputs("<p class=\"note\"><code>", out);
-    ks_html_text(out, name);
-    fputs("</code>, seen in ", out);
-    print_plot(csv, first, out);
-    fputs("</p>\n</details>\n", out);
+    for (size_t k = 0; k < KS_CLAIM_STATISTICS; k++)
+        if (ks_claims_row(claims, claim, k))
+            print_numbers(claims, ks_claims_row(claims, claim, k), within, out);
+    fprintf(out, "</tbody></table></div>\n<p class=\"note\"><code>%s</code>, seen in ",
+            claim->name);
+    ks_claims_plot(claim, plot);
+    fprintf(out, "<a href=\"#plot-%s\">%s</a></p>\n</details>\n", ks_paper_claim_plot(claim), plot);
 }
 
 /* --- all claims --- */
 
-/* The claims that are judged by the rules of one date; "-": by those of an older version. */
-struct rules {
-    const struct ks_csv *csv;
-    const char *date;
-};
-
-static bool is_of(const struct rules *rules, size_t row)
+/* How many claims of a family there are, and how many have each verdict. */
+static void print_count(const struct ks_claims *claims, enum ks_claim_family family,
+                        enum ks_claim_statistic statistic, const char *title, FILE *out)
 {
-    return strcmp(ks_csv_text(rules->csv, row, "rules"), rules->date) == 0;
-}
-
-/* `verdict`: NULL for any. */
-static size_t count_verdicts(const struct rules *rules, const char *statistic, const char *verdict)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < rules->csv->rows; i++)
-        n += is_of(rules, i) && strcmp(ks_csv_text(rules->csv, i, "statistic"), statistic) == 0 &&
-             (!verdict || strcmp(ks_csv_text(rules->csv, i, "verdict"), verdict) == 0);
-    return n;
-}
-
-static void print_count(const struct rules *rules, const char *statistic, const char *title,
-                        FILE *out)
-{
+    size_t all = 0, count[KS_VERDICTS] = {0};
     const char *before = ": ";
-    size_t all = count_verdicts(rules, statistic, NULL);
 
+    for (size_t i = 0; i < claims->n; i++)
+        if (claims->row[i].claim->family == family && claims->row[i].statistic == statistic) {
+            count[claims->row[i].verdict]++;
+            all++;
+        }
     fprintf(out, "%s, %zu claim%s", title, all, all == 1 ? "" : "s");
-    for (size_t k = 0; k < KS_VERDICTS; k++) {
-        size_t n = count_verdicts(rules, statistic, ks_verdict_names[k]);
-
-        if (n > 0) {
-            fprintf(out, "%s%zu %s", before, n, ks_verdict_names[k]);
+    for (size_t k = 0; k < KS_VERDICTS; k++)
+        if (count[k] > 0) {
+            fprintf(out, "%s%zu %s", before, count[k], ks_verdict_names[k]);
             before = ", ";
         }
-    }
 }
 
 /* The heads of the columns. Where there is no room for columns, the style hides them and puts a
@@ -263,32 +167,30 @@ static void print_heads(FILE *out)
     fputs("<span>the claim</span></p>\n", out);
 }
 
-static void print_rules(const struct rules *rules, FILE *out)
+/* Claims are in the order of their families. */
+ks_status ks_page_verdicts(void *data, FILE *out)
 {
-    if (strcmp(rules->date, "-") != 0)
-        fputs("<h3>Rules of ", out), ks_html_text(out, rules->date), fputs("</h3>\n", out);
-    fputs("<p>", out);
-    print_count(rules, "paper", "By the paper's statistics", out);
-    fputs("; ", out);
-    print_count(rules, "sound", "by sound ones", out);
-    fputs(".</p>\n<div class=\"claims\">\n", out);
-    print_heads(out);
-    for (size_t i = 0; i < rules->csv->rows; i++)
-        if (is_of(rules, i) && is_first(rules->csv, i, "claim"))
-            print_claim(rules->csv, i, out);
-    fputs("</div>\n", out);
-}
+    const struct ks_claims *claims = ((const struct ks_page *)data)->table->claims;
 
-ks_status ks_page_verdicts(const struct ks_page *page, FILE *out)
-{
-    const struct ks_csv *csv = page->claims;
+    for (size_t i = 0; i < claims->n; i++) {
+        const struct ks_paper_claim *claim = claims->row[i].claim,
+                                    *before = i > 0 ? claims->row[i - 1].claim : NULL;
+        const bool new = !before || before->family != claim->family;
 
-    for (size_t i = 0; i < csv->rows; i++) {
-        const struct rules rules = {csv, ks_csv_text(csv, i, "rules")};
-
-        if (is_first(csv, i, "rules"))
-            print_rules(&rules, out);
+        if (before && new)
+            fputs("</div>\n", out);
+        if (new) {
+            fprintf(out, "<h3>Rules of %s</h3>\n<p>", ks_claim_family_dates[claim->family]);
+            print_count(claims, claim->family, KS_CLAIM_PAPER, "By the paper's statistics", out);
+            fputs("; ", out);
+            print_count(claims, claim->family, KS_CLAIM_SOUND, "by sound ones", out);
+            fputs(".</p>\n<div class=\"claims\">\n", out);
+            print_heads(out);
+        }
+        if (claim != before)
+            print_claim(claims, claim, out);
     }
+    fputs("</div>\n", out);
     return KS_OK;
 }
 
@@ -310,22 +212,17 @@ static const struct {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static const char *architecture_of(const struct ks_csv *csv, size_t row)
-{
-    return ks_csv_text(csv, row, "architecture");
-}
-
 /* The largest number in a column over the rows of an architecture, NaN if none has one; the number
  * of rows into *n. */
-static double find_largest(const struct ks_csv *csv, const char *architecture, const char *column,
+static double find_largest(const struct ks_table *t, const char *architecture, const char *column,
                            size_t *n)
 {
     double largest = NAN;
 
     *n = 0;
-    for (size_t i = 0; i < csv->rows; i++)
-        if (strcmp(architecture_of(csv, i), architecture) == 0) {
-            largest = fmax(largest, ks_csv_value(csv, i, column));
+    for (size_t i = 0; i < ks_table_rows(t); i++)
+        if (strcmp(ks_table_text(t, i, "architecture"), architecture) == 0) {
+            largest = fmax(largest, ks_table_value(t, i, column));
             ++*n;
         }
     return largest;
@@ -339,28 +236,22 @@ static double rounded(const char *column, double x)
     return strcmp(column, "weight_decay_needed") == 0 ? ks_round_down(x, 3) : x;
 }
 
-static void print_row(const struct ks_csv *csv, const char *architecture, FILE *out)
+static void print_row(const struct ks_table *t, const char *architecture, FILE *out)
 {
     size_t n = 0;
 
-    fputs("<tr><td class=\"name\">", out);
-    ks_html_text(out, architecture);
-    fputs("</td>", out);
+    ks_html_between(out, "<tr><td class=\"name\">", architecture, "</td>");
     for (size_t c = 0; c < COLUMNS; c++) {
-        double largest = find_largest(csv, architecture, columns[c].name, &n);
+        double largest = find_largest(t, architecture, columns[c].name, &n);
 
-        if (isnan(largest))
-            fputs("<td class=\"none\">not measured</td>", out);
-        else
-            fprintf(out, "<td data-value=\"%.10g\">%.3g</td>", largest,
-                    rounded(columns[c].name, largest));
+        ks_html_cell(out, largest, "%.3g", rounded(columns[c].name, largest), "not measured");
     }
     fprintf(out, "<td data-value=\"%zu\">%zu</td></tr>\n", n, n);
 }
 
-ks_status ks_page_theorems(const struct ks_page *page, FILE *out)
+ks_status ks_page_theorems(void *data, FILE *out)
 {
-    const struct ks_csv *csv = page->theorems;
+    const struct ks_table *t = ks_tables_find(((const struct ks_page *)data)->table, "theorems");
 
     fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" "
                  "id=\"table-theorems\">\n<thead><tr><th>architecture</th>");
@@ -368,9 +259,9 @@ ks_status ks_page_theorems(const struct ks_page *page, FILE *out)
         fprintf(out, "<th>%s<span class=\"kind\">%s</span></th>", columns[c].title,
                 columns[c].kind);
     fprintf(out, "<th>checkpoints</th></tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < csv->rows; i++)
-        if (is_first(csv, i, "architecture"))
-            print_row(csv, architecture_of(csv, i), out);
+    for (size_t i = 0; i < ks_table_rows(t); i++)
+        if (ks_table_is_first(t, i, "architecture"))
+            print_row(t, ks_table_text(t, i, "architecture"), out);
     fprintf(out, "</tbody></table></div>\n");
     return KS_OK;
 }

@@ -20,93 +20,83 @@ static const char *kind_of(const char *column)
                                                          : "upper ends of 99% intervals";
 }
 
-static void print_correlation(const struct ks_csv *csv, size_t row, FILE *out)
+static void print_correlation(const struct ks_table *t, size_t row, FILE *out)
 {
-    double value = ks_csv_value(csv, row, "spearman"), p = ks_csv_value(csv, row, "p"),
-           low = ks_csv_value(csv, row, "spearman_low"),
-           high = ks_csv_value(csv, row, "spearman_high");
+    const char *statistic = ks_table_text(t, row, "statistic");
+    double value = ks_table_value(t, row, "spearman"), p = ks_table_value(t, row, "p"),
+           low = ks_table_value(t, row, "spearman_low"),
+           n = ks_table_value(t, row, "architectures");
 
-    fputs("<tr><td class=\"name\">", out);
-    ks_html_text(out, ks_csv_text(csv, row, "statistic"));
-    fprintf(out, "<span class=\"kind\">%s</span></td><td class=\"text\">",
-            kind_of(ks_csv_text(csv, row, "statistic")));
-    ks_html_text(out, ks_csv_text(csv, row, "analysis"));
-    if (isnan(value))
-        fputs("</td><td class=\"none\">undefined</td>", out);
-    else
-        fprintf(out, "</td><td data-value=\"%.10g\">%.2f</td>", value, value);
+    ks_html_between(out, "<tr><td class=\"name\">", statistic, "<span class=\"kind\">");
+    fprintf(out, "%s</span></td>", kind_of(statistic));
+    ks_html_between(out, "<td class=\"text\">", ks_table_text(t, row, "analysis"), "</td>");
+    ks_html_cell(out, value, "%.2f", value, "undefined");
     if (isnan(low))
         fputs("<td class=\"none\">no interval</td>", out);
     else
-        fprintf(out, "<td data-value=\"%.10g\">[%.2f, %.2f]</td>", low, low, high);
-    if (isnan(p))
-        fputs("<td class=\"none\">undefined</td>", out);
-    else
-        fprintf(out, "<td data-value=\"%.10g\">%.2g</td>", p, p);
-    fprintf(out, "<td data-value=\"%.0f\">%.0f</td></tr>\n",
-            ks_csv_value(csv, row, "architectures"), ks_csv_value(csv, row, "architectures"));
+        fprintf(out, "<td data-value=\"%.10g\">[%.2f, %.2f]</td>", low, low,
+                ks_table_value(t, row, "spearman_high"));
+    ks_html_cell(out, p, "%.2g", p, "undefined");
+    ks_html_cell(out, n, "%.0f", n, "");
+    fputs("</tr>\n", out);
 }
 
-ks_status ks_page_correlations(const struct ks_page *page, FILE *out)
+ks_status ks_page_correlations(void *data, FILE *out)
 {
+    const struct ks_table *t = ks_tables_find(((const struct ks_page *)data)->table, "correlation");
+
     fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" "
                  "id=\"table-correlations\">\n<thead><tr><th>statistic</th><th class=\"text\">"
                  "analysis</th><th>Spearman's correlation</th><th>90%% interval over seeds</th>"
                  "<th><i>p</i></th><th>architectures</th></tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < page->correlation->rows; i++)
-        print_correlation(page->correlation, i, out);
+    for (size_t i = 0; i < ks_table_rows(t); i++)
+        print_correlation(t, i, out);
     fprintf(out, "</tbody></table></div>\n");
     return KS_OK;
 }
 
-/* The claim of the analyzer in the last spectrum of the run that is aggregated; NULL: none. */
-static const char *find_statement(const struct ks_results *r, const struct ks_result *run)
+/* The claim of the analyzer in the last spectrum of the first run of an architecture of the table;
+ * NULL: none. */
+static const char *find_statement(const struct ks_page *page, size_t row)
 {
-    for (size_t k = r->study->n_checkpoints; k-- > 0;) {
-        const struct ks_spectrum *s = ks_results_spectrum(r, run, 0, k);
-        const struct ks_attribute *a = s ? ks_attribute_find(&s->attributes, "claim") : NULL;
-
-        if (r->common_checkpoint[k])
-            return a && a->type == KS_ATTRIBUTE_STRING ? a->string : NULL;
-    }
-    return NULL;
-}
-
-/* The first run of an architecture of the table. */
-static const struct ks_result *first_run(const struct ks_page *page, size_t row)
-{
+    const struct ks_results *r = page->results;
     const struct ks_result *run[KS_STUDY_SEEDS];
+    size_t k = r->study->n_checkpoints - 1;
+    const struct ks_spectrum *s;
 
-    return ks_results_runs(page->results, page->table->row[row].architecture, run) ? run[0] : NULL;
+    while (k > 0 && !r->common_checkpoint[k])
+        k--;
+    if (!r->common_checkpoint[k] ||
+        ks_results_runs(r, page->table->row[row].architecture, run) == 0)
+        return NULL;
+    s = ks_results_spectrum(r, run[0], 0, k);
+    return s ? ks_attribute_text(&s->attributes, "claim") : NULL;
 }
 
-bool ks_page_has_statements(const struct ks_page *page)
+bool ks_page_has_statements(const void *data)
 {
-    for (size_t i = 0; i < page->table->n_rows; i++) {
-        const struct ks_result *run = first_run(page, i);
+    const struct ks_page *page = data;
 
-        if (run && find_statement(page->results, run))
+    for (size_t i = 0; i < page->table->n_rows; i++)
+        if (find_statement(page, i))
             return true;
-    }
     return false;
 }
 
-ks_status ks_page_statements(const struct ks_page *page, FILE *out)
+ks_status ks_page_statements(void *data, FILE *out)
 {
-    const struct ks_results *r = page->results;
+    const struct ks_page *page = data;
 
     fprintf(out, "<dl>\n");
     for (size_t i = 0; i < page->table->n_rows; i++) {
-        const struct ks_result *run = first_run(page, i);
-        const char *statement = run ? find_statement(r, run) : NULL;
+        const size_t architecture = page->table->row[i].architecture;
+        const char *statement = find_statement(page, i);
 
         if (!statement)
             continue;
-        fputs("<dt>", out);
-        ks_html_text(out, r->study->architecture[run->architecture].name);
-        fputs("</dt>\n<dd>", out);
-        ks_html_text(out, statement);
-        fputs("</dd>\n", out);
+        ks_html_between(out, "<dt>", page->results->study->architecture[architecture].name,
+                        "</dt>\n");
+        ks_html_between(out, "<dd>", statement, "</dd>\n");
     }
     fprintf(out, "</dl>\n");
     return KS_OK;

@@ -56,56 +56,60 @@ static void print_not_learned(size_t n, size_t learned, FILE *out)
 
 /* --- the correlation --- */
 
-/* The row of correlation.csv of the standard analysis; false if there is none. */
-static bool find_row(const struct ks_csv *csv, const char *statistic, size_t *row)
+/* A row of correlation.csv, of the standard analysis; its correlation is NaN if there is none. */
+struct correlation {
+    double spearman, low, high, p, n;
+};
+
+static struct correlation find_correlation(const struct ks_page *page, const char *statistic)
 {
-    for (size_t i = 0; csv && i < csv->rows; i++)
-        if (strcmp(ks_csv_text(csv, i, "analysis"), KS_STUDY_STANDARD) == 0 &&
-            strcmp(ks_csv_text(csv, i, "statistic"), statistic) == 0) {
-            *row = i;
-            return true;
-        }
-    return false;
+    const struct ks_table *t = ks_tables_find(page->table, "correlation");
+
+    for (size_t i = 0; t && i < ks_table_rows(t); i++)
+        if (strcmp(ks_table_text(t, i, "analysis"), KS_STUDY_STANDARD) == 0 &&
+            strcmp(ks_table_text(t, i, "statistic"), statistic) == 0)
+            return (struct correlation){
+                ks_table_value(t, i, "spearman"), ks_table_value(t, i, "spearman_low"),
+                ks_table_value(t, i, "spearman_high"), ks_table_value(t, i, "p"),
+                ks_table_value(t, i, "architectures")};
+    return (struct correlation){NAN, NAN, NAN, NAN, NAN};
 }
 
 /* -1 or 1: the sign that both correlations have, each with p <= LEVEL; 0: undecided. */
-static int sign_of(const struct ks_csv *csv, size_t lower, size_t upper)
+static int sign_of(const struct correlation *a, const struct correlation *b)
 {
-    double a = ks_csv_value(csv, lower, "spearman"), b = ks_csv_value(csv, upper, "spearman");
-    bool both = ks_csv_value(csv, lower, "p") <= LEVEL && ks_csv_value(csv, upper, "p") <= LEVEL;
+    bool both = a->p <= LEVEL && b->p <= LEVEL;
 
-    return both && a < 0 && b < 0 ? -1 : both && a > 0 && b > 0 ? 1 : 0;
+    return both && a->spearman < 0 && b->spearman < 0   ? -1
+           : both && a->spearman > 0 && b->spearman > 0 ? 1
+                                                        : 0;
 }
 
-static void print_correlation(const struct ks_csv *csv, size_t row, FILE *out)
+static void print_correlation(const struct correlation *c, FILE *out)
 {
-    double low = ks_csv_value(csv, row, "spearman_low");
-
-    fprintf(out, "%.2f (", ks_csv_value(csv, row, "spearman"));
-    if (!isnan(low))
-        fprintf(out, "90%% interval over seeds %.2f to %.2f, ", low,
-                ks_csv_value(csv, row, "spearman_high"));
-    fprintf(out, "p = %.2g)", ks_csv_value(csv, row, "p"));
+    fprintf(out, "%.2f (", c->spearman);
+    if (!isnan(c->low))
+        fprintf(out, "90%% interval over seeds %.2f to %.2f, ", c->low, c->high);
+    fprintf(out, "p = %.2g)", c->p);
 }
 
-/* The rows of correlation.csv that the headline cites. */
+/* What the headline cites: kappa_q99 is known by its intervals only. */
 struct cited {
-    const struct ks_csv *csv;
-    size_t lower, upper; /* of kappa_q99, which is known by its intervals only */
+    struct correlation lower, upper, kappa;
 };
 
 static bool find_cited(const struct ks_page *page, struct cited *cited)
 {
-    cited->csv = page->correlation;
-    return find_row(cited->csv, ks_catalogue[KS_STAT_KAPPA_Q99].lower, &cited->lower) &&
-           find_row(cited->csv, ks_catalogue[KS_STAT_KAPPA_Q99].upper, &cited->upper) &&
-           !isnan(ks_csv_value(cited->csv, cited->lower, "spearman")) &&
-           !isnan(ks_csv_value(cited->csv, cited->upper, "spearman"));
+    const struct ks_statistic *q99 = &ks_catalogue[KS_STAT_KAPPA_Q99];
+
+    *cited = (struct cited){find_correlation(page, q99->lower), find_correlation(page, q99->upper),
+                            find_correlation(page, ks_catalogue[KS_STAT_KAPPA].name)};
+    return !isnan(cited->lower.spearman) && !isnan(cited->upper.spearman);
 }
 
 static void print_answer(const struct cited *cited, FILE *out)
 {
-    int sign = sign_of(cited->csv, cited->lower, cited->upper);
+    int sign = sign_of(&cited->lower, &cited->upper);
 
     fprintf(out,
             "<p class=\"headline\"><b>%s</b>, if conditioning is measured by <i>kappa_q99</i>, the "
@@ -123,19 +127,17 @@ static void print_answer(const struct cited *cited, FILE *out)
 
 static void print_evidence(const struct cited *cited, FILE *out)
 {
-    size_t kappa;
-
     fprintf(out,
             "Over %.0f architectures, the rank correlation of the last return with "
             "<i>kappa_q99</i> is ",
-            ks_csv_value(cited->csv, cited->lower, "architectures"));
-    print_correlation(cited->csv, cited->lower, out);
+            cited->lower.n);
+    print_correlation(&cited->lower, out);
     fputs(" for the lower ends of its intervals and ", out);
-    print_correlation(cited->csv, cited->upper, out);
+    print_correlation(&cited->upper, out);
     fputs(" for the upper ends", out);
-    if (find_row(cited->csv, ks_catalogue[KS_STAT_KAPPA].name, &kappa)) {
+    if (!isnan(cited->kappa.n)) {
         fputs("; with <i>kappa</i> of the standard analysis it is ", out);
-        print_correlation(cited->csv, kappa, out);
+        print_correlation(&cited->kappa, out);
     }
     fputs(". A verdict on this claim asks for more: a correlation of at most -0.5.", out);
 }
@@ -148,9 +150,9 @@ static void print_architecture(const struct ks_page *page, const char *word,
     const struct ks_estimate *e = &row->value[KS_RETURN];
     char text[KS_INTERVAL_TEXT];
 
-    fprintf(out, "%s return has <b>", word);
-    ks_html_text(out, page->results->study->architecture[row->architecture].name);
-    fprintf(out, "</b> with %.4g", e->value);
+    fprintf(out, "%s return has ", word);
+    ks_html_between(out, "<b>", page->results->study->architecture[row->architecture].name, "</b>");
+    fprintf(out, " with %.4g", e->value);
     if (!isnan(e->in.lower))
         fprintf(out, " (90%% interval %.4g to %.4g)", e->in.lower, e->in.upper);
     if (row->range[KS_RANGE_Q99].n > 0) {
@@ -175,8 +177,9 @@ static void print_extremes(const struct ks_page *page, FILE *out)
         print_architecture(page, "The lowest", lowest, out);
 }
 
-ks_status ks_page_limits(const struct ks_page *page, FILE *out)
+ks_status ks_page_limits(void *data, FILE *out)
 {
+    const struct ks_page *page = data;
     const struct ks_study *s = page->results->study;
     size_t least = s->n_seeds;
 
@@ -193,8 +196,9 @@ ks_status ks_page_limits(const struct ks_page *page, FILE *out)
     return KS_OK;
 }
 
-ks_status ks_page_headline(const struct ks_page *page, FILE *out)
+ks_status ks_page_headline(void *data, FILE *out)
 {
+    const struct ks_page *page = data;
     size_t n = page->table->n_rows, learned = count_learned(page);
     struct cited cited;
 
@@ -209,8 +213,9 @@ ks_status ks_page_headline(const struct ks_page *page, FILE *out)
     return KS_OK;
 }
 
-ks_status ks_page_evidence(const struct ks_page *page, FILE *out)
+ks_status ks_page_evidence(void *data, FILE *out)
 {
+    const struct ks_page *page = data;
     struct cited cited;
 
     fputs("<p>", out);

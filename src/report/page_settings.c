@@ -7,42 +7,39 @@
 #include <jansson.h>
 
 #include "config.h"
-#include "core/memory.h"
 #include "report/template.h"
 
 static void print_pair(FILE *out, const char *key, const char *value)
 {
-    fputs("<code>", out);
-    ks_html_text(out, key);
-    fputs(" = ", out);
-    ks_html_text(out, value);
-    fputs("</code>", out);
+    ks_html_between(out, "<code>", key, " = ");
+    ks_html_between(out, "", value, "</code>");
 }
 
-static void print_analysis(const struct ks_study_analysis *a, FILE *out)
+void ks_page_print_settings(const struct ks_study_analysis *a, FILE *out)
 {
-    fputs("<dt>Analysis: ", out);
-    ks_html_text(out, a->name);
-    fputs("</dt>\n<dd>", out);
     for (size_t i = 0; i < a->n; i++) {
         fputs(i ? ", " : "", out);
         print_pair(out, a->setting[i].key, a->setting[i].value);
     }
     fputs(a->n ? "" : "the analyzer's defaults", out);
+}
+
+static void print_analysis(const struct ks_study_analysis *a, FILE *out)
+{
+    ks_html_between(out, "<dt>Analysis: ", a->name, "</dt>\n<dd>");
+    ks_page_print_settings(a, out);
     if (a->scope.checkpoints == KS_STUDY_TRAINED)
         fputs("; of the checkpoints after the first update", out);
     if (a->scope.checkpoints == KS_STUDY_LAST)
         fputs("; of the last checkpoint", out);
-    if (a->scope.architectures) {
-        fputs("; of the architectures ", out);
-        ks_html_text(out, a->scope.architectures);
-    }
+    if (a->scope.architectures)
+        ks_html_between(out, "; of the architectures ", a->scope.architectures, "");
     fputs("</dd>\n", out);
 }
 
-ks_status ks_page_settings(const struct ks_page *page, FILE *out)
+ks_status ks_page_settings(void *data, FILE *out)
 {
-    const struct ks_study *s = page->results->study;
+    const struct ks_study *s = ((const struct ks_page *)data)->results->study;
 
     fprintf(out, "<dl>\n<dt>Training</dt>\n<dd>");
     for (const struct ks_key *key = ks_keys; key->name; key++) {
@@ -92,18 +89,13 @@ static void count_json(json_t *counts, const char *name, const json_t *value)
 }
 
 /* What run.json says; a run without it, or with a malformed one, is not counted. */
-static ks_status count_run(const struct ks_page *page, const struct ks_result *run, json_t *counts)
+static ks_status count_run(const struct ks_results *r, const struct ks_result *run, json_t *counts)
 {
     static const char *const names[] = {"processor", "blas_kernel", "threads", "mujoco_flags"};
-    const struct ks_results *r = page->results;
-    char *folder = NULL, *path = NULL;
+    char *path = NULL;
     json_t *file, *versions;
-    ks_status status;
 
-    KS_TRY(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
-    status = ks_print_string(&path, "%s/%s/run.json", r->dir, folder);
-    free(folder);
-    KS_TRY(status);
+    KS_TRY(ks_results_path(r, run, "run.json", &path));
     file = json_load_file(path, 0, NULL);
     free(path);
     versions = json_object_get(file, "versions");
@@ -151,21 +143,17 @@ static void print_counts(const char *title, const char *what, json_t *counts, FI
         return;
     fprintf(out, "<h3>%s</h3>\n<div class=\"scroll\"><table>\n", title);
     for (void *i = json_object_iter(counts); i; i = json_object_iter_next(counts, i)) {
-        fputs("<tr><td>", out);
-        ks_html_text(out, json_object_iter_key(i));
-        fputs("</td><td class=\"text\">", out);
+        ks_html_between(out, "<tr><td>", json_object_iter_key(i), "</td><td class=\"text\">");
         print_values(json_object_iter_value(i), what, out);
         fputs("</td></tr>\n", out);
     }
     fprintf(out, "</table></div>\n");
 }
 
-static ks_status print_versions(const struct ks_page *page, json_t *const counts[2], FILE *out)
+static ks_status print_versions(const struct ks_results *r, json_t *const counts[2], FILE *out)
 {
-    const struct ks_results *r = page->results;
-
     for (size_t i = 0; i < r->n_runs; i++) {
-        KS_TRY(count_run(page, &r->run[i], counts[0]));
+        KS_TRY(count_run(r, &r->run[i], counts[0]));
         for (size_t k = 0; k < r->study->n_checkpoints; k++)
             if (r->run[i].spectrum[k])
                 count_spectrum(r->run[i].spectrum[k], counts[1]);
@@ -176,10 +164,11 @@ static ks_status print_versions(const struct ks_page *page, json_t *const counts
     return KS_OK;
 }
 
-ks_status ks_page_versions(const struct ks_page *page, FILE *out)
+ks_status ks_page_versions(void *data, FILE *out)
 {
+    const struct ks_page *page = data;
     json_t *counts[] = {json_object(), json_object()};
-    ks_status status = counts[0] && counts[1] ? print_versions(page, counts, out)
+    ks_status status = counts[0] && counts[1] ? print_versions(page->results, counts, out)
                                               : ks_fail(KS_MEMORY, "out of memory");
 
     json_decref(counts[0]);

@@ -1,11 +1,8 @@
 /* The plots: titles and captions, and the data that each needs. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/memory.h"
-#include "io/csv.h"
 #include "report/plots.h"
+
+#include <math.h>
+#include <string.h>
 
 const struct ks_plot ks_plots[] = {
     {"kappa_return", "Conditioning and return",
@@ -125,39 +122,19 @@ const struct ks_plot ks_plots[] = {
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 
-/* Whether one of the columns, separated by blanks, has a finite number in this row. */
-static ks_status row_has_number(const struct ks_csv *csv, size_t row, const char *columns,
-                                bool *has)
+bool ks_plot_has_data(const struct ks_summary_table *table, const struct ks_plot *plot)
 {
-    while (*columns && !*has) {
-        size_t length = strcspn(columns, " "), column;
-        char name[64], *end;
-        const char *cell;
-        double value;
+    const struct ks_table *t = ks_tables_find(table, plot->table);
+    const char *at = plot->columns;
 
-        snprintf(name, sizeof name, "%.*s", (int)length, columns);
-        KS_TRY(ks_csv_column(csv, name, &column));
-        cell = ks_csv_cell(csv, row, column);
-        value = strtod(cell, &end);
-        *has = *cell && !*end && isfinite(value);
-        columns += length + strspn(columns + length, " ");
+    for (size_t length; t && *at; at += length + strspn(at + length, " ")) {
+        char column[64];
+
+        length = strcspn(at, " ");
+        snprintf(column, sizeof column, "%.*s", (int)length, at);
+        for (size_t row = 0; row < ks_table_rows(t); row++)
+            if (isfinite(ks_table_value(t, row, column)))
+                return true;
     }
-    return KS_OK;
-}
-
-ks_status ks_plot_has_data(const struct ks_results *r, const struct ks_plot *plot, bool *has_data)
-{
-    struct ks_csv *csv = NULL;
-    char *path = NULL;
-    ks_status status = KS_OK;
-
-    *has_data = false;
-    KS_GO(ks_print_string(&path, "%s/tables/%s.csv", r->dir, plot->table));
-    KS_GO(ks_csv_read(path, false, &csv));
-    for (size_t row = 0; row < csv->rows && !*has_data; row++)
-        KS_GO(row_has_number(csv, row, plot->columns, has_data));
-done:
-    ks_csv_free(csv);
-    free(path);
-    return status;
+    return false;
 }

@@ -1,20 +1,13 @@
 #include "report/plots.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "claims/claims.h"
-#include "claims/theorems.h"
 #include "core/memory.h"
-#include "core/say.h"
-#include "io/file.h"
 #include "io/text.h"
 #include "report/gnuplot.h"
-#include "report/page.h"
 
 /* --- the places of panels --- */
 
@@ -106,42 +99,18 @@ void ks_panels_place(size_t n, const struct ks_study_architecture *const *archit
 
 /* --- drawing: scripts only draw, and compute nothing but the limits of their axes --- */
 
-static const char *const formats[] = {"png", "pdf", "svg"};
-enum { FORMATS = sizeof formats / sizeof *formats };
-
-enum { NAME, NORM, WN, LOSS, BASE, WORDS };
-
-/* Names, which study files limit to letters, digits and +-_, not paths. The base of an
- * architecture that is no variant is "-", and that of a variant "?" if the study lacks it. */
-static const char *word_of(const struct ks_study *s, size_t architecture, int word)
+/* Names, which study files limit to letters, digits and +-_, not paths. The base of an architecture
+ * that is no variant is "-", and that of a variant "?" if the study lacks it. */
+static struct ks_gnuplot_look look_of(const struct ks_study *s, size_t architecture)
 {
     const struct ks_study_architecture *a = &s->architecture[architecture];
     size_t base = ks_study_base(s, architecture);
 
-    const char *const words[WORDS] = {
-        [NAME] = a->name,
-        [NORM] = a->normalization,
-        [WN] = a->weight_normalization ? "1" : "0",
-        [LOSS] = a->loss,
-        [BASE] = base < s->n_architectures ? s->architecture[base].name
-                 : a->line > 0             ? "?"
-                                           : "-",
-    };
-
-    return words[word];
-}
-
-/* "archs='bn+ce ln+ce'; norms='bn ln'; ...": a word per architecture, in the order of the table. */
-static void print_words(const struct ks_study *s, const struct ks_summary_table *table, FILE *out)
-{
-    static const char *const names[WORDS] = {"archs", "norms", "wns", "losses", "bases"};
-
-    for (int word = 0; word < WORDS; word++) {
-        fprintf(out, "%s='", names[word]);
-        for (size_t i = 0; i < table->n_rows; i++)
-            fprintf(out, "%s%s", i ? " " : "", word_of(s, table->row[i].architecture, word));
-        fputs("'; ", out);
-    }
+    return (struct ks_gnuplot_look){a->name, a->normalization, a->loss,
+                                    base < s->n_architectures ? s->architecture[base].name
+                                    : a->line > 0             ? "?"
+                                                              : "-",
+                                    a->weight_normalization};
 }
 
 static void print_places(const char *grid, char axis, size_t n, const size_t *place, FILE *out)
@@ -174,23 +143,24 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
                              char **list)
 {
     const struct ks_study_architecture *architecture[KS_STUDY_ARCHITECTURES] = {NULL};
+    struct ks_gnuplot_look look[KS_STUDY_ARCHITECTURES];
     struct ks_panels panels;
     size_t size;
     FILE *out = open_memstream(list, &size);
-    bool failed;
 
     if (!out)
-        return ks_fail(KS_MEMORY, "out of memory");
-    for (size_t i = 0; i < table->n_rows; i++)
+        return ks_stream_close(out);
+    for (size_t i = 0; i < table->n_rows; i++) {
         architecture[i] = &r->study->architecture[table->row[i].architecture];
+        look[i] = look_of(r->study, table->row[i].architecture);
+    }
     ks_panels_place(table->n_rows, architecture, &panels);
-    print_words(r->study, table, out);
+    ks_gnuplot_print_looks(table->n_rows, look, out);
     print_panels("grid", table->n_rows, &panels, out);
     if (ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, table->n_rows, architecture, &panels))
         print_panels("wide", table->n_rows, &panels, out);
     fprintf(out, "checkpoint_gap=%zu; ", checkpoint_gap(r->study));
-    failed = ferror(out) != 0;
-    return fclose(out) != 0 || failed ? ks_fail(KS_MEMORY, "out of memory") : KS_OK;
+    return ks_stream_close(out);
 }
 
 ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table)
@@ -201,102 +171,9 @@ ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summar
     KS_GO(ks_gnuplot_find(&gnuplot));
     KS_GO(list_panels(results, table, &gnuplot.panels));
     KS_GO(ks_folder_make_in(results->dir, "figures"));
-    for (size_t i = 0; ks_plots[i].name; i++) {
-        bool has_data;
-
-        KS_GO(ks_plot_has_data(results, &ks_plots[i], &has_data));
-        for (size_t f = 0; f < FORMATS; f++)
-            KS_GO(has_data ? ks_gnuplot_draw(&gnuplot, ks_plots[i].name, formats[f])
-                           : ks_gnuplot_remove(&gnuplot, ks_plots[i].name, formats[f]));
-    }
+    for (const struct ks_plot *plot = ks_plots; plot->name; plot++)
+        KS_GO(ks_gnuplot_update(&gnuplot, plot->name, ks_plot_has_data(table, plot)));
 done:
     ks_gnuplot_clear(&gnuplot);
-    return status;
-}
-
-/* --- from a folder to its tables, plots and report --- */
-
-static ks_status announce(const struct ks_results *r, const struct ks_summary_table *table)
-{
-    for (const struct ks_plot *p = ks_plots; p->name; p++) {
-        bool has_data;
-
-        KS_TRY(ks_plot_has_data(r, p, &has_data));
-        if (has_data)
-            printf("%s/figures/%s.png (and .pdf, .svg): %s\n", r->dir, p->name, p->title);
-        else
-            printf("%s: not drawn: %s\n", p->name, p->missing);
-    }
-    printf("%s/report.html: all plots and the table\n\n", r->dir);
-    ks_summary_print(r, table, stdout);
-    if (!isnan(table->spearman))
-        printf("\nSpearman's rank correlation of 10^IQM(log10 kappa) with the return, over %zu "
-               "architectures: %.2f\n",
-               table->ranked, table->spearman);
-    for (size_t k = 1; k < table->n_analyses; k++)
-        printf("%s%s%s",
-               k > 1 ? ", " : "\nFurther analyses, in tables/summary.csv and report.html: ",
-               r->study->analysis[k].name, k + 1 < table->n_analyses ? "" : "\n");
-    return KS_OK;
-}
-
-static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_summary_table *table)
-{
-    struct ks_claims claims;
-
-    KS_TRY(ks_summary_table(r, resamples, table));
-    KS_TRY(ks_tables_write(r, table, resamples));
-    KS_TRY(ks_claims_judge(r, resamples, &claims));
-    KS_TRY(ks_claims_write(&claims, r->dir));
-    KS_TRY(ks_theorems_write(r));
-    if (table->n_rows == 0)
-        return ks_fail(KS_FORMAT,
-                       "%s: nothing to draw: no run has all its spectra and returns; the "
-                       "tables contain the existing results",
-                       r->dir);
-    KS_TRY(ks_plots_draw(r, table));
-    KS_TRY(ks_page_write(r, table));
-    KS_TRY(announce(r, table));
-    ks_claims_print(&claims, stdout);
-    ks_theorems_print(r, stdout);
-    return fflush(stdout) == 0 && !ferror(stdout)
-               ? KS_OK
-               : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
-}
-
-/* Removes temporary files of plot programs that were killed. */
-static ks_status sweep(const char *dir)
-{
-    static const char *const folders[] = {".", "tables", "figures"};
-
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        char *path = NULL;
-
-        KS_TRY(ks_print_string(&path, "%s/%s", dir, folders[i]));
-        if (ks_path_exists(path))
-            ks_folder_sweep(path); /* a failure does no harm */
-        free(path);
-    }
-    return KS_OK;
-}
-
-ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t resamples, bool quiet)
-{
-    struct ks_summary_table table = {0};
-    struct ks_results *results = NULL;
-    ks_status status = KS_OK;
-
-    KS_GO(ks_results_read(dir, study, &results));
-    KS_GO(sweep(dir));
-    if (resamples > 0)
-        KS_GO(ks_results_warn_intervals(results));
-    for (size_t i = 0; i < results->n_warnings; i++)
-        ks_say("warning: %s", results->warning[i]);
-    if (!quiet)
-        ks_say("drawing the plots of %s", dir);
-    KS_GO(plot(results, resamples, &table));
-done:
-    free(table.row);
-    ks_results_free(results);
     return status;
 }

@@ -21,10 +21,8 @@ struct ks_plot {
 /* All plots; a NULL name ends the list. */
 extern const struct ks_plot ks_plots[];
 
-/* Whether the tables in dir/tables have the data of a plot. Fails as ks_csv_read and with KS_FORMAT
- * if a column does not exist. */
-ks_status ks_plot_has_data(const struct ks_results *results, const struct ks_plot *plot,
-                           bool *has_data);
+/* Whether the tables that ks_tables_write filled have the data of a plot. */
+bool ks_plot_has_data(const struct ks_summary_table *table, const struct ks_plot *plot);
 
 /* Where the panels of architectures stand in plots with a panel per architecture. */
 struct ks_panels {
@@ -53,13 +51,7 @@ void ks_panels_place(size_t n, const struct ks_study_architecture *const *archit
 /* Draws dir/figures/NAME.png, .pdf and .svg with plots/NAME.gp from dir/tables; each file appears
  * complete or not at all. Plots without data are left out, and their old files are removed. Fails
  * with KS_MISSING if gnuplot or a script is missing, KS_RUN if gnuplot fails. The SVG stands alone,
- * its text is text, and its marks have tooltips (svg.h). */
+ * its text is text, and its marks have tooltips (gnuplot.h). */
 ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table);
-
-/* Writes tables, plots and report from the results in a study's folder; then lists the plots and
- * prints the table on standard output. Warnings go to standard error. `study`: the study in the
- * folder, if the caller has read it; NULL: dir/study.study is read. */
-ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t resamples,
-                        bool quiet);
 
 #endif

@@ -1,7 +1,6 @@
 /* Tables of what runs measured in training: norms.csv (Figure 8 of the XQC paper), efficiency.csv,
  * kappa_return.csv (Figure 4) and preconditioned_return.csv. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +9,8 @@
 #include "core/memory.h"
 #include "env/env.h"
 #include "io/csv.h"
-#include "io/text.h"
 #include "net/arch.h"
-#include "report/plot_tables.h"
+#include "report/tables.h"
 #include "train/architecture.h"
 
 /* --- progress.csv of a run --- */
@@ -33,52 +31,26 @@ static size_t find_step(const struct run_log *p, double step)
     return i;
 }
 
-/* The cell as a number; NaN if it is empty or no number. */
-static double number_in(const struct ks_csv *csv, size_t row, size_t column)
-{
-    const char *cell = ks_csv_cell(csv, row, column);
-    char *end;
-    double value = strtod(cell, &end);
-
-    return *cell && !*end ? value : NAN;
-}
-
 /* Rows are written in the order of their steps. */
-static ks_status find_steps(const struct ks_csv *csv, size_t last, struct run_log *p)
+static ks_status take_columns(const struct ks_csv *csv, size_t last, const char *const *name,
+                              struct run_log *p)
 {
-    size_t column;
-
     KS_TRY(ks_alloc(csv->rows, sizeof *p->step, &p->step));
-    if (ks_csv_column(csv, "env_step", &column) != KS_OK)
-        return KS_OK;
     for (size_t i = 0; i < csv->rows; i++) {
-        double step = number_in(csv, i, column);
+        double step = ks_csv_value(csv, i, "env_step");
 
         if (step <= (double)last && find_step(p, step) == p->steps)
             p->step[p->steps++] = step;
     }
-    return KS_OK;
-}
-
-static ks_status fill(const struct ks_csv *csv, const char *const *name, struct run_log *p)
-{
-    size_t step_column, column;
-
     KS_TRY(ks_alloc(p->columns * p->steps, sizeof *p->value, &p->value));
     for (size_t i = 0; i < p->columns * p->steps; i++)
         p->value[i] = NAN;
-    if (ks_csv_column(csv, "env_step", &step_column) != KS_OK)
-        return KS_OK;
-    for (size_t k = 0; k < p->columns; k++) {
-        if (ks_csv_column(csv, name[k], &column) != KS_OK)
-            continue;
-        for (size_t i = 0; i < csv->rows; i++) {
-            size_t at = find_step(p, number_in(csv, i, step_column));
-            double *value = &p->value[k * p->steps + at];
+    for (size_t i = 0; i < csv->rows; i++) {
+        size_t at = find_step(p, ks_csv_value(csv, i, "env_step"));
 
-            if (at < p->steps && !isfinite(*value))
-                *value = number_in(csv, i, column);
-        }
+        for (size_t k = 0; k < p->columns && at < p->steps; k++)
+            if (!isfinite(p->value[k * p->steps + at]))
+                p->value[k * p->steps + at] = ks_csv_value(csv, i, name[k]);
     }
     return KS_OK;
 }
@@ -87,39 +59,21 @@ static void log_free(struct run_log *p)
 {
     free(p->step);
     free(p->value);
-    *p = (struct run_log){.steps = 0};
 }
 
 /* Reads columns name [columns] up to the study's last step. If a step has several rows (a
  * checkpoint and an evaluation), the first finite number counts. A file that is missing or is not a
- * table gives no steps: ks_results_read has warned about it. The caller frees *p with log_free;
- * after a failure it is empty. */
+ * table gives no steps. The caller ends with log_free, also after a failure. */
 static ks_status log_read(const struct ks_results *r, const struct ks_result *run, size_t columns,
                           const char *const *name, struct run_log *p)
 {
-    char *folder = NULL, *path = NULL;
     struct ks_csv *csv = NULL;
-    ks_status status = KS_OK;
+    ks_status status = ks_results_progress(r, run, &csv);
 
     *p = (struct run_log){.columns = columns};
-    KS_GO(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
-    KS_GO(ks_print_string(&path, "%s/%s/progress.csv", r->dir, folder));
-    if (ks_path_exists(path)) {
-        status = ks_csv_read(path, true, &csv);
-        if (status == KS_FORMAT || status == KS_IO) {
-            status = KS_OK;
-            goto done;
-        }
-        KS_GO(status);
-        KS_GO(find_steps(csv, r->study->end, p));
-        KS_GO(fill(csv, name, p));
-    }
-done:
-    if (status != KS_OK)
-        log_free(p);
+    if (csv)
+        status = take_columns(csv, r->study->end, name, p);
     ks_csv_free(csv);
-    free(folder);
-    free(path);
     return status;
 }
 
@@ -159,7 +113,7 @@ done:
     return status;
 }
 
-static ks_status write_norms(const struct ks_tables *t, size_t row, FILE *out)
+ks_status ks_norms_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
     size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
@@ -171,23 +125,14 @@ static ks_status write_norms(const struct ks_tables *t, size_t row, FILE *out)
     for (size_t k = 0; k < NORMS; k++)
         KS_GO(ks_series_aggregate(&series[k], t->resamples));
     for (size_t j = 0; j < series[0].steps; j++) {
-        ks_table_look(t, row, out);
-        fprintf(out, ",%.0f", series[0].step[j]);
+        ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)), KS_COUNT(series[0].step[j]));
         for (size_t k = 0; k < NORMS; k++)
-            ks_table_estimate(out, &series[k].curve[j]);
-        putc('\n', out);
+            ks_table_cells(out, KS_ESTIMATE(series[k].curve[j]));
     }
 done:
     for (size_t k = 0; k < NORMS; k++)
         ks_series_free(&series[k]);
     return status;
-}
-
-ks_status ks_norms_write(const struct ks_tables *t, FILE *out)
-{
-    for (size_t i = 0; i < t->table->n_rows; i++)
-        KS_TRY(write_norms(t, i, out));
-    return KS_OK;
 }
 
 /* --- efficiency.csv --- */
@@ -249,7 +194,7 @@ static ks_status read_costs(const struct ks_results *r, const struct ks_result *
     const double critics = (double)of->settings.critics, batch = (double)of->settings.batch;
     struct ks_env_about about;
     struct ks_widths widths;
-    char *folder = NULL, *path = NULL;
+    char *path = NULL;
     json_t *json = NULL;
     ks_status status = KS_OK;
 
@@ -260,8 +205,7 @@ static ks_status read_costs(const struct ks_results *r, const struct ks_result *
     if (status == KS_IO)
         return KS_OK; /* a system's file is not where the study had it: the cost is unknown */
     KS_TRY(status);
-    KS_GO(ks_study_run_folder(r->study, run->architecture, run->seed, &folder));
-    KS_GO(ks_print_string(&path, "%s/%s/run.json", r->dir, folder));
+    KS_GO(ks_results_path(r, run, "run.json", &path));
     json = json_load_file(path, 0, NULL);
     KS_GO(read_network(json, "critic", path, widths.critic, &costs->critics));
     KS_GO(read_network(json, "actor", path, widths.actor, &costs->actor));
@@ -270,7 +214,6 @@ static ks_status read_costs(const struct ks_results *r, const struct ks_result *
     costs->actor.flops *= batch;
 done:
     json_decref(json);
-    free(folder);
     free(path);
     return status;
 }
@@ -282,8 +225,9 @@ static ks_status read_speed(const struct ks_results *r, const struct ks_result *
     static const char *const columns[] = {"update", "updates_per_second"};
     struct run_log progress = {0};
     double updates = 0, seconds = 0, before = 0;
+    ks_status status = KS_OK;
 
-    KS_TRY(log_read(r, run, 2, columns, &progress));
+    KS_GO(log_read(r, run, 2, columns, &progress));
     for (size_t j = 0; j < progress.steps; j++) {
         double update = progress.value[j], rate = progress.value[progress.steps + j];
 
@@ -294,11 +238,12 @@ static ks_status read_speed(const struct ks_results *r, const struct ks_result *
         before = update;
     }
     *speed = seconds > 0 ? updates / seconds : NAN;
+done:
     log_free(&progress);
-    return KS_OK;
+    return status;
 }
 
-static ks_status write_efficiency(const struct ks_tables *t, size_t row, FILE *out)
+ks_status ks_efficiency_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
     size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
@@ -311,24 +256,13 @@ static ks_status write_efficiency(const struct ks_tables *t, size_t row, FILE *o
     for (size_t i = 0; i < n; i++)
         KS_GO(read_speed(t->r, run[i], &speed.value[i]));
     KS_GO(ks_series_aggregate(&speed, t->resamples));
-    ks_table_look(t, row, out);
-    ks_table_number(out, costs.critics.parameters);
-    ks_table_number(out, costs.critics.flops);
-    ks_table_number(out, costs.actor.parameters);
-    ks_table_number(out, costs.actor.flops);
-    ks_table_estimate(out, &speed.curve[0]);
-    ks_table_estimate(out, &t->table->row[row].value[KS_RETURN]);
-    putc('\n', out);
+    ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
+                   KS_NUMBER(costs.critics.parameters), KS_NUMBER(costs.critics.flops),
+                   KS_NUMBER(costs.actor.parameters), KS_NUMBER(costs.actor.flops),
+                   KS_ESTIMATE(speed.curve[0]), KS_ESTIMATE(t->table->row[row].value[KS_RETURN]));
 done:
     ks_series_free(&speed);
     return status;
-}
-
-ks_status ks_efficiency_write(const struct ks_tables *t, FILE *out)
-{
-    for (size_t i = 0; i < t->table->n_rows; i++)
-        KS_TRY(write_efficiency(t, i, out));
-    return KS_OK;
 }
 
 /* --- kappa_return.csv, preconditioned_return.csv: conditioning against the return, a row per
@@ -360,8 +294,8 @@ static bool repeats(const struct ks_study *study, size_t one, size_t other)
     return a.scope.checkpoints == b.scope.checkpoints && ks_study_same_analysis(&a, &b);
 }
 
-/* Prints over how many start vectors kappa is known, with its smallest and its largest value. */
-static void print_starts(const struct ks_tables *t, size_t row, size_t analysis, FILE *out)
+/* Adds over how many start vectors kappa is known, with its smallest and its largest value. */
+static void add_starts(const struct ks_tables *t, size_t row, size_t analysis, struct ks_table *out)
 {
     double least = INFINITY, most = 0;
     size_t n = 0;
@@ -375,9 +309,7 @@ static void print_starts(const struct ks_tables *t, size_t row, size_t analysis,
         most = fmax(most, kappa);
         n++;
     }
-    fprintf(out, ",%zu", n);
-    ks_table_number(out, n > 1 ? least : NAN);
-    ks_table_number(out, n > 1 ? most : NAN);
+    ks_table_cells(out, KS_COUNT(n), KS_NUMBER(n > 1 ? least : NAN), KS_NUMBER(n > 1 ? most : NAN));
 }
 
 /* The IQM over the runs of the return at step 0; NaN without such an evaluation. */
@@ -394,30 +326,26 @@ static double first_return(const struct ks_tables *t, size_t row)
     return ks_iqm_drop(n, value, NULL);
 }
 
-static void write_rows(const struct ks_tables *t, size_t analysis, FILE *out)
+static void add_rows(const struct ks_tables *t, size_t analysis, struct ks_table *out)
 {
-    static const size_t columns[] = {KS_KAPPA, KS_LAMBDA_MAX, KS_KURTOSIS, KS_RETURN};
-
     for (size_t i = 0; i < t->table->n_rows; i++) {
         const struct ks_row *row = row_of(t, i, analysis);
 
         if (!row->asked)
             continue;
-        ks_table_look(t, i, out);
-        fprintf(out, ",%s", t->r->study->analysis[analysis].name);
-        for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
-            ks_table_estimate(out, &row->value[columns[k]]);
-        ks_table_number(out, first_return(t, i));
-        ks_table_number(out, row->noise_limit);
-        ks_table_number(out, row->beyond_noise);
-        print_starts(t, i, analysis, out);
-        putc('\n', out);
+        ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, i)),
+                       KS_TEXT(t->r->study->analysis[analysis].name),
+                       KS_ESTIMATE(row->value[KS_KAPPA]), KS_ESTIMATE(row->value[KS_LAMBDA_MAX]),
+                       KS_ESTIMATE(row->value[KS_KURTOSIS]), KS_ESTIMATE(row->value[KS_RETURN]),
+                       KS_NUMBER(first_return(t, i)), KS_NUMBER(row->noise.limit),
+                       KS_NUMBER(row->noise.beyond));
+        add_starts(t, i, analysis, out);
     }
 }
 
-ks_status ks_kappa_return_write(const struct ks_tables *t, FILE *out)
+ks_status ks_kappa_return_fill(const struct ks_tables *t, struct ks_table *out)
 {
-    write_rows(t, ks_table_paper(t), out);
+    add_rows(t, ks_tables_paper(t), out);
     return KS_OK;
 }
 
@@ -425,7 +353,7 @@ ks_status ks_kappa_return_write(const struct ks_tables *t, FILE *out)
 static bool is_preconditioned(const struct ks_tables *t, size_t analysis)
 {
     for (size_t i = 0; i < t->table->n_rows; i++) {
-        const struct ks_spectrum *s = ks_table_any_spectrum(t, i, analysis);
+        const struct ks_spectrum *s = ks_tables_any_spectrum(t, i, analysis);
         const char *operator= s ? ks_results_operator(s) : NULL;
 
         if (operator)
@@ -434,11 +362,11 @@ static bool is_preconditioned(const struct ks_tables *t, size_t analysis)
     return false;
 }
 
-ks_status ks_preconditioned_return_write(const struct ks_tables *t, FILE *out)
+ks_status ks_preconditioned_return_fill(const struct ks_tables *t, struct ks_table *out)
 {
     for (size_t k = 0; k < t->r->study->n_analyses; k++)
         if (is_preconditioned(t, k)) {
-            write_rows(t, k, out);
+            add_rows(t, k, out);
             break;
         }
     return KS_OK;

@@ -8,7 +8,7 @@
 #include "core/say.h"
 #include "io/text.h"
 #include "report/gnuplot.h"
-#include "report/plot_tables.h"
+#include "report/summary_table.h"
 #include "train/architecture.h"
 
 static double last_step(const struct ks_score_line *line)
@@ -69,30 +69,39 @@ void ks_scores_print(const struct ks_score_summary *s, FILE *out)
     }
 }
 
-void ks_scores_print_csv(const struct ks_score_summary *s, FILE *out)
+static void fill_scores(const struct ks_score_summary *s, struct ks_table *out)
 {
-    fprintf(out, "system,suite,tasks,runs,first_step,last_step,evaluations,iqm,iqm_low,iqm_high,"
-                 "area,area_low,area_high\n");
+    ks_table_columns(out, "system,suite,tasks,runs,first_step,last_step,evaluations,iqm~,area~");
     for (size_t i = 0; i < s->n; i++) {
         const struct ks_score_line *line = &s->line[i];
 
-        fprintf(out, "%s,%s,%zu,%zu,%.10g,%.10g,%zu", line->system, line->suite, line->tasks,
-                line->runs, line->step[0], last_step(line), line->steps);
-        ks_table_estimate(out, ks_score_line_last(line));
-        ks_table_estimate(out, &line->area);
-        putc('\n', out);
+        ks_table_cells(out, KS_TEXT(line->system), KS_TEXT(line->suite), KS_COUNT(line->tasks),
+                       KS_COUNT(line->runs), KS_NUMBER(line->step[0]), KS_NUMBER(last_step(line)),
+                       KS_COUNT(line->steps), KS_ESTIMATE(*ks_score_line_last(line)),
+                       KS_ESTIMATE(line->area));
     }
 }
 
-static void print_curves(const struct ks_score_summary *s, FILE *out)
+static void fill_curves(const struct ks_score_summary *s, struct ks_table *out)
 {
-    fprintf(out, "system,suite,env_step,iqm,iqm_low,iqm_high\n");
+    ks_table_columns(out, "system,suite,env_step,iqm~");
     for (size_t i = 0; i < s->n; i++)
-        for (size_t t = 0; t < s->line[i].steps; t++) {
-            fprintf(out, "%s,%s,%.10g", s->line[i].system, s->line[i].suite, s->line[i].step[t]);
-            ks_table_estimate(out, &s->line[i].curve[t]);
-            putc('\n', out);
-        }
+        for (size_t t = 0; t < s->line[i].steps; t++)
+            ks_table_cells(out, KS_TEXT(s->line[i].system), KS_TEXT(s->line[i].suite),
+                           KS_NUMBER(s->line[i].step[t]), KS_ESTIMATE(s->line[i].curve[t]));
+}
+
+ks_status ks_scores_print_csv(const struct ks_score_summary *s, FILE *out)
+{
+    struct ks_table table = {0};
+    ks_status status;
+
+    fill_scores(s, &table);
+    status = table.status;
+    if (status == KS_OK)
+        ks_table_print(&table, out);
+    ks_table_free(&table);
+    return status;
 }
 
 /* --- warnings --- */
@@ -190,7 +199,7 @@ ks_status ks_scores_warn_settings(const struct ks_score_rows *rows)
     const char **system;
     size_t n;
 
-    KS_TRY(ks_score_rows_systems(rows, &n, &system));
+    KS_TRY(ks_score_rows_names(rows, false, NULL, &n, &system));
     for (size_t i = 0; i < n; i++)
         warn_settings(rows, system[i]);
     free(system);
@@ -200,18 +209,15 @@ ks_status ks_scores_warn_settings(const struct ks_score_rows *rows)
 /* --- files --- */
 
 static ks_status write_table(const struct ks_score_summary *s, const char *dir, const char *name,
-                             void (*print)(const struct ks_score_summary *s, FILE *out))
+                             void (*fill)(const struct ks_score_summary *s, struct ks_table *out))
 {
-    struct ks_text text = {0};
-    char *path = NULL;
+    struct ks_table table = {0};
     ks_status status;
 
-    KS_TRY(ks_print_string(&path, "%s/tables/%s.csv", dir, name));
-    status = ks_text_open(path, &text);
-    if (status == KS_OK)
-        print(s, text.stream);
-    free(path);
-    return ks_text_close(&text, status);
+    fill(s, &table);
+    status = ks_table_write(&table, dir, name);
+    ks_table_free(&table);
+    return status;
 }
 
 static bool has_suite(const struct ks_score_summary *s, const char *suite)
@@ -222,66 +228,35 @@ static bool has_suite(const struct ks_score_summary *s, const char *suite)
     return false;
 }
 
-enum { NUMBER, NORM, WN, LOSS, BASE, WORDS };
-
-/* Systems are numbered: the script reads their names, which may contain anything, in the table. */
-static void print_word(const char *system, size_t number, int word, FILE *out)
-{
-    const struct ks_architecture *a = ks_architecture_find(system);
-    const char *const words[WORDS] = {
-        [NORM] = a ? a->normalization : "other",
-        [WN] = a && a->weight_normalization ? "1" : "0",
-        [LOSS] = a ? a->loss : "other",
-        [BASE] = "-",
-    };
-
-    if (word == NUMBER)
-        fprintf(out, "%zu ", number);
-    else
-        fprintf(out, "%s ", words[word]);
-}
-
-/* The words of plots/style.gp, a word per system, and the suites. */
+/* The words of plots/style.gp, a word per system, and the suites. Systems are numbered: the script
+ * reads their names, which may contain anything, in the table. */
 static ks_status list_words(const struct ks_score_summary *s, char **list)
 {
-    static const char *const names[WORDS] = {"archs", "norms", "wns", "losses", "bases"};
+    struct ks_gnuplot_look *look = NULL;
     const char *suite;
-    size_t size;
-    FILE *out = open_memstream(list, &size);
-    bool failed;
+    size_t size, n = 0;
+    FILE *out;
 
-    if (!out)
-        return ks_fail(KS_MEMORY, "out of memory");
-    for (int word = 0; word < WORDS; word++) {
-        size_t number = 0;
+    KS_TRY(ks_alloc(s->n, sizeof *look, &look));
+    for (size_t i = 0; i < s->n; i++)
+        if (i == 0 || !is_same_system(&s->line[i], &s->line[i - 1])) {
+            const struct ks_architecture *a = ks_architecture_find(s->line[i].system);
 
-        fprintf(out, "%s='", names[word]);
-        for (size_t i = 0; i < s->n; i++)
-            if (i == 0 || !is_same_system(&s->line[i], &s->line[i - 1]))
-                print_word(s->line[i].system, ++number, word, out);
+            look[n++] = (struct ks_gnuplot_look){NULL, a ? a->normalization : "other",
+                                                 a ? a->loss : "other", "-",
+                                                 a && a->weight_normalization};
+        }
+    out = open_memstream(list, &size);
+    if (out) {
+        ks_gnuplot_print_looks(n, look, out);
+        fputs("suites='", out);
+        for (size_t i = 0; (suite = ks_score_suite_name(i)); i++)
+            if (has_suite(s, suite))
+                fprintf(out, "%s ", suite);
         fputs("'; ", out);
     }
-    fputs("suites='", out);
-    for (size_t i = 0; (suite = ks_score_suite_name(i)); i++)
-        if (has_suite(s, suite))
-            fprintf(out, "%s ", suite);
-    fputs("'; ", out);
-    failed = ferror(out) != 0;
-    return fclose(out) != 0 || failed ? ks_fail(KS_MEMORY, "out of memory") : KS_OK;
-}
-
-static ks_status draw_bars(const struct ks_score_summary *s, bool draw, struct ks_gnuplot *g)
-{
-    static const char *const formats[] = {"png", "pdf", "svg"};
-
-    if (draw) {
-        KS_TRY(list_words(s, &g->panels));
-        KS_TRY(ks_folder_make_in(g->dir, "figures"));
-    }
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        KS_TRY(draw ? ks_gnuplot_draw(g, "scores", formats[i])
-                    : ks_gnuplot_remove(g, "scores", formats[i]));
-    return KS_OK;
+    free(look);
+    return ks_stream_close(out);
 }
 
 static bool has_area(const struct ks_score_summary *s)
@@ -304,9 +279,13 @@ ks_status ks_scores_write(const struct ks_score_summary *s, const char *dir, boo
     if (draw)
         KS_GO(ks_gnuplot_find(&gnuplot));
     KS_GO(ks_folder_make_in(dir, "tables"));
-    KS_GO(write_table(s, dir, "scores", ks_scores_print_csv));
-    KS_GO(write_table(s, dir, "score_curves", print_curves));
-    status = draw_bars(s, draw, &gnuplot);
+    KS_GO(write_table(s, dir, "scores", fill_scores));
+    KS_GO(write_table(s, dir, "score_curves", fill_curves));
+    if (draw) {
+        KS_GO(list_words(s, &gnuplot.panels));
+        KS_GO(ks_folder_make_in(dir, "figures"));
+    }
+    status = ks_gnuplot_update(&gnuplot, "scores", draw);
 done:
     ks_gnuplot_clear(&gnuplot);
     return status;

@@ -8,7 +8,7 @@
 #include "core/number.h"
 #include "lanczos/density.h"
 #include "lanczos/jacobi.h"
-#include "report/plot_tables.h"
+#include "report/tables.h"
 #include "statistics/statistics.h"
 
 /* --- density.csv --- */
@@ -24,7 +24,9 @@
 /* The cells of a probe, on the axis s. */
 struct cells {
     size_t n;
-    double *low, *high, *density; /* [n] per unit of s; owned */
+    struct {
+        double low, high, density; /* per unit of s */
+    } * cell;                      /* [n]; owned    */
 };
 
 /* The histogram of a spectrum. */
@@ -38,11 +40,8 @@ struct histogram {
 
 static void free_histogram(struct histogram *h)
 {
-    for (size_t p = 0; h->cells && p < h->probes; p++) {
-        free(h->cells[p].low);
-        free(h->cells[p].high);
-        free(h->cells[p].density);
-    }
+    for (size_t p = 0; h->cells && p < h->probes; p++)
+        free(h->cells[p].cell);
     free(h->cells);
     free(h->end);
 }
@@ -56,9 +55,7 @@ static ks_status find_cells(const struct histogram *h, size_t probe)
     double end = asinh(h->floor / unit);
     struct cells *c = &h->cells[probe];
 
-    KS_TRY(ks_alloc(m, sizeof *c->low, &c->low));
-    KS_TRY(ks_alloc(m, sizeof *c->high, &c->high));
-    KS_TRY(ks_alloc(m, sizeof *c->density, &c->density));
+    KS_TRY(ks_alloc(m, sizeof *c->cell, &c->cell));
     for (size_t i = 0; i < m; i++) {
         double s = asinh(theta[i] / unit);
         double below = i > 0 ? (s - asinh(theta[i - 1] / unit)) / 2 : -1;
@@ -72,9 +69,9 @@ static ks_status find_cells(const struct histogram *h, size_t probe)
         high = theta[i] < 0 ? fmin(high, -end) : high;
         if (!(high > low)) /* two equal Ritz values */
             continue;
-        c->low[c->n] = low;
-        c->high[c->n] = high;
-        c->density[c->n++] = weight[i] / (high - low);
+        c->cell[c->n].low = low;
+        c->cell[c->n].high = high;
+        c->cell[c->n++].density = weight[i] / (high - low);
     }
     return KS_OK;
 }
@@ -82,8 +79,8 @@ static ks_status find_cells(const struct histogram *h, size_t probe)
 static double density_at(const struct cells *c, double s)
 {
     for (size_t i = 0; i < c->n; i++)
-        if (s >= c->low[i] && s < c->high[i])
-            return c->density[i];
+        if (s >= c->cell[i].low && s < c->cell[i].high)
+            return c->cell[i].density;
     return 0;
 }
 
@@ -101,9 +98,9 @@ static void average(const struct histogram *h, double s, double *mean, double *e
     *error = probes > 1 ? sqrt(square / ((double)probes * ((double)probes - 1))) : NAN;
 }
 
-/* Prints the average of the histograms: a row for each cell between neighbouring ends of cells of
+/* Adds the average of the histograms: a row for each cell between neighbouring ends of cells of
  * all probes. Per decade: per unit of s times ln 10. */
-static void print_average(const char *name, const struct histogram *h, FILE *out)
+static void add_average(const char *name, const struct histogram *h, struct ks_table *out)
 {
     const double *end = h->end;
 
@@ -115,92 +112,68 @@ static void print_average(const char *name, const struct histogram *h, FILE *out
         average(h, (end[i] + end[i + 1]) / 2, &mean, &error);
         if (mean == 0)
             continue;
-        fputs(name, out);
-        ks_table_number(out, h->unit * sinh(end[i]));
-        ks_table_number(out, h->unit * sinh(end[i + 1]));
-        ks_table_number(out, mean * decade);
-        ks_table_number(out, fmax(mean - error, isnan(error) ? error : 0) * decade);
-        ks_table_number(out, (mean + error) * decade);
-        putc('\n', out);
+        ks_table_cells(out, KS_TEXT(name), KS_NUMBER(h->unit * sinh(end[i])),
+                       KS_NUMBER(h->unit * sinh(end[i + 1])), KS_NUMBER(mean * decade),
+                       KS_NUMBER(fmax(mean - error, isnan(error) ? error : 0) * decade),
+                       KS_NUMBER((mean + error) * decade));
     }
 }
 
-static ks_status write_density(const char *name, const struct ks_spectrum *s, FILE *out)
+ks_status ks_density_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out)
 {
     double floor = ks_statistic_value(s, KS_STAT_NOISE_FLOOR);
     struct histogram h = {
         s, ks_density_unit(s), isnan(floor) ? 0 : floor, ks_spectrum_random(s), 0, NULL, NULL};
     ks_status status = KS_OK;
 
+    if (!(h.unit > 0))
+        return KS_OK;
     KS_GO(ks_alloc(h.probes, sizeof *h.cells, &h.cells));
     KS_GO(ks_alloc(2 * h.probes * s->order, sizeof *h.end, &h.end));
     for (size_t p = 0; p < h.probes; p++) {
         KS_GO(find_cells(&h, p));
         for (size_t i = 0; i < h.cells[p].n; i++) {
-            h.end[h.n_ends++] = h.cells[p].low[i];
-            h.end[h.n_ends++] = h.cells[p].high[i];
+            h.end[h.n_ends++] = h.cells[p].cell[i].low;
+            h.end[h.n_ends++] = h.cells[p].cell[i].high;
         }
     }
     qsort(h.end, h.n_ends, sizeof *h.end, ks_ascending);
-    print_average(name, &h, out);
+    add_average(name, &h, out);
 done:
     free_histogram(&h);
     return status;
 }
 
-ks_status ks_density_write(const struct ks_tables *t, FILE *out)
-{
-    for (size_t i = 0; i < t->table->n_rows; i++) {
-        const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
-
-        if (s && ks_density_unit(s) > 0)
-            KS_TRY(write_density(ks_table_architecture(t, i)->name, s, out));
-    }
-    return KS_OK;
-}
-
 /* --- the other tables --- */
 
-ks_status ks_ritz_write(const struct ks_tables *t, FILE *out)
+/* Of the standard analysis and of ks_tables_paper_curve, at all checkpoints. */
+ks_status ks_ritz_fill(const struct ks_tables *t, struct ks_table *out)
 {
-    size_t analysis[] = {0, ks_table_paper_curve(t)};
+    size_t analysis[] = {0, ks_tables_paper_curve(t)};
 
     for (size_t a = 0; a < (analysis[1] > 0 ? 2 : 1); a++)
         for (size_t i = 0; i < t->table->n_rows; i++)
             for (size_t k = 0; k < t->r->study->n_checkpoints; k++) {
-                const struct ks_spectrum *s = ks_results_spectrum(t->r, ks_table_run(t, i),
+                const struct ks_spectrum *s = ks_results_spectrum(t->r, ks_tables_run(t, i),
                                                                   analysis[a], k);
 
                 for (size_t j = 0; s && j < ks_spectrum_random(s) * s->order; j++)
                     if (isfinite(s->ritz[j]))
-                        fprintf(out, "%s,%s,%zu,%.10g\n", ks_table_architecture(t, i)->name,
-                                t->r->study->analysis[analysis[a]].name, t->r->study->checkpoint[k],
-                                s->ritz[j]);
+                        ks_table_cells(out, KS_TEXT(ks_tables_architecture(t, i)->name),
+                                       KS_TEXT(t->r->study->analysis[analysis[a]].name),
+                                       KS_COUNT(t->r->study->checkpoint[k]), KS_NUMBER(s->ritz[j]));
             }
     return KS_OK;
 }
 
 /* The share of eigenvalues at zero and below, with 99% intervals, and what "at zero" means. */
-ks_status ks_mass_write(const struct ks_tables *t, FILE *out)
+ks_status ks_mass_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out)
 {
-    static const enum ks_statistic_id masses[] = {KS_STAT_ZERO_MASS, KS_STAT_NEGATIVE_MASS};
-
-    for (size_t i = 0; i < t->table->n_rows; i++) {
-        const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
-
-        if (!s)
-            continue;
-        fputs(ks_table_architecture(t, i)->name, out);
-        for (size_t k = 0; k < sizeof masses / sizeof *masses; k++) {
-            const struct ks_interval in = ks_statistic_interval(s, masses[k]);
-
-            ks_table_number(out, ks_statistic_value(s, masses[k]));
-            ks_table_number(out, in.lower);
-            ks_table_number(out, in.upper);
-        }
-        ks_table_number(out, ks_statistic_value(s, KS_STAT_NOISE_FLOOR));
-        putc('\n', out);
-    }
+    ks_table_cells(out, KS_TEXT(name), KS_NUMBER(ks_statistic_value(s, KS_STAT_ZERO_MASS)),
+                   KS_INTERVAL(ks_statistic_interval(s, KS_STAT_ZERO_MASS)),
+                   KS_NUMBER(ks_statistic_value(s, KS_STAT_NEGATIVE_MASS)),
+                   KS_INTERVAL(ks_statistic_interval(s, KS_STAT_NEGATIVE_MASS)),
+                   KS_NUMBER(ks_statistic_value(s, KS_STAT_NOISE_FLOOR)));
     return KS_OK;
 }
 
@@ -209,31 +182,27 @@ struct node {
 };
 
 /* The cumulative spectral weight: over the probes, the mean weight of Ritz values up to x. */
-ks_status ks_staircase_write(const struct ks_tables *t, FILE *out)
+ks_status ks_staircase_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out)
 {
-    for (size_t i = 0; i < t->table->n_rows; i++) {
-        const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
-        struct node *node = NULL;
-        double sum = 0;
-        size_t n = 0, probes;
+    struct node *node = NULL;
+    double sum = 0;
+    size_t n = 0, probes = ks_spectrum_random(s);
 
-        if (!s)
-            continue;
-        probes = ks_spectrum_random(s);
-        KS_TRY(ks_alloc(probes * s->order, sizeof *node, &node));
-        for (size_t j = 0; j < probes * s->order; j++)
-            if (isfinite(s->ritz[j]))
-                node[n++] = (struct node){s->ritz[j], s->weight[j] / (double)probes};
-        qsort(node, n, sizeof *node, ks_ascending);
-        for (size_t j = 0; j < n; j++)
-            fprintf(out, "%s,%.10g,%.10g\n", ks_table_architecture(t, i)->name, node[j].value,
-                    sum += node[j].weight);
-        free(node);
+    KS_TRY(ks_alloc(probes * s->order, sizeof *node, &node));
+    for (size_t j = 0; j < probes * s->order; j++)
+        if (isfinite(s->ritz[j]))
+            node[n++] = (struct node){s->ritz[j], s->weight[j] / (double)probes};
+    qsort(node, n, sizeof *node, ks_ascending);
+    for (size_t j = 0; j < n; j++) {
+        sum += node[j].weight;
+        ks_table_cells(out, KS_TEXT(name), KS_NUMBER(node[j].value), KS_NUMBER(sum));
     }
+    free(node);
     return KS_OK;
 }
 
-void ks_distribution_print(const char *architecture, const struct ks_spectrum *s, FILE *out)
+/* Numbers of eigenvalues: up to x for a negative x, above x for a positive one. */
+ks_status ks_distribution_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out)
 {
     double n = ks_attribute_number(&s->attributes, "dimension");
 
@@ -241,23 +210,9 @@ void ks_distribution_print(const char *architecture, const struct ks_spectrum *s
         double lower = s->band_lower[j], upper = s->band_upper[j];
         bool above = s->band_at[j] > 0;
 
-        fputs(architecture, out);
-        ks_table_number(out, s->band_at[j]);
-        ks_table_number(out, lower);
-        ks_table_number(out, upper);
-        ks_table_number(out, round(n * (above ? 1 - upper : lower)));
-        ks_table_number(out, round(n * (above ? 1 - lower : upper)));
-        putc('\n', out);
-    }
-}
-
-ks_status ks_distribution_write(const struct ks_tables *t, FILE *out)
-{
-    for (size_t i = 0; i < t->table->n_rows; i++) {
-        const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
-
-        if (s)
-            ks_distribution_print(ks_table_architecture(t, i)->name, s, out);
+        ks_table_cells(out, KS_TEXT(name), KS_NUMBER(s->band_at[j]), KS_NUMBER(lower),
+                       KS_NUMBER(upper), KS_NUMBER(round(n * (above ? 1 - upper : lower))),
+                       KS_NUMBER(round(n * (above ? 1 - lower : upper))));
     }
     return KS_OK;
 }
@@ -318,37 +273,24 @@ static double effective_bound(const struct ks_spectrum *s, size_t m)
     return ks_statistic(s, name);
 }
 
-static ks_status write_orders(const char *name, const struct ks_spectrum *s, FILE *out)
+ks_status ks_orders_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out)
 {
     ks_status status = KS_OK;
     double *work = NULL;
 
+    if (!s->alpha)
+        return KS_OK;
     KS_GO(ks_alloc(3 * s->order + s->probes, sizeof *work, &work));
     for (size_t m = 1; m <= s->order; m++) {
         double kappa[2];
 
         KS_GO(kappa_at(s, m, work, kappa));
-        fprintf(out, "%s,%zu", name, m);
-        ks_table_number(out, kappa[0]);
-        ks_table_number(out, kappa[1]);
-        ks_table_number(out, effective_bound(s, m));
-        ks_table_number(out, ks_noise_limit(s));
-        putc('\n', out);
+        ks_table_cells(out, KS_TEXT(name), KS_COUNT(m), KS_NUMBER(kappa[0]), KS_NUMBER(kappa[1]),
+                       KS_NUMBER(effective_bound(s, m)), KS_NUMBER(ks_noise_limit(s)));
     }
 done:
     free(work);
     return status;
-}
-
-ks_status ks_orders_write(const struct ks_tables *t, FILE *out)
-{
-    for (size_t i = 0; i < t->table->n_rows; i++) {
-        const struct ks_spectrum *s = ks_table_spectrum(t, i, 0);
-
-        if (s && s->alpha)
-            KS_TRY(write_orders(ks_table_architecture(t, i)->name, s, out));
-    }
-    return KS_OK;
 }
 
 /* --- operators.csv --- */
@@ -358,7 +300,7 @@ static const struct ks_spectrum *find_operator(const struct ks_tables *t, size_t
                                                const char *name)
 {
     for (size_t k = 0; k < t->r->study->n_analyses; k++) {
-        const struct ks_spectrum *s = ks_table_spectrum(t, row, k);
+        const struct ks_spectrum *s = ks_tables_spectrum(t, row, k);
 
         if (s && ks_results_operator(s) && strcmp(ks_results_operator(s), name) == 0 &&
             !ks_attribute_find(&s->attributes, "compat"))
@@ -367,21 +309,19 @@ static const struct ks_spectrum *find_operator(const struct ks_tables *t, size_t
     return NULL;
 }
 
-ks_status ks_operators_write(const struct ks_tables *t, FILE *out)
+ks_status ks_operators_fill(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
     static const char *const names[] = {"hessian", "ggn", "residual"};
     enum { NAMES = sizeof names / sizeof *names };
+    const struct ks_spectrum *s[NAMES];
 
-    for (size_t i = 0; i < t->table->n_rows; i++) {
-        const struct ks_spectrum *s[NAMES];
-
-        for (size_t k = 0; k < NAMES; k++)
-            s[k] = find_operator(t, i, names[k]);
-        for (size_t k = 0; k < NAMES && (s[1] || s[2]); k++)
-            for (size_t j = 0; s[k] && j < ks_spectrum_random(s[k]) * s[k]->order; j++)
-                if (isfinite(s[k]->ritz[j]))
-                    fprintf(out, "%s,%s,%.10g,%.10g\n", ks_table_architecture(t, i)->name, names[k],
-                            s[k]->ritz[j], s[k]->weight[j]);
-    }
+    for (size_t k = 0; k < NAMES; k++)
+        s[k] = find_operator(t, row, names[k]);
+    for (size_t k = 0; k < NAMES && (s[1] || s[2]); k++)
+        for (size_t j = 0; s[k] && j < ks_spectrum_random(s[k]) * s[k]->order; j++)
+            if (isfinite(s[k]->ritz[j]))
+                ks_table_cells(out, KS_TEXT(ks_tables_architecture(t, row)->name),
+                               KS_TEXT(names[k]), KS_NUMBER(s[k]->ritz[j]),
+                               KS_NUMBER(s[k]->weight[j]));
     return KS_OK;
 }

@@ -3,13 +3,15 @@
  * Figure 4 of the XQC paper has one point per architecture; pooling over seeds and checkpoints is
  * our reading of "over the entire course of training and seeds". The bootstrap resamples
  * seeds, each with all its checkpoints and returns, and all columns use the same draws. */
-#include "report/tables.h"
+#include "report/summary_table.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/number.h"
 #include "results/scores.h"
 #include "statistics/statistics.h"
 
@@ -28,6 +30,60 @@ const char *ks_column_name(size_t column)
     return column < KS_POOLED ? ks_catalogue[ks_pooled[column]].name : others[column - KS_POOLED];
 }
 
+/* --- intervals over the runs of an architecture --- */
+
+/* An interval of the mean would need every end of every run, and one unresolved end would make it
+ * infinite. So medians are used: if l_i <= x_i <= u_i for every run i, then
+ * median(l) <= median(x) <= median(u), and the median stays finite while fewer than half of the
+ * runs have an unresolved end. */
+const enum ks_statistic_id ks_ranges[KS_RANGES] = {KS_STAT_DIRECTIONS_1E2, KS_STAT_KAPPA_Q99,
+                                                   KS_STAT_KAPPA_GRADIENT_90};
+
+void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks_result *const *run,
+                   struct ks_seed_range range[KS_RANGES])
+{
+    assert(n <= KS_STUDY_SEEDS);
+    for (size_t k = 0; k < KS_RANGES; k++) {
+        double lower[KS_STUDY_SEEDS], upper[KS_STUDY_SEEDS];
+        size_t found = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            const struct ks_spectrum *spectrum = ks_results_spectrum(
+                place->results, run[i], place->analysis, place->checkpoint);
+            const struct ks_interval in = spectrum ? ks_statistic_interval(spectrum, ks_ranges[k])
+                                                   : (struct ks_interval){NAN, NAN};
+
+            if (isnan(in.lower))
+                continue;
+            lower[found] = in.lower;
+            upper[found++] = isnan(in.upper) ? INFINITY : in.upper; /* NaN: not resolved */
+        }
+        range[k] = (struct ks_seed_range){found, {NAN, NAN}, {NAN, NAN}};
+        if (found == 0)
+            continue;
+        qsort(lower, found, sizeof *lower, ks_ascending);
+        qsort(upper, found, sizeof *upper, ks_ascending);
+        range[k] = (struct ks_seed_range){
+            found,
+            {ks_quantile(found, lower, 0.5), ks_quantile(found, upper, 0.5)},
+            {lower[0], upper[found - 1]}};
+    }
+}
+
+void ks_range_add_ends(const struct ks_seed_range range[KS_RANGES], struct ks_table *out)
+{
+    for (size_t k = 0; k < KS_RANGES; k++) {
+        const struct ks_interval *r = &range[k].median, *all = &range[k].all;
+
+        ks_table_cells(out, KS_NUMBER(r->lower),
+                       KS_NUMBER(isinf(r->upper) && !isinf(r->lower) ? NAN : r->upper),
+                       KS_NUMBER(all->lower),
+                       KS_NUMBER(isinf(all->upper) && !isinf(r->lower) ? NAN : all->upper));
+    }
+}
+
+/* --- the table --- */
+
 enum { LEAST_RANKS = 3 }; /* with fewer rows a rank correlation says nothing */
 
 /* The values of one architecture. */
@@ -40,14 +96,6 @@ struct pool {
     double *step;                       /* [evaluations]; owned       */
 };
 
-/* Checkpoints up to the first update say nothing about training. */
-static bool is_pooled(const struct ks_results *r, size_t analysis, size_t checkpoint)
-{
-    return r->common_checkpoint[checkpoint] &&
-           r->study->checkpoint[checkpoint] > r->study->first_update &&
-           ks_study_asks_checkpoint(r->study, analysis, checkpoint);
-}
-
 static ks_status pool_new(const struct ks_results *r, size_t analysis, struct pool *p)
 {
     const struct ks_study *s = r->study;
@@ -57,7 +105,7 @@ static ks_status pool_new(const struct ks_results *r, size_t analysis, struct po
         ks_score_normalize(p->range, 0, &any) != KS_OK)
         p->range = NULL;
     for (size_t i = 0; i < s->n_checkpoints; i++)
-        p->checkpoints += is_pooled(r, analysis, i);
+        p->checkpoints += ks_results_is_pooled(r, analysis, i);
     for (size_t k = 0; k < s->n_evaluations; k++)
         p->evaluations += r->common_evaluation[k];
     for (size_t f = 0; f < KS_POOLED; f++)
@@ -85,7 +133,7 @@ static void pool_fill(const struct ks_results *r, size_t analysis, const struct 
         size_t used = 0;
 
         for (size_t i = 0; i < s->n_checkpoints; i++)
-            if (is_pooled(r, analysis, i)) {
+            if (ks_results_is_pooled(r, analysis, i)) {
                 for (size_t f = 0; f < KS_POOLED; f++)
                     p->statistic[f][n * p->checkpoints + used] = ks_results_statistic(
                         r, run[n], analysis, i, ks_pooled[f]);
@@ -153,17 +201,16 @@ double ks_noise_limit(const struct ks_spectrum *s)
              : NAN;
 }
 
-/* Sorts p->limit. */
-static void find_noise(struct pool *p, struct ks_row *row)
+struct ks_noise ks_noise_find(size_t n, const double *kappa, double *limit)
 {
-    size_t n = p->runs * p->checkpoints, known = 0, beyond = 0;
+    size_t known = 0, beyond = 0;
 
     for (size_t i = 0; i < n; i++) {
-        known += !isnan(p->limit[i]) && !isnan(p->statistic[KS_KAPPA][i]);
-        beyond += p->statistic[KS_KAPPA][i] > p->limit[i];
+        known += !isnan(limit[i]) && !isnan(kappa[i]);
+        beyond += kappa[i] > limit[i];
     }
-    row->beyond_noise = known > 0 ? (double)beyond / (double)known : NAN;
-    row->noise_limit = ks_iqm_drop(n, p->limit, NULL);
+    return (struct ks_noise){.beyond = known > 0 ? (double)beyond / (double)known : NAN,
+                             .limit = ks_iqm_drop(n, limit, NULL)};
 }
 
 /* The last checkpoint that is aggregated. */
@@ -192,7 +239,7 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
                   row->range);
     for (size_t i = 0; i < pool.runs * pool.checkpoints; i++)
         row->dropped += isnan(pool.statistic[KS_KAPPA][i]);
-    find_noise(&pool, row);
+    row->noise = ks_noise_find(pool.runs * pool.checkpoints, pool.statistic[KS_KAPPA], pool.limit);
     estimator.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
     KS_GO(ks_bootstrap_run(&bootstrap, &estimator, row->value));
 done:
@@ -254,15 +301,15 @@ void ks_value_print(double value, char text[32])
         snprintf(text, 32, size < 10 ? "%.3f" : size < 1000 ? "%.1f" : "%.0f", value);
 }
 
-/* The columns of the printed table: these values, the intervals, then these values. */
-static const size_t before[] = {KS_KAPPA, KS_KAPPA_EFFECTIVE_BOUND},
-                    after[] = {KS_LAMBDA_MAX, KS_KURTOSIS, KS_RETURN};
-enum {
-    BEFORE = sizeof before / sizeof *before,
-    AFTER = sizeof after / sizeof *after,
-    NUMBER_WIDTH = 10,
-    RANGE_WIDTH = 20
-};
+/* The columns of the printed table: of values, or of ranges. */
+static const struct {
+    bool range;
+    size_t index;
+} printed[] = {{false, KS_KAPPA},           {false, KS_KAPPA_EFFECTIVE_BOUND},
+               {true, KS_RANGE_DIRECTIONS}, {true, KS_RANGE_Q99},
+               {true, KS_RANGE_GRADIENT},   {false, KS_LAMBDA_MAX},
+               {false, KS_KURTOSIS},        {false, KS_RETURN}};
+enum { NUMBER_WIDTH = 10, RANGE_WIDTH = 20 };
 
 static int wider(int width, const char *name)
 {
@@ -271,37 +318,22 @@ static int wider(int width, const char *name)
     return length > width ? length : width;
 }
 
-/* Prints the cells of these columns, or with row NULL their names. */
-static void print_numbers(const struct ks_row *row, size_t n, const size_t *column, FILE *out)
-{
-    for (size_t c = 0; c < n; c++) {
-        const char *name = ks_column_name(column[c]);
-        char text[32];
-
-        if (row)
-            ks_value_print(row->value[column[c]].value, text);
-        fprintf(out, "  %*s", wider(NUMBER_WIDTH, name), row ? text : name);
-    }
-}
-
-static void print_ranges(const struct ks_row *row, FILE *out)
-{
-    for (size_t c = 0; c < KS_RANGES; c++) {
-        char text[KS_INTERVAL_TEXT];
-
-        if (row)
-            ks_interval_text(row->range[c].median, KS_IN_WORDS, text);
-        fprintf(out, "  %*s", wider(RANGE_WIDTH, ks_catalogue[ks_ranges[c]].name),
-                row ? text : ks_catalogue[ks_ranges[c]].name);
-    }
-}
-
+/* With row NULL: the names of the columns. */
 static void print_line(const char *first, int width, const struct ks_row *row, FILE *out)
 {
     fprintf(out, "%-*s", width, first);
-    print_numbers(row, BEFORE, before, out);
-    print_ranges(row, out);
-    print_numbers(row, AFTER, after, out);
+    for (size_t c = 0; c < sizeof printed / sizeof *printed; c++) {
+        const bool range = printed[c].range;
+        const size_t i = printed[c].index;
+        const char *name = range ? ks_catalogue[ks_ranges[i]].name : ks_column_name(i);
+        char text[KS_INTERVAL_TEXT];
+
+        if (row && range)
+            ks_interval_text(row->range[i].median, KS_IN_WORDS, text);
+        else if (row)
+            ks_value_print(row->value[i].value, text);
+        fprintf(out, "  %*s", wider(range ? RANGE_WIDTH : NUMBER_WIDTH, name), row ? text : name);
+    }
     putc('\n', out);
 }
 

@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims/claims.h"
 #include "core/memory.h"
 #include "io/text.h"
-#include "report/plot_tables.h"
-#include "results/comparison_tables.h"
 #include "results/correlation.h"
-#include "statistics/statistics.h"
+#include "results/scores.h"
 
 /* --- quadratics.csv --- */
 
@@ -23,35 +22,25 @@
 enum { STEPS = 100 };
 static const double kappas[] = {1, 3, 10, 30, 100, 1000};
 
-static void descend(double kappa, FILE *out)
-{
-    const double rate = 2 / (1 + kappa), start = hypot(1, 1 / kappa);
-    double x[2] = {1, 1 / kappa};
-
-    for (int step = 0; step <= STEPS; step++) {
-        fprintf(out, "%g,%d", kappa, step);
-        ks_table_number(out, x[0]);
-        ks_table_number(out, x[1]);
-        ks_table_number(out, (x[0] * x[0] + kappa * x[1] * x[1]) / 2);
-        ks_table_number(out, hypot(x[0], x[1]) / start);
-        putc('\n', out);
-        x[0] -= rate * x[0];
-        x[1] -= rate * kappa * x[1];
-    }
-}
-
-static ks_status write_quadratics(const struct ks_tables *t, FILE *out)
+static ks_status fill_quadratics(const struct ks_tables *t, struct ks_table *out)
 {
     (void)t;
-    for (size_t i = 0; i < sizeof kappas / sizeof *kappas; i++)
-        descend(kappas[i], out);
+    for (size_t i = 0; i < sizeof kappas / sizeof *kappas; i++) {
+        const double kappa = kappas[i], rate = 2 / (1 + kappa), start = hypot(1, 1 / kappa);
+        double x[2] = {1, 1 / kappa};
+
+        for (int step = 0; step <= STEPS; step++) {
+            ks_table_cells(out, KS_NUMBER(kappa), KS_COUNT(step), KS_NUMBER(x[0]), KS_NUMBER(x[1]),
+                           KS_NUMBER((x[0] * x[0] + kappa * x[1] * x[1]) / 2),
+                           KS_NUMBER(hypot(x[0], x[1]) / start));
+            x[0] -= rate * x[0];
+            x[1] -= rate * kappa * x[1];
+        }
+    }
     return KS_OK;
 }
 
 /* --- variants.csv --- */
-
-static const int of_variants[] = {KS_RETURN, KS_KAPPA, KS_LAMBDA_MAX};
-enum { OF_VARIANTS = sizeof of_variants / sizeof *of_variants };
 
 /* The row of an architecture in the standard analysis, NULL if it is left out. */
 static const struct ks_row *find_row(const struct ks_tables *t, size_t architecture)
@@ -62,31 +51,42 @@ static const struct ks_row *find_row(const struct ks_tables *t, size_t architect
     return NULL;
 }
 
-static void print_variant(const struct ks_study *study, const struct ks_row *variant,
-                          const struct ks_row *base, FILE *out)
+/* The settings that a variant changes: "layers = 2; width = 8". The caller frees *text. */
+static ks_status list_changes(const struct ks_study_architecture *a, char **text)
 {
-    const struct ks_study_architecture *a = &study->architecture[variant->architecture];
+    KS_TRY(ks_copy_string("", text));
+    for (size_t i = 0; i < a->n_own; i++) {
+        char *before = *text;
+        ks_status status = ks_print_string(text, "%s%s%s = %s", before, i ? "; " : "",
+                                           a->own[i].key, a->own[i].value);
 
-    fprintf(out, "%s,%s,", a->name, study->architecture[base->architecture].name);
-    for (size_t i = 0; i < a->n_own; i++)
-        fprintf(out, "%s%s = %s", i ? "; " : "", a->own[i].key, a->own[i].value);
-    for (size_t k = 0; k < OF_VARIANTS; k++) {
-        ks_table_number(out, variant->value[of_variants[k]].value);
-        ks_table_number(out, base->value[of_variants[k]].value);
-    }
-    putc('\n', out);
-}
-
-static ks_status write_variants(const struct ks_tables *t, FILE *out)
-{
-    for (size_t i = 0; i < t->table->n_rows; i++) {
-        const struct ks_row *variant = &t->table->row[i];
-        const struct ks_row *base = find_row(t, ks_study_base(t->r->study, variant->architecture));
-
-        if (base)
-            print_variant(t->r->study, variant, base, out);
+        free(before);
+        KS_TRY(status);
     }
     return KS_OK;
+}
+
+static ks_status fill_variants(const struct ks_tables *t, size_t i, struct ks_table *out)
+{
+    static const int columns[] = {KS_RETURN, KS_KAPPA, KS_LAMBDA_MAX};
+    const struct ks_row *row = &t->table->row[i],
+                        *base = find_row(t, ks_study_base(t->r->study, row->architecture));
+    const struct ks_study_architecture *a = ks_tables_architecture(t, i);
+    char *changes = NULL;
+    ks_status status;
+
+    if (!base)
+        return KS_OK;
+    status = list_changes(a, &changes);
+    if (status == KS_OK)
+        ks_table_cells(out, KS_TEXT(a->name),
+                       KS_TEXT(t->r->study->architecture[base->architecture].name),
+                       KS_TEXT(changes));
+    for (size_t k = 0; status == KS_OK && k < sizeof columns / sizeof *columns; k++)
+        ks_table_cells(out, KS_NUMBER(row->value[columns[k]].value),
+                       KS_NUMBER(base->value[columns[k]].value));
+    free(changes);
+    return status;
 }
 
 /* --- checkpoints.csv: a row per spectrum; returns.csv: a row per return --- */
@@ -120,48 +120,37 @@ static ks_status find_statistics(const struct ks_results *r, size_t *n, char ***
     return KS_OK;
 }
 
-static void print_run(FILE *out, const struct ks_results *r, const struct ks_result *run,
-                      size_t env_step)
+#define RUN(r, of, step)                                                                           \
+    KS_TEXT((r)->study->env), KS_TEXT((r)->study->architecture[(of)->architecture].name),          \
+        KS_COUNT((r)->study->seed[(of)->seed]), KS_COUNT(step)
+
+/* A row of checkpoints.csv: attributes of the checkpoint, the loss, the BLAS (empty if they are
+ * unknown), and the statistics of these names. */
+static void add_spectrum(const struct ks_spectrum *s, size_t n, char *const *names,
+                         struct ks_table *out)
 {
-    fprintf(out, "%s,%s,%zu,%zu", r->study->env, r->study->architecture[run->architecture].name,
-            r->study->seed[run->seed], env_step);
-}
+    static const char *const origin[] = {"loss_kind", "blas_version", "blas_kernel"};
 
-/* The loss, and the BLAS that computed a spectrum: "ce,OpenBLAS 0.3.21,SkylakeX"; empty cells if
- * they are unknown. */
-static void print_origin(FILE *out, const struct ks_spectrum *s)
-{
-    static const char *const names[] = {"loss_kind", "blas_version", "blas_kernel"};
+    ks_table_cells(out, KS_NUMBER(ks_attribute_number(&s->attributes, "update")),
+                   KS_NUMBER(ks_attribute_number(&s->attributes, "return_mean")));
+    for (size_t k = 0; k < sizeof origin / sizeof *origin; k++) {
+        const char *text = ks_attribute_text(&s->attributes, origin[k]);
 
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        const struct ks_attribute *a = ks_attribute_find(&s->attributes, names[k]);
-
-        fprintf(out, ",%s", a && a->type == KS_ATTRIBUTE_STRING ? a->string : "");
+        ks_table_cells(out, KS_TEXT(text ? text : ""));
     }
-}
-
-/* The rest of a row: attributes of the checkpoint, the loss, the BLAS, and the statistics of these
- * names. */
-static void print_spectrum(FILE *out, const struct ks_spectrum *s, size_t n, char *const *names)
-{
-    ks_table_number(out, ks_attribute_number(&s->attributes, "update"));
-    ks_table_number(out, ks_attribute_number(&s->attributes, "return_mean"));
-    print_origin(out, s);
     for (size_t k = 0; k < n; k++)
-        ks_table_number(out, ks_statistic(s, names[k]));
-    putc('\n', out);
+        ks_table_cells(out, KS_NUMBER(ks_statistic(s, names[k])));
 }
 
-static ks_status write_checkpoints(const struct ks_tables *c, FILE *out)
+static ks_status fill_checkpoints(const struct ks_tables *t, struct ks_table *out)
 {
-    const struct ks_results *r = c->r;
+    const struct ks_results *r = t->r;
     char **names = NULL;
     size_t n = 0;
     ks_status status = find_statistics(r, &n, &names);
 
     for (size_t k = 0; k < n; k++)
-        fprintf(out, ",%s", names[k]);
-    putc('\n', out);
+        ks_table_column(out, names[k]);
     for (size_t run = 0; run < r->n_runs; run++)
         for (size_t i = 0; i < r->study->n_checkpoints; i++)
             for (size_t a = 0; a < r->study->n_analyses; a++) {
@@ -169,235 +158,254 @@ static ks_status write_checkpoints(const struct ks_tables *c, FILE *out)
 
                 if (!s)
                     continue;
-                print_run(out, r, &r->run[run], r->study->checkpoint[i]);
-                fprintf(out, ",%s", r->study->analysis[a].name);
-                print_spectrum(out, s, n, names);
+                ks_table_cells(out, RUN(r, &r->run[run], r->study->checkpoint[i]),
+                               KS_TEXT(r->study->analysis[a].name));
+                add_spectrum(s, n, names, out);
             }
     free(names);
     return status;
 }
 
-static ks_status write_returns(const struct ks_tables *c, FILE *out)
+static ks_status fill_returns(const struct ks_tables *t, struct ks_table *out)
 {
-    const struct ks_results *r = c->r;
+    const struct ks_results *r = t->r;
 
-    for (size_t run = 0; run < r->n_runs; run++)
+    for (size_t i = 0; i < r->n_runs; i++)
         for (size_t k = 0; k < r->study->n_evaluations; k++)
-            if (!isnan(r->run[run].returns[k])) {
-                print_run(out, r, &r->run[run], r->study->evaluation[k]);
-                ks_table_number(out, r->run[run].returns[k]);
-                putc('\n', out);
-            }
+            if (!isnan(r->run[i].returns[k]))
+                ks_table_cells(out, RUN(r, &r->run[i], r->study->evaluation[k]),
+                               KS_NUMBER(r->run[i].returns[k]));
     return KS_OK;
 }
 
 /* --- summary.csv: a row per architecture and analysis --- */
 
-static ks_status write_summary(const struct ks_tables *c, FILE *out)
+static ks_status fill_summary(const struct ks_tables *t, struct ks_table *out)
 {
-    for (size_t i = 0; i < c->table->n_analyses * c->table->n_rows; i++) {
-        const struct ks_study_architecture *a = ks_table_architecture(c, i);
-        const struct ks_row *row = &c->table->row[i];
+    for (size_t i = 0; i < t->table->n_analyses * t->table->n_rows; i++) {
+        const struct ks_row *row = &t->table->row[i];
 
         if (!row->asked)
             continue;
-        fprintf(out, "%s,%s,%d,%s,%s,%zu,%zu", a->name, a->normalization, a->weight_normalization,
-                a->loss, c->r->study->analysis[row->analysis].name, row->runs, row->dropped);
-        for (size_t k = 0; k < KS_COLUMNS; k++) {
-            ks_table_number(out, row->value[k].value);
-            ks_table_number(out, row->value[k].in.lower);
-            ks_table_number(out, row->value[k].in.upper);
-        }
-        ks_range_print_ends(row->range, out);
+        ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, i)),
+                       KS_TEXT(t->r->study->analysis[row->analysis].name), KS_COUNT(row->runs),
+                       KS_COUNT(row->dropped));
+        for (size_t k = 0; k < KS_COLUMNS; k++)
+            ks_table_cells(out, KS_ESTIMATE(row->value[k]));
+        ks_range_add_ends(row->range, out);
     }
-    return KS_OK;
-}
-
-/* --- return_curves.csv --- */
-
-static ks_status write_curve(const struct ks_tables *c, size_t row, FILE *out)
-{
-    const struct ks_results *r = c->r;
-    const struct ks_result *run[KS_STUDY_SEEDS];
-    struct ks_series s = {.runs = ks_results_runs(r, c->table->row[row].architecture, run)};
-    ks_status status = KS_OK;
-
-    KS_GO(ks_series_new(s.runs, r->study->n_evaluations, &s));
-    s.steps = 0;
-    for (size_t t = 0; t < r->study->n_evaluations; t++)
-        if (r->common_evaluation[t])
-            s.step[s.steps++] = (double)r->study->evaluation[t];
-    for (size_t n = 0; n < s.runs; n++) {
-        size_t k = 0;
-
-        for (size_t t = 0; t < r->study->n_evaluations; t++)
-            if (r->common_evaluation[t])
-                s.value[n * s.steps + k++] = run[n]->returns[t];
-    }
-    KS_GO(ks_series_aggregate(&s, c->resamples));
-    for (size_t t = 0; t < s.steps; t++) {
-        ks_table_look(c, row, out);
-        fprintf(out, ",%.0f", s.step[t]);
-        ks_table_estimate(out, &s.curve[t]);
-        putc('\n', out);
-    }
-done:
-    ks_series_free(&s);
-    return status;
-}
-
-static ks_status write_return_curves(const struct ks_tables *c, FILE *out)
-{
-    for (size_t i = 0; i < c->table->n_rows; i++)
-        KS_TRY(write_curve(c, i, out));
     return KS_OK;
 }
 
 /* --- architectures against each other --- */
 
-static ks_status write_comparison(const struct ks_tables *c,
-                                  ks_status (*write)(const struct ks_comparison *, FILE *),
-                                  FILE *out)
+/* The probability that a run of the first has a higher last return than a run of the second.
+ * P(y > x) = 1 - P(x > y), with the interval mirrored. */
+static ks_status fill_improvement(const struct ks_tables *t, size_t i, struct ks_table *out)
 {
-    struct ks_comparison comparison;
-    ks_status status = ks_comparison_new(c->r, c->resamples, &comparison);
+    for (size_t j = 0; j < t->table->n_rows; j++) {
+        const struct ks_sample x = ks_comparison_sample(&t->comparison, i < j ? i : j),
+                               y = ks_comparison_sample(&t->comparison, i < j ? j : i);
+        struct ks_estimate p;
 
-    if (status == KS_OK)
-        status = write(&comparison, out);
-    ks_comparison_free(&comparison);
-    return status;
+        if (i == j)
+            continue;
+        KS_TRY(ks_improvement(&x, &y, t->resamples, 0, &p));
+        if (i > j)
+            p = (struct ks_estimate){1 - p.value, {1 - p.in.upper, 1 - p.in.lower}};
+        ks_table_cells(out, KS_TEXT(ks_tables_architecture(t, i)->name),
+                       KS_TEXT(ks_tables_architecture(t, j)->name), KS_ESTIMATE(p));
+    }
+    return KS_OK;
 }
 
-static ks_status write_improvement(const struct ks_tables *c, FILE *out)
+enum { TAUS = 51 }; /* 0, 0.02, ..., 1 */
+
+/* The fraction of runs whose normalized last return is above each threshold. No rows if the task
+ * has no random and target return (scores.h). */
+static ks_status fill_profile(const struct ks_tables *t, size_t i, struct ks_table *out)
 {
-    return write_comparison(c, ks_comparison_write_improvement, out);
+    const struct ks_sample last = ks_comparison_sample(&t->comparison, i);
+    const size_t most = KS_PROFILE_RESAMPLES;
+    double tau[TAUS], score[KS_STUDY_SEEDS];
+    const struct ks_profile profile = {
+        {1, last.runs, score}, TAUS, tau, t->resamples < most ? t->resamples : most, 0};
+    struct ks_estimate fraction[TAUS];
+    const struct ks_score_range *range;
+
+    if (ks_score_range_of_returns(t->r->study->env, &range) != KS_OK)
+        return KS_OK;
+    for (size_t k = 0; k < *last.runs; k++)
+        if (ks_score_normalize(range, last.value[k], &score[k]) != KS_OK)
+            return KS_OK;
+    for (size_t k = 0; k < TAUS; k++)
+        tau[k] = (double)k / (TAUS - 1);
+    KS_TRY(ks_profile(&profile, fraction, NULL));
+    for (size_t k = 0; k < TAUS; k++)
+        ks_table_cells(out, KS_TEXT(ks_tables_architecture(t, i)->name), KS_NUMBER(tau[k]),
+                       KS_ESTIMATE(fraction[k]));
+    return KS_OK;
 }
 
-static ks_status write_profile(const struct ks_tables *c, FILE *out)
+static ks_status fill_correlation(const struct ks_tables *t, struct ks_table *out)
 {
-    return write_comparison(c, ks_comparison_write_profile, out);
+    return ks_comparison_fill_correlation(&t->comparison, out);
 }
 
-static ks_status write_correlation(const struct ks_tables *c, FILE *out)
+/* --- what the paper says --- */
+
+static ks_status fill_claims(const struct ks_tables *t, struct ks_table *out)
 {
-    return write_comparison(c, ks_comparison_write_correlation, out);
+    if (t->table->claims)
+        ks_claims_fill(t->table->claims, out);
+    return KS_OK;
 }
+
+static ks_status fill_theorems(const struct ks_tables *t, struct ks_table *out)
+{
+    ks_theorems_fill(t->r, out);
+    return KS_OK;
+}
+
+/* --- all tables --- */
 
 #define LOOK "architecture*"
+#define KAPPA_RETURN                                                                               \
+    LOOK ",analysis,kappa~,lambda_max~,kurtosis~,return~,first_return,noise_limit,beyond_noise,"   \
+         "kappa_starts,kappa_starts_least,kappa_starts_most"
 const struct ks_table_file ks_table_files[] = {
-    {"checkpoints", "checkpoint and analysis", write_checkpoints,
+    {"checkpoints", "checkpoint and analysis",
      "env,architecture,seed,env_step,analysis,update,return_mean,loss,blas_version,blas_kernel,...",
-     "then all statistics. `loss`: `loss_kind` of the spectrum, empty if an older version made it"},
-    {"returns", "evaluation", write_returns, "env,architecture,seed,env_step,return_mean", ""},
-    {"summary", "architecture and analysis", write_summary,
+     "then all statistics. `loss`: `loss_kind` of the spectrum, empty if an older version made it",
+     .all = fill_checkpoints},
+    {"returns", "evaluation", "env,architecture,seed,env_step,return_mean", "",
+     .all = fill_returns},
+    {"summary", "architecture and analysis",
      LOOK ",analysis,runs,dropped,kappa~,kappa_lower_bound~,kappa_effective_bound~,lambda_max~,"
           "kurtosis~,kappa_geometric~,return~,area~,directions_1e2%,kappa_q99%,kappa_gradient_90%",
-     "[below](#summarycsv)"},
-    {"kappa_return", "architecture", ks_kappa_return_write, KS_KAPPA_RETURN_COLUMNS,
-     "[below](#kappa_returncsv-preconditioned_returncsv)"},
-    {"preconditioned_return", "architecture", ks_preconditioned_return_write,
-     KS_KAPPA_RETURN_COLUMNS,
-     "[the same](#kappa_returncsv-preconditioned_returncsv) of the preconditioned Hessian"},
-    {"kappa", "analysis, architecture and checkpoint", ks_kappa_write,
+     "[below](#summarycsv)", .all = fill_summary},
+    {"kappa_return", "architecture", KAPPA_RETURN,
+     "[below](#kappa_returncsv-preconditioned_returncsv)", .all = ks_kappa_return_fill},
+    {"preconditioned_return", "architecture", KAPPA_RETURN,
+     "[the same](#kappa_returncsv-preconditioned_returncsv) of the preconditioned Hessian",
+     .all = ks_preconditioned_return_fill},
+    {"kappa", "analysis, architecture and checkpoint",
      LOOK ",analysis,env_step,kappa~,noise_limit,beyond_noise",
-     "means; the last two as in `kappa_return.csv`, over the seeds"},
-    {"return_curves", "architecture and evaluation", write_return_curves, LOOK ",env_step,return~",
-     "means"},
-    {"ritz", "Ritz value", ks_ritz_write, "architecture,analysis,env_step,ritz", ""},
-    {"density", "cell of a histogram", ks_density_write,
-     "architecture,lower,upper,density_per_decade~", "[below](#densitycsv)"},
-    {"mass", "architecture", ks_mass_write, "architecture,zero_mass|,negative_mass|,noise_floor",
-     ""},
-    {"staircase", "Ritz value", ks_staircase_write, "architecture,eigenvalue,cumulative",
-     "the weight up to this value"},
-    {"distribution", "point of the band", ks_distribution_write, KS_DISTRIBUTION_COLUMNS,
+     "means; the last two as in `kappa_return.csv`, over the seeds", .all = ks_kappa_fill},
+    {"return_curves", "architecture and evaluation", LOOK ",env_step,return~", "means",
+     .of_row = ks_return_curve_fill},
+    {"ritz", "Ritz value", "architecture,analysis,env_step,ritz", "", .all = ks_ritz_fill},
+    {"density", "cell of a histogram", "architecture,lower,upper,density_per_decade~",
+     "[below](#densitycsv)", .of_spectrum = ks_density_fill},
+    {"mass", "architecture", "architecture,zero_mass|,negative_mass|,noise_floor", "",
+     .of_spectrum = ks_mass_fill},
+    {"staircase", "Ritz value", "architecture,eigenvalue,cumulative", "the weight up to this value",
+     .of_spectrum = ks_staircase_fill},
+    {"distribution", "point of the band", KS_DISTRIBUTION_COLUMNS,
      "the band in spectra; the same as numbers of eigenvalues, up to x for a negative x, above x "
-     "for a positive x"},
-    {"orders", "architecture and number of Lanczos steps", ks_orders_write,
+     "for a positive x",
+     .of_spectrum = ks_distribution_fill},
+    {"orders", "architecture and number of Lanczos steps",
      "architecture,order,kappa,kappa_lower_bound,kappa_effective_bound,noise_limit",
      "from the leading part of the Jacobi matrices; `kappa_effective_bound` is certified at the "
      "full order only; `noise_limit` (largest absolute eigenvalue over noise floor) is of the full "
-     "order"},
-    {"operators", "Ritz value", ks_operators_write, "architecture,operator,ritz,weight",
+     "order",
+     .of_spectrum = ks_orders_fill},
+    {"operators", "Ritz value", "architecture,operator,ritz,weight",
      "of the Hessian and of the first analyses of `ggn` and `residual` without `compat = xqc`, if "
-     "an architecture has one of them"},
-    {"layers", "architecture and analysis of one layer over all critics", ks_layers_write,
-     LOOK ",analysis,layer,env_step,lambda_max~,kappa~,trace~", "means at the last checkpoint"},
-    {"intervals", "architecture and checkpoint", ks_intervals_write,
-     LOOK ",env_step,directions_1e2%,kappa_q99%,kappa_gradient_90%", "as in `summary.csv`"},
-    {"sharpness", "analysis, architecture and checkpoint", ks_sharpness_write,
+     "an architecture has one of them",
+     .of_row = ks_operators_fill},
+    {"layers", "architecture and analysis of one layer over all critics",
+     LOOK ",analysis,layer,env_step,lambda_max~,kappa~,trace~", "means at the last checkpoint",
+     .of_row = ks_layers_fill},
+    {"intervals", "architecture and checkpoint",
+     LOOK ",env_step,directions_1e2%,kappa_q99%,kappa_gradient_90%", "as in `summary.csv`",
+     .of_row = ks_intervals_fill},
+    {"sharpness", "analysis, architecture and checkpoint",
      LOOK ",analysis,operator,env_step,sharpness_ratio~,lambda_max~",
-     "means, where the ratio is defined; not for analyses of one critic or layer"},
-    {"norms", "architecture and row of `progress.csv`", ks_norms_write,
+     "means, where the ratio is defined; not for analyses of one critic or layer",
+     .all = ks_sharpness_fill},
+    {"norms", "architecture and row of `progress.csv`",
      LOOK ",env_step,param_norm~,grad_norm~,effective_lr~,definition_1_lr~",
-     "means of the critics' metrics"},
-    {"efficiency", "architecture", ks_efficiency_write,
+     "means of the critics' metrics", .of_row = ks_norms_fill},
+    {"efficiency", "architecture",
      LOOK ",parameters,flops,actor_parameters,actor_flops,updates_per_second~,return~",
-     "[below](#efficiencycsv)"},
-    {"quadratics", "condition number and step", write_quadratics, "kappa,step,x1,x2,value,distance",
+     "[below](#efficiencycsv)", .of_row = ks_efficiency_fill},
+    {"quadratics", "condition number and step", "kappa,step,x1,x2,value,distance",
      "gradient descent on (x1^2 + kappa x2^2)/2 with the best constant step; `distance` relative "
-     "to step 0. The same for all studies"},
-    {"variants", "variant of an architecture of the study", write_variants,
+     "to step 0. The same for all studies",
+     .all = fill_quadratics},
+    {"variants", "variant of an architecture of the study",
      "architecture,base,changes,return,base_return,kappa,base_kappa,lambda_max,base_lambda_max",
-     "beside the architecture that it changes; as in `summary.csv`"},
-    {"improvement", "ordered pair of architectures", write_improvement,
-     "architecture,other,probability~", "[below](#improvementcsv-profilecsv-correlationcsv)"},
-    {"profile", "architecture and threshold", write_profile, "architecture,tau,fraction~", ""},
-    {"correlation", "analysis and statistic", write_correlation,
-     "analysis,statistic,scale,architectures,spearman~,p", ""},
-    {NULL, NULL, NULL, NULL, NULL},
+     "beside the architecture that it changes; as in `summary.csv`", .of_row = fill_variants},
+    {"improvement", "ordered pair of architectures", "architecture,other,probability~",
+     "[below](#improvementcsv-profilecsv-correlationcsv)", .of_row = fill_improvement},
+    {"profile", "architecture and threshold", "architecture,tau,fraction~", "",
+     .of_row = fill_profile},
+    {"correlation", "analysis and statistic", "analysis,statistic,scale,architectures,spearman~,p",
+     "", .all = fill_correlation},
+    {"claims", "claim and statistic",
+     "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,plot,"
+     "within,survives,rules,reason",
+     "[below](#claimscsv)", .all = fill_claims},
+    {"theorems", "checkpoint of the standard analysis",
+     "architecture,seed,env_step,proposition_1_largest,proposition_1_median,"
+     "proposition_2_largest,proposition_2_median,lemma_1,lemma_1_median,jacobian_rows,"
+     "theorem_1,hidden_norm,hidden_radial,effective_update,effective_update_bound,"
+     "weight_decay,weight_decay_needed",
+     "[below](#theoremscsv)", .all = fill_theorems},
+    {NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 };
+enum { FILES = sizeof ks_table_files / sizeof *ks_table_files - 1 };
 
-/* Prints the columns as a header of CSV, without an end of line. */
-static void print_header(const char *columns, FILE *out)
+static ks_status fill(const struct ks_tables *t, const struct ks_table_file *file,
+                      struct ks_table *out)
 {
-    static const struct {
-        char mark;
-        const char *endings[5]; /* of the columns in place of the marked one */
-    } marks[] = {{'*', {"", NULL}},
-                 {'~', {"", "_low", "_high", NULL}},
-                 {'|', {"", "_lower", "_upper", NULL}},
-                 {'%', {"_lower", "_upper", "_least", "_most", NULL}}};
-    const char *comma = "";
+    ks_table_columns(out, file->columns);
+    if (file->all)
+        return file->all(t, out);
+    for (size_t i = 0; i < t->table->n_rows; i++) {
+        const struct ks_spectrum *s = file->of_spectrum ? ks_tables_spectrum(t, i, 0) : NULL;
 
-    for (const char *at = columns; *at && strncmp(at, "...", 3) != 0; at += *at == ',') {
-        size_t length = strcspn(at, ",*~|%"), m = sizeof marks / sizeof *marks;
-
-        while (m > 0 && at[length] != marks[m - 1].mark)
-            m--;
-        for (const char *const *e = marks[m ? m - 1 : 0].endings; *e; e++, comma = ",")
-            fprintf(out, "%s%.*s%s", comma, (int)length, at, *e);
-        if (m > 0 && at[length] == '*')
-            fprintf(out, ",normalization,weight_normalization,loss");
-        at += length + (m > 0);
+        if (s)
+            KS_TRY(file->of_spectrum(ks_tables_architecture(t, i)->name, s, out));
+        if (file->of_row)
+            KS_TRY(file->of_row(t, i, out));
     }
+    return KS_OK;
 }
 
-static ks_status write_file(const struct ks_tables *c, const struct ks_table_file *file)
-{
-    struct ks_text text = {0};
-    char *path = NULL;
-    ks_status status;
-
-    KS_TRY(ks_print_string(&path, "%s/tables/%s.csv", c->r->dir, file->name));
-    status = ks_text_open(path, &text);
-    if (status == KS_OK) {
-        print_header(file->columns, text.stream);
-        if (!strstr(file->columns, "..."))
-            putc('\n', text.stream);
-        status = file->write(c, text.stream);
-    }
-    free(path);
-    return ks_text_close(&text, status);
-}
-
-ks_status ks_tables_write(const struct ks_results *results, const struct ks_summary_table *table,
+ks_status ks_tables_write(const struct ks_results *results, struct ks_summary_table *table,
                           size_t resamples)
 {
-    struct ks_tables tables = {results, table, resamples};
+    struct ks_tables tables = {results, table, {0}, resamples};
+    ks_status status = KS_OK;
 
-    KS_TRY(ks_folder_make_in(results->dir, "tables"));
-    for (const struct ks_table_file *file = ks_table_files; file->name; file++)
-        KS_TRY(write_file(&tables, file));
-    return KS_OK;
+    KS_GO(ks_folder_make_in(results->dir, "tables"));
+    KS_GO(ks_comparison_new(results, resamples, &tables.comparison));
+    KS_GO(ks_alloc(FILES, sizeof *table->file, &table->file));
+    for (size_t i = 0; i < FILES; i++) {
+        KS_GO(fill(&tables, &ks_table_files[i], &table->file[i]));
+        KS_GO(ks_table_write(&table->file[i], results->dir, ks_table_files[i].name));
+    }
+done:
+    ks_comparison_free(&tables.comparison);
+    return status;
+}
+
+const struct ks_table *ks_tables_find(const struct ks_summary_table *table, const char *name)
+{
+    for (size_t i = 0; i < FILES && table->file; i++)
+        if (strcmp(ks_table_files[i].name, name) == 0)
+            return &table->file[i];
+    return NULL;
+}
+
+void ks_summary_clear(struct ks_summary_table *table)
+{
+    for (size_t i = 0; i < FILES && table->file; i++)
+        ks_table_free(&table->file[i]);
+    free(table->file);
+    free(table->row);
+    *table = (struct ks_summary_table){.n_rows = 0};
 }

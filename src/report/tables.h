@@ -1,105 +1,100 @@
-/* A study's tables: the summary, one row per architecture and analysis, with intervals; and the CSV
- * files, which the plots draw. */
+/* The CSV files of a study, which the plots draw; and what fills them. */
 #ifndef KS_REPORT_TABLES_H
 #define KS_REPORT_TABLES_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "core/error.h"
-#include "core/interval.h"
-#include "results/aggregate.h"
+#include "io/table.h"
+#include "report/summary_table.h"
+#include "results/comparison.h"
 #include "results/results.h"
-#include "statistics/catalogue.h"
 
-/* Columns of a row. Statistics of spectra are IQMs, pooled over all runs and all checkpoints after
- * the first update. The IQM is increasing in each value, so the IQM of lower bounds is a lower
- * bound of the IQM of the bounded values. KAPPA_GEOMETRIC is 10^IQM(log10 kappa), RETURN the IQM of
- * the last returns, AREA the area under the curve of normalized IQM(returns), see
- * results/scores.h: divided by 1000 for dm_control's tasks; NaN for tasks without scores. */
-enum {
-    KS_KAPPA,
-    KS_KAPPA_LOWER_BOUND,
-    KS_KAPPA_EFFECTIVE_BOUND,
-    KS_LAMBDA_MAX,
-    KS_KURTOSIS,
-    KS_POOLED, /* the number of pooled statistics above */
-    KS_KAPPA_GEOMETRIC = KS_POOLED,
-    KS_RETURN,
-    KS_AREA,
-    KS_COLUMNS
-};
-
-/* The statistics of a spectrum that are pooled, and the name of every column in summary.csv. */
-extern const enum ks_statistic_id ks_pooled[KS_POOLED];
-const char *ks_column_name(size_t column);
-
-/* Statistics that are only known as intervals. In a row: at the last checkpoint that is aggregated.
- */
-enum { KS_RANGE_DIRECTIONS, KS_RANGE_Q99, KS_RANGE_GRADIENT, KS_RANGES };
-
-extern const enum ks_statistic_id ks_ranges[KS_RANGES];
-
-/* The 99% intervals of an architecture's runs, combined. With one run, `median` is its interval.
- * With several, it has the medians of the lower and of the upper ends, which enclose the median of
- * the true values if every interval contains its true value: with a probability of at least 1 -
- * n/100. The upper end is infinite if it is not resolved, or if the lower end is infinite. */
-struct ks_seed_range {
-    size_t n;                       /* runs that have the interval; if 0, all ends are NaN   */
-    struct ks_interval median, all; /* all: the smallest lower end, the largest upper end    */
-};
-
-struct ks_row {
-    size_t architecture, analysis, runs;
-    bool asked;     /* whether the study asks for this analysis of this architecture */
-    size_t dropped; /* values of kappa left out: NaN, or of failed analyses */
-    /* Of the pooled spectra: the IQM of ks_noise_limit, and the share of spectra whose kappa is
-     * above their limit. NaN without a noise floor. */
-    double noise_limit, beyond_noise;
-    struct ks_estimate value[KS_COLUMNS];
-    struct ks_seed_range range[KS_RANGES];
-};
-
-struct ks_summary_table {
-    size_t n_rows; /* architectures */
-    size_t n_analyses;
-    struct ks_row *row; /* [n_analyses, n_rows] the standard analysis first, architectures in the
-                         * order of ks_results_order; owned */
-    size_t ranked;      /* rows of the standard analysis whose KAPPA_GEOMETRIC is not NaN */
-    double spearman;    /* rank correlation of KAPPA_GEOMETRIC and RETURN over these rows; NaN if
-                         * undefined or with fewer than three rows */
-};
-
-/* Computes the table with `resamples` bootstrap resamples. The caller frees table->row. */
-ks_status ks_summary_table(const struct ks_results *results, size_t resamples,
-                           struct ks_summary_table *table);
-
-/* The largest kappa that rounding leaves of a spectrum: its largest absolute eigenvalue over its
- * noise floor. A larger kappa cannot be distinguished from infinity. NaN if `s` is NULL or has no
- * noise floor. */
-double ks_noise_limit(const struct ks_spectrum *s);
-
-/* Combines the intervals of run [n], runs of one architecture, at one checkpoint in one analysis.
- */
-struct ks_range_place {
-    const struct ks_results *results;
-    size_t analysis, checkpoint;
-};
-void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks_result *const *run,
-                   struct ks_seed_range range[KS_RANGES]);
-
-/* The four ends of all ranges and the end of a line of CSV, in the form that spectra use: '-' for
- * an upper end that is not resolved, 'inf' if the statistic itself is infinite. */
-void ks_range_print_ends(const struct ks_seed_range range[KS_RANGES], FILE *out);
-
-/* Writes the tables of ks_table_files (plot_tables.h) into dir/tables. */
-ks_status ks_tables_write(const struct ks_results *results, const struct ks_summary_table *table,
+/* Fills all tables of ks_table_files and writes them into dir/tables. They stay in table->file,
+ * until ks_summary_clear. */
+ks_status ks_tables_write(const struct ks_results *results, struct ks_summary_table *table,
                           size_t resamples);
+/* The table of that name; NULL before ks_tables_write. */
+const struct ks_table *ks_tables_find(const struct ks_summary_table *table, const char *name);
+void ks_summary_clear(struct ks_summary_table *table);
 
-/* Prints the standard analysis in aligned columns. */
-void ks_summary_print(const struct ks_results *results, const struct ks_summary_table *table,
-                      FILE *out);
-/* A value in few digits ("1.30e+06"; "-" for NaN) into text[32]. */
-void ks_value_print(double value, char text[32]);
+struct ks_tables {
+    const struct ks_results *r;
+    const struct ks_summary_table *table;
+    struct ks_comparison comparison; /* of all architectures of the summary, in its order */
+    size_t resamples;
+};
+
+/* A table of a study, for the program and for checkpoints/README.md. One of three functions fills
+ * it: with all rows, with the rows of one row of the summary, or with the rows of the spectrum that
+ * is drawn of an architecture. */
+struct ks_table_file {
+    const char *name, *row;      /* tables/NAME.csv; what a row stands for                */
+    const char *columns, *notes; /* ks_table_columns; "" or what they mean, as Markdown */
+    ks_status (*all)(const struct ks_tables *t, struct ks_table *out);
+    ks_status (*of_row)(const struct ks_tables *t, size_t row, struct ks_table *out);
+    ks_status (*of_spectrum)(const char *architecture, const struct ks_spectrum *spectrum,
+                             struct ks_table *out);
+};
+extern const struct ks_table_file ks_table_files[]; /* a NULL name ends the list */
+
+/* --- for functions that fill tables --- */
+
+/* The architecture of a row of the summary, and the columns architecture* of it. */
+const struct ks_study_architecture *ks_tables_architecture(const struct ks_tables *t, size_t row);
+#define KS_LOOK(a)                                                                                 \
+    KS_TEXT((a)->name), KS_TEXT((a)->normalization), KS_COUNT((a)->weight_normalization),          \
+        KS_TEXT((a)->loss)
+
+/* The run whose spectra are drawn: the first aggregated one that has its last spectrum, else the
+ * first one. And the last spectrum of it in an analysis; NULL if that analysis failed. */
+const struct ks_result *ks_tables_run(const struct ks_tables *t, size_t row);
+const struct ks_spectrum *ks_tables_spectrum(const struct ks_tables *t, size_t row,
+                                             size_t analysis);
+/* The first spectrum of an analysis that an architecture has; NULL if there is none. */
+const struct ks_spectrum *ks_tables_any_spectrum(const struct ks_tables *t, size_t row,
+                                                 size_t analysis);
+/* The analysis as in the published code, [analyze xqc], if it has a spectrum; else the standard one
+ * (0). For tables over training [analyze xqc] must also have at least two checkpoints, and no later
+ * one may be outside of its scope. */
+size_t ks_tables_paper(const struct ks_tables *t);
+size_t ks_tables_paper_curve(const struct ks_tables *t);
+
+/* A number of every run of an architecture at some steps, and the IQM over the runs. */
+struct ks_series {
+    size_t runs, steps;
+    double *step, *value;      /* [steps], [runs, steps]; NaN: missing. Owned */
+    struct ks_estimate *curve; /* [steps]; owned */
+};
+/* Room for `runs` and `steps`; the caller fills step and value, and may lower `steps`. Then values
+ * of ks_series_aggregate go to `curve`. */
+ks_status ks_series_new(size_t runs, size_t steps, struct ks_series *series);
+ks_status ks_series_aggregate(struct ks_series *series, size_t resamples);
+void ks_series_free(struct ks_series *series);
+
+/* curve_tables.c: numbers over training, or at its end, with intervals over seeds. */
+ks_status ks_return_curve_fill(const struct ks_tables *t, size_t row, struct ks_table *out);
+ks_status ks_kappa_fill(const struct ks_tables *t, struct ks_table *out);
+ks_status ks_intervals_fill(const struct ks_tables *t, size_t row, struct ks_table *out);
+ks_status ks_sharpness_fill(const struct ks_tables *t, struct ks_table *out);
+ks_status ks_layers_fill(const struct ks_tables *t, size_t row, struct ks_table *out);
+
+/* run_tables.c: what runs measured in training; conditioning against the return. */
+ks_status ks_kappa_return_fill(const struct ks_tables *t, struct ks_table *out);
+ks_status ks_preconditioned_return_fill(const struct ks_tables *t, struct ks_table *out);
+ks_status ks_norms_fill(const struct ks_tables *t, size_t row, struct ks_table *out);
+ks_status ks_efficiency_fill(const struct ks_tables *t, size_t row, struct ks_table *out);
+
+/* spectrum_tables.c: of probes with random start vectors. The distribution is the spectrum's band
+ * (/distribution) as stored, and as numbers of eigenvalues. */
+ks_status ks_ritz_fill(const struct ks_tables *t, struct ks_table *out);
+ks_status ks_density_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out);
+ks_status ks_mass_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out);
+ks_status ks_staircase_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out);
+ks_status ks_distribution_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out);
+#define KS_DISTRIBUTION_COLUMNS                                                                    \
+    "architecture,eigenvalue,cumulative_lower,cumulative_upper,beyond_lower,beyond_upper"
+ks_status ks_orders_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out);
+ks_status ks_operators_fill(const struct ks_tables *t, size_t row, struct ks_table *out);
 
 #endif

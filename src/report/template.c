@@ -1,5 +1,6 @@
 #include "report/template.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,57 @@ void ks_html_text(FILE *out, const char *text)
         else
             putc(*text, out);
     }
+}
+
+void ks_html_between(FILE *out, const char *before, const char *text, const char *after)
+{
+    fputs(before, out);
+    ks_html_text(out, text);
+    fputs(after, out);
+}
+
+void ks_html_cell(FILE *out, double key, const char *format, double shown, const char *none)
+{
+    if (isnan(key)) {
+        fprintf(out, "<td class=\"none\">%s</td>", none);
+        return;
+    }
+    fprintf(out, "<td data-value=\"%.10g\">", key);
+    fprintf(out, format, shown);
+    fputs("</td>", out);
+}
+
+static void print_svg(const char *svg, const char *id, FILE *out)
+{
+    static const char *const before[] = {" id=\"", " id='", "url(#", "href=\"#", "href='#"};
+
+    for (; *svg; svg++) {
+        putc(*svg, out);
+        for (size_t k = 0; id && k < sizeof before / sizeof *before; k++) {
+            const size_t length = strlen(before[k]);
+
+            if (strncmp(svg, before[k], length) == 0) {
+                fprintf(out, "%s%s-", before[k] + 1, id);
+                svg += length - 1;
+                break;
+            }
+        }
+    }
+}
+
+ks_status ks_html_svg(FILE *out, const char *path, const char *id)
+{
+    char *text = NULL, *start;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_text_read(path, &text, NULL));
+    start = strstr(text, "<svg");
+    if (start)
+        print_svg(start, id, out);
+    else
+        status = ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", path);
+    free(text);
+    return status;
 }
 
 /* --- templates --- */
@@ -111,7 +163,10 @@ static ks_status apply(struct reading *t, const char *at, const char *word, cons
     if (strcmp(word, "include") == 0)
         return t->skipping ? KS_OK : include(t, argument);
     KS_TRY(find_part(t, at, word, &part));
-    return t->skipping ? KS_OK : part->print(t->data, argument, t->out);
+    if (t->skipping)
+        return KS_OK;
+    return part->print ? part->print(t->data, t->out)
+                       : part->print_named(t->data, argument, t->out);
 }
 
 /* Reads the mark at `at` and moves *next behind it. */

@@ -14,9 +14,10 @@
 
 struct ks_template_part {
     const char *name;
-    /* `argument`: the text after the name, "" if there is none. */
-    ks_status (*print)(void *data, const char *argument, FILE *out);
-    bool (*present)(void *data); /* NULL: always */
+    ks_status (*print)(void *data, FILE *out);
+    bool (*present)(const void *data); /* NULL: always */
+    /* In place of `print`. `argument`: the text after the name, "" if there is none. */
+    ks_status (*print_named)(void *data, const char *argument, FILE *out);
 };
 
 /* Prints the template in the file `path` with these sections, of which the last has a NULL name.
@@ -32,5 +33,13 @@ ks_status ks_template_write(const char *path, const struct ks_template_part *par
  * & < > " ' become character references. Control characters other than tab and newline, which HTML
  * forbids, become U+FFFD. */
 void ks_html_text(FILE *out, const char *text);
+/* The same between two pieces of HTML. */
+void ks_html_between(FILE *out, const char *before, const char *text, const char *after);
+/* A cell of a table: `shown` in this format, with a key to sort by; "none" if the key is NaN. */
+void ks_html_cell(FILE *out, double key, const char *format, double shown, const char *none);
+
+/* Prints an SVG file from its <svg> on, as a page has no XML declaration in its middle. In front of
+ * every name of an element, and every reference to one, stands `id`-, unless it is NULL. */
+ks_status ks_html_svg(FILE *out, const char *path, const char *id);
 
 #endif

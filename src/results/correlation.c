@@ -8,7 +8,7 @@
 
 #include "core/memory.h"
 #include "core/number.h"
-#include "results/comparison_tables.h"
+#include "results/comparison.h"
 #include "statistics/statistics.h"
 
 enum { LEAST_POINTS = 3 };       /* with fewer, a rank correlation says nothing */
@@ -64,20 +64,30 @@ static void find_points(const struct ks_points *p, const size_t *index, double *
     }
 }
 
+/* Copies the points that have both coordinates into at_x, at_y [n], which may be x
+ * and y; returns their number. */
+static size_t keep_points(size_t n, const double *x, const double *y, double *at_x, double *at_y)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(x[i]) && !isnan(y[i])) {
+            at_x[kept] = x[i];
+            at_y[kept++] = y[i];
+        }
+    return kept;
+}
+
 /* work: x, y and their ranks, [architectures] each, then the scratch of find_points. */
 static void evaluate_points(const void *data, const size_t *index, double *work, double *out)
 {
     const struct ks_points *p = data;
     double *x = work, *y = x + p->architectures, *rank_x = y + p->architectures,
            *rank_y = rank_x + p->architectures;
-    size_t n = 0;
+    size_t n;
 
     find_points(p, index, rank_y + p->architectures, x, y);
-    for (size_t m = 0; m < p->architectures; m++)
-        if (!isnan(x[m]) && !isnan(y[m])) {
-            x[n] = x[m];
-            y[n++] = y[m];
-        }
+    n = keep_points(p->architectures, x, y, x, y);
     *out = n >= LEAST_POINTS && set_ranks(n, x, rank_x) && set_ranks(n, y, rank_y)
                ? dot(n, rank_x, rank_y)
                : NAN;
@@ -256,35 +266,19 @@ static double value_of(const struct ks_spectrum *spectrum, const struct statisti
 static size_t fill_values(const struct ks_comparison *c, size_t analysis,
                           const struct statistic *statistic, double *x)
 {
-    const struct ks_study *s = c->results->study;
     size_t width = 0, runs = 0;
 
     for (size_t i = 0; i < c->n; i++)
         runs += c->runs[i];
     for (size_t k = 0; k < runs; k++) {
         width = 0;
-        for (size_t t = 0; t < s->n_checkpoints; t++) {
-            if (!c->results->common_checkpoint[t] || s->checkpoint[t] <= s->first_update ||
-                !ks_study_asks_checkpoint(s, analysis, t))
-                continue;
-            *x++ = value_of(ks_results_spectrum(c->results, c->run[k], analysis, t), statistic);
-            width++;
-        }
+        for (size_t t = 0; t < c->results->study->n_checkpoints; t++)
+            if (ks_results_is_pooled(c->results, analysis, t)) {
+                *x++ = value_of(ks_results_spectrum(c->results, c->run[k], analysis, t), statistic);
+                width++;
+            }
     }
     return width;
-}
-
-/* Copies the points that have both coordinates into at_x, at_y [n]; returns their number. */
-static size_t keep_points(size_t n, const double *x, const double *y, double *at_x, double *at_y)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (!isnan(x[i]) && !isnan(y[i])) {
-            at_x[kept] = x[i];
-            at_y[kept++] = y[i];
-        }
-    return kept;
 }
 
 static const struct statistic *find_statistic(const char *name)
@@ -302,60 +296,41 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis
     const struct statistic *statistic = find_statistic(name);
     size_t resamples = c->resamples < KS_PROFILE_RESAMPLES ? c->resamples : KS_PROFILE_RESAMPLES;
     struct ks_points points = {.architectures = c->n, .runs = c->runs, .y = c->last};
-    double *x = NULL, *at = NULL;
-    struct ks_pairs pairs = {0};
+    double *x = NULL, at_x[KS_STUDY_ARCHITECTURES], at_y[KS_STUDY_ARCHITECTURES];
+    const struct ks_results *r = c->results;
     struct ks_p_value p;
     ks_status status = KS_OK;
 
-    *out = (struct ks_correlation){statistic->logarithm, 0, NULL, NULL, {NAN, {NAN, NAN}}, NAN};
-    KS_GO(ks_alloc(c->n, sizeof *out->x, &out->x));
-    KS_GO(ks_alloc(c->n, sizeof *out->y, &out->y));
-    KS_GO(ks_alloc(c->results->n_runs * c->results->study->n_checkpoints, sizeof *x, &x));
-    KS_GO(ks_alloc(2 * c->n, sizeof *at, &at));
+    *out = (struct ks_correlation){
+        .logarithm = statistic->logarithm, .spearman = {NAN, {NAN, NAN}}, .p = NAN};
+    KS_GO(ks_alloc(r->n_runs * r->study->n_checkpoints, sizeof *x, &x));
     points.width = fill_values(c, analysis, statistic, x);
     points.x = x;
     KS_GO(ks_points_find(&points, out->x, out->y));
-    out->n = keep_points(c->n, out->x, out->y, at, at + c->n);
+    out->n = keep_points(c->n, out->x, out->y, at_x, at_y);
     if (out->n == 0)
         goto done;
     KS_GO(ks_spearman_points(&points, resamples, 0, &out->spearman));
-    pairs = (struct ks_pairs){out->n, at, at + c->n};
-    KS_GO(ks_spearman_test(&pairs, KS_PERMUTATIONS, 0, &p));
+    KS_GO(ks_spearman_test(&(struct ks_pairs){out->n, at_x, at_y}, KS_PERMUTATIONS, 0, &p));
     out->p = p.p;
 done:
     free(x);
-    free(at);
     return status;
 }
 
-void ks_correlation_free(struct ks_correlation *correlation)
-{
-    free(correlation->x);
-    free(correlation->y);
-}
-
-static ks_status write_one(const struct ks_comparison *c, size_t analysis, const char *statistic,
-                           FILE *out)
-{
-    struct ks_correlation found = {0};
-    ks_status status = ks_comparison_correlate(c, analysis, statistic, &found);
-
-    if (status == KS_OK && found.n > 0) {
-        fprintf(out, "%s,%s,%s,%zu", c->results->study->analysis[analysis].name, statistic,
-                found.logarithm ? "log" : "linear", found.n);
-        ks_table_estimate(out, &found.spearman);
-        ks_table_number(out, found.p);
-        putc('\n', out);
-    }
-    ks_correlation_free(&found);
-    return status;
-}
-
-ks_status ks_comparison_write_correlation(const struct ks_comparison *c, FILE *out)
+ks_status ks_comparison_fill_correlation(const struct ks_comparison *c, struct ks_table *out)
 {
     for (size_t a = 0; a < c->results->study->n_analyses; a++)
-        for (size_t k = 0; k < STATISTICS; k++)
-            KS_TRY(write_one(c, a, name_of(&statistics[k]), out));
+        for (size_t k = 0; k < STATISTICS; k++) {
+            struct ks_correlation found;
+
+            KS_TRY(ks_comparison_correlate(c, a, name_of(&statistics[k]), &found));
+            if (found.n > 0)
+                ks_table_cells(out, KS_TEXT(c->results->study->analysis[a].name),
+                               KS_TEXT(name_of(&statistics[k])),
+                               KS_TEXT(found.logarithm ? "log" : "linear"), KS_COUNT(found.n),
+                               KS_ESTIMATE(found.spearman), KS_NUMBER(found.p));
+        }
     return KS_OK;
 }
 

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "core/error.h"
+#include "io/table.h"
 #include "results/aggregate.h"
-#include "results/comparison_tables.h"
+#include "results/comparison.h"
 
 /* Architectures with their runs: an architecture's point is the IQM of its runs' x, pooled over
  * `width` values per run (a statistic at all checkpoints; NaNs are left out), and the IQM of its
@@ -80,18 +80,17 @@ double ks_rank_sum_p(size_t n, size_t ranks, size_t sum);
 struct ks_correlation {
     bool logarithm; /* whether the statistic is pooled as its log10     */
     size_t n;       /* architectures that have both coordinates         */
-    double *x, *y;  /* [architectures] NaN where there is no value; owned */
+    double x[KS_STUDY_ARCHITECTURES], y[KS_STUDY_ARCHITECTURES]; /* NaN where there is no value */
     struct ks_estimate spearman;
     double p; /* of the two-sided permutation test */
 };
-/* `statistic`: the name of a column of statistics in correlation.csv. The caller frees with
- * ks_correlation_free, also after a failure. */
+/* `statistic`: the name of a column of statistics in correlation.csv. */
 ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis,
                                   const char *statistic, struct ks_correlation *correlation);
-void ks_correlation_free(struct ks_correlation *correlation);
 
-/* correlation.csv: Spearman's correlation of statistics of the spectra with the last return over
- * the architectures, with the p-value of its permutation test; a row per analysis and statistic. */
-ks_status ks_comparison_write_correlation(const struct ks_comparison *c, FILE *out);
+/* Adds the rows of correlation.csv: Spearman's correlation of statistics of the spectra with the
+ * last return over the architectures, with the p-value of its permutation test; a row per analysis
+ * and statistic. */
+ks_status ks_comparison_fill_correlation(const struct ks_comparison *c, struct ks_table *out);
 
 #endif

@@ -27,15 +27,45 @@ double ks_results_statistic(const struct ks_results *r, const struct ks_result *
     return s ? ks_statistic_value(s, statistic) : NAN;
 }
 
+bool ks_results_is_pooled(const struct ks_results *r, size_t analysis, size_t checkpoint)
+{
+    return r->common_checkpoint[checkpoint] &&
+           r->study->checkpoint[checkpoint] > r->study->first_update &&
+           ks_study_asks_checkpoint(r->study, analysis, checkpoint);
+}
+
 const char *ks_results_operator(const struct ks_spectrum *s)
 {
-    const struct ks_attribute *a = ks_attribute_find(&s->attributes, "operator");
-
-    return a && a->type == KS_ATTRIBUTE_STRING &&
-                   ks_attribute_number(&s->attributes, "critic") < 0 &&
+    return ks_attribute_number(&s->attributes, "critic") < 0 &&
                    ks_attribute_number(&s->attributes, "layer") < 0
-               ? a->string
+               ? ks_attribute_text(&s->attributes, "operator")
                : NULL;
+}
+
+ks_status ks_results_path(const struct ks_results *r, const struct ks_result *run, const char *name,
+                          char **path)
+{
+    char *folder = NULL;
+    ks_status status = ks_study_run_folder(r->study, run->architecture, run->seed, &folder);
+
+    *path = NULL;
+    if (status == KS_OK)
+        status = ks_print_string(path, "%s/%s/%s", r->dir, folder, name);
+    free(folder);
+    return status;
+}
+
+ks_status ks_results_progress(const struct ks_results *r, const struct ks_result *run,
+                              struct ks_csv **csv)
+{
+    char *path = NULL;
+    ks_status status = ks_results_path(r, run, "progress.csv", &path);
+
+    *csv = NULL;
+    if (status == KS_OK && ks_path_exists(path))
+        status = ks_csv_read(path, true, csv);
+    free(path);
+    return status == KS_FORMAT || status == KS_IO ? KS_OK : status;
 }
 
 enum { ENOUGH_RUNS = 5 }; /* for a bootstrap interval that is not too narrow */
@@ -50,13 +80,13 @@ warn(struct ks_results *r, const char *format, ...)
 
     KS_TRY(ks_grow(r->n_warnings, sizeof *r->warning, &r->warning_room, &r->warning));
     out = open_memstream(&r->warning[r->n_warnings], &size);
-    if (!out)
-        return ks_fail(KS_MEMORY, "out of memory");
-    r->n_warnings++;
-    va_start(arguments, format);
-    vfprintf(out, format, arguments);
-    va_end(arguments);
-    return fclose(out) == 0 ? KS_OK : ks_fail(KS_MEMORY, "out of memory");
+    if (out) {
+        r->n_warnings++;
+        va_start(arguments, format);
+        vfprintf(out, format, arguments);
+        va_end(arguments);
+    }
+    return ks_stream_close(out);
 }
 
 /* Frees the densities, which no table has. */
@@ -88,16 +118,6 @@ static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, cons
     return status;
 }
 
-/* The missing spectra of a run that is over could not be computed. */
-static ks_status read_state(const struct ks_results *r, const char *relative, struct ks_result *run)
-{
-    struct ks_study_run_state state;
-
-    KS_TRY(ks_study_run_state(r->dir, relative, &state));
-    run->is_over = ks_study_run_is_over(r->study, &state);
-    return KS_OK;
-}
-
 static ks_status warn_changes(struct ks_results *r, const char *relative, size_t architecture,
                               size_t seed)
 {
@@ -115,21 +135,14 @@ static ks_status warn_changes(struct ks_results *r, const char *relative, size_t
     return status;
 }
 
-/* A malformed progress.csv becomes a warning: its run has no returns. */
-static ks_status read_returns(struct ks_results *r, struct ks_result *run, const char *folder)
-{
-    const struct ks_study_run id = {run->architecture, run->seed, "return_mean"};
-    bool malformed;
-
-    KS_TRY(ks_returns_read(r->study, id, folder, run->returns, &malformed));
-    return malformed ? warn(r, "%s", ks_error_text()) : KS_OK;
-}
-
 static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed)
 {
     const struct ks_study *s = r->study;
     struct ks_result *run = &r->run[architecture * s->n_seeds + seed];
+    const struct ks_study_run id = {architecture, seed, "return_mean"};
+    struct ks_study_run_state state;
     char *relative = NULL, *folder = NULL;
+    bool malformed;
     ks_status status = KS_OK;
 
     run->architecture = architecture;
@@ -143,9 +156,12 @@ static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed
     for (size_t k = 0; k < s->n_analyses; k++)
         for (size_t i = 0; i < s->n_checkpoints; i++)
             KS_GO(read_spectrum(r, run, folder, k, i));
-    KS_GO(read_state(r, relative, run));
+    KS_GO(ks_study_run_state(r->dir, relative, &state));
+    run->is_over = ks_study_run_is_over(s, &state);
     KS_GO(warn_changes(r, relative, architecture, seed));
-    KS_GO(read_returns(r, run, folder));
+    KS_GO(ks_returns_read(s, id, folder, run->returns, &malformed));
+    if (malformed) /* the run has no returns */
+        status = warn(r, "%s", ks_error_text());
 done:
     free(relative);
     free(folder);
@@ -170,17 +186,6 @@ static size_t count_missing_spectra(const struct ks_results *r, const struct ks_
         missing += r->common_checkpoint[i] && !ks_results_spectrum(r, run, analysis, i) &&
                    ks_study_asks(r->study, analysis, run->architecture, i);
     return missing;
-}
-
-static void count_missing(const struct ks_results *r, const struct ks_result *run, size_t *spectra,
-                          size_t *returns)
-{
-    const struct ks_study *s = r->study;
-
-    *spectra = count_missing_spectra(r, run, 0);
-    *returns = 0;
-    for (size_t k = 0; k < s->n_evaluations; k++)
-        *returns += r->common_evaluation[k] && isnan(run->returns[k]);
 }
 
 /* grid = common: the steps that every run has which reached its end. Other runs are incomplete. */
@@ -221,9 +226,10 @@ static ks_status warn_further_analyses(struct ks_results *r, const struct ks_res
 static ks_status judge_run(struct ks_results *r, struct ks_result *run)
 {
     const struct ks_study *s = r->study;
-    size_t spectra, returns;
+    size_t spectra = count_missing_spectra(r, run, 0), returns = 0;
 
-    count_missing(r, run, &spectra, &returns);
+    for (size_t k = 0; k < s->n_evaluations; k++)
+        returns += r->common_evaluation[k] && isnan(run->returns[k]);
     run->complete = returns == 0 && (spectra == 0 || run->is_over);
     if (!run->complete)
         return KS_OK;
@@ -259,10 +265,10 @@ static ks_status warn_incomplete(struct ks_results *r)
     size_t incomplete = 0, least = s->n_seeds, most = 0, size;
     char *list = NULL;
     FILE *out = open_memstream(&list, &size);
-    ks_status status = KS_OK;
+    ks_status status;
 
     if (!out)
-        return ks_fail(KS_MEMORY, "out of memory");
+        return ks_stream_close(out);
     for (size_t a = 0; a < s->n_architectures; a++) {
         const struct ks_result *run[KS_STUDY_SEEDS];
         size_t complete = ks_results_runs(r, a, run);
@@ -277,24 +283,12 @@ static ks_status warn_incomplete(struct ks_results *r)
     }
     if (least < most)
         fprintf(out, ". The architectures have unequal numbers of seeds, %zu to %zu", least, most);
-    if (fclose(out) != 0)
-        status = ks_fail(KS_MEMORY, "out of memory");
-    else if (incomplete > 0)
+    status = ks_stream_close(out);
+    if (status == KS_OK && incomplete > 0)
         status = warn(r, "%zu of %zu runs are not complete and left out%s", incomplete, r->n_runs,
                       list);
     free(list);
     return status;
-}
-
-static ks_status judge(struct ks_results *r)
-{
-    const struct ks_study *s = r->study;
-
-    for (size_t n = 0; n < r->n_runs; n++) {
-        KS_TRY(judge_run(r, &r->run[n]));
-        r->included[n / s->n_seeds] = r->included[n / s->n_seeds] || r->run[n].complete;
-    }
-    return warn_incomplete(r);
 }
 
 static ks_status read_all(struct ks_results *r)
@@ -311,7 +305,11 @@ static ks_status read_all(struct ks_results *r)
     if (!all_set(r->common_checkpoint, s->n_checkpoints) ||
         !all_set(r->common_evaluation, s->n_evaluations))
         KS_TRY(warn(r, "grid = common: only the steps that all runs have are aggregated"));
-    return judge(r);
+    for (size_t n = 0; n < r->n_runs; n++) {
+        KS_TRY(judge_run(r, &r->run[n]));
+        r->included[n / s->n_seeds] = r->included[n / s->n_seeds] || r->run[n].complete;
+    }
+    return warn_incomplete(r);
 }
 
 static ks_status read_study(const char *dir, struct ks_study **study)

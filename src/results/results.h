@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "io/csv.h"
 #include "io/spectrum.h"
 #include "statistics/catalogue.h"
 #include "study/study_file.h"
@@ -57,6 +58,14 @@ size_t ks_results_runs(const struct ks_results *results, size_t architecture,
 /* Adds a warning if architectures have too few runs: bootstrap intervals are then too narrow. */
 ks_status ks_results_warn_intervals(struct ks_results *results);
 
+/* *path = a file in the folder of a run; the caller frees. */
+ks_status ks_results_path(const struct ks_results *results, const struct ks_result *run,
+                          const char *name, char **path);
+/* The progress.csv of a run; NULL if it is missing or is no table, about which ks_results_read has
+ * warned. The caller frees. */
+ks_status ks_results_progress(const struct ks_results *results, const struct ks_result *run,
+                              struct ks_csv **csv);
+
 /* The spectrum of an analysis at a checkpoint, or NULL. */
 const struct ks_spectrum *ks_results_spectrum(const struct ks_results *results,
                                               const struct ks_result *run, size_t analysis,
@@ -64,6 +73,10 @@ const struct ks_spectrum *ks_results_spectrum(const struct ks_results *results,
 /* A statistic of that spectrum; NaN if the spectrum or the statistic is missing. */
 double ks_results_statistic(const struct ks_results *results, const struct ks_result *run,
                             size_t analysis, size_t checkpoint, enum ks_statistic_id statistic);
+
+/* Whether a checkpoint is pooled in an analysis: it is aggregated, after the first update (before,
+ * spectra say nothing about training), and the study asks for it. */
+bool ks_results_is_pooled(const struct ks_results *results, size_t analysis, size_t checkpoint);
 
 /* The operator of a spectrum of all critics and layers; NULL for one of a block. Points into it. */
 const char *ks_results_operator(const struct ks_spectrum *spectrum);

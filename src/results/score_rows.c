@@ -1,4 +1,3 @@
-#include "results/score_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -180,24 +179,13 @@ static ks_status keep_settings(struct ks_score_rows *rows, const struct ks_setti
     return status;
 }
 
-/* Reads the scores of a run into value [n_evaluations]. */
-static ks_status read_run(const struct ks_study *study, struct ks_study_run run, const char *folder,
-                          double *value)
-{
-    bool malformed;
-
-    for (size_t k = 0; k < study->n_evaluations; k++)
-        value[k] = NAN;
-    KS_TRY(ks_returns_read(study, run, folder, value, &malformed));
-    return malformed ? KS_FORMAT : KS_OK; /* the message is there */
-}
-
 static ks_status add_run(const char *dir, const struct ks_study *study, struct ks_study_run run,
                          struct ks_score_rows *rows)
 {
     struct ks_score_row row = {.seed = (double)study->seed[run.seed]};
     char *relative = NULL, *folder = NULL, *path = NULL;
     double *value = NULL;
+    bool malformed;
     ks_status status = KS_OK;
 
     KS_GO(ks_study_run_folder(study, run.architecture, run.seed, &relative));
@@ -208,7 +196,10 @@ static ks_status add_run(const char *dir, const struct ks_study *study, struct k
     KS_GO(keep_name(rows, study->env, &row.task));
     KS_GO(keep_settings(rows, &study->architecture[run.architecture].settings, &row.settings));
     KS_GO(ks_alloc(study->n_evaluations, sizeof *value, &value));
-    KS_GO(read_run(study, run, folder, value));
+    for (size_t k = 0; k < study->n_evaluations; k++)
+        value[k] = NAN;
+    KS_GO(ks_returns_read(study, run, folder, value, &malformed));
+    KS_GO(malformed ? KS_FORMAT : KS_OK); /* the message is there */
     for (size_t k = 0; k < study->n_evaluations; k++) {
         row.step = (double)study->evaluation[k];
         row.value = value[k];
@@ -243,32 +234,23 @@ done:
 
 /* --- names --- */
 
-/* Adds a name to the list unless it is there. Equal names are the same string. */
-static void add_name(const char *name, size_t *n, const char **names)
-{
-    for (size_t i = 0; i < *n; i++)
-        if (names[i] == name)
-            return;
-    names[(*n)++] = name;
-}
-
-ks_status ks_score_rows_systems(const struct ks_score_rows *rows, size_t *n, const char ***names)
+ks_status ks_score_rows_names(const struct ks_score_rows *rows, bool tasks, const char *system,
+                              size_t *n, const char ***names)
 {
     *n = 0;
     KS_TRY(ks_alloc(rows->n_names, sizeof(const char *), names));
-    for (size_t k = 0; k < rows->n; k++)
-        add_name(rows->row[k].system, n, *names);
-    return KS_OK;
-}
+    for (size_t k = 0; k < rows->n; k++) {
+        const struct ks_score_row *row = &rows->row[k];
+        const char *name = tasks ? row->task : row->system;
+        size_t i = 0;
 
-ks_status ks_score_rows_tasks(const struct ks_score_rows *rows, const char *system, size_t *n,
-                              const char ***names)
-{
-    *n = 0;
-    KS_TRY(ks_alloc(rows->n_names, sizeof(const char *), names));
-    for (size_t k = 0; k < rows->n; k++)
-        if (!system || strcmp(rows->row[k].system, system) == 0)
-            add_name(rows->row[k].task, n, *names);
+        if (system && strcmp(row->system, system) != 0)
+            continue;
+        while (i < *n && (*names)[i] != name) /* equal names are the same string */
+            i++;
+        if (i == *n)
+            (*names)[(*n)++] = name;
+    }
     return KS_OK;
 }
 

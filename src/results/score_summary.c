@@ -1,4 +1,4 @@
-#include "results/score_summary.h"
+#include "results/scores.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -129,28 +129,8 @@ static ks_status keep_normalizable(struct ks_score_summary *s, const char *syste
                               system, s->left_out[0]);
 }
 
-static ks_status add_suites(const struct job *job, const char *system, size_t n, const char **task)
-{
-    struct ks_score_query query = *job->query;
-    struct ks_score_table *table = NULL;
-    ks_status status = KS_OK;
-
-    KS_TRY(keep_normalizable(job->summary, system, &n, task));
-    query.system = system;
-    query.n_tasks = n;
-    query.tasks = task;
-    KS_GO(ks_score_table_new(job->rows, &query, &table));
-    job->summary->dropped += table->dropped;
-    for (size_t i = 0; i < SUITES; i++)
-        KS_GO(add_suite(job, system, &suites[i], table));
-done:
-    ks_score_table_free(table);
-    return status;
-}
-
-/* --- tasks, raw --- */
-
-static ks_status add_task(const struct job *job, const char *system, const char **task)
+/* Lines for these tasks: for their suites or, raw, one for all of them. */
+static ks_status add_tasks(const struct job *job, const char *system, size_t n, const char **task)
 {
     struct ks_score_query query = *job->query;
     struct ks_score_table *table = NULL;
@@ -158,18 +138,19 @@ static ks_status add_task(const struct job *job, const char *system, const char 
     ks_status status = KS_OK;
 
     query.system = system;
-    query.n_tasks = 1;
+    query.n_tasks = n;
     query.tasks = task;
     KS_GO(ks_score_table_new(job->rows, &query, &table));
     job->summary->dropped += table->dropped;
     scores = ks_score_table_scores(table);
-    status = add_line(job, system, *task, &scores);
+    if (!query.normalize)
+        status = add_line(job, system, *task, &scores);
+    for (size_t i = 0; i < SUITES && query.normalize; i++)
+        KS_GO(add_suite(job, system, &suites[i], table));
 done:
     ks_score_table_free(table);
     return status;
 }
-
-/* --- systems --- */
 
 static ks_status add_system(const struct job *job, const char *system)
 {
@@ -177,13 +158,13 @@ static ks_status add_system(const struct job *job, const char *system)
     size_t n;
     ks_status status = KS_OK;
 
-    KS_GO(ks_score_rows_tasks(job->rows, system, &n, &task));
+    KS_GO(ks_score_rows_names(job->rows, true, system, &n, &task));
     if (job->query->normalize) {
-        status = add_suites(job, system, n, task);
-        goto done;
+        KS_GO(keep_normalizable(job->summary, system, &n, task));
+        KS_GO(add_tasks(job, system, n, task));
     }
-    for (size_t i = 0; i < n; i++)
-        KS_GO(add_task(job, system, &task[i]));
+    for (size_t i = 0; i < n && !job->query->normalize; i++)
+        KS_GO(add_tasks(job, system, 1, &task[i]));
 done:
     free(task);
     return status;
@@ -200,8 +181,8 @@ ks_status ks_score_summary_new(const struct ks_score_rows *rows, const struct ks
     *out = NULL;
     KS_GO(ks_alloc(1, sizeof *job.summary, &job.summary));
     job.summary->resamples = resamples;
-    KS_GO(ks_score_rows_tasks(rows, NULL, &job.summary->tasks, &task));
-    KS_GO(ks_score_rows_systems(rows, &n, &system));
+    KS_GO(ks_score_rows_names(rows, true, NULL, &job.summary->tasks, &task));
+    KS_GO(ks_score_rows_names(rows, false, NULL, &n, &system));
     for (size_t i = 0; i < n; i++)
         KS_GO(add_system(&job, system[i]));
     *out = job.summary, job.summary = NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/number.h"
 
 /* Random and target scores, for scores normalized as by Agarwal et al., "Deep reinforcement
  * learning at the edge of the statistical precipice", NeurIPS 2021.
@@ -126,29 +127,22 @@ struct grid {
     double *step; /* [n] ascending; owned */
 };
 
-static int compare_numbers(double a, double b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_rows(const void *a, const void *b)
 {
     const struct ks_score_row *x = a, *y = b;
     int order = strcmp(x->task, y->task);
 
     if (order == 0)
-        order = compare_numbers(x->seed, y->seed);
-    return order != 0 ? order : compare_numbers(x->step, y->step);
+        order = (x->seed > y->seed) - (x->seed < y->seed);
+    return order != 0 ? order : (x->step > y->step) - (x->step < y->step);
 }
 
-static int compare_steps(const void *a, const void *b)
+static bool has_name(size_t n, const char *const *names, const char *name)
 {
-    return compare_numbers(*(const double *)a, *(const double *)b);
-}
-
-static bool is_same_run(const struct ks_score_row *a, const struct ks_score_row *b)
-{
-    return strcmp(a->task, b->task) == 0 && a->seed == b->seed;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
 }
 
 static ks_status refuse(const struct ks_score_row *row, double step, const char *what)
@@ -161,33 +155,9 @@ static ks_status refuse(const struct ks_score_row *row, double step, const char 
 
 static bool is_requested(const struct ks_score_query *q, const struct ks_score_row *row)
 {
-    bool found = q->n_tasks == 0;
-
-    for (size_t i = 0; i < q->n_tasks && !found; i++)
-        found = strcmp(q->tasks[i], row->task) == 0;
-    return found && (!q->system || strcmp(q->system, row->system) == 0) &&
+    return (q->n_tasks == 0 || has_name(q->n_tasks, q->tasks, row->task)) &&
+           (!q->system || strcmp(q->system, row->system) == 0) &&
            (q->every == 0 || fmod(row->step, q->every) == 0);
-}
-
-static ks_status check_tasks(const struct ks_score_query *q, const struct rows *rows)
-{
-    for (size_t i = 0; i < q->n_tasks; i++) {
-        bool found = false;
-
-        for (size_t k = 0; k < rows->n && !found; k++)
-            found = strcmp(q->tasks[i], rows->row[k].task) == 0;
-        if (!found)
-            return ks_fail(KS_FORMAT, "no scores of the task '%s'", q->tasks[i]);
-    }
-    return KS_OK;
-}
-
-static ks_status check_duplicates(const struct rows *rows)
-{
-    for (size_t k = 1; k < rows->n; k++)
-        if (compare_rows(&rows->row[k - 1], &rows->row[k]) == 0)
-            return refuse(&rows->row[k], rows->row[k].step, "two scores");
-    return KS_OK;
 }
 
 static ks_status take_rows(const struct ks_score_query *q, const struct ks_score_rows *all,
@@ -198,8 +168,18 @@ static ks_status take_rows(const struct ks_score_query *q, const struct ks_score
         if (is_requested(q, &all->row[i]))
             rows->row[rows->n++] = all->row[i];
     qsort(rows->row, rows->n, sizeof *rows->row, compare_rows);
-    KS_TRY(check_tasks(q, rows));
-    return rows->n == 0 ? ks_fail(KS_FORMAT, "no scores") : check_duplicates(rows);
+    for (size_t i = 0; i < q->n_tasks; i++) {
+        size_t k = 0;
+
+        while (k < rows->n && strcmp(q->tasks[i], rows->row[k].task) != 0)
+            k++;
+        if (k == rows->n)
+            return ks_fail(KS_FORMAT, "no scores of the task '%s'", q->tasks[i]);
+    }
+    for (size_t k = 1; k < rows->n; k++)
+        if (compare_rows(&rows->row[k - 1], &rows->row[k]) == 0)
+            return refuse(&rows->row[k], rows->row[k].step, "two scores");
+    return rows->n == 0 ? ks_fail(KS_FORMAT, "no scores") : KS_OK;
 }
 
 /* --- the steps and runs that are used --- */
@@ -214,7 +194,7 @@ static ks_status find_steps(const struct rows *rows, size_t n, const struct run 
     for (size_t i = 0; i < n; i++)
         for (size_t k = run[i].first; k < run[i].end; k++)
             grid->step[all++] = rows->row[k].step;
-    qsort(grid->step, all, sizeof *grid->step, compare_steps);
+    qsort(grid->step, all, sizeof *grid->step, ks_ascending);
     for (size_t k = 0; k < all; k++)
         if (grid->n == 0 || grid->step[k] != grid->step[grid->n - 1])
             grid->step[grid->n++] = grid->step[k];
@@ -247,41 +227,26 @@ static void keep_common_steps(const struct rows *rows, size_t n, const struct ru
     grid->n = kept;
 }
 
-/* Leaves out the runs with a score that is not finite, or refuses them. */
-static ks_status filter_finite(const struct ks_score_query *q, const struct rows *rows, size_t *n,
-                               struct run *run)
+/* Leaves out the runs with a score that is not finite and, of a grid, those that lack a score at
+ * one of its steps; or refuses them. */
+static ks_status filter(const struct ks_score_query *q, const struct rows *rows,
+                        const struct grid *grid, size_t *n, struct run *run)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < *n; i++) {
-        size_t k = run[i].first;
+        size_t k = run[i].first, t = 0;
 
         while (k < run[i].end && isfinite(rows->row[k].value))
             k++;
-        if (k == run[i].end)
+        while (t < grid->n && find_step(rows, &run[i], grid->step[t]))
+            t++;
+        if (k == run[i].end && t == grid->n)
             run[kept++] = run[i];
-        else if (!q->drop_missing)
+        else if (!q->drop_missing && k < run[i].end)
             return refuse(&rows->row[k], rows->row[k].step,
                           "the score is missing or not a finite number (--missing drop leaves such "
                           "runs out)");
-    }
-    *n = kept;
-    return KS_OK;
-}
-
-/* Leaves out the runs without a score at one of these steps, or refuses them. */
-static ks_status filter_complete(const struct ks_score_query *q, const struct rows *rows,
-                                 const struct grid *grid, size_t *n, struct run *run)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < *n; i++) {
-        size_t t = 0;
-
-        while (t < grid->n && find_step(rows, &run[i], grid->step[t]))
-            t++;
-        if (t == grid->n)
-            run[kept++] = run[i];
         else if (!q->drop_missing)
             return refuse(
                 &rows->row[run[i].first], grid->step[t],
@@ -295,16 +260,17 @@ static ks_status filter_complete(const struct ks_score_query *q, const struct ro
 static ks_status select_runs(const struct ks_score_query *q, const struct rows *rows,
                              struct grid *grid, size_t *n, struct run *run)
 {
+    const struct grid none = {0};
     struct grid last;
 
-    KS_TRY(filter_finite(q, rows, n, run));
+    KS_TRY(filter(q, rows, &none, n, run));
     KS_TRY(find_steps(rows, *n, run, grid));
     if (q->common_grid && *n > 0) {
         last = (struct grid){1, grid->step + grid->n - 1};
-        KS_TRY(filter_complete(q, rows, &last, n, run));
+        KS_TRY(filter(q, rows, &last, n, run));
         keep_common_steps(rows, *n, run, grid);
     }
-    return filter_complete(q, rows, grid, n, run);
+    return filter(q, rows, grid, n, run);
 }
 
 static size_t find_runs(const struct rows *rows, struct run *run)
@@ -312,7 +278,9 @@ static size_t find_runs(const struct rows *rows, struct run *run)
     size_t n = 0;
 
     for (size_t k = 0; k < rows->n; k++) {
-        if (k == 0 || !is_same_run(&rows->row[k - 1], &rows->row[k]))
+        const struct ks_score_row *row = &rows->row[k];
+
+        if (k == 0 || strcmp(row[-1].task, row->task) != 0 || row[-1].seed != row->seed)
             run[n++].first = k;
         run[n - 1].end = k + 1;
     }
@@ -347,21 +315,6 @@ static ks_status fill_run(const struct ks_score_query *q, const struct rows *row
     return KS_OK;
 }
 
-/* Refuses a task of which no run remains: it cannot be pooled with the others. */
-static ks_status check_left(const struct rows *rows, const struct ks_score_table *table)
-{
-    for (size_t k = 0; k < rows->n; k++) {
-        bool found = false;
-
-        for (size_t m = 0; m < table->n_tasks && !found; m++)
-            found = strcmp(table->task[m], rows->row[k].task) == 0;
-        if (!found)
-            return ks_fail(KS_FORMAT, "%s: %s, %s: no run has all its scores", rows->row[k].path,
-                           rows->row[k].task, rows->row[k].system);
-    }
-    return KS_OK;
-}
-
 static ks_status build(const struct ks_score_query *q, const struct rows *rows, struct run *run,
                        struct ks_score_table *table)
 {
@@ -379,7 +332,11 @@ static ks_status build(const struct ks_score_query *q, const struct rows *rows, 
     KS_TRY(ks_alloc(n * grid.n, sizeof *table->value, &table->value));
     for (size_t i = 0; i < n; i++)
         KS_TRY(fill_run(q, rows, &run[i], table));
-    return check_left(rows, table);
+    for (size_t k = 0; k < rows->n; k++) /* a task without runs cannot be pooled with the others */
+        if (!has_name(table->n_tasks, (const char *const *)table->task, rows->row[k].task))
+            return ks_fail(KS_FORMAT, "%s: %s, %s: no run has all its scores", rows->row[k].path,
+                           rows->row[k].task, rows->row[k].system);
+    return KS_OK;
 }
 
 ks_status ks_score_table_new(const struct ks_score_rows *all, const struct ks_score_query *query,

@@ -3,7 +3,6 @@
 #include "scratch.h"
 
 #include "audit/audit.h"
-#include "audit/limit.h"
 #include "io/attribute.h"
 
 /* --- intervals --- */

@@ -1,7 +1,7 @@
 /* Verdicts on claims about rank correlations with the return. */
 #include "claimed.h"
 
-#include "results/comparison_tables.h"
+#include "results/comparison.h"
 #include "results/correlation.h"
 
 enum { RIVAL = KS_TWELVE_OF(KS_LN, 0, KS_CE) };
@@ -106,7 +106,6 @@ TEST_THREE_SEEDS(test_same_as_correlation_csv)
     assert_true(expected.spearman.value > -0.9);
     assert_close(row->found.effect_low, expected.spearman.value, 1e-12);
     assert_close(row->found.p, expected.p, 0);
-    ks_correlation_free(&expected);
     ks_comparison_free(&comparison);
 }
 

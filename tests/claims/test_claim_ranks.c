@@ -1,6 +1,7 @@
 /* Verdicts on claims about ranks; the table and the printed words. */
 #include "claimed.h"
 
+#include "report/tables.h"
 #include "results/correlation.h"
 
 /* --- all-three-lowest --- */
@@ -176,12 +177,25 @@ static void print_to(const char *name, void (*print)(const struct ks_claims *, F
     assert_int_equal(fclose(file), 0);
 }
 
+static void print_table(const struct ks_claims *claims, FILE *out)
+{
+    const struct ks_table_file *file = ks_table_files;
+    struct ks_table table = {0};
+
+    while (strcmp(file->name, "claims") != 0)
+        file++;
+    ks_table_columns(&table, file->columns);
+    ks_claims_fill(claims, &table);
+    ks_table_print(&table, out);
+    ks_table_free(&table);
+}
+
 TEST_THREE_SEEDS(test_table)
 {
     const char *text;
 
     put_best_lowest();
-    print_to("claims.csv", ks_claims_print_csv, judge(0));
+    print_to("claims.csv", print_table, judge(0));
     text = file_text("claims.csv");
     assert_ptr_equal(strstr(text,
                             "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,"

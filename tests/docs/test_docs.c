@@ -10,8 +10,8 @@
 #define _GNU_SOURCE
 
 #include "io/text.h"
-#include "report/plot_tables.h"
 #include "report/plots.h"
+#include "report/tables.h"
 #include "statistics/catalogue.h"
 #include "test.h"
 #include "train/settings.h"

@@ -2,8 +2,8 @@
 #include "example.h"
 #include "programs.h"
 
-#include "inspect/dead_units.h"
 #include "inspect/inspect.h"
+#include "inspect/lines.h"
 
 /* Runs the program; no line is longer than it promises, and nothing in it can reach a terminal. */
 static int inspect(const char *arguments)

@@ -1,6 +1,7 @@
 /* The report: text in HTML, templates, and what its page says about a study. */
 #include "studies.h"
 
+#include "claims/claims.h"
 #include "report/page.h"
 #include "report/template.h"
 
@@ -47,17 +48,17 @@ static ks_status print_failure(void *data, const char *argument, FILE *out)
     return ks_fail(KS_FULL, "no %s", argument);
 }
 
-static bool never(void *data)
+static bool never(const void *data)
 {
     (void)data;
     return false;
 }
 
 static const struct ks_template_part parts[] = {
-    {"word", print_word, NULL},
-    {"absent", print_failure, never},
-    {"failure", print_failure, NULL},
-    {NULL, NULL, NULL},
+    {"word", NULL, NULL, print_word},
+    {"absent", NULL, never, print_failure},
+    {"failure", NULL, NULL, print_failure},
+    {NULL, NULL, NULL, NULL},
 };
 
 static ks_status fill(const char *text)
@@ -100,19 +101,43 @@ TEST_IN_FOLDER(test_malformed_template)
 
 static char *page;
 
-/* The study with these two files in its tables (NULL: as the program writes them). */
-static void write_page(const char *correlation, const char *claims)
+/* Replaces a table by one with these cells: a header line, then rows. */
+static void replace(const struct ks_summary_table *tables, const char *name, const char *text)
+{
+    struct ks_table *table = (struct ks_table *)ks_tables_find(tables, name);
+    char *copy = strdup(text), *rows = strchr(copy, '\n');
+
+    *rows++ = '\0';
+    ks_table_free(table);
+    ks_table_columns(table, copy);
+    for (char *cell = strtok(rows, ",\n"), *end; cell; cell = strtok(NULL, ",\n")) {
+        const double number = strtod(cell, &end);
+
+        if (*end && strcmp(cell, "-") != 0)
+            ks_table_cells(table, KS_TEXT(cell));
+        else
+            ks_table_cells(table, KS_NUMBER(*end ? NAN : number));
+    }
+    free(copy);
+}
+
+/* The study with these rows in a table (NULL: as the program fills it), and with these claims. */
+static void write_page_with(const char *table, const char *rows, const struct ks_claims *claims)
 {
     struct outcome *o = outcome_new(0);
 
+    o->table.claims = claims;
     assert_ok(ks_tables_write(o->results, &o->table, 0));
-    if (correlation)
-        write_text("tables/correlation.csv", correlation);
-    if (claims)
-        write_text("tables/claims.csv", claims);
+    if (rows)
+        replace(&o->table, table, rows);
     assert_ok(ks_page_write(o->results, &o->table));
     free(page);
     assert_ok(ks_text_read(scratch("report.html"), &page, NULL));
+}
+
+static void write_page(const char *correlation)
+{
+    write_page_with("correlation", correlation, NULL);
 }
 
 static int remove_page(void **state)
@@ -135,18 +160,18 @@ static bool says(const char *words)
 
 TEST_WITH(test_answer, make_study, remove_page)
 {
-    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"), NULL);
+    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"));
     assert_true(says("<b>Architectures with better conditioned critics had higher returns</b>"));
     assert_true(says("is -0.75 (90% interval over seeds -0.90 to -0.20, p = 0.01) for the lower "
                      "ends of its intervals and -0.50 (p = 0.04) for the upper ends"));
-    write_page(CORRELATIONS("0.75", "0.01", "0.5", "0.05"), NULL);
+    write_page(CORRELATIONS("0.75", "0.01", "0.5", "0.05"));
     assert_true(says("<b>Architectures with better conditioned critics had lower returns</b>"));
-    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.06"), NULL);
+    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.06"));
     assert_true(says("<b>It is not decided whether better conditioned critics"));
-    write_page(CORRELATIONS("-0.75", "0.01", "0.75", "0.01"), NULL);
+    write_page(CORRELATIONS("-0.75", "0.01", "0.75", "0.01"));
     assert_true(says("<b>It is not decided whether better conditioned critics"));
     assert_true(says("the sign of its rank correlation with the return is not established"));
-    write_page(CORRELATIONS("-0.75", "0.01", "-", "-"), NULL);
+    write_page(CORRELATIONS("-0.75", "0.01", "-", "-"));
     assert_true(says("<b>These runs cannot answer that</b>: too few architectures"));
     assert_false(says("nan"));
 }
@@ -158,30 +183,30 @@ TEST_WITH(test_policies_that_have_not_learned, make_study, remove_page)
 
     for (size_t i = 0; i < SEEDS; i++)
         write_returns("ln+mse", i, RETURNED);
-    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"), NULL);
+    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"));
     assert_true(says("had higher returns</b>")); /* one of two has learned */
     for (size_t i = 0; i < SEEDS; i++)
         write_returns("bn+wn+ce", i, RETURNED);
-    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"), NULL);
+    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"));
     assert_true(says("<b>These runs cannot answer that</b>: none of the 2 architectures ended"));
     assert_false(says("had higher returns</b>"));
 }
 
 TEST_WITH(test_limits_of_a_study, make_study, remove_page)
 {
-    write_page(NULL, NULL);
+    write_page(NULL);
     assert_true(says("2 architectures, 4 seeds, 12 environment steps per run."));
     assert_true(says("With 4 seeds the intervals over seeds are too narrow."));
     assert_true(
         says("The highest return has <b>bn+wn+ce</b> with 250; its <i>kappa_q99</i> is 123 or "
              "more."));
     set_study("stop = 8\n");
-    write_page(NULL, NULL);
+    write_page(NULL);
     assert_true(says("8 environment steps per run: <b>stopped early</b>, of 12 planned"));
     write_text("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0\n"
                               "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\n"
                               "evaluations = 2\n");
-    write_page(NULL, NULL);
+    write_page(NULL);
     assert_true(says("A number from one seed has no interval over seeds"));
 }
 
@@ -197,7 +222,7 @@ static void rewrite_kappa(const char *architecture, double kappa)
 TEST_WITH(test_architectures, make_study, remove_page)
 {
     rewrite_kappa("ln+mse", INFINITY);
-    write_page(NULL, NULL);
+    write_page(NULL);
     assert_true(says("<tr data-normalization=\"ln\" data-wn=\"0\" data-loss=\"mse\">"
                      "<td class=\"name\">ln+mse</td>"));
     assert_true(says("<td data-value=\"Infinity\">infinite</td>"));
@@ -209,7 +234,7 @@ TEST_WITH(test_architectures, make_study, remove_page)
                      "<small>all seeds: 123 or more</small></td>"));
     assert_true(says("<th>kappa_gradient_90"));
     rewrite_kappa("ln+mse", NAN);
-    write_page(NULL, NULL);
+    write_page(NULL);
     assert_true(says("<td class=\"none\">undefined</td>"));
     assert_true(says("<p>12 values of kappa are not numbers"));
 }
@@ -220,7 +245,7 @@ TEST_WITH(test_columns_of_an_analysis, make_study, remove_page)
     const char *table;
 
     set_study("[analyze xqc]\ncompat = xqc\n");
-    write_page(NULL, NULL);
+    write_page(NULL);
     table = strstr(page, "id=\"table-analysis-1\"");
     assert_non_null(table);
     assert_contains(table, "<th>return<");
@@ -228,24 +253,58 @@ TEST_WITH(test_columns_of_an_analysis, make_study, remove_page)
     assert_null(strstr(table, "<td class=\"none\">undefined"));
 }
 
-#define CLAIMS                                                                                     \
-    "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,plot,within,"       \
-    "survives,reason,rules\n"
+/* The claims of a test; a row, of which the caller sets more. */
+static struct ks_claims claims;
+
+static struct ks_claim_row *add_claim(const char *name, enum ks_claim_statistic statistic,
+                                      enum ks_verdict verdict)
+{
+    struct ks_claim_row *row = &claims.row[claims.n++];
+    size_t i = 0;
+
+    while (strcmp(ks_paper_claims[i].name, name) != 0)
+        i++;
+    *row = (struct ks_claim_row){
+        .claim = &ks_paper_claims[i], .statistic = statistic, .verdict = verdict, .p_holm = NAN};
+    row->found = (struct ks_finding){
+        .effect_low = NAN, .effect_high = NAN, .theta = 1, .p = NAN, .within = NAN};
+    return row;
+}
+
+static void start_claims(void)
+{
+    struct ks_claim_row *row;
+
+    claims = (struct ks_claims){.seeds = 3, .checkpoints = 4, .has_paper = true};
+    row = add_claim("bn-below-ln", KS_CLAIM_PAPER, KS_SUPPORTED);
+    row->p_holm = 0.02;
+    row->found.seeds = 3;
+    row->found.units = 12;
+    row->found.effect_low = row->found.effect_high = 1.5;
+}
 
 /* A line per claim, with a table below it. */
 TEST_WITH(test_verdicts, make_study, remove_page)
 {
-    write_page(NULL, NULL);
+    struct ks_claim_row *row;
+
+    write_page(NULL);
     assert_false(says("id=\"verdicts\""));
     assert_false(says("#verdicts"));
-    write_page(NULL, CLAIMS "bn-below-ln,paper,3,12,1.5,1.5,1,0.001,0.02,supported,Figure 3,-,open,"
-                            "-,2026-11-22\n"
-                            "bn-below-ln,sound,3,12,0.2,1.25,1,0.1,1,not decided,Figure 3,-,open,"
-                            "adjusted p above 0.05,2026-11-22\n"
-                            "<b>&,paper,3,12,-,-,1,-,-,not supported,<i>,-,open,-,<u>\n");
+    start_claims();
+    row = add_claim("bn-below-ln", KS_CLAIM_SOUND, KS_NOT_DECIDED);
+    row->p_holm = 1;
+    row->found.seeds = 3;
+    row->found.units = 12;
+    row->found.effect_low = 0.2;
+    row->found.effect_high = 1.25;
+    row->found.in_favour = true;
+    add_claim("bn-below-none", KS_CLAIM_PAPER, KS_NOT_SUPPORTED);
+    add_claim("all-three-highest", KS_CLAIM_PAPER, KS_SAME_DIRECTION);
+    write_page_with(NULL, NULL, &claims);
     assert_true(says("<a href=\"#verdicts\">"));
-    assert_true(says("<h3>Rules of 2026-11-22</h3>\n<p>By the paper's statistics, 1 claim: 1 "
-                     "supported; by sound ones, 1 claim: 1 not decided.</p>"));
+    assert_true(says("<h3>Rules of 2026-11-22</h3>\n<p>By the paper's statistics, 2 claims: 1 "
+                     "supported, 1 not supported; by sound ones, 1 claim: 1 not decided.</p>"));
     assert_true(says("<details class=\"claim\"><summary><span class=\"sentence\">the condition "
                      "number with BN is an order of magnitude below that with LN</span>"
                      "<span class=\"one\" data-by=\"paper's statistic\"><span class=\"yes\">"
@@ -257,37 +316,28 @@ TEST_WITH(test_verdicts, make_study, remove_page)
                      "<span data-by=\"the claim\">open</span></summary>"));
     assert_true(says("<td>1.5</td><td>1</td><td>0.02</td><td>3</td><td>12</td></tr>"));
     assert_true(says("<td>0.2 to 1.25</td><td>1</td><td>1</td><td>3</td>"));
-    assert_true(says("<code>bn-below-ln</code>, seen in <a href=\"#plot-spectra\">Figure 3</a>"));
-    assert_true(says("<td>not known</td><td>1</td><td>no test</td>"));
-    assert_true(says("&lt;b&gt;&amp;"));
-    assert_true(says("<h3>Rules of &lt;u&gt;</h3>"));
-    assert_false(says("<b>&,"));
+    assert_true(says("<code>bn-below-ln</code>, seen in <a href=\"#plot-spectra\">Figure 3 and "
+                     "spectra</a>"));
+    assert_true(says("<span class=\"no\">not supported</span></td><td>not known</td><td>1</td>"
+                     "<td>no test</td>"));
+    assert_true(says("<h3>Rules of 2026-11-26</h3>\n<p>By the paper's statistics, 1 claim: 1 same "
+                     "direction; by sound ones, 0 claims.</p>"));
     assert_false(says("<th>within normalizations</th>"));
 }
 
 /* What the same reason keeps all statistics from is said once. */
 TEST_WITH(test_one_reason, make_study, remove_page)
 {
-    write_page(NULL, CLAIMS "kappa-and-return,paper,0,0,-,-,-0.5,-,-,not resolved,Figure 4,-,open,"
-                            "one checkpoint; needs four,2026-11-22\n"
-                            "kappa-and-return,sound,0,0,-,-,-0.5,-,-,not resolved,Figure 4,0.25,"
-                            "open,one checkpoint; needs four,2026-11-22\n");
+    claims = (struct ks_claims){.seeds = 3, .checkpoints = 1, .has_paper = true};
+    add_claim("kappa-and-return", KS_CLAIM_PAPER, KS_NOT_RESOLVED)->values = 1;
+    add_claim("kappa-and-return", KS_CLAIM_SOUND, KS_NOT_RESOLVED)->values = 1;
+    claims.row[1].found.within = 0.25;
+    write_page_with(NULL, NULL, &claims);
     assert_true(says("</span><span class=\"all\" data-by=\"all statistics\"><span class=\"open\">"
                      "not resolved</span> <small>one checkpoint; needs four</small></span>"
                      "<span data-by=\"the claim\">"));
     assert_true(says("<th>within normalizations</th>"));
     assert_true(says("<td>no test</td><td>0.25</td><td>0</td>"));
-}
-
-/* A table of an older version has neither reasons nor dates. */
-TEST_WITH(test_older_verdicts, make_study, remove_page)
-{
-    write_page(NULL, "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,"
-                     "plot,within,survives\n"
-                     "bn-below-ln,paper,3,12,1.5,1.5,1,0.001,0.02,supported,Figure 3,-,open\n");
-    assert_true(says("<span class=\"yes\">supported</span></span>"));
-    assert_true(says("By the paper's statistics, 1 claim: 1 supported"));
-    assert_false(says("Rules of"));
 }
 
 /* The answer, then figures and the table of architectures, then verdicts, then the rest. */
@@ -299,8 +349,8 @@ TEST_WITH(test_order, make_study, remove_page)
         "The highest return has"};
     const char *at;
 
-    write_page(NULL, CLAIMS "bn-below-ln,paper,3,12,1.5,1.5,1,0.001,0.02,supported,Figure 3,-,open,"
-                            "-,2026-11-22\n");
+    start_claims();
+    write_page_with(NULL, NULL, &claims);
     at = page;
     for (size_t i = 0; i < sizeof parts_in_order / sizeof *parts_in_order; i++) {
         at = strstr(at, parts_in_order[i]);
@@ -313,18 +363,19 @@ TEST_WITH(test_order, make_study, remove_page)
  * on which they stay bounds. */
 TEST_WITH(test_theorems, make_study, remove_page)
 {
-    write_page(NULL, NULL);
+    write_page(NULL);
     assert_false(says("id=\"theorems\""));
-    write_text("tables/theorems.csv",
-               "architecture,seed,env_step,proposition_1_largest,proposition_2_largest,"
-               "proposition_2_median,lemma_1,lemma_1_median,jacobian_rows,theorem_1,weight_decay,"
-               "weight_decay_needed\n"
-               "bn+ce,0,4,-,0.25,0.125,0.5,-,8,0.25011,0,-\n"
-               "ln+ce,0,4,-,0.9,0.125,0.5,-,8,-,0,-\n"
-               "ln+mse,0,4,17.5,-,-,-,-,-,-,-,-\n"
-               "bn+ce,0,8,-,0.75,0.0625,0.50011,-,8,0.125,0,0.29999\n"
-               "bn+ce,1,4,-,0.5,-,0.25,-,8,-,0,0.1\n");
-    write_page(NULL, NULL);
+    write_page_with("theorems",
+                    "architecture,seed,env_step,proposition_1_largest,proposition_2_largest,"
+                    "proposition_2_median,lemma_1,lemma_1_median,jacobian_rows,theorem_1,hidden_"
+                    "radial,weight_decay,"
+                    "weight_decay_needed\n"
+                    "bn+ce,0,4,-,0.25,0.125,0.5,-,8,0.25011,-,0,-\n"
+                    "ln+ce,0,4,-,0.9,0.125,0.5,-,8,-,-,0,-\n"
+                    "ln+mse,0,4,17.5,-,-,-,-,-,-,-,-,-\n"
+                    "bn+ce,0,8,-,0.75,0.0625,0.50011,-,8,0.125,-,0,0.29999\n"
+                    "bn+ce,1,4,-,0.5,-,0.25,-,8,-,-,0,0.1\n",
+                    NULL);
     assert_true(says("<tr><td class=\"name\">bn+ce</td><td class=\"none\">not measured</td>"
                      "<td data-value=\"0.75\">0.75</td>"
                      "<td data-value=\"0.125\">0.125</td><td data-value=\"0.50011\">0.501</td>"
@@ -341,7 +392,7 @@ TEST_WITH(test_plots_in_the_page, make_study, remove_page)
 
     write_text("figures/spectra.svg", "<?xml version=\"1.0\"?>\n<svg class=\"x\"></svg>\n");
     write_text("figures/spectra.png", "\x89PNG");
-    write_page(NULL, NULL);
+    write_page(NULL);
     assert_true(says("<figure id=\"plot-spectra\">"));
     assert_true(says("tabindex=\"0\"><svg class=\"x\"></svg>\n</div>"));
     assert_false(says("<?xml"));
@@ -371,7 +422,7 @@ TEST_WITH(test_text_of_runs, make_study, remove_page)
                "\"threads\": 2}\n");
     write_text("runs/toy/ln+mse/seed2/run.json", "{\"processor\": \"C\"}\n");
     write_text("tables/a \"b\".csv", "x\n");
-    write_page(NULL, NULL);
+    write_page(NULL);
     assert_true(
         says("<td>&lt;i&gt;</td><td class=\"text\">&lt;/table&gt;&lt;script&gt;x<br></td>"));
     assert_true(says("A &amp; B (runs: 1)<br>C (runs: 1)<br>"));

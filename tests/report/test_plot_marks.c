@@ -201,12 +201,13 @@ TEST_IN_STUDY(test_norms_of_older_tables)
     make_pair("0", 1, "", standard);
     plot_study(0);
     assert_int_equal(count("norms", "Definition 1"), 1);
+    o = outcome_new(0);
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
     write_text("tables/norms.csv",
                "architecture,normalization,weight_normalization,loss,env_step,param_norm,"
                "param_norm_low,param_norm_high,grad_norm,grad_norm_low,grad_norm_high,"
                "effective_lr,effective_lr_low,effective_lr_high\n"
                "bn+wn+ce,bn,1,ce,4,1,-,-,2,-,-,3,-,-\nbn+wn+ce,bn,1,ce,8,2,-,-,3,-,-,4,-,-\n");
-    o = outcome_new(0);
     assert_ok(ks_plots_draw(o->results, &o->table));
     assert_int_equal(count("norms", "Definition 1"), 0);
     assert_int_equal(count("norms", "<g><title>"), 3 * 2);

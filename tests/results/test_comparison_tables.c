@@ -2,7 +2,7 @@
 #include "studies.h"
 
 #include "core/memory.h"
-#include "results/comparison_tables.h"
+#include "results/comparison.h"
 
 /* From each architecture to the next, kappa is ten times larger and returns half as large: bn+wn+ce
  * has the returns 100, 200, 300, 400, ln+mse 50 to 200, dense+ce 25 to 100. */

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "core/number.h"
-#include "results/comparison_tables.h"
+#include "results/comparison.h"
 
 /* {1 2 1 2} and {2 2 1 1} against {1 2 3} on both tasks: 1/3 on each. */
 static const double X[] = {1, 2, 1, 2, 2, 2, 1, 1}, Y[] = {1, 2, 3, 1, 2, 3};

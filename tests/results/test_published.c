@@ -6,8 +6,7 @@
 #include <unistd.h>
 
 #include "core/number.h"
-#include "results/comparison_tables.h"
-#include "results/score_summary.h"
+#include "results/comparison.h"
 #include "results/scores.h"
 
 #define STATES "../shared/data/xqc_returns.csv"

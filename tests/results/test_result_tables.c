@@ -178,7 +178,7 @@ TEST_IN_STUDY(test_areas)
     o = outcome_new(0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double height = (150 - cases[i].random) / (cases[i].target - cases[i].random), area;
-        free(o->table.row);
+        ks_summary_clear(&o->table);
         free(o->results->own_study->env);
         assert_ok(ks_copy_string(cases[i].task, &o->results->own_study->env));
         assert_ok(ks_summary_table(o->results, 0, &o->table));
@@ -215,7 +215,7 @@ static ks_status make_tables(void)
     KS_GO(ks_summary_table(results, 0, &table));
     KS_GO(ks_tables_write(results, &table, 0));
 done:
-    free(table.row);
+    ks_summary_clear(&table);
     ks_results_free(results);
     return status;
 }

@@ -4,7 +4,7 @@
 
 #include "core/memory.h"
 #include "core/process.h"
-#include "results/score_summary.h"
+#include "results/scores.h"
 
 /* Steps 0, 100 and 400. Normalized by 1000, the four runs of dm_control score
  *

@@ -200,7 +200,7 @@ struct outcome *outcome_new(size_t resamples)
     static size_t turn;
     struct outcome *o = &kept[turn++ % 8];
 
-    free(o->table.row);
+    ks_summary_clear(&o->table);
     ks_results_free(o->results);
     *o = (struct outcome){NULL, {0}};
     assert_ok(ks_results_read(scratch_folder, NULL, &o->results));

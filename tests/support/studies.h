@@ -10,6 +10,7 @@
 #include "io/spectrum.h"
 #include "io/text.h"
 #include "report/plots.h"
+#include "report/report.h"
 #include "report/tables.h"
 #include "results/results.h"
 

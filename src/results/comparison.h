@@ -1,12 +1,11 @@
-/* Comparison of two architectures on some tasks, the performance profile of one, and the tables of
- * them for a study, as CSV. */
-#ifndef KS_RESULTS_COMPARISON_TABLES_H
-#define KS_RESULTS_COMPARISON_TABLES_H
+/* Comparison of two architectures on some tasks, the performance profile of one, and the runs of a
+ * study that are compared. */
+#ifndef KS_RESULTS_COMPARISON_H
+#define KS_RESULTS_COMPARISON_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "core/error.h"
 #include "results/aggregate.h"
@@ -46,8 +45,7 @@ ks_status ks_profile(const struct ks_profile *profile, struct ks_estimate *runs,
 struct ks_comparison {
     const struct ks_results *results;
     size_t n;
-    size_t *architecture;         /* [n]; owned */
-    size_t *runs;                 /* [n]; owned */
+    size_t architecture[KS_STUDY_ARCHITECTURES], runs[KS_STUDY_ARCHITECTURES]; /* [n] */
     const struct ks_result **run; /* [runs of all]; the list is owned */
     double *last; /* [runs of all] returns at the last evaluation that all runs have; owned */
     size_t resamples;
@@ -65,18 +63,7 @@ ks_status ks_comparison_new(const struct ks_results *results, size_t resamples,
                             struct ks_comparison *comparison);
 void ks_comparison_free(struct ks_comparison *comparison);
 
-/* Print the cells ",VALUE" of a table, with "-" for NaN; ",VALUE,LOW,HIGH". */
-void ks_table_number(FILE *out, double value);
-void ks_table_estimate(FILE *out, const struct ks_estimate *estimate);
-
-/* improvement.csv: for every ordered pair of architectures the probability that a run of the first
- * has a higher last return than a run of the second. */
-ks_status ks_comparison_write_improvement(const struct ks_comparison *c, FILE *out);
-
-/* profile.csv: for every architecture and threshold tau the fraction of runs whose normalized last
- * return is above tau. Only the header if the task has no random and target return, see
- * scores.h.
- */
-ks_status ks_comparison_write_profile(const struct ks_comparison *c, FILE *out);
+/* The last returns of architecture `i`, as scores on one task. Points into the comparison. */
+struct ks_sample ks_comparison_sample(const struct ks_comparison *comparison, size_t i);
 
 #endif

@@ -1,0 +1,146 @@
+#include "io/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "io/text.h"
+
+void ks_table_column(struct ks_table *t, const char *name)
+{
+    if (t->status == KS_OK)
+        t->status = ks_grow(t->columns, sizeof *t->name, &t->rooms, &t->name);
+    if (t->status == KS_OK)
+        t->status = ks_copy_string(name, &t->name[t->columns]);
+    t->columns += t->status == KS_OK;
+}
+
+void ks_table_columns(struct ks_table *t, const char *names)
+{
+    static const struct {
+        char mark;
+        const char *endings[5]; /* of the columns in place of the marked one */
+    } marks[] = {{'*', {"", NULL}},
+                 {'~', {"", "_low", "_high", NULL}},
+                 {'|', {"", "_lower", "_upper", NULL}},
+                 {'%', {"_lower", "_upper", "_least", "_most", NULL}}};
+
+    for (const char *at = names; *at && strncmp(at, "...", 3) != 0; at += *at == ',') {
+        size_t length = strcspn(at, ",*~|%"), m = sizeof marks / sizeof *marks;
+
+        while (m > 0 && at[length] != marks[m - 1].mark)
+            m--;
+        for (const char *const *e = marks[m ? m - 1 : 0].endings; *e; e++) {
+            char name[64];
+
+            snprintf(name, sizeof name, "%.*s%s", (int)length, at, *e);
+            ks_table_column(t, name);
+        }
+        if (m > 0 && at[length] == '*')
+            ks_table_columns(t, "normalization,weight_normalization,loss");
+        at += length + (m > 0);
+    }
+}
+
+void ks_table_add(struct ks_table *t, size_t n, const struct ks_cell *cells)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct ks_cell cell = cells[i];
+        char *copy = NULL;
+
+        if (t->status == KS_OK)
+            t->status = ks_grow(t->n, sizeof *t->cell, &t->room, &t->cell);
+        if (t->status == KS_OK && cell.text)
+            t->status = ks_copy_string(cell.text, &copy);
+        if (t->status != KS_OK)
+            return;
+        cell.text = copy;
+        t->cell[t->n++] = cell;
+    }
+}
+
+void ks_table_free(struct ks_table *t)
+{
+    for (size_t i = 0; i < t->columns; i++)
+        free(t->name[i]);
+    for (size_t i = 0; i < t->n; i++)
+        free((char *)t->cell[i].text);
+    free(t->name);
+    free(t->cell);
+    *t = (struct ks_table){0};
+}
+
+size_t ks_table_rows(const struct ks_table *t)
+{
+    assert(t->status != KS_OK || t->n % t->columns == 0);
+    return t->n / t->columns;
+}
+
+static const struct ks_cell *find_cell(const struct ks_table *t, size_t row, const char *column)
+{
+    size_t i = 0;
+
+    while (i < t->columns && strcmp(t->name[i], column) != 0)
+        i++;
+    assert(i < t->columns);
+    return &t->cell[row * t->columns + i];
+}
+
+const char *ks_table_text(const struct ks_table *t, size_t row, const char *column)
+{
+    return find_cell(t, row, column)->text;
+}
+
+enum { DIGITS = 48 };
+
+static const char *number_text(const struct ks_cell *cell, char text[DIGITS])
+{
+    if (isnan(cell->number))
+        return "-";
+    snprintf(text, DIGITS, cell->whole ? "%.0f" : "%.10g", cell->number);
+    return text;
+}
+
+double ks_table_value(const struct ks_table *t, size_t row, const char *column)
+{
+    const struct ks_cell *cell = find_cell(t, row, column);
+    char text[DIGITS];
+
+    return cell->text || isnan(cell->number) ? NAN : strtod(number_text(cell, text), NULL);
+}
+
+bool ks_table_is_first(const struct ks_table *t, size_t row, const char *column)
+{
+    for (size_t i = 0; i < row; i++)
+        if (strcmp(ks_table_text(t, i, column), ks_table_text(t, row, column)) == 0)
+            return false;
+    return true;
+}
+
+void ks_table_print(const struct ks_table *t, FILE *out)
+{
+    char text[DIGITS];
+
+    assert(t->n % t->columns == 0);
+    for (size_t i = 0; i < t->columns; i++)
+        fprintf(out, "%s%c", t->name[i], i + 1 < t->columns ? ',' : '\n');
+    for (size_t i = 0; i < t->n; i++)
+        fprintf(out, "%s%c", t->cell[i].text ? t->cell[i].text : number_text(&t->cell[i], text),
+                (i + 1) % t->columns > 0 ? ',' : '\n');
+}
+
+ks_status ks_table_write(const struct ks_table *t, const char *dir, const char *name)
+{
+    struct ks_text text = {0};
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(t->status);
+    KS_TRY(ks_print_string(&path, "%s/tables/%s.csv", dir, name));
+    status = ks_text_open(path, &text);
+    if (status == KS_OK)
+        ks_table_print(t, text.stream);
+    free(path);
+    return ks_text_close(&text, status);
+}

@@ -1,0 +1,96 @@
+/* From a study's folder to its tables, plots and report. */
+#include "report/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claims/claims.h"
+#include "core/memory.h"
+#include "core/say.h"
+#include "io/file.h"
+#include "io/text.h"
+#include "report/page.h"
+#include "report/plots.h"
+#include "report/tables.h"
+
+static void announce(const struct ks_results *r, const struct ks_summary_table *table)
+{
+    for (const struct ks_plot *p = ks_plots; p->name; p++)
+        if (ks_plot_has_data(table, p))
+            printf("%s/figures/%s.png (and .pdf, .svg): %s\n", r->dir, p->name, p->title);
+        else
+            printf("%s: not drawn: %s\n", p->name, p->missing);
+    printf("%s/report.html: all plots and the table\n\n", r->dir);
+    ks_summary_print(r, table, stdout);
+    if (!isnan(table->spearman))
+        printf("\nSpearman's rank correlation of 10^IQM(log10 kappa) with the return, over %zu "
+               "architectures: %.2f\n",
+               table->ranked, table->spearman);
+    for (size_t k = 1; k < table->n_analyses; k++)
+        printf("%s%s%s",
+               k > 1 ? ", " : "\nFurther analyses, in tables/summary.csv and report.html: ",
+               r->study->analysis[k].name, k + 1 < table->n_analyses ? "" : "\n");
+}
+
+static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_summary_table *table)
+{
+    struct ks_claims claims;
+
+    KS_TRY(ks_summary_table(r, resamples, table));
+    KS_TRY(ks_claims_judge(r, resamples, &claims));
+    table->claims = &claims;
+    KS_TRY(ks_tables_write(r, table, resamples));
+    if (table->n_rows == 0)
+        return ks_fail(KS_FORMAT,
+                       "%s: nothing to draw: no run has all its spectra and returns; the "
+                       "tables contain the existing results",
+                       r->dir);
+    KS_TRY(ks_plots_draw(r, table));
+    KS_TRY(ks_page_write(r, table));
+    announce(r, table);
+    ks_claims_print(&claims, stdout);
+    ks_theorems_print(r, stdout);
+    return fflush(stdout) == 0 && !ferror(stdout)
+               ? KS_OK
+               : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
+}
+
+/* Removes temporary files of plot programs that were killed. */
+static ks_status sweep(const char *dir)
+{
+    static const char *const folders[] = {".", "tables", "figures"};
+
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char *path = NULL;
+
+        KS_TRY(ks_print_string(&path, "%s/%s", dir, folders[i]));
+        if (ks_path_exists(path))
+            ks_folder_sweep(path); /* a failure does no harm */
+        free(path);
+    }
+    return KS_OK;
+}
+
+ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t resamples, bool quiet)
+{
+    struct ks_summary_table table = {0};
+    struct ks_results *results = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_results_read(dir, study, &results));
+    KS_GO(sweep(dir));
+    if (resamples > 0)
+        KS_GO(ks_results_warn_intervals(results));
+    for (size_t i = 0; i < results->n_warnings; i++)
+        ks_say("warning: %s", results->warning[i]);
+    if (!quiet)
+        ks_say("drawing the plots of %s", dir);
+    KS_GO(plot(results, resamples, &table));
+done:
+    ks_summary_clear(&table);
+    ks_results_free(results);
+    return status;
+}
