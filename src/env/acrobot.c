@@ -1,20 +1,14 @@
 /* Acrobot: swingup. dm_control 1.0.20, suite/acrobot.py. */
 #include "env/domain.h"
 
-struct acrobot {
-    int upper_arm, lower_arm; /* bodies */
-    int target, tip;          /* sites */
+enum { UPPER_ARM, LOWER_ARM, TARGET, TIP };
+static const struct ks_env_element elements[] = {
+    [UPPER_ARM] = KS_BODY("upper_arm"),
+    [LOWER_ARM] = KS_BODY("lower_arm"),
+    [TARGET] = KS_SITE("target"),
+    [TIP] = KS_SITE("tip"),
+    {.name = NULL},
 };
-
-static ks_status find(struct ks_env *env)
-{
-    struct acrobot *acrobot = env->ids;
-
-    KS_TRY(ks_env_find(env, mjOBJ_BODY, "upper_arm", &acrobot->upper_arm));
-    KS_TRY(ks_env_find(env, mjOBJ_BODY, "lower_arm", &acrobot->lower_arm));
-    KS_TRY(ks_env_find(env, mjOBJ_SITE, "target", &acrobot->target));
-    return ks_env_find(env, mjOBJ_SITE, "tip", &acrobot->tip);
-}
 
 static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 {
@@ -25,9 +19,7 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 
 static double *observe(const struct ks_env *env, double *out)
 {
-    const struct acrobot *acrobot = env->ids;
-    const double *upper = env->data->xmat + 9 * acrobot->upper_arm;
-    const double *lower = env->data->xmat + 9 * acrobot->lower_arm;
+    const double *upper = ks_env_frame(env, UPPER_ARM), *lower = ks_env_frame(env, LOWER_ARM);
 
     *out++ = upper[KS_XZ]; /* orientations */
     *out++ = lower[KS_XZ];
@@ -38,25 +30,17 @@ static double *observe(const struct ks_env *env, double *out)
 
 static double reward(const struct ks_env *env)
 {
-    const struct acrobot *acrobot = env->ids;
-    const double *position = env->data->site_xpos;
-    double radius = env->model->site_size[3 * acrobot->target], to_target[3];
-    double distance = ks_env_difference(3, position + 3 * acrobot->tip,
-                                        position + 3 * acrobot->target, to_target);
+    double radius = env->model->site_size[3 * env->ids[TARGET]], to_target[3];
 
-    return ks_tolerance(distance, (struct ks_bounds){0, radius}, 1, KS_GAUSSIAN, 0.1);
+    return ks_tolerance(ks_env_between(env, TIP, TARGET, to_target), (struct ks_bounds){0, radius},
+                        1, KS_GAUSSIAN, 0.1);
 }
 
 const struct ks_env_domain ks_env_acrobot = {
     .suite = &ks_env_dm_control,
-    .model = "acrobot.xml",
-    .nq = 2,
-    .nv = 2,
-    .nu = 1,
+    .model = {"acrobot.xml", .nq = 2, .nv = 2, .nu = 1},
     .control_step = 0.01,
-    .limit = 10,
-    .ids = sizeof(struct acrobot),
-    .find = find,
+    .elements = elements,
     .reset = reset,
     .observe = observe,
     .reward = reward,

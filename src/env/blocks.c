@@ -7,6 +7,35 @@
 #include "env/domain.h"
 #include "env/physics.h"
 
+const double *ks_env_position(const struct ks_env *env, size_t element)
+{
+    const mjData *d = env->data;
+    const mjtObj type = env->task->domain->elements[element].type;
+
+    return (type == mjOBJ_BODY   ? d->xpos
+            : type == mjOBJ_GEOM ? d->geom_xpos
+                                 : d->site_xpos) +
+           3 * env->ids[element];
+}
+
+const double *ks_env_frame(const struct ks_env *env, size_t element)
+{
+    const mjData *d = env->data;
+    const bool body = env->task->domain->elements[element].type == mjOBJ_BODY;
+
+    return (body ? d->xmat : d->geom_xmat) + 9 * env->ids[element];
+}
+
+const double *ks_env_sensor(const struct ks_env *env, size_t element)
+{
+    return env->data->sensordata + env->ids[element];
+}
+
+double ks_env_between(const struct ks_env *env, size_t from, size_t to, double out[3])
+{
+    return ks_env_difference(3, ks_env_position(env, from), ks_env_position(env, to), out);
+}
+
 double *ks_env_append(double *out, size_t n, const double *values)
 {
     memcpy(out, values, n * sizeof *out);
@@ -72,7 +101,7 @@ void ks_env_random_rotation(struct ks_rng *rng, double quaternion[4])
 /* A free joint keeps its position, and its quaternion is four numbers from U(0, 1), normalized.
  * That is not uniform over rotations, but dm_control does it, "since changing it could affect
  * results". Slide joints without limits are unchanged. No model here has a ball joint. */
-void ks_env_random_joints(struct ks_env *env, struct ks_rng *rng)
+ks_status ks_env_random_joints(struct ks_env *env, struct ks_rng *rng)
 {
     const mjModel *m = env->model;
 
@@ -89,6 +118,7 @@ void ks_env_random_joints(struct ks_env *env, struct ks_rng *rng)
             *q = ks_rng_uniform(rng, -mjPI, mjPI);
         }
     }
+    return KS_OK;
 }
 
 /* dm_control gives up after the same number of draws for the finger. For the humanoid it never

@@ -2,16 +2,8 @@
  * near which the pole starts: 0 for balance, pi for swingup. */
 #include "env/domain.h"
 
-struct cartpole {
-    int pole; /* body */
-};
-
-static ks_status find(struct ks_env *env)
-{
-    struct cartpole *cartpole = env->ids;
-
-    return ks_env_find(env, mjOBJ_BODY, "pole_1", &cartpole->pole);
-}
+enum { POLE };
+static const struct ks_env_element elements[] = {[POLE] = KS_BODY("pole_1"), {.name = NULL}};
 
 static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 {
@@ -31,13 +23,10 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 
 static double *observe(const struct ks_env *env, double *out)
 {
-    const struct cartpole *cartpole = env->ids;
-    const mjData *d = env->data;
-
-    *out++ = d->qpos[0]; /* position */
-    *out++ = d->xmat[9 * cartpole->pole + KS_ZZ];
-    *out++ = d->xmat[9 * cartpole->pole + KS_XZ];
-    return ks_env_append(out, 2, d->qvel); /* velocity */
+    *out++ = env->data->qpos[0]; /* position */
+    *out++ = ks_env_frame(env, POLE)[KS_ZZ];
+    *out++ = ks_env_frame(env, POLE)[KS_XZ];
+    return ks_env_append(out, 2, env->data->qvel); /* velocity */
 }
 
 /* (1 + T(x)) / 2 with T = 1 at 0 and 0.1 at +-margin. */
@@ -48,9 +37,8 @@ static double near_zero(double x, double margin)
 
 static double reward(const struct ks_env *env)
 {
-    const struct cartpole *cartpole = env->ids;
     const mjData *d = env->data;
-    double upright = (d->xmat[9 * cartpole->pole + KS_ZZ] + 1) / 2;
+    double upright = (ks_env_frame(env, POLE)[KS_ZZ] + 1) / 2;
 
     return upright * ks_small_control(1, d->ctrl) * near_zero(d->qvel[1], 5) *
            near_zero(d->qpos[0], 2);
@@ -58,14 +46,9 @@ static double reward(const struct ks_env *env)
 
 const struct ks_env_domain ks_env_cartpole = {
     .suite = &ks_env_dm_control,
-    .model = "cartpole.xml",
-    .nq = 2,
-    .nv = 2,
-    .nu = 1,
+    .model = {"cartpole.xml", .nq = 2, .nv = 2, .nu = 1},
     .control_step = 0.01,
-    .limit = 10,
-    .ids = sizeof(struct cartpole),
-    .find = find,
+    .elements = elements,
     .reset = reset,
     .observe = observe,
     .reward = reward,

@@ -3,16 +3,9 @@
 
 #include "env/physics.h"
 
-struct cheetah {
-    int torso_linvel; /* index in sensordata */
-};
-
-static ks_status find(struct ks_env *env)
-{
-    struct cheetah *cheetah = env->ids;
-
-    return ks_env_find_sensor(env, "torso_subtreelinvel", 3, &cheetah->torso_linvel);
-}
+enum { TORSO_LINVEL };
+static const struct ks_env_element elements[] = {
+    [TORSO_LINVEL] = KS_SENSOR("torso_subtreelinvel", 3), {.name = NULL}};
 
 /* Draws a pose, then simulates 2 s without control so that the cheetah falls. As in dm_control
  * there is no forward pass in between, so the first step moves the drawn pose by the accelerations
@@ -39,22 +32,16 @@ static double *observe(const struct ks_env *env, double *out)
 
 static double reward(const struct ks_env *env)
 {
-    const struct cheetah *cheetah = env->ids;
     double speed = env->task->goal;
 
-    return ks_at_least(env->data->sensordata[cheetah->torso_linvel], speed, speed, KS_LINEAR, 0);
+    return ks_at_least(ks_env_sensor(env, TORSO_LINVEL)[0], speed, speed, KS_LINEAR, 0);
 }
 
 const struct ks_env_domain ks_env_cheetah = {
     .suite = &ks_env_dm_control,
-    .model = "cheetah.xml",
-    .nq = 9,
-    .nv = 9,
-    .nu = 6,
+    .model = {"cheetah.xml", .nq = 9, .nv = 9, .nu = 6},
     .control_step = 0.01,
-    .limit = 10,
-    .ids = sizeof(struct cheetah),
-    .find = find,
+    .elements = elements,
     .reset = reset,
     .observe = observe,
     .reward = reward,

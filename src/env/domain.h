@@ -9,8 +9,6 @@
 
 #include <stddef.h>
 
-#include <libxml/tree.h>
-
 #include "env/env.h"
 #include "env/mujoco.h"
 
@@ -54,8 +52,9 @@ struct ks_env_suite {
     const char *models;   /* the folder of the models, within that folder              */
     const char *target;   /* of make: installs that folder                             */
     size_t action_repeat; /* control steps of an agent step, in published results      */
+    size_t steps;         /* control steps of an episode                               */
     /* Before the start state is set; after it; a control step of `substeps` physics steps; after
-     * mj_setState, so that the next control step goes on with the same bits. */
+     * mj_setState, so that the next control step goes on with the same bits (NULL: nothing). */
     void (*reset)(mjModel *model, mjData *data);
     void (*forward)(mjModel *model, mjData *data);
     void (*step)(const mjModel *model, mjData *data, int substeps);
@@ -72,8 +71,8 @@ struct ks_env_task {
 };
 
 /* Numbers in ks_env.episode that every saved state has; the largest number of coordinates of a
- * target. */
-enum { KS_ENV_EPISODE = 8, KS_ENV_TARGET = 24 };
+ * target; the largest number of elements of a model that a domain uses. */
+enum { KS_ENV_EPISODE = 8, KS_ENV_TARGET = 24, KS_ENV_ELEMENTS = 16 };
 
 /* Indices into a row-major rotation matrix: XZ is the x component of the frame's z axis. */
 enum { KS_XX = 0, KS_XZ = 2, KS_ZX = 6, KS_ZZ = 8 };
@@ -84,13 +83,15 @@ struct ks_env {
                                    * (shared.h); owned */
     mjModel *model;
     mjData *data;
-    void *ids;                     /* [domain->ids] bytes, set by the domain's `find` */
+    int ids[KS_ENV_ELEMENTS];      /* of the domain's elements; of a sensor the index in sensordata
+                                    * of its first value */
     double episode[KS_ENV_TARGET]; /* set by the domain's `reset` and `remember`: state besides
                                     * qpos, qvel, act */
-    int substeps;                  /* physics steps of a control step */
-    size_t actions;                /* length of an action */
-    size_t steps;                  /* control steps of an episode */
-    size_t step;                   /* control steps of this episode so far */
+    double original[KS_ENV_EPISODE]; /* kept by `change`: what `apply` overwrites in the model */
+    int substeps;                    /* physics steps of a control step */
+    size_t actions;                  /* length of an action */
+    size_t steps;                    /* control steps of an episode */
+    size_t step;                     /* control steps of this episode so far */
     bool ended;
     double *last_finite; /* [observations]: the last observation without NaN and
                           * infinity */
@@ -98,27 +99,57 @@ struct ks_env {
     char divergence[512], flags[64];
 };
 
-/* A model as XML. */
-struct ks_env_xml {
-    xmlNode *root;
-    const char *path; /* of its file, for messages */
+/* A named element of the compiled model. */
+struct ks_env_element {
+    mjtObj type;
+    const char *name;
+    int width; /* of a sensor: the number of its values */
+};
+#define KS_BODY(name)                                                                              \
+    {                                                                                              \
+        mjOBJ_BODY, name, 0                                                                        \
+    }
+#define KS_GEOM(name)                                                                              \
+    {                                                                                              \
+        mjOBJ_GEOM, name, 0                                                                        \
+    }
+#define KS_JOINT(name)                                                                             \
+    {                                                                                              \
+        mjOBJ_JOINT, name, 0                                                                       \
+    }
+#define KS_SITE(name)                                                                              \
+    {                                                                                              \
+        mjOBJ_SITE, name, 0                                                                        \
+    }
+#define KS_SENSOR(name, width)                                                                     \
+    {                                                                                              \
+        mjOBJ_SENSOR, name, width                                                                  \
+    }
+
+/* The elements <tag name="name"> of a model as XML; all of the tag if `name` is NULL. */
+struct ks_env_removal {
+    const char *tag, *name;
 };
 
 struct ks_env_domain {
     const struct ks_env_suite *suite;
-    const char *model;   /* "dog.xml"; a shared object: its path */
-    int nq, nv, nu, na;  /* sizes of the compiled model, which determine the observation's width */
+    struct {
+        const char *file;   /* "dog.xml"; a shared object: its path */
+        int nq, nv, nu, na; /* sizes when compiled, which determine the observation's width */
+    } model;
+    /* What is taken out of the model before it is compiled; the last one has the tag NULL. NULL:
+     * nothing. */
+    const struct ks_env_removal *removed;
     double control_step; /* seconds */
-    double limit;        /* seconds of an episode */
-    size_t ids;          /* bytes of its struct of looked-up ids */
     size_t target; /* number of coordinates of the target that `reset` draws: the first numbers
                       of env->episode, at most KS_ENV_TARGET; else that has KS_ENV_EPISODE */
+    /* The elements of the model that its functions use, at most KS_ENV_ELEMENTS; the last one has
+     * the name NULL. NULL: none. */
+    const struct ks_env_element *elements;
 
-    /* Edits the model before it is compiled; NULL: no edits. */
-    ks_status (*edit)(const struct ks_env_task *task, const struct ks_env_xml *xml);
-    /* Called once, after compilation: fills env->ids (zeroed before) and makes the changes to the
-     * model that hold for all episodes of the task. */
-    ks_status (*find)(struct ks_env *env);
+    /* Called once, after compilation: makes the changes to the model that hold for all episodes of
+     * the task. NULL: none. */
+    ks_status (*change)(struct ks_env *env);
     /* Sets an episode's start state, between the suite's `reset` and `forward`. Draws in the
      * suite's order. KS_NUMBER if no draw gives a valid start state. */
     ks_status (*reset)(struct ks_env *env, struct ks_rng *rng);
@@ -147,26 +178,27 @@ ks_status ks_env_task_find(const char *name, const struct ks_env_task **task);
 /* model.c: reads the task's model from its suite's package, edits and compiles it. The caller frees
  * it with mj_deleteModel. KS_MISSING if a file is missing. */
 ks_status ks_env_load(const struct ks_env_task *task, mjModel **model);
-/* Removes the element <tag name="name">; removes all elements <tag>; sets an attribute of <tag
- * name="name">. KS_FORMAT if there is no element of that tag and name. */
-ks_status ks_env_xml_remove(const struct ks_env_xml *xml, const char *tag, const char *name);
-void ks_env_xml_remove_all(const struct ks_env_xml *xml, const char *tag);
-ks_status ks_env_xml_set(const struct ks_env_xml *xml, const char *tag, const char *name,
-                         const char *attribute, const char *value);
-/* The id of a named element of the compiled model; KS_FORMAT if there is none. */
-ks_status ks_env_find(const struct ks_env *env, mjtObj type, const char *name, int *id);
-/* The index in sensordata of a sensor's first value. KS_FORMAT unless it has `width` values. */
-ks_status ks_env_find_sensor(const struct ks_env *env, const char *name, int width, int *start);
+/* Sets env->ids. KS_FORMAT if the compiled model lacks an element, or a sensor has another width.
+ */
+ks_status ks_env_find_elements(struct ks_env *env);
 
-/* start.c: random start states that several domains share. `random_joints` draws every joint's
+/* blocks.c: random start states that several domains share. `random_joints` draws every joint's
  * position; `random_joints_apart` repeats that until no bodies touch, KS_NUMBER if it never
  * succeeds. */
-void ks_env_random_joints(struct ks_env *env, struct ks_rng *rng);
+ks_status ks_env_random_joints(struct ks_env *env, struct ks_rng *rng);
 ks_status ks_env_random_joints_apart(struct ks_env *env, struct ks_rng *rng);
 /* A rotation from the uniform distribution. */
 void ks_env_random_rotation(struct ks_rng *rng, double quaternion[4]);
 
-/* blocks.c: components of observations, and vectors. The append functions return the new end. */
+/* Of the domain's element number `element`: the position and the rotation matrix of a body, geom
+ * or site; the values of a sensor. */
+const double *ks_env_position(const struct ks_env *env, size_t element);
+const double *ks_env_frame(const struct ks_env *env, size_t element);
+const double *ks_env_sensor(const struct ks_env *env, size_t element);
+/* The vector from one element to another; returns its length. */
+double ks_env_between(const struct ks_env *env, size_t from, size_t to, double out[3]);
+
+/* Parts of observations, and vectors. The append functions return the new end. */
 double *ks_env_append(double *out, size_t n, const double *values);
 /* Appends one value per hinge joint; address is jnt_qposadr or jnt_dofadr. */
 double *ks_env_append_hinges(double *out, const mjModel *model, const int *address,

@@ -85,7 +85,6 @@ void ks_env_free(struct ks_env *env)
         mj_deleteData(env->data);
     if (env->model)
         mj_deleteModel(env->model);
-    free(env->ids);
     free(env->last_finite);
     ks_env_shared_free(env->shared);
     free(env);

@@ -40,12 +40,6 @@ static ks_status reset_humanoid(struct ks_env *env, struct ks_rng *rng)
     return KS_OK;
 }
 
-static ks_status find_nothing(struct ks_env *env)
-{
-    (void)env;
-    return KS_OK;
-}
-
 static double sum_squares(size_t n, const double *x)
 {
     double sum = 0;
@@ -126,13 +120,8 @@ static bool walker_falls(const struct ks_env *env)
 
 const struct ks_env_domain ks_env_gym_half_cheetah = {
     .suite = &ks_env_gymnasium,
-    .model = "half_cheetah.xml",
-    .nq = 9,
-    .nv = 9,
-    .nu = 6,
+    .model = {"half_cheetah.xml", .nq = 9, .nv = 9, .nu = 6},
     .control_step = 0.05,
-    .limit = 50,
-    .find = find_nothing,
     .reset = reset_wide,
     .remember = remember_x,
     .observe = observe_cheetah,
@@ -141,13 +130,8 @@ const struct ks_env_domain ks_env_gym_half_cheetah = {
 
 const struct ks_env_domain ks_env_gym_hopper = {
     .suite = &ks_env_gymnasium,
-    .model = "hopper.xml",
-    .nq = 6,
-    .nv = 6,
-    .nu = 3,
+    .model = {"hopper.xml", .nq = 6, .nv = 6, .nu = 3},
     .control_step = 0.008,
-    .limit = 8,
-    .find = find_nothing,
     .reset = reset_narrow,
     .remember = remember_x,
     .observe = observe_legged,
@@ -157,13 +141,8 @@ const struct ks_env_domain ks_env_gym_hopper = {
 
 const struct ks_env_domain ks_env_gym_walker2d = {
     .suite = &ks_env_gymnasium,
-    .model = "walker2d.xml",
-    .nq = 9,
-    .nv = 9,
-    .nu = 6,
+    .model = {"walker2d.xml", .nq = 9, .nv = 9, .nu = 6},
     .control_step = 0.008,
-    .limit = 8,
-    .find = find_nothing,
     .reset = reset_narrow,
     .remember = remember_x,
     .observe = observe_legged,
@@ -173,22 +152,12 @@ const struct ks_env_domain ks_env_gym_walker2d = {
 
 /* --- Ant --- */
 
-struct ant {
-    int torso;
-};
-
-static ks_status find_torso(struct ks_env *env)
-{
-    struct ant *ant = env->ids;
-
-    return ks_env_find(env, mjOBJ_BODY, "torso", &ant->torso);
-}
+enum { TORSO };
+static const struct ks_env_element ant_elements[] = {[TORSO] = KS_BODY("torso"), {.name = NULL}};
 
 static double torso_x(const struct ks_env *env)
 {
-    const struct ant *ant = env->ids;
-
-    return env->data->xpos[3 * ant->torso];
+    return ks_env_position(env, TORSO)[0];
 }
 
 static void remember_torso(struct ks_env *env)
@@ -216,14 +185,9 @@ static bool ant_falls(const struct ks_env *env)
 
 const struct ks_env_domain ks_env_gym_ant = {
     .suite = &ks_env_gymnasium,
-    .model = "ant.xml",
-    .nq = 15,
-    .nv = 14,
-    .nu = 8,
+    .model = {"ant.xml", .nq = 15, .nv = 14, .nu = 8},
     .control_step = 0.05,
-    .limit = 50,
-    .ids = sizeof(struct ant),
-    .find = find_torso,
+    .elements = ant_elements,
     .reset = reset_wide,
     .remember = remember_torso,
     .observe = observe_ant,
@@ -288,13 +252,8 @@ static double reward_standup(const struct ks_env *env)
 
 const struct ks_env_domain ks_env_gym_humanoid = {
     .suite = &ks_env_gymnasium,
-    .model = "humanoid.xml",
-    .nq = 24,
-    .nv = 23,
-    .nu = 17,
+    .model = {"humanoid.xml", .nq = 24, .nv = 23, .nu = 17},
     .control_step = 0.015,
-    .limit = 15,
-    .find = find_nothing,
     .reset = reset_humanoid,
     .remember = remember_centre,
     .observe = observe_humanoid,
@@ -304,13 +263,8 @@ const struct ks_env_domain ks_env_gym_humanoid = {
 
 const struct ks_env_domain ks_env_gym_standup = {
     .suite = &ks_env_gymnasium,
-    .model = "humanoidstandup.xml",
-    .nq = 24,
-    .nv = 23,
-    .nu = 17,
+    .model = {"humanoidstandup.xml", .nq = 24, .nv = 23, .nu = 17},
     .control_step = 0.015,
-    .limit = 15,
-    .find = find_nothing,
     .reset = reset_humanoid,
     .observe = observe_humanoid,
     .reward = reward_standup,

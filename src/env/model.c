@@ -104,69 +104,34 @@ done:
 
 /* --- edits --- */
 
-static xmlNode *find_element(xmlNode *node, const char *tag, const char *name)
+/* Removes the elements <tag name="name">, or all of the tag if `name` is NULL; returns how many. */
+static size_t remove_below(xmlNode *parent, const char *tag, const char *name)
 {
-    for (; node; node = node->next) {
-        xmlNode *found;
-        if (node->type != XML_ELEMENT_NODE)
-            continue;
-        if (xmlStrEqual(node->name, BAD_CAST tag)) {
-            xmlChar *value = xmlGetProp(node, BAD_CAST "name");
-            bool same = xmlStrEqual(value, BAD_CAST name);
-            xmlFree(value);
-            if (same)
-                return node;
-        }
-        found = find_element(node->children, tag, name);
-        if (found)
-            return found;
-    }
-    return NULL;
-}
+    size_t removed = 0;
 
-static ks_status must_find(const struct ks_env_xml *xml, const char *tag, const char *name,
-                           xmlNode **node)
-{
-    *node = find_element(xml->root, tag, name);
-    return *node ? KS_OK : ks_fail(KS_FORMAT, "%s: no %s named '%s'", xml->path, tag, name);
-}
-
-ks_status ks_env_xml_remove(const struct ks_env_xml *xml, const char *tag, const char *name)
-{
-    xmlNode *node;
-
-    KS_TRY(must_find(xml, tag, name, &node));
-    xmlUnlinkNode(node);
-    xmlFreeNode(node);
-    return KS_OK;
-}
-
-static void remove_all_below(xmlNode *parent, const char *tag)
-{
     for (xmlNode *next, *node = parent->children; node; node = next) {
+        xmlChar *found = xmlGetProp(node, BAD_CAST "name");
+        const bool same = node->type == XML_ELEMENT_NODE && xmlStrEqual(node->name, BAD_CAST tag) &&
+                          (!name || xmlStrEqual(found, BAD_CAST name));
+
+        xmlFree(found);
         next = node->next;
-        if (node->type == XML_ELEMENT_NODE && xmlStrEqual(node->name, BAD_CAST tag)) {
+        if (same) {
             xmlUnlinkNode(node);
             xmlFreeNode(node);
+            removed++;
         } else {
-            remove_all_below(node, tag);
+            removed += remove_below(node, tag, name);
         }
     }
+    return removed;
 }
 
-void ks_env_xml_remove_all(const struct ks_env_xml *xml, const char *tag)
+static ks_status edit(const char *path, const struct ks_env_removal *removed, xmlNode *root)
 {
-    remove_all_below(xml->root, tag);
-}
-
-ks_status ks_env_xml_set(const struct ks_env_xml *xml, const char *tag, const char *name,
-                         const char *attribute, const char *value)
-{
-    xmlNode *node;
-
-    KS_TRY(must_find(xml, tag, name, &node));
-    if (!xmlSetProp(node, BAD_CAST attribute, BAD_CAST value))
-        return ks_fail(KS_MEMORY, "%s: out of memory", xml->path);
+    for (; removed->tag; removed++)
+        if (remove_below(root, removed->tag, removed->name) == 0 && removed->name)
+            return ks_fail(KS_FORMAT, "%s: no %s named '%s'", path, removed->tag, removed->name);
     return KS_OK;
 }
 
@@ -223,7 +188,7 @@ done:
     return status;
 }
 
-static ks_status edit_and_compile(const struct ks_env_task *task, const char *path,
+static ks_status edit_and_compile(const char *path, const struct ks_env_removal *removed,
                                   const char *hint, mjModel **model)
 {
     ks_status status = KS_OK;
@@ -236,8 +201,7 @@ static ks_status edit_and_compile(const struct ks_env_task *task, const char *pa
         status = ks_fail(KS_FORMAT, "%s: not a well-formed XML file", path);
         goto done;
     }
-    KS_GO(task->domain->edit(
-        task, &(struct ks_env_xml){.root = xmlDocGetRootElement(document), .path = path}));
+    KS_GO(edit(path, removed, xmlDocGetRootElement(document)));
     xmlDocDumpMemory(document, &text, &length);
     if (!text) {
         status = ks_fail(KS_MEMORY, "%s: out of memory", path);
@@ -268,7 +232,7 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
 
     *model = NULL;
     if (!suite->package)
-        return compile_model(domain->model, &(struct source){.hint = NULL}, model);
+        return compile_model(domain->model.file, &(struct source){.hint = NULL}, model);
     KS_GO(advise(suite, &hint));
     KS_GO(find_package(suite, &folder));
     if (!folder) {
@@ -276,12 +240,12 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
                          task->name, hint);
         goto done;
     }
-    KS_GO(ks_print_string(&path, "%s/%s/%s", folder, suite->models, domain->model));
+    KS_GO(ks_print_string(&path, "%s/%s/%s", folder, suite->models, domain->model.file));
     if (access(path, R_OK) != 0)
         status = ks_fail(KS_MISSING, "%s: the model of %s does not exist: %s", path, task->name,
                          hint);
-    else if (domain->edit)
-        status = edit_and_compile(task, path, hint, model);
+    else if (domain->removed)
+        status = edit_and_compile(path, domain->removed, hint, model);
     else
         status = compile_model(path, &(struct source){.hint = hint}, model);
 done:
@@ -293,23 +257,23 @@ done:
 
 /* --- elements of the compiled model --- */
 
-ks_status ks_env_find(const struct ks_env *env, mjtObj type, const char *name, int *id)
+ks_status ks_env_find_elements(struct ks_env *env)
 {
-    *id = mj_name2id(env->model, type, name);
-    if (*id < 0)
-        return ks_fail(KS_FORMAT, "%s: no %s named '%s'", env->task->domain->model,
-                       mju_type2Str(type), name);
-    return KS_OK;
-}
+    const char *const file = env->task->domain->model.file;
+    const struct ks_env_element *e = env->task->domain->elements;
 
-ks_status ks_env_find_sensor(const struct ks_env *env, const char *name, int width, int *start)
-{
-    int id = 0;
+    for (size_t i = 0; e && e->name; i++, e++) {
+        const int id = mj_name2id(env->model, e->type, e->name);
 
-    KS_TRY(ks_env_find(env, mjOBJ_SENSOR, name, &id));
-    if (env->model->sensor_dim[id] != width)
-        return ks_fail(KS_FORMAT, "%s: sensor '%s': expected %d values, found %d",
-                       env->task->domain->model, name, width, env->model->sensor_dim[id]);
-    *start = env->model->sensor_adr[id];
+        if (id < 0)
+            return ks_fail(KS_FORMAT, "%s: no %s named '%s'", file, mju_type2Str(e->type), e->name);
+        env->ids[i] = id;
+        if (e->type != mjOBJ_SENSOR)
+            continue;
+        if (env->model->sensor_dim[id] != e->width)
+            return ks_fail(KS_FORMAT, "%s: sensor '%s': expected %d values, found %d", file,
+                           e->name, e->width, env->model->sensor_dim[id]);
+        env->ids[i] = env->model->sensor_adr[id];
+    }
     return KS_OK;
 }

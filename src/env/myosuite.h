@@ -14,6 +14,16 @@
 enum { KS_HAND_JOINTS = 23, KS_HAND_MUSCLES = 39 };
 static const double KS_PALM_UP = -1.5; /* pro_sup, the hand's first joint */
 
+/* A domain with a hand: its model, with q more positions and v more velocities of an object, the
+ * seconds of a control step, and what else differs between the five domains. */
+#define KS_MYO_DOMAIN(file, q, v, seconds, ...)                                                    \
+    {                                                                                              \
+        .suite = &ks_env_myosuite,                                                                 \
+        .model = {file, .nq = KS_HAND_JOINTS + (q), .nv = KS_HAND_JOINTS + (v),                    \
+                  .nu = KS_HAND_MUSCLES, .na = KS_HAND_MUSCLES},                                   \
+        .control_step = seconds, __VA_ARGS__                                                       \
+    }
+
 /* Begins an episode: makes its changes to the model, then resets the simulation to the model's own
  * pose, so that nothing of the episode before has an effect. */
 void ks_env_myo_begin(struct ks_env *env);
@@ -27,7 +37,5 @@ double *ks_env_myo_append_activations(const struct ks_env *env, double *out);
 double ks_env_myo_effort(const struct ks_env *env);
 /* How many of two thresholds a distance is below. */
 double ks_env_myo_bonus(double distance, double near, double nearer);
-/* The vector from site `from` to site `to`; returns its length. */
-double ks_env_myo_between(const struct ks_env *env, int from, int to, double out[3]);
 
 #endif

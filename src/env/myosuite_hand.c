@@ -2,7 +2,6 @@
  * envs/myo/myobase/reach_v0.py, pose_v0.py. */
 #include "env/myosuite.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "env/physics.h"
@@ -43,22 +42,14 @@ double ks_env_myo_bonus(double distance, double near, double nearer)
     return (distance < near) + (distance < nearer);
 }
 
-double ks_env_myo_between(const struct ks_env *env, int from, int to, double out[3])
-{
-    const double *position = env->data->site_xpos;
-
-    return ks_env_difference(3, position + 3 * from, position + 3 * to, out);
-}
-
 /* --- reach: the target, in env->episode, is where the five tips are to be --- */
 
-enum { TIPS = 5 };
-
-struct reach {
-    int tip[TIPS], target[TIPS]; /* sites */
-};
-
-static const char *const tips[TIPS] = {"THtip", "IFtip", "MFtip", "RFtip", "LFtip"};
+enum { TIPS = 5, TARGETS = TIPS }; /* the elements: the tips, then their targets */
+static const struct ks_env_element reach[] = {
+    KS_SITE("THtip"),        KS_SITE("IFtip"),        KS_SITE("MFtip"),
+    KS_SITE("RFtip"),        KS_SITE("LFtip"),        [TARGETS] = KS_SITE("THtip_target"),
+    KS_SITE("IFtip_target"), KS_SITE("MFtip_target"), KS_SITE("RFtip_target"),
+    KS_SITE("LFtip_target"), {.name = NULL}};
 
 /* The fixed targets, and how far a random one lies below or above in each coordinate. */
 static const double targets[TIPS][3] = {{-0.165, -0.537, 1.495},
@@ -77,25 +68,10 @@ static const double above[TIPS][3] = {{0.04, 0.02, 0.04},
                                       {0.04, 0.02, 0.01},
                                       {0.04, 0.02, 0.01}};
 
-static ks_status find_reach(struct ks_env *env)
-{
-    struct reach *reach = env->ids;
-
-    for (size_t i = 0; i < TIPS; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "%s_target", tips[i]);
-        KS_TRY(ks_env_find(env, mjOBJ_SITE, tips[i], &reach->tip[i]));
-        KS_TRY(ks_env_find(env, mjOBJ_SITE, name, &reach->target[i]));
-    }
-    return KS_OK;
-}
-
 static void apply_reach(struct ks_env *env)
 {
-    const struct reach *reach = env->ids;
-
     for (size_t i = 0; i < TIPS; i++)
-        memcpy(env->model->site_pos + 3 * reach->target[i], env->episode + 3 * i,
+        memcpy(env->model->site_pos + 3 * env->ids[TARGETS + i], env->episode + 3 * i,
                3 * sizeof *env->episode);
 }
 
@@ -114,21 +90,17 @@ static ks_status reset_reach(struct ks_env *env, struct ks_rng *rng)
 /* The vectors from the tips to their targets, fifteen numbers; returns their norm. */
 static double reach_errors(const struct ks_env *env, double errors[3 * TIPS])
 {
-    const struct reach *reach = env->ids;
-
     for (size_t i = 0; i < TIPS; i++)
-        ks_env_myo_between(env, reach->tip[i], reach->target[i], errors + 3 * i);
+        ks_env_between(env, i, TARGETS + i, errors + 3 * i);
     return ks_env_norm(3 * TIPS, errors);
 }
 
 static double *observe_reach(const struct ks_env *env, double *out)
 {
-    const struct reach *reach = env->ids;
-
     out = ks_env_append(out, KS_HAND_JOINTS, env->data->qpos);
     out = ks_env_myo_append_velocities(env, 0, KS_HAND_JOINTS, out);
     for (size_t i = 0; i < TIPS; i++)
-        out = ks_env_append(out, 3, env->data->site_xpos + 3 * reach->tip[i]);
+        out = ks_env_append(out, 3, ks_env_position(env, i));
     reach_errors(env, out), out += 3 * TIPS;
     return ks_env_myo_append_activations(env, out);
 }
@@ -163,25 +135,10 @@ static double reward_reach(const struct ks_env *env)
     return -distance + 4 * ks_env_myo_bonus(distance, 2 * NEAR, NEAR) - 50 * is_too_far(env);
 }
 
-const struct ks_env_domain ks_env_myo_reach = {
-    .suite = &ks_env_myosuite,
-    .model = "myohand_pose.xml",
-    .nq = KS_HAND_JOINTS,
-    .nv = KS_HAND_JOINTS,
-    .nu = KS_HAND_MUSCLES,
-    .na = KS_HAND_MUSCLES,
-    .control_step = 0.02,
-    .limit = 2,
-    .ids = sizeof(struct reach),
-    .target = 3 * TIPS,
-    .find = find_reach,
-    .reset = reset_reach,
-    .apply = apply_reach,
-    .observe = observe_reach,
-    .reward = reward_reach,
-    .terminal = is_too_far,
-    .solved = reach_solved,
-};
+const struct ks_env_domain ks_env_myo_reach = KS_MYO_DOMAIN(
+    "myohand_pose.xml", 0, 0, 0.02, .elements = reach, .target = 3 * TIPS, .reset = reset_reach,
+    .apply = apply_reach, .observe = observe_reach, .reward = reward_reach, .terminal = is_too_far,
+    .solved = reach_solved);
 
 /* --- pose: the target, in env->episode, is the angles of the joints --- */
 
@@ -213,10 +170,10 @@ static const double signs[KS_HAND_JOINTS][2] = {{0, 0},
 
 /* The fixed target is the model's keyframe. MyoSuite also moves sites to where the tips would be,
  * to show them; nothing depends on those. */
-static ks_status find_pose(struct ks_env *env)
+static ks_status need_keyframe(struct ks_env *env)
 {
     if (env->model->nkey < 1)
-        return ks_fail(KS_FORMAT, "%s: no keyframe", env->task->domain->model);
+        return ks_fail(KS_FORMAT, "%s: no keyframe", env->task->domain->model.file);
     return KS_OK;
 }
 
@@ -270,20 +227,7 @@ static double reward_pose(const struct ks_env *env)
            50 * is_far_off(env);
 }
 
-const struct ks_env_domain ks_env_myo_pose = {
-    .suite = &ks_env_myosuite,
-    .model = "myohand_pose.xml",
-    .nq = KS_HAND_JOINTS,
-    .nv = KS_HAND_JOINTS,
-    .nu = KS_HAND_MUSCLES,
-    .na = KS_HAND_MUSCLES,
-    .control_step = 0.02,
-    .limit = 2,
-    .target = KS_HAND_JOINTS,
-    .find = find_pose,
-    .reset = reset_pose,
-    .observe = observe_pose,
-    .reward = reward_pose,
-    .terminal = is_far_off,
-    .solved = pose_solved,
-};
+const struct ks_env_domain ks_env_myo_pose = KS_MYO_DOMAIN(
+    "myohand_pose.xml", 0, 0, 0.02, .target = KS_HAND_JOINTS, .change = need_keyframe,
+    .reset = reset_pose, .observe = observe_pose, .reward = reward_pose, .terminal = is_far_off,
+    .solved = pose_solved);

@@ -4,7 +4,6 @@
 #include "env/myosuite.h"
 
 #include <math.h>
-#include <string.h>
 
 /* A point in a cube. */
 static void draw_near(struct ks_rng *rng, const double centre[3], double half, double out[3])
@@ -17,40 +16,30 @@ static void draw_near(struct ks_rng *rng, const double centre[3], double half, d
 
 enum { GOAL_AT = 0, RADII = 3, HOLD_TARGET = 6 };
 
-struct hold {
-    int goal, centre, object; /* site, site, geom */
-    double goal_at[3], radii[3];
-};
+enum { GOAL, CENTRE, OBJECT };
+static const struct ks_env_element hold[] = {[GOAL] = KS_SITE("goal"),
+                                             [CENTRE] = KS_SITE("object"),
+                                             [OBJECT] = KS_GEOM("object"),
+                                             {.name = NULL}};
 
-static ks_status find_hold(struct ks_env *env)
+static ks_status keep_hold(struct ks_env *env)
 {
-    struct hold *hold = env->ids;
-    const mjModel *m = env->model;
-
-    KS_TRY(ks_env_find(env, mjOBJ_SITE, "goal", &hold->goal));
-    KS_TRY(ks_env_find(env, mjOBJ_SITE, "object", &hold->centre));
-    KS_TRY(ks_env_find(env, mjOBJ_GEOM, "object", &hold->object));
-    memcpy(hold->goal_at, m->site_pos + 3 * hold->goal, sizeof hold->goal_at);
-    memcpy(hold->radii, m->geom_size + 3 * hold->object, sizeof hold->radii);
+    ks_env_append(env->original + GOAL_AT, 3, env->model->site_pos + 3 * env->ids[GOAL]);
+    ks_env_append(env->original + RADII, 3, env->model->geom_size + 3 * env->ids[OBJECT]);
     return KS_OK;
 }
 
 static void apply_hold(struct ks_env *env)
 {
-    const struct hold *hold = env->ids;
-
-    memcpy(env->model->site_pos + 3 * hold->goal, env->episode + GOAL_AT, sizeof hold->goal_at);
-    memcpy(env->model->geom_size + 3 * hold->object, env->episode + RADII, sizeof hold->radii);
+    ks_env_append(env->model->site_pos + 3 * env->ids[GOAL], 3, env->episode + GOAL_AT);
+    ks_env_append(env->model->geom_size + 3 * env->ids[OBJECT], 3, env->episode + RADII);
 }
 
 /* A random goal lies around the object's start. As in MyoSuite, another size does not change the
  * object's mass. */
 static ks_status reset_hold(struct ks_env *env, struct ks_rng *rng)
 {
-    const struct hold *hold = env->ids;
-
-    memcpy(env->episode + GOAL_AT, hold->goal_at, sizeof hold->goal_at);
-    memcpy(env->episode + RADII, hold->radii, sizeof hold->radii);
+    ks_env_append(env->episode, HOLD_TARGET, env->original);
     if (env->task->goal > 0) {
         draw_near(rng, env->model->qpos0 + KS_HAND_JOINTS, 0.03, env->episode + GOAL_AT);
         for (size_t i = 0; i < 3; i++)
@@ -61,21 +50,12 @@ static ks_status reset_hold(struct ks_env *env, struct ks_rng *rng)
     return KS_OK;
 }
 
-static double hold_error(const struct ks_env *env, double error[3])
-{
-    const struct hold *hold = env->ids;
-
-    return ks_env_myo_between(env, hold->centre, hold->goal, error);
-}
-
 static double *observe_hold(const struct ks_env *env, double *out)
 {
-    const struct hold *hold = env->ids;
-
     out = ks_env_append(out, KS_HAND_JOINTS, env->data->qpos);
     out = ks_env_myo_append_velocities(env, 0, KS_HAND_JOINTS, out);
-    out = ks_env_append(out, 3, env->data->site_xpos + 3 * hold->centre);
-    hold_error(env, out), out += 3;
+    out = ks_env_append(out, 3, ks_env_position(env, CENTRE));
+    ks_env_between(env, CENTRE, GOAL, out), out += 3;
     return ks_env_myo_append_activations(env, out);
 }
 
@@ -83,7 +63,7 @@ static double hold_distance(const struct ks_env *env)
 {
     double error[3];
 
-    return hold_error(env, error);
+    return ks_env_between(env, CENTRE, GOAL, error);
 }
 
 static bool is_lost(const struct ks_env *env)
@@ -105,62 +85,40 @@ static double reward_hold(const struct ks_env *env)
     return -100 * distance + 4 * ks_env_myo_bonus(distance, 2 * HELD, HELD) - 10 * is_lost(env);
 }
 
-const struct ks_env_domain ks_env_myo_hold = {
-    .suite = &ks_env_myosuite,
-    .model = "myohand_hold.xml",
-    .nq = KS_HAND_JOINTS + 7,
-    .nv = KS_HAND_JOINTS + 6,
-    .nu = KS_HAND_MUSCLES,
-    .na = KS_HAND_MUSCLES,
-    .control_step = 0.02,
-    .limit = 2,
-    .ids = sizeof(struct hold),
-    .target = HOLD_TARGET,
-    .find = find_hold,
-    .reset = reset_hold,
-    .apply = apply_hold,
-    .observe = observe_hold,
-    .reward = reward_hold,
-    .terminal = is_lost,
-    .solved = hold_solved,
-};
+const struct ks_env_domain ks_env_myo_hold = KS_MYO_DOMAIN(
+    "myohand_hold.xml", 7, 6, 0.02, .elements = hold, .target = HOLD_TARGET, .change = keep_hold,
+    .reset = reset_hold, .apply = apply_hold, .observe = observe_hold, .reward = reward_hold,
+    .terminal = is_lost, .solved = hold_solved);
 
 /* --- key-turn: env->episode has the key's position --- */
 
-struct key {
-    int key, head, index, thumb; /* body, sites */
-    double at[3];                /* the position in the model */
-};
+enum { KEY, KEY_HEAD, INDEX, THUMB };
+static const struct ks_env_element key[] = {[KEY] = KS_BODY("key"),
+                                            [KEY_HEAD] = KS_SITE("keyhead"),
+                                            [INDEX] = KS_SITE("IFtip"),
+                                            [THUMB] = KS_SITE("THtip"),
+                                            {.name = NULL}};
 
-static ks_status find_key(struct ks_env *env)
+static ks_status keep_key(struct ks_env *env)
 {
-    struct key *key = env->ids;
-
-    KS_TRY(ks_env_find(env, mjOBJ_BODY, "key", &key->key));
-    KS_TRY(ks_env_find(env, mjOBJ_SITE, "keyhead", &key->head));
-    KS_TRY(ks_env_find(env, mjOBJ_SITE, "IFtip", &key->index));
-    KS_TRY(ks_env_find(env, mjOBJ_SITE, "THtip", &key->thumb));
-    memcpy(key->at, env->model->body_pos + 3 * key->key, sizeof key->at);
+    ks_env_append(env->original, 3, env->model->body_pos + 3 * env->ids[KEY]);
     return KS_OK;
 }
 
 static void apply_key(struct ks_env *env)
 {
-    const struct key *key = env->ids;
-
-    memcpy(env->model->body_pos + 3 * key->key, env->episode, sizeof key->at);
+    ks_env_append(env->model->body_pos + 3 * env->ids[KEY], 3, env->episode);
 }
 
 /* The angle is drawn before the position. */
 static ks_status reset_key(struct ks_env *env, struct ks_rng *rng)
 {
-    const struct key *key = env->ids;
     double angle = 0;
 
-    memcpy(env->episode, key->at, sizeof key->at);
+    ks_env_append(env->episode, 3, env->original);
     if (env->task->goal > 0) {
         angle = ks_rng_uniform(rng, -mjPI / 2, mjPI / 2);
-        draw_near(rng, key->at, 0.01, env->episode);
+        draw_near(rng, env->original, 0.01, env->episode);
     }
     ks_env_myo_begin(env);
     env->data->qpos[KS_HAND_JOINTS] = angle;
@@ -169,33 +127,28 @@ static ks_status reset_key(struct ks_env *env, struct ks_rng *rng)
 
 static double *observe_key(const struct ks_env *env, double *out)
 {
-    const struct key *key = env->ids;
-
     out = ks_env_append(out, KS_HAND_JOINTS, env->data->qpos);
     out = ks_env_myo_append_velocities(env, 0, KS_HAND_JOINTS, out);
     *out++ = env->data->qpos[KS_HAND_JOINTS];
     out = ks_env_myo_append_velocities(env, KS_HAND_JOINTS, 1, out);
-    ks_env_myo_between(env, key->index, key->head, out), out += 3;
-    ks_env_myo_between(env, key->thumb, key->head, out), out += 3;
+    ks_env_between(env, INDEX, KEY_HEAD, out), out += 3;
+    ks_env_between(env, THUMB, KEY_HEAD, out), out += 3;
     return ks_env_myo_append_activations(env, out);
 }
 
 /* How far a finger tip is from where it would touch the key's head, 3 cm from its centre. */
-static double approach(const struct ks_env *env, int tip)
+static double approach(const struct ks_env *env, size_t tip)
 {
-    const struct key *key = env->ids;
     double vector[3];
 
-    return fabs(ks_env_myo_between(env, tip, key->head, vector) - 0.03);
+    return fabs(ks_env_between(env, tip, KEY_HEAD, vector) - 0.03);
 }
 
 static const double APART = 0.1;
 
 static bool lets_go(const struct ks_env *env)
 {
-    const struct key *key = env->ids;
-
-    return approach(env, key->index) > APART || approach(env, key->thumb) > APART;
+    return approach(env, INDEX) > APART || approach(env, THUMB) > APART;
 }
 
 static bool key_solved(const struct ks_env *env)
@@ -205,71 +158,43 @@ static bool key_solved(const struct ks_env *env)
 
 static double reward_key(const struct ks_env *env)
 {
-    const struct key *key = env->ids;
     const double angle = env->data->qpos[KS_HAND_JOINTS];
-    const double index = approach(env, key->index), thumb = approach(env, key->thumb);
+    const double index = approach(env, INDEX), thumb = approach(env, THUMB);
 
     return angle - 10 * index - 10 * thumb - ks_env_myo_effort(env) +
            4 * ((angle > mjPI / 2) + (angle > mjPI)) -
            25 * ((index > APART / 2) + (thumb > APART / 2));
 }
 
-const struct ks_env_domain ks_env_myo_key = {
-    .suite = &ks_env_myosuite,
-    .model = "myohand_keyturn.xml",
-    .nq = KS_HAND_JOINTS + 1,
-    .nv = KS_HAND_JOINTS + 1,
-    .nu = KS_HAND_MUSCLES,
-    .na = KS_HAND_MUSCLES,
-    .control_step = 0.02,
-    .limit = 2,
-    .ids = sizeof(struct key),
-    .target = 3,
-    .find = find_key,
-    .reset = reset_key,
-    .apply = apply_key,
-    .observe = observe_key,
-    .reward = reward_key,
-    .terminal = lets_go,
-    .solved = key_solved,
-};
+const struct ks_env_domain ks_env_myo_key = KS_MYO_DOMAIN(
+    "myohand_keyturn.xml", 1, 1, 0.02, .elements = key, .target = 3, .change = keep_key,
+    .reset = reset_key, .apply = apply_key, .observe = observe_key, .reward = reward_key,
+    .terminal = lets_go, .solved = key_solved);
 
 /* --- pen-twirl: env->episode has the quaternion of the pen that shows the target direction --- */
 
 enum { PEN_JOINTS = 6 };
 
-struct pen {
-    int pen, shown;                                   /* bodies */
-    int centre, top, bottom, shown_top, shown_bottom; /* sites; the pen is to stay at the first */
-    double length, shown_length;
-    double quaternion[4]; /* of `shown` in the model */
-};
+/* The pen, and the pen that shows the target direction; the pen is to stay at STAY. */
+enum { PEN, SHOWN, STAY, TOP, BOTTOM, SHOWN_TOP, SHOWN_BOTTOM };
+static const struct ks_env_element pen[] = {[PEN] = KS_BODY("Object"),
+                                            [SHOWN] = KS_BODY("target"),
+                                            [STAY] = KS_SITE("eps_ball"),
+                                            [TOP] = KS_SITE("object_top"),
+                                            [BOTTOM] = KS_SITE("object_bottom"),
+                                            [SHOWN_TOP] = KS_SITE("target_top"),
+                                            [SHOWN_BOTTOM] = KS_SITE("target_bottom"),
+                                            {.name = NULL}};
 
-static ks_status find_pen(struct ks_env *env)
+static ks_status keep_pen(struct ks_env *env)
 {
-    struct pen *pen = env->ids;
-    const double *at = env->model->site_pos;
-    double vector[3];
-
-    KS_TRY(ks_env_find(env, mjOBJ_BODY, "Object", &pen->pen));
-    KS_TRY(ks_env_find(env, mjOBJ_BODY, "target", &pen->shown));
-    KS_TRY(ks_env_find(env, mjOBJ_SITE, "eps_ball", &pen->centre));
-    KS_TRY(ks_env_find(env, mjOBJ_SITE, "object_top", &pen->top));
-    KS_TRY(ks_env_find(env, mjOBJ_SITE, "object_bottom", &pen->bottom));
-    KS_TRY(ks_env_find(env, mjOBJ_SITE, "target_top", &pen->shown_top));
-    KS_TRY(ks_env_find(env, mjOBJ_SITE, "target_bottom", &pen->shown_bottom));
-    pen->length = ks_env_difference(3, at + 3 * pen->bottom, at + 3 * pen->top, vector);
-    pen->shown_length = ks_env_difference(3, at + 3 * pen->shown_bottom, at + 3 * pen->shown_top,
-                                          vector);
-    memcpy(pen->quaternion, env->model->body_quat + 4 * pen->shown, sizeof pen->quaternion);
+    ks_env_append(env->original, 4, env->model->body_quat + 4 * env->ids[SHOWN]);
     return KS_OK;
 }
 
 static void apply_pen(struct ks_env *env)
 {
-    const struct pen *pen = env->ids;
-
-    memcpy(env->model->body_quat + 4 * pen->shown, env->episode, sizeof pen->quaternion);
+    ks_env_append(env->model->body_quat + 4 * env->ids[SHOWN], 4, env->episode);
 }
 
 /* A random direction is turned by two angles from U(-1, 1). */
@@ -285,9 +210,7 @@ static void draw_direction(struct ks_rng *rng, double quaternion[4])
 
 static ks_status reset_pen(struct ks_env *env, struct ks_rng *rng)
 {
-    const struct pen *pen = env->ids;
-
-    memcpy(env->episode, pen->quaternion, sizeof pen->quaternion);
+    ks_env_append(env->episode, 4, env->original);
     if (env->task->goal > 0)
         draw_direction(rng, env->episode);
     ks_env_myo_begin(env);
@@ -295,40 +218,34 @@ static ks_status reset_pen(struct ks_env *env, struct ks_rng *rng)
     return KS_OK;
 }
 
-/* From the place where the pen is to stay to the pen; returns the distance. */
-static double pen_offset(const struct ks_env *env, double offset[3])
+/* The direction from one end of a pen to the other, a vector of length 1. */
+static void direction(const struct ks_env *env, size_t from, size_t to, double out[3])
 {
-    const struct pen *pen = env->ids;
-    const mjData *d = env->data;
+    const double *at = env->model->site_pos;
+    double length = ks_env_difference(3, at + 3 * env->ids[from], at + 3 * env->ids[to], out);
 
-    return ks_env_difference(3, d->site_xpos + 3 * pen->centre, d->xpos + 3 * pen->pen, offset);
+    ks_env_between(env, from, to, out);
+    for (size_t i = 0; i < 3; i++)
+        out[i] /= length;
 }
 
-/* The directions of the pen and of the target, vectors of length 1. */
 static void pen_directions(const struct ks_env *env, double is[3], double wanted[3])
 {
-    const struct pen *pen = env->ids;
-
-    ks_env_myo_between(env, pen->bottom, pen->top, is);
-    ks_env_myo_between(env, pen->shown_bottom, pen->shown_top, wanted);
-    for (size_t i = 0; i < 3; i++) {
-        is[i] /= pen->length;
-        wanted[i] /= pen->shown_length;
-    }
+    direction(env, BOTTOM, TOP, is);
+    direction(env, SHOWN_BOTTOM, SHOWN_TOP, wanted);
 }
 
 static double *observe_pen(const struct ks_env *env, double *out)
 {
-    const struct pen *pen = env->ids;
     double is[3], wanted[3];
 
     pen_directions(env, is, wanted);
     out = ks_env_append(out, KS_HAND_JOINTS, env->data->qpos);
-    out = ks_env_append(out, 3, env->data->xpos + 3 * pen->pen);
+    out = ks_env_append(out, 3, ks_env_position(env, PEN));
     out = ks_env_myo_append_velocities(env, KS_HAND_JOINTS, PEN_JOINTS, out);
     out = ks_env_append(out, 3, is);
     out = ks_env_append(out, 3, wanted);
-    pen_offset(env, out), out += 3;
+    ks_env_between(env, STAY, PEN, out), out += 3;
     ks_env_difference(3, wanted, is, out), out += 3;
     return ks_env_myo_append_activations(env, out);
 }
@@ -337,7 +254,7 @@ static double pen_distance(const struct ks_env *env)
 {
     double offset[3];
 
-    return pen_offset(env, offset);
+    return ks_env_between(env, STAY, PEN, offset);
 }
 
 /* The cosine of the angle between the pen's direction and the target's. */
@@ -371,22 +288,7 @@ static double reward_pen(const struct ks_env *env)
     return -distance + aligned - 5 * ks_env_myo_effort(env) - 5 * is_dropped(env) + 10 * bonus;
 }
 
-const struct ks_env_domain ks_env_myo_pen = {
-    .suite = &ks_env_myosuite,
-    .model = "myohand_pen.xml",
-    .nq = KS_HAND_JOINTS + PEN_JOINTS,
-    .nv = KS_HAND_JOINTS + PEN_JOINTS,
-    .nu = KS_HAND_MUSCLES,
-    .na = KS_HAND_MUSCLES,
-    .control_step = 0.01,
-    .limit = 1,
-    .ids = sizeof(struct pen),
-    .target = 4,
-    .find = find_pen,
-    .reset = reset_pen,
-    .apply = apply_pen,
-    .observe = observe_pen,
-    .reward = reward_pen,
-    .terminal = is_dropped,
-    .solved = pen_solved,
-};
+const struct ks_env_domain ks_env_myo_pen = KS_MYO_DOMAIN(
+    "myohand_pen.xml", PEN_JOINTS, PEN_JOINTS, 0.01, .elements = pen, .target = 4,
+    .change = keep_pen, .reset = reset_pen, .apply = apply_pen, .observe = observe_pen,
+    .reward = reward_pen, .terminal = is_dropped, .solved = pen_solved);

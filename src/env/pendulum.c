@@ -3,16 +3,8 @@
 
 #include <math.h>
 
-struct pendulum {
-    int pole; /* body */
-};
-
-static ks_status find(struct ks_env *env)
-{
-    struct pendulum *pendulum = env->ids;
-
-    return ks_env_find(env, mjOBJ_BODY, "pole", &pendulum->pole);
-}
+enum { POLE };
+static const struct ks_env_element elements[] = {[POLE] = KS_BODY("pole"), {.name = NULL}};
 
 static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 {
@@ -22,11 +14,8 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 
 static double *observe(const struct ks_env *env, double *out)
 {
-    const struct pendulum *pendulum = env->ids;
-    const double *R = env->data->xmat + 9 * pendulum->pole;
-
-    *out++ = R[KS_ZZ]; /* orientation */
-    *out++ = R[KS_XZ];
+    *out++ = ks_env_frame(env, POLE)[KS_ZZ]; /* orientation */
+    *out++ = ks_env_frame(env, POLE)[KS_XZ];
     *out++ = env->data->qvel[0]; /* velocity */
     return out;
 }
@@ -34,23 +23,16 @@ static double *observe(const struct ks_env *env, double *out)
 /* A zz above 1 due to rounding gives reward 0, as in dm_control. */
 static double reward(const struct ks_env *env)
 {
-    const struct pendulum *pendulum = env->ids;
-    double vertical = env->data->xmat[9 * pendulum->pole + KS_ZZ];
+    const struct ks_bounds up = {cos(8 * (mjPI / 180)), 1};
 
-    return ks_tolerance(vertical, (struct ks_bounds){cos(8 * (mjPI / 180)), 1}, 0, KS_GAUSSIAN,
-                        0.1);
+    return ks_tolerance(ks_env_frame(env, POLE)[KS_ZZ], up, 0, KS_GAUSSIAN, 0.1);
 }
 
 const struct ks_env_domain ks_env_pendulum = {
     .suite = &ks_env_dm_control,
-    .model = "pendulum.xml",
-    .nq = 1,
-    .nv = 1,
-    .nu = 1,
+    .model = {"pendulum.xml", .nq = 1, .nv = 1, .nu = 1},
     .control_step = 0.02,
-    .limit = 20,
-    .ids = sizeof(struct pendulum),
-    .find = find,
+    .elements = elements,
     .reset = reset,
     .observe = observe,
     .reward = reward,

@@ -134,6 +134,7 @@ const struct ks_env_suite ks_env_dm_control = {
     .models = "suite",
     .target = "deps",
     .action_repeat = 2,
+    .steps = 1000,
     .reset = ks_physics_reset,
     .forward = ks_physics_forward,
     .step = ks_physics_step,
@@ -162,11 +163,6 @@ static void step_whole(const mjModel *model, mjData *data, int substeps)
     mj_rnePostConstraint(model, data);
 }
 
-static void restore_nothing(const mjModel *model, mjData *data)
-{
-    (void)model, (void)data;
-}
-
 const struct ks_env_suite ks_env_gymnasium = {
     .engine = &ks_env_mujoco,
     .package = "gymnasium",
@@ -175,10 +171,10 @@ const struct ks_env_suite ks_env_gymnasium = {
     .models = "envs/mujoco/assets",
     .target = "deps",
     .action_repeat = 1,
+    .steps = 1000,
     .reset = reset_data,
     .forward = forward,
     .step = step_whole,
-    .restore = restore_nothing,
     .control = rescale,
 };
 
@@ -206,10 +202,10 @@ const struct ks_env_suite ks_env_humanoid_bench = {
     .source = "github.com/carlosferrazza/humanoid-bench, commit 791405f",
     .models = "humanoid_bench/assets/envs",
     .action_repeat = 2,
+    .steps = 1000,
     .reset = reset_to_keyframe,
     .forward = forward,
     .step = step_whole,
-    .restore = restore_nothing,
     .control = rescale_from_low,
 };
 
@@ -243,6 +239,7 @@ const struct ks_env_suite ks_env_myosuite = {
     .models = "envs/myo/assets/hand",
     .target = "deps-myosuite",
     .action_repeat = 2,
+    .steps = 100,
     .control = activate,
     .reset = ks_physics_reset,
     .forward = forward_twice,

@@ -6,25 +6,19 @@
 /* Indices of the target's position in env->episode. */
 enum { TARGET_X, TARGET_Y };
 
-struct reacher {
-    int finger, target; /* geoms */
-};
+enum { FINGER, TARGET };
+static const struct ks_env_element elements[] = {
+    [FINGER] = KS_GEOM("finger"), [TARGET] = KS_GEOM("target"), {.name = NULL}};
 
-static ks_status find(struct ks_env *env)
+static ks_status change(struct ks_env *env)
 {
-    struct reacher *reacher = env->ids;
-
-    KS_TRY(ks_env_find(env, mjOBJ_GEOM, "finger", &reacher->finger));
-    KS_TRY(ks_env_find(env, mjOBJ_GEOM, "target", &reacher->target));
-    env->model->geom_size[3 * reacher->target] = env->task->goal;
+    env->model->geom_size[3 * env->ids[TARGET]] = env->task->goal;
     return KS_OK;
 }
 
 static void apply(struct ks_env *env)
 {
-    const struct reacher *reacher = env->ids;
-
-    ks_env_append(env->model->geom_pos + 3 * reacher->target, 2, env->episode);
+    ks_env_append(env->model->geom_pos + 3 * env->ids[TARGET], 2, env->episode);
 }
 
 static ks_status reset(struct ks_env *env, struct ks_rng *rng)
@@ -43,11 +37,7 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
 /* x and y of the vector from the finger to the target; returns its length. */
 static double finger_to_target(const struct ks_env *env, double out[2])
 {
-    const struct reacher *reacher = env->ids;
-    const double *position = env->data->geom_xpos;
-
-    return ks_env_difference(2, position + 3 * reacher->finger, position + 3 * reacher->target,
-                             out);
+    return ks_env_difference(2, ks_env_position(env, FINGER), ks_env_position(env, TARGET), out);
 }
 
 static double *observe(const struct ks_env *env, double *out)
@@ -59,9 +49,8 @@ static double *observe(const struct ks_env *env, double *out)
 
 static double reward(const struct ks_env *env)
 {
-    const struct reacher *reacher = env->ids;
     const double *size = env->model->geom_size;
-    double radii = size[3 * reacher->target] + size[3 * reacher->finger], way[2];
+    double radii = size[3 * env->ids[TARGET]] + size[3 * env->ids[FINGER]], way[2];
 
     return ks_tolerance(finger_to_target(env, way), (struct ks_bounds){0, radii}, 0, KS_GAUSSIAN,
                         0.1);
@@ -69,15 +58,11 @@ static double reward(const struct ks_env *env)
 
 const struct ks_env_domain ks_env_reacher = {
     .suite = &ks_env_dm_control,
-    .model = "reacher.xml",
-    .nq = 2,
-    .nv = 2,
-    .nu = 2,
+    .model = {"reacher.xml", .nq = 2, .nv = 2, .nu = 2},
     .control_step = 0.02,
-    .limit = 20,
-    .ids = sizeof(struct reacher),
     .target = 2,
-    .find = find,
+    .elements = elements,
+    .change = change,
     .reset = reset,
     .apply = apply,
     .observe = observe,

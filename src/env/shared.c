@@ -206,7 +206,7 @@ ks_status ks_env_shared_read(const char *path, struct ks_env_shared **out)
     }
     KS_GO(load(s));
     s->domain = domain;
-    s->domain.model = s->path;
+    s->domain.model.file = s->path;
     s->task = (struct ks_env_task){
         .name = s->name, .domain = &s->domain, .observations = s->about.observations};
     *out = s, s = NULL;

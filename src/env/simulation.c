@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "env/domain.h"
 #include "env/physics.h"
 
@@ -20,27 +19,22 @@ static void make_data(void *argument)
 /* The length of an observation follows from these sizes: a model with others is not this task's. */
 static ks_status check_sizes(const struct ks_env *env)
 {
-    const struct ks_env_domain *want = env->task->domain;
+    const struct ks_env_domain *domain = env->task->domain;
     int nq = (int)env->model->nq, nv = (int)env->model->nv, nu = (int)env->model->nu,
         na = (int)env->model->na;
 
-    if (nq != want->nq || nv != want->nv || nu != want->nu || na != want->na)
+    if (nq != domain->model.nq || nv != domain->model.nv || nu != domain->model.nu ||
+        na != domain->model.na)
         return ks_fail(KS_FORMAT, "%s: expected nq %d, nv %d, nu %d, na %d, found %d, %d, %d, %d",
-                       want->model, want->nq, want->nv, want->nu, want->na, nq, nv, nu, na);
+                       domain->model.file, domain->model.nq, domain->model.nv, domain->model.nu,
+                       domain->model.na, nq, nv, nu, na);
     return KS_OK;
-}
-
-static void set_times(struct ks_env *env)
-{
-    const struct ks_env_domain *domain = env->task->domain;
-    double physics_step = env->model->opt.timestep;
-
-    env->substeps = (int)lround(domain->control_step / physics_step);
-    env->steps = (size_t)lround(domain->limit / (physics_step * env->substeps));
 }
 
 static ks_status open_model(struct ks_env *env, const struct ks_env_options *options)
 {
+    const struct ks_env_domain *domain = env->task->domain;
+
     KS_TRY(ks_physics_start());
     KS_TRY(ks_env_load(env->task, &env->model));
     KS_TRY(check_sizes(env));
@@ -49,11 +43,11 @@ static ks_status open_model(struct ks_env *env, const struct ks_env_options *opt
     KS_TRY(ks_physics_guard(make_data, env));
     if (!env->data)
         return ks_fail(KS_MEMORY, "%s: out of memory for the simulation", env->task->name);
-    KS_TRY(ks_alloc(env->task->domain->ids, 1, &env->ids));
-    KS_TRY(env->task->domain->find(env));
     env->actions = (size_t)env->model->nu;
-    set_times(env);
-    return KS_OK;
+    env->substeps = (int)lround(domain->control_step / env->model->opt.timestep);
+    env->steps = domain->suite->steps;
+    KS_TRY(ks_env_find_elements(env));
+    return domain->change ? domain->change(env) : KS_OK;
 }
 
 /* --- an episode --- */
@@ -176,7 +170,8 @@ static void state_set(struct ks_env *env, const double *state)
     if (env->task->domain->apply)
         env->task->domain->apply(env);
     mj_setState(env->model, env->data, state, mjSTATE_INTEGRATION);
-    env->task->domain->suite->restore(env->model, env->data);
+    if (env->task->domain->suite->restore)
+        env->task->domain->suite->restore(env->model, env->data);
 }
 
 const struct ks_env_engine ks_env_mujoco = {

@@ -73,7 +73,7 @@ bool ks_env_about(size_t i, struct ks_env_about *about)
                                    .variable = tasks[i].domain->suite->variable,
                                    .source = tasks[i].domain->suite->source,
                                    .observations = tasks[i].observations,
-                                   .actions = (size_t)tasks[i].domain->nu,
+                                   .actions = (size_t)tasks[i].domain->model.nu,
                                    .action_repeat = tasks[i].domain->suite->action_repeat,
                                    .control_step = tasks[i].domain->control_step};
     return true;

@@ -401,7 +401,7 @@ TEST_WITH(test_malformed_model, make_models, remove_models)
     write_model("");
     assert_fails(ks_env_new("dog-trot", NULL, &env), KS_FORMAT, "not a well-formed XML");
     write_model("<mujoco/>");
-    assert_fails(ks_env_new("dog-trot", NULL, &env), KS_FORMAT, "no geom named 'floor'");
+    assert_fails(ks_env_new("dog-trot", NULL, &env), KS_FORMAT, "no body named 'ball'");
 }
 
 #define EDITED                                                                                     \
