@@ -82,9 +82,9 @@ void ks_env_free(struct ks_env *env)
     if (!env)
         return;
     if (env->data)
-        mj_deleteData(env->data);
+        ks_mj.deleteData(env->data);
     if (env->model)
-        mj_deleteModel(env->model);
+        ks_mj.deleteModel(env->model);
     free(env->last_finite);
     ks_env_shared_free(env->shared);
     free(env);
@@ -142,7 +142,7 @@ const char *ks_env_divergence(const struct ks_env *env)
 
 const char *ks_env_mujoco_version(void)
 {
-    return ks_mujoco_load() == KS_OK ? mj_versionString() : "not found";
+    return ks_mujoco_load() == KS_OK ? ks_mj.versionString() : "not found";
 }
 
 const char *ks_env_flags(const struct ks_env *env)
@@ -268,7 +268,7 @@ ks_status ks_env_step(struct ks_env *env, const double *action, double *observat
 /* The complete state of an environment as numbers, so that a run can be resumed. */
 
 /* A saved state consists of HEAD numbers, the numbers in env->episode, the last observation, and
- * then the state of the saved_state_engine. */
+ * then the state of the engine. */
 enum { SIZE, VERSION, GOAL, STEP, ENDED, DIVERGENCES, HEAD };
 
 static size_t episode_size(const struct ks_env *env)
@@ -278,21 +278,15 @@ static size_t episode_size(const struct ks_env *env)
     return target > KS_ENV_EPISODE ? target : KS_ENV_EPISODE;
 }
 
-static const struct ks_env_engine *saved_state_engine(const struct ks_env *env)
-{
-    return env->task->domain->suite->engine;
-}
-
 size_t ks_env_state_size(const struct ks_env *env)
 {
-    return HEAD + episode_size(env) + env->task->observations +
-           saved_state_engine(env)->state_size(env);
+    return HEAD + episode_size(env) + env->task->observations + engine(env)->state_size(env);
 }
 
 void ks_env_state_get(const struct ks_env *env, double *state)
 {
     state[SIZE] = (double)ks_env_state_size(env);
-    state[VERSION] = saved_state_engine(env)->version();
+    state[VERSION] = engine(env)->version();
     state[GOAL] = env->task->goal;
     state[STEP] = (double)env->step;
     state[ENDED] = env->ended;
@@ -301,7 +295,7 @@ void ks_env_state_get(const struct ks_env *env, double *state)
     memcpy(state, env->episode, episode_size(env) * sizeof *state), state += episode_size(env);
     memcpy(state, env->last_finite, env->task->observations * sizeof *state);
     state += env->task->observations;
-    saved_state_engine(env)->state_get(env, state);
+    engine(env)->state_get(env, state);
 }
 
 struct restoring {
@@ -313,7 +307,7 @@ static void restore(void *argument)
 {
     struct restoring *r = argument;
 
-    saved_state_engine(r->env)->state_set(r->env, r->state);
+    engine(r->env)->state_set(r->env, r->state);
 }
 
 ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state, bool any_version)
@@ -324,13 +318,13 @@ ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state,
 
     if (size != want || !ks_env_all_finite(want, state) || state[SIZE] != (double)want ||
         state[GOAL] != env->task->goal ||
-        (!any_version && state[VERSION] != saved_state_engine(env)->version()) || state[STEP] < 0 ||
+        (!any_version && state[VERSION] != engine(env)->version()) || state[STEP] < 0 ||
         state[STEP] > (double)env->steps || state[DIVERGENCES] < 0)
         return ks_fail(
             KS_FORMAT,
             "saved state of an environment: not a state of %s in its version %g (expected %zu "
             "numbers, found %zu)",
-            env->task->name, saved_state_engine(env)->version(), want, size);
+            env->task->name, engine(env)->version(), want, size);
     memcpy(env->episode, episode, episode_size(env) * sizeof *episode);
     memcpy(env->last_finite, last_finite, env->task->observations * sizeof *last_finite);
     env->ended = true; /* in case this fails */

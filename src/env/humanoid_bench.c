@@ -265,7 +265,7 @@ const struct ks_env_domain ks_env_h1_hurdle = DOMAIN("hurdle", 0, .elements = hu
 static bool is_pole(const struct ks_env *env, const int geom[2])
 {
     for (size_t i = 0; i < 2; i++) {
-        const char *name = mj_id2name(env->model, mjOBJ_GEOM, geom[i]);
+        const char *name = ks_mj.id2name(env->model, mjOBJ_GEOM, geom[i]);
         if (name && strstr(name, "pole_r"))
             return true;
     }

@@ -148,7 +148,7 @@ static void compile(void *argument)
 {
     struct compilation *c = argument;
 
-    c->model = mj_loadXML(c->path, c->files, c->error, sizeof c->error);
+    c->model = ks_mj.loadXML(c->path, c->files, c->error, sizeof c->error);
 }
 
 /* The XML of a model, `length` bytes; NULL: the file is read as it is. */
@@ -165,8 +165,8 @@ static ks_status compile_model(const char *path, const struct source *source, mj
     mjVFS *files = NULL; /* 2 MB before version 3.2: too large for the stack */
 
     KS_TRY(ks_alloc(1, sizeof *files, &files));
-    mj_defaultVFS(files);
-    if (source->text && mj_addBufferVFS(files, path, source->text, source->length) != 0) {
+    ks_mj.defaultVFS(files);
+    if (source->text && ks_mj.addBufferVFS(files, path, source->text, source->length) != 0) {
         status = ks_fail(KS_RUN, "%s: MuJoCo does not accept the edited model", path);
         goto done;
     }
@@ -178,11 +178,11 @@ static ks_status compile_model(const char *path, const struct source *source, mj
         status = fail_for_memory(path, c.error);
     } else if (!c.model) {
         status = ks_fail(KS_MISSING, "%s: MuJoCo %s cannot load it: %s%s%s", path,
-                         mj_versionString(), c.error, source->hint ? "; " : "",
+                         ks_mj.versionString(), c.error, source->hint ? "; " : "",
                          source->hint ? source->hint : "");
     }
 done:
-    mj_deleteVFS(files);
+    ks_mj.deleteVFS(files);
     free(files);
     *model = c.model;
     return status;
@@ -263,10 +263,11 @@ ks_status ks_env_find_elements(struct ks_env *env)
     const struct ks_env_element *e = env->task->domain->elements;
 
     for (size_t i = 0; e && e->name; i++, e++) {
-        const int id = mj_name2id(env->model, e->type, e->name);
+        const int id = ks_mj.name2id(env->model, e->type, e->name);
 
         if (id < 0)
-            return ks_fail(KS_FORMAT, "%s: no %s named '%s'", file, mju_type2Str(e->type), e->name);
+            return ks_fail(KS_FORMAT, "%s: no %s named '%s'", file, ks_mj.type2Str(e->type),
+                           e->name);
         env->ids[i] = id;
         if (e->type != mjOBJ_SENSOR)
             continue;

@@ -1,5 +1,4 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#define KS_MUJOCO_PLAIN
 #include "env/mujoco.h"
 
 #include <dlfcn.h>
@@ -15,8 +14,7 @@
 #include "config.h"
 #include "core/path.h"
 
-#define DEFINE(name) __typeof__(name) *ks_##name;
-KS_MUJOCO_NAMES(DEFINE)
+struct ks_mujoco ks_mj;
 
 static const char *missing; /* a name that the library does not have; NULL: none */
 static char failure[512];   /* why it cannot be loaded; "" if it is */
@@ -54,7 +52,7 @@ static void load_from(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
-#define FIND(name) find(library, #name, &ks_##name);
+#define FIND(prefix, name) find(library, #prefix #name, &ks_mj.name);
     if (library) {
         KS_MUJOCO_NAMES(FIND)
     }

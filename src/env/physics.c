@@ -41,8 +41,8 @@ static void on_error(const char *text)
 
 static void install_handlers(void)
 {
-    mju_user_warning = on_warning;
-    mju_user_error = on_error;
+    *ks_mj.user_warning = on_warning;
+    *ks_mj.user_error = on_error;
 }
 
 ks_status ks_physics_start(void)
@@ -51,12 +51,12 @@ ks_status ks_physics_start(void)
 
     KS_TRY(ks_mujoco_load());
     /* The layout of mjModel and mjData differs between versions. */
-    if (mj_version() != mjVERSION_HEADER)
+    if (ks_mj.version() != mjVERSION_HEADER)
         return ks_fail(
             KS_MISSING,
             "libmujoco is version %s, but the program was built with headers of version %d: "
             "set MUJOCO_DIR to one installation, run 'make clean' and build again",
-            mj_versionString(), mjVERSION_HEADER);
+            ks_mj.versionString(), mjVERSION_HEADER);
     pthread_once(&once, install_handlers);
     return KS_OK;
 }
@@ -85,13 +85,13 @@ void ks_physics_forward(mjModel *model, mjData *data)
     int flags = model->opt.disableflags;
 
     model->opt.disableflags |= mjDSBL_ACTUATION;
-    mj_forward(model, data);
+    ks_mj.forward(model, data);
     model->opt.disableflags = flags;
 }
 
 void ks_physics_reset(mjModel *model, mjData *data)
 {
-    mj_resetData(model, data);
+    ks_mj.resetData(model, data);
     ks_physics_forward(model, data);
 }
 
@@ -104,17 +104,17 @@ void ks_physics_reset(mjModel *model, mjData *data)
 void ks_physics_step(const mjModel *model, mjData *data, int substeps)
 {
     if (model->opt.integrator != mjINT_RK4) {
-        mj_step2(model, data);
+        ks_mj.step2(model, data);
         substeps--;
     }
     for (int i = 0; i < substeps; i++)
-        mj_step(model, data);
-    mj_step1(model, data);
+        ks_mj.step(model, data);
+    ks_mj.step1(model, data);
 }
 
 static void step_half(const mjModel *model, mjData *data)
 {
-    mj_step1(model, data);
+    ks_mj.step1(model, data);
 }
 
 /* Gymnasium's RescaleAction. If the range is [-1, 1], this is exactly the identity, also in
@@ -144,12 +144,12 @@ const struct ks_env_suite ks_env_dm_control = {
 
 static void reset_data(mjModel *model, mjData *data)
 {
-    mj_resetData(model, data);
+    ks_mj.resetData(model, data);
 }
 
 static void forward(mjModel *model, mjData *data)
 {
-    mj_forward(model, data);
+    ks_mj.forward(model, data);
 }
 
 /* Gymnasium 1.0.0, envs/mujoco/mujoco_env.py. After mj_step, positions of bodies and what is
@@ -159,8 +159,8 @@ static void forward(mjModel *model, mjData *data)
 static void step_whole(const mjModel *model, mjData *data, int substeps)
 {
     for (int i = 0; i < substeps; i++)
-        mj_step(model, data);
-    mj_rnePostConstraint(model, data);
+        ks_mj.step(model, data);
+    ks_mj.rnePostConstraint(model, data);
 }
 
 const struct ks_env_suite ks_env_gymnasium = {
@@ -182,8 +182,8 @@ const struct ks_env_suite ks_env_gymnasium = {
  * warm start for the solver. */
 static void reset_to_keyframe(mjModel *model, mjData *data)
 {
-    mj_resetDataKeyframe(model, data, 0);
-    mj_forward(model, data);
+    ks_mj.resetDataKeyframe(model, data, 0);
+    ks_mj.forward(model, data);
 }
 
 /* HumanoidBench, humanoid_bench/tasks.py, unnormalize_action, in the same order of operations, with
@@ -214,14 +214,14 @@ const struct ks_env_suite ks_env_humanoid_bench = {
  * calls forward (robot.py, reset and sensor2sim). So everything is current when it is observed. */
 static void forward_twice(mjModel *model, mjData *data)
 {
-    mj_forward(model, data);
-    mj_forward(model, data);
+    ks_mj.forward(model, data);
+    ks_mj.forward(model, data);
 }
 
 static void step_and_forward(const mjModel *model, mjData *data, int substeps)
 {
     ks_physics_step(model, data, substeps);
-    mj_forward(model, data);
+    ks_mj.forward(model, data);
 }
 
 /* The activation of a muscle, base_v0.py. */
@@ -282,7 +282,7 @@ static ks_status set(mjModel *model, const struct flag *f, int value)
         return ks_fail(KS_USAGE, "%s: expected 0 or 1, found %d", f->name, value);
     if (f->bit == 0 && value == 1)
         return ks_fail(KS_USAGE, "%s=1: MuJoCo %s does not have this flag", f->name,
-                       mj_versionString());
+                       ks_mj.versionString());
     if (value == -1 || value == is_set(model, f))
         return KS_OK;
     if (f->disables)

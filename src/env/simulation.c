@@ -13,7 +13,7 @@ static void make_data(void *argument)
 {
     struct ks_env *env = argument;
 
-    env->data = mj_makeData(env->model);
+    env->data = ks_mj.makeData(env->model);
 }
 
 /* The length of an observation follows from these sizes: a model with others is not this task's. */
@@ -151,25 +151,25 @@ static void control_step(void *argument)
 
 static double version(void)
 {
-    return mj_version();
+    return ks_mj.version();
 }
 
 static size_t state_size(const struct ks_env *env)
 {
-    return (size_t)mj_stateSize(env->model, mjSTATE_INTEGRATION);
+    return (size_t)ks_mj.stateSize(env->model, mjSTATE_INTEGRATION);
 }
 
 static void state_get(const struct ks_env *env, double *state)
 {
-    mj_getState(env->model, env->data, state, mjSTATE_INTEGRATION);
+    ks_mj.getState(env->model, env->data, state, mjSTATE_INTEGRATION);
 }
 
 static void state_set(struct ks_env *env, const double *state)
 {
-    mj_resetData(env->model, env->data);
+    ks_mj.resetData(env->model, env->data);
     if (env->task->domain->apply)
         env->task->domain->apply(env);
-    mj_setState(env->model, env->data, state, mjSTATE_INTEGRATION);
+    ks_mj.setState(env->model, env->data, state, mjSTATE_INTEGRATION);
     if (env->task->domain->suite->restore)
         env->task->domain->suite->restore(env->model, env->data);
 }

@@ -305,7 +305,7 @@ TEST(test_bad_start_state)
 static void raise_error(void *argument)
 {
     (void)argument;
-    mj_stateSize(trot->model, 1 << 30); /* an invalid flag */
+    ks_mj.stateSize(trot->model, 1 << 30); /* an invalid flag */
 }
 
 TEST(test_library_errors_are_caught)

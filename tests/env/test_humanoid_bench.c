@@ -5,7 +5,7 @@
 
 static int id(mjtObj type, const char *name)
 {
-    int found = mj_name2id(env->model, type, name);
+    int found = ks_mj.name2id(env->model, type, name);
 
     assert_true(found >= 0);
     return found;

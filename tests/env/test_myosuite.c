@@ -93,7 +93,7 @@ static void test_observations(void **state)
                          env->data->qvel[velocities[i].dof + k] * velocities[i].seconds, 1e-15);
         n = ks_env_observations(env);
         assert_memory_equal(seen + n - MUSCLES, env->data->act, MUSCLES * sizeof *seen);
-        mj_forward(env->model, env->data);
+        ks_mj.forward(env->model, env->data);
         assert_true(relative_error(HAND, acceleration, env->data->qacc) < 1e-3);
         env->task->domain->observe(env, again);
         assert_memory_equal(seen, again, n * sizeof *seen);

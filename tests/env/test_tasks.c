@@ -229,7 +229,7 @@ TEST(test_finger_spin)
     assert_close(reward(NULL, fast, NULL), 1, 0);
     check_observed(0, 9, (double[]){-pi / 2, 0, 0, 0.13, 0, 0, 0, 0, -15});
     assert_close(reward(NULL, slow, NULL), 0, 0);
-    assert_close(env->model->dof_damping[mj_name2id(env->model, mjOBJ_JOINT, "hinge")], 0.03, 0);
+    assert_close(env->model->dof_damping[ks_mj.name2id(env->model, mjOBJ_JOINT, "hinge")], 0.03, 0);
 }
 
 /* The mouth is 0.0745 m in front (along y) of the torso at (0, 0, 0.1), and the z axis of its frame
