@@ -22,7 +22,7 @@ static ks_status make_dense(size_t in, size_t out, struct KS(layer) *l)
     snprintf(text, sizeof text, "dense %zu", out);
     *l = (struct KS(layer)){.kind = &KS(dense), .in = in};
     KS_TRY(ks_line_split(&line, "folded dense", 1, text));
-    return l->kind->configure(l, &line);
+    return KS(layer_configure)(l, &line);
 }
 
 /* Replaces layers 0 and 1 by `dense`, whose settings the network then owns. No container starts

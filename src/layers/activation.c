@@ -27,7 +27,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "layers/layer.h"
 
 struct curve {
@@ -177,14 +176,12 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     const size_t n = sizeof curves / sizeof *curves;
     size_t k = 0, variant = 0;
-    struct settings *s;
+    struct settings *s = l->settings;
 
     while (strcmp(l->kind->name, curves[k].name) != 0)
         k++;
     if (k + 1 < n && strcmp(curves[k + 1].name, curves[k].name) == 0)
         KS_TRY(ks_line_option_choice(line, "approximate", approximations, &variant));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
     s->at = curves[k + variant].at;
     s->a = curves[k].start;
     if (curves[k].option)
@@ -238,16 +235,12 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
 }
 
 #define ACTIVATION(word, ...)                                                                      \
-    static const char *const word##_examples[] = {__VA_ARGS__, NULL};                              \
     const struct KS(layer_kind) KS(word) = {                                                       \
         .name = #word,                                                                             \
-        .examples = word##_examples,                                                               \
+        .settings = sizeof(struct settings),                                                       \
+        .examples = (const char *const[]){__VA_ARGS__, NULL},                                      \
         .role = KS_ACTIVATION,                                                                     \
-        .configure = configure,                                                                    \
-        .forward = forward,                                                                        \
-        .backward = backward,                                                                      \
-        .tangent_forward = tangent_forward,                                                        \
-        .tangent_backward = tangent_backward,                                                      \
+        KS_LAYER_FUNCTIONS,                                                                        \
     }
 
 ACTIVATION(tanh, "tanh");

@@ -108,14 +108,20 @@ enum {
 /* Features [at, at + n) of a matrix of d columns. */
 struct block {
     size_t rows, d, at, n;
+    const struct settings *settings;
 };
 
-static struct block block(const struct KS(layer) *l, const struct KS(pass) *p, size_t at,
-                          size_t most)
+/* Calls f for all features, in blocks of at most `most`. */
+static void each_block(const struct KS(layer) *l, const struct KS(pass) *p, size_t most,
+                       void (*f)(const struct KS(pass) *p, const struct block *b))
 {
-    size_t left = l->in - at;
+    const struct KS(pass) q = with_parameters(l, p);
 
-    return (struct block){p->rows, l->in, at, left < most ? left : most};
+    for (size_t at = 0; at < l->in; at += most) {
+        size_t left = l->in - at;
+
+        f(&q, &(struct block){p->rows, l->in, at, left < most ? left : most, l->settings});
+    }
 }
 
 /* The mean of n rows, and the sum of squares about it. Where n is a constant, the compiler keeps a
@@ -172,10 +178,9 @@ static void batch_statistics(const struct block *b, const real *restrict x, real
         var[j] /= (real)b->rows;
 }
 
-static void forward_block(const struct KS(layer) *l, const struct KS(pass) *p,
-                          const struct block *b)
+static void forward_block(const struct KS(pass) *p, const struct block *b)
 {
-    const struct settings *s = l->settings;
+    const struct settings *s = b->settings;
     const real *restrict g = p->w + b->at, *restrict bias = g + b->d, *restrict x = p->x + b->at;
     real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict y = p->y + b->at;
     real *mean = p->state ? p->state + b->at : NULL, *var = mean ? mean + b->d : NULL;
@@ -200,13 +205,7 @@ static void forward_block(const struct KS(layer) *l, const struct KS(pass) *p,
 
 static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    struct KS(pass) q = with_parameters(l, p);
-
-    for (size_t at = 0; at < l->in; at += NARROW) {
-        struct block b = block(l, &q, at, NARROW);
-
-        forward_block(l, &q, &b);
-    }
+    each_block(l, p, NARROW, forward_block);
 }
 
 /* x_bar = k (y_bar - sum_y/N) - k z sum_yz/N,   k = g r,   N rows; 1/N is 0 in evaluation mode */
@@ -244,13 +243,7 @@ static void backward_block(const struct KS(pass) *p, const struct block *b)
 
 static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    struct KS(pass) q = with_parameters(l, p);
-
-    for (size_t at = 0; at < l->in; at += NARROW) {
-        struct block b = block(l, &q, at, NARROW);
-
-        backward_block(&q, &b);
-    }
+    each_block(l, p, NARROW, backward_block);
 }
 
 /* Sets the tangent cache: <x_dot> and s. Both are 0 in evaluation mode, or if x_dot is 0. */
@@ -304,13 +297,7 @@ static void tangent_forward_block(const struct KS(pass) *p, const struct block *
 
 static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    struct KS(pass) q = with_parameters(l, p);
-
-    for (size_t at = 0; at < l->in; at += WIDE) {
-        struct block b = block(l, &q, at, WIDE);
-
-        tangent_forward_block(&q, &b);
-    }
+    each_block(l, p, WIDE, tangent_forward_block);
 }
 
 /* Coefficients of tangent_backward that do not depend on y_bar_dot. With c = y_bar - sum_y/N - z
@@ -428,21 +415,13 @@ static void tangent_backward_block(const struct KS(pass) *p, const struct block 
 
 static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    struct KS(pass) q = with_parameters(l, p);
-
-    for (size_t at = 0; at < l->in; at += WIDE) {
-        struct block b = block(l, &q, at, WIDE);
-
-        tangent_backward_block(&q, &b);
-    }
+    each_block(l, p, WIDE, tangent_backward_block);
 }
-
-static const char *const examples[] = {"batchnorm", "batchnorm eps=1e-2 momentum=0.9",
-                                       "batchnorm affine=no", NULL};
 
 const struct KS(layer_kind) KS(batchnorm) = {
     .name = "batchnorm",
-    .examples = examples,
+    .examples = (const char *const[]){"batchnorm", "batchnorm eps=1e-2 momentum=0.9",
+                                      "batchnorm affine=no", NULL},
     .couples_rows = true,
     .sums = KS_SUMS_COLUMNS,
     .caches_mean = true,
@@ -451,9 +430,5 @@ const struct KS(layer_kind) KS(batchnorm) = {
     .takes_gate = true,
     .role = KS_BATCH_NORM,
     .scale_free = true,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_FUNCTIONS,
 };

@@ -19,7 +19,6 @@
 #include <stdalign.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "layers/batchnorm.h"
 #include "layers/layer.h"
 
@@ -35,14 +34,12 @@ enum { WEIGHT_DOT = INNER, ROOM_DOT = WEIGHT_DOT + 2 };
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double eps = 1e-3, momentum = 0.99, rmax = 3, dmax = 5;
-    struct settings *s;
+    struct settings *s = l->settings;
 
     KS_TRY(ks_line_option_number(line, "eps", 1e-12, 1, &eps));
     KS_TRY(ks_line_option_number(line, "momentum", 0, 1, &momentum));
     KS_TRY(ks_line_option_number(line, "rmax", 1, 1e6, &rmax));
     KS_TRY(ks_line_option_number(line, "dmax", 0, 1e6, &dmax));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
     s->eps = eps, s->momentum = momentum, s->rmax = rmax, s->dmax = dmax;
     KS(batchnorm_settings)(eps, momentum, s->batchnorm);
     l->out = l->in;
@@ -160,20 +157,15 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
 
 /* momentum=1 leaves the running statistics alone. The bounds are such that q and d are at them: the
  * tests' differences would see them move. */
-static const char *const examples[] = {"batchrenorm momentum=1 rmax=1.01 dmax=0.01",
-                                       "batchrenorm momentum=1 eps=1e-2 rmax=1 dmax=0", NULL};
-
 const struct KS(layer_kind) KS(batchrenorm) = {
     .name = "batchrenorm",
-    .examples = examples,
+    .settings = sizeof(struct settings),
+    .examples = (const char *const[]){"batchrenorm momentum=1 rmax=1.01 dmax=0.01",
+                                      "batchrenorm momentum=1 eps=1e-2 rmax=1 dmax=0", NULL},
     .couples_rows = true,
     .sums = KS_SUMS_COLUMNS,
     .caches_mean = true,
     .recomputes_x_bar = true,
     .role = KS_BATCH_NORM,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_FUNCTIONS,
 };

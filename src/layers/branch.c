@@ -56,17 +56,11 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
     take(l, p->rows, p->y_bar_dot, l->in, p->x_bar_dot);
 }
 
-static const char *const examples[] = {"branch {", NULL};
-
 const struct KS(layer_kind) KS(branch) = {
     .name = "branch",
-    .examples = examples,
+    .examples = (const char *const[]){"branch {", NULL},
     .container = true,
     .joins = true,
     .uncounted = true,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_FUNCTIONS,
 };

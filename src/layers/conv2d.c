@@ -24,7 +24,6 @@
 
 #include <cblas.h>
 
-#include "core/memory.h"
 #include "layers/layer.h"
 
 enum { MAX_FILTERS = 1 << 12, MAX_SIDE = 1 << 12, MAX_COLUMNS = 1 << 20 };
@@ -92,12 +91,10 @@ static ks_status read_filters(struct KS(layer) *l, struct ks_line *line, struct 
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     size_t bias = true, filters;
-    struct settings *s;
+    struct settings *s = l->settings;
 
     KS_TRY(ks_line_argument_size(line, "filters", 1, MAX_FILTERS, &filters));
     KS_TRY(ks_line_option_choice(line, "bias", no_yes, &bias));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
     s->bias = bias;
     s->out.channels = filters;
     KS_TRY(read_image(l, line, &s->in));
@@ -295,21 +292,17 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
     }
 }
 
-static const char *const examples[] = {
-    "conv2d 2 size=2 channels=1 height=2 width=3",
-    "conv2d 3 size=3 stride=2 padding=1 channels=1 height=3 width=2",
-    "conv2d 2 size=1 channels=3 height=1 width=2 bias=no",
-    "conv2d 2 size=2 padding=1 channels=2 height=1 width=3",
-    NULL,
-};
-
 const struct KS(layer_kind) KS(conv2d) = {
     .name = "conv2d",
-    .examples = examples,
+    .settings = sizeof(struct settings),
+    .examples =
+        (const char *const[]){
+            "conv2d 2 size=2 channels=1 height=2 width=3",
+            "conv2d 3 size=3 stride=2 padding=1 channels=1 height=3 width=2",
+            "conv2d 2 size=1 channels=3 height=1 width=2 bias=no",
+            "conv2d 2 size=2 padding=1 channels=2 height=1 width=3",
+            NULL,
+        },
     .sums = KS_SUMS_LINEAR,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_FUNCTIONS,
 };

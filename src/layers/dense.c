@@ -11,7 +11,6 @@
 
 #include <cblas.h>
 
-#include "core/memory.h"
 #include "layers/kernel_norm.h"
 #include "layers/layer.h"
 
@@ -54,14 +53,12 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     size_t bias = true, project = PROJECT_NONE, kernel_rows;
     double groups = 1;
-    struct settings *s;
+    struct settings *s = l->settings;
 
     KS_TRY(ks_line_argument_size(line, "width", 1, MAX_WIDTH, &l->out));
     KS_TRY(ks_line_option_choice(line, "bias", no_yes, &bias));
     KS_TRY(ks_line_option_choice(line, "project", projections, &project));
     KS_TRY(ks_line_option_number(line, "groups", 1, MAX_WIDTH, &groups));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
     s->bias = bias;
     s->groups = (size_t)groups;
     if ((double)s->groups != groups || l->in % s->groups != 0 || l->out % s->groups != 0)
@@ -251,27 +248,23 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
     }
 }
 
-static const char *const examples[] = {
-    "dense 6",
-    "dense 5 bias=no",
-    "dense 4 project=unit",
-    "dense 4 bias=no project=unit-kernel groups=2",
-    "dense 9 groups=3",
-    "dense 5 norm=weight",
-    "dense 4 norm=weight groups=2 bias=no",
-    "dense 5 norm=spectral",
-    "dense 4 norm=spectral bias=no",
-    NULL,
-};
-
 const struct KS(layer_kind) KS(dense) = {
     .name = "dense",
-    .examples = examples,
+    .settings = sizeof(struct settings),
+    .examples =
+        (const char *const[]){
+            "dense 6",
+            "dense 5 bias=no",
+            "dense 4 project=unit",
+            "dense 4 bias=no project=unit-kernel groups=2",
+            "dense 9 groups=3",
+            "dense 5 norm=weight",
+            "dense 4 norm=weight groups=2 bias=no",
+            "dense 5 norm=spectral",
+            "dense 4 norm=spectral bias=no",
+            NULL,
+        },
     .head = true,
     .sums = KS_SUMS_LINEAR,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_FUNCTIONS,
 };

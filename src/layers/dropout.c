@@ -8,7 +8,6 @@
  *
  * Cache, per row: c u.
  */
-#include "core/memory.h"
 #include "layers/layer.h"
 
 struct settings {
@@ -20,7 +19,7 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     static const double MOST = 1 - 1e-6;
     double rate = 0;
-    struct settings *s;
+    struct settings *s = l->settings;
     size_t from, to;
 
     KS_TRY(ks_line_argument_slice(line, "input", l->network_in, &from, &to));
@@ -28,8 +27,6 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     if (to - from != l->in)
         return ks_line_fail(line, "dropout: expected a mask of %zu columns, found %zu", l->in,
                             to - from);
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
     s->from = from;
     s->inputs = l->network_in;
     s->factor = 1 / (1 - rate);
@@ -56,31 +53,15 @@ static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
     mask(l, p, p->x, p->y);
 }
 
-static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    mask(l, p, p->y_bar, p->x_bar);
-}
-
-static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    mask(l, p, p->x_dot, p->y_dot);
-}
-
-static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    mask(l, p, p->y_bar_dot, p->x_bar_dot);
-}
-
-static const char *const examples[] = {"dropout input[0:6]", "dropout input[:] rate=0.25", NULL};
-
 const struct KS(layer_kind) KS(dropout) = {
     .name = "dropout",
-    .examples = examples,
+    .settings = sizeof(struct settings),
+    .examples = (const char *const[]){"dropout input[0:6]", "dropout input[:] rate=0.25", NULL},
     .in_place = true,
     .reads_input = true,
+    .map = mask,
+    .adjoint = mask,
     .configure = configure,
     .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_LINEAR,
 };

@@ -149,11 +149,7 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
 }
 
 const struct KS(kernel_norm) KS(weight_norm) = {
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_FUNCTIONS,
 };
 
 /* Spectral normalization of a dense layer (Miyato et al., ICLR 2018, equations 8 and 9): the

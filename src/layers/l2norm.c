@@ -14,7 +14,6 @@
  */
 #include <math.h>
 
-#include "core/memory.h"
 #include "layers/layer.h"
 
 struct settings {
@@ -24,11 +23,9 @@ struct settings {
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double eps = 1e-8;
-    struct settings *s;
+    struct settings *s = l->settings;
 
     KS_TRY(ks_line_option_number(line, "eps", 1e-12, 1e6, &eps));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
     s->eps = (real)eps;
     l->out = l->in;
     l->cache_row = 2;
@@ -124,15 +121,10 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
 
 /* tests/layers/test_layers.c draws rows whose norms are all above the default eps, all below 100,
  * and on both sides of 2.7. */
-static const char *const examples[] = {"l2norm", "l2norm eps=100", "l2norm eps=2.7", NULL};
-
 const struct KS(layer_kind) KS(l2norm) = {
     .name = "l2norm",
-    .examples = examples,
+    .settings = sizeof(struct settings),
+    .examples = (const char *const[]){"l2norm", "l2norm eps=100", "l2norm eps=2.7", NULL},
     .scale_free = true,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_FUNCTIONS,
 };

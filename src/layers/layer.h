@@ -152,6 +152,12 @@ struct KS(layer_kind) {
      * and then the bias, or only the scale, or none; their names do not matter. */
     bool affine;
     enum ks_role role;
+    /* Of a kind whose y is linear in x, up to what `forward` adds, for KS_LAYER_LINEAR: sets y from
+     * x (NULL counts as zero), and x_bar from y_bar (x_bar NULL: not computed). */
+    void (*map)(const struct KS(layer) *l, const struct KS(pass) *p, const real *x, real *y);
+    void (*adjoint)(const struct KS(layer) *l, const struct KS(pass) *p, const real *y_bar,
+                    real *x_bar);
+    size_t settings; /* bytes of its settings, which are zero before `configure` */
     /* Parses the line of a layer whose l->in, l->in_image and l->network_in are set; sets out,
      * out_image unless the layer is an activation, the arrays, cache sizes, uses, sphere_rows and
      * settings. */
@@ -161,6 +167,23 @@ struct KS(layer_kind) {
     void (*tangent_forward)(const struct KS(layer) *l, const struct KS(pass) *p);
     void (*tangent_backward)(const struct KS(layer) *l, const struct KS(pass) *p);
 };
+
+/* The functions of a kind, under these names in its file. */
+#define KS_LAYER_FUNCTIONS                                                                         \
+    .configure = configure, .forward = forward, .backward = backward,                              \
+    .tangent_forward = tangent_forward, .tangent_backward = tangent_backward
+
+/* The passes of a linear kind, all but `forward`, which is KS(linear_forward) if y is map(x). */
+#define KS_LAYER_LINEAR                                                                            \
+    .backward = KS(linear_backward), .tangent_forward = KS(linear_tangent_forward),                \
+    .tangent_backward = KS(linear_tangent_backward)
+void KS(linear_forward)(const struct KS(layer) *l, const struct KS(pass) *p);
+void KS(linear_backward)(const struct KS(layer) *l, const struct KS(pass) *p);
+void KS(linear_tangent_forward)(const struct KS(layer) *l, const struct KS(pass) *p);
+void KS(linear_tangent_backward)(const struct KS(layer) *l, const struct KS(pass) *p);
+
+/* Allocates the settings of a layer whose kind is set, and configures it. */
+ks_status KS(layer_configure)(struct KS(layer) *l, struct ks_line *line);
 
 /* All layer kinds, one row each: the name of a KS(NAME) that a file of this folder defines. */
 #define KS_LAYER_KINDS(ROW)                                                                        \

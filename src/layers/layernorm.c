@@ -32,6 +32,7 @@ enum { MEAN_X_DOT, MEAN_ZX_DOT };      /* entries of a group's tangent cache    
 
 struct settings {
     real eps;
+    real constant[]; /* [2 in], ones and then zeros, in place of parameters that the layer lacks */
 };
 
 static const char *const no_yes[] = {"no", "yes", NULL};
@@ -63,9 +64,11 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     KS_TRY(ks_line_option_choice(line, "bias", no_yes, &bias));
     if (!affine && bias && ks_line_has_option(line, "bias"))
         return ks_line_fail(line, "%s: bias=yes contradicts affine=no", l->kind->name);
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
+    KS_TRY(ks_alloc(1, sizeof *s + 2 * l->in * sizeof(real), &l->settings));
     s = l->settings;
     s->eps = (real)eps;
+    for (size_t j = 0; j < l->in; j++)
+        s->constant[j] = 1;
     l->out = l->in;
     if (affine)
         l->param[l->n_params++] = (struct ks_array){.name = "scale", .columns = l->in, .start = 1};
@@ -76,137 +79,108 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* w[j], of g, b or their tangents, or `constant` if the layer lacks this parameter. The functions
- * for one group are inlined for each number of parameters, which is a compile-time constant there.
- */
-static inline real parameter(const real *w, bool has, size_t j, real constant)
-{
-    return has ? w[j] : constant;
-}
-
-/* Group k of all rows: row k / groups, group k % groups. Its d features start at x of an array
- * [rows, in], its scales at w of the parameters and its biases at w + in. */
+/* Group k of all rows, row k / groups, and its arrays: d features that start at x of an array
+ * [rows, in]. Of the parameters that the layer lacks, constants stand for the values, and the
+ * adjoints are NULL. */
 struct group {
-    size_t d, x, w, in;
+    size_t d, x;
+    const real *g, *b, *g_dot, *b_dot;
+    real *g_bar, *b_bar, *g_bar_dot, *b_bar_dot;
+    real *cache, *cache_dot;
 };
 
-static struct group group(const struct KS(layer) *l, size_t k)
+static struct group group(const struct KS(layer) *l, const struct KS(pass) *p, size_t k)
 {
-    size_t d = l->in / l->groups;
+    const real *ones = ((const struct settings *)l->settings)->constant, *zeros = ones + l->in;
+    size_t d = l->in / l->groups, at = k % l->groups * d;
+    bool scale = l->n_params > 0, bias = l->n_params > 1;
 
-    return (struct group){d, k * d, k % l->groups * d, l->in};
-}
-
-static inline void forward_group(const struct KS(layer) *l, const struct KS(pass) *p, size_t k,
-                                 size_t parameters)
-{
-    const struct settings *s = l->settings;
-    struct group at = group(l, k);
-    size_t d = at.d;
-    const real *restrict x = p->x + at.x, *w = p->w + at.w;
-    real *restrict y = p->y + at.x, *restrict cache = p->cache + k * CACHE;
-    real m = 0, var = 0, r;
-
-#pragma omp simd reduction(+ : m)
-    for (size_t j = 0; j < d; j++)
-        m += x[j];
-    m /= (real)d;
-#pragma omp simd reduction(+ : var)
-    for (size_t j = 0; j < d; j++)
-        var += (x[j] - m) * (x[j] - m);
-    r = 1 / (real)sqrt((double)(var / (real)d + s->eps));
-    for (size_t j = 0; j < d; j++)
-        y[j] = parameter(w, parameters > 0, j, 1) * ((x[j] - m) * r) +
-               parameter(w, parameters > 1, at.in + j, 0);
-    cache[M] = m;
-    cache[R] = r;
+    return (struct group){.d = d,
+                          .x = k * d,
+                          .g = scale ? p->w + at : ones,
+                          .b = bias ? p->w + l->in + at : zeros,
+                          .g_dot = scale && p->w_dot ? p->w_dot + at : zeros,
+                          .b_dot = bias && p->w_dot ? p->w_dot + l->in + at : zeros,
+                          .g_bar = scale ? ks_part(p->w_bar, at) : NULL,
+                          .b_bar = bias ? ks_part(p->w_bar, l->in + at) : NULL,
+                          .g_bar_dot = scale ? ks_part(p->w_bar_dot, at) : NULL,
+                          .b_bar_dot = bias ? ks_part(p->w_bar_dot, l->in + at) : NULL,
+                          .cache = p->cache + k * CACHE,
+                          .cache_dot = ks_part(p->cache_dot, k * CACHE)};
 }
 
 static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    for (size_t k = 0; k < p->rows * l->groups; k++)
-        if (l->n_params > 1)
-            forward_group(l, p, k, 2);
-        else if (l->n_params > 0)
-            forward_group(l, p, k, 1);
-        else
-            forward_group(l, p, k, 0);
+    const struct settings *s = l->settings;
+
+    for (size_t k = 0; k < p->rows * l->groups; k++) {
+        const struct group at = group(l, p, k);
+        const size_t d = at.d;
+        const real *restrict x = p->x + at.x, *restrict g = at.g, *restrict b = at.b;
+        real *restrict y = p->y + at.x;
+        real m = 0, var = 0, r;
+
+#pragma omp simd reduction(+ : m)
+        for (size_t j = 0; j < d; j++)
+            m += x[j];
+        m /= (real)d;
+#pragma omp simd reduction(+ : var)
+        for (size_t j = 0; j < d; j++)
+            var += (x[j] - m) * (x[j] - m);
+        r = 1 / (real)sqrt((double)(var / (real)d + s->eps));
+        for (size_t j = 0; j < d; j++)
+            y[j] = g[j] * ((x[j] - m) * r) + b[j];
+        at.cache[M] = m;
+        at.cache[R] = r;
+    }
 }
 
-/* The inputs of the backward functions for one group: its first entries. */
-struct inputs {
-    struct group at;
-    const real *x, *y_bar, *w;
-    real *cache;
-    /* tangent_backward_group only: */
-    const real *x_dot, *y_bar_dot, *w_dot, *cache_dot;
-    real moving; /* 1, or 0 if x_dot is zero, whatever the pointer refers to */
-};
-
-/* x_bar and w_bar may be NULL. Outputs are arguments because GCC vectorizes better with `restrict`
- * there. */
-static inline void backward_group(const struct inputs *in, size_t parameters, real *restrict x_bar,
-                                  real *restrict w_bar)
+/* x_bar may be NULL. Outputs are arguments because GCC vectorizes better with `restrict` there. */
+static void backward_group(const struct group *at, const real *restrict x,
+                           const real *restrict y_bar, real *restrict x_bar)
 {
-    size_t d = in->at.d, bias = in->at.in;
-    const real *restrict x = in->x, *restrict y_bar = in->y_bar, *w = in->w;
-    real *restrict cache = in->cache;
-    real m = cache[M], r = cache[R], mean_u = 0, mean_uz = 0;
+    const size_t d = at->d;
+    const real *restrict g = at->g;
+    real m = at->cache[M], r = at->cache[R], mean_u = 0, mean_uz = 0;
 
-    for (size_t j = 0; j < d && parameters > 0 && w_bar; j++) {
-        w_bar[j] += y_bar[j] * ((x[j] - m) * r);
-        if (parameters > 1)
-            w_bar[bias + j] += y_bar[j];
-    }
+    for (size_t j = 0; j < d && at->g_bar; j++)
+        at->g_bar[j] += y_bar[j] * ((x[j] - m) * r);
+    for (size_t j = 0; j < d && at->b_bar; j++)
+        at->b_bar[j] += y_bar[j];
 #pragma omp simd reduction(+ : mean_u, mean_uz)
     for (size_t j = 0; j < d; j++) {
-        real u = parameter(w, parameters > 0, j, 1) * y_bar[j];
+        real u = g[j] * y_bar[j];
 
         mean_u += u;
         mean_uz += u * ((x[j] - m) * r);
     }
-    cache[MEAN_U] = mean_u /= (real)d;
-    cache[MEAN_UZ] = mean_uz /= (real)d;
+    at->cache[MEAN_U] = mean_u /= (real)d;
+    at->cache[MEAN_UZ] = mean_uz /= (real)d;
     for (size_t j = 0; j < d && x_bar; j++)
-        x_bar[j] = r * (parameter(w, parameters > 0, j, 1) * y_bar[j] - mean_u -
-                        (x[j] - m) * r * mean_uz);
+        x_bar[j] = r * (g[j] * y_bar[j] - mean_u - (x[j] - m) * r * mean_uz);
 }
 
 static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     for (size_t k = 0; k < p->rows * l->groups; k++) {
-        struct group at = group(l, k);
-        struct inputs in = {.at = at,
-                            .x = p->x + at.x,
-                            .y_bar = p->y_bar + at.x,
-                            .w = p->w + at.w,
-                            .cache = p->cache + k * CACHE};
-        real *x_bar = ks_part(p->x_bar, at.x), *w_bar = ks_part(p->w_bar, at.w);
+        const struct group at = group(l, p, k);
 
-        if (l->n_params > 1)
-            backward_group(&in, 2, x_bar, w_bar);
-        else if (l->n_params > 0)
-            backward_group(&in, 1, x_bar, w_bar);
-        else
-            backward_group(&in, 0, x_bar, NULL);
+        backward_group(&at, p->x + at.x, p->y_bar + at.x, ks_part(p->x_bar, at.x));
     }
 }
 
-static inline void tangent_forward_group(const struct KS(layer) *l, const struct KS(pass) *p,
-                                         size_t k, size_t parameters)
+/* x_dot NULL: zero */
+static void tangent_forward_group(const struct group *at, const real *restrict x,
+                                  const real *restrict x_dot, real *restrict y_dot)
 {
-    struct group at = group(l, k);
-    size_t d = at.d, bias = at.in;
-    const real *restrict x = p->x + at.x, *restrict x_dot = p->x_dot ? p->x_dot + at.x : NULL;
-    const real *w = p->w + at.w, *w_dot = p->w_dot + at.w, *cache = p->cache + k * CACHE;
-    real *restrict y_dot = p->y_dot + at.x, *restrict cache_dot = p->cache_dot + k * CACHE;
-    real m = cache[M], r = cache[R], mean = 0, zx = 0;
+    const size_t d = at->d;
+    const real *restrict g = at->g, *restrict g_dot = at->g_dot, *restrict b_dot = at->b_dot;
+    real m = at->cache[M], r = at->cache[R], mean = 0, zx = 0;
 
     if (!x_dot) {
         for (size_t j = 0; j < d; j++)
-            y_dot[j] = parameter(w_dot, parameters > 0, j, 0) * ((x[j] - m) * r) +
-                       parameter(w_dot, parameters > 1, bias + j, 0);
-        cache_dot[MEAN_X_DOT] = cache_dot[MEAN_ZX_DOT] = 0;
+            y_dot[j] = g_dot[j] * ((x[j] - m) * r) + b_dot[j];
+        at->cache_dot[MEAN_X_DOT] = at->cache_dot[MEAN_ZX_DOT] = 0;
         return;
     }
 #pragma omp simd reduction(+ : mean, zx)
@@ -219,63 +193,62 @@ static inline void tangent_forward_group(const struct KS(layer) *l, const struct
     for (size_t j = 0; j < d; j++) {
         real z = (x[j] - m) * r, z_dot = r * (x_dot[j] - mean - z * zx);
 
-        y_dot[j] = parameter(w, parameters > 0, j, 1) * z_dot +
-                   parameter(w_dot, parameters > 0, j, 0) * z +
-                   parameter(w_dot, parameters > 1, bias + j, 0);
+        y_dot[j] = g[j] * z_dot + g_dot[j] * z + b_dot[j];
     }
-    cache_dot[MEAN_X_DOT] = mean;
-    cache_dot[MEAN_ZX_DOT] = zx;
+    at->cache_dot[MEAN_X_DOT] = mean;
+    at->cache_dot[MEAN_ZX_DOT] = zx;
 }
 
 static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    for (size_t k = 0; k < p->rows * l->groups; k++)
-        if (l->n_params > 1)
-            tangent_forward_group(l, p, k, 2);
-        else if (l->n_params > 0)
-            tangent_forward_group(l, p, k, 1);
-        else
-            tangent_forward_group(l, p, k, 0);
+    for (size_t k = 0; k < p->rows * l->groups; k++) {
+        const struct group at = group(l, p, k);
+
+        tangent_forward_group(&at, p->x + at.x, p->x_dot ? p->x_dot + at.x : NULL, p->y_dot + at.x);
+    }
 }
 
-/* x_bar, x_bar_dot and w_bar_dot may be NULL. */
-static inline void tangent_backward_group(const struct inputs *in, size_t parameters,
-                                          real *restrict x_bar, real *restrict x_bar_dot,
-                                          real *restrict w_bar_dot)
+/* What tangent_backward reads of one group: its first entries. */
+struct inputs {
+    const real *x, *x_dot, *y_bar, *y_bar_dot;
+    real moving; /* 1, or 0 if x_dot is zero, whatever the pointer refers to */
+};
+
+/* x_bar and x_bar_dot may be NULL. */
+static void tangent_backward_group(const struct group *at, const struct inputs *in,
+                                   real *restrict x_bar, real *restrict x_bar_dot)
 {
-    size_t d = in->at.d, bias = in->at.in;
+    const size_t d = at->d;
     const real *restrict x = in->x, *restrict x_dot = in->x_dot, *restrict y_bar = in->y_bar;
-    const real *restrict y_bar_dot = in->y_bar_dot, *restrict w = in->w,
-                         *restrict w_dot = in->w_dot;
-    real m = in->cache[M], r = in->cache[R], mean_u = in->cache[MEAN_U];
-    real mean_uz = in->cache[MEAN_UZ], mean_x = in->cache_dot[MEAN_X_DOT];
-    real zx = in->cache_dot[MEAN_ZX_DOT], moving = in->moving;
+    const real *restrict y_bar_dot = in->y_bar_dot, *restrict g = at->g,
+                         *restrict g_dot = at->g_dot;
+    real m = at->cache[M], r = at->cache[R], mean_u = at->cache[MEAN_U];
+    real mean_uz = at->cache[MEAN_UZ], mean_x = at->cache_dot[MEAN_X_DOT];
+    real zx = at->cache_dot[MEAN_ZX_DOT], moving = in->moving;
     real mean_u_dot = 0, mean_uz_dot = 0, ux = 0; /* uz_dot is the tangent of u z */
 
-    for (size_t j = 0; j < d && parameters > 0 && w_bar_dot; j++) {
+    for (size_t j = 0; j < d && at->g_bar_dot; j++) {
         real z = (x[j] - m) * r, z_dot = r * (moving * x_dot[j] - mean_x - z * zx);
 
-        w_bar_dot[j] += y_bar_dot[j] * z + y_bar[j] * z_dot;
-        if (parameters > 1)
-            w_bar_dot[bias + j] += y_bar_dot[j];
+        at->g_bar_dot[j] += y_bar_dot[j] * z + y_bar[j] * z_dot;
     }
+    for (size_t j = 0; j < d && at->b_bar_dot; j++)
+        at->b_bar_dot[j] += y_bar_dot[j];
     if (!x_bar_dot)
         return;
 #pragma omp simd reduction(+ : mean_u_dot, mean_uz_dot, ux)
     for (size_t j = 0; j < d; j++) {
-        real g = parameter(w, parameters > 0, j, 1);
-        real u_dot = g * y_bar_dot[j] + parameter(w_dot, parameters > 0, j, 0) * y_bar[j];
+        real u_dot = g[j] * y_bar_dot[j] + g_dot[j] * y_bar[j];
 
         mean_u_dot += u_dot;
         mean_uz_dot += u_dot * ((x[j] - m) * r);
-        ux += g * y_bar[j] * (moving * x_dot[j]);
+        ux += g[j] * y_bar[j] * (moving * x_dot[j]);
     }
     mean_u_dot /= (real)d;
     mean_uz_dot = mean_uz_dot / (real)d + r * (ux / (real)d - mean_x * mean_u - zx * mean_uz);
     for (size_t j = 0; j < d; j++) {
         real z = (x[j] - m) * r, z_dot = r * (moving * x_dot[j] - mean_x - z * zx);
-        real g = parameter(w, parameters > 0, j, 1), u = g * y_bar[j];
-        real u_dot = g * y_bar_dot[j] + parameter(w_dot, parameters > 0, j, 0) * y_bar[j];
+        real u = g[j] * y_bar[j], u_dot = g[j] * y_bar_dot[j] + g_dot[j] * y_bar[j];
         real c = u - mean_u - z * mean_uz; /* x_bar = r c */
         real c_dot = u_dot - mean_u_dot - z_dot * mean_uz - z * mean_uz_dot;
 
@@ -288,60 +261,29 @@ static inline void tangent_backward_group(const struct inputs *in, size_t parame
 static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     for (size_t k = 0; k < p->rows * l->groups; k++) {
-        struct group at = group(l, k);
-        struct inputs in = {.at = at,
-                            .x = p->x + at.x,
-                            .x_dot = (p->x_dot ? p->x_dot : p->x) + at.x,
-                            .y_bar = p->y_bar + at.x,
-                            .y_bar_dot = p->y_bar_dot + at.x,
-                            .w = p->w + at.w,
-                            .w_dot = p->w_dot + at.w,
-                            .cache = p->cache + k * CACHE,
-                            .cache_dot = p->cache_dot + k * CACHE,
-                            .moving = p->x_dot ? 1 : 0};
-        real *x_bar_dot = ks_part(p->x_bar_dot, at.x), *x_bar = ks_part(p->x_bar, at.x);
-        real *w_bar_dot = ks_part(p->w_bar_dot, at.w);
+        const struct group at = group(l, p, k);
+        const struct inputs in = {p->x + at.x, (p->x_dot ? p->x_dot : p->x) + at.x, p->y_bar + at.x,
+                                  p->y_bar_dot + at.x, p->x_dot ? 1 : 0};
 
-        if (l->n_params > 1)
-            tangent_backward_group(&in, 2, x_bar, x_bar_dot, w_bar_dot);
-        else if (l->n_params > 0)
-            tangent_backward_group(&in, 1, x_bar, x_bar_dot, w_bar_dot);
-        else
-            tangent_backward_group(&in, 0, x_bar, x_bar_dot, NULL);
+        tangent_backward_group(&at, &in, ks_part(p->x_bar, at.x), ks_part(p->x_bar_dot, at.x));
     }
 }
 
-static const char *const layernorm_examples[] = {"layernorm", "layernorm eps=1e-2",
-                                                 "layernorm affine=no", "layernorm bias=no", NULL};
+#define ROW                                                                                        \
+    .sums = KS_SUMS_ROWS, .affine = true, .recomputes_x_bar = true, .scale_free = true,            \
+    KS_LAYER_FUNCTIONS
 
 const struct KS(layer_kind) KS(layernorm) = {
     .name = "layernorm",
-    .examples = layernorm_examples,
-    .sums = KS_SUMS_ROWS,
-    .affine = true,
-    .recomputes_x_bar = true,
-    .scale_free = true,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    .examples = (const char *const[]){"layernorm", "layernorm eps=1e-2", "layernorm affine=no",
+                                      "layernorm bias=no", NULL},
+    ROW,
 };
-
-static const char *const groupnorm_examples[] = {
-    "groupnorm groups=2", "groupnorm groups=3 eps=1e-2", "groupnorm groups=2 affine=no",
-    "groupnorm groups=2 bias=no eps=0.1", NULL};
 
 const struct KS(layer_kind) KS(groupnorm) = {
     .name = "groupnorm",
-    .examples = groupnorm_examples,
-    .sums = KS_SUMS_ROWS,
-    .affine = true,
-    .recomputes_x_bar = true,
-    .scale_free = true,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    .examples = (const char *const[]){"groupnorm groups=2", "groupnorm groups=3 eps=1e-2",
+                                      "groupnorm groups=2 affine=no",
+                                      "groupnorm groups=2 bias=no eps=0.1", NULL},
+    ROW,
 };

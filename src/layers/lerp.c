@@ -23,7 +23,6 @@
 #include <assert.h>
 #include <math.h>
 
-#include "core/memory.h"
 #include "layers/layer.h"
 
 static const real EPS = (real)1e-8;
@@ -35,12 +34,10 @@ struct settings {
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double init = 1, scale = 1;
-    struct settings *s;
+    struct settings *s = l->settings;
 
     KS_TRY(ks_line_option_number(line, "init", -1e12, 1e12, &init));
     KS_TRY(ks_line_option_number(line, "scale", 1e-12, 1e12, &scale));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
     s->c = (real)(init / scale);
     l->out = l->in;
     l->param[l->n_params++] = (struct ks_array){.name = "alpha", .columns = l->in, .start = scale};
@@ -194,15 +191,10 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
     }
 }
 
-static const char *const examples[] = {"lerp {", "lerp init=0.5 scale=0.7 {", NULL};
-
 const struct KS(layer_kind) KS(lerp) = {
     .name = "lerp",
-    .examples = examples,
+    .settings = sizeof(struct settings),
+    .examples = (const char *const[]){"lerp {", "lerp init=0.5 scale=0.7 {", NULL},
     .container = true,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_FUNCTIONS,
 };

@@ -5,7 +5,8 @@
  *   tangent forward     y_dot     = h x_dot
  *   tangent backward    x_bar_dot = h y_bar_dot        (h' = 0 almost everywhere)
  */
-#include "core/memory.h"
+#include <string.h>
+
 #include "layers/arrays.h"
 #include "layers/layer.h"
 
@@ -16,11 +17,9 @@ struct settings {
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double shift = 0;
-    struct settings *s;
+    struct settings *s = l->settings;
 
     KS_TRY(ks_line_option_number(line, "shift", -1e6, 1e6, &shift));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
     s->shift = (real)shift;
     l->out = l->in;
     /* Without a shift the sign of y shows whether x > 0, and y is stored for the next layer anyway.
@@ -37,46 +36,27 @@ static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
         p->y[i] = (p->x[i] > 0 ? p->x[i] : 0) + s->shift;
 }
 
-/* out = h in; out may alias in */
+/* out = h in; out may alias in. in NULL counts as zero, out NULL: not computed */
 static void mask(const struct KS(layer) *l, const struct KS(pass) *p, const real *in, real *out)
 {
     const real *x = l->uses & KS_USES_Y ? p->y : p->x; /* y > 0 where x > 0 */
 
-    ks_gate(p->rows * l->in, x, in, out);
+    if (out && in)
+        ks_gate(p->rows * l->in, x, in, out);
+    else if (out)
+        memset(out, 0, p->rows * l->in * sizeof *out);
 }
-
-static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    if (p->x_bar)
-        mask(l, p, p->y_bar, p->x_bar);
-}
-
-static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    if (p->x_dot)
-        mask(l, p, p->x_dot, p->y_dot);
-    else
-        for (size_t i = 0; i < p->rows * l->in; i++)
-            p->y_dot[i] = 0;
-}
-
-static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    if (p->x_bar_dot)
-        mask(l, p, p->y_bar_dot, p->x_bar_dot);
-}
-
-static const char *const examples[] = {"relu", "relu shift=-0.3", NULL};
 
 const struct KS(layer_kind) KS(relu) = {
     .name = "relu",
-    .examples = examples,
+    .settings = sizeof(struct settings),
+    .examples = (const char *const[]){"relu", "relu shift=-0.3", NULL},
     .in_place = true,
     .gates = true,
     .role = KS_ACTIVATION,
+    .map = mask,
+    .adjoint = mask,
     .configure = configure,
     .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_LINEAR,
 };

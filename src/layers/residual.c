@@ -50,18 +50,12 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
     copy_twice(p->rows * l->in, p->y_bar_dot, p->x_bar_dot, p->skip_bar_dot);
 }
 
-static const char *const examples[] = {"residual {", NULL};
-
 const struct KS(layer_kind) KS(residual) = {
     .name = "residual",
-    .examples = examples,
+    .examples = (const char *const[]){"residual {", NULL},
     .in_place = true,
     .container = true,
     .uncounted = true,
     .sums = KS_SUMS_COPIED,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_FUNCTIONS,
 };

@@ -18,7 +18,6 @@
  */
 #include <math.h>
 
-#include "core/memory.h"
 #include "layers/layer.h"
 
 struct settings {
@@ -28,11 +27,9 @@ struct settings {
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double eps = 1e-6;
-    struct settings *s;
+    struct settings *s = l->settings;
 
     KS_TRY(ks_line_option_number(line, "eps", 1e-12, 1, &eps));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
     s->eps = (real)eps;
     l->out = l->in;
     l->param[l->n_params++] = (struct ks_array){.name = "scale", .columns = l->in, .start = 1};
@@ -143,16 +140,11 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
     }
 }
 
-static const char *const examples[] = {"rmsnorm", "rmsnorm eps=1e-1", NULL};
-
 const struct KS(layer_kind) KS(rmsnorm) = {
     .name = "rmsnorm",
-    .examples = examples,
+    .settings = sizeof(struct settings),
+    .examples = (const char *const[]){"rmsnorm", "rmsnorm eps=1e-1", NULL},
     .affine = true,
     .scale_free = true,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_FUNCTIONS,
 };

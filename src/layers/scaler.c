@@ -9,7 +9,6 @@
  *   tangent backward    s_bar_dot += sum_rows c (y_bar_dot x + y_bar x_dot)
  *                       x_bar_dot = c (s y_bar_dot + s_dot y_bar)
  */
-#include "core/memory.h"
 #include "layers/layer.h"
 
 struct settings {
@@ -19,12 +18,10 @@ struct settings {
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
     double init = 1, scale = 1;
-    struct settings *s;
+    struct settings *s = l->settings;
 
     KS_TRY(ks_line_option_number(line, "init", -1e12, 1e12, &init));
     KS_TRY(ks_line_option_number(line, "scale", 1e-12, 1e12, &scale));
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
     s->c = (real)(init / scale);
     l->out = l->in;
     l->param[l->n_params++] = (struct ks_array){.name = "scaler", .columns = l->in, .start = scale};
@@ -86,16 +83,11 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
                                            p->w_dot[j] * p->y_bar[i * d + j]);
 }
 
-static const char *const examples[] = {"scaler", "scaler init=1.4 scale=0.3", NULL};
-
 const struct KS(layer_kind) KS(scaler) = {
     .name = "scaler",
-    .examples = examples,
+    .settings = sizeof(struct settings),
+    .examples = (const char *const[]){"scaler", "scaler init=1.4 scale=0.3", NULL},
     .sums = KS_SUMS_LINEAR,
     .affine = true,
-    .configure = configure,
-    .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_FUNCTIONS,
 };

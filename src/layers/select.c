@@ -11,7 +11,6 @@
  */
 #include <string.h>
 
-#include "core/memory.h"
 #include "layers/layer.h"
 
 struct settings {
@@ -20,15 +19,13 @@ struct settings {
 
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
-    struct settings *s;
+    struct settings *s = l->settings;
     size_t from, to;
 
     KS_TRY(ks_line_argument_slice(line, "input", l->network_in, &from, &to));
     if (l->in % (to - from) != 0)
         return ks_line_fail(line, "select: expected a divisor of %zu columns, found %zu", l->in,
                             to - from);
-    KS_TRY(ks_alloc(1, sizeof *s, &l->settings));
-    s = l->settings;
     s->from = from;
     s->inputs = l->network_in;
     l->out = l->in / (to - from);
@@ -66,31 +63,15 @@ static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
     add_up(l, p, p->x, p->y);
 }
 
-static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    spread(l, p, p->y_bar, p->x_bar);
-}
-
-static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    add_up(l, p, p->x_dot, p->y_dot);
-}
-
-static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    spread(l, p, p->y_bar_dot, p->x_bar_dot);
-}
-
-static const char *const examples[] = {"select input[1:4]", "select input[2:4]", NULL};
-
 const struct KS(layer_kind) KS(select) = {
     .name = "select",
-    .examples = examples,
+    .settings = sizeof(struct settings),
+    .examples = (const char *const[]){"select input[1:4]", "select input[2:4]", NULL},
     .reads_input = true,
     .head = true,
+    .map = add_up,
+    .adjoint = spread,
     .configure = configure,
     .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
-    .tangent_backward = tangent_backward,
+    KS_LAYER_LINEAR,
 };

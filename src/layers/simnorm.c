@@ -61,28 +61,17 @@ static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
     }
 }
 
-/* out = y (in - <y in>); in NULL counts as zero */
+/* out = y (in - <y in>); in NULL counts as zero, out NULL: not computed */
 static void project(const struct KS(layer) *l, const struct KS(pass) *p, const real *in, real *out)
 {
     size_t n = group(l);
 
-    for (size_t at = 0; at < p->rows * l->in; at += n) {
+    for (size_t at = 0; at < p->rows * l->in && out; at += n) {
         real mean = in ? dot(n, p->y + at, in + at) : 0;
 
         for (size_t j = 0; j < n; j++)
             out[at + j] = in ? p->y[at + j] * (in[at + j] - mean) : 0;
     }
-}
-
-static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    if (p->x_bar)
-        project(l, p, p->y_bar, p->x_bar);
-}
-
-static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    project(l, p, p->x_dot, p->y_dot);
 }
 
 /* One group; x_dot NULL counts as zero. */
@@ -108,15 +97,15 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
         tangent_backward_group(group(l), p, at);
 }
 
-static const char *const examples[] = {"simnorm dim=3", "simnorm dim=6", NULL};
-
 const struct KS(layer_kind) KS(simnorm) = {
     .name = "simnorm",
-    .examples = examples,
+    .examples = (const char *const[]){"simnorm dim=3", "simnorm dim=6", NULL},
     .sums = KS_SUMS_ROWS,
+    .map = project,
+    .adjoint = project,
     .configure = configure,
     .forward = forward,
-    .backward = backward,
-    .tangent_forward = tangent_forward,
+    .backward = KS(linear_backward),
+    .tangent_forward = KS(linear_tangent_forward),
     .tangent_backward = tangent_backward,
 };

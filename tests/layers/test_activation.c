@@ -30,7 +30,7 @@ static struct curve at_line(const struct KS(layer_kind) *kind, const char *text,
                          .x_bar_dot = &c.f2};
 
     assert_ok(ks_line_split(&line, "test", 1, text));
-    assert_ok(kind->configure(&l, &line));
+    assert_ok(KS(layer_configure)(&l, &line));
     assert_true(l.cache_row <= sizeof cache / sizeof *cache);
     kind->forward(&l, &p);
     kind->backward(&l, &p);

@@ -61,7 +61,7 @@ TEST(test_values)
         for (size_t k = 0; KS(layer_kinds)[k]; k++)
             if (strcmp(KS(layer_kinds)[k]->name, line.word[0]) == 0)
                 l.kind = KS(layer_kinds)[k];
-        assert_ok(l.kind->configure(&l, &line));
+        assert_ok(KS(layer_configure)(&l, &line));
         for (size_t k = 0; k < 4; k++)
             w[k] = (real)0.5;
         l.kind->forward(&l, &p);

@@ -47,7 +47,7 @@ void setup_width(struct fixture *s, const struct KS(layer_kind) *kind, const cha
     s->layer.kind = kind;
     s->layer.in = s->layer.network_in = width;
     assert_int_equal(line.opens, kind->container);
-    assert_ok(kind->configure(&s->layer, &line));
+    assert_ok(KS(layer_configure)(&s->layer, &line));
     assert_ok(ks_line_end(&line));
     s->layer.parameters = count(s->layer.param, s->layer.n_params);
     s->layer.states = s->ns = count(s->layer.state, s->layer.n_states);
