@@ -222,6 +222,9 @@ ks_status ks_line_option_choice(struct ks_line *line, const char *name, const ch
     return ks_line_fail(line, "%s: expected %s, found '%s'", name, list, found);
 }
 
+static const char *nearest_name(const char *word, size_t n, const char *const *names,
+                                const struct ks_near_alias *aliases);
+
 /* ": did you mean 'eps='?" (nothing if no option is near) and " (known: eps, affine)". */
 static ks_status unknown_option(const struct ks_line *line, const char *word)
 {
@@ -232,7 +235,7 @@ static ks_status unknown_option(const struct ks_line *line, const char *word)
     size_t used = 0;
 
     snprintf(name, sizeof name, "%.*s", (int)option_name_length(word), word);
-    near = ks_near(name, line->n_options, line->option, aliases);
+    near = nearest_name(name, line->n_options, line->option, aliases);
     for (size_t i = 0; i < line->n_options && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
                                  line->option[i]);
@@ -300,8 +303,12 @@ static int cost(const char *word, const char *name)
     return at[n][m];
 }
 
-const char *ks_near(const char *word, size_t n, const char *const *names,
-                    const struct ks_near_alias *aliases)
+/* The one of `names` [n] that `word` means, or NULL: in another spelling (upper and lower case,
+ * '_' and '-', a prefix such as "nn."), by one of the aliases whose name is among them, or with a
+ * few wrong letters. Added and replaced letters count more than missing and swapped ones, so that
+ * "selu" is not taken for "relu". */
+static const char *nearest_name(const char *word, size_t n, const char *const *names,
+                                const struct ks_near_alias *aliases)
 {
     char found[LONGEST], known[LONGEST];
     const char *nearest = NULL, *name = NULL;
@@ -324,4 +331,19 @@ const char *ks_near(const char *word, size_t n, const char *const *names,
         }
     }
     return nearest;
+}
+
+ks_status ks_line_unknown(const struct ks_line *line, const char *what, const char *found,
+                          const char *const *known, const struct ks_near_alias *aliases)
+{
+    char list[512] = "";
+    const char *near;
+    size_t n = 0;
+
+    for (size_t used = 0; known[n] && used < sizeof list; n++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "",
+                                 known[n]);
+    near = nearest_name(found, n, known, aliases);
+    return ks_line_fail(line, "unknown %s '%s'%s%s%s (known: %s)", what, found,
+                        near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "", list);
 }

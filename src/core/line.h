@@ -62,11 +62,9 @@ struct ks_near_alias {
     const char *word, *name;
 };
 
-/* Which of `names` [n] `word` means, or NULL: in another spelling (upper and lower case, '_' and
- * '-', a prefix such as "nn."), by one of `aliases` (which end in {NULL, NULL}; NULL: none) whose
- * name is among them, or with a few wrong letters. Added and replaced letters count more than
- * missing and swapped ones, so that "selu" is not taken for "relu". */
-const char *ks_near(const char *word, size_t n, const char *const *names,
-                    const struct ks_near_alias *aliases);
+/* Fails: "unknown WHAT 'found': did you mean 'NAME'? (known: ...)", with the nearest of the names
+ * `known`, which end in NULL; aliases end in {NULL, NULL}; NULL: none. */
+ks_status ks_line_unknown(const struct ks_line *line, const char *what, const char *found,
+                          const char *const *known, const struct ks_near_alias *aliases);
 
 #endif

@@ -10,7 +10,7 @@ ks_status KS(layer_configure)(struct KS(layer) *l, struct ks_line *line)
 {
     if (l->kind->settings > 0)
         KS_TRY(ks_alloc(1, l->kind->settings, &l->settings));
-    return l->kind->configure(l, line);
+    return l->kind->configure ? l->kind->configure(l, line) : KS_OK;
 }
 
 void KS(linear_forward)(const struct KS(layer) *l, const struct KS(pass) *p)

@@ -16,18 +16,7 @@
 #include "core/real.h"
 #include "layers/layer.h"
 #include "net/loss.h"
-
-/* The last line of an actor's description: a tanh-squashed Gaussian over `actions` actions. The
- * network's outputs are the means and then the log standard deviations; with `shift` they are what
- * an optimistic actor adds to the means of another one; with `fixed` a tanh maps them to the action
- * itself. */
-struct ks_policy {
-    size_t actions; /* 0: not an actor */
-    bool shift, fixed;
-    double gain; /* of a shift's last kernel at the start */
-    bool squash; /* log-stds are mapped into [min, max] by a tanh; else clipped to it */
-    double log_std_min, log_std_max;
-};
+#include "net/policy.h"
 
 struct KS(arch) {
     char *text;     /* as given; owned */

@@ -3,6 +3,8 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "net/exponential.h"
 
@@ -268,6 +270,58 @@ static void quantile_curvature(const struct KS(loss) *l, const struct KS(outputs
     }
 }
 
+/* Several heads: l = sum_h l_h(f_h, t_h). The outputs f_h of all heads stand side by side in a row,
+ * and so do their targets t_h. The Hessian of l in the outputs is block diagonal. */
+
+static double heads_gradient(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
+                             real *f_bar)
+{
+    double value = 0;
+
+    for (size_t i = 0; i < at->rows; i++) {
+        size_t f = i * l->outputs, t = i * l->targets;
+
+        for (size_t h = 0; h < l->n_heads; h++) {
+            const struct KS(loss) *head = &l->head[h];
+            const struct KS(outputs) row = {1, at->f + f, at->t + t};
+
+            value += head->kind->gradient(head, &row, scale, f_bar ? f_bar + f : NULL);
+            f += head->outputs;
+            t += head->targets;
+        }
+    }
+    return value;
+}
+
+static void heads_curvature(const struct KS(loss) *l, const struct KS(outputs) *at, real *c)
+{
+    for (size_t i = 0; i < at->rows; i++) {
+        size_t f = i * l->outputs, t = i * l->targets;
+
+        for (size_t h = 0; h < l->n_heads; h++) {
+            const struct KS(loss) *head = &l->head[h];
+            const struct KS(outputs) row = {1, at->f + f, at->t + t};
+
+            head->kind->curvature(head, &row, c + f);
+            f += head->outputs;
+            t += head->targets;
+        }
+    }
+}
+
+const struct KS(loss_kind)
+    KS(heads) = {.name = "heads", .gradient = heads_gradient, .curvature = heads_curvature};
+
+void KS(loss_name)(const struct KS(loss) *l, size_t size, char *name)
+{
+    size_t used = 0;
+
+    snprintf(name, size, "%s", l->kind->name);
+    for (size_t h = 0; h < l->n_heads && used < size; h++)
+        used += (size_t)snprintf(name + used, size - used, "%s%s", h ? "+" : "",
+                                 l->head[h].kind->name);
+}
+
 double KS(loss_gradient)(const struct KS(loss) *l, const struct KS(outputs) *at,
                          const real *row_weight, real scale, real *f_bar)
 {
@@ -324,40 +378,75 @@ void KS(loss_multiply)(const struct KS(loss) *l, const struct KS(loss_hessian) *
     }
 }
 
-static const char *const mse_examples[] = {"loss mse", "loss mse weight=0.5", NULL};
-static const struct KS(loss_kind) mse = {.name = "mse",
-                                         .examples = mse_examples,
-                                         .trainable = true,
-                                         .gradient = mse_gradient,
-                                         .curvature = mse_curvature};
+static const struct KS(loss_kind) mse = {
+    .name = "mse",
+    .examples = (const char *const[]){"loss mse", "loss mse weight=0.5", NULL},
+    .trainable = true,
+    .configure = check_one_output,
+    .gradient = mse_gradient,
+    .curvature = mse_curvature};
 
-static const char *const ce_examples[] = {"loss ce min=-5 max=5", "loss ce min=0 max=3 weight=2",
-                                          NULL};
-static const struct KS(loss_kind) ce = {.name = "ce",
-                                        .examples = ce_examples,
-                                        .distribution = true,
-                                        .trainable = true,
-                                        .shift_invariant = true,
-                                        .configure = ce_configure,
-                                        .gradient = ce_gradient,
-                                        .curvature = ce_curvature};
+static const struct KS(loss_kind) ce = {
+    .name = "ce",
+    .examples = (const char *const[]){"loss ce min=-5 max=5", "loss ce min=0 max=3 weight=2", NULL},
+    .distribution = true,
+    .trainable = true,
+    .shift_invariant = true,
+    .configure = ce_configure,
+    .gradient = ce_gradient,
+    .curvature = ce_curvature};
 
-static const char *const huber_examples[] = {"loss huber", "loss huber delta=0.7 weight=0.5", NULL};
-static const struct KS(loss_kind) huber = {.name = "huber",
-                                           .examples = huber_examples,
-                                           .trainable = true,
-                                           .configure = huber_configure,
-                                           .gradient = huber_gradient,
-                                           .curvature = huber_curvature};
+static const struct KS(loss_kind) huber = {
+    .name = "huber",
+    .examples = (const char *const[]){"loss huber", "loss huber delta=0.7 weight=0.5", NULL},
+    .trainable = true,
+    .configure = huber_configure,
+    .gradient = huber_gradient,
+    .curvature = huber_curvature};
 
-static const char *const quantile_examples[] = {"loss quantile", "loss quantile kappa=0.8 weight=3",
-                                                NULL};
-static const struct KS(loss_kind) quantile = {.name = "quantile",
-                                              .examples = quantile_examples,
-                                              .any_targets = true,
-                                              .trainable = true,
-                                              .configure = quantile_configure,
-                                              .gradient = quantile_gradient,
-                                              .curvature = quantile_curvature};
+static const struct KS(loss_kind) quantile = {
+    .name = "quantile",
+    .examples = (const char *const[]){"loss quantile", "loss quantile kappa=0.8 weight=3", NULL},
+    .any_targets = true,
+    .trainable = true,
+    .configure = quantile_configure,
+    .gradient = quantile_gradient,
+    .curvature = quantile_curvature};
 
 const struct KS(loss_kind) *const KS(loss_kinds)[] = {&mse, &ce, &huber, &quantile, NULL};
+
+/* What other libraries call these losses. */
+static const struct ks_near_alias aliases[] = {{"l2", "mse"},
+                                               {"mseloss", "mse"},
+                                               {"huberloss", "huber"},
+                                               {"smoothl1", "huber"},
+                                               {"smoothl1loss", "huber"},
+                                               {"crossentropy", "ce"},
+                                               {"crossentropyloss", "ce"},
+                                               {"categorical", "ce"},
+                                               {"c51", "ce"},
+                                               {"hlgauss", "ce"},
+                                               {"twohot", "ce"},
+                                               {"quantilehuber", "quantile"},
+                                               {"qrdqn", "quantile"},
+                                               {NULL, NULL}};
+
+ks_status KS(loss_parse)(struct ks_line *line, size_t outputs, struct KS(loss) *loss)
+{
+    enum { KINDS = sizeof KS(loss_kinds) / sizeof *KS(loss_kinds) };
+    const char *known[KINDS] = {NULL}, *word = line->n_words > 1 ? line->word[1] : "";
+
+    *loss = (struct KS(loss)){.outputs = outputs, .targets = outputs, .weight = 1};
+    for (size_t i = 0; KS(loss_kinds)[i]; i++) {
+        known[i] = KS(loss_kinds)[i]->name;
+        if (strcmp(word, known[i]) == 0)
+            loss->kind = KS(loss_kinds)[i];
+    }
+    if (!loss->kind)
+        return ks_line_unknown(line, "loss", word, known, aliases);
+    line->taken[1] = true;
+    KS_TRY(ks_line_option_number(line, "weight", 1e-12, 1e12, &loss->weight));
+    if (loss->kind->configure)
+        KS_TRY(loss->kind->configure(loss, line));
+    return ks_line_end(line);
+}

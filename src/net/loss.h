@@ -54,6 +54,9 @@ struct KS(loss_kind) {
 /* The sum of the losses of several heads; it is not in the table. */
 extern const struct KS(loss_kind) KS(heads);
 
+/* Parses a line `loss ...` for a network with `outputs` columns. KS_FORMAT. */
+ks_status KS(loss_parse)(struct ks_line *line, size_t outputs, struct KS(loss) *loss);
+
 /* The kind's name, such as "ce"; of several heads theirs, such as "mse+quantile". `name` is cut off
  * to fit into `size` bytes. */
 void KS(loss_name)(const struct KS(loss) *l, size_t size, char *name);
