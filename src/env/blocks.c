@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "env/domain.h"
-#include "env/physics.h"
 
 const double *ks_env_position(const struct ks_env *env, size_t element)
 {

@@ -1,8 +1,6 @@
 /* Cheetah: run. dm_control 1.0.20, suite/cheetah.py; `goal` is the target speed in m/s. */
 #include "env/domain.h"
 
-#include "env/physics.h"
-
 enum { TORSO_LINVEL };
 static const struct ks_env_element elements[] = {
     [TORSO_LINVEL] = KS_SENSOR("torso_subtreelinvel", 3), {.name = NULL}};

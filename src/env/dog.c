@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#include "env/physics.h"
-
 /* Indices into env->episode. */
 enum { TORSO_HEIGHT, PELVIS_HEIGHT, WEIGHT };
 

@@ -10,33 +10,34 @@
 #include <stddef.h>
 
 #include "env/env.h"
-#include "env/mujoco.h"
+#include "env/physics.h"
 
 struct ks_env_domain;
 struct ks_env_shared;
 
-/* What an episode's start and steps are called with. */
+/* What an engine's functions are called with. */
 struct ks_env_call {
     struct ks_env *env;
     struct ks_rng *rng;               /* for a start; NULL if it is forced */
     const struct ks_env_start *start; /* for a forced start */
     const double *action;             /* for a step */
+    const double *state;              /* to restore a saved one */
     bool warned;                      /* out: MuJoCo has warned */
     ks_status status;                 /* out: of the domain's reset, of a shared object's step */
 };
 
-/* What simulates: MuJoCo (simulation.c), or a shared object of the user (shared.c). `start` and
- * `step` take a struct ks_env_call. */
+/* What simulates: MuJoCo (simulation.c), or a shared object of the user (shared.c). `start`,
+ * `step` and `restore` take a struct ks_env_call. */
 struct ks_env_engine {
     /* Sets env->actions, env->steps and what the engine itself needs. */
     ks_status (*open)(struct ks_env *env, const struct ks_env_options *options);
     void (*start)(void *call);
     void (*step)(void *call);
+    void (*restore)(void *call);
     /* The engine's part of a saved state, finite numbers, and the version that wrote it. */
     double (*version)(void);
     size_t (*state_size)(const struct ks_env *env);
     void (*state_get)(const struct ks_env *env, double *state);
-    void (*state_set)(struct ks_env *env, const double *state);
 };
 
 /* What the tasks of a suite have in common: where their models are, and in which order they call
@@ -79,8 +80,9 @@ enum { KS_XX = 0, KS_XZ = 2, KS_ZX = 6, KS_ZZ = 8 };
 
 struct ks_env {
     const struct ks_env_task *task;
-    struct ks_env_shared *shared; /* what owns `task`, if it is a shared object of the user
-                                   * (shared.h); owned */
+    struct ks_env_shared *shared; /* what `task` is a part of, if it is a shared object of the
+                                   * user (shared.c); owned */
+    char *identity;               /* of that file: see ks_env_identity; owned */
     mjModel *model;
     mjData *data;
     int ids[KS_ENV_ELEMENTS];      /* of the domain's elements; of a sensor the index in sensordata
@@ -175,6 +177,13 @@ struct ks_env_domain {
 /* tasks.c: the task of this name in the table; KS_USAGE if it is unknown. */
 ks_status ks_env_task_find(const char *name, const struct ks_env_task **task);
 
+/* shared.c: loads a task of the user's own in C, a shared object with the four functions of
+ * kappascope_env.h. Sets env->task, env->shared and env->identity. Fails with KS_IO if the file
+ * cannot be read, and with KS_FORMAT if it is no shared object, lacks a function, has another
+ * version of the interface, or sizes out of range. */
+ks_status ks_env_shared_read(const char *path, struct ks_env *env);
+void ks_env_shared_free(struct ks_env_shared *shared);
+
 /* model.c: reads the task's model from its suite's package, edits and compiles it. The caller frees
  * it with mj_deleteModel. KS_MISSING if a file is missing. */
 ks_status ks_env_load(const struct ks_env_task *task, mjModel **model);
@@ -226,7 +235,6 @@ extern const struct ks_env_domain ks_env_myo_reach, ks_env_myo_pose, ks_env_myo_
 /* humanoid_bench.c */
 extern const struct ks_env_domain ks_env_h1_crawl, ks_env_h1_run, ks_env_h1_slide, ks_env_h1_stair,
     ks_env_h1_stand, ks_env_h1_walk;
-/* humanoid_bench_objects.c */
 extern const struct ks_env_domain ks_env_h1_balance_hard, ks_env_h1_balance_simple,
     ks_env_h1_hurdle, ks_env_h1_maze, ks_env_h1_pole, ks_env_h1_reach, ks_env_h1_sit_hard,
     ks_env_h1_sit_simple;

@@ -10,8 +10,6 @@
 #include "core/memory.h"
 #include "core/path.h"
 #include "env/domain.h"
-#include "env/physics.h"
-#include "env/shared.h"
 
 bool ks_env_is_file(const char *task)
 {
@@ -28,9 +26,7 @@ static ks_status find_task(const char *name, struct ks_env *env)
                        name);
     if (!ks_env_is_file(name))
         return ks_env_task_find(name, &env->task);
-    KS_TRY(ks_env_shared_read(name, &env->shared));
-    env->task = &env->shared->task;
-    return KS_OK;
+    return ks_env_shared_read(name, env);
 }
 
 /* --- new, free --- */
@@ -86,6 +82,7 @@ void ks_env_free(struct ks_env *env)
     if (env->model)
         ks_mj.deleteModel(env->model);
     free(env->last_finite);
+    free(env->identity);
     ks_env_shared_free(env->shared);
     free(env);
 }
@@ -97,7 +94,7 @@ const char *ks_env_name(const struct ks_env *env)
 
 const char *ks_env_identity(const struct ks_env *env)
 {
-    return env->shared ? env->shared->identity : NULL;
+    return env->identity;
 }
 
 size_t ks_env_observations(const struct ks_env *env)
@@ -298,22 +295,10 @@ void ks_env_state_get(const struct ks_env *env, double *state)
     engine(env)->state_get(env, state);
 }
 
-struct restoring {
-    struct ks_env *env;
-    const double *state;
-};
-
-static void restore(void *argument)
-{
-    struct restoring *r = argument;
-
-    engine(r->env)->state_set(r->env, r->state);
-}
-
 ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state, bool any_version)
 {
     const double *episode = state + HEAD, *last_finite = episode + episode_size(env);
-    struct restoring r = {env, last_finite + env->task->observations};
+    struct ks_env_call call = {.env = env, .state = last_finite + env->task->observations};
     size_t want = ks_env_state_size(env);
 
     if (size != want || !ks_env_all_finite(want, state) || state[SIZE] != (double)want ||
@@ -328,7 +313,7 @@ ks_status ks_env_state_set(struct ks_env *env, size_t size, const double *state,
     memcpy(env->episode, episode, episode_size(env) * sizeof *episode);
     memcpy(env->last_finite, last_finite, env->task->observations * sizeof *last_finite);
     env->ended = true; /* in case this fails */
-    KS_TRY(ks_physics_guard(restore, &r));
+    KS_TRY(ks_physics_guard(engine(env)->restore, &call));
     env->step = (size_t)state[STEP];
     env->divergences = (size_t)state[DIVERGENCES];
     env->ended = state[ENDED] != 0;

@@ -5,7 +5,7 @@
  * of an observation are concatenated in alphabetical order of their names; in Gymnasium's v4
  * environments (1.0.0); in MyoSuite 2.5.0; and in HumanoidBench (commit 791405f). A control step,
  * which the training engine calls an environment step, makes several physics steps. There is one
- * file per domain of dm_control, one for Gymnasium, two each for MyoSuite and HumanoidBench, and
+ * file per domain of dm_control, one each for Gymnasium and HumanoidBench, two for MyoSuite, and
  * one row per task in the table of tasks.c. To add a domain see domain.h. */
 #ifndef KS_ENV_ENV_H
 #define KS_ENV_ENV_H

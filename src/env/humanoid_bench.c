@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "env/domain.h"
-#include "env/physics.h"
 
 static const double UPRIGHT = 0.9, STAND_HEIGHT = 1.65; /* m, of the head */
 

@@ -17,7 +17,6 @@
 #include "core/memory.h"
 #include "core/path.h"
 #include "env/domain.h"
-#include "env/physics.h"
 
 /* MuJoCo with a limited address space (ulimit -v). A failed allocation in its model compiler throws
  * an uncaught exception, which ends the process. So a child process compiles first: if it dies, the

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "env/physics.h"
-
 /* --- what all tasks share --- */
 
 void ks_env_myo_begin(struct ks_env *env)

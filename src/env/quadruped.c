@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#include "env/physics.h"
-
 enum { ACTUATORS = 12 };
 
 /* Eight sensors of toes, two of the inertial measurement unit. */

@@ -1,15 +1,29 @@
 /* Tasks of the user's own in C: loading, and episodes. */
-#include "env/shared.h"
-
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
 #include "core/path.h"
+#include "env/domain.h"
 #include "io/sha256.h"
+#include "kappascope_env.h"
 
 static const char ENDING[] = ".so";
+
+struct ks_env_shared {
+    struct ks_env_task task; /* what env->task points to */
+    struct ks_env_domain domain;
+    char *path, *name; /* the file's and the task's. Owned */
+    void *library;     /* of dlopen */
+    struct kappascope_env_description about;
+    void (*reset)(void *state, uint64_t seed);
+    int (*step)(void *state, const double *action, double *reward);
+    void (*observe)(const void *state, double *observation);
+    unsigned char *state; /* [about.state]; owned */
+    double reward;        /* of the last step, and how the episode goes on after it */
+    enum ks_env_end end;
+};
 
 /* --- an episode --- */
 
@@ -99,13 +113,14 @@ static void state_get(const struct ks_env *env, double *state)
     }
 }
 
-static void state_set(struct ks_env *env, const double *state)
+static void restore(void *argument)
 {
-    struct ks_env_shared *s = env->shared;
+    const struct ks_env_call *call = argument;
+    struct ks_env_shared *s = call->env->shared;
 
-    for (size_t i = 0; i < state_size(env); i++) {
+    for (size_t i = 0; i < state_size(call->env); i++) {
         size_t left = s->about.state - 4 * i;
-        uint32_t word = (uint32_t)state[i];
+        uint32_t word = (uint32_t)call->state[i];
         memcpy(s->state + 4 * i, &word, left < 4 ? left : 4);
     }
 }
@@ -114,10 +129,10 @@ static const struct ks_env_engine engine = {
     .open = open_shared,
     .start = start,
     .step = step,
+    .restore = restore,
     .version = version,
     .state_size = state_size,
     .state_get = state_get,
-    .state_set = state_set,
 };
 
 static const struct ks_env_suite suite = {.engine = &engine, .action_repeat = 2};
@@ -172,12 +187,12 @@ static ks_status describe(struct ks_env_shared *s)
     return check(s, "state", s->about.state, (size_t)1 << 30);
 }
 
-static ks_status load(struct ks_env_shared *s)
+static ks_status load(struct ks_env_shared *s, char **identity)
 {
     char digest[KS_SHA256_TEXT];
 
     KS_TRY(ks_sha256_file(s->path, digest));
-    KS_TRY(ks_print_string(&s->identity, "SHA-256 of the shared object: %s\n", digest));
+    KS_TRY(ks_print_string(identity, "SHA-256 of the shared object: %s\n", digest));
     s->library = dlopen(s->path, RTLD_NOW | RTLD_LOCAL);
     if (!s->library)
         return ks_fail(KS_FORMAT, "%s: expected a shared object: %s", s->path, dlerror());
@@ -188,31 +203,26 @@ static ks_status load(struct ks_env_shared *s)
     return ks_alloc(s->about.state, 1, &s->state);
 }
 
-ks_status ks_env_shared_read(const char *path, struct ks_env_shared **out)
+ks_status ks_env_shared_read(const char *path, struct ks_env *env)
 {
     struct ks_env_shared *s = NULL;
     struct ks_env_about about;
-    ks_status status = KS_OK;
     const char *base = ks_path_base(path);
 
-    *out = NULL;
     KS_TRY(ks_alloc(1, sizeof *s, &s));
+    env->shared = s;
     /* Without a folder, dlopen would search the system's libraries. */
-    KS_GO(ks_print_string(&s->path, "%s%s", strchr(path, '/') ? "" : "./", path));
-    KS_GO(ks_print_string(&s->name, "%.*s", (int)ks_path_stem(base, ENDING), base));
-    if (ks_env_about_task(s->name, &about)) {
-        status = ks_fail(KS_FORMAT, "%s: there is a task of this name already", path);
-        goto done;
-    }
-    KS_GO(load(s));
+    KS_TRY(ks_print_string(&s->path, "%s%s", strchr(path, '/') ? "" : "./", path));
+    KS_TRY(ks_print_string(&s->name, "%.*s", (int)ks_path_stem(base, ENDING), base));
+    if (ks_env_about_task(s->name, &about))
+        return ks_fail(KS_FORMAT, "%s: there is a task of this name already", path);
+    KS_TRY(load(s, &env->identity));
     s->domain = domain;
     s->domain.model.file = s->path;
     s->task = (struct ks_env_task){
         .name = s->name, .domain = &s->domain, .observations = s->about.observations};
-    *out = s, s = NULL;
-done:
-    ks_env_shared_free(s);
-    return status;
+    env->task = &s->task;
+    return KS_OK;
 }
 
 void ks_env_shared_free(struct ks_env_shared *s)
@@ -223,7 +233,6 @@ void ks_env_shared_free(struct ks_env_shared *s)
         dlclose(s->library);
     free(s->path);
     free(s->name);
-    free(s->identity);
     free(s->state);
     free(s);
 }

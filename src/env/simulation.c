@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "env/domain.h"
-#include "env/physics.h"
 
 /* --- the model --- */
 
@@ -164,12 +163,15 @@ static void state_get(const struct ks_env *env, double *state)
     ks_mj.getState(env->model, env->data, state, mjSTATE_INTEGRATION);
 }
 
-static void state_set(struct ks_env *env, const double *state)
+static void restore(void *argument)
 {
+    struct ks_env_call *call = argument;
+    struct ks_env *env = call->env;
+
     ks_mj.resetData(env->model, env->data);
     if (env->task->domain->apply)
         env->task->domain->apply(env);
-    ks_mj.setState(env->model, env->data, state, mjSTATE_INTEGRATION);
+    ks_mj.setState(env->model, env->data, call->state, mjSTATE_INTEGRATION);
     if (env->task->domain->suite->restore)
         env->task->domain->suite->restore(env->model, env->data);
 }
@@ -178,8 +180,8 @@ const struct ks_env_engine ks_env_mujoco = {
     .open = open_model,
     .start = start_episode,
     .step = control_step,
+    .restore = restore,
     .version = version,
     .state_size = state_size,
     .state_get = state_get,
-    .state_set = state_set,
 };

@@ -1,10 +1,10 @@
-/* A missing MuJoCo library: this program compiles mujoco.c with the path of a library that does not
+/* A missing MuJoCo library: this program compiles physics.c with the path of a library that does not
  * exist. */
 #include "config.h"
 
 #undef KS_LIBMUJOCO
 #define KS_LIBMUJOCO "/nowhere/libmujoco.so"
-#include "env/mujoco.c"
+#include "env/physics.c"
 
 #include "env/env.h"
 #include "test.h"
