@@ -6,7 +6,7 @@
  *   tangent forward     y_dot                     = [skip_dot, x_dot]
  *   tangent backward    [skip_bar_dot, x_bar_dot] = y_bar_dot
  */
-#include "layers/columns.h"
+#include "layers/arrays.h"
 #include "layers/layer.h"
 
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
@@ -22,14 +22,14 @@ static void put(const struct KS(layer) *l, size_t rows, const real *part, size_t
 {
     size_t columns = at == 0 ? l->in : l->out - l->in;
 
-    KS(copy_columns)(&(struct KS(column_copy)){rows, columns, part, columns, y + at, l->out});
+    ks_copy_columns((struct KS(column_copy)){rows, columns, part, columns, y + at, l->out});
 }
 
 static void take(const struct KS(layer) *l, size_t rows, const real *y, size_t at, real *part)
 {
     size_t columns = at == 0 ? l->in : l->out - l->in;
 
-    KS(copy_columns)(&(struct KS(column_copy)){rows, columns, y + at, l->out, part, columns});
+    ks_copy_columns((struct KS(column_copy)){rows, columns, y + at, l->out, part, columns});
 }
 
 static void forward(const struct KS(layer) *l, const struct KS(pass) *p)

@@ -14,19 +14,8 @@
  */
 #include <string.h>
 
-#include "layers/columns.h"
+#include "layers/arrays.h"
 #include "layers/layer.h"
-
-void KS(copy_columns)(const struct KS(column_copy) *copy)
-{
-    size_t bytes = copy->columns * sizeof(real);
-
-    for (size_t i = 0; i < copy->rows && copy->to; i++)
-        if (copy->from)
-            memcpy(copy->to + i * copy->to_width, copy->from + i * copy->from_width, bytes);
-        else
-            memset(copy->to + i * copy->to_width, 0, bytes);
-}
 
 /* y = [x[from : from + kept], added columns]; the added columns are input[input_from : ], or if
  * `inputs` is 0 the constant. */
@@ -75,9 +64,9 @@ static void take(const struct KS(layer) *l, const struct KS(pass) *p, const real
     const struct settings *s = l->settings;
 
     x = x ? x + s->from : NULL;
-    KS(copy_columns)(&(struct KS(column_copy)){p->rows, s->kept, x, l->in, y, l->out});
-    KS(copy_columns)
-    (&(struct KS(column_copy)){p->rows, l->out - s->kept, NULL, 0, y + s->kept, l->out});
+    ks_copy_columns((struct KS(column_copy)){p->rows, s->kept, x, l->in, y, l->out});
+    ks_copy_columns(
+        (struct KS(column_copy)){p->rows, l->out - s->kept, NULL, 0, y + s->kept, l->out});
 }
 
 /* x_bar = y_bar in the kept columns, 0 in the others */
@@ -89,8 +78,8 @@ static void put(const struct KS(layer) *l, const struct KS(pass) *p, const real 
         return;
     if (s->kept < l->in)
         memset(x_bar, 0, p->rows * l->in * sizeof *x_bar);
-    KS(copy_columns)
-    (&(struct KS(column_copy)){p->rows, s->kept, y_bar, l->out, x_bar + s->from, l->in});
+    ks_copy_columns(
+        (struct KS(column_copy)){p->rows, s->kept, y_bar, l->out, x_bar + s->from, l->in});
 }
 
 static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
@@ -99,9 +88,9 @@ static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 
     take(l, p, p->x, p->y);
     if (s->inputs > 0)
-        KS(copy_columns)
-    (&(struct KS(column_copy)){p->rows, l->out - s->kept, p->input + s->input_from, s->inputs,
-                               p->y + s->kept, l->out});
+        ks_copy_columns((struct KS(column_copy)){p->rows, l->out - s->kept,
+                                                 p->input + s->input_from, s->inputs,
+                                                 p->y + s->kept, l->out});
     for (size_t i = 0; i < p->rows && s->inputs == 0; i++)
         for (size_t j = s->kept; j < l->out; j++)
             p->y[i * l->out + j] = s->constant;

@@ -378,40 +378,21 @@ void KS(loss_multiply)(const struct KS(loss) *l, const struct KS(loss_hessian) *
     }
 }
 
-static const struct KS(loss_kind) mse = {
-    .name = "mse",
-    .examples = (const char *const[]){"loss mse", "loss mse weight=0.5", NULL},
-    .trainable = true,
-    .configure = check_one_output,
-    .gradient = mse_gradient,
-    .curvature = mse_curvature};
+/* A loss NAME of the functions NAME_gradient and NAME_curvature, its examples, and what else it
+ * has. */
+#define KIND(word, ...)                                                                            \
+    static const struct KS(loss_kind) word = {.name = #word,                                       \
+                                              .trainable = true,                                   \
+                                              .gradient = word##_gradient,                         \
+                                              .curvature = word##_curvature,                       \
+                                              .examples = (const char *const[])__VA_ARGS__}
 
-static const struct KS(loss_kind) ce = {
-    .name = "ce",
-    .examples = (const char *const[]){"loss ce min=-5 max=5", "loss ce min=0 max=3 weight=2", NULL},
-    .distribution = true,
-    .trainable = true,
-    .shift_invariant = true,
-    .configure = ce_configure,
-    .gradient = ce_gradient,
-    .curvature = ce_curvature};
-
-static const struct KS(loss_kind) huber = {
-    .name = "huber",
-    .examples = (const char *const[]){"loss huber", "loss huber delta=0.7 weight=0.5", NULL},
-    .trainable = true,
-    .configure = huber_configure,
-    .gradient = huber_gradient,
-    .curvature = huber_curvature};
-
-static const struct KS(loss_kind) quantile = {
-    .name = "quantile",
-    .examples = (const char *const[]){"loss quantile", "loss quantile kappa=0.8 weight=3", NULL},
-    .any_targets = true,
-    .trainable = true,
-    .configure = quantile_configure,
-    .gradient = quantile_gradient,
-    .curvature = quantile_curvature};
+KIND(mse, {"loss mse", "loss mse weight=0.5", NULL});
+KIND(ce, {"loss ce min=-5 max=5", "loss ce min=0 max=3 weight=2", NULL}, .configure = ce_configure,
+     .distribution = true, .shift_invariant = true);
+KIND(huber, {"loss huber", "loss huber delta=0.7 weight=0.5", NULL}, .configure = huber_configure);
+KIND(quantile, {"loss quantile", "loss quantile kappa=0.8 weight=3", NULL},
+     .configure = quantile_configure, .any_targets = true);
 
 const struct KS(loss_kind) *const KS(loss_kinds)[] = {&mse, &ce, &huber, &quantile, NULL};
 
