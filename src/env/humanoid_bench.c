@@ -9,6 +9,7 @@
 
 #include "env/domain.h"
 
+enum { HAND_TARGET = 3 };                               /* coordinates of reach's target */
 static const double UPRIGHT = 0.9, STAND_HEIGHT = 1.65; /* m, of the head */
 
 /* --- the robot --- */
@@ -25,11 +26,12 @@ static const struct ks_env_element robot[] = {ROBOT, {.name = NULL}};
 
 /* A domain of the robot: its model in the file "h1_pos_TASK.xml", with `free` free objects, and
  * what else differs between the 14 domains. */
-#define DOMAIN(task, free, ...)                                                                    \
+#define DOMAIN(task, free, its_elements, its_reset, its_reward, ...)                               \
     {                                                                                              \
         .suite = &ks_env_humanoid_bench,                                                           \
         .model = {"h1_pos_" task ".xml", .nq = 26 + 7 * (free), .nv = 25 + 6 * (free), .nu = 19},  \
-        .control_step = 0.02, .change = need_keyframe, __VA_ARGS__                                 \
+        .control_step = 0.02, .elements = its_elements, .change = need_keyframe,                   \
+        .reset = its_reset, .observe = observe, .reward = its_reward, __VA_ARGS__                  \
     }
 
 /* Episodes start from the keyframe. */
@@ -51,10 +53,15 @@ static ks_status reset(struct ks_env *env, struct ks_rng *rng)
     return KS_OK;
 }
 
+/* With a target, for the left hand, the positions of both follow. */
 static double *observe(const struct ks_env *env, double *out)
 {
     out = ks_env_append(out, (size_t)env->model->nq, env->data->qpos);
-    return ks_env_append(out, (size_t)env->model->nv, env->data->qvel);
+    out = ks_env_append(out, (size_t)env->model->nv, env->data->qvel);
+    if (env->task->domain->target != HAND_TARGET)
+        return out;
+    out = ks_env_append(out, 3, ks_env_position(env, LEFT_HAND));
+    return ks_env_append(out, 3, env->episode);
 }
 
 static bool falls(const struct ks_env *env)
@@ -134,16 +141,13 @@ static double reward_walk(const struct ks_env *env)
     return relaxed(env) * stand(env) * move(env);
 }
 
-const struct ks_env_domain ks_env_h1_stand = DOMAIN("stand", 0, .elements = robot, .reset = reset,
-                                                    .observe = observe, .reward = reward_stand,
+const struct ks_env_domain ks_env_h1_stand = DOMAIN("stand", 0, robot, reset, reward_stand,
                                                     .terminal = falls);
 
-const struct ks_env_domain ks_env_h1_walk = DOMAIN("walk", 0, .elements = robot, .reset = reset,
-                                                   .observe = observe, .reward = reward_walk,
+const struct ks_env_domain ks_env_h1_walk = DOMAIN("walk", 0, robot, reset, reward_walk,
                                                    .terminal = falls);
 
-const struct ks_env_domain ks_env_h1_run = DOMAIN("run", 0, .elements = robot, .reset = reset,
-                                                  .observe = observe, .reward = reward_walk,
+const struct ks_env_domain ks_env_h1_run = DOMAIN("run", 0, robot, reset, reward_walk,
                                                   .terminal = falls);
 
 /* --- crawl: through a tunnel along x, on hands and feet --- */
@@ -175,8 +179,8 @@ static double reward_crawl(const struct ks_env *env)
            0.25 * bent_forward(env);
 }
 
-const struct ks_env_domain ks_env_h1_crawl = DOMAIN("crawl", 0, .elements = robot, .reset = reset,
-                                                    .observe = observe, .reward = reward_crawl);
+const struct ks_env_domain ks_env_h1_crawl = DOMAIN("crawl", 0, robot, reset, reward_crawl,
+                                                    .terminal = NULL);
 
 /* --- stair, slide: along x, upwards and downwards --- */
 
@@ -196,12 +200,10 @@ static bool topples(const struct ks_env *env)
     return ks_env_frame(env, TORSO)[KS_ZZ] < 0.1;
 }
 
-const struct ks_env_domain ks_env_h1_stair = DOMAIN("stair", 0, .elements = robot, .reset = reset,
-                                                    .observe = observe, .reward = reward_climb,
+const struct ks_env_domain ks_env_h1_stair = DOMAIN("stair", 0, robot, reset, reward_climb,
                                                     .terminal = topples);
 
-const struct ks_env_domain ks_env_h1_slide = DOMAIN("slide", 0, .elements = robot, .reset = reset,
-                                                    .observe = observe, .reward = reward_climb,
+const struct ks_env_domain ks_env_h1_slide = DOMAIN("slide", 0, robot, reset, reward_climb,
                                                     .terminal = topples);
 
 /* --- contacts --- */
@@ -253,9 +255,8 @@ static double reward_hurdle(const struct ks_env *env)
     return relaxed(env) * standing * move(env) * discount(env, is_barrier);
 }
 
-const struct ks_env_domain ks_env_h1_hurdle = DOMAIN("hurdle", 0, .elements = hurdle,
-                                                     .reset = reset, .observe = observe,
-                                                     .reward = reward_hurdle, .terminal = falls);
+const struct ks_env_domain ks_env_h1_hurdle = DOMAIN("hurdle", 0, hurdle, reset, reward_hurdle,
+                                                     .terminal = falls);
 
 /* --- pole: walk along x between poles --- */
 
@@ -276,8 +277,7 @@ static double reward_pole(const struct ks_env *env)
     return (0.5 * (relaxed(env) * stand(env)) + 0.5 * move(env)) * discount(env, is_pole);
 }
 
-const struct ks_env_domain ks_env_h1_pole = DOMAIN("pole", 0, .elements = robot, .reset = reset,
-                                                   .observe = observe, .reward = reward_pole,
+const struct ks_env_domain ks_env_h1_pole = DOMAIN("pole", 0, robot, reset, reward_pole,
                                                    .terminal = sinks);
 
 /* --- maze: from one checkpoint to the next --- */
@@ -357,9 +357,9 @@ static double reward_maze(const struct ks_env *env)
            bonus;
 }
 
-const struct ks_env_domain ks_env_h1_maze = DOMAIN(
-    "maze", 0, .target = 1, .elements = maze, .reset = reset_maze, .remember = remember_stage,
-    .observe = observe, .reward = reward_maze, .terminal = falls);
+const struct ks_env_domain ks_env_h1_maze = DOMAIN("maze", 0, maze, reset_maze, reward_maze,
+                                                   .target = 1, .remember = remember_stage,
+                                                   .terminal = falls);
 
 /* --- sit_simple, sit_hard: on a chair that stands still, or may be pushed --- */
 
@@ -401,13 +401,11 @@ static double reward_sit(const struct ks_env *env)
            ((0.5 * sitting + 0.5 * on_chair(env)) * upright(env, 0.95, 0.9) * posture) * still(env);
 }
 
-const struct ks_env_domain ks_env_h1_sit_simple = DOMAIN("sit_simple", 0, .elements = sit,
-                                                         .reset = reset, .observe = observe,
-                                                         .reward = reward_sit, .terminal = sinks);
+const struct ks_env_domain ks_env_h1_sit_simple = DOMAIN("sit_simple", 0, sit, reset, reward_sit,
+                                                         .terminal = sinks);
 
-const struct ks_env_domain ks_env_h1_sit_hard = DOMAIN("sit_hard", 1, .elements = sit,
-                                                       .reset = reset_sit_hard, .observe = observe,
-                                                       .reward = reward_sit, .terminal = sinks);
+const struct ks_env_domain ks_env_h1_sit_hard = DOMAIN("sit_hard", 1, sit, reset_sit_hard,
+                                                       reward_sit, .terminal = sinks);
 
 /* --- balance_simple, balance_hard: stand on a board on a sphere, which is fixed or rolls --- */
 
@@ -441,12 +439,10 @@ static bool loses_balance(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_h1_balance_simple = DOMAIN(
-    "balance_simple", 1, .elements = balance, .reset = reset, .observe = observe,
-    .reward = reward_balance, .terminal = loses_balance);
+    "balance_simple", 1, balance, reset, reward_balance, .terminal = loses_balance);
 
 const struct ks_env_domain ks_env_h1_balance_hard = DOMAIN(
-    "balance_hard", 2, .elements = balance, .reset = reset, .observe = observe,
-    .reward = reward_balance, .terminal = loses_balance);
+    "balance_hard", 2, balance, reset, reward_balance, .terminal = loses_balance);
 
 /* --- reach: a random point with the left hand; episode[0..2] is that point --- */
 
@@ -459,13 +455,6 @@ static ks_status reset_reach(struct ks_env *env, struct ks_rng *rng)
     return KS_OK;
 }
 
-static double *observe_reach(const struct ks_env *env, double *out)
-{
-    out = observe(env, out);
-    out = ks_env_append(out, 3, ks_env_position(env, LEFT_HAND));
-    return ks_env_append(out, 3, env->episode);
-}
-
 static double reward_reach(const struct ks_env *env)
 {
     double off[3];
@@ -476,6 +465,5 @@ static double reward_reach(const struct ks_env *env)
            (far < 0.05 ? 10 : 0);
 }
 
-const struct ks_env_domain ks_env_h1_reach = DOMAIN("reach", 0, .target = 3, .elements = robot,
-                                                    .reset = reset_reach, .observe = observe_reach,
-                                                    .reward = reward_reach);
+const struct ks_env_domain ks_env_h1_reach = DOMAIN("reach", 0, robot, reset_reach, reward_reach,
+                                                    .target = HAND_TARGET);

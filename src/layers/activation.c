@@ -43,33 +43,30 @@ static void logistic(double x, double *p, double *q)
 }
 
 /* f' = 1 - f^2 = 4 p q at 2 x */
-static struct curve curve_tanh(double x, double a)
+static struct curve curve_tanh(double x)
 {
     double f = tanh(x), p, q;
 
-    (void)a;
     logistic(2 * x, &p, &q);
     return (struct curve){f, 4 * p * q, -8 * f * p * q};
 }
 
 /* p' = p q, q' = -p q */
-static struct curve curve_silu(double x, double a)
+static struct curve curve_silu(double x)
 {
     double p, q;
 
-    (void)a;
     logistic(x, &p, &q);
     return (struct curve){x * p, p * (1 + x * q), p * q * (2 + x * (q - p))};
 }
 
 /* With v = 2 u: f' = p + x p q v', f'' = p q (2 v' + x (v'' + (q - p) v'^2)). */
-static struct curve curve_gelu(double x, double a)
+static struct curve curve_gelu(double x)
 {
     static const double C = 0.79788456080286535588, CUBIC = 0.044715; /* sqrt(2/pi) */
     double v = 2 * C * (x + CUBIC * x * x * x);
     double v1 = 2 * C * (1 + 3 * CUBIC * x * x), v2 = 12 * C * CUBIC * x, p, q;
 
-    (void)a;
     logistic(v, &p, &q);
     if (p * q == 0) /* v'^2 may be infinite, and 0 times it NaN */
         return (struct curve){x * p, p, 0};
@@ -77,11 +74,10 @@ static struct curve curve_gelu(double x, double a)
                           p * q * (2 * v1 + x * (v2 + (q - p) * v1 * v1))};
 }
 
-static struct curve curve_elu(double x, double a)
+static struct curve curve_elu(double x)
 {
     double e;
 
-    (void)a;
     if (x > 0)
         return (struct curve){x, 1, 0};
     e = exp(x);
@@ -90,11 +86,10 @@ static struct curve curve_elu(double x, double a)
 
 /* With t = tanh(log(1 + e^x)) = n / (n + 2), n = e^x (e^x + 2), and o = 1 - t = 2 / (n + 2):
  * t' = o (1 + t) p, t'' = t' (q - 2 t p). */
-static struct curve curve_mish(double x, double a)
+static struct curve curve_mish(double x)
 {
     double e = exp(-fabs(x)), p, q, t, o, t1;
 
-    (void)a;
     if (x > 0) { /* numerator and denominator multiplied by e^-2x */
         t = (1 + 2 * e) / (1 + 2 * e + 2 * e * e);
         o = 2 * e * e / (1 + 2 * e + 2 * e * e);
@@ -108,68 +103,56 @@ static struct curve curve_mish(double x, double a)
 }
 
 /* f' = p q, f'' = p q (q - p) */
-static struct curve curve_sigmoid(double x, double a)
+static struct curve curve_sigmoid(double x)
 {
     double p, q;
 
-    (void)a;
     logistic(x, &p, &q);
     return (struct curve){p, p * q, p * q * (q - p)};
 }
 
 /* f' = p, f'' = p q */
-static struct curve curve_softplus(double x, double a)
+static struct curve curve_softplus(double x)
 {
     double p, q;
 
-    (void)a;
     logistic(x, &p, &q);
     return (struct curve){(x > 0 ? x : 0) + log1p(exp(-fabs(x))), p, p * q};
 }
 
 /* With P(x) = erfc(-x / sqrt 2) / 2 and D = P' = e^(-x^2/2) / sqrt(2 pi): f' = P + x D,
  * f'' = D (2 - x^2). */
-static struct curve curve_gelu_erf(double x, double a)
+static struct curve curve_gelu_erf(double x)
 {
     static const double ROOT_HALF = 0.70710678118654752440, C = 0.39894228040143267794;
     double p = erfc(-x * ROOT_HALF) / 2, d = C * exp(-x * x / 2);
 
-    (void)a;
     if (d == 0) /* x^2 may be infinite, and 0 times it NaN */
         return (struct curve){x * p, p, 0};
     return (struct curve){x * p, p + x * d, d * (2 - x * x)};
 }
 
-static struct curve curve_leaky_relu(double x, double a)
+static struct curve curve_relu6(double x)
 {
-    return x > 0 ? (struct curve){x, 1, 0} : (struct curve){a * x, a, 0};
-}
-
-static struct curve curve_relu6(double x, double a)
-{
-    (void)a;
     return (struct curve){x < 0 ? 0 : x > 6 ? 6 : x, x > 0 && x < 6, 0};
 }
 
-/* `a` is the value of the option `option`, by default `start`. Where two rows have the same name,
+/* leaky_relu, which has an option, is in `forward`. Where two rows have the same name,
  * approximate=tanh, the default, chooses the first and approximate=none the second. */
 static const struct {
     const char *name;
-    struct curve (*at)(double x, double a);
-    const char *option;
-    double start;
+    struct curve (*at)(double x);
 } curves[] = {
-    {"tanh", curve_tanh, NULL, 0},     {"sigmoid", curve_sigmoid, NULL, 0},
-    {"silu", curve_silu, NULL, 0},     {"gelu", curve_gelu, NULL, 0},
-    {"gelu", curve_gelu_erf, NULL, 0}, {"elu", curve_elu, NULL, 0},
-    {"mish", curve_mish, NULL, 0},     {"softplus", curve_softplus, NULL, 0},
-    {"relu6", curve_relu6, NULL, 0},   {"leaky_relu", curve_leaky_relu, "negative_slope", 0.01},
+    {"tanh", curve_tanh}, {"sigmoid", curve_sigmoid},   {"silu", curve_silu},
+    {"gelu", curve_gelu}, {"gelu", curve_gelu_erf},     {"elu", curve_elu},
+    {"mish", curve_mish}, {"softplus", curve_softplus}, {"relu6", curve_relu6},
+    {"leaky_relu", NULL},
 };
 static const char *const approximations[] = {"tanh", "none", NULL};
 
 struct settings {
-    struct curve (*at)(double x, double a);
-    double a;
+    struct curve (*at)(double x); /* NULL: leaky_relu */
+    double negative_slope;
 };
 
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
@@ -183,9 +166,9 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     if (k + 1 < n && strcmp(curves[k + 1].name, curves[k].name) == 0)
         KS_TRY(ks_line_option_choice(line, "approximate", approximations, &variant));
     s->at = curves[k + variant].at;
-    s->a = curves[k].start;
-    if (curves[k].option)
-        KS_TRY(ks_line_option_number(line, curves[k].option, -1e6, 1e6, &s->a));
+    s->negative_slope = 0.01;
+    if (!s->at)
+        KS_TRY(ks_line_option_number(line, "negative_slope", -1e6, 1e6, &s->negative_slope));
     l->out = l->in;
     l->cache_row = 2 * l->in;
     l->uses = KS_USES_Y_BAR;
@@ -195,10 +178,14 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
     const struct settings *s = l->settings;
+    const double a = s->negative_slope;
     size_t n = p->rows * l->in;
 
     for (size_t i = 0; i < n; i++) {
-        struct curve c = s->at((double)p->x[i], s->a);
+        double x = (double)p->x[i];
+        struct curve c = s->at   ? s->at(x)
+                         : x > 0 ? (struct curve){x, 1, 0}
+                                 : (struct curve){a * x, a, 0};
 
         p->y[i] = (real)c.f;
         p->cache[i] = (real)c.f1;

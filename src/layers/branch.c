@@ -16,44 +16,43 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* A matrix of `columns` columns: the columns of y from `at` on. NULL counts as zero, or is not
- * computed. */
-static void put(const struct KS(layer) *l, size_t rows, const real *part, size_t at, real *y)
+/* y = [skip, x]; NULL counts as zero */
+static void join(const struct KS(layer) *l, size_t rows, const real *skip, const real *x, real *y)
 {
-    size_t columns = at == 0 ? l->in : l->out - l->in;
+    size_t in = l->in, out = l->out;
 
-    ks_copy_columns((struct KS(column_copy)){rows, columns, part, columns, y + at, l->out});
+    ks_copy_columns((struct KS(column_copy)){rows, in, skip, in, y, out});
+    ks_copy_columns((struct KS(column_copy)){rows, out - in, x, out - in, y + in, out});
 }
 
-static void take(const struct KS(layer) *l, size_t rows, const real *y, size_t at, real *part)
+/* [skip_bar, x_bar] = y_bar; NULL: not computed */
+static void part(const struct KS(layer) *l, size_t rows, const real *y_bar, real *skip_bar,
+                 real *x_bar)
 {
-    size_t columns = at == 0 ? l->in : l->out - l->in;
+    size_t in = l->in, out = l->out;
 
-    ks_copy_columns((struct KS(column_copy)){rows, columns, y + at, l->out, part, columns});
+    ks_copy_columns((struct KS(column_copy)){rows, in, y_bar, out, skip_bar, in});
+    ks_copy_columns((struct KS(column_copy)){rows, out - in, y_bar + in, out, x_bar, out - in});
 }
 
 static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    put(l, p->rows, p->skip, 0, p->y);
-    put(l, p->rows, p->x, l->in, p->y);
+    join(l, p->rows, p->skip, p->x, p->y);
 }
 
 static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    take(l, p->rows, p->y_bar, 0, p->skip_bar);
-    take(l, p->rows, p->y_bar, l->in, p->x_bar);
+    part(l, p->rows, p->y_bar, p->skip_bar, p->x_bar);
 }
 
 static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    put(l, p->rows, p->skip_dot, 0, p->y_dot);
-    put(l, p->rows, p->x_dot, l->in, p->y_dot);
+    join(l, p->rows, p->skip_dot, p->x_dot, p->y_dot);
 }
 
 static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    take(l, p->rows, p->y_bar_dot, 0, p->skip_bar_dot);
-    take(l, p->rows, p->y_bar_dot, l->in, p->x_bar_dot);
+    part(l, p->rows, p->y_bar_dot, p->skip_bar_dot, p->x_bar_dot);
 }
 
 const struct KS(layer_kind) KS(branch) = {
