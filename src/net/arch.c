@@ -225,13 +225,12 @@ static ks_status add_slice(struct parser *p, size_t from, size_t to)
     return add_layer(p, &l, KS(layer_configure)(&l, &line));
 }
 
-/* Parses a branch's line and body. Its output is appended to the features, whose first `width`
- * columns are those that all branches of the row see. */
-static ks_status parse_branch_body(struct parser *p, struct row *row, struct KS(layer) *l)
+/* Parses the body of a branch. Its output is appended to the features, whose first `width` columns
+ * are what all branches of the row see. */
+static ks_status parse_branch(struct parser *p, struct row *row, struct KS(layer) *l)
 {
     size_t opened = p->number, heads = p->heads;
 
-    KS_TRY(read_layer(p, l));
     KS_TRY(check_opening(p));
     if (row->branches++ == 0)
         row->width = l->in;
@@ -243,14 +242,6 @@ static ks_status parse_branch_body(struct parser *p, struct row *row, struct KS(
     l->out = l->in + p->arch->out;
     l->head = p->heads > heads ? p->heads : 0;
     return KS_OK;
-}
-
-static ks_status parse_branch(struct parser *p, struct row *row)
-{
-    struct KS(layer) l = {.kind = NULL};
-    const ks_status status = parse_branch_body(p, row, &l);
-
-    return add_layer(p, &l, status);
 }
 
 /* Removes the features that all branches of the row saw, so that only the outputs of the branches
@@ -265,13 +256,13 @@ static ks_status end_branches(struct parser *p, struct row *row)
     return KS_OK;
 }
 
-static ks_status parse_layer(struct parser *p)
+static ks_status parse_layer(struct parser *p, struct row *row)
 {
     struct KS(layer) l = {.kind = NULL};
     ks_status status = read_layer(p, &l);
 
     if (status == KS_OK && l.kind->container)
-        status = parse_container(p, &l);
+        status = l.kind->joins ? parse_branch(p, row, &l) : parse_container(p, &l);
     return add_layer(p, &l, status);
 }
 
@@ -386,9 +377,7 @@ static ks_status parse_block(struct parser *p)
         if (strcmp(word, "loss") == 0 || strcmp(word, "policy") == 0 ||
             strcmp(word, "outputs") == 0)
             return parse_end(p);
-        KS_TRY(strcmp(word, "repeat") == 0 ? parse_repeat(p)
-               : is_branch(p)              ? parse_branch(p, &row)
-                                           : parse_layer(p));
+        KS_TRY(strcmp(word, "repeat") == 0 ? parse_repeat(p) : parse_layer(p, &row));
     }
 }
 
