@@ -154,7 +154,7 @@ static void compile(void *argument)
 struct source {
     const xmlChar *text;
     int length;
-    const char *hint; /* what to do if it cannot be loaded; NULL: nothing */
+    const char *hint; /* what to do if it cannot be loaded */
 };
 
 static ks_status compile_model(const char *path, const struct source *source, mjModel **model)
@@ -176,9 +176,8 @@ static ks_status compile_model(const char *path, const struct source *source, mj
     if (!c.model && is_about_memory(c.error)) {
         status = fail_for_memory(path, c.error);
     } else if (!c.model) {
-        status = ks_fail(KS_MISSING, "%s: MuJoCo %s cannot load it: %s%s%s", path,
-                         ks_mj.versionString(), c.error, source->hint ? "; " : "",
-                         source->hint ? source->hint : "");
+        status = ks_fail(KS_MISSING, "%s: MuJoCo %s cannot load it: %s; %s", path,
+                         ks_mj.versionString(), c.error, source->hint);
     }
 done:
     ks_mj.deleteVFS(files);
@@ -230,8 +229,6 @@ ks_status ks_env_load(const struct ks_env_task *task, mjModel **model)
     char *folder = NULL, *path = NULL, *hint = NULL;
 
     *model = NULL;
-    if (!suite->package)
-        return compile_model(domain->model.file, &(struct source){.hint = NULL}, model);
     KS_GO(advise(suite, &hint));
     KS_GO(find_package(suite, &folder));
     if (!folder) {
