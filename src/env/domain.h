@@ -107,26 +107,15 @@ struct ks_env_element {
     const char *name;
     int width; /* of a sensor: the number of its values */
 };
-#define KS_BODY(name)                                                                              \
+#define KS_ELEMENT(type, name, width)                                                              \
     {                                                                                              \
-        mjOBJ_BODY, name, 0                                                                        \
+        type, name, width                                                                          \
     }
-#define KS_GEOM(name)                                                                              \
-    {                                                                                              \
-        mjOBJ_GEOM, name, 0                                                                        \
-    }
-#define KS_JOINT(name)                                                                             \
-    {                                                                                              \
-        mjOBJ_JOINT, name, 0                                                                       \
-    }
-#define KS_SITE(name)                                                                              \
-    {                                                                                              \
-        mjOBJ_SITE, name, 0                                                                        \
-    }
-#define KS_SENSOR(name, width)                                                                     \
-    {                                                                                              \
-        mjOBJ_SENSOR, name, width                                                                  \
-    }
+#define KS_BODY(name)          KS_ELEMENT(mjOBJ_BODY, name, 0)
+#define KS_GEOM(name)          KS_ELEMENT(mjOBJ_GEOM, name, 0)
+#define KS_JOINT(name)         KS_ELEMENT(mjOBJ_JOINT, name, 0)
+#define KS_SITE(name)          KS_ELEMENT(mjOBJ_SITE, name, 0)
+#define KS_SENSOR(name, width) KS_ELEMENT(mjOBJ_SENSOR, name, width)
 
 /* The elements <tag name="name"> of a model as XML; all of the tag if `name` is NULL. */
 struct ks_env_removal {
@@ -199,8 +188,8 @@ ks_status ks_env_random_joints_apart(struct ks_env *env, struct ks_rng *rng);
 /* A rotation from the uniform distribution. */
 void ks_env_random_rotation(struct ks_rng *rng, double quaternion[4]);
 
-/* Of the domain's element number `element`: the position and the rotation matrix of a body, geom
- * or site; the values of a sensor. */
+/* Of the domain's element number `element`: the position of a body, geom or site; the rotation
+ * matrix of a body or geom; the values of a sensor. */
 const double *ks_env_position(const struct ks_env *env, size_t element);
 const double *ks_env_frame(const struct ks_env *env, size_t element);
 const double *ks_env_sensor(const struct ks_env *env, size_t element);
