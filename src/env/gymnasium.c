@@ -9,6 +9,14 @@
 
 /* --- what they share --- */
 
+/* A domain: its model, with the sizes q, v and u, the seconds of a control step, and what else
+ * differs between them. */
+#define DOMAIN(file, q, v, u, seconds, ...)                                                        \
+    {                                                                                              \
+        .suite = &ks_env_gymnasium, .model = {file, .nq = q, .nv = v, .nu = u},                    \
+        .control_step = seconds, __VA_ARGS__                                                       \
+    }
+
 /* Adds uniform noise in [-c, c] to the model's own positions, and to velocities of zero the same
  * or, if `normal`, c times normal noise. */
 static void scatter(struct ks_env *env, struct ks_rng *rng, double c, bool normal)
@@ -118,37 +126,17 @@ static bool walker_falls(const struct ks_env *env)
     return !(q[1] > 0.8 && q[1] < 2 && fabs(q[2]) < 1);
 }
 
-const struct ks_env_domain ks_env_gym_half_cheetah = {
-    .suite = &ks_env_gymnasium,
-    .model = {"half_cheetah.xml", .nq = 9, .nv = 9, .nu = 6},
-    .control_step = 0.05,
-    .reset = reset_wide,
-    .remember = remember_x,
-    .observe = observe_cheetah,
-    .reward = reward_cheetah,
-};
+const struct ks_env_domain ks_env_gym_half_cheetah = DOMAIN(
+    "half_cheetah.xml", 9, 9, 6, 0.05, .reset = reset_wide, .remember = remember_x,
+    .observe = observe_cheetah, .reward = reward_cheetah);
 
-const struct ks_env_domain ks_env_gym_hopper = {
-    .suite = &ks_env_gymnasium,
-    .model = {"hopper.xml", .nq = 6, .nv = 6, .nu = 3},
-    .control_step = 0.008,
-    .reset = reset_narrow,
-    .remember = remember_x,
-    .observe = observe_legged,
-    .reward = reward_legged,
-    .terminal = hopper_falls,
-};
+const struct ks_env_domain ks_env_gym_hopper = DOMAIN(
+    "hopper.xml", 6, 6, 3, 0.008, .reset = reset_narrow, .remember = remember_x,
+    .observe = observe_legged, .reward = reward_legged, .terminal = hopper_falls);
 
-const struct ks_env_domain ks_env_gym_walker2d = {
-    .suite = &ks_env_gymnasium,
-    .model = {"walker2d.xml", .nq = 9, .nv = 9, .nu = 6},
-    .control_step = 0.008,
-    .reset = reset_narrow,
-    .remember = remember_x,
-    .observe = observe_legged,
-    .reward = reward_legged,
-    .terminal = walker_falls,
-};
+const struct ks_env_domain ks_env_gym_walker2d = DOMAIN(
+    "walker2d.xml", 9, 9, 6, 0.008, .reset = reset_narrow, .remember = remember_x,
+    .observe = observe_legged, .reward = reward_legged, .terminal = walker_falls);
 
 /* --- Ant --- */
 
@@ -183,17 +171,10 @@ static bool ant_falls(const struct ks_env *env)
     return !(z >= 0.2 && z <= 1);
 }
 
-const struct ks_env_domain ks_env_gym_ant = {
-    .suite = &ks_env_gymnasium,
-    .model = {"ant.xml", .nq = 15, .nv = 14, .nu = 8},
-    .control_step = 0.05,
-    .elements = ant_elements,
-    .reset = reset_wide,
-    .remember = remember_torso,
-    .observe = observe_ant,
-    .reward = reward_ant,
-    .terminal = ant_falls,
-};
+const struct ks_env_domain ks_env_gym_ant = DOMAIN(
+    "ant.xml", 15, 14, 8, 0.05, .elements = ant_elements, .reset = reset_wide,
+    .remember = remember_torso, .observe = observe_ant, .reward = reward_ant,
+    .terminal = ant_falls);
 
 /* --- Humanoid, HumanoidStandup --- */
 
@@ -250,22 +231,10 @@ static double reward_standup(const struct ks_env *env)
            fmin(0.5e-6 * sum_squares(forces, env->data->cfrc_ext), 10) + 1;
 }
 
-const struct ks_env_domain ks_env_gym_humanoid = {
-    .suite = &ks_env_gymnasium,
-    .model = {"humanoid.xml", .nq = 24, .nv = 23, .nu = 17},
-    .control_step = 0.015,
-    .reset = reset_humanoid,
-    .remember = remember_centre,
-    .observe = observe_humanoid,
-    .reward = reward_humanoid,
-    .terminal = humanoid_falls,
-};
+const struct ks_env_domain ks_env_gym_humanoid = DOMAIN(
+    "humanoid.xml", 24, 23, 17, 0.015, .reset = reset_humanoid, .remember = remember_centre,
+    .observe = observe_humanoid, .reward = reward_humanoid, .terminal = humanoid_falls);
 
-const struct ks_env_domain ks_env_gym_standup = {
-    .suite = &ks_env_gymnasium,
-    .model = {"humanoidstandup.xml", .nq = 24, .nv = 23, .nu = 17},
-    .control_step = 0.015,
-    .reset = reset_humanoid,
-    .observe = observe_humanoid,
-    .reward = reward_standup,
-};
+const struct ks_env_domain ks_env_gym_standup = DOMAIN(
+    "humanoidstandup.xml", 24, 23, 17, 0.015, .reset = reset_humanoid, .observe = observe_humanoid,
+    .reward = reward_standup);
