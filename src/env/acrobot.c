@@ -40,8 +40,5 @@ const struct ks_env_domain ks_env_acrobot = {
     .suite = &ks_env_dm_control,
     .model = {"acrobot.xml", .nq = 2, .nv = 2, .nu = 1},
     .control_step = 0.01,
-    .elements = elements,
-    .reset = reset,
-    .observe = observe,
-    .reward = reward,
+    KS_ENV_FUNCTIONS,
 };

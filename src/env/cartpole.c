@@ -48,8 +48,5 @@ const struct ks_env_domain ks_env_cartpole = {
     .suite = &ks_env_dm_control,
     .model = {"cartpole.xml", .nq = 2, .nv = 2, .nu = 1},
     .control_step = 0.01,
-    .elements = elements,
-    .reset = reset,
-    .observe = observe,
-    .reward = reward,
+    KS_ENV_FUNCTIONS,
 };

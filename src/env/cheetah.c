@@ -39,8 +39,5 @@ const struct ks_env_domain ks_env_cheetah = {
     .suite = &ks_env_dm_control,
     .model = {"cheetah.xml", .nq = 9, .nv = 9, .nu = 6},
     .control_step = 0.01,
-    .elements = elements,
-    .reset = reset,
-    .observe = observe,
-    .reward = reward,
+    KS_ENV_FUNCTIONS,
 };

@@ -126,8 +126,5 @@ const struct ks_env_domain ks_env_dog = {
     .model = {"dog.xml", .nq = 80, .nv = 79, .nu = 38, .na = 38},
     .removed = removed,
     .control_step = 0.015,
-    .elements = elements,
-    .reset = reset,
-    .observe = observe,
-    .reward = reward,
+    KS_ENV_FUNCTIONS,
 };

@@ -163,6 +163,9 @@ struct ks_env_domain {
     bool (*solved)(const struct ks_env *env);
 };
 
+/* What every domain has, under these names in its file. */
+#define KS_ENV_FUNCTIONS .elements = elements, .reset = reset, .observe = observe, .reward = reward
+
 /* tasks.c: the task of this name in the table; KS_USAGE if it is unknown. */
 ks_status ks_env_task_find(const char *name, const struct ks_env_task **task);
 

@@ -64,9 +64,6 @@ const struct ks_env_domain ks_env_fish = {
     .model = {"fish.xml", .nq = 14, .nv = 13, .nu = 5},
     .control_step = 0.04,
     .target = 3,
-    .elements = elements,
-    .reset = reset,
     .apply = apply,
-    .observe = observe,
-    .reward = reward,
+    KS_ENV_FUNCTIONS,
 };

@@ -32,8 +32,5 @@ const struct ks_env_domain ks_env_pendulum = {
     .suite = &ks_env_dm_control,
     .model = {"pendulum.xml", .nq = 1, .nv = 1, .nu = 1},
     .control_step = 0.02,
-    .elements = elements,
-    .reset = reset,
-    .observe = observe,
-    .reward = reward,
+    KS_ENV_FUNCTIONS,
 };

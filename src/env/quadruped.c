@@ -84,8 +84,5 @@ const struct ks_env_domain ks_env_quadruped = {
     .model = {"quadruped.xml", .nq = 23, .nv = 22, .nu = ACTUATORS, .na = ACTUATORS},
     .removed = removed,
     .control_step = 0.02,
-    .elements = elements,
-    .reset = reset,
-    .observe = observe,
-    .reward = reward,
+    KS_ENV_FUNCTIONS,
 };

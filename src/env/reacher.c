@@ -61,10 +61,7 @@ const struct ks_env_domain ks_env_reacher = {
     .model = {"reacher.xml", .nq = 2, .nv = 2, .nu = 2},
     .control_step = 0.02,
     .target = 2,
-    .elements = elements,
     .change = change,
-    .reset = reset,
     .apply = apply,
-    .observe = observe,
-    .reward = reward,
+    KS_ENV_FUNCTIONS,
 };
