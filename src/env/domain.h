@@ -80,8 +80,8 @@ enum { KS_XX = 0, KS_XZ = 2, KS_ZX = 6, KS_ZZ = 8 };
 
 struct ks_env {
     const struct ks_env_task *task;
-    struct ks_env_shared *shared; /* what `task` is a part of, if it is a shared object of the
-                                   * user (shared.c); owned */
+    struct ks_env_shared *shared; /* what owns `task`, if it is a shared object of the user
+                                   * (shared.c); owned */
     char *identity;               /* of that file: see ks_env_identity; owned */
     mjModel *model;
     mjData *data;
@@ -199,7 +199,7 @@ const double *ks_env_sensor(const struct ks_env *env, size_t element);
 /* The vector from one element to another; returns its length. */
 double ks_env_between(const struct ks_env *env, size_t from, size_t to, double out[3]);
 
-/* Parts of observations, and vectors. The append functions return the new end. */
+/* Components of observations, and vectors. The append functions return the new end. */
 double *ks_env_append(double *out, size_t n, const double *values);
 /* Appends one value per hinge joint; address is jnt_qposadr or jnt_dofadr. */
 double *ks_env_append_hinges(double *out, const mjModel *model, const int *address,
