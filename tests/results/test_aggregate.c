@@ -7,7 +7,7 @@
 #include "io/csv.h"
 #include "results/aggregate.h"
 
-static const char *const PUBLISHED = "../shared/data/xqc_returns.csv"; /* XQC's returns, per seed */
+static const char PUBLISHED[] = "../shared/data/xqc_returns.csv"; /* XQC's returns, per seed */
 enum { SEEDS = 10, STEPS = 11 };
 
 static double iqm(size_t n, const double *values)
