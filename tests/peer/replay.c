@@ -16,7 +16,7 @@
  * |here - recorded| / max(1, |recorded|). */
 #include <time.h>
 
-#include "environments.h"
+#include "suites.h"
 
 static const double bound = 1e-9;
 
