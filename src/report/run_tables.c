@@ -194,17 +194,18 @@ static ks_status read_costs(const struct ks_results *r, const struct ks_result *
     const double critics = (double)of->settings.critics, batch = (double)of->settings.batch;
     struct ks_env_about about;
     struct ks_widths widths;
-    char *path = NULL;
+    char *text[KS_TEXTS], *path = NULL;
     json_t *json = NULL;
     ks_status status = KS_OK;
 
     *costs = (struct costs){{NAN, NAN, false}, {NAN, NAN, false}};
     if (!ks_env_about_task(r->study->env, &about))
         return KS_OK;
-    status = ks_architecture_widths(of->argument, about.observations, about.actions, &widths);
+    status = ks_architecture(of->argument, &of->settings, about.actions, text);
     if (status == KS_IO)
         return KS_OK; /* a system's file is not where the study had it: the cost is unknown */
     KS_TRY(status);
+    KS_GO(ks_architecture_widths(text, about.observations, about.actions, &widths));
     KS_GO(ks_results_path(r, run, "run.json", &path));
     json = json_load_file(path, 0, NULL);
     KS_GO(read_network(json, "critic", path, widths.critic, &costs->critics));
@@ -214,6 +215,7 @@ static ks_status read_costs(const struct ks_results *r, const struct ks_result *
     costs->actor.flops *= batch;
 done:
     json_decref(json);
+    ks_texts_free(text);
     free(path);
     return status;
 }

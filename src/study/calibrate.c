@@ -76,7 +76,7 @@ static ks_status make_checkpoint(const struct ks_run *run, struct ks_checkpoint 
     const struct ks_settings *s = &run->plan.options->settings;
     size_t k;
 
-    KS_TRY(ks_copy_string(run->plan.critic_text, &c->critic.text));
+    KS_TRY(ks_copy_string(run->plan.text[KS_CRITIC_TEXT], &c->critic.text));
     KS_TRY(KS(arch_parse)(c->critic.text, run->plan.name, ks_learner_critic_in(&run->learner),
                           &c->critic.arch));
     c->critic.ensemble = s->critics;

@@ -80,19 +80,18 @@ static void networks_clear(struct networks *n)
 static ks_status networks_read(const struct ks_study_architecture *a, size_t observations,
                                size_t actions, struct networks *n)
 {
-    char *critic = NULL, *actor = NULL;
+    char *text[KS_TEXTS];
     struct ks_widths widths;
     ks_status status = KS_OK;
 
     *n = (struct networks){NULL, NULL, 0};
-    KS_GO(ks_architecture(a->argument, &a->settings, actions, &critic, &actor));
-    KS_GO(ks_architecture_widths(a->argument, observations, actions, &widths));
-    KS_GO(KS(arch_parse)(critic, a->argument, widths.critic, &n->critic));
-    KS_GO(KS(arch_parse)(actor, a->argument, widths.actor, &n->actor));
+    KS_TRY(ks_architecture(a->argument, &a->settings, actions, text));
+    KS_GO(ks_architecture_widths(text, observations, actions, &widths));
+    KS_GO(KS(arch_parse)(text[KS_CRITIC_TEXT], a->argument, widths.critic, &n->critic));
+    KS_GO(KS(arch_parse)(text[KS_ACTOR_TEXT], a->argument, widths.actor, &n->actor));
     n->encoder = widths.encoder;
 done:
-    free(critic);
-    free(actor);
+    ks_texts_free(text);
     return status;
 }
 

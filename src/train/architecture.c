@@ -6,7 +6,6 @@
 
 #include "core/memory.h"
 #include "core/path.h"
-#include "train/system.h"
 
 const struct ks_architecture ks_architectures[] = {
     {"bn+wn+ce", "bn", true, "ce"},
@@ -145,18 +144,18 @@ static ks_status refuse_sizes(const char *path, const struct ks_settings *s)
 }
 
 static ks_status read_file(const char *path, const struct ks_settings *s, size_t actions,
-                           char **critic, char **actor)
+                           char *text[KS_TEXTS])
 {
     struct blocks b;
 
-    KS_TRY(KS(arch_read)(path, critic));
+    KS_TRY(KS(arch_read)(path, &text[KS_CRITIC_TEXT]));
     KS_TRY(refuse_sizes(path, s));
-    b = kind_of_file(*critic);
-    return describe_actor(&b, s, actions, actor);
+    b = kind_of_file(text[KS_CRITIC_TEXT]);
+    return describe_actor(&b, s, actions, &text[KS_ACTOR_TEXT]);
 }
 
 static ks_status describe_system(const char *name, const struct ks_settings *s, size_t actions,
-                                 char **critic, char **actor)
+                                 char *text[KS_TEXTS])
 {
     struct ks_settings standard;
     char *path = NULL;
@@ -171,14 +170,13 @@ static ks_status describe_system(const char *name, const struct ks_settings *s, 
     ks_settings_defaults(&standard);
     KS_GO(refuse_sizes(name, s));
     if (s->actor_hidden != standard.actor_hidden || s->actor_depth != standard.actor_depth ||
-        s->skip != standard.skip) {
+        s->skip != standard.skip)
         status = ks_fail(KS_USAGE,
                          "%s: the settings actor_hidden, actor_depth and skip do not apply to a "
                          "system; its actor's description determines them",
                          name);
-        goto done;
-    }
-    KS_GO(ks_system_describe(path, actions, critic, actor));
+    else
+        status = ks_system_describe(path, actions, text);
 done:
     free(path);
     return status;
@@ -192,108 +190,56 @@ static const char *norm_layer(const char *normalization)
 }
 
 static ks_status build_named(const struct ks_architecture *a, const struct ks_settings *s,
-                             size_t actions, char **critic, char **actor)
+                             size_t actions, char *text[KS_TEXTS])
 {
     struct blocks b = {norm_layer(a->normalization), a->weight_normalization, s->skip != 0,
                        s->depth, s->hidden};
 
-    KS_TRY(describe_critic(&b, s, strcmp(a->loss, "ce") == 0, critic));
-    return describe_actor(&b, s, actions, actor);
+    KS_TRY(describe_critic(&b, s, strcmp(a->loss, "ce") == 0, &text[KS_CRITIC_TEXT]));
+    return describe_actor(&b, s, actions, &text[KS_ACTOR_TEXT]);
 }
 
 ks_status ks_architecture(const char *name, const struct ks_settings *s, size_t actions,
-                          char **critic, char **actor)
+                          char *text[KS_TEXTS])
 {
     const struct ks_architecture *named = ks_architecture_find(name);
     ks_status status;
 
-    *critic = *actor = NULL;
+    memset(text, 0, KS_TEXTS * sizeof *text);
     if (named)
-        status = build_named(named, s, actions, critic, actor);
+        status = build_named(named, s, actions, text);
     else if (ks_architecture_is_file(name))
-        status = read_file(name, s, actions, critic, actor);
+        status = read_file(name, s, actions, text);
     else
-        status = describe_system(name, s, actions, critic, actor);
-    if (status != KS_OK) {
-        free(*critic);
-        free(*actor);
-        *critic = *actor = NULL;
-    }
+        status = describe_system(name, s, actions, text);
+    if (status != KS_OK)
+        ks_texts_free(text);
     return status;
 }
 
-/* *path = the file of a system, or NULL. */
-static ks_status find_system(const char *name, char **path)
-{
-    *path = NULL;
-    if (ks_architecture_find(name) || ks_architecture_is_file(name))
-        return KS_OK;
-    return ks_system_find(name, path);
-}
-
-ks_status ks_architecture_optimist(const char *name, size_t actions, char **optimist)
-{
-    char *path;
-    ks_status status = KS_OK;
-
-    *optimist = NULL;
-    KS_TRY(find_system(name, &path));
-    if (path)
-        status = ks_system_describe_optimist(path, actions, optimist);
-    free(path);
-    return status;
-}
-
-ks_status ks_architecture_encoder(const char *name, char *encoder[KS_PARTS])
-{
-    char *path;
-    ks_status status = KS_OK;
-
-    for (size_t k = 0; k < KS_PARTS; k++)
-        encoder[k] = NULL;
-    KS_TRY(find_system(name, &path));
-    if (path)
-        status = ks_system_describe_encoder(path, encoder);
-    free(path);
-    return status;
-}
-
-/* Widths and parameters from the descriptions of an encoder's parts. */
-static ks_status encoder_widths(char *const encoder[KS_PARTS], struct ks_widths *widths)
+ks_status ks_architecture_widths(char *const text[KS_TEXTS], size_t observations, size_t actions,
+                                 struct ks_widths *widths)
 {
     struct KS(arch) *arch[KS_PARTS] = {NULL};
-    const size_t observations = widths->actor, actions = widths->critic - widths->actor;
     ks_status status = KS_OK;
 
-    KS_GO(KS(arch_parse)(encoder[KS_STATE_PART], "encoder_state", observations,
-                         &arch[KS_STATE_PART]));
-    KS_GO(
-        KS(arch_parse)(encoder[KS_ACTION_PART], "encoder_action", actions, &arch[KS_ACTION_PART]));
-    widths->actor = arch[KS_STATE_PART]->out;
-    KS_GO(KS(arch_parse)(encoder[KS_PAIR_PART], "encoder_pair",
-                         widths->actor + arch[KS_ACTION_PART]->out, &arch[KS_PAIR_PART]));
-    widths->critic = arch[KS_PAIR_PART]->out;
-    KS_GO(KS(arch_parse)(encoder[KS_MODEL_PART], "encoder_model", widths->critic,
-                         &arch[KS_MODEL_PART]));
-    for (size_t k = 0; k < KS_PARTS; k++)
+    *widths = (struct ks_widths){.critic = observations + actions, .actor = observations};
+    if (!text[KS_ENCODER_TEXT])
+        return KS_OK;
+    for (size_t k = KS_STATE_PART; k < KS_PARTS; k++) {
+        const size_t in = k == KS_STATE_PART    ? observations
+                          : k == KS_ACTION_PART ? actions
+                          : k == KS_PAIR_PART ? arch[KS_STATE_PART]->out + arch[KS_ACTION_PART]->out
+                                              : arch[KS_PAIR_PART]->out;
+
+        KS_GO(KS(arch_parse)(text[KS_ENCODER_TEXT + k], ks_text_names[KS_ENCODER_TEXT + k], in,
+                             &arch[k]));
         widths->encoder += arch[k]->parameters;
+    }
+    widths->critic = arch[KS_PAIR_PART]->out;
+    widths->actor = arch[KS_STATE_PART]->out;
 done:
     for (size_t k = 0; k < KS_PARTS; k++)
         KS(arch_free)(arch[k]);
-    return status;
-}
-
-ks_status ks_architecture_widths(const char *name, size_t observations, size_t actions,
-                                 struct ks_widths *widths)
-{
-    char *encoder[KS_PARTS];
-    ks_status status;
-
-    *widths = (struct ks_widths){.critic = observations + actions, .actor = observations};
-    status = ks_architecture_encoder(name, encoder);
-    if (status == KS_OK && encoder[0])
-        status = encoder_widths(encoder, widths);
-    for (size_t k = 0; k < KS_PARTS; k++)
-        free(encoder[k]);
     return status;
 }

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/encoder.h"
 #include "core/error.h"
 #include "net/arch.h"
 #include "train/settings.h"
+#include "train/system.h"
 
 struct ks_architecture {
     const char *name;          /* {bn, ln, dense}[+wn]+{ce, mse} */
@@ -25,31 +25,26 @@ const struct ks_architecture *ks_architecture_find(const char *name);
  * file name without its folder. */
 bool ks_architecture_is_file(const char *name);
 
-/* The descriptions of critic and actor, for `actions` actions. `name` is a system (system.h), one
- * of the twelve, built with the sizes in the settings, or a file with the critic's description
- * (which then determines sizes, atoms and loss; `skip` applies to the actor only). For a file, the
- * actor's blocks are of the first kind below that the file has a layer of,
+/* Sets text to the descriptions of an agent's networks, for `actions` actions; NULL: the agent has
+ * no such network. `name` is a system (system.h), one of the twelve, built with the sizes in the
+ * settings, or a file with the critic's description (which then determines sizes, atoms and loss;
+ * `skip` applies to the actor only). For a file, the actor's blocks are of the first kind below
+ * that the file has a layer of,
  *
  *   batchnorm: bn    layernorm, groupnorm or rmsnorm: ln    none of them: dense
  *
- * with weight normalization if the file contains project=unit. The caller frees both texts. Fails
- * with KS_USAGE on an unknown name, KS_IO, KS_FORMAT. */
+ * with weight normalization if the file contains project=unit. The caller frees the texts; after a
+ * failure there are none. Fails with KS_USAGE on an unknown name, KS_IO, KS_FORMAT. */
 ks_status ks_architecture(const char *name, const struct ks_settings *settings, size_t actions,
-                          char **critic, char **actor);
-/* The description of a system's optimistic actor, which the caller frees; NULL if there is none. */
-ks_status ks_architecture_optimist(const char *name, size_t actions, char **optimist);
-/* The descriptions of the networks of a system's encoder; NULL if there is none. The caller frees
- * them, also after a failure. */
-ks_status ks_architecture_encoder(const char *name, char *encoder[KS_PARTS]);
+                          char *text[KS_TEXTS]);
 
 /* The columns of the critics' and of the actor's input, for a task with these numbers: the
- * observation and the action, and the observation; or an encoder's embeddings. Fails as these
- * functions do. */
+ * observation and the action, and the observation; or an encoder's embeddings. KS_FORMAT. */
 struct ks_widths {
     size_t critic, actor;
     size_t encoder; /* parameters of the encoder, if there is one */
 };
-ks_status ks_architecture_widths(const char *name, size_t observations, size_t actions,
+ks_status ks_architecture_widths(char *const text[KS_TEXTS], size_t observations, size_t actions,
                                  struct ks_widths *widths);
 
 #endif

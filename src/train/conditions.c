@@ -38,17 +38,11 @@ json_t *ks_fingerprint(const struct ks_plan *p)
     json_t *settings = describe_settings(&o->settings), *all;
 
     json_object_del(settings, "threads");
-    all = json_pack("{s:s, s:s, s:I, s:I, s:o, s:s, s:s}", "env", p->task, "architecture", p->name,
-                    "seed", (json_int_t)o->seed, "steps", (json_int_t)o->steps, "settings",
-                    settings, "critic", p->critic_text, "actor", p->actor_text);
-    if (p->optimist_text)
-        json_object_set_new(all, "optimist", json_string(p->optimist_text));
-    for (size_t k = 0; k < KS_PARTS && p->encoder_text[k]; k++) {
-        static const char *const names[] = {"encoder_state", "encoder_action", "encoder_pair",
-                                            "encoder_model"};
-
-        json_object_set_new(all, names[k], json_string(p->encoder_text[k]));
-    }
+    all = json_pack("{s:s, s:s, s:I, s:I, s:o}", "env", p->task, "architecture", p->name, "seed",
+                    (json_int_t)o->seed, "steps", (json_int_t)o->steps, "settings", settings);
+    for (size_t k = 0; k < KS_TEXTS; k++)
+        if (p->text[k])
+            json_object_set_new(all, ks_text_names[k], json_string(p->text[k]));
     if (p->task_identity && json_object_set_new(all, "task", json_string(p->task_identity)) != 0) {
         json_decref(all);
         return NULL;
@@ -145,12 +139,12 @@ static ks_status refuse_unknown(const char *path, const char *what, json_t *sett
 static ks_status refuse_additions(const char *path, const char *what, const json_t *found,
                                   const json_t *want)
 {
-    static const char *const names[] = {"optimist",     "encoder_state", "encoder_action",
-                                        "encoder_pair", "encoder_model", "task"};
+    for (size_t k = KS_OPTIMIST_TEXT; k <= KS_TEXTS; k++) {
+        const char *name = k < KS_TEXTS ? ks_text_names[k] : "task";
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (json_object_get(found, names[i]) && !json_object_get(want, names[i]))
-            return ks_fail(KS_USAGE, "%s: %s: expected no %s, found one", path, what, names[i]);
+        if (json_object_get(found, name) && !json_object_get(want, name))
+            return ks_fail(KS_USAGE, "%s: %s: expected no %s, found one", path, what, name);
+    }
     return KS_OK;
 }
 

@@ -15,10 +15,11 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
     const size_t actions = ks_env_actions(env);
 
     return (struct ks_agent_config){
-        .critic = plan->critic_text,
-        .actor = plan->actor_text,
-        .optimist = plan->optimist_text,
-        .encoder = plan->encoder_text[0] ? (const char *const *)plan->encoder_text : NULL,
+        .critic = plan->text[KS_CRITIC_TEXT],
+        .actor = plan->text[KS_ACTOR_TEXT],
+        .optimist = plan->text[KS_OPTIMIST_TEXT],
+        .encoder = plan->text[KS_ENCODER_TEXT] ? (const char *const *)&plan->text[KS_ENCODER_TEXT]
+                                               : NULL,
         .name = plan->options->architecture,
         .observations = ks_env_observations(env),
         .actions = actions,

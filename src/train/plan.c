@@ -47,10 +47,7 @@ ks_status ks_plan_init(const struct ks_train_options *o, const struct ks_env *en
     KS_TRY(ks_copy_string(ks_env_name(env), &p->task));
     if (ks_env_identity(env))
         KS_TRY(ks_copy_string(ks_env_identity(env), &p->task_identity));
-    KS_TRY(ks_architecture(o->architecture, &o->settings, ks_env_actions(env), &p->critic_text,
-                           &p->actor_text));
-    KS_TRY(ks_architecture_optimist(o->architecture, ks_env_actions(env), &p->optimist_text));
-    KS_TRY(ks_architecture_encoder(o->architecture, p->encoder_text));
+    KS_TRY(ks_architecture(o->architecture, &o->settings, ks_env_actions(env), p->text));
     p->gamma = ks_settings_gamma(&o->settings, ks_env_steps(env));
     p->agent_steps = agent_steps(o);
     plan_end(p);
@@ -63,11 +60,7 @@ void ks_plan_free(struct ks_plan *p)
     free(p->name);
     free(p->task);
     free(p->task_identity);
-    free(p->critic_text);
-    free(p->actor_text);
-    free(p->optimist_text);
-    for (size_t k = 0; k < KS_PARTS; k++)
-        free(p->encoder_text[k]);
+    ks_texts_free(p->text);
     free(p->evaluations.env_step);
     free(p->checkpoints.env_step);
 }

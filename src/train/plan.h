@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/encoder.h"
 #include "core/error.h"
 #include "env/env.h"
 #include "train/settings.h"
+#include "train/system.h"
 
 /* Environment steps at which a run evaluates or writes a checkpoint, ascending. */
 struct ks_milestones {
@@ -17,11 +17,9 @@ struct ks_milestones {
 
 struct ks_plan {
     const struct ks_train_options *options; /* not owned                                      */
-    char *folder, *name, *task;     /* of the run; of the architecture, for messages; of the task */
-    char *task_identity;            /* see ks_env_identity; NULL: a task of the table             */
-    char *critic_text, *actor_text; /* descriptions                                           */
-    char *optimist_text;            /* an optimistic actor's description, or NULL             */
-    char *encoder_text[KS_PARTS];   /* an encoder's descriptions, or NULL. All texts are owned */
+    char *folder, *name, *task; /* of the run; of the architecture, for messages; of the task */
+    char *task_identity;        /* see ks_env_identity; NULL: a task of the table             */
+    char *text[KS_TEXTS];       /* descriptions of the networks; NULL: there is none. Owned */
     double gamma;
     size_t agent_steps; /* of the complete run                                             */
     size_t end;         /* the environment step at which training ends, after a whole number

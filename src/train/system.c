@@ -15,20 +15,27 @@
 
 static const char ENDING[] = ".system";
 
-enum { CRITIC, ACTOR, OPTIMIST, ENCODER, FILES = ENCODER + KS_PARTS };
-static const char *const keys[FILES] = {
-    [CRITIC] = "critic",
-    [ACTOR] = "actor",
-    [OPTIMIST] = "optimist",
-    [ENCODER + KS_STATE_PART] = "encoder_state",
-    [ENCODER + KS_ACTION_PART] = "encoder_action",
-    [ENCODER + KS_PAIR_PART] = "encoder_pair",
-    [ENCODER + KS_MODEL_PART] = "encoder_model",
+const char *const ks_text_names[KS_TEXTS] = {
+    [KS_CRITIC_TEXT] = "critic",
+    [KS_ACTOR_TEXT] = "actor",
+    [KS_OPTIMIST_TEXT] = "optimist",
+    [KS_ENCODER_TEXT + KS_STATE_PART] = "encoder_state",
+    [KS_ENCODER_TEXT + KS_ACTION_PART] = "encoder_action",
+    [KS_ENCODER_TEXT + KS_PAIR_PART] = "encoder_pair",
+    [KS_ENCODER_TEXT + KS_MODEL_PART] = "encoder_model",
 };
+
+void ks_texts_free(char *text[KS_TEXTS])
+{
+    for (size_t k = 0; k < KS_TEXTS; k++) {
+        free(text[k]);
+        text[k] = NULL;
+    }
+}
 
 struct system {
     const char *path;
-    char *file[FILES]; /* paths, relative to the file's folder; owned */
+    char *file[KS_TEXTS]; /* paths, relative to the file's folder; owned */
     struct ks_settings *settings;
     ks_status status;
 };
@@ -37,13 +44,13 @@ static ks_status take(struct system *s, const char *section, const char *key, co
 {
     size_t k = 0;
 
-    while (k < FILES && strcmp(key, keys[k]) != 0)
+    while (k < KS_TEXTS && strcmp(key, ks_text_names[k]) != 0)
         k++;
     if (strcmp(section, "train") == 0)
         return ks_settings_set(s->settings, key, value);
     if (strcmp(section, "system") != 0)
         return ks_fail(KS_FORMAT, "expected [system] or [train]");
-    if (k == FILES)
+    if (k == KS_TEXTS)
         return ks_fail(KS_FORMAT, "expected critic, actor, optimist, encoder_state, "
                                   "encoder_action, encoder_pair or encoder_model");
     if (s->file[k] || !*value)
@@ -68,26 +75,21 @@ static int handle(void *user, const char *section, const char *key, const char *
     return 0;
 }
 
-static void clear(struct system *s)
-{
-    for (size_t k = 0; k < FILES; k++)
-        free(s->file[k]);
-}
-
-/* The first file that the system lacks: all parts of an encoder or none. FILES: none is missing. */
+/* The first file that the system lacks: all parts of an encoder or none. KS_TEXTS: none is missing.
+ */
 static size_t missing(const struct system *s)
 {
     bool encoder = false;
 
-    for (size_t k = ENCODER; k < FILES; k++)
+    for (size_t k = KS_ENCODER_TEXT; k < KS_TEXTS; k++)
         encoder = encoder || s->file[k];
-    for (size_t k = 0; k < FILES; k++)
-        if (!s->file[k] && k != OPTIMIST && (k < ENCODER || encoder))
+    for (size_t k = 0; k < KS_TEXTS; k++)
+        if (!s->file[k] && k != KS_OPTIMIST_TEXT && (k < KS_ENCODER_TEXT || encoder))
             return k;
-    return FILES;
+    return KS_TEXTS;
 }
 
-/* The caller ends with clear, also after a failure. */
+/* The caller frees s->file, also after a failure. */
 static ks_status read(const char *path, struct ks_settings *settings, struct system *s)
 {
     char *text = NULL;
@@ -108,9 +110,9 @@ static ks_status read(const char *path, struct ks_settings *settings, struct sys
                        line);
     if (line < 0)
         return ks_fail(KS_MEMORY, "%s: out of memory", path);
-    return missing(s) == FILES ? KS_OK
-                               : ks_fail(KS_FORMAT, "%s: expected %s in [system], found none", path,
-                                         keys[missing(s)]);
+    return missing(s) == KS_TEXTS ? KS_OK
+                                  : ks_fail(KS_FORMAT, "%s: expected %s in [system], found none",
+                                            path, ks_text_names[missing(s)]);
 }
 
 static bool is_plain(const char *name)
@@ -189,97 +191,51 @@ ks_status ks_system_settings(const char *path, struct ks_settings *settings)
     struct system s;
     ks_status status = read(path, settings, &s);
 
-    clear(&s);
+    ks_texts_free(s.file);
     return status;
 }
 
-/* The text of a description that is named relative to the system's folder. */
-static ks_status read_description(const struct system *s, const char *name, char **text)
+/* Description k, from the file that is named relative to the system's folder. An actor's last layer
+ * has a multiple of the number of actions as its outputs: 2A for means and deviations, else A. */
+static ks_status read_description(const struct system *s, enum ks_network_text k, size_t actions,
+                                  char **text)
 {
     const int folder = (int)(ks_path_base(s->path) - s->path);
-    char *path = NULL;
-    ks_status status;
+    const bool gaussian = k == KS_ACTOR_TEXT && !s->file[KS_ENCODER_TEXT];
+    const char *name = s->file[k], *last = gaussian ? "dense 2A" : "dense A", *at;
+    char *path = NULL, *template = NULL;
+    ks_status status = KS_OK;
 
-    KS_TRY(ks_print_string(&path, "%.*s%s", *name == '/' ? 0 : folder, s->path, name));
-    status = KS(arch_read)(path, text);
+    KS_GO(ks_print_string(&path, "%.*s%s", *name == '/' ? 0 : folder, s->path, name));
+    if (k != KS_ACTOR_TEXT && k != KS_OPTIMIST_TEXT) {
+        KS_GO(KS(arch_read)(path, text));
+        goto done;
+    }
+    KS_GO(KS(arch_read)(path, &template));
+    at = strstr(template, last);
+    if (!at || strstr(at + 1, last))
+        status = ks_fail(KS_FORMAT, "%s: %s: expected one line '%s', found %s", s->path, name, last,
+                         at ? "more" : "none");
+    else
+        status = ks_print_string(text, "%.*sdense %zu%s", (int)(at - template), template,
+                                 gaussian ? 2 * actions : actions, at + strlen(last));
+done:
+    free(template);
     free(path);
     return status;
 }
 
-/* The number of outputs of an actor's last layer, which its description writes as multiples of the
- * number of actions. */
-struct last_layer {
-    const char *line;
-    size_t outputs;
-};
-
-/* *text = the description `name` with that number. */
-static ks_status fill(const struct system *s, const char *name, const struct last_layer *last,
-                      char **text)
+ks_status ks_system_describe(const char *path, size_t actions, char *text[KS_TEXTS])
 {
-    char *template = NULL, *at;
+    struct ks_settings unused;
+    struct system s;
     ks_status status;
 
-    KS_TRY(read_description(s, name, &template));
-    at = strstr(template, last->line);
-    if (!at || strstr(at + 1, last->line))
-        status = ks_fail(KS_FORMAT, "%s: %s: expected one line '%s', found %s", s->path, name,
-                         last->line, at ? "more" : "none");
-    else
-        status = ks_print_string(text, "%.*sdense %zu%s", (int)(at - template), template,
-                                 last->outputs, at + strlen(last->line));
-    free(template);
-    return status;
-}
-
-ks_status ks_system_describe(const char *path, size_t actions, char **critic, char **actor)
-{
-    struct ks_settings unused;
-    struct system s;
-    ks_status status = KS_OK;
-
-    *critic = *actor = NULL;
     ks_settings_defaults(&unused);
-    KS_GO(read(path, &unused, &s));
-    KS_GO(read_description(&s, s.file[CRITIC], critic));
-    if (s.file[ENCODER])
-        KS_GO(fill(&s, s.file[ACTOR], &(struct last_layer){"dense A", actions}, actor));
-    else
-        KS_GO(fill(&s, s.file[ACTOR], &(struct last_layer){"dense 2A", 2 * actions}, actor));
-done:
-    clear(&s);
-    return status;
-}
-
-ks_status ks_system_describe_optimist(const char *path, size_t actions, char **optimist)
-{
-    struct ks_settings unused;
-    struct system s;
-    ks_status status = KS_OK;
-
-    *optimist = NULL;
-    ks_settings_defaults(&unused);
-    KS_GO(read(path, &unused, &s));
-    if (s.file[OPTIMIST])
-        KS_GO(fill(&s, s.file[OPTIMIST], &(struct last_layer){"dense A", actions}, optimist));
-done:
-    clear(&s);
-    return status;
-}
-
-ks_status ks_system_describe_encoder(const char *path, char *encoder[KS_PARTS])
-{
-    struct ks_settings unused;
-    struct system s;
-    ks_status status = KS_OK;
-
-    for (size_t k = 0; k < KS_PARTS; k++)
-        encoder[k] = NULL;
-    ks_settings_defaults(&unused);
-    KS_GO(read(path, &unused, &s));
-    for (size_t k = 0; k < KS_PARTS && s.file[ENCODER]; k++)
-        KS_GO(read_description(&s, s.file[ENCODER + k], &encoder[k]));
-done:
-    clear(&s);
+    status = read(path, &unused, &s);
+    for (size_t k = 0; k < KS_TEXTS && status == KS_OK; k++)
+        if (s.file[k])
+            status = read_description(&s, (enum ks_network_text)k, actions, &text[k]);
+    ks_texts_free(s.file);
     return status;
 }

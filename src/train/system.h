@@ -22,8 +22,20 @@
 #include "core/error.h"
 #include "train/settings.h"
 
-/* *path = the file of a system: `name` itself if it ends in .system, or a file of the program
- * (configs/systems); the caller frees it. NULL if no system has this name. KS_IO. */
+/* The networks that an agent is described by; only some systems have those after the actor. */
+enum ks_network_text {
+    KS_CRITIC_TEXT,
+    KS_ACTOR_TEXT,
+    KS_OPTIMIST_TEXT,
+    KS_ENCODER_TEXT, /* the first part of an encoder; the others follow, all or none */
+    KS_TEXTS = KS_ENCODER_TEXT + KS_PARTS
+};
+/* Their names in files: "critic", ... */
+extern const char *const ks_text_names[KS_TEXTS];
+void ks_texts_free(char *text[KS_TEXTS]); /* frees the descriptions and sets them to NULL */
+
+/* *path = the file of a system: `name` itself if it ends in .system, or one of those that come with
+ * the program (configs/systems); the caller frees it. NULL if `name` is no system. KS_IO. */
 ks_status ks_system_find(const char *name, char **path);
 /* Whether the name ends in .system. */
 bool ks_system_is_file(const char *name);
@@ -32,12 +44,8 @@ bool ks_system_is_file(const char *name);
 ks_status ks_system_list(char ***names);
 /* Sets what [train] has. KS_IO, KS_FORMAT, KS_USAGE, naming the file and the key. */
 ks_status ks_system_settings(const char *path, struct ks_settings *settings);
-/* The descriptions of critic and actor for `actions` actions, which the caller frees. KS_IO,
- * KS_FORMAT. */
-ks_status ks_system_describe(const char *path, size_t actions, char **critic, char **actor);
-/* The description of the optimistic actor; NULL if the system has none. */
-ks_status ks_system_describe_optimist(const char *path, size_t actions, char **optimist);
-/* The descriptions of the networks of its encoder; NULL if the system has none. */
-ks_status ks_system_describe_encoder(const char *path, char *encoder[KS_PARTS]);
+/* Fills text, which is all NULL, with the descriptions for `actions` actions. The caller frees
+ * them, also after a failure. KS_IO, KS_FORMAT. */
+ks_status ks_system_describe(const char *path, size_t actions, char *text[KS_TEXTS]);
 
 #endif

@@ -19,16 +19,16 @@ static struct KS(agent) *make_agent(const char *name, bool skip, double gamma)
 {
     struct ks_settings settings;
     struct KS(agent) *agent;
-    char *critic, *actor;
+    char *text[KS_TEXTS];
 
     ks_settings_defaults(&settings);
     settings.hidden = settings.actor_hidden = 32;
     settings.depth = settings.actor_depth = skip ? 3 : 2;
     settings.skip = skip;
     settings.atoms = 51;
-    assert_ok(ks_architecture(name, &settings, ACTIONS, &critic, &actor));
-    assert_ok(KS(agent_new)(&(struct ks_agent_config){.critic = critic,
-                                                      .actor = actor,
+    assert_ok(ks_architecture(name, &settings, ACTIONS, text));
+    assert_ok(KS(agent_new)(&(struct ks_agent_config){.critic = text[KS_CRITIC_TEXT],
+                                                      .actor = text[KS_ACTOR_TEXT],
                                                       .observations = OBSERVATIONS,
                                                       .actions = ACTIONS,
                                                       .ensemble = 2,
@@ -45,8 +45,7 @@ static struct KS(agent) *make_agent(const char *name, bool skip, double gamma)
                                                       .seed = 11,
                                                       .threads = 1},
                             &agent));
-    free(critic);
-    free(actor);
+    ks_texts_free(text);
     return agent;
 }
 

@@ -28,12 +28,12 @@ static struct KS(agent) *make_agent(const char *name, int threads)
 {
     struct ks_settings settings;
     struct KS(agent) *agent;
-    char *critic, *actor;
+    char *text[KS_TEXTS];
 
     ks_settings_defaults(&settings);
-    must(ks_architecture(name, &settings, ACTIONS, &critic, &actor));
-    must(KS(agent_new)(&(struct ks_agent_config){.critic = critic,
-                                                 .actor = actor,
+    must(ks_architecture(name, &settings, ACTIONS, text));
+    must(KS(agent_new)(&(struct ks_agent_config){.critic = text[KS_CRITIC_TEXT],
+                                                 .actor = text[KS_ACTOR_TEXT],
                                                  .observations = OBSERVATIONS,
                                                  .actions = ACTIONS,
                                                  .ensemble = ENSEMBLE,
@@ -49,8 +49,7 @@ static struct KS(agent) *make_agent(const char *name, int threads)
                                                  .target_entropy = -19,
                                                  .threads = threads},
                        &agent));
-    free(critic);
-    free(actor);
+    ks_texts_free(text);
     return agent;
 }
 

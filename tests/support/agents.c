@@ -28,6 +28,7 @@ static void copy_descriptions(const char *critic_text, const char *actor_text, c
 void describe_small(const char *name, char **critic, char **actor)
 {
     struct ks_settings settings;
+    char *text[KS_TEXTS];
 
     if (strcmp(name, EVERY_KIND) == 0) {
         copy_descriptions(EVERY_KIND_CRITIC, EVERY_KIND_ACTOR, critic, actor);
@@ -49,7 +50,9 @@ void describe_small(const char *name, char **critic, char **actor)
         settings.depth = settings.actor_depth = 3;
         name = "bn+wn+ce";
     }
-    assert_ok(ks_architecture(name, &settings, ACTIONS, critic, actor));
+    assert_ok(ks_architecture(name, &settings, ACTIONS, text));
+    *critic = text[KS_CRITIC_TEXT];
+    *actor = text[KS_ACTOR_TEXT];
 }
 
 struct ks_agent_config small_config(const char *critic, const char *actor)

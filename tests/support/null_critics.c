@@ -105,11 +105,11 @@ size_t study_dimension(const char *name, size_t d, size_t k)
 char *study_text(const char *name, size_t width, size_t depth)
 {
     struct ks_settings settings;
-    char *critic, *actor;
+    char *text[KS_TEXTS];
 
     ks_settings_defaults(&settings);
     settings.hidden = width, settings.depth = depth, settings.atoms = 4;
-    assert_ok(ks_architecture(name, &settings, 1, &critic, &actor));
-    free(actor);
-    return critic;
+    assert_ok(ks_architecture(name, &settings, 1, text));
+    free(text[KS_ACTOR_TEXT]);
+    return text[KS_CRITIC_TEXT];
 }

@@ -272,7 +272,7 @@ TEST(test_twelve)
     ks_settings_defaults(&s);
     for (size_t i = 0; i < 12; i++) {
         const struct ks_architecture *a = ks_architecture_find(twelve[i].name);
-        char *critic, *actor, name[32];
+        char *text[KS_TEXTS], name[32];
         size_t expected = twelve[i].name[0] == 'b'   ? 275722
                           : twelve[i].name[0] == 'l' ? 276746
                                                      : 274252;
@@ -281,12 +281,11 @@ TEST(test_twelve)
         snprintf(name, sizeof name, "%s%s+%s", a->normalization,
                  a->weight_normalization ? "+wn" : "", a->loss);
         assert_string_equal(name, a->name);
-        assert_ok(ks_architecture(twelve[i].name, &s, 38, &critic, &actor));
-        assert_string_equal(critic, twelve[i].critic);
-        assert_int_equal(count_parameters(critic, 261), twelve[i].parameters);
-        assert_int_equal(count_parameters(actor, 223), expected);
-        free(critic);
-        free(actor);
+        assert_ok(ks_architecture(twelve[i].name, &s, 38, text));
+        assert_string_equal(text[KS_CRITIC_TEXT], twelve[i].critic);
+        assert_int_equal(count_parameters(text[KS_CRITIC_TEXT], 261), twelve[i].parameters);
+        assert_int_equal(count_parameters(text[KS_ACTOR_TEXT], 223), expected);
+        ks_texts_free(text);
     }
     assert_null(ks_architectures[12].name);
 }
@@ -294,15 +293,15 @@ TEST(test_twelve)
 TEST(test_actor_text)
 {
     struct ks_settings s;
-    char *critic, *actor;
+    char *text[KS_TEXTS];
 
     ks_settings_defaults(&s);
-    assert_ok(ks_architecture("bn+wn+mse", &s, 38, &critic, &actor));
-    assert_string_equal(actor, "batchnorm\nrepeat 4 {\n  dense 256 bias=no project=unit\n"
-                               "  batchnorm\n  relu\n}\ndense 76 project=unit-kernel\n"
-                               "policy tanh-gaussian log-std=clip min=-10 max=2\n");
-    free(critic);
-    free(actor);
+    assert_ok(ks_architecture("bn+wn+mse", &s, 38, text));
+    assert_string_equal(text[KS_ACTOR_TEXT],
+                        "batchnorm\nrepeat 4 {\n  dense 256 bias=no project=unit\n"
+                        "  batchnorm\n  relu\n}\ndense 76 project=unit-kernel\n"
+                        "policy tanh-gaussian log-std=clip min=-10 max=2\n");
+    ks_texts_free(text);
 }
 
 /* The paper's ablation, at depths 4 and 6. The first block has no skip, so a network of depth 1 has
@@ -314,39 +313,38 @@ TEST(test_skips)
                                "    relu\n  }\n}\ndense 101 project=unit-kernel\n"
                                "loss ce min=-5 max=5\n";
     static const size_t parameters[][2] = {{4, 976495}, {6, 1502831}};
-    char *critic, *actor, *plain, *plain_actor;
+    char *text[KS_TEXTS], *plain[KS_TEXTS], expected[512];
     struct ks_settings s;
 
     ks_settings_defaults(&s);
     assert_ok(ks_settings_assign(&s, "skip=1"));
     for (size_t i = 0; i < 2; i++) {
         s.depth = parameters[i][0];
-        assert_ok(ks_architecture("bn+wn+ce", &s, 38, &critic, &actor));
-        assert_string_equal(critic, text_of("%srepeat %zu {\n%s", first, s.depth - 1, rest));
-        assert_int_equal(count_parameters(critic, 261), parameters[i][1]);
-        assert_string_equal(actor, "batchnorm\ndense 256 bias=no project=unit\nbatchnorm\nrelu\n"
-                                   "repeat 3 {\n  residual {\n    dense 256 bias=no project=unit\n"
-                                   "    batchnorm\n    relu\n  }\n}\ndense 76 project=unit-kernel\n"
-                                   "policy tanh-gaussian log-std=clip min=-10 max=2\n");
-        assert_int_equal(count_parameters(actor, 223), 275722);
-        free(critic);
-        free(actor);
+        assert_ok(ks_architecture("bn+wn+ce", &s, 38, text));
+        snprintf(expected, sizeof expected, "%srepeat %zu {\n%s", first, s.depth - 1, rest);
+        assert_string_equal(text[KS_CRITIC_TEXT], expected);
+        assert_int_equal(count_parameters(text[KS_CRITIC_TEXT], 261), parameters[i][1]);
+        assert_string_equal(text[KS_ACTOR_TEXT],
+                            "batchnorm\ndense 256 bias=no project=unit\nbatchnorm\nrelu\n"
+                            "repeat 3 {\n  residual {\n    dense 256 bias=no project=unit\n"
+                            "    batchnorm\n    relu\n  }\n}\ndense 76 project=unit-kernel\n"
+                            "policy tanh-gaussian log-std=clip min=-10 max=2\n");
+        assert_int_equal(count_parameters(text[KS_ACTOR_TEXT], 223), 275722);
+        ks_texts_free(text);
     }
-    assert_ok(ks_architecture("dense+mse", &s, 38, &critic, &actor));
-    assert_string_equal(critic, "dense 512\nrelu\nrepeat 5 {\n  residual {\n    dense 512\n"
-                                "    relu\n  }\n}\ndense 1\nloss mse\n");
-    free(critic);
-    free(actor);
+    assert_ok(ks_architecture("dense+mse", &s, 38, text));
+    assert_string_equal(text[KS_CRITIC_TEXT],
+                        "dense 512\nrelu\nrepeat 5 {\n  residual {\n    dense 512\n"
+                        "    relu\n  }\n}\ndense 1\nloss mse\n");
+    ks_texts_free(text);
     s.depth = s.actor_depth = 1;
-    assert_ok(ks_architecture("ln+ce", &s, 38, &critic, &actor));
+    assert_ok(ks_architecture("ln+ce", &s, 38, text));
     s.skip = 0;
-    assert_ok(ks_architecture("ln+ce", &s, 38, &plain, &plain_actor));
-    assert_string_equal(critic, plain);
-    assert_string_equal(actor, plain_actor);
-    free(critic);
-    free(actor);
-    free(plain);
-    free(plain_actor);
+    assert_ok(ks_architecture("ln+ce", &s, 38, plain));
+    assert_string_equal(text[KS_CRITIC_TEXT], plain[KS_CRITIC_TEXT]);
+    assert_string_equal(text[KS_ACTOR_TEXT], plain[KS_ACTOR_TEXT]);
+    ks_texts_free(text);
+    ks_texts_free(plain);
 }
 
 /* The paper's ablations of critics, and their parameter counts on dog-trot; and the others. */
@@ -376,16 +374,15 @@ TEST(test_ablations)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ks_settings s;
-        char *critic, *actor;
+        char *text[KS_TEXTS];
 
         ks_settings_defaults(&s);
         for (size_t k = 0; cases[i].settings[k]; k++)
             assert_ok(ks_settings_assign(&s, cases[i].settings[k]));
         assert_ok(ks_settings_check(&s));
-        assert_ok(ks_architecture(cases[i].name, &s, 38, &critic, &actor));
-        assert_int_equal(count_parameters(critic, 261), cases[i].parameters);
-        free(critic);
-        free(actor);
+        assert_ok(ks_architecture(cases[i].name, &s, 38, text));
+        assert_int_equal(count_parameters(text[KS_CRITIC_TEXT], 261), cases[i].parameters);
+        ks_texts_free(text);
     }
 }
 
@@ -401,41 +398,38 @@ TEST(test_files)
          "repeat 4 {\n  dense 256\n"},
     };
     struct ks_settings s;
-    char *critic, *actor;
+    char *text[KS_TEXTS];
 
     ks_settings_defaults(&s);
     for (size_t i = 0; i < 3; i++) {
         const char *path = scratch("critic.arch");
 
         write_bytes(path, cases[i][0], strlen(cases[i][0]));
-        assert_ok(ks_architecture(path, &s, 2, &critic, &actor));
-        assert_string_equal(critic, cases[i][0]);
-        if (strncmp(actor, cases[i][1], strlen(cases[i][1])) != 0)
-            fail_msg("case %zu: %s", i, actor);
-        free(critic);
-        free(actor);
+        assert_ok(ks_architecture(path, &s, 2, text));
+        assert_string_equal(text[KS_CRITIC_TEXT], cases[i][0]);
+        if (strncmp(text[KS_ACTOR_TEXT], cases[i][1], strlen(cases[i][1])) != 0)
+            fail_msg("case %zu: %s", i, text[KS_ACTOR_TEXT]);
+        ks_texts_free(text);
     }
     s.skip = 1;
-    assert_ok(ks_architecture(scratch("critic.arch"), &s, 2, &critic, &actor));
-    assert_string_equal(critic, cases[2][0]);
-    assert_contains(actor, "dense 256\nrelu\nrepeat 3 {\n  residual {\n");
-    free(critic);
-    free(actor);
+    assert_ok(ks_architecture(scratch("critic.arch"), &s, 2, text));
+    assert_string_equal(text[KS_CRITIC_TEXT], cases[2][0]);
+    assert_non_null(strstr(text[KS_ACTOR_TEXT], "dense 256\nrelu\nrepeat 3 {\n  residual {\n"));
+    ks_texts_free(text);
     s.hidden = 64;
-    assert_fails(ks_architecture(scratch("critic.arch"), &s, 2, &critic, &actor), KS_USAGE,
-                 "hidden");
+    assert_fails(ks_architecture(scratch("critic.arch"), &s, 2, text), KS_USAGE, "hidden");
 }
 
 TEST(test_unknown)
 {
     struct ks_settings s;
-    char *critic, *actor;
+    char *text[KS_TEXTS];
 
     ks_settings_defaults(&s);
-    assert_fails(ks_architecture("bn+wn", &s, 2, &critic, &actor), KS_USAGE, "'bn+wn'");
-    assert_fails(ks_architecture("", &s, 2, &critic, &actor), KS_USAGE, "''");
-    assert_fails(ks_architecture(scratch("none.arch"), &s, 2, &critic, &actor), KS_IO, "none.arch");
-    assert_null(critic);
+    assert_fails(ks_architecture("bn+wn", &s, 2, text), KS_USAGE, "'bn+wn'");
+    assert_fails(ks_architecture("", &s, 2, text), KS_USAGE, "''");
+    assert_fails(ks_architecture(scratch("none.arch"), &s, 2, text), KS_IO, "none.arch");
+    assert_null(text[KS_CRITIC_TEXT]);
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -44,17 +44,18 @@ TEST(test_shipped)
     for (size_t i = 0; i < SYSTEMS; i++) {
         const size_t in = systems[i].embedding;
         struct ks_settings settings;
-        char *path, *critic, *actor;
+        char *path, *text[KS_TEXTS];
 
         assert_ok(ks_system_find(systems[i].name, &path));
         assert_non_null(path);
         ks_settings_defaults(&settings);
         assert_ok(ks_system_settings(path, &settings));
         assert_ok(ks_settings_check(&settings));
-        assert_ok(ks_architecture(systems[i].name, &settings, DOG_ACTIONS, &critic, &actor));
-        assert_int_equal(parameters(critic, in > 0 ? in : DOG + DOG_ACTIONS), systems[i].critic);
-        assert_int_equal(parameters(actor, in > 0 ? in : DOG), systems[i].actor);
-        free(path), free(critic), free(actor);
+        assert_ok(ks_architecture(systems[i].name, &settings, DOG_ACTIONS, text));
+        assert_int_equal(parameters(text[KS_CRITIC_TEXT], in > 0 ? in : DOG + DOG_ACTIONS),
+                         systems[i].critic);
+        assert_int_equal(parameters(text[KS_ACTOR_TEXT], in > 0 ? in : DOG), systems[i].actor);
+        free(path), ks_texts_free(text);
     }
 }
 
@@ -84,7 +85,7 @@ TEST(test_brc_of_the_paper)
 TEST(test_own)
 {
     struct ks_settings settings;
-    char *path, *critic, *actor;
+    char *path, *text[KS_TEXTS];
 
     write_text("c.arch", "dense 4\nrelu\ndense 1\nloss mse\n");
     write_text("a.arch", "dense 4\ndense 2A\npolicy tanh-gaussian log-std=squash\n");
@@ -93,14 +94,15 @@ TEST(test_own)
     assert_ok(ks_system_find(scratch("own.system"), &path));
     assert_ok(ks_system_settings(path, &settings));
     assert_int_equal(settings.utd, 5);
-    assert_ok(ks_architecture(path, &settings, 3, &critic, &actor));
-    assert_string_equal(critic, "dense 4\nrelu\ndense 1\nloss mse\n");
-    assert_string_equal(actor, "dense 4\ndense 6\npolicy tanh-gaussian log-std=squash\n");
-    free(critic), free(actor);
+    assert_ok(ks_architecture(path, &settings, 3, text));
+    assert_string_equal(text[KS_CRITIC_TEXT], "dense 4\nrelu\ndense 1\nloss mse\n");
+    assert_string_equal(text[KS_ACTOR_TEXT],
+                        "dense 4\ndense 6\npolicy tanh-gaussian log-std=squash\n");
+    ks_texts_free(text);
     settings.hidden = 64;
-    assert_fails(ks_architecture(path, &settings, 3, &critic, &actor), KS_USAGE, "hidden, depth");
+    assert_fails(ks_architecture(path, &settings, 3, text), KS_USAGE, "hidden, depth");
     settings.hidden = 512, settings.actor_depth = 1;
-    assert_fails(ks_architecture(path, &settings, 3, &critic, &actor), KS_USAGE,
+    assert_fails(ks_architecture(path, &settings, 3, text), KS_USAGE,
                  "actor_hidden, actor_depth and skip do not apply to a system");
     free(path);
     assert_ok(ks_system_find("bn+wn+ce", &path));
@@ -128,12 +130,12 @@ TEST(test_refusals)
         {TWO, "[train]\nno = 0\n", "[train] no: unknown setting 'no'", KS_USAGE},
         {TWO, "nonsense\n", "bad.system:4: expected a section", KS_FORMAT},
     };
-    char text[256], *critic, *actor;
+    char file[256], *text[KS_TEXTS] = {NULL};
     struct ks_settings settings;
 
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        snprintf(text, sizeof text, "%s%s", files[i].head, files[i].text);
-        write_text("bad.system", text);
+        snprintf(file, sizeof file, "%s%s", files[i].head, files[i].text);
+        write_text("bad.system", file);
         ks_settings_defaults(&settings);
         assert_fails(ks_system_settings(scratch("bad.system"), &settings), files[i].status,
                      files[i].words);
@@ -141,28 +143,40 @@ TEST(test_refusals)
     write_text("c.arch", "dense 1\nloss mse\n");
     write_text("a.arch", "dense 4\npolicy tanh-gaussian\n");
     write_text("bad.system", TWO);
-    assert_fails(ks_system_describe(scratch("bad.system"), 2, &critic, &actor), KS_FORMAT,
+    assert_fails(ks_system_describe(scratch("bad.system"), 2, text), KS_FORMAT,
                  "a.arch: expected one line 'dense 2A', found none");
-    free(critic), free(actor);
+    ks_texts_free(text);
+}
+
+static void describe(const char *name, char *text[KS_TEXTS])
+{
+    struct ks_settings settings;
+
+    ks_settings_defaults(&settings);
+    assert_ok(ks_architecture(name, &settings, 38, text));
 }
 
 /* BRO's optimistic actor, which sees the observation and the actor's means: 209,920 parameters. */
 TEST(test_optimist_of_system)
 {
-    char *text;
+    char *text[KS_TEXTS];
 
-    assert_ok(ks_architecture_optimist("bro", 38, &text));
-    assert_int_equal(parameters(text, 223 + 38), 209920);
-    free(text);
-    assert_ok(ks_architecture_optimist("sac", 38, &text));
-    assert_null(text);
-    assert_ok(ks_architecture_optimist("bn+wn+ce", 38, &text));
-    assert_null(text);
+    describe("bro", text);
+    assert_int_equal(parameters(text[KS_OPTIMIST_TEXT], 223 + 38), 209920);
+    ks_texts_free(text);
+    describe("sac", text);
+    assert_null(text[KS_OPTIMIST_TEXT]);
+    ks_texts_free(text);
+    describe("bn+wn+ce", text);
+    assert_null(text[KS_OPTIMIST_TEXT]);
+    ks_texts_free(text);
     write_text("c.arch", "dense 1\nloss mse\n");
+    write_text("a.arch", "dense 2A\npolicy tanh-gaussian\n");
     write_text("o.arch", "dense 4\npolicy shift\n");
-    write_text("own.system", "[system]\ncritic = c.arch\nactor = c.arch\noptimist = o.arch\n");
-    assert_fails(ks_architecture_optimist(scratch("own.system"), 2, &text), KS_FORMAT,
+    write_text("own.system", "[system]\ncritic = c.arch\nactor = a.arch\noptimist = o.arch\n");
+    assert_fails(ks_system_describe(scratch("own.system"), 2, text), KS_FORMAT,
                  "o.arch: expected one line 'dense A', found none");
+    ks_texts_free(text);
 }
 
 /* MR.Q's encoder: 640,000 + 9,984 + 919,040 + 296,514 parameters; whole agent 3,987,306. */
@@ -170,22 +184,23 @@ TEST(test_encoder_of_system)
 {
     static const size_t in[KS_PARTS] = {223, 38, 512 + 256, 512},
                         expected[KS_PARTS] = {640000, 9984, 919040, 296514};
-    char *texts[KS_PARTS];
+    char *text[KS_TEXTS];
     struct ks_widths widths;
 
-    assert_ok(ks_architecture_encoder("mrq", texts));
-    for (size_t k = 0; k < KS_PARTS; k++) {
-        assert_int_equal(parameters(texts[k], in[k]), expected[k]);
-        free(texts[k]);
-    }
-    assert_ok(ks_architecture_widths("mrq", 223, 38, &widths));
+    describe("mrq", text);
+    for (size_t k = 0; k < KS_PARTS; k++)
+        assert_int_equal(parameters(text[KS_ENCODER_TEXT + k], in[k]), expected[k]);
+    assert_ok(ks_architecture_widths(text, 223, 38, &widths));
     assert_true(widths.critic == 512 && widths.actor == 512 && widths.encoder == 1865538);
-    assert_ok(ks_architecture_widths("sac", 223, 38, &widths));
+    ks_texts_free(text);
+    describe("sac", text);
+    assert_null(text[KS_ENCODER_TEXT]);
+    assert_ok(ks_architecture_widths(text, 223, 38, &widths));
     assert_true(widths.critic == 261 && widths.actor == 223 && widths.encoder == 0);
-    assert_ok(ks_architecture_encoder("sac", texts));
-    assert_null(texts[0]);
-    assert_ok(ks_architecture_encoder("bn+wn+ce", texts));
-    assert_null(texts[0]);
+    ks_texts_free(text);
+    describe("bn+wn+ce", text);
+    assert_null(text[KS_ENCODER_TEXT]);
+    ks_texts_free(text);
 }
 
 /* --- the order of an update --- */
