@@ -2,18 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/memory.h"
 #include "io/file.h"
 
-enum { MODE = 0666, PIECE = 1 << 20 }; /* file mode before umask; bytes read at once */
+enum { MODE = 0666, NAME = 32 }; /* of a file: before umask; room for its name */
 
 struct header {
     char magic[24];
@@ -25,40 +24,39 @@ static const char MAGIC[24] = "kappascope-replay 1";
 ks_status ks_replay_log_new(const char *folder, size_t row_bytes, size_t segment_rows,
                             struct ks_replay_log **out)
 {
-    struct ks_replay_log *log;
+    struct ks_replay_log *log = NULL;
+    ks_status status = KS_OK;
 
     *out = NULL;
-    KS_TRY(ks_alloc(1, sizeof *log, &log));
+    KS_GO(ks_alloc(1, sizeof *log, &log));
     log->row_bytes = row_bytes;
     log->segment_rows = segment_rows;
     log->descriptor = -1;
-    if (ks_copy_string(folder, &log->folder) != KS_OK) {
-        free(log);
-        return KS_MEMORY;
-    }
+    KS_GO(ks_copy_string(folder, &log->folder));
+    KS_GO(ks_alloc(strlen(folder) + NAME, 1, &log->path));
     *out = log;
     return KS_OK;
-}
-
-static void close_segment(struct ks_replay_log *log)
-{
-    if (log->descriptor >= 0)
-        close(log->descriptor); /* it has been flushed, or its end is not needed */
-    log->descriptor = -1;
+done:
+    ks_replay_log_free(log);
+    return status;
 }
 
 void ks_replay_log_free(struct ks_replay_log *log)
 {
     if (!log)
         return;
-    close_segment(log);
+    if (log->descriptor >= 0)
+        close(log->descriptor); /* it has been flushed, or its end is not needed */
     free(log->folder);
+    free(log->path);
     free(log);
 }
 
-static ks_status segment_path(const struct ks_replay_log *log, size_t segment, char **path)
+/* Valid until the next call. */
+static const char *segment_path(const struct ks_replay_log *log, size_t segment)
 {
-    return ks_print_string(path, "%s/replay.%06zu", log->folder, segment);
+    snprintf(log->path, strlen(log->folder) + NAME, "%s/replay.%06zu", log->folder, segment);
+    return log->path;
 }
 
 /* The segment of the last row; without rows, the first segment. */
@@ -67,16 +65,12 @@ static size_t last_segment(const struct ks_replay_log *log)
     return log->mark.rows > 0 ? (log->mark.rows - 1) / log->segment_rows : 0;
 }
 
-static void chain_row(unsigned char chain[KS_SHA256_BYTES], const void *row, size_t size,
-                      ks_status *status)
+static ks_status chain_row(unsigned char chain[KS_SHA256_BYTES], const void *row, size_t size)
 {
     struct ks_piece pieces[] = {{chain, KS_SHA256_BYTES}, {row, size}};
 
-    if (*status == KS_OK)
-        *status = ks_sha256(2, pieces, chain);
+    return ks_sha256(2, pieces, chain);
 }
-
-/* --- appending --- */
 
 static struct header describe(const struct ks_replay_log *log, size_t segment,
                               const unsigned char chain[KS_SHA256_BYTES])
@@ -89,36 +83,15 @@ static struct header describe(const struct ks_replay_log *log, size_t segment,
     return h;
 }
 
-static ks_status start_segment(struct ks_replay_log *log, size_t segment, const char *path)
+/* Opens a segment for appending, in place of the one that is open. */
+static ks_status open_segment(struct ks_replay_log *log, size_t segment, int flags)
 {
-    struct header h = describe(log, segment, log->mark.chain);
+    const char *path = segment_path(log, segment);
 
-    close_segment(log);
-    log->descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, MODE);
-    if (log->descriptor < 0)
-        return ks_file_fail(errno, path, "created");
-    return ks_file_put(log->descriptor, path, &h, sizeof h);
-}
-
-/* Appends rows that fit into the current segment. */
-static ks_status append(struct ks_replay_log *log, size_t n, const unsigned char *rows)
-{
-    size_t segment = log->mark.rows / log->segment_rows;
-    ks_status status = KS_OK;
-    char *path;
-
-    if (log->mark.rows % log->segment_rows == 0)
-        KS_TRY(ks_replay_log_flush(log)); /* the previous segment */
-    KS_TRY(segment_path(log, segment, &path));
-    if (log->mark.rows % log->segment_rows == 0)
-        KS_GO(start_segment(log, segment, path));
-    KS_GO(ks_file_put(log->descriptor, path, rows, n * log->row_bytes));
-    for (size_t i = 0; i < n; i++)
-        chain_row(log->mark.chain, rows + i * log->row_bytes, log->row_bytes, &status);
-    log->mark.rows += n;
-done:
-    free(path);
-    return status;
+    if (log->descriptor >= 0)
+        close(log->descriptor);
+    log->descriptor = open(path, O_WRONLY | O_CLOEXEC | flags, MODE);
+    return log->descriptor < 0 ? ks_file_fail(errno, path, flags ? "created" : "opened") : KS_OK;
 }
 
 ks_status ks_replay_log_append(struct ks_replay_log *log, size_t n, const void *rows)
@@ -126,11 +99,22 @@ ks_status ks_replay_log_append(struct ks_replay_log *log, size_t n, const void *
     const unsigned char *next = rows;
 
     while (n > 0) {
-        size_t room = log->segment_rows - log->mark.rows % log->segment_rows,
-               now = n < room ? n : room;
+        const size_t segment = log->mark.rows / log->segment_rows;
+        const size_t room = log->segment_rows - log->mark.rows % log->segment_rows;
+        const size_t now = n < room ? n : room;
 
-        KS_TRY(append(log, now, next));
-        next += now * log->row_bytes;
+        if (room == log->segment_rows) {
+            const struct header h = describe(log, segment, log->mark.chain);
+
+            KS_TRY(ks_replay_log_flush(log)); /* the previous segment */
+            KS_TRY(open_segment(log, segment, O_CREAT | O_TRUNC));
+            KS_TRY(ks_file_put(log->descriptor, log->path, &h, sizeof h));
+        }
+        KS_TRY(
+            ks_file_put(log->descriptor, segment_path(log, segment), next, now * log->row_bytes));
+        for (size_t i = 0; i < now; i++, next += log->row_bytes)
+            KS_TRY(chain_row(log->mark.chain, next, log->row_bytes));
+        log->mark.rows += now;
         n -= now;
     }
     return KS_OK;
@@ -138,29 +122,23 @@ ks_status ks_replay_log_append(struct ks_replay_log *log, size_t n, const void *
 
 ks_status ks_replay_log_flush(struct ks_replay_log *log)
 {
-    ks_status status;
-    char *path;
-
     if (log->descriptor < 0)
         return KS_OK;
-    KS_TRY(segment_path(log, last_segment(log), &path));
-    status = ks_file_flush(log->descriptor, path);
-    free(path);
-    return status == KS_OK ? ks_folder_flush(log->folder) : status;
+    KS_TRY(ks_file_flush(log->descriptor, segment_path(log, last_segment(log))));
+    return ks_folder_flush(log->folder);
+}
+
+static ks_status remove_segment(const struct ks_replay_log *log, size_t segment)
+{
+    const char *path = segment_path(log, segment);
+
+    return unlink(path) != 0 && errno != ENOENT ? ks_file_fail(errno, path, "removed") : KS_OK;
 }
 
 ks_status ks_replay_log_drop(struct ks_replay_log *log, size_t row)
 {
-    for (; (log->oldest + 1) * log->segment_rows <= row; log->oldest++) {
-        ks_status status = KS_OK;
-        char *path;
-
-        KS_TRY(segment_path(log, log->oldest, &path));
-        if (unlink(path) != 0 && errno != ENOENT)
-            status = ks_file_fail(errno, path, "removed");
-        free(path);
-        KS_TRY(status);
-    }
+    for (; (log->oldest + 1) * log->segment_rows <= row; log->oldest++)
+        KS_TRY(remove_segment(log, log->oldest));
     return KS_OK;
 }
 
@@ -168,42 +146,34 @@ ks_status ks_replay_log_drop(struct ks_replay_log *log, size_t row)
 
 struct reading {
     struct ks_replay_log *log;
-    const struct ks_replay_log_reader *reader;
-    size_t first, end;                    /* rows to pass on: first .. end - 1               */
-    size_t row;                           /* the next row to read                            */
-    unsigned char chain[KS_SHA256_BYTES]; /* before `row`                                    */
-    unsigned char *rows;                  /* [piece_rows, row_bytes]                         */
-    size_t piece_rows;
+    size_t first, end; /* rows to pass on: first .. end - 1 */
+    ks_status (*take)(void *context, const void *row);
+    void *context;
+    unsigned char chain[KS_SHA256_BYTES]; /* before the next row */
+    unsigned char *row;                   /* [row_bytes]         */
 };
 
-/* Reads exactly n bytes; KS_FORMAT if the file is shorter. */
-static ks_status get(int descriptor, const char *path, void *bytes, size_t n)
+/* Reads exactly n bytes, after which `more` are to follow; KS_FORMAT if the file is shorter. */
+static ks_status get(FILE *file, const char *path, void *bytes, size_t n, size_t more)
 {
-    unsigned char *next = bytes;
+    const size_t found = fread(bytes, 1, n, file);
 
-    while (n > 0) {
-        ssize_t found = read(descriptor, next, n);
-
-        if (found < 0 && errno == EINTR)
-            continue;
-        if (found < 0)
-            return ks_fail(KS_IO, "%s: cannot be read: %s", path, strerror(errno));
-        if (found == 0)
-            return ks_fail(KS_FORMAT, "%s: damaged: the file is %zu bytes too short", path, n);
-        next += found;
-        n -= (size_t)found;
-    }
-    return KS_OK;
+    if (found == n)
+        return KS_OK;
+    if (ferror(file))
+        return ks_fail(KS_IO, "%s: cannot be read: %s", path, strerror(errno));
+    return ks_fail(KS_FORMAT, "%s: damaged: the file is %zu bytes too short", path,
+                   n - found + more);
 }
 
 /* Nothing verifies the chain in the first segment's header here. It is verified at the end, when
  * the chain that continues it must agree with the mark. */
-static ks_status read_header(struct reading *g, int descriptor, const char *path, size_t segment)
+static ks_status read_header(struct reading *g, FILE *file, const char *path, size_t segment)
 {
-    bool start = segment * g->log->segment_rows <= g->first;
+    const bool start = segment * g->log->segment_rows <= g->first;
     struct header h, want;
 
-    KS_TRY(get(descriptor, path, &h, sizeof h));
+    KS_TRY(get(file, path, &h, sizeof h, 0));
     if (start)
         memcpy(g->chain, h.chain, sizeof g->chain);
     want = describe(g->log, segment, g->chain);
@@ -213,80 +183,40 @@ static ks_status read_header(struct reading *g, int descriptor, const char *path
     return KS_OK;
 }
 
-static ks_status read_rows(struct reading *g, int descriptor, const char *path, size_t n)
+static ks_status read_rows(struct reading *g, FILE *file, const char *path, size_t segment)
 {
-    size_t size = g->log->row_bytes;
+    const size_t size = g->log->row_bytes, start = segment * g->log->segment_rows;
+    const size_t full = start + g->log->segment_rows, end = g->end < full ? g->end : full;
 
-    while (n > 0) {
-        size_t now = n < g->piece_rows ? n : g->piece_rows;
-        ks_status status = get(descriptor, path, g->rows, now * size);
-
-        for (size_t i = 0; i < now; i++, g->row++) {
-            chain_row(g->chain, g->rows + i * size, size, &status);
-            if (status == KS_OK && g->row >= g->first)
-                status = g->reader->take(g->reader->context, g->rows + i * size);
-        }
-        KS_TRY(status);
-        n -= now;
+    for (size_t i = start; i < end; i++) {
+        KS_TRY(get(file, path, g->row, size, (end - i - 1) * size));
+        KS_TRY(chain_row(g->chain, g->row, size));
+        if (i >= g->first)
+            KS_TRY(g->take(g->context, g->row));
     }
     return KS_OK;
 }
 
-/* Opens and reads a segment. The caller closes *descriptor, also after a failure. */
-static ks_status read_segment(struct reading *g, size_t segment, const char *path, int *descriptor)
+static ks_status read_segment(struct reading *g, size_t segment)
 {
-    size_t start = segment * g->log->segment_rows, end = start + g->log->segment_rows;
+    const char *path = segment_path(g->log, segment);
+    FILE *file = fopen(path, "rb");
+    ks_status status;
 
-    *descriptor = open(path, O_RDWR | O_CLOEXEC);
-    if (*descriptor < 0 && errno == ENOENT)
+    if (!file && errno == ENOENT)
         return ks_fail(KS_FORMAT, "%s: missing", path);
-    if (*descriptor < 0)
+    if (!file)
         return ks_fail(KS_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    KS_TRY(read_header(g, *descriptor, path, segment));
-    g->row = start;
-    return read_rows(g, *descriptor, path, (g->end < end ? g->end : end) - start);
-}
-
-/* Reads all segments; *last is the descriptor of the last one, which stays open. */
-static ks_status read_segments(struct reading *g, const struct ks_replay_log_mark *mark, int *last)
-{
-    struct ks_replay_log *log = g->log;
-    ks_status status = KS_OK;
-
-    for (size_t i = g->first / log->segment_rows; i * log->segment_rows < mark->rows; i++) {
-        char *path;
-
-        KS_TRY(segment_path(log, i, &path));
-        if (*last >= 0)
-            close(*last);
-        status = read_segment(g, i, path, last);
-        if (status == KS_OK && g->row == mark->rows &&
-            memcmp(g->chain, mark->chain, sizeof g->chain) != 0)
-            status = ks_fail(KS_FORMAT, "%s: damaged: checksum mismatch", path);
-        free(path);
-        KS_TRY(status);
-    }
-    return KS_OK;
+    status = read_header(g, file, path, segment);
+    if (status == KS_OK)
+        status = read_rows(g, file, path, segment);
+    fclose(file);
+    return status;
 }
 
 static bool segment_exists(const struct ks_replay_log *log, size_t segment)
 {
-    bool exists = false;
-    char *path;
-
-    if (segment_path(log, segment, &path) == KS_OK) {
-        exists = access(path, F_OK) == 0;
-        free(path);
-    }
-    return exists;
-}
-
-/* Segments older than the ones that were read may exist, because an earlier mark needs them. */
-static size_t oldest_segment(const struct ks_replay_log *log, size_t segment)
-{
-    while (segment > 0 && segment_exists(log, segment - 1))
-        segment--;
-    return segment;
+    return access(segment_path(log, segment), F_OK) == 0;
 }
 
 /* Removes what was appended after the mark: the end of its segment, and later segments. */
@@ -294,43 +224,38 @@ static ks_status cut(struct ks_replay_log *log)
 {
     size_t segment = last_segment(log), rows = log->mark.rows - segment * log->segment_rows;
     off_t end = (off_t)(sizeof(struct header) + rows * log->row_bytes);
-    ks_status status = KS_OK;
-    char *path;
 
-    KS_TRY(segment_path(log, segment, &path));
-    if (log->descriptor >= 0 &&
-        (ftruncate(log->descriptor, end) != 0 || lseek(log->descriptor, end, SEEK_SET) != end))
-        status = ks_file_fail(errno, path, "cut off");
-    free(path);
-    for (segment += log->mark.rows > 0; status == KS_OK && segment_exists(log, segment);
-         segment++) {
-        KS_TRY(segment_path(log, segment, &path));
-        if (unlink(path) != 0)
-            status = ks_file_fail(errno, path, "removed");
-        free(path);
+    if (rows > 0) {
+        KS_TRY(open_segment(log, segment, 0));
+        if (ftruncate(log->descriptor, end) != 0 || lseek(log->descriptor, end, SEEK_SET) != end)
+            return ks_file_fail(errno, log->path, "cut off");
+        segment++;
     }
-    return status;
+    for (; segment_exists(log, segment); segment++)
+        KS_TRY(remove_segment(log, segment));
+    return KS_OK;
 }
 
 ks_status ks_replay_log_read(struct ks_replay_log *log, const struct ks_replay_log_mark *mark,
-                             size_t first, const struct ks_replay_log_reader *reader)
+                             size_t first, ks_status (*take)(void *context, const void *row),
+                             void *context)
 {
-    struct reading g = {.log = log, .reader = reader, .first = first, .end = mark->rows};
-    ks_status status;
-    int last = -1;
+    struct reading g = {
+        .log = log, .first = first, .end = mark->rows, .take = take, .context = context};
+    size_t segment = first / log->segment_rows;
+    ks_status status = KS_OK;
 
-    g.piece_rows = PIECE / log->row_bytes > 0 ? PIECE / log->row_bytes : 1;
-    KS_TRY(ks_alloc(g.piece_rows, log->row_bytes, &g.rows));
-    status = read_segments(&g, mark, &last);
-    free(g.rows);
-    if (status != KS_OK) {
-        if (last >= 0)
-            close(last);
-        return status;
-    }
-    close_segment(log);
+    KS_TRY(ks_alloc(log->row_bytes, 1, &g.row));
+    for (size_t i = segment; i * log->segment_rows < mark->rows && status == KS_OK; i++)
+        status = read_segment(&g, i);
+    free(g.row);
+    KS_TRY(status);
+    if (first < mark->rows && memcmp(g.chain, mark->chain, sizeof g.chain) != 0)
+        return ks_fail(KS_FORMAT, "%s: damaged: checksum mismatch", log->path);
     log->mark = *mark;
-    log->descriptor = last;
-    log->oldest = oldest_segment(log, first / log->segment_rows);
+    /* Segments older than the ones that were read may exist, because an earlier mark needs them. */
+    while (segment > 0 && segment_exists(log, segment - 1))
+        segment--;
+    log->oldest = segment;
     return cut(log);
 }

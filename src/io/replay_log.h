@@ -21,7 +21,7 @@ struct ks_replay_log_mark {
 };
 
 struct ks_replay_log {
-    char *folder; /* owned */
+    char *folder, *path; /* owned; of the segment that is being worked on */
     size_t row_bytes, segment_rows;
     size_t oldest; /* the oldest existing segment */
     struct ks_replay_log_mark mark;
@@ -47,11 +47,8 @@ ks_status ks_replay_log_drop(struct ks_replay_log *log, size_t row);
  * one and in order, to `take`, and cuts off everything after the mark. `log` is a new one for the
  * same folder. Fails with KS_FORMAT if a file is missing, too short or damaged; rows may have been
  * passed on by then, but nothing is cut off, and another mark may be tried. */
-struct ks_replay_log_reader {
-    ks_status (*take)(void *context, const void *row);
-    void *context;
-};
 ks_status ks_replay_log_read(struct ks_replay_log *log, const struct ks_replay_log_mark *mark,
-                             size_t first, const struct ks_replay_log_reader *reader);
+                             size_t first, ks_status (*take)(void *context, const void *row),
+                             void *context);
 
 #endif

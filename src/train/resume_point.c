@@ -22,6 +22,7 @@
 
 enum {
     POINTS = 2,             /* written alternately                                             */
+    DAMAGE = 512,           /* bytes of a message                                              */
     UNSAVED = 1024,         /* the most transitions that are not in the log, a few megabytes   */
     SEGMENTS = 4,           /* a segment of the log holds a fourth of what replay can hold,    */
     SEGMENT_BYTES = 1 << 26 /* but about this many bytes at most                               */
@@ -31,12 +32,12 @@ static const double SHARE = 0.01;  /* of the time may be spent on writing resume
 
 struct ks_resume_points {
     char *folder, *description; /* owned, as all below */
+    char *path[POINTS];         /* of the points      */
     struct ks_replay_log *log;
-    unsigned char *bytes; /* [size]: a resume point, assembled in memory */
-    size_t size;
-    uint64_t next;     /* the number of the next point; its file is point.(next % POINTS)      */
-    size_t rows;       /* transitions that had been made when the last point was written       */
-    double last, cost; /* when the last point was written; how many seconds that took          */
+    unsigned char *bytes; /* a resume point, assembled in memory; NULL before the first */
+    uint64_t next;        /* the number of the next point; its file is path[next % POINTS]        */
+    size_t rows;          /* transitions that had been made when the last point was written       */
+    double last, cost;    /* when the last point was written; how many seconds that took          */
 };
 
 /* The number of the oldest transition that replay holds after `rows` transitions. */
@@ -76,6 +77,8 @@ ks_status ks_resume_new(const struct ks_run *r, struct ks_resume_points **points
     KS_TRY(ks_alloc(1, sizeof *p, &p));
     p->last = ks_seconds();
     KS_GO(ks_plan_path(&r->plan, "resume", &p->folder));
+    for (int i = 0; i < POINTS; i++)
+        KS_GO(ks_print_string(&p->path[i], "%s/point.%d", p->folder, i));
     KS_GO(describe(r, &p->description));
     KS_GO(ks_replay_log_new(p->folder, row, rows < most ? rows : most, &p->log));
     *points = p;
@@ -90,6 +93,8 @@ void ks_resume_free(struct ks_resume_points *p)
     if (!p)
         return;
     ks_replay_log_free(p->log);
+    for (int i = 0; i < POINTS; i++)
+        free(p->path[i]);
     free(p->folder);
     free(p->description);
     free(p->bytes);
@@ -107,11 +112,6 @@ double ks_resume_bytes(const struct ks_resume_points *p, struct ks_run *r)
     size_t most = rows + (rows < r->plan.agent_steps ? 2 * segment : 0);
 
     return POINTS * (double)point_size(p, r) + (double)most * (double)p->log->row_bytes;
-}
-
-static ks_status point_path(const struct ks_resume_points *p, uint64_t number, char **path)
-{
-    return ks_print_string(path, "%s/point.%d", p->folder, (int)(number % POINTS));
 }
 
 /* --- writing --- */
@@ -132,18 +132,18 @@ static ks_status append_transitions(struct ks_resume_points *p, const struct ks_
 
 /* Flushes the replay log and progress.csv first: a resume point on disk never refers to data that
  * is not. */
-static ks_status write_point(struct ks_resume_points *p, struct ks_run *r, const char *path)
+ks_status ks_resume_write(struct ks_resume_points *p, struct ks_run *r)
 {
+    const double start = ks_seconds();
+    const size_t size = point_size(p, r);
     struct ks_resume_header h = {.number = p->next,
                                  .description_size = strlen(p->description),
                                  .state_size = ks_state_size(r),
                                  .progress_size = r->metrics->size,
                                  .rows = r->learner.agent_steps};
 
-    if (!p->bytes) {
-        p->size = point_size(p, r);
-        KS_TRY(ks_alloc(p->size, 1, &p->bytes));
-    }
+    if (!p->bytes)
+        KS_TRY(ks_alloc(size, 1, &p->bytes));
     KS_TRY(append_transitions(p, &r->learner));
     KS_TRY(ks_replay_log_flush(p->log));
     KS_TRY(ks_metrics_flush(r->metrics));
@@ -151,19 +151,7 @@ static ks_status write_point(struct ks_resume_points *p, struct ks_run *r, const
     memcpy(h.chain, p->log->mark.chain, sizeof h.chain);
     ks_state_get(r, p->bytes + ks_resume_file_state_offset(h.description_size));
     KS_TRY(ks_resume_file_fill(&h, p->description, p->bytes));
-    return ks_file_write(path, p->bytes, p->size);
-}
-
-ks_status ks_resume_write(struct ks_resume_points *p, struct ks_run *r)
-{
-    double start = ks_seconds();
-    ks_status status;
-    char *path;
-
-    KS_TRY(point_path(p, p->next, &path));
-    status = write_point(p, r, path);
-    free(path);
-    KS_TRY(status);
+    KS_TRY(ks_file_write(p->path[p->next % POINTS], p->bytes, size));
     /* p->rows still belongs to the point before, which is the older of the two now */
     KS_TRY(ks_replay_log_drop(p->log, first_needed(r, p->rows)));
     p->next++;
@@ -193,31 +181,9 @@ ks_status ks_resume_keep(struct ks_resume_points *p, struct ks_run *r)
 
 /* --- reading --- */
 
-/* Reads file point.SLOT. A damaged file is not an error yet; its message goes to `damage`. */
-static ks_status read_point(const struct ks_resume_points *p, int slot, struct ks_resume_file *f,
-                            char *damage, size_t room)
-{
-    ks_status status;
-
-    KS_TRY(point_path(p, (uint64_t)slot, &f->path));
-    status = ks_resume_file_read(f);
-    if (status != KS_FORMAT)
-        return status;
-    if (!*damage)
-        snprintf(damage, room, "%s", ks_error_text());
-    return KS_OK;
-}
-
 bool ks_resume_exists(const struct ks_resume_points *p)
 {
-    bool exists = false;
-    char *path;
-
-    for (uint64_t i = 0; i < POINTS && !exists; i++) {
-        exists = point_path(p, i, &path) == KS_OK && ks_path_exists(path);
-        free(path);
-    }
-    return exists;
+    return ks_path_exists(p->path[0]) || ks_path_exists(p->path[1]);
 }
 
 static ks_status put_row(void *replay, const void *row)
@@ -242,7 +208,6 @@ static ks_status check_progress(const char *path, const struct ks_resume_header 
 static ks_status take_point(struct ks_resume_points *p, struct ks_run *r,
                             const struct ks_resume_file *f)
 {
-    struct ks_replay_log_reader reader = {put_row, r->learner.replay};
     const struct ks_resume_header *h = &f->header;
     struct ks_saved_state state = ks_resume_file_state(f);
     struct ks_replay_log_mark mark = {.rows = h->rows};
@@ -254,7 +219,7 @@ static ks_status take_point(struct ks_resume_points *p, struct ks_run *r,
     KS_TRY(ks_plan_path(&r->plan, "progress.csv", &path));
     KS_GO(check_progress(path, h));
     ks_replay_clear(r->learner.replay, first);
-    KS_GO(ks_replay_log_read(p->log, &mark, first, &reader));
+    KS_GO(ks_replay_log_read(p->log, &mark, first, put_row, r->learner.replay));
     ks_metrics_free(r->metrics); /* opened for a point that turned out to be unusable */
     KS_GO(ks_metrics_new(path, h->progress_size, r->learner.agent, &r->metrics));
     KS_GO(ks_state_set(r, &state));
@@ -265,18 +230,8 @@ done:
     return status;
 }
 
-/* The conditions from now on, with what has changed since the point, go into later points. */
-static ks_status renew_description(struct ks_resume_points *p, struct ks_run *r,
-                                   const json_t *found)
-{
-    KS_TRY(ks_conditions_inherit(&r->conditions, found));
-    if (r->plan.options->resume == KS_RESUME_ANY)
-        KS_TRY(ks_conditions_record(&r->conditions, found, r->learner.env_step));
-    free(p->description);
-    p->description = NULL;
-    return describe(r, &p->description);
-}
-
+/* Brings the run to a point. The conditions from now on, with what has changed since the point, go
+ * into later points. */
 static ks_status restore(struct ks_resume_points *p, struct ks_run *r,
                          const struct ks_resume_file *f)
 {
@@ -292,64 +247,64 @@ static ks_status restore(struct ks_resume_points *p, struct ks_run *r,
     if (r->plan.options->resume != KS_RESUME_ANY)
         KS_GO(ks_conditions_compare(&r->conditions, f->path, found));
     KS_GO(take_point(p, r, f));
-    KS_GO(renew_description(p, r, found));
+    KS_GO(ks_conditions_inherit(&r->conditions, found));
+    if (r->plan.options->resume == KS_RESUME_ANY)
+        KS_GO(ks_conditions_record(&r->conditions, found, r->learner.env_step));
+    free(p->description);
+    p->description = NULL;
+    KS_GO(describe(r, &p->description));
 done:
     json_decref(found);
     return status;
 }
 
-/* Tries the newer point, then the older. `damage`: the first damage found so far, or "". */
-static ks_status choose(struct ks_resume_points *p, struct ks_run *r,
-                        struct ks_resume_file f[POINTS], char *damage, size_t room)
+/* Damage is not an error as long as there is another point; `damage` is the first one's message. */
+static ks_status forgive(ks_status status, char damage[DAMAGE])
 {
-    bool swap = !f[0].bytes || (f[1].bytes && f[1].header.number > f[0].header.number);
+    if (status != KS_FORMAT)
+        return status;
+    if (!*damage)
+        snprintf(damage, DAMAGE, "%s", ks_error_text());
+    return KS_OK;
+}
 
-    for (int i = 0; i < POINTS; i++) {
-        const struct ks_resume_file *one = &f[swap ? 1 - i : i];
-        ks_status status;
+/* Tries the newer point, then the older. */
+ks_status ks_resume_restore(struct ks_resume_points *p, struct ks_run *r, bool *found)
+{
+    struct ks_resume_file f[POINTS] = {{.path = p->path[0]}, {.path = p->path[1]}};
+    ks_status status = KS_OK;
+    char damage[DAMAGE] = "";
+    int newer;
+
+    *found = false;
+    for (int i = 0; i < POINTS; i++)
+        KS_GO(forgive(ks_resume_file_read(&f[i]), damage));
+    if (!f[0].bytes && !f[1].bytes && !*damage)
+        goto done;
+    KS_GO(ks_folder_sweep(p->folder));
+    newer = !f[0].bytes || (f[1].bytes && f[1].header.number > f[0].header.number);
+    for (int i = 0; i < POINTS && !*found; i++) {
+        const struct ks_resume_file *one = &f[i == 0 ? newer : !newer];
 
         if (!one->bytes)
             continue;
         status = restore(p, r, one);
-        if (status == KS_OK && *damage)
-            ks_say("%s: going on from the other resume point, environment step %zu", damage,
-                   r->learner.env_step);
-        if (status != KS_FORMAT)
-            return status;
-        if (!*damage)
-            snprintf(damage, room, "%s", ks_error_text());
+        *found = status == KS_OK;
+        KS_GO(forgive(status, damage));
     }
-    return ks_fail(KS_FORMAT, "%s; without --resume the run starts over", damage);
-}
-
-ks_status ks_resume_restore(struct ks_resume_points *p, struct ks_run *r, bool *found)
-{
-    struct ks_resume_file f[POINTS] = {{NULL}};
-    ks_status status = KS_OK;
-    char damage[512] = "";
-
-    *found = false;
-    for (int i = 0; i < POINTS; i++)
-        KS_GO(read_point(p, i, &f[i], damage, sizeof damage));
-    if (!f[0].bytes && !f[1].bytes && !*damage)
-        goto done;
-    KS_GO(ks_folder_sweep(p->folder));
-    KS_GO(choose(p, r, f, damage, sizeof damage));
-    *found = true;
+    if (!*found)
+        status = ks_fail(KS_FORMAT, "%s; without --resume the run starts over", damage);
+    else if (*damage)
+        ks_say("%s: going on from the other resume point, environment step %zu", damage,
+               r->learner.env_step);
 done:
     for (int i = 0; i < POINTS; i++)
-        ks_resume_file_free(&f[i]);
+        free(f[i].bytes);
     p->last = ks_seconds();
     return status;
 }
 
 /* --- removing --- */
-
-static bool is_ours(const char *name)
-{
-    return strncmp(name, "point.", 6) == 0 || strncmp(name, "replay.", 7) == 0 ||
-           strncmp(name, ".kappascope-", 12) == 0;
-}
 
 /* The files whose names begin with `start`. */
 static ks_status remove_files(const char *folder, DIR *list, const char *start)
@@ -358,7 +313,7 @@ static ks_status remove_files(const char *folder, DIR *list, const char *start)
 
     rewinddir(list);
     while ((entry = readdir(list)))
-        if (is_ours(entry->d_name) && strncmp(entry->d_name, start, strlen(start)) == 0 &&
+        if (strncmp(entry->d_name, start, strlen(start)) == 0 &&
             unlinkat(dirfd(list), entry->d_name, 0) != 0 && errno != ENOENT)
             return ks_fail(ks_file_status(errno), "%s/%s: cannot be removed: %s", folder,
                            entry->d_name, strerror(errno));
@@ -368,19 +323,18 @@ static ks_status remove_files(const char *folder, DIR *list, const char *start)
 /* Removes resume points before the replay log that they need. */
 ks_status ks_resume_clear(const struct ks_resume_points *p)
 {
-    const char *folder = p->folder;
-    DIR *list = opendir(folder);
-    ks_status status;
+    static const char *const ours[] = {"point.", "replay.", ".kappascope-"};
+    DIR *list = opendir(p->folder);
+    ks_status status = KS_OK;
 
     if (!list && errno == ENOENT)
         return KS_OK;
     if (!list)
-        return ks_fail(KS_IO, "%s: cannot be opened: %s", folder, strerror(errno));
-    status = remove_files(folder, list, "point.");
-    if (status == KS_OK)
-        status = remove_files(folder, list, "");
+        return ks_fail(KS_IO, "%s: cannot be opened: %s", p->folder, strerror(errno));
+    for (size_t i = 0; i < sizeof ours / sizeof *ours && status == KS_OK; i++)
+        status = remove_files(p->folder, list, ours[i]);
     closedir(list);
-    if (status == KS_OK && rmdir(folder) != 0 && errno != ENOTEMPTY && errno != EEXIST)
-        status = ks_file_fail(errno, folder, "removed");
+    if (status == KS_OK && rmdir(p->folder) != 0 && errno != ENOTEMPTY && errno != EEXIST)
+        status = ks_file_fail(errno, p->folder, "removed");
     return status;
 }

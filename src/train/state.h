@@ -41,7 +41,8 @@ struct ks_resume_header {
 
 /* A file that was read. */
 struct ks_resume_file {
-    char *path, *bytes; /* owned; bytes NULL: it does not exist or is damaged */
+    const char *path; /* not owned */
+    char *bytes;      /* the caller frees; NULL: it does not exist or is damaged */
     struct ks_resume_header header;
 };
 
@@ -65,6 +66,5 @@ bool ks_resume_file_is_pending(const char *path);
  * caller frees. */
 struct ks_saved_state ks_resume_file_state(const struct ks_resume_file *file);
 struct json_t *ks_resume_file_description(const struct ks_resume_file *file);
-void ks_resume_file_free(struct ks_resume_file *file); /* frees what it holds */
 
 #endif

@@ -51,10 +51,8 @@ static ks_status take(void *context, const void *row)
 static ks_status read_from(struct ks_replay_log *log, const struct ks_replay_log_mark *mark,
                            size_t first, struct taken *t)
 {
-    struct ks_replay_log_reader reader = {take, t};
-
     *t = (struct taken){.next = first};
-    return ks_replay_log_read(log, mark, first, &reader);
+    return ks_replay_log_read(log, mark, first, take, t);
 }
 
 static void assert_reads(const struct ks_replay_log_mark *mark, size_t first)
