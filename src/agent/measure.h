@@ -60,24 +60,6 @@ size_t KS(agent_measures)(const struct KS(agent) *agent);
 ks_status KS(agent_measure)(struct KS(agent) *agent, const struct ks_batch *batch,
                             struct ks_measure *list, size_t *n);
 
-/* Shared by measure.c and published.c: a network that is being measured, and the list to which its
- * quantities are added. */
-
-/* The networks of an ensemble share the entries of the list: each adds its values with weight
- * 1/ensemble. */
-struct KS(measured) {
-    const char *name;
-    const struct KS(net) *net;
-    const struct KS(trained) *t; /* its primal block holds the activations of a pass of `net` */
-    const real *g;               /* [P]: gradient                                             */
-    double rate;                 /* learning rate of the last gradient step; NaN before the first */
-    bool updated;                /* an update has been made: activations exist                */
-    double weight;
-    bool first; /* the first network of the ensemble: sets the entries instead of adding */
-    struct ks_measure *list;
-    size_t n;
-};
-
 /* sum_i |y_ij| over the rows of y [rows, d]: a unit j is dormant where that is 0. */
 double KS(unit_activity)(size_t rows, size_t d, const real *y, size_t unit);
 

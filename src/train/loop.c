@@ -68,57 +68,41 @@ static json_t *describe_versions(void)
                      "jansson", JANSSON_VERSION);
 }
 
-/* How the run is computed: all that may differ between two starts of one run. */
-static void describe_conditions(const struct ks_run *r, json_t *object)
-{
-    const struct ks_train_options *o = r->plan.options;
-
-    json_object_set_new(json_object_get(object, "settings"), "threads",
-                        json_integer((json_int_t)o->settings.threads));
-    json_object_set_new(object, "command", describe_command(o));
-    json_object_set_new(object, "versions", describe_versions());
-    json_object_set_new(object, "blas_kernel", json_string(ks_blas_kernel()));
-    json_object_set_new(object, "processor", json_string(ks_processor_name()));
-    json_object_set_new(object, "threads", json_integer(r->learner.agent->config.threads));
-    json_object_set_new(object, "mujoco_flags", json_string(ks_env_flags(r->learner.player.env)));
-    json_object_set_new(object, "gamma", json_real(r->plan.gamma));
-    json_object_set_new(object, "start", json_string(r->started));
-    json_object_set_new(object, "resumed", *r->resumed ? json_string(r->resumed) : json_null());
-    json_object_set(object, "changes", r->conditions.changes);
-}
-
-static void describe_state(const struct ks_run *r, enum ks_run_state state, const char *reason,
-                           json_t *object)
+/* How the run is computed, which is all that may differ between two starts of one run; and where it
+ * is now. NULL if memory runs out. */
+static json_t *describe_course(const struct ks_run *r, enum ks_run_state state, const char *reason)
 {
     const struct ks_learner *l = &r->learner;
+    json_t *text = reason ? json_string(reason) : NULL;
     char now[32];
 
     run_time(now);
-    json_object_set_new(object, "end", state == KS_RUNNING ? json_null() : json_string(now));
-    json_object_set_new(object, "state", json_string(run_states[state]));
-    json_object_set_new(object, "reason", reason ? json_string(reason) : json_null());
-    json_object_set_new(object, "resumable",
-                        json_boolean(state != KS_FINISHED && state != KS_FAILED_PERMANENTLY));
-    json_object_set_new(object, "env_step", json_integer((json_int_t)l->env_step));
-    json_object_set_new(object, "update", json_integer((json_int_t)l->agent->updates));
-    json_object_set_new(object, "divergences",
-                        json_integer((json_int_t)ks_env_divergences(l->player.env)));
-    json_object_set_new(object, "evaluation_divergences",
-                        json_integer((json_int_t)ks_env_divergences(r->evaluation.player.env)));
+    return json_pack(
+        "{s:o, s:o, s:s, s:s, s:i, s:s, s:f, s:s, s:s?, s:O, s:s?, s:s, s:o, s:b, s:I, "
+        "s:I, s:I, s:I}",
+        "command", describe_command(r->plan.options), "versions", describe_versions(),
+        "blas_kernel", ks_blas_kernel(), "processor", ks_processor_name(), "threads",
+        l->agent->config.threads, "mujoco_flags", ks_env_flags(l->player.env), "gamma",
+        r->plan.gamma, "start", r->started, "resumed", *r->resumed ? r->resumed : NULL, "changes",
+        r->conditions.changes, "end", state == KS_RUNNING ? NULL : now, "state", run_states[state],
+        "reason", text ? text : json_null(), "resumable",
+        state != KS_FINISHED && state != KS_FAILED_PERMANENTLY, "env_step", (json_int_t)l->env_step,
+        "update", (json_int_t)l->agent->updates, "divergences",
+        (json_int_t)ks_env_divergences(l->player.env), "evaluation_divergences",
+        (json_int_t)ks_env_divergences(r->evaluation.player.env));
 }
 
 /* Writes the file. `reason`: why the run stopped or failed; NULL: it did not. */
 static ks_status run_write_json(const struct ks_run *r, enum ks_run_state state, const char *reason)
 {
     ks_status status = KS_OK;
-    json_t *object = ks_fingerprint(&r->plan);
+    json_t *object = ks_fingerprint(&r->plan), *course = describe_course(r, state, reason);
     char *path = NULL, *text = NULL;
 
-    if (object) {
-        describe_conditions(r, object);
-        describe_state(r, state, reason, object);
+    json_object_set_new(json_object_get(object, "settings"), "threads",
+                        json_integer((json_int_t)r->plan.options->settings.threads));
+    if (json_object_update(object, course) == 0)
         text = json_dumps(object, DUMP);
-    }
     if (!text) {
         status = ks_fail(KS_MEMORY, "out of memory: describing the run");
         goto done;
@@ -127,6 +111,7 @@ static ks_status run_write_json(const struct ks_run *r, enum ks_run_state state,
     KS_GO(ks_file_write(path, text, strlen(text)));
 done:
     json_decref(object);
+    json_decref(course);
     free(text);
     free(path);
     return status;

@@ -166,23 +166,6 @@ static void print_number(FILE *file, double value)
         fprintf(file, ",%.9g", value);
 }
 
-/* The header line of a new file, from its first row. */
-static ks_status name_columns(struct ks_metrics *m)
-{
-    size_t size = 0;
-    FILE *out = open_memstream(&m->columns, &size);
-    bool failed;
-
-    if (!out)
-        return ks_fail(KS_MEMORY, "%s: out of memory", m->path);
-    fprintf(out, "%s", FIRST);
-    for (size_t i = 0; i < m->n; i++)
-        fprintf(out, ",%s", m->row[i].name);
-    failed = ferror(out) != 0;
-    failed = fclose(out) != 0 || failed;
-    return failed ? ks_fail(KS_MEMORY, "%s: out of memory", m->path) : KS_OK;
-}
-
 /* The value with that name in the last row; NaN if it has none. */
 static double measured(const struct ks_metrics *m, const char *name, size_t length)
 {
@@ -194,10 +177,18 @@ static double measured(const struct ks_metrics *m, const char *name, size_t leng
 
 static void print_row(const struct ks_metrics *m, size_t env_step, int64_t update, FILE *out)
 {
-    if (m->size == 0)
-        fprintf(out, "%s\n", m->columns);
+    const char *name = m->columns ? m->columns + strlen(FIRST) : "";
+
+    if (m->size == 0) {
+        fprintf(out, "%s", FIRST);
+        for (size_t i = 0; i < m->n; i++)
+            fprintf(out, ",%s", m->row[i].name);
+        fprintf(out, "\n");
+    }
     fprintf(out, "%zu,%lld", env_step, (long long)update);
-    for (const char *name = m->columns + strlen(FIRST); *name == ',';) {
+    for (size_t i = 0; i < m->n && !m->columns; i++)
+        print_number(out, m->row[i].value);
+    while (*name == ',') {
         size_t length = strcspn(++name, ",");
 
         print_number(out, measured(m, name, length));
@@ -233,8 +224,6 @@ ks_status ks_metrics_row(struct ks_metrics *m, struct KS(agent) *agent,
                          const struct ks_batch *batch, size_t env_step, double return_mean)
 {
     KS_TRY(fill_row(m, agent, batch, env_step, return_mean));
-    if (!m->columns)
-        KS_TRY(name_columns(m));
     KS_TRY(write_row(m, env_step, agent->updates));
     m->sum = (struct ks_update){.critic_loss = 0};
     m->updates = m->actor_steps = 0;

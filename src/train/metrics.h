@@ -24,7 +24,7 @@ struct ks_metrics {
     char *path; /* of progress.csv; owned */
     int descriptor;
     size_t size;            /* of the file, in bytes                              */
-    char *columns;          /* its header line; NULL: not written yet; owned      */
+    char *columns;          /* the header line of a file that is continued; or NULL; owned */
     struct ks_measure *row; /* [n]: the last row without env_step, update; owned  */
     size_t n;
     /* Since the last row: */
