@@ -103,23 +103,11 @@ static size_t smallest(const struct KS(agent) *a, size_t i)
     return at;
 }
 
-static double share_of_smallest(const struct KS(agent) *a, size_t e, size_t i)
-{
-    return smallest(a, i) == e;
-}
-
-static double share_of_mean(const struct KS(agent) *a, size_t e, size_t i)
-{
-    (void)e;
-    (void)i;
-    return 1 / (double)a->config.ensemble;
-}
-
 /* dQ/dQ_e at row i; Q = sum_e share Q_e. */
-static double (*const share[])(const struct KS(agent) *a, size_t e, size_t i) = {
-    [KS_SMALLEST] = share_of_smallest,
-    [KS_MEAN] = share_of_mean,
-};
+static double share(const struct KS(agent) *a, size_t e, size_t i)
+{
+    return a->config.policy_value == KS_MEAN ? 1 / (double)a->config.ensemble : smallest(a, i) == e;
+}
 
 /* x_bar = d/dx of -mean_i Q: nonzero only in rows where the critic has a share. */
 static void policy_value_gradient(struct KS(agent) *a, size_t e)
@@ -131,18 +119,14 @@ static void policy_value_gradient(struct KS(agent) *a, size_t e)
     memset(f_bar, 0, rows * n * sizeof *f_bar);
     for (size_t i = 0; i < rows; i++) {
         const real *p = a->values + (e * rows + i) * n;
-        double q = a->q[e * rows + i], part = share[a->config.policy_value](a, e, i);
+        double q = a->q[e * rows + i], part = share(a, e, i);
 
         if (part > 0)
             KS(critic_value_gradient)
         (&a->critic_arch->loss, q, p, (real)(-part / (double)rows), f_bar + i * n);
     }
-    KS(net_backward)
-    (a->critic_eval, &(struct KS(net_backward)){.w = c->w,
-                                                .x = a->policy_input,
-                                                .primal = c->primal,
-                                                .adjoint = c->adjoint,
-                                                .x_bar = a->x_bar + e * rows * KS(agent_width)(a)});
+    KS(trained_backward)
+    (a->critic_eval, c, a->policy_input, a->x_bar + e * rows * KS(agent_width)(a), false);
 }
 
 /* action_bar = sum of x_bar over the critics. */
@@ -169,7 +153,7 @@ double KS(policy_values)(struct KS(agent) *a)
     sum_action_bars(a);
     for (size_t i = 0; i < a->config.batch; i++)
         for (size_t e = 0; e < a->config.ensemble; e++)
-            sum += share[a->config.policy_value](a, e, i) * a->q[e * a->config.batch + i];
+            sum += share(a, e, i) * a->q[e * a->config.batch + i];
     return sum;
 }
 
@@ -184,17 +168,6 @@ static double mean_loss(const struct KS(agent) *a, double values, double *entrop
     return (KS(agent_temperature)(a) * log_pi - values) / n;
 }
 
-void KS(actor_backward)(struct KS(agent) *a)
-{
-    memset(a->actor.g, 0, a->actor_arch->parameters * sizeof *a->actor.g);
-    KS(net_backward)
-    (a->actor_train, &(struct KS(net_backward)){.w = a->actor.w,
-                                                .x = a->s,
-                                                .primal = a->actor.primal,
-                                                .adjoint = a->actor.adjoint,
-                                                .w_bar = a->actor.g});
-}
-
 double KS(actor_loss)(struct KS(agent) *a, double *entropy)
 {
     struct KS(policy_pass) p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
@@ -205,6 +178,6 @@ double KS(actor_loss)(struct KS(agent) *a, double *entropy)
     p.log_pi_bar = (real)(KS(agent_temperature)(a) / (double)a->config.batch);
     p.head_bar = KS(net_output_bar)(a->actor_train, a->actor.adjoint);
     KS(policy_backward)(&a->actor_arch->policy, &p);
-    KS(actor_backward)(a);
+    KS(trained_backward)(a->actor_train, &a->actor, a->s, NULL, true);
     return mean_loss(a, values, entropy);
 }

@@ -34,9 +34,6 @@ struct KS(policy_pass) KS(actor_pass)(const struct KS(agent) *a, const real *hea
  * action_bar [batch, D] = d/dx of -mean(Q). */
 double KS(policy_values)(struct KS(agent) *a);
 
-/* From the adjoint of the actor's output, after actor_forward at s: the gradient, to actor.g. */
-void KS(actor_backward)(struct KS(agent) *a);
-
 /* Returns the loss mean(T log pi - Q(s, a)) after actor_forward and actor_sample; its
  * gradient goes to actor.g, and *entropy is the mean of -log pi. */
 double KS(actor_loss)(struct KS(agent) *a, double *entropy);

@@ -154,18 +154,24 @@ void KS(encode_states)(struct KS(agent) *a, bool target, const real *s, real *z)
     memcpy(z, pass(a->encoder, KS_STATE_PART, target, s), n * sizeof *z);
 }
 
+/* The rows [z; u] of the pair's input, from rows of z that are `stride` apart. */
+static void join(const struct KS(agent) *a, const real *z, size_t stride, const real *u, real *rows)
+{
+    const size_t nz = a->encoder->arch[KS_STATE_PART]->out;
+    const size_t nu = a->encoder->arch[KS_ACTION_PART]->out;
+
+    for (size_t i = 0; i < a->config.batch; i++, rows += nz + nu) {
+        memcpy(rows, z + i * stride, nz * sizeof *rows);
+        memcpy(rows + nz, u + i * nu, nu * sizeof *rows);
+    }
+}
+
 void KS(encode_pairs)(struct KS(agent) *a, bool target, const real *z, const real *actions, real *x)
 {
     struct KS(encoder) *e = a->encoder;
-    const size_t nz = e->arch[KS_STATE_PART]->out, nu = e->arch[KS_ACTION_PART]->out;
-    const real *u = pass(e, KS_ACTION_PART, target, actions);
 
-    for (size_t i = 0; i < a->config.batch; i++) {
-        real *row = e->pair_input + i * (nz + nu);
-
-        memcpy(row, z + i * nz, nz * sizeof *row);
-        memcpy(row + nz, u + i * nu, nu * sizeof *row);
-    }
+    join(a, z, e->arch[KS_STATE_PART]->out, pass(e, KS_ACTION_PART, target, actions),
+         e->pair_input);
     memcpy(x, pass(e, KS_PAIR_PART, target, e->pair_input),
            a->config.batch * e->arch[KS_PAIR_PART]->out * sizeof *x);
 }
@@ -278,14 +284,8 @@ static struct step step_at(const struct KS(agent) *a, size_t i)
 static void predict(struct KS(agent) *a, const struct step *s, const real *z, size_t stride)
 {
     struct KS(encoder) *e = a->encoder;
-    const size_t nz = e->arch[KS_STATE_PART]->out, nu = e->arch[KS_ACTION_PART]->out;
 
-    for (size_t b = 0; b < a->config.batch; b++) {
-        real *row = s->pair_input + b * (nz + nu);
-
-        memcpy(row, z + b * stride, nz * sizeof *row);
-        memcpy(row + nz, s->u + b * nu, nu * sizeof *row);
-    }
+    join(a, z, stride, s->u, s->pair_input);
     KS(net_forward)
     (e->batch[KS_PAIR_PART], e->part[KS_PAIR_PART].w, NULL, s->pair_input, s->pair_primal);
     KS(net_forward)

@@ -110,7 +110,7 @@ double KS(mrq_actor_gradient)(struct KS(agent) *a)
         bar[i] = (1 - actions[i] * actions[i]) * a_bar[i] +
                  (real)(2 * PENALTY / (double)n) * head[i];
     }
-    KS(actor_backward)(a);
+    KS(trained_backward)(a->actor_train, &a->actor, a->s, NULL, true);
     return loss;
 }
 

@@ -226,6 +226,21 @@ void KS(trained_free)(struct KS(trained) *t)
         free(block[i]);
 }
 
+void KS(trained_backward)(const struct KS(net) *net, const struct KS(trained) *t, const real *x,
+                          real *x_bar, bool gradient)
+{
+    struct KS(net_backward) pass = {.w = t->w,
+                                    .x = x,
+                                    .primal = t->primal,
+                                    .adjoint = t->adjoint,
+                                    .x_bar = x_bar,
+                                    .w_bar = gradient ? t->g : NULL};
+
+    if (gradient)
+        memset(t->g, 0, net->arch->parameters * sizeof *t->g);
+    KS(net_backward)(net, &pass);
+}
+
 ks_status KS(trained_init)(const struct KS(arch) *arch, const struct ks_starts *starts,
                            struct ks_rng rng, struct KS(trained) *t)
 {

@@ -74,6 +74,10 @@ ks_status KS(reals)(size_t n, real **out);
 ks_status KS(trained_allocate)(const struct KS(net) *train, const struct KS(net) *eval,
                                const struct KS(net) *forward, struct KS(trained) *t);
 void KS(trained_free)(struct KS(trained) *t); /* frees what it holds */
+/* The backward pass of `net` after a forward pass of *t on x, from the output's adjoint in its
+ * block: to x_bar unless it is NULL, and with `gradient` to t->g, which is overwritten. */
+void KS(trained_backward)(const struct KS(net) *net, const struct KS(trained) *t, const real *x,
+                          real *x_bar, bool gradient);
 /* Sets parameters and running statistics to their start, projected, the target to a copy, moments
  * to zero. */
 ks_status KS(trained_init)(const struct KS(arch) *arch, const struct ks_starts *starts,

@@ -184,12 +184,8 @@ static double bound_values(struct KS(agent) *a)
     bound = upper_bound(a);
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t e = 0; e < 2; e++)
-        KS(net_backward)
-    (a->critic_eval, &(struct KS(net_backward)){.w = a->critic[e].w,
-                                                .x = a->policy_input,
-                                                .primal = a->critic[e].primal,
-                                                .adjoint = a->critic[e].adjoint,
-                                                .x_bar = a->x_bar + e * size});
+        KS(trained_backward)
+    (a->critic_eval, &a->critic[e], a->policy_input, a->x_bar + e * size, false);
     return bound;
 }
 
@@ -224,13 +220,7 @@ double KS(optimist_gradient)(struct KS(agent) *a, double *kl)
     const double bound = bound_values(a);
 
     *kl = distance(a, head, KS(net_output_bar)(o->train, o->shift.adjoint));
-    memset(o->shift.g, 0, o->arch->parameters * sizeof *o->shift.g);
-    KS(net_backward)
-    (o->train, &(struct KS(net_backward)){.w = o->shift.w,
-                                          .x = o->input,
-                                          .primal = o->shift.primal,
-                                          .adjoint = o->shift.adjoint,
-                                          .w_bar = o->shift.g});
+    KS(trained_backward)(o->train, &o->shift, o->input, NULL, true);
     return KS(dual_value)(&o->price) * *kl - bound;
 }
 

@@ -31,12 +31,6 @@
 #include "agent/stream.h"
 #include "agent/target.h"
 
-static void widen(size_t n, const float *from, real *to)
-{
-    for (size_t i = 0; i < n; i++)
-        to[i] = (real)from[i];
-}
-
 /* The critics' input: (s, a) from row 0, (s', .) from row `batch` and, for a joint critic, (s, a)
  * again from row 2 batch. So the targets' input starts at row `batch`, and the half whose outputs
  * are needed, (s', a'), is its first. */
@@ -47,11 +41,11 @@ static void gather(struct KS(agent) *a, const struct ks_batch *b)
 
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t i = 0; i < n; i++) {
-        widen(obs, b->s + i * obs, a->s + i * obs);
-        widen(obs, b->next_s + i * obs, a->next_s + i * obs);
-        widen(obs, b->s + i * obs, a->input + i * d);
-        widen(act, b->a + i * act, a->input + i * d + obs);
-        widen(obs, b->next_s + i * obs, a->input + (n + i) * d);
+        KS(widen)(obs, b->s + i * obs, a->s + i * obs);
+        KS(widen)(obs, b->next_s + i * obs, a->next_s + i * obs);
+        KS(widen)(obs, b->s + i * obs, a->input + i * d);
+        KS(widen)(act, b->a + i * act, a->input + i * d + obs);
+        KS(widen)(obs, b->next_s + i * obs, a->input + (n + i) * d);
     }
     if (a->critic_arch->joint)
         memcpy(a->input + 2 * n * d, a->input, n * d * sizeof *a->input);
@@ -126,14 +120,10 @@ void KS(critic_gradient)(struct KS(agent) *a, size_t e)
                                         a->target};
     real *f_bar = KS(net_output_bar)(a->critic_train, c->adjoint);
 
-    memset(c->g, 0, a->critic_arch->parameters * sizeof *c->g);
     KS(net_forward)(a->critic_train, c->w, c->state, a->input, c->primal);
     a->critic_step[e].loss = loss->kind->gradient(loss, &outputs,
                                                   (real)(1 / (double)a->config.batch), f_bar);
-    KS(net_backward)
-    (a->critic_train,
-     &(struct KS(net_backward)){
-         .w = c->w, .x = a->input, .primal = c->primal, .adjoint = c->adjoint, .w_bar = c->g});
+    KS(trained_backward)(a->critic_train, c, a->input, NULL, true);
 }
 
 /* The sum of Q over the batch after critic_gradient. For ce no exponential is needed: with p the

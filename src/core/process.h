@@ -45,4 +45,11 @@ ks_status ks_locate_program(const char *name, char **path);
  * require. */
 void ks_signal_catch(int number, void (*handler)(int), struct sigaction *old);
 
+/* From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, are only recorded. */
+void ks_stop_listen(void);
+/* Fails with KS_RUN, naming the signal and env_step, if one has been received. */
+ks_status ks_stop_check(size_t env_step);
+/* Whether ks_stop_check has failed since ks_stop_listen: the program ends because of a signal. */
+bool ks_stop_obeyed(void);
+
 #endif

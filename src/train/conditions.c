@@ -112,14 +112,6 @@ static void fill_defaults(json_t *settings)
             json_object_set_new(settings, key->name, describe_setting(&defaults, key));
 }
 
-static bool is_setting(const char *name)
-{
-    for (const struct ks_key *key = ks_keys; key->name; key++)
-        if (strcmp(key->name, name) == 0)
-            return true;
-    return false;
-}
-
 /* A newer version of the program may have written a setting whose effect is not known here. */
 static ks_status refuse_unknown(const char *path, const char *what, json_t *settings)
 {
@@ -128,7 +120,7 @@ static ks_status refuse_unknown(const char *path, const char *what, json_t *sett
 
     json_object_foreach(settings, name, value)
     {
-        if (!is_setting(name))
+        if (!ks_settings_key(name))
             return ks_fail(KS_USAGE, "%s: %s: this version of the program has no setting '%.80s'",
                            path, what, name);
     }
@@ -155,15 +147,13 @@ ks_status ks_fingerprint_compare(const struct ks_plan *p, const char *path, cons
     ks_status status = KS_OK;
 
     if (!want)
-        status = ks_fail(KS_USAGE, "%s: a name of the run is not valid UTF-8", path);
-    if (status == KS_OK)
-        status = refuse_unknown(path, what, settings);
-    if (status == KS_OK && json_is_object(settings))
+        return ks_fail(KS_USAGE, "%s: a name of the run is not valid UTF-8", path);
+    KS_GO(refuse_unknown(path, what, settings));
+    if (json_is_object(settings))
         fill_defaults(settings);
-    if (status == KS_OK)
-        status = compare_all(path, what, found, want);
-    if (status == KS_OK)
-        status = refuse_additions(path, what, found, want);
+    KS_GO(compare_all(path, what, found, want));
+    KS_GO(refuse_additions(path, what, found, want));
+done:
     json_decref(want);
     return status;
 }
@@ -212,33 +202,27 @@ ks_status ks_conditions_compare(const struct ks_conditions *c, const char *path,
     return KS_OK;
 }
 
-ks_status ks_conditions_inherit(struct ks_conditions *c, const json_t *found)
+/* A condition that an older resume point does not contain is not known to have changed. */
+ks_status ks_conditions_continue(struct ks_conditions *c, const json_t *found, bool any,
+                                 size_t env_step)
 {
-    json_t *earlier = json_object_get(found, "changes");
+    json_t *earlier = json_object_get(found, "changes"), *value;
+    const char *name;
 
     json_decref(c->changes);
     c->changes = json_is_array(earlier) ? json_incref(earlier) : json_array();
-    return c->changes ? KS_OK : ks_fail(KS_MEMORY, "out of memory: reading changed conditions");
-}
-
-/* A condition that an older resume point does not contain is not known to have changed. */
-ks_status ks_conditions_record(struct ks_conditions *c, const json_t *found, size_t env_step)
-{
-    const char *name;
-    json_t *value;
-
     json_object_foreach(c->now, name, value)
     {
         json_t *before = json_object_get(found, name), *change;
 
-        if (!before || json_equal(before, value))
+        if (!any || !before || json_equal(before, value))
             continue;
         change = json_pack("{s:I, s:s, s:O, s:O}", "env_step", (json_int_t)env_step, "what", name,
                            "from", before, "to", value);
         if (json_array_append_new(c->changes, change) != 0)
             return ks_fail(KS_MEMORY, "out of memory: recording changed conditions");
     }
-    return KS_OK;
+    return c->changes ? KS_OK : ks_fail(KS_MEMORY, "out of memory: reading changed conditions");
 }
 
 size_t ks_conditions_count_changes(const struct ks_conditions *c)

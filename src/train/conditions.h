@@ -5,6 +5,7 @@
 #ifndef KS_TRAIN_CONDITIONS_H
 #define KS_TRAIN_CONDITIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/error.h"
@@ -28,18 +29,16 @@ void ks_conditions_free(struct ks_conditions *conditions); /* frees what it hold
 ks_status ks_conditions_compare(const struct ks_conditions *conditions, const char *path,
                                 const struct json_t *found);
 /* For a run that continues from a resume point, described by `found`: takes over the changes that
- * the point lists; and appends the conditions that differ now, at env_step. Fail with KS_MEMORY. */
-ks_status ks_conditions_inherit(struct ks_conditions *conditions, const struct json_t *found);
-ks_status ks_conditions_record(struct ks_conditions *conditions, const struct json_t *found,
-                               size_t env_step);
+ * the point lists and, with --resume=any, appends the conditions that differ now, at env_step.
+ * Fails with KS_MEMORY. */
+ks_status ks_conditions_continue(struct ks_conditions *conditions, const struct json_t *found,
+                                 bool any, size_t env_step);
 /* The number of changes. A run with changes is not bit for bit equal to one without. */
 size_t ks_conditions_count_changes(const struct ks_conditions *conditions);
 
 /* What identifies a run: all that decides what it computes. In JSON: env, architecture, seed,
  * steps, settings (all but `threads`), critic and actor (their descriptions), and `task` for a task
  * of the user's own (its file). run.json and every resume point contain it. */
-
-struct json_t; /* of jansson */
 
 /* The caller frees it; NULL if a name is not valid UTF-8 or memory runs out. */
 struct json_t *ks_fingerprint(const struct ks_plan *plan);

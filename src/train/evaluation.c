@@ -5,7 +5,7 @@
 
 #include "agent/stream.h"
 #include "core/memory.h"
-#include "train/stop_request.h"
+#include "core/process.h"
 
 ks_status ks_evaluation_init(const struct ks_plan *plan, struct ks_evaluation *v)
 {

@@ -271,9 +271,7 @@ double ks_learner_reward_scale(const struct ks_learner *l, double temperature)
     const struct ks_settings *s = &l->plan->options->settings;
     const double bonus = temperature * l->agent->config.target_entropy / (1 - l->plan->gamma);
 
-    return s->reward_normalization
-               ? ks_returns_divisor(&l->returns, ks_reward_scaling(s->reward_scaling), bonus)
-               : 1;
+    return s->reward_normalization ? ks_returns_divisor(&l->returns, s->reward_scaling, bonus) : 1;
 }
 
 void ks_learner_scale_rewards(struct ks_learner *l, double temperature)

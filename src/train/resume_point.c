@@ -235,6 +235,7 @@ done:
 static ks_status restore(struct ks_resume_points *p, struct ks_run *r,
                          const struct ks_resume_file *f)
 {
+    const bool any = r->plan.options->resume == KS_RESUME_ANY;
     struct ks_saved_state state = ks_resume_file_state(f);
     ks_status status = KS_OK;
     json_t *found = ks_resume_file_description(f);
@@ -244,12 +245,10 @@ static ks_status restore(struct ks_resume_points *p, struct ks_run *r,
     KS_GO(ks_fingerprint_compare(&r->plan, f->path, "--resume needs what the run was started with",
                                  found));
     KS_GO(ks_state_check(r, f->path, &state));
-    if (r->plan.options->resume != KS_RESUME_ANY)
+    if (!any)
         KS_GO(ks_conditions_compare(&r->conditions, f->path, found));
     KS_GO(take_point(p, r, f));
-    KS_GO(ks_conditions_inherit(&r->conditions, found));
-    if (r->plan.options->resume == KS_RESUME_ANY)
-        KS_GO(ks_conditions_record(&r->conditions, found, r->learner.env_step));
+    KS_GO(ks_conditions_continue(&r->conditions, found, any, r->learner.env_step));
     free(p->description);
     p->description = NULL;
     KS_GO(describe(r, &p->description));

@@ -12,59 +12,22 @@ static const double EPS = 1e-8;
 /* The largest return after scaling: the ends of the atoms of SimBa-V2 and of BRC. */
 static const double BOUND = 5, WIDE_BOUND = 10;
 
-/* sqrt(Var G) + 1e-8: Palenicek et al., "XQC", ICLR 2026 */
-static double divide_by_deviation(const struct ks_returns *r, double variance, double bonus)
-{
-    (void)r;
-    (void)bonus;
-    return sqrt(variance) + EPS;
-}
-
-/* max(sqrt(Var G + 1e-8), max |G| / 5): Lee et al., SimBa-V2, ICML 2025 */
-static double divide_within_bound(const struct ks_returns *r, double variance, double bonus)
-{
-    (void)bonus;
-    return fmax(sqrt(variance + EPS), r->largest / BOUND);
-}
-
-/* (max |G| - T H* / (2 (1 - gamma))) / 10, G from a step to the end: Nauman et al., "Bigger,
- * Regularized, Categorical", NeurIPS 2025; code naumix/BiggerRegularizedCategorical (eec512f),
- * normalizer.py. There it is infinite until an episode has ended; here G is 0 until then. */
-static double divide_by_range(const struct ks_returns *r, double variance, double bonus)
-{
-    (void)variance;
-    return fmax((r->largest_return_to_go - bonus / 2) / WIDE_BOUND, EPS);
-}
-
-/* 1 before the first measurement, as in the code of MR.Q (facebookresearch/MRQ, 8a44a7d). */
-static double divide_by_magnitude(const struct ks_returns *r, double variance, double bonus)
-{
-    (void)variance;
-    (void)bonus;
-    return r->magnitude > 0 ? r->magnitude : 1;
-}
-
-static const struct ks_reward_scaling scalings[] = {
-    [KS_SCALE_STD] = {.divisor = divide_by_deviation},
-    [KS_SCALE_BOUNDED] = {.prior = 1e-4, .divisor = divide_within_bound},
-    [KS_SCALE_RANGE] = {.divisor = divide_by_range},
-    [KS_SCALE_MAGNITUDE] = {.divisor = divide_by_magnitude},
-};
 const char *const ks_reward_scalings[] = {"std", "bounded", "range", "magnitude", NULL};
 
-const struct ks_reward_scaling *ks_reward_scaling(enum ks_reward_scale scale)
+/* The number of G, of mean 0 and variance 1, that count as seen at the start. */
+static double prior(enum ks_reward_scale scale)
 {
-    return &scalings[scale];
+    return scale == KS_SCALE_BOUNDED ? 1e-4 : 0;
 }
 
-void ks_returns_add(struct ks_returns *r, const struct ks_reward_scaling *scaling, double gamma,
-                    double reward, bool done)
+void ks_returns_add(struct ks_returns *r, enum ks_reward_scale scale, double gamma, double reward,
+                    bool done)
 {
     double before;
 
     r->g = (done ? 0 : gamma * r->g) + reward;
     before = r->g - r->mean;
-    r->mean += before / ((double)++r->count + scaling->prior);
+    r->mean += before / ((double)++r->count + prior(scale));
     r->squares += before * (r->g - r->mean);
     r->largest = fmax(r->largest, fabs(r->g));
 }
@@ -104,13 +67,25 @@ void ks_returns_refresh(struct ks_returns *r, const struct ks_replay *replay)
     r->magnitude = fmax(ks_replay_mean_reward(replay), EPS);
 }
 
-double ks_returns_divisor(const struct ks_returns *r, const struct ks_reward_scaling *scaling,
-                          double bonus)
+double ks_returns_divisor(const struct ks_returns *r, enum ks_reward_scale scale, double bonus)
 {
-    const double count = (double)r->count + scaling->prior;
-    const double variance = count > 0 ? (r->squares + scaling->prior) / count : 0;
+    const double count = (double)r->count + prior(scale);
+    const double variance = count > 0 ? (r->squares + prior(scale)) / count : 0;
 
-    return scaling->divisor(r, variance, bonus);
+    switch (scale) {
+    case KS_SCALE_STD: /* Palenicek et al., "XQC", ICLR 2026 */
+        return sqrt(variance) + EPS;
+    case KS_SCALE_BOUNDED: /* Lee et al., SimBa-V2, ICML 2025 */
+        return fmax(sqrt(variance + EPS), r->largest / BOUND);
+    case KS_SCALE_RANGE: /* G from a step to the end: Nauman et al., "Bigger, Regularized,
+                          * Categorical", NeurIPS 2025; code
+                          * naumix/BiggerRegularizedCategorical (eec512f), normalizer.py. There it
+                          * is infinite until an episode has ended; here G is 0 until then. */
+        return fmax((r->largest_return_to_go - bonus / 2) / WIDE_BOUND, EPS);
+    default: /* 1 before the first measurement, as in the code of MR.Q (facebookresearch/MRQ,
+              * 8a44a7d) */
+        return r->magnitude > 0 ? r->magnitude : 1;
+    }
 }
 
 /* With a observations so far, of mean m and variance v, and one more, x (the formula for two sets

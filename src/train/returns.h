@@ -19,29 +19,27 @@ struct ks_returns {
 
 /* The settings of reward_scaling: kinds of the divisor of sampled rewards. */
 enum ks_reward_scale { KS_SCALE_STD, KS_SCALE_BOUNDED, KS_SCALE_RANGE, KS_SCALE_MAGNITUDE };
-
-/* How the divisor of sampled rewards follows from the returns. */
-struct ks_reward_scaling {
-    double prior; /* number of G, of mean 0 and variance 1, that count as seen at the start */
-    /* `bonus`: the return of an entropy bonus that stays at its target, T H* / (1 - gamma). */
-    double (*divisor)(const struct ks_returns *returns, double variance, double bonus);
-};
-
-/* The names of all kinds, ended by NULL. */
-extern const char *const ks_reward_scalings[];
-const struct ks_reward_scaling *ks_reward_scaling(enum ks_reward_scale scale);
+extern const char *const ks_reward_scalings[]; /* their names, ended by NULL */
 
 /* Adds the reward of one agent step. `done`: it ended an episode, also by a time limit. */
-void ks_returns_add(struct ks_returns *returns, const struct ks_reward_scaling *scaling,
-                    double gamma, double reward, bool done);
-/* Updates largest_return_to_go by the episode that ended with the newest transition of replay, from
- * its steps that replay still holds. After a time limit (`truncated`) the returns go on with the
- * episode's mean reward. gamma < 1. */
+void ks_returns_add(struct ks_returns *returns, enum ks_reward_scale scale, double gamma,
+                    double reward, bool done);
+/* Looks at the episode that ended with the newest transition of replay: at the returns from each of
+ * its steps that replay still holds. After a time limit (`truncated`) they go on with the episode's
+ * mean reward. gamma < 1. */
 void ks_returns_end_episode(struct ks_returns *returns, const struct ks_replay *replay,
                             double gamma, bool truncated);
 /* Sets `magnitude` to the mean |reward| in replay. */
 void ks_returns_refresh(struct ks_returns *returns, const struct ks_replay *replay);
-double ks_returns_divisor(const struct ks_returns *returns, const struct ks_reward_scaling *scaling,
+/* The divisor of sampled rewards:
+ *
+ *   std        sqrt(Var G) + 1e-8
+ *   bounded    max(sqrt(Var G + 1e-8), max |G| / 5)
+ *   range      (max |return-to-go| - bonus / 2) / 10
+ *   magnitude  mean |reward|
+ *
+ * `bonus`: the return of an entropy bonus that stays at its target, T H* / (1 - gamma). */
+double ks_returns_divisor(const struct ks_returns *returns, enum ks_reward_scale scale,
                           double bonus);
 
 /* Observations in units of their running mean and standard deviation, for systems that train on

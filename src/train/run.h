@@ -28,4 +28,8 @@ struct ks_run {
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run);
 void ks_run_free(struct ks_run *run);
 
+/* Trains, from claiming the run's folder to the last checkpoint: ks_train (train.h) after
+ * ks_run_new. */
+ks_status ks_run_train(struct ks_run *run);
+
 #endif

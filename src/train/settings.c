@@ -119,26 +119,11 @@ const struct ks_key ks_keys[] = {
     {NULL, KS_KEY_COUNT, false, 0, 0, NULL, NULL, 0, NULL, NULL},
 };
 
-static size_t *count_at(const struct ks_settings *settings, const struct ks_key *key)
+/* The address of a value: a double, an enumeration, which GCC stores as an unsigned int if it has
+ * no negative values, or a size_t. */
+static void *at(const struct ks_settings *settings, const struct ks_key *key)
 {
-    void *at = (char *)settings + key->offset;
-
-    return at;
-}
-
-static double *number_at(const struct ks_settings *settings, const struct ks_key *key)
-{
-    void *at = (char *)settings + key->offset;
-
-    return at;
-}
-
-/* GCC stores an enumeration without negative values as an unsigned int. */
-static unsigned *choice_at(const struct ks_settings *settings, const struct ks_key *key)
-{
-    void *at = (char *)settings + key->offset;
-
-    return at;
+    return (char *)settings + key->offset;
 }
 
 /* Numbers and keys that may be "auto" are stored as double. */
@@ -209,23 +194,29 @@ static ks_status refuse(const struct ks_key *key, const char *value)
                    or_auto, value);
 }
 
+const struct ks_key *ks_settings_key(const char *name)
+{
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        if (strcmp(key->name, name) == 0)
+            return key;
+    return NULL;
+}
+
 ks_status ks_settings_set(struct ks_settings *settings, const char *name, const char *value)
 {
-    const struct ks_key *key = ks_keys;
+    const struct ks_key *key = ks_settings_key(name);
     double number;
 
-    while (key->name && strcmp(key->name, name) != 0)
-        key++;
-    if (!key->name)
+    if (!key)
         return ks_fail(KS_USAGE, "unknown setting '%s' (--list names them)", name);
     if (!read_value(key, value, &number))
         return refuse(key, value);
     if (is_number(key))
-        *number_at(settings, key) = number;
+        *(double *)at(settings, key) = number;
     else if (key->type == KS_KEY_CHOICE)
-        *choice_at(settings, key) = (unsigned)number;
+        *(unsigned *)at(settings, key) = (unsigned)number;
     else
-        *count_at(settings, key) = (size_t)number;
+        *(size_t *)at(settings, key) = (size_t)number;
     return KS_OK;
 }
 
@@ -253,15 +244,15 @@ void ks_settings_print(const struct ks_settings *settings, const struct ks_key *
                        char text[KS_VALUE_LENGTH])
 {
     if (key->type == KS_KEY_CHOICE)
-        snprintf(text, KS_VALUE_LENGTH, "%s", key->choices[*choice_at(settings, key)]);
+        snprintf(text, KS_VALUE_LENGTH, "%s", key->choices[*(unsigned *)at(settings, key)]);
     else if (!is_number(key))
-        snprintf(text, KS_VALUE_LENGTH, "%zu", *count_at(settings, key));
-    else if (isnan(*number_at(settings, key)))
+        snprintf(text, KS_VALUE_LENGTH, "%zu", *(size_t *)at(settings, key));
+    else if (isnan(*(double *)at(settings, key)))
         snprintf(text, KS_VALUE_LENGTH, "auto");
     else
         for (int digits = 15; digits <= 17; digits++) { /* the fewest that restore the value */
-            snprintf(text, KS_VALUE_LENGTH, "%.*g", digits, *number_at(settings, key));
-            if (strtod(text, NULL) == *number_at(settings, key))
+            snprintf(text, KS_VALUE_LENGTH, "%.*g", digits, *(double *)at(settings, key));
+            if (strtod(text, NULL) == *(double *)at(settings, key))
                 break;
         }
 }
@@ -271,7 +262,7 @@ bool ks_settings_number(const struct ks_settings *settings, const struct ks_key 
 {
     if (key->type == KS_KEY_CHOICE)
         return false;
-    *number = is_number(key) ? *number_at(settings, key) : (double)*count_at(settings, key);
+    *number = is_number(key) ? *(double *)at(settings, key) : (double)*(size_t *)at(settings, key);
     return !isnan(*number);
 }
 

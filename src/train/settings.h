@@ -53,6 +53,8 @@ struct ks_key {
 
 /* All settings, ended by a name of NULL. */
 extern const struct ks_key ks_keys[];
+/* The row with that name, or NULL. */
+const struct ks_key *ks_settings_key(const char *name);
 
 enum { KS_VALUE_LENGTH = 32 };
 

@@ -78,8 +78,8 @@ static ks_status store(struct ks_learner *l, const struct env_result *m)
     KS_TRY(ks_replay_add(l->replay, &(struct ks_transition){p->previous_s, p->a, p->s,
                                                             (float)m->reward, mask, ended}));
     ks_priorities_add(l->priorities);
-    ks_returns_add(&l->returns, ks_reward_scaling(l->plan->options->settings.reward_scaling),
-                   l->plan->gamma, m->reward, ended);
+    ks_returns_add(&l->returns, l->plan->options->settings.reward_scaling, l->plan->gamma,
+                   m->reward, ended);
     if (ended)
         ks_returns_end_episode(&l->returns, l->replay, l->plan->gamma, m->end == KS_ENV_TRUNCATED);
     l->agent_steps++;

@@ -303,14 +303,14 @@ TEST(test_returns)
         double reward = 1e5 + ks_rng_normal(&rng);
         bool done = i % 50 == 49;
 
-        ks_returns_add(&returns, ks_reward_scaling(KS_SCALE_STD), 0.9, reward, done);
+        ks_returns_add(&returns, KS_SCALE_STD, 0.9, reward, done);
         last = g[i] = (done ? 0 : 0.9 * last) + reward;
         mean += g[i] / N;
     }
     for (size_t i = 0; i < N; i++)
         variance += (g[i] - mean) * (g[i] - mean) / N;
-    assert_close(ks_returns_divisor(&returns, ks_reward_scaling(KS_SCALE_STD), 0),
-                 sqrt(variance) + 1e-8, 1e-10 * sqrt(variance));
+    assert_close(ks_returns_divisor(&returns, KS_SCALE_STD, 0), sqrt(variance) + 1e-8,
+                 1e-10 * sqrt(variance));
 }
 
 /* Without returns, or with constant ones, the scale is 1e-8, not 0. */
@@ -318,8 +318,8 @@ TEST(test_no_deviation)
 {
     struct ks_returns returns = {.g = 0};
 
-    assert_close(ks_returns_divisor(&returns, ks_reward_scaling(KS_SCALE_STD), 0), 1e-8, 0);
+    assert_close(ks_returns_divisor(&returns, KS_SCALE_STD, 0), 1e-8, 0);
     for (size_t i = 0; i < 10; i++)
-        ks_returns_add(&returns, ks_reward_scaling(KS_SCALE_STD), 0.9, 0, false);
-    assert_close(ks_returns_divisor(&returns, ks_reward_scaling(KS_SCALE_STD), 0), 1e-8, 0);
+        ks_returns_add(&returns, KS_SCALE_STD, 0.9, 0, false);
+    assert_close(ks_returns_divisor(&returns, KS_SCALE_STD, 0), 1e-8, 0);
 }

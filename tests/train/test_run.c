@@ -116,7 +116,7 @@ static void draw_raw(const struct run_fixture *s, struct ks_rng *rng, double *re
 
 static double running_scale(const struct run_fixture *s)
 {
-    return ks_returns_divisor(&s->run->learner.returns, ks_reward_scaling(KS_SCALE_STD), 0);
+    return ks_returns_divisor(&s->run->learner.returns, KS_SCALE_STD, 0);
 }
 
 /* An update uses rewards divided by the scale of all returns so far, or raw ones without

@@ -316,7 +316,7 @@ TEST(test_normalizer)
 TEST(test_bounded_rewards)
 {
     enum { K = 300 };
-    const struct ks_reward_scaling *bounded = ks_reward_scaling(KS_SCALE_BOUNDED);
+    const enum ks_reward_scale bounded = KS_SCALE_BOUNDED;
     const double prior = 1e-4, gamma = 0.9;
     struct ks_rng rng = ks_rng_start(3, 2);
 
@@ -351,7 +351,7 @@ TEST(test_range_of_rewards)
     /* Rewards 1, -4, 2: returns -0.5, -3, 2 if the last state is terminal. After a time limit the
      * mean reward -1/3 goes on for ever: its return is -2/3 with gamma 1/2. */
     static const float rewards[] = {1, -4, 2};
-    const struct ks_reward_scaling *range = ks_reward_scaling(KS_SCALE_RANGE);
+    const enum ks_reward_scale range = KS_SCALE_RANGE;
     struct ks_returns returns = {.largest_return_to_go = 0};
     struct ks_replay *replay;
     float x = 0;
@@ -375,7 +375,7 @@ TEST(test_range_of_rewards)
 /* The divisor is the mean |reward| in replay when it was last measured, and 1 before. */
 TEST(test_magnitude_of_rewards)
 {
-    const struct ks_reward_scaling *magnitude = ks_reward_scaling(KS_SCALE_MAGNITUDE);
+    const enum ks_reward_scale magnitude = KS_SCALE_MAGNITUDE;
     struct ks_returns returns = {.magnitude = 0};
     struct ks_replay *replay;
     float x = 0;
