@@ -1,13 +1,16 @@
 /* kappascope-train: one training run. */
 #include "train/train.h"
 
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "core/milestones.h"
 #include "core/number.h"
+#include "core/path.h"
 #include "core/program.h"
 #include "env/env.h"
 #include "io/h5.h"
@@ -75,18 +78,28 @@ struct command {
 
 static char NOT_ASKED[] = "";
 
-/* Nothing if the files are not there. */
+/* In alphabetical order; nothing if the files are not there. */
 static void print_systems(void)
 {
-    char **names;
+    char *folder, *pattern;
+    glob_t found;
 
-    if (ks_system_list(&names) != KS_OK)
+    if (ks_installed_shared("configs/systems", &folder) != KS_OK)
         return;
-    printf("\nSystems\n ");
-    for (char **name = names; *name; name++)
-        printf(" %s", *name);
-    printf("\n");
-    free(names);
+    if (ks_print_string(&pattern, "%s/*%s", folder, KS_SYSTEM_ENDING) == KS_OK) {
+        if (glob(pattern, 0, NULL, &found) == 0) {
+            printf("\nSystems\n ");
+            for (size_t i = 0; i < found.gl_pathc; i++) {
+                const char *name = ks_path_base(found.gl_pathv[i]);
+
+                printf(" %.*s", (int)ks_path_stem(name, KS_SYSTEM_ENDING), name);
+            }
+            printf("\n");
+            globfree(&found);
+        }
+        free(pattern);
+    }
+    free(folder);
 }
 
 /* The tasks of a suite, under its name. */

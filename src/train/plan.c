@@ -7,13 +7,6 @@
 #include "core/path.h"
 #include "train/architecture.h"
 
-static size_t agent_steps(const struct ks_train_options *o)
-{
-    size_t repeat = o->settings.action_repeat;
-
-    return o->steps / repeat + (o->steps % repeat > 0);
-}
-
 static ks_status plan_milestones(struct ks_plan *p)
 {
     const struct ks_train_options *o = p->options;
@@ -29,18 +22,12 @@ static ks_status plan_milestones(struct ks_plan *p)
     return KS_OK;
 }
 
-static void plan_end(struct ks_plan *p)
-{
-    size_t repeat = p->options->settings.action_repeat, all = p->agent_steps * repeat;
-    size_t stop_at = (p->options->stop_at + repeat - 1) / repeat * repeat;
-
-    p->end = stop_at == 0 || stop_at > all ? all : stop_at;
-    p->stops_early = p->end < all;
-}
-
 ks_status ks_plan_init(const struct ks_train_options *o, const struct ks_env *env,
                        struct ks_plan *p)
 {
+    const size_t repeat = o->settings.action_repeat;
+    size_t all, stop_at;
+
     p->options = o;
     KS_TRY(ks_copy_string(o->out, &p->folder));
     KS_TRY(ks_copy_string(ks_path_base(o->architecture), &p->name));
@@ -49,8 +36,11 @@ ks_status ks_plan_init(const struct ks_train_options *o, const struct ks_env *en
         KS_TRY(ks_copy_string(ks_env_identity(env), &p->task_identity));
     KS_TRY(ks_architecture(o->architecture, &o->settings, ks_env_actions(env), p->text));
     p->gamma = ks_settings_gamma(&o->settings, ks_env_steps(env));
-    p->agent_steps = agent_steps(o);
-    plan_end(p);
+    p->agent_steps = (o->steps + repeat - 1) / repeat;
+    all = p->agent_steps * repeat;
+    stop_at = (o->stop_at + repeat - 1) / repeat * repeat;
+    p->end = stop_at == 0 || stop_at > all ? all : stop_at;
+    p->stops_early = p->end < all;
     return plan_milestones(p);
 }
 

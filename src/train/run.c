@@ -163,31 +163,6 @@ done:
     return status;
 }
 
-/* A permanent failure would occur again: only a start from the beginning helps, and the user has to
- * ask for that. */
-static ks_status check_failure(const struct ks_plan *p, const json_t *found)
-{
-    const char *state = json_string_value(json_object_get(found, "state"));
-    const char *reason = json_string_value(json_object_get(found, "reason"));
-
-    if (!p->options->resume || !state || strcmp(state, run_states[KS_FAILED]) != 0 ||
-        json_is_true(json_object_get(found, "resumable")))
-        return KS_OK;
-    return ks_fail(KS_RUN, "%s: this run has failed: %s; without --resume it starts over",
-                   p->folder, reason ? reason : "no reason is known");
-}
-
-/* A run that has lost a checkpoint no longer counts as finished. */
-static ks_status is_finished(const struct ks_plan *p, const json_t *found, bool *finished)
-{
-    const char *state = json_string_value(json_object_get(found, "state"));
-
-    *finished = false;
-    return state && strcmp(state, run_states[KS_FINISHED]) == 0
-               ? ks_checkpoint_files_exist(p, finished)
-               : KS_OK;
-}
-
 /* Every run writes run.json before its first checkpoint, so without run.json a checkpoint was
  * written by something else. */
 static ks_status refuse_unknown_checkpoints(const char *folder)
@@ -224,15 +199,24 @@ static ks_status read_json(const char *path, json_t **object)
                          path);
 }
 
+/* A run that has lost a checkpoint no longer counts as finished. A permanent failure would occur
+ * again: only a start from the beginning helps, and the user has to ask for that. */
 static ks_status check_run(const struct ks_plan *p, const char *path, bool *finished)
 {
+    const char *state, *reason;
     ks_status status = KS_OK;
     json_t *found = NULL;
 
     KS_GO(read_json(path, &found));
     KS_GO(ks_fingerprint_compare(p, path, "the folder holds another run", found));
-    KS_GO(check_failure(p, found));
-    KS_GO(is_finished(p, found, finished));
+    state = json_string_value(json_object_get(found, "state"));
+    reason = json_string_value(json_object_get(found, "reason"));
+    if (state && strcmp(state, run_states[KS_FINISHED]) == 0)
+        status = ks_checkpoint_files_exist(p, finished);
+    else if (state && strcmp(state, run_states[KS_FAILED]) == 0 && p->options->resume &&
+             !json_is_true(json_object_get(found, "resumable")))
+        status = ks_fail(KS_RUN, "%s: this run has failed: %s; without --resume it starts over",
+                         p->folder, reason ? reason : "no reason is known");
 done:
     json_decref(found);
     return status;

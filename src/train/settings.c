@@ -15,31 +15,21 @@ static const char *const starts[] = {"orthogonal", "he-normal", "lecun-normal", 
 static const char *const yes[] = {"1", "yes", "true", "on", NULL};
 static const char *const no[] = {"0", "no", "false", "off", NULL};
 
-#define AT(field) offsetof(struct ks_settings, field)
-#define COUNT(from, field, low, high, default_text, help)                                          \
+#define ROW(type, automatic, from, field, low, high, text, words, help)                            \
     {                                                                                              \
-#field, KS_KEY_COUNT, false, low, high, default_text, NULL, AT(field), from, help          \
+#field, KS_KEY_##type, automatic, low, high, text, words,                                  \
+            offsetof(struct ks_settings, field), from, help                                        \
     }
-#define NUMBER(from, field, low, high, default_text, help)                                         \
-    {                                                                                              \
-#field, KS_KEY_NUMBER, false, low, high, default_text, NULL, AT(field), from, help         \
-    }
+#define COUNT(from, field, low, high, text, help)                                                  \
+    ROW(COUNT, false, from, field, low, high, text, NULL, help)
+#define NUMBER(from, field, low, high, text, help)                                                 \
+    ROW(NUMBER, false, from, field, low, high, text, NULL, help)
 #define NUMBER_OR_AUTO(from, field, low, high, help)                                               \
-    {                                                                                              \
-#field, KS_KEY_NUMBER, true, low, high, "auto", NULL, AT(field), from, help                \
-    }
-#define CHOICE(from, field, words, count, default_text, help)                                      \
-    {                                                                                              \
-#field, KS_KEY_CHOICE, false, 0, (count)-1, default_text, words, AT(field), from, help     \
-    }
-#define FLAG(from, field, default_text, help)                                                      \
-    {                                                                                              \
-#field, KS_KEY_FLAG, false, 0, 1, default_text, NULL, AT(field), from, help                \
-    }
-#define FLAG_OR_AUTO(from, field, help)                                                            \
-    {                                                                                              \
-#field, KS_KEY_FLAG, true, 0, 1, "auto", NULL, AT(field), from, help                       \
-    }
+    ROW(NUMBER, true, from, field, low, high, "auto", NULL, help)
+#define CHOICE(from, field, words, text, help)                                                     \
+    ROW(CHOICE, false, from, field, 0, 0, text, words, help)
+#define FLAG(from, field, text, help)   ROW(FLAG, false, from, field, 0, 1, text, NULL, help)
+#define FLAG_OR_AUTO(from, field, help) ROW(FLAG, true, from, field, 0, 1, "auto", NULL, help)
 
 /* Where a default is written: in the XQC paper (Palenicek et al., ICLR 2026), most of them in its
  * Table 1; or only in the code that its authors published (danielpalenicek/xqc, 9a6832b); or
@@ -83,26 +73,25 @@ const struct ks_key ks_keys[] = {
     NUMBER(OURS, gradient_norm, 0, 1e12, "0",
            "bound on the norm of the gradient of all critics together; 0: none"),
     COUNT(PAPER, policy_delay, 1, 1000, "3", "updates of the critics per update of the actor"),
-    CHOICE(CODE, update_order, orders, 2, "critics-first",
+    CHOICE(CODE, update_order, orders, "critics-first",
            "what an update steps first: critics-first, actor-first"),
     NUMBER(PAPER, temperature, 1e-12, 1e6, "0.01", "entropy temperature at the start"),
     NUMBER_OR_AUTO(PAPER, target_entropy, -1e6, 1e6, "target entropy; auto: -actions/2"),
     NUMBER(CODE, temperature_beta1, 0, 0.999999, "0.9", "Adam's beta1 of the temperature"),
     NUMBER(OURS, temperature_decay, 0, 1, "0",
            "decoupled weight decay of the temperature's logarithm"),
-    CHOICE(CODE, target_value, values, 2, "min", "of the critics, in their targets: min, mean"),
-    CHOICE(CODE, policy_value, values, 2, "min", "of the critics, in the actor's loss: min, mean"),
-    CHOICE(CODE, init, starts, 4, "orthogonal",
+    CHOICE(CODE, target_value, values, "min", "of the critics, in their targets: min, mean"),
+    CHOICE(CODE, policy_value, values, "min", "of the critics, in the actor's loss: min, mean"),
+    CHOICE(CODE, init, starts, "orthogonal",
            "kernels at the start: orthogonal, he-normal, lecun-normal, xavier-uniform"),
-    CHOICE(OURS, init_blocks, starts, 4, "orthogonal",
-           "the same of kernels inside residual blocks"),
+    CHOICE(OURS, init_blocks, starts, "orthogonal", "the same of kernels inside residual blocks"),
     NUMBER_OR_AUTO(CODE, init_gain, 1e-6, 1e6,
                    "gain of orthogonal and uniform kernels; auto: sqrt(2)"),
     NUMBER(PAPER, weight_decay, 0, 1, "0", "decoupled weight decay"),
-    CHOICE(PAPER, decay, decays, 5, "none",
+    CHOICE(PAPER, decay, decays, "none",
            "parameters that decay: none, norms (batch normalization's), heads, norms+heads, all"),
     FLAG(PAPER, reward_normalization, "1", "divide rewards by the scale of the discounted return"),
-    CHOICE(PAPER, reward_scaling, ks_reward_scalings, 4, "std",
+    CHOICE(PAPER, reward_scaling, ks_reward_scalings, "std",
            "that scale: std, its standard deviation; bounded, as in SimBa-V2; range, as in BRC; "
            "magnitude, the mean of |reward|, as in MR.Q"),
     FLAG(OURS, observation_normalization, "0",

@@ -42,7 +42,7 @@ struct ks_key {
     const char *name;
     enum ks_key_type type;
     bool automatic;             /* NUMBER, FLAG: accepts "auto", which is stored as NaN */
-    double low, high;           /* inclusive                                            */
+    double low, high;           /* inclusive; of numbers, counts and flags              */
     const char *default_text;   /* the default, as text                                 */
     const char *const *choices; /* CHOICE: the words, ended by NULL                     */
     size_t offset;    /* in struct ks_settings: of an enumeration (CHOICE), a double (NUMBER, or

@@ -1,7 +1,6 @@
 #include "train/system.h"
 
 #include <ctype.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "io/text.h"
 #include "net/arch.h"
 
-static const char ENDING[] = ".system";
+const char KS_SYSTEM_ENDING[] = ".system";
 
 const char *const ks_text_names[KS_TEXTS] = {
     [KS_CRITIC_TEXT] = "critic",
@@ -125,7 +124,7 @@ static bool is_plain(const char *name)
 
 bool ks_system_is_file(const char *name)
 {
-    return ks_path_ends(name, ENDING);
+    return ks_path_ends(name, KS_SYSTEM_ENDING);
 }
 
 ks_status ks_system_find(const char *name, char **path)
@@ -138,52 +137,10 @@ ks_status ks_system_find(const char *name, char **path)
         return ks_copy_string(name, path);
     if (!is_plain(name))
         return KS_OK;
-    KS_TRY(ks_print_string(&relative, "configs/systems/%s%s", name, ENDING));
+    KS_TRY(ks_print_string(&relative, "configs/systems/%s%s", name, KS_SYSTEM_ENDING));
     status = ks_installed_shared(relative, path);
     free(relative);
     return status == KS_MISSING ? KS_OK : status;
-}
-
-/* The block holds the pointers and behind them the names. */
-static ks_status copy_names(const glob_t *found, char ***names)
-{
-    const size_t n = found->gl_pathc, pointers = (n + 1) * sizeof **names;
-    size_t bytes = pointers, used = 0;
-    char *text;
-
-    for (size_t i = 0; i < n; i++)
-        bytes += strlen(ks_path_base(found->gl_pathv[i])) + 1;
-    KS_TRY(ks_alloc(bytes, 1, names));
-    text = (char *)*names + pointers;
-    for (size_t i = 0; i < n; i++) {
-        const char *base = ks_path_base(found->gl_pathv[i]);
-        size_t length = ks_path_stem(base, ENDING);
-
-        (*names)[i] = memcpy(text + used, base, length);
-        used += length + 1;
-    }
-    return KS_OK;
-}
-
-ks_status ks_system_list(char ***names)
-{
-    char *folder = NULL, *pattern = NULL;
-    glob_t found = {.gl_pathc = 0};
-    ks_status status = KS_OK;
-
-    *names = NULL;
-    KS_GO(ks_installed_shared("configs/systems", &folder));
-    KS_GO(ks_print_string(&pattern, "%s/*%s", folder, ENDING));
-    if (glob(pattern, 0, NULL, &found) != 0) {
-        status = ks_fail(KS_MISSING, "%s: no system is there", folder);
-        goto done;
-    }
-    KS_GO(copy_names(&found, names));
-done:
-    globfree(&found);
-    free(folder);
-    free(pattern);
-    return status;
 }
 
 ks_status ks_system_settings(const char *path, struct ks_settings *settings)

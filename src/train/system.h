@@ -37,11 +37,9 @@ void ks_texts_free(char *text[KS_TEXTS]); /* frees the descriptions and sets the
 /* *path = the file of a system: `name` itself if it ends in .system, or one of those that come with
  * the program (configs/systems); the caller frees it. NULL if `name` is no system. KS_IO. */
 ks_status ks_system_find(const char *name, char **path);
-/* Whether the name ends in .system. */
+extern const char KS_SYSTEM_ENDING[]; /* ".system" */
+/* Whether the name has that ending. */
 bool ks_system_is_file(const char *name);
-/* The names of the systems that come with the program, in alphabetical order, NULL-terminated; the
- * caller frees *names, which is one block. KS_MISSING, KS_MEMORY. */
-ks_status ks_system_list(char ***names);
 /* Sets what [train] has. KS_IO, KS_FORMAT, KS_USAGE, naming the file and the key. */
 ks_status ks_system_settings(const char *path, struct ks_settings *settings);
 /* Fills text, which is all NULL, with the descriptions for `actions` actions. The caller frees
