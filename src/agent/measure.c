@@ -10,6 +10,29 @@
 #include "agent/policy.h"
 #include "core/memory.h"
 
+const struct ks_quantity KS(quantities)[] = {
+    {"param_norm", "Euclidean norm of the dense kernels and biases"},
+    {"grad_norm", "norm of the gradient of the last optimizer step in these parameters. "
+                  "`actor_grad_norm_xqc`: of the last update, at which the actor may have made no "
+                  "step"},
+    {"effective_lr",
+     "norm of the gradient over norm of the parameters, of each kernel and bias that "
+     "is not 0; mean weighted by their sizes. `actor_effective_lr_xqc` uses that "
+     "other gradient, and the heads for means and log standard deviations are two "
+     "layers"},
+    {"definition_1_lr", "the learning rate of the last step over `param_norm`: the XQC paper's "
+                        "Definition 1"},
+    {"feature_norm", "mean norm of a row of activations; without `_NN` of the last hidden layer, "
+                     "with `_xqc` summed over all layers, outputs included"},
+    {"dormant",
+     "share of units whose mean absolute activation is 0 (Sokar et al., ICML 2023); with "
+     "`_xqc` of units j with mean_i y_ij / (mean_k y_ik + 1e-6) <= 0 over rows i. Without "
+     "`_NN` of all hidden units (`_xqc`: mean over layers, outputs included)"},
+    {"feature_rank", "how many singular values of the last hidden layer's activations hold 99% of "
+                     "their sum (Kumar et al., ICLR 2021); with `_xqc` at least 1"},
+    {NULL, NULL},
+};
+
 enum { ALL_LAYERS = -1 };
 
 /* A network that is being measured, and the list to which its quantities are added. The networks of

@@ -101,7 +101,7 @@ static void announce_changes(const struct ks_run *r)
         free(from);
         free(to);
     }
-    if (ks_conditions_count_changes(&r->conditions) > 0)
+    if (json_array_size(r->conditions.changes) > 0)
         ks_say("%s: so its results will not be bit for bit those of an uninterrupted run",
                r->plan.name);
 }

@@ -224,8 +224,3 @@ ks_status ks_conditions_continue(struct ks_conditions *c, const json_t *found, b
     }
     return c->changes ? KS_OK : ks_fail(KS_MEMORY, "out of memory: reading changed conditions");
 }
-
-size_t ks_conditions_count_changes(const struct ks_conditions *c)
-{
-    return json_array_size(c->changes);
-}

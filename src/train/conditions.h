@@ -16,7 +16,8 @@ struct json_t; /* of jansson */
 struct ks_conditions {
     struct json_t *now;     /* an object; owned */
     struct json_t *changes; /* since the start of the run: an array of {env_step, what, from, to};
-                             * owned */
+                             * owned. With changes, a run is not bit for bit equal to one
+                             * without. */
 };
 
 /* Fails with KS_MEMORY; the caller still frees. */
@@ -33,9 +34,6 @@ ks_status ks_conditions_compare(const struct ks_conditions *conditions, const ch
  * Fails with KS_MEMORY. */
 ks_status ks_conditions_continue(struct ks_conditions *conditions, const struct json_t *found,
                                  bool any, size_t env_step);
-/* The number of changes. A run with changes is not bit for bit equal to one without. */
-size_t ks_conditions_count_changes(const struct ks_conditions *conditions);
-
 /* What identifies a run: all that decides what it computes. In JSON: env, architecture, seed,
  * steps, settings (all but `threads`), critic and actor (their descriptions), and `task` for a task
  * of the user's own (its file). run.json and every resume point contain it. */

@@ -13,9 +13,30 @@
 #include "io/file.h"
 #include "io/text.h"
 
-enum { OWN_COLUMNS = 13, MODE = 0666 }; /* columns of fill_row; file mode before umask */
+const struct ks_quantity ks_progress_columns[] = {
+    {"env_step", "environment steps so far"},
+    {"update", "gradient updates so far"},
+    {"critic_loss", "mean over rows, summed over the critics; mean over recent updates"},
+    {"actor_loss", "mean over recent updates in which the actor made a step"},
+    {"temperature_loss", "over the same updates"},
+    {"q_mean", "mean value of the critics over recent updates"},
+    {"entropy", "mean of -log pi over recent updates in which the actor made a step"},
+    {"temperature", "the entropy temperature now"},
+    {"clipped_fraction", "share of the target atoms that were clipped to the ends of the support, "
+                         "over recent updates"},
+    {"return_mean", "mean return of the evaluation at this step"},
+    {"success", "for MyoSuite, the share of its episodes that solve the task"},
+    {"steps_per_second", "since the row before, without evaluations and checkpoints"},
+    {"updates_per_second", "of the time spent in updates, with `threads` from 2 on including the "
+                           "wait for the environment"},
+    {"divergences", "diverged simulations since the start of the run, in training"},
+    {"evaluation_divergences", "the same in evaluations"},
+    {NULL, NULL},
+};
+enum { COUNTERS = 2, SUCCESS = 10, COLUMNS = 15 }; /* env_step and update; success; all of them */
+static const char FIRST[] = "env_step,update";
 
-static const char FIRST[] = "env_step,update"; /* the columns before the measures */
+enum { MODE = 0666 }; /* of the file, before umask */
 
 /* Truncates the file to m->size bytes and moves its position to the end. */
 static bool cut_off(const struct ks_metrics *m)
@@ -65,7 +86,7 @@ ks_status ks_metrics_new(const char *path, size_t size, const struct KS(agent) *
     KS_GO(ks_alloc(1, sizeof *m, &m));
     m->descriptor = -1;
     KS_GO(ks_copy_string(path, &m->path));
-    KS_GO(ks_alloc(OWN_COLUMNS + KS(agent_measures)(agent), sizeof *m->row, &m->row));
+    KS_GO(ks_alloc(COLUMNS + KS(agent_measures)(agent), sizeof *m->row, &m->row));
     if (size > 0)
         KS_GO(read_columns(m));
     KS_GO(open_file(m, size));
@@ -122,37 +143,39 @@ void ks_metrics_add(struct ks_metrics *m, const struct ks_update *u, double seco
     m->actor_steps++;
 }
 
-static void set(struct ks_metrics *m, const char *name, double value)
-{
-    struct ks_measure *measure = &m->row[m->n++];
-
-    snprintf(measure->name, sizeof measure->name, "%s", name);
-    measure->value = value;
-}
-
 static ks_status fill_row(struct ks_metrics *m, struct KS(agent) *agent,
                           const struct ks_batch *batch, size_t env_step, double return_mean)
 {
-    double updates = (double)m->updates,
-           actor_steps = (double)m->actor_steps; /* if 0: 0/0 is NaN */
-    bool atoms = agent->critic_arch->loss.kind->distribution;
+    /* Without updates, 0/0 is NaN. */
+    const double updates = (double)m->updates, actor_steps = (double)m->actor_steps;
+    const bool atoms = agent->critic_arch->loss.kind->distribution;
+    const double value[COLUMNS] = {
+        (double)env_step,
+        (double)agent->updates,
+        m->sum.critic_loss / updates,
+        m->sum.actor_loss / actor_steps,
+        m->sum.temperature_loss / actor_steps,
+        m->sum.q_mean / updates,
+        m->sum.entropy / actor_steps,
+        KS(agent_temperature)(agent),
+        atoms ? m->sum.clipped_fraction / updates : NAN,
+        return_mean,
+        m->success,
+        (double)(env_step - m->env_step) / m->step_seconds,
+        m->updates > 0 ? updates / m->update_seconds : NAN,
+        (double)m->divergences,
+        (double)m->evaluation_divergences,
+    };
     size_t measures;
 
     m->n = 0;
-    set(m, "critic_loss", m->sum.critic_loss / updates);
-    set(m, "actor_loss", m->sum.actor_loss / actor_steps);
-    set(m, "temperature_loss", m->sum.temperature_loss / actor_steps);
-    set(m, "q_mean", m->sum.q_mean / updates);
-    set(m, "entropy", m->sum.entropy / actor_steps);
-    set(m, "temperature", KS(agent_temperature)(agent));
-    set(m, "clipped_fraction", atoms ? m->sum.clipped_fraction / updates : NAN);
-    set(m, "return_mean", return_mean);
-    if (m->has_goal)
-        set(m, "success", m->success);
-    set(m, "steps_per_second", (double)(env_step - m->env_step) / m->step_seconds);
-    set(m, "updates_per_second", m->updates > 0 ? updates / m->update_seconds : NAN);
-    set(m, "divergences", (double)m->divergences);
-    set(m, "evaluation_divergences", (double)m->evaluation_divergences);
+    for (size_t k = COUNTERS; k < COLUMNS; k++)
+        if (k != SUCCESS || m->has_goal) {
+            struct ks_measure *measure = &m->row[m->n++];
+
+            snprintf(measure->name, sizeof measure->name, "%s", ks_progress_columns[k].name);
+            measure->value = value[k];
+        }
     KS_TRY(KS(agent_measure)(agent, batch, m->row + m->n, &measures));
     m->n += measures;
     return KS_OK;

@@ -1,12 +1,6 @@
 /* What a run records: rows of progress.csv, one at each evaluation and each checkpoint, and the
- * same values as attributes of a checkpoint's /metrics. critic_loss, which is summed over the
- * critics, q_mean and clipped_fraction are means over the updates since the previous row;
- * actor_loss, temperature_loss and entropy are means over those updates that also stepped the
- * actor. nan: undefined (no update, no evaluation, no atoms). steps_per_second is measured over
- * acting, stepping and updating, without evaluations and the writing of checkpoints;
- * updates_per_second over the updates alone, including the time that an update waits for the
- * environment's step in another thread. divergences and evaluation_divergences count simulations
- * that diverged since the start of the run. */
+ * same values as attributes of a checkpoint's /metrics. nan: undefined (no update, no evaluation,
+ * no atoms). */
 #ifndef KS_TRAIN_METRICS_H
 #define KS_TRAIN_METRICS_H
 
@@ -19,6 +13,9 @@
 #include "core/error.h"
 #include "io/attribute.h"
 #include "io/sha256.h"
+
+/* The columns before those of agent/measure.h, ended by a name of NULL. */
+extern const struct ks_quantity ks_progress_columns[];
 
 struct ks_metrics {
     char *path; /* of progress.csv; owned */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "agent/stream.h"
 #include "config.h"
 #include "core/blas.h"
@@ -94,7 +96,7 @@ static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
     const struct ks_learner *l = &r->learner;
     const struct ks_adam *adam = &l->agent->critic_adam;
     struct ks_attributes *a = &c->attributes;
-    size_t changes = ks_conditions_count_changes(&r->conditions);
+    size_t changes = json_array_size(r->conditions.changes);
     ks_status status;
     char *versions;
 
@@ -178,29 +180,22 @@ ks_status ks_checkpoint_files_exist(const struct ks_plan *p, bool *all)
     return KS_OK;
 }
 
-/* Whether the checkpoint has been analyzed: its file may have been removed. */
-static ks_status has_spectrum(const char *checkpoint, bool *found)
-{
-    char *path;
-
-    KS_TRY(ks_print_string(&path, "%.*s.spectrum.h5", (int)ks_path_stem(checkpoint, ".h5"),
-                           checkpoint));
-    *found = ks_path_exists(path);
-    free(path);
-    return KS_OK;
-}
-
+/* A checkpoint that has been analyzed may have been removed. */
 static ks_status check_file(const char *path, bool written)
 {
-    bool analyzed = false;
+    bool found = ks_path_exists(path);
+    char *spectrum;
 
-    if (written && !ks_path_exists(path))
-        KS_TRY(has_spectrum(path, &analyzed));
-    if (written && !ks_path_exists(path) && !analyzed)
-        return ks_fail(KS_FORMAT, "%s: missing; without --resume the run starts over", path);
-    if (!written && unlink(path) != 0 && errno != ENOENT)
-        return ks_file_fail(errno, path, "removed");
-    return KS_OK;
+    if (!written)
+        return unlink(path) != 0 && errno != ENOENT ? ks_file_fail(errno, path, "removed") : KS_OK;
+    if (!found) {
+        KS_TRY(
+            ks_print_string(&spectrum, "%.*s.spectrum.h5", (int)ks_path_stem(path, ".h5"), path));
+        found = ks_path_exists(spectrum);
+        free(spectrum);
+    }
+    return found ? KS_OK
+                 : ks_fail(KS_FORMAT, "%s: missing; without --resume the run starts over", path);
 }
 
 ks_status ks_checkpoint_files_check(const struct ks_plan *p, size_t env_step, bool recorded)

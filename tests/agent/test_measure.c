@@ -94,6 +94,24 @@ TEST(test_full_rank)
     assert_close(value(&m, "critic_dormant_03"), 1. / 7, 1e-12);
 }
 
+/* The part of a measurement's name between "critic_" or "actor_" and "_xqc" or "_NN" is a quantity.
+ */
+static void assert_known(const char *name)
+{
+    const char *at = strchr(name, '_') + 1;
+
+    for (const struct ks_quantity *q = KS(quantities); q->name; q++) {
+        const char *end = at + strlen(q->name);
+
+        if (strncmp(at, q->name, strlen(q->name)) != 0)
+            continue;
+        end += strncmp(end, "_xqc", 4) == 0 ? 4 : 0;
+        if (!*end || (*end == '_' && strspn(end + 1, "0123456789") == strlen(end + 1)))
+            return;
+    }
+    fail_msg("%s: not in the table of quantities", name);
+}
+
 /* progress.csv needs the same columns in every row, for every architecture. */
 static void check_names(const char *name)
 {
@@ -101,11 +119,12 @@ static void check_names(const char *name)
     struct measured first = measure(a), second;
 
     update(a);
-    second = measure(a);
-    assert_int_equal(first.n, second.n);
-    for (size_t i = 0; i < second.n; i++) {
-        assert_string_equal(first.list[i].name, second.list[i].name);
-        assert_true(isfinite(second.list[i].value));
+    second = measure(a, &after);
+    assert_int_equal(before, after);
+    for (size_t i = 0; i < after; i++) {
+        assert_string_equal(first[i].name, second[i].name);
+        assert_true(isfinite(second[i].value));
+        assert_known(second[i].name);
         for (size_t j = 0; j < i; j++)
             assert_string_not_equal(second.list[i].name, second.list[j].name);
     }

@@ -2,8 +2,10 @@
  * <!-- table: NAME --> and <!-- end -->; this test fails if it differs from what is printed here.
  * With KS_DOCS=write the program writes the pages instead (make docs).
  *
+ *   columns           ks_progress_columns
  *   options PROGRAM   what `kappascope PROGRAM --help` prints, but for the options of all programs
  *   plots             ks_plots
+ *   quantities        ks_quantities
  *   settings          ks_keys
  *   statistics        ks_catalogue
  *   tables            ks_table_files */
@@ -14,6 +16,7 @@
 #include "report/tables.h"
 #include "statistics/catalogue.h"
 #include "test.h"
+#include "train/metrics.h"
 #include "train/settings.h"
 
 enum { WIDTH = 120, TEXT = 1 << 20 };
@@ -111,6 +114,16 @@ static void print_settings(FILE *out)
     }
 }
 
+static void print_quantities(FILE *out, const struct ks_quantity *quantity)
+{
+    for (; quantity->name; quantity++) {
+        char item[1024];
+
+        snprintf(item, sizeof item, "`%s`: %s", quantity->name, quantity->help);
+        print_item(out, item);
+    }
+}
+
 static void print_plots(FILE *out)
 {
     for (const struct ks_plot *plot = ks_plots; plot->name; plot++) {
@@ -201,6 +214,10 @@ static void print_table(FILE *out, const char *name)
 {
     if (strncmp(name, "options ", 8) == 0)
         print_options(out, name + 8);
+    else if (strcmp(name, "columns") == 0)
+        print_quantities(out, ks_progress_columns);
+    else if (strcmp(name, "quantities") == 0)
+        print_quantities(out, KS(quantities));
     else if (strcmp(name, "settings") == 0)
         print_settings(out);
     else if (strcmp(name, "plots") == 0)
