@@ -157,27 +157,20 @@ double KS(policy_values)(struct KS(agent) *a)
     return sum;
 }
 
-/* Returns mean(T log pi - Q), given the sum of Q; *entropy is the mean of -log pi. */
-static double mean_loss(const struct KS(agent) *a, double values, double *entropy)
-{
-    double log_pi = 0, n = (double)a->config.batch;
-
-    for (size_t i = 0; i < a->config.batch; i++)
-        log_pi += (double)a->policy.log_pi[i];
-    *entropy = -log_pi / n;
-    return (KS(agent_temperature)(a) * log_pi - values) / n;
-}
-
 double KS(actor_loss)(struct KS(agent) *a, double *entropy)
 {
     struct KS(policy_pass) p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
                                               &a->policy, a->policy_input);
-    const double values = KS(policy_values)(a);
+    const double values = KS(policy_values)(a), n = (double)a->config.batch;
+    double log_pi = 0;
 
     p.a_bar = a->action_bar + a->config.observations;
-    p.log_pi_bar = (real)(KS(agent_temperature)(a) / (double)a->config.batch);
+    p.log_pi_bar = (real)(KS(agent_temperature)(a) / n);
     p.head_bar = KS(net_output_bar)(a->actor_train, a->actor.adjoint);
     KS(policy_backward)(&a->actor_arch->policy, &p);
     KS(trained_backward)(a->actor_train, &a->actor, a->s, NULL, true);
-    return mean_loss(a, values, entropy);
+    for (size_t i = 0; i < a->config.batch; i++)
+        log_pi += (double)a->policy.log_pi[i];
+    *entropy = -log_pi / n;
+    return (KS(agent_temperature)(a) * log_pi - values) / n;
 }

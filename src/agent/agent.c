@@ -184,7 +184,7 @@ static ks_status allocate(struct KS(agent) *a)
     return ks_alloc(ensemble, sizeof *a->outputs, &a->outputs);
 }
 
-static ks_status init(struct KS(agent) *a)
+ks_status KS(agent_reset)(struct KS(agent) *a)
 {
     const struct ks_agent_config *c = &a->config;
 
@@ -210,11 +210,6 @@ static ks_status init(struct KS(agent) *a)
     return a->optimist ? KS(optimist_init)(a) : KS_OK;
 }
 
-ks_status KS(agent_reset)(struct KS(agent) *a)
-{
-    return init(a);
-}
-
 ks_status KS(agent_new)(const struct ks_agent_config *config, struct KS(agent) **agent)
 {
     ks_status status = KS_OK;
@@ -232,7 +227,7 @@ ks_status KS(agent_new)(const struct ks_agent_config *config, struct KS(agent) *
         KS_GO(KS(optimist_new)(a, config->optimist, &a->optimist));
     a->config.critic = a->config.actor = a->config.optimist = a->config.name = NULL;
     a->config.encoder = NULL;
-    KS_GO(init(a));
+    KS_GO(KS(agent_reset)(a));
     *agent = a;
     return KS_OK;
 done:

@@ -48,10 +48,14 @@ static ks_status check(const struct KS(agent) *a, const struct KS(arch) *arch)
     return KS_OK;
 }
 
-static ks_status build(struct KS(agent) *a, const char *description, struct KS(optimist) *o)
+ks_status KS(optimist_new)(struct KS(agent) *a, const char *description,
+                           struct KS(optimist) **optimist)
 {
     const size_t batch = a->config.batch, width = KS(agent_width)(a);
+    struct KS(optimist) *o;
 
+    KS_TRY(ks_alloc(1, sizeof *o, optimist));
+    o = *optimist;
     KS_TRY(KS(arch_parse)(description, "optimist", width, &o->arch));
     KS_TRY(check(a, o->arch));
     KS_TRY(KS(net_new)(o->arch, batch, batch, false, &o->train));
@@ -59,13 +63,6 @@ static ks_status build(struct KS(agent) *a, const char *description, struct KS(o
     KS_TRY(KS(trained_allocate)(o->train, o->train, o->one, &o->shift));
     KS_TRY(KS(reals)(batch * a->config.actions, &o->noise));
     return KS(reals)(batch * width, &o->input);
-}
-
-ks_status KS(optimist_new)(struct KS(agent) *a, const char *description,
-                           struct KS(optimist) **optimist)
-{
-    KS_TRY(ks_alloc(1, sizeof **optimist, optimist));
-    return build(a, description, *optimist);
 }
 
 void KS(optimist_free)(struct KS(optimist) *o)

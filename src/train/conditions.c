@@ -23,21 +23,14 @@ static json_t *describe_setting(const struct ks_settings *settings, const struct
 
 enum { SHOWN = 80 }; /* characters of a value in a message */
 
-static json_t *describe_settings(const struct ks_settings *settings)
-{
-    json_t *object = json_object();
-
-    for (const struct ks_key *key = ks_keys; key->name; key++)
-        json_object_set_new(object, key->name, describe_setting(settings, key));
-    return object;
-}
-
 json_t *ks_fingerprint(const struct ks_plan *p)
 {
     const struct ks_train_options *o = p->options;
-    json_t *settings = describe_settings(&o->settings), *all;
+    json_t *settings = json_object(), *all;
 
-    json_object_del(settings, "threads");
+    for (const struct ks_key *key = ks_keys; key->name; key++)
+        if (strcmp(key->name, "threads") != 0)
+            json_object_set_new(settings, key->name, describe_setting(&o->settings, key));
     all = json_pack("{s:s, s:s, s:I, s:I, s:o}", "env", p->task, "architecture", p->name, "seed",
                     (json_int_t)o->seed, "steps", (json_int_t)o->steps, "settings", settings);
     for (size_t k = 0; k < KS_TEXTS; k++)

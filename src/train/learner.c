@@ -12,42 +12,28 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
 {
     const struct ks_settings *s = &plan->options->settings;
     const double updates = (double)s->utd * (double)plan->agent_steps;
-    const size_t actions = ks_env_actions(env);
+    struct ks_agent_config c = s->agent;
 
-    return (struct ks_agent_config){
-        .critic = plan->text[KS_CRITIC_TEXT],
-        .actor = plan->text[KS_ACTOR_TEXT],
-        .optimist = plan->text[KS_OPTIMIST_TEXT],
-        .encoder = plan->text[KS_ENCODER_TEXT] ? (const char *const *)&plan->text[KS_ENCODER_TEXT]
-                                               : NULL,
-        .name = plan->options->architecture,
-        .observations = ks_env_observations(env),
-        .actions = actions,
-        .ensemble = s->critics,
-        .batch = s->batch,
-        .gamma = plan->gamma,
-        .tau = s->tau,
-        .target_period = s->target_period,
-        .horizon = s->horizon,
-        .critic_rate = {s->critic_lr, s->lr_end, updates},
-        .actor_rate = {s->actor_lr, s->lr_end, updates},
-        .encoder_rate = {s->encoder_lr, s->encoder_lr, updates},
-        .gradient_norm = s->gradient_norm,
-        .policy_delay = s->policy_delay,
-        .order = s->update_order,
-        .target_value = s->target_value,
-        .policy_value = s->policy_value,
-        .beta1 = KS_ADAM_BETA1,
-        .temperature_beta1 = s->temperature_beta1,
-        .temperature_decay = s->temperature_decay,
-        .starts = {s->init, s->init_blocks, isnan(s->init_gain) ? 0 : s->init_gain},
-        .temperature = s->temperature,
-        .target_entropy = isnan(s->target_entropy) ? -(double)actions / 2 : s->target_entropy,
-        .weight_decay = s->weight_decay,
-        .decay = s->decay,
-        .seed = plan->options->seed,
-        .threads = (int)(s->threads < s->critics ? s->threads : s->critics),
-    };
+    c.critic = plan->text[KS_CRITIC_TEXT];
+    c.actor = plan->text[KS_ACTOR_TEXT];
+    c.optimist = plan->text[KS_OPTIMIST_TEXT];
+    if (plan->text[KS_ENCODER_TEXT])
+        c.encoder = (const char *const *)&plan->text[KS_ENCODER_TEXT];
+    c.name = plan->options->architecture;
+    c.observations = ks_env_observations(env);
+    c.actions = ks_env_actions(env);
+    c.ensemble = s->critics;
+    c.batch = s->batch;
+    c.gamma = plan->gamma;
+    c.critic_rate = (struct ks_rate){s->critic_lr, s->lr_end, updates};
+    c.actor_rate = (struct ks_rate){s->actor_lr, s->lr_end, updates};
+    c.encoder_rate = (struct ks_rate){s->encoder_lr, s->encoder_lr, updates};
+    c.beta1 = KS_ADAM_BETA1;
+    c.starts.gain = isnan(s->init_gain) ? 0 : s->init_gain;
+    c.target_entropy = isnan(s->target_entropy) ? -(double)c.actions / 2 : s->target_entropy;
+    c.seed = plan->options->seed;
+    c.threads = (int)(s->threads < s->critics ? s->threads : s->critics);
+    return c;
 }
 
 /* Replay never holds more transitions than the run makes. */
@@ -82,20 +68,20 @@ static ks_status new_windows(size_t steps, const struct ks_replay *r, struct ks_
 static ks_status new_priorities(struct ks_learner *l)
 {
     const struct ks_settings *s = &l->plan->options->settings;
-    const size_t horizon = s->horizon > s->n_step ? s->horizon : s->n_step;
+    const size_t horizon = s->agent.horizon, windows = horizon > s->n_step ? horizon : s->n_step;
 
     if (!l->agent->encoder)
         return s->replay_priority == 0
                    ? KS_OK
                    : ks_fail(KS_USAGE, "replay_priority: expected 0 without an encoder, found %g",
                              s->replay_priority);
-    if (s->target_period == 0)
+    if (s->agent.target_period == 0)
         return ks_fail(KS_USAGE, "target_period: expected at least 1 with an encoder, found 0");
-    KS_TRY(ks_priorities_new(l->replay, horizon, s->replay_priority, &l->priorities));
+    KS_TRY(ks_priorities_new(l->replay, windows, s->replay_priority, &l->priorities));
     KS_TRY(ks_alloc(s->batch, sizeof *l->slots, &l->slots));
     KS_TRY(ks_alloc(s->batch, sizeof *l->other_slots, &l->other_slots));
     l->windows.n = s->batch;
-    return new_windows(s->horizon, l->replay, &l->windows);
+    return new_windows(horizon, l->replay, &l->windows);
 }
 
 ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *l)
@@ -205,7 +191,7 @@ void ks_learner_set_priorities(struct ks_learner *l)
 
 static bool is_refresh_due(const struct ks_learner *l)
 {
-    const size_t period = l->plan->options->settings.target_period;
+    const size_t period = l->agent->config.target_period;
 
     return period > 0 && (uint64_t)l->agent->updates % period == 0;
 }
@@ -238,7 +224,7 @@ static ks_status train_encoder(struct ks_learner *l, struct ks_rng *rng)
 
 ks_status ks_learner_refresh(struct ks_learner *l)
 {
-    const size_t period = l->plan->options->settings.target_period;
+    const size_t period = l->agent->config.target_period;
     const double temperature = KS(agent_temperature)(l->agent);
     const double before = ks_learner_reward_scale(l, temperature);
     struct ks_rng rng = ks_stream(l->plan->options->seed, KS_ENCODER_REPLAY, 0);

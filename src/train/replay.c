@@ -84,6 +84,11 @@ struct ks_transition ks_replay_get(const struct ks_replay *r, size_t slot)
     return (struct ks_transition){s, a, next_s, rest[0], rest[1], rest[2] != 0};
 }
 
+size_t ks_replay_before_newest(const struct ks_replay *r, size_t k)
+{
+    return (r->next + r->capacity - 1 - k % r->capacity) % r->capacity;
+}
+
 static double reward_of(const struct ks_transition *t, const struct ks_window *window)
 {
     return window->drops_last && t->mask == 0 ? 0 : (double)t->reward;
@@ -92,7 +97,7 @@ static double reward_of(const struct ks_transition *t, const struct ks_window *w
 void ks_replay_take(const struct ks_replay *r, const struct ks_window *window, size_t slot,
                     const struct ks_rows *rows, size_t i)
 {
-    size_t observations = r->observations, newest = (r->next + r->capacity - 1) % r->capacity;
+    size_t observations = r->observations, newest = ks_replay_before_newest(r, 0);
     struct ks_transition t = ks_replay_get(r, slot);
     double reward = reward_of(&t, window), discount = 1;
 
@@ -111,7 +116,7 @@ void ks_replay_take(const struct ks_replay *r, const struct ks_window *window, s
 
 void ks_replay_unroll(const struct ks_replay *r, size_t slot, const struct ks_unrolled *w, size_t i)
 {
-    const size_t obs = r->observations, newest = (r->next + r->capacity - 1) % r->capacity;
+    const size_t obs = r->observations, newest = ks_replay_before_newest(r, 0);
     struct ks_transition t = ks_replay_get(r, slot);
     bool ended = false;
 
@@ -220,12 +225,6 @@ void ks_priorities_free(struct ks_priorities *p)
     free(p);
 }
 
-/* The slot of the k-th transition before the newest one. */
-static size_t before_newest(const struct ks_replay *r, size_t k)
-{
-    return (r->next + r->capacity - 1 - k % r->capacity) % r->capacity;
-}
-
 /* Whether a window can be taken from this slot, which is in use. */
 static bool is_open(const struct ks_priorities *p, size_t slot)
 {
@@ -236,7 +235,7 @@ static bool is_open(const struct ks_priorities *p, size_t slot)
 
         if (t.last)
             return t.mask == 0;
-        if (slot == before_newest(r, 0))
+        if (slot == ks_replay_before_newest(r, 0))
             return false;
     }
     return true;
@@ -272,11 +271,11 @@ void ks_priorities_add(struct ks_priorities *p)
     if (!p)
         return;
     r = p->replay;
-    newest = before_newest(r, 0);
+    newest = ks_replay_before_newest(r, 0);
     p->priority[newest] = p->largest;
     p->terminates = p->terminates || ks_replay_get(r, newest).mask == 0;
     for (size_t k = 0; k <= p->horizon && k < r->count && p->built; k++)
-        set_leaf(p, before_newest(r, k));
+        set_leaf(p, ks_replay_before_newest(r, k));
 }
 
 /* The leaf at which the sum of the weights up to it exceeds x. A rounded x does not lead to a leaf

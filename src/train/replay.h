@@ -84,6 +84,9 @@ bool ks_replay_draw_ahead(const struct ks_replay *replay, struct ks_rng *rng,
 /* The transition in a slot that is in use. Number k of the run is in slot k % capacity. */
 struct ks_transition ks_replay_get(const struct ks_replay *replay, size_t slot);
 
+/* The slot of the k-th transition before the newest one. */
+size_t ks_replay_before_newest(const struct ks_replay *replay, size_t k);
+
 /* For the replay log. The transitions [*n, width] that are contiguous in memory from a slot on; *n
  * is reduced to their number. */
 const float *ks_replay_rows(const struct ks_replay *replay, size_t slot, size_t *n);

@@ -32,10 +32,9 @@ void ks_returns_add(struct ks_returns *r, enum ks_reward_scale scale, double gam
     r->largest = fmax(r->largest, fabs(r->g));
 }
 
-/* The k-th transition before the newest one. */
 static struct ks_transition before_newest(const struct ks_replay *replay, size_t k)
 {
-    return ks_replay_get(replay, (replay->next + replay->capacity - 1 - k) % replay->capacity);
+    return ks_replay_get(replay, ks_replay_before_newest(replay, k));
 }
 
 static size_t episode_length(const struct ks_replay *replay)

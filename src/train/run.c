@@ -36,34 +36,27 @@
 #include "train/step.h"
 #include "train/train.h"
 
-static ks_status build(const struct ks_train_options *options, struct ks_run *r)
-{
-    struct ks_env *env;
-
-    KS_TRY(ks_player_init(options, "", &r->learner.player));
-    env = r->learner.player.env;
-    KS_TRY(ks_plan_init(options, env, &r->plan));
-    KS_TRY(ks_evaluation_init(&r->plan, &r->evaluation));
-    KS_TRY(ks_learner_init(&r->plan, &r->learner));
-    KS_TRY(ks_conditions_init(r->learner.agent->config.threads, ks_env_flags(env), &r->conditions));
-    return ks_alloc(ks_env_state_size(env), sizeof *r->env_state, &r->env_state);
-}
-
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run)
 {
+    ks_status status = KS_OK;
+    struct ks_env *env;
     struct ks_run *r;
-    ks_status status;
 
     *run = NULL;
     KS_TRY(ks_alloc(1, sizeof *r, &r));
     r->lock = -1;
-    status = build(options, r);
-    if (status != KS_OK) {
-        ks_run_free(r);
-        return status;
-    }
+    KS_GO(ks_player_init(options, "", &r->learner.player));
+    env = r->learner.player.env;
+    KS_GO(ks_plan_init(options, env, &r->plan));
+    KS_GO(ks_evaluation_init(&r->plan, &r->evaluation));
+    KS_GO(ks_learner_init(&r->plan, &r->learner));
+    KS_GO(ks_conditions_init(r->learner.agent->config.threads, ks_env_flags(env), &r->conditions));
+    KS_GO(ks_alloc(ks_env_state_size(env), sizeof *r->env_state, &r->env_state));
     *run = r;
     return KS_OK;
+done:
+    ks_run_free(r);
+    return status;
 }
 
 void ks_run_free(struct ks_run *r)
@@ -395,27 +388,23 @@ static ks_status start(struct ks_run *r, struct ks_resume_points *points, bool *
     return run_write_json(r, KS_RUNNING, NULL);
 }
 
-static ks_status train_in_folder(struct ks_run *r, struct ks_resume_points *points)
-{
-    bool finished, resumed;
-
-    KS_TRY(lock_folder(r, &finished));
-    if (finished) {
-        if (!r->plan.options->quiet)
-            ks_say("%s: this run is finished: nothing to do", r->plan.folder);
-        return ks_resume_clear(points);
-    }
-    KS_TRY(start(r, points, &resumed));
-    return train_and_describe(r, points, resumed);
-}
-
 ks_status ks_run_train(struct ks_run *r)
 {
     struct ks_resume_points *points;
-    ks_status status;
+    ks_status status = KS_OK;
+    bool finished, resumed;
 
     KS_TRY(ks_resume_new(r, &points));
-    status = train_in_folder(r, points);
+    KS_GO(lock_folder(r, &finished));
+    if (finished) {
+        if (!r->plan.options->quiet)
+            ks_say("%s: this run is finished: nothing to do", r->plan.folder);
+        KS_GO(ks_resume_clear(points));
+    } else {
+        KS_GO(start(r, points, &resumed));
+        KS_GO(train_and_describe(r, points, resumed));
+    }
+done:
     ks_resume_free(points);
     return status;
 }

@@ -15,21 +15,25 @@ static const char *const starts[] = {"orthogonal", "he-normal", "lecun-normal", 
 static const char *const yes[] = {"1", "yes", "true", "on", NULL};
 static const char *const no[] = {"0", "no", "false", "off", NULL};
 
-#define ROW(type, automatic, from, field, low, high, text, words, help)                            \
+#define KEY(type, automatic, from, name, member, low, high, text, words, help)                     \
     {                                                                                              \
-#field, KS_KEY_##type, automatic, low, high, text, words,                                  \
-            offsetof(struct ks_settings, field), from, help                                        \
+#name, KS_KEY_##type, automatic, low, high, text, words,                                   \
+            offsetof(struct ks_settings, member), from, help                                       \
     }
-#define COUNT(from, field, low, high, text, help)                                                  \
-    ROW(COUNT, false, from, field, low, high, text, NULL, help)
-#define NUMBER(from, field, low, high, text, help)                                                 \
-    ROW(NUMBER, false, from, field, low, high, text, NULL, help)
-#define NUMBER_OR_AUTO(from, field, low, high, help)                                               \
-    ROW(NUMBER, true, from, field, low, high, "auto", NULL, help)
-#define CHOICE(from, field, words, text, help)                                                     \
-    ROW(CHOICE, false, from, field, 0, 0, text, words, help)
-#define FLAG(from, field, text, help)   ROW(FLAG, false, from, field, 0, 1, text, NULL, help)
-#define FLAG_OR_AUTO(from, field, help) ROW(FLAG, true, from, field, 0, 1, "auto", NULL, help)
+#define COUNT(from, name, low, high, text, help)                                                   \
+    KEY(COUNT, false, from, name, name, low, high, text, NULL, help)
+#define NUMBER(from, name, low, high, text, help)                                                  \
+    KEY(NUMBER, false, from, name, name, low, high, text, NULL, help)
+#define NUMBER_OR_AUTO(from, name, low, high, help)                                                \
+    KEY(NUMBER, true, from, name, name, low, high, "auto", NULL, help)
+#define FLAG(from, name, text, help)   KEY(FLAG, false, from, name, name, 0, 1, text, NULL, help)
+#define FLAG_OR_AUTO(from, name, help) KEY(FLAG, true, from, name, name, 0, 1, "auto", NULL, help)
+#define CHOICE(from, name, member, words, text, help)                                              \
+    KEY(CHOICE, false, from, name, member, 0, 0, text, words, help)
+#define AGENT_COUNT(from, name, low, high, text, help)                                             \
+    KEY(COUNT, false, from, name, agent.name, low, high, text, NULL, help)
+#define AGENT_NUMBER(from, name, low, high, text, help)                                            \
+    KEY(NUMBER, false, from, name, agent.name, low, high, text, NULL, help)
 
 /* Where a default is written: in the XQC paper (Palenicek et al., ICLR 2026), most of them in its
  * Table 1; or only in the code that its authors published (danielpalenicek/xqc, 9a6832b); or
@@ -57,41 +61,47 @@ const struct ks_key ks_keys[] = {
           "agent steps whose rewards a target sums before it bootstraps"),
     COUNT(OURS, reset_step, 0, 1e9, "0",
           "agent step before whose updates networks and optimizers start anew; 0: never"),
-    COUNT(OURS, horizon, 1, 100, "5", "agent steps over which an encoder's loss unrolls its model"),
+    AGENT_COUNT(OURS, horizon, 1, 100, "5",
+                "agent steps over which an encoder's loss unrolls its model"),
     NUMBER(OURS, replay_priority, 0, 1, "0",
            "exponent of the priorities of replay, for systems with an encoder; 0: equal ones"),
     COUNT(PAPER, action_repeat, 1, 1000, "2", "environment steps of an agent step; Gymnasium: 1"),
     NUMBER_OR_AUTO(PAPER, gamma, 0, 1, "discount; auto: by the episode's length"),
-    NUMBER(PAPER, tau, 0, 1, "0.005", "weight of new parameters in the target networks' average"),
-    COUNT(PAPER, target_period, 0, 1e9, "0",
-          "updates between copies of the networks to their targets; 0: averages with tau"),
+    AGENT_NUMBER(PAPER, tau, 0, 1, "0.005",
+                 "weight of new parameters in the target networks' average"),
+    AGENT_COUNT(PAPER, target_period, 0, 1e9, "0",
+                "updates between copies of the networks to their targets; 0: averages with tau"),
     NUMBER(PAPER, critic_lr, 0, 1, "0.0003", "learning rate of the critics at the start"),
     NUMBER(PAPER, actor_lr, 0, 1, "0.0003", "learning rate of actor and temperature at the start"),
     NUMBER(CODE, lr_end, 0, 1, "0.00003",
            "learning rate of the critics at the end, to which it falls linearly"),
     NUMBER(OURS, encoder_lr, 0, 1, "0.0001", "learning rate of an encoder, which is constant"),
-    NUMBER(OURS, gradient_norm, 0, 1e12, "0",
-           "bound on the norm of the gradient of all critics together; 0: none"),
-    COUNT(PAPER, policy_delay, 1, 1000, "3", "updates of the critics per update of the actor"),
-    CHOICE(CODE, update_order, orders, "critics-first",
+    AGENT_NUMBER(OURS, gradient_norm, 0, 1e12, "0",
+                 "bound on the norm of the gradient of all critics together; 0: none"),
+    AGENT_COUNT(PAPER, policy_delay, 1, 1000, "3",
+                "updates of the critics per update of the actor"),
+    CHOICE(CODE, update_order, agent.order, orders, "critics-first",
            "what an update steps first: critics-first, actor-first"),
-    NUMBER(PAPER, temperature, 1e-12, 1e6, "0.01", "entropy temperature at the start"),
+    AGENT_NUMBER(PAPER, temperature, 1e-12, 1e6, "0.01", "entropy temperature at the start"),
     NUMBER_OR_AUTO(PAPER, target_entropy, -1e6, 1e6, "target entropy; auto: -actions/2"),
-    NUMBER(CODE, temperature_beta1, 0, 0.999999, "0.9", "Adam's beta1 of the temperature"),
-    NUMBER(OURS, temperature_decay, 0, 1, "0",
-           "decoupled weight decay of the temperature's logarithm"),
-    CHOICE(CODE, target_value, values, "min", "of the critics, in their targets: min, mean"),
-    CHOICE(CODE, policy_value, values, "min", "of the critics, in the actor's loss: min, mean"),
-    CHOICE(CODE, init, starts, "orthogonal",
+    AGENT_NUMBER(CODE, temperature_beta1, 0, 0.999999, "0.9", "Adam's beta1 of the temperature"),
+    AGENT_NUMBER(OURS, temperature_decay, 0, 1, "0",
+                 "decoupled weight decay of the temperature's logarithm"),
+    CHOICE(CODE, target_value, agent.target_value, values, "min",
+           "of the critics, in their targets: min, mean"),
+    CHOICE(CODE, policy_value, agent.policy_value, values, "min",
+           "of the critics, in the actor's loss: min, mean"),
+    CHOICE(CODE, init, agent.starts.kernels, starts, "orthogonal",
            "kernels at the start: orthogonal, he-normal, lecun-normal, xavier-uniform"),
-    CHOICE(OURS, init_blocks, starts, "orthogonal", "the same of kernels inside residual blocks"),
+    CHOICE(OURS, init_blocks, agent.starts.blocks, starts, "orthogonal",
+           "the same of kernels inside residual blocks"),
     NUMBER_OR_AUTO(CODE, init_gain, 1e-6, 1e6,
                    "gain of orthogonal and uniform kernels; auto: sqrt(2)"),
-    NUMBER(PAPER, weight_decay, 0, 1, "0", "decoupled weight decay"),
-    CHOICE(PAPER, decay, decays, "none",
+    AGENT_NUMBER(PAPER, weight_decay, 0, 1, "0", "decoupled weight decay"),
+    CHOICE(PAPER, decay, agent.decay, decays, "none",
            "parameters that decay: none, norms (batch normalization's), heads, norms+heads, all"),
     FLAG(PAPER, reward_normalization, "1", "divide rewards by the scale of the discounted return"),
-    CHOICE(PAPER, reward_scaling, ks_reward_scalings, "std",
+    CHOICE(PAPER, reward_scaling, reward_scaling, ks_reward_scalings, "std",
            "that scale: std, its standard deviation; bounded, as in SimBa-V2; range, as in BRC; "
            "magnitude, the mean of |reward|, as in MR.Q"),
     FLAG(OURS, observation_normalization, "0",
@@ -264,9 +274,10 @@ ks_status ks_settings_check(const struct ks_settings *s)
         return ks_fail(KS_USAGE,
                        "lr_end: expected at most critic_lr and actor_lr, found %g and %g, %g",
                        s->lr_end, s->critic_lr, s->actor_lr);
-    if (s->weight_decay > 0 && s->decay == KS_DECAY_NONE)
-        return ks_fail(KS_USAGE, "weight_decay: %g has no effect with decay=none", s->weight_decay);
-    if (s->target_period == 0 && s->reward_scaling == KS_SCALE_MAGNITUDE)
+    if (s->agent.weight_decay > 0 && s->agent.decay == KS_DECAY_NONE)
+        return ks_fail(KS_USAGE, "weight_decay: %g has no effect with decay=none",
+                       s->agent.weight_decay);
+    if (s->agent.target_period == 0 && s->reward_scaling == KS_SCALE_MAGNITUDE)
         return ks_fail(KS_USAGE,
                        "reward_scaling: magnitude needs a target_period above 0, found 0");
     if (s->gamma == 1 && s->reward_scaling == KS_SCALE_RANGE)

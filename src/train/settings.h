@@ -15,21 +15,16 @@ struct ks_settings {
     size_t hidden, depth, actor_hidden, actor_depth, skip, critics, atoms;
     double v_min, v_max;
     size_t batch, utd, random_steps, replay, n_step, action_repeat;
-    double gamma;         /* NaN: auto */
-    size_t reset_step;    /* agent steps; 0: never */
-    size_t target_period; /* updates; 0: Polyak averages */
-    size_t horizon;       /* of the encoder's windows, in agent steps */
-    double replay_priority, gradient_norm;
-    double tau, critic_lr, actor_lr, lr_end, encoder_lr;
-    size_t policy_delay;
-    enum ks_order update_order;
-    double temperature, target_entropy; /* NaN: auto, -actions/2 */
-    double temperature_beta1, temperature_decay;
-    enum ks_value target_value, policy_value;
-    enum ks_start init, init_blocks;
-    double init_gain; /* NaN: auto */
-    double weight_decay;
-    enum ks_decay decay;
+    double gamma;      /* NaN: auto */
+    size_t reset_step; /* agent steps; 0: never */
+    double replay_priority;
+    double critic_lr, actor_lr, lr_end, encoder_lr;
+    double target_entropy; /* NaN: auto, -actions/2 */
+    double init_gain;      /* NaN: auto */
+    /* What the agent reads as it is set here: tau, target_period, horizon, gradient_norm,
+     * policy_delay, order, target_value, policy_value, temperature, temperature_beta1,
+     * temperature_decay, starts, weight_decay, decay. */
+    struct ks_agent_config agent;
     enum ks_reward_scale reward_scaling;
     size_t reward_normalization, raw_rewards, observation_normalization;
     size_t eval_episodes, evaluations, checkpoints, analysis_minibatches, threads;

@@ -89,10 +89,11 @@ TEST(test_fields)
     assert_true(s.skip == 0 && s.n_step == 1);
     assert_true(s.critics == 2 && s.atoms == 101 && s.v_min == -5 && s.v_max == 5);
     assert_true(s.batch == 256 && s.utd == 2 && s.random_steps == 5000 && s.replay == 1000000);
-    assert_true(s.action_repeat == 2 && isnan(s.gamma) && s.tau == 0.005 && s.policy_delay == 3);
+    assert_true(s.action_repeat == 2 && isnan(s.gamma) && s.agent.tau == 0.005 &&
+                s.agent.policy_delay == 3);
     assert_true(s.critic_lr == 3e-4 && s.actor_lr == 3e-4 && s.lr_end == 3e-5);
-    assert_true(s.temperature == 0.01 && isnan(s.target_entropy));
-    assert_true(s.weight_decay == 0 && s.decay == 0);
+    assert_true(s.agent.temperature == 0.01 && isnan(s.target_entropy));
+    assert_true(s.agent.weight_decay == 0 && s.agent.decay == 0);
     assert_true(s.reward_normalization == 1 && s.raw_rewards == 0 && s.eval_episodes == 10);
     assert_true(s.evaluations == 20 && s.checkpoints == 20 && s.analysis_minibatches == 50);
     assert_true(s.threads == 2 && isnan(s.nativeccd) && isnan(s.multiccd));
@@ -112,9 +113,9 @@ TEST(test_values)
     assert_int_equal(s.utd, 8);
     assert_int_equal(s.batch, 1000);
     assert_close(s.gamma, 0.97, 0);
-    assert_int_equal(s.decay, KS_DECAY_NORMS_AND_HEADS);
+    assert_int_equal(s.agent.decay, KS_DECAY_NORMS_AND_HEADS);
     assert_ok(ks_settings_assign(&s, "decay=heads"));
-    assert_int_equal(s.decay, KS_DECAY_HEADS);
+    assert_int_equal(s.agent.decay, KS_DECAY_HEADS);
     assert_int_equal(s.raw_rewards, 1);
     assert_close(s.nativeccd, 0, 0);
     assert_ok(ks_settings_assign(&s, "gamma=auto"));
@@ -166,9 +167,9 @@ TEST(test_pairs)
     s.v_min = s.v_max;
     assert_fails(ks_settings_check(&s), KS_USAGE, "v_min");
     ks_settings_defaults(&s);
-    s.weight_decay = 1e-4;
+    s.agent.weight_decay = 1e-4;
     assert_fails(ks_settings_check(&s), KS_USAGE, "no effect with decay=none");
-    s.decay = 1;
+    s.agent.decay = 1;
     assert_ok(ks_settings_check(&s));
 }
 
