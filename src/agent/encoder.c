@@ -176,15 +176,6 @@ void KS(encode_pairs)(struct KS(agent) *a, bool target, const real *z, const rea
            a->config.batch * e->arch[KS_PAIR_PART]->out * sizeof *x);
 }
 
-/* The backward pass of part k through `net`, with x, primal, x_bar and w_bar of `pass`. */
-static void backward(struct KS(encoder) *e, enum ks_part k, const struct KS(net) *net,
-                     struct KS(net_backward) pass)
-{
-    pass.w = e->part[k].w;
-    pass.adjoint = e->part[k].adjoint;
-    KS(net_backward)(net, &pass);
-}
-
 void KS(encode_pairs_backward)(struct KS(agent) *a, const real *actions, const real *x_bar,
                                real *a_bar)
 {
@@ -195,13 +186,10 @@ void KS(encode_pairs_backward)(struct KS(agent) *a, const real *actions, const r
 
     memcpy(KS(net_output_bar)(e->batch[KS_PAIR_PART], pair->adjoint), x_bar,
            a->config.batch * e->arch[KS_PAIR_PART]->out * sizeof *x_bar);
-    backward(e, KS_PAIR_PART, e->batch[KS_PAIR_PART],
-             (struct KS(net_backward)){
-                 .x = e->pair_input, .primal = pair->primal, .x_bar = e->pair_bar});
+    KS(trained_backward)(e->batch[KS_PAIR_PART], pair, e->pair_input, e->pair_bar, false);
     for (size_t i = 0; i < a->config.batch; i++)
         memcpy(u_bar + i * nu, e->pair_bar + i * (nz + nu) + nz, nu * sizeof *u_bar);
-    backward(e, KS_ACTION_PART, e->batch[KS_ACTION_PART],
-             (struct KS(net_backward)){.x = actions, .primal = action->primal, .x_bar = a_bar});
+    KS(trained_backward)(e->batch[KS_ACTION_PART], action, actions, a_bar, false);
 }
 
 /* The encoder's loss over windows and its gradient (encoder.h). The forward pass keeps the
@@ -379,21 +367,26 @@ static void step_backward(struct KS(agent) *a, size_t i, const struct step *s)
 {
     struct KS(encoder) *e = a->encoder;
     const struct KS(net) *pair = e->batch[KS_PAIR_PART];
+    struct KS(trained) *p = &e->part[KS_PAIR_PART], *m = &e->part[KS_MODEL_PART];
     const size_t batch = a->config.batch, nz = e->arch[KS_STATE_PART]->out;
     const size_t nu = e->arch[KS_ACTION_PART]->out;
     real *u_bar = KS(net_output_bar)(e->all[KS_ACTION_PART], e->part[KS_ACTION_PART].adjoint);
 
-    backward(
-        e, KS_MODEL_PART, e->batch[KS_MODEL_PART],
-        (struct KS(net_backward)){.x = KS(net_output)(pair, s->pair_primal),
-                                  .primal = s->model_primal,
-                                  .x_bar = KS(net_output_bar)(pair, e->part[KS_PAIR_PART].adjoint),
-                                  .w_bar = e->part[KS_MODEL_PART].g});
-    backward(e, KS_PAIR_PART, pair,
-             (struct KS(net_backward)){.x = s->pair_input,
-                                       .primal = s->pair_primal,
-                                       .x_bar = e->pair_bar,
-                                       .w_bar = e->part[KS_PAIR_PART].g});
+    KS(net_backward)
+    (e->batch[KS_MODEL_PART],
+     &(struct KS(net_backward)){.w = m->w,
+                                .x = KS(net_output)(pair, s->pair_primal),
+                                .primal = s->model_primal,
+                                .adjoint = m->adjoint,
+                                .x_bar = KS(net_output_bar)(pair, p->adjoint),
+                                .w_bar = m->g});
+    KS(net_backward)
+    (pair, &(struct KS(net_backward)){.w = p->w,
+                                      .x = s->pair_input,
+                                      .primal = s->pair_primal,
+                                      .adjoint = p->adjoint,
+                                      .x_bar = e->pair_bar,
+                                      .w_bar = p->g});
     for (size_t b = 0; b < batch; b++) {
         const real *row = e->pair_bar + b * (nz + nu);
 
@@ -409,7 +402,7 @@ double KS(encoder_gradient)(struct KS(agent) *a, const struct ks_windows *w)
     const size_t nz = e->arch[KS_STATE_PART]->out, width = e->arch[KS_MODEL_PART]->out;
     double loss = 0;
 
-    for (enum ks_part k = KS_STATE_PART; k < KS_PARTS; k++)
+    for (enum ks_part k = KS_PAIR_PART; k < KS_PARTS; k++) /* to which the steps add */
         memset(e->part[k].g, 0, e->arch[k]->parameters * sizeof *e->part[k].g);
     encode_windows(a, w);
     for (size_t i = 0; i < w->steps; i++) {
@@ -427,10 +420,8 @@ double KS(encoder_gradient)(struct KS(agent) *a, const struct ks_windows *w)
     }
     memcpy(KS(net_output_bar)(e->batch[KS_STATE_PART], state->adjoint), e->state_bar,
            a->config.batch * nz * sizeof *e->state_bar);
-    backward(e, KS_STATE_PART, e->batch[KS_STATE_PART],
-             (struct KS(net_backward)){.x = e->s, .primal = state->primal, .w_bar = state->g});
-    backward(e, KS_ACTION_PART, e->all[KS_ACTION_PART],
-             (struct KS(net_backward)){.x = e->a, .primal = action->primal, .w_bar = action->g});
+    KS(trained_backward)(e->batch[KS_STATE_PART], state, e->s, NULL, true);
+    KS(trained_backward)(e->all[KS_ACTION_PART], action, e->a, NULL, true);
     return loss;
 }
 

@@ -29,11 +29,10 @@ ks_status ks_plan_init(const struct ks_train_options *o, const struct ks_env *en
     size_t all, stop_at;
 
     p->options = o;
-    KS_TRY(ks_copy_string(o->out, &p->folder));
-    KS_TRY(ks_copy_string(ks_path_base(o->architecture), &p->name));
-    KS_TRY(ks_copy_string(ks_env_name(env), &p->task));
-    if (ks_env_identity(env))
-        KS_TRY(ks_copy_string(ks_env_identity(env), &p->task_identity));
+    p->folder = o->out;
+    p->name = ks_path_base(o->architecture);
+    p->task = ks_env_name(env);
+    p->task_identity = ks_env_identity(env);
     KS_TRY(ks_architecture(o->architecture, &o->settings, ks_env_actions(env), p->text));
     p->gamma = ks_settings_gamma(&o->settings, ks_env_steps(env));
     p->agent_steps = (o->steps + repeat - 1) / repeat;
@@ -46,10 +45,6 @@ ks_status ks_plan_init(const struct ks_train_options *o, const struct ks_env *en
 
 void ks_plan_free(struct ks_plan *p)
 {
-    free(p->folder);
-    free(p->name);
-    free(p->task);
-    free(p->task_identity);
     ks_texts_free(p->text);
     free(p->evaluations.env_step);
     free(p->checkpoints.env_step);

@@ -17,9 +17,10 @@ struct ks_milestones {
 
 struct ks_plan {
     const struct ks_train_options *options; /* not owned                                      */
-    char *folder, *name, *task; /* of the run; of the architecture, for messages; of the task */
-    char *task_identity;        /* see ks_env_identity; NULL: a task of the table             */
-    char *text[KS_TEXTS];       /* descriptions of the networks; NULL: there is none. Owned */
+    /* Of the run; of the architecture, for messages; of the task; see ks_env_identity, NULL: a task
+     * of the table. They belong to the options and the environment. */
+    const char *folder, *name, *task, *task_identity;
+    char *text[KS_TEXTS]; /* descriptions of the networks; NULL: there is none. Owned */
     double gamma;
     size_t agent_steps; /* of the complete run                                             */
     size_t end;         /* the environment step at which training ends, after a whole number

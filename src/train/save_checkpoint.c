@@ -17,26 +17,12 @@
 #include "io/h5.h"
 #include "io/text.h"
 
-/* Minibatch number i: its input, and its targets from raw and from normalized rewards, with the
- * same next actions. */
-static void fill_batch(struct ks_learner *l, struct ks_rng *replay, struct ks_rng *noise, size_t i,
-                       struct ks_checkpoint *c)
-{
-    const struct ks_settings *s = &l->plan->options->settings;
-    size_t input = c->rows * l->agent->critic_arch->in;
-    size_t target = c->loss_rows * l->agent->critic_arch->loss.targets;
-    struct ks_batch batch = ks_learner_batch(l, replay);
-
-    KS(agent_fill_checkpoint_batch)(l->agent, &batch, noise, c->input + i * input);
-    KS(agent_fill_checkpoint_target)(l->agent, &batch, c->target_raw + i * target);
-    if (!s->raw_rewards)
-        ks_learner_scale_rewards(l, KS(agent_temperature)(l->agent));
-    KS(agent_fill_checkpoint_target)(l->agent, &batch, c->target + i * target);
-}
-
+/* Each minibatch: its input, and its targets from raw and from normalized rewards, with the same
+ * next actions. */
 static ks_status fill_batches(struct ks_learner *l, struct ks_checkpoint *c)
 {
     const struct ks_train_options *o = l->plan->options;
+    const struct KS(arch) *critic = l->agent->critic_arch;
     struct ks_rng replay = ks_stream(o->seed, KS_FROZEN_REPLAY, l->env_step);
     struct ks_rng noise = ks_stream(o->seed, KS_FROZEN_ACTION, l->env_step);
     size_t input, target;
@@ -44,13 +30,20 @@ static ks_status fill_batches(struct ks_learner *l, struct ks_checkpoint *c)
     c->minibatches = o->settings.analysis_minibatches;
     c->rows = KS(agent_rows)(l->agent);
     c->loss_rows = o->settings.batch;
-    input = c->rows * l->agent->critic_arch->in;
-    target = c->loss_rows * l->agent->critic_arch->loss.targets;
+    input = c->rows * critic->in;
+    target = c->loss_rows * critic->loss.targets;
     KS_TRY(ks_alloc(c->minibatches * input, sizeof *c->input, &c->input));
     KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target, &c->target));
     KS_TRY(ks_alloc(c->minibatches * target, sizeof *c->target_raw, &c->target_raw));
-    for (size_t i = 0; i < c->minibatches; i++)
-        fill_batch(l, &replay, &noise, i, c);
+    for (size_t i = 0; i < c->minibatches; i++) {
+        struct ks_batch batch = ks_learner_batch(l, &replay);
+
+        KS(agent_fill_checkpoint_batch)(l->agent, &batch, &noise, c->input + i * input);
+        KS(agent_fill_checkpoint_target)(l->agent, &batch, c->target_raw + i * target);
+        if (!o->settings.raw_rewards)
+            ks_learner_scale_rewards(l, KS(agent_temperature)(l->agent));
+        KS(agent_fill_checkpoint_target)(l->agent, &batch, c->target + i * target);
+    }
     return KS_OK;
 }
 

@@ -44,9 +44,10 @@ void build_run(struct unstarted_run *u, size_t threads)
 static void prepare(struct unstarted_run *u, const char *folder, const struct launch *launch)
 {
     struct ks_plan *p = &u->run->plan;
+    static char *path; /* as long as the run */
 
-    free(p->folder);
-    assert_ok(ks_copy_string(scratch(folder), &p->folder));
+    assert_ok(ks_copy_string(scratch(folder), &path));
+    p->folder = path;
     u->options.resume = launch->resume;
     u->options.save_every = launch->save_every > 0 ? launch->save_every : -1;
     if (launch->stop_at > 0) {
