@@ -200,7 +200,7 @@ static ks_status read_rows(struct reading *g, FILE *file, const char *path, size
 static ks_status read_segment(struct reading *g, size_t segment)
 {
     const char *path = segment_path(g->log, segment);
-    FILE *file = fopen(path, "rb");
+    FILE *file = fopen(path, "r+b"); /* as it is going to be appended to */
     ks_status status;
 
     if (!file && errno == ENOENT)
