@@ -1,5 +1,5 @@
 /* kappascope-train: one training run. */
-#include "train/train.h"
+#include "train/run.h"
 
 #include <glob.h>
 #include <inttypes.h>

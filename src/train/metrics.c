@@ -97,11 +97,6 @@ done:
     return status;
 }
 
-ks_status ks_metrics_flush(const struct ks_metrics *m)
-{
-    return ks_file_flush(m->descriptor, m->path);
-}
-
 ks_status ks_metrics_digest(const char *path, size_t size, unsigned char digest[KS_SHA256_BYTES])
 {
     ks_status status;

@@ -52,8 +52,6 @@ void ks_metrics_add(struct ks_metrics *metrics, const struct ks_update *update, 
  * NULL before the first update (measure.h). return_mean: NaN if this row has no evaluation. */
 ks_status ks_metrics_row(struct ks_metrics *metrics, struct ks_agent_f32 *agent,
                          const struct ks_batch *batch, size_t env_step, double return_mean);
-/* Flushes the rows to disk. */
-ks_status ks_metrics_flush(const struct ks_metrics *metrics);
 /* SHA-256 of the file's first `size` bytes. KS_FORMAT if it is shorter. */
 ks_status ks_metrics_digest(const char *path, size_t size, unsigned char digest[KS_SHA256_BYTES]);
 /* Adds the finite values of the last row. */

@@ -146,7 +146,7 @@ ks_status ks_resume_write(struct ks_resume_points *p, struct ks_run *r)
         KS_TRY(ks_alloc(size, 1, &p->bytes));
     KS_TRY(append_transitions(p, &r->learner));
     KS_TRY(ks_replay_log_flush(p->log));
-    KS_TRY(ks_metrics_flush(r->metrics));
+    KS_TRY(ks_file_flush(r->metrics->descriptor, r->metrics->path));
     KS_TRY(ks_metrics_digest(r->metrics->path, r->metrics->size, h.progress));
     memcpy(h.chain, p->log->mark.chain, sizeof h.chain);
     ks_state_get(r, p->bytes + ks_resume_file_state_offset(h.description_size));
@@ -238,7 +238,7 @@ static ks_status restore(struct ks_resume_points *p, struct ks_run *r,
     const bool any = r->plan.options->resume == KS_RESUME_ANY;
     struct ks_saved_state state = ks_resume_file_state(f);
     ks_status status = KS_OK;
-    json_t *found = ks_resume_file_description(f);
+    json_t *found = json_loadb(f->bytes + sizeof f->header, f->header.description_size, 0, NULL);
 
     if (!found)
         return ks_fail(KS_FORMAT, "%s: its description is not valid JSON", f->path);

@@ -34,7 +34,6 @@
 #include "train/resume_point.h"
 #include "train/save_checkpoint.h"
 #include "train/step.h"
-#include "train/train.h"
 
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run)
 {

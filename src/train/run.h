@@ -1,4 +1,4 @@
-/* A training run. */
+/* A training run, from a seed to its checkpoints: its parts, and the training engine. */
 #ifndef KS_TRAIN_RUN_H
 #define KS_TRAIN_RUN_H
 
@@ -6,10 +6,10 @@
 
 #include "core/error.h"
 #include "train/conditions.h"
-#include "train/evaluation.h"
 #include "train/learner.h"
 #include "train/metrics.h"
 #include "train/plan.h"
+#include "train/player.h"
 
 struct ks_run {
     struct ks_plan plan;             /* fixed before the first step                        */
@@ -28,8 +28,24 @@ struct ks_run {
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run);
 void ks_run_free(struct ks_run *run);
 
-/* Trains, from claiming the run's folder to the last checkpoint: ks_train (train.h) after
- * ks_run_new. */
+/* Trains, from claiming the run's folder to the last checkpoint: what ks_train does with a new run.
+ */
 ks_status ks_run_train(struct ks_run *run);
+
+/* Trains, and writes checkpoints, progress.csv and run.json into the folder options->out.
+ *
+ * The same options give the same checkpoints for any number of threads, except for two metrics that
+ * depend on the clock (steps_per_second, updates_per_second) and library_versions, which names the
+ * libraries of this machine. Other libraries or processors may round differently.
+ *
+ * If the folder holds this run, finished and with all its checkpoints, nothing is done: KS_OK. An
+ * unfinished run continues if options->resume says so; its files then equal the files of a run
+ * that was never stopped, unless the conditions have changed, which run.json records. Otherwise the
+ * run starts over and its old checkpoints are removed.
+ *
+ * Errors: KS_USAGE, KS_FORMAT or KS_MISSING before training begins; KS_IO; KS_MEMORY; KS_NUMBER if
+ * a loss or a parameter is not finite; KS_FULL; KS_RUN on SIGINT, SIGTERM and SIGHUP, and on an
+ * attempt to resume a run that failed permanently. */
+ks_status ks_train(const struct ks_train_options *options);
 
 #endif

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "io/text.h"
 
 enum { NAME = 40, MOST = 512 /* values of a run with 64 critics */ };
@@ -386,9 +384,4 @@ bool ks_resume_file_is_pending(const char *path)
     }
     free(file.bytes);
     return !recorded;
-}
-
-json_t *ks_resume_file_description(const struct ks_resume_file *f)
-{
-    return json_loadb(f->bytes + sizeof f->header, f->header.description_size, 0, NULL);
 }

@@ -28,8 +28,6 @@ ks_status ks_state_set(struct ks_run *run, const struct ks_saved_state *state);
 /* The file of a resume point: a header, a description in JSON, the state, and the SHA-256 of these.
  * Numbers are in the machine's byte order. */
 
-struct json_t; /* of jansson */
-
 struct ks_resume_header {
     char magic[24];
     uint64_t version, number;                /* of the format; of the point, from 0   */
@@ -62,9 +60,7 @@ bool ks_resume_file_header(const char *path, struct ks_resume_header *header);
  * cannot be read.
  */
 bool ks_resume_file_is_pending(const char *path);
-/* The state in a file that was read: a view. And its description, NULL if it is not valid JSON; the
- * caller frees. */
+/* The state in a file that was read: a view. */
 struct ks_saved_state ks_resume_file_state(const struct ks_resume_file *file);
-struct json_t *ks_resume_file_description(const struct ks_resume_file *file);
 
 #endif
