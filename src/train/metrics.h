@@ -14,6 +14,8 @@
 #include "io/attribute.h"
 #include "io/sha256.h"
 
+struct ks_agent_f32;
+
 /* The columns before those of agent/measure.h, ended by a name of NULL. */
 extern const struct ks_quantity ks_progress_columns[];
 

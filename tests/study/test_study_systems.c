@@ -20,15 +20,15 @@ TEST_IN_FOLDER(test_settings)
     for (size_t i = 0; i < 4; i++)
         of[i] = &s->architecture[i].settings;
     assert_int_equal(of[0]->utd, 2);
-    assert_int_equal(of[0]->update_order, KS_CRITICS_FIRST);
-    assert_int_equal(of[1]->update_order, KS_ACTOR_FIRST);
+    assert_int_equal(of[0]->agent.order, KS_CRITICS_FIRST);
+    assert_int_equal(of[1]->agent.order, KS_ACTOR_FIRST);
     assert_int_equal(of[1]->critics, 1);
-    assert_int_equal(of[1]->policy_delay, 3); /* which is also the default: [train] says it */
+    assert_int_equal(of[1]->agent.policy_delay, 3); /* which is also the default: [train] says it */
     assert_int_equal(of[2]->utd, 7);
     assert_int_equal(of[3]->critics, 5);
-    assert_int_equal(of[3]->update_order, KS_ACTOR_FIRST);
+    assert_int_equal(of[3]->agent.order, KS_ACTOR_FIRST);
     for (size_t i = 0; i < 4; i++)
-        assert_close(of[i]->tau, 0.25, 0);
+        assert_close(of[i]->agent.tau, 0.25, 0);
     assert_string_equal(s->architecture[1].argument, "simba-v2");
     assert_string_equal(s->architecture[2].argument, scratch("own.system"));
     assert_string_equal(s->architecture[2].name, "own.system");
