@@ -18,8 +18,9 @@ struct KS(agent_kind) {
      * KS_NUMBER. */
     ks_status (*begin)(struct KS(agent) *a, struct ks_update *u);
     ks_status (*step_actor)(struct KS(agent) *a, struct ks_update *u);
-    /* After gather: agent_recompute_last. */
-    void (*recompute_last)(struct KS(agent) *a, real *actor_g);
+    /* For agent_recompute_last, if the actor did not step and so is still the one whose gradient
+     * was skipped: that gradient, in actor.g, after a forward pass on s; returns the loss. */
+    double (*last_gradient)(struct KS(agent) *a);
 };
 
 extern const struct KS(agent_kind) KS(soft_actor_critic), KS(mrq);

@@ -125,27 +125,9 @@ static ks_status step_actor(struct KS(agent) *a, struct ks_update *u)
     return KS_OK;
 }
 
-/* If the actor did not step, it is still the one whose gradient was skipped. */
-static void recompute_last(struct KS(agent) *a, real *actor_g)
-{
-    const int64_t last = a->updates - 1;
-    real *own = a->actor.g;
-
-    KS(noise_of_update)(a, KS_NEXT_ACTION, last, a->next.noise);
-    look_ahead(a);
-    KS(actor_forward)(a, NULL);
-    if (KS(actor_steps)(a, last)) {
-        memcpy(actor_g, own, a->actor_arch->parameters * sizeof *own);
-        return;
-    }
-    a->actor.g = actor_g;
-    KS(mrq_actor_gradient)(a);
-    a->actor.g = own;
-}
-
 const struct KS(agent_kind) KS(mrq) = {.act = act,
                                        .gather = gather,
                                        .look_ahead = look_ahead,
                                        .begin = begin,
                                        .step_actor = step_actor,
-                                       .recompute_last = recompute_last};
+                                       .last_gradient = KS(mrq_actor_gradient)};

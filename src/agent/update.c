@@ -279,28 +279,15 @@ static ks_status begin(struct KS(agent) *a, struct ks_update *u)
     return KS_OK;
 }
 
-/* If the actor did not step, the actor and the temperature are still those that step 6 would have
- * used. With the critics first, so are the critics, and actor_loss computes exactly the gradient
- * that was skipped. */
-static void recompute_last(struct KS(agent) *a, real *actor_g)
+/* With the critics first, the critics, the actor and the temperature are still those that step 6
+ * would have used: this is exactly the gradient that was skipped. */
+static double last_gradient(struct KS(agent) *a)
 {
-    int64_t last = a->updates - 1;
-    real *own = a->actor.g;
     double entropy;
 
-    KS(noise_of_update)(a, KS_NEXT_ACTION, last, a->next.noise);
-    KS(noise_of_update)(a, KS_POLICY_ACTION, last, a->policy.noise);
-    KS(actor_forward_next)(a);
-    KS(actor_sample_next)(a);
-    KS(actor_forward)(a, NULL);
-    if (KS(actor_steps)(a, last)) {
-        memcpy(actor_g, own, a->actor_arch->parameters * sizeof *own);
-        return;
-    }
+    KS(noise_of_update)(a, KS_POLICY_ACTION, a->updates - 1, a->policy.noise);
     KS(actor_sample)(a);
-    a->actor.g = actor_g;
-    KS(actor_loss)(a, &entropy);
-    a->actor.g = own;
+    return KS(actor_loss)(a, &entropy);
 }
 
 static void choose_action(struct KS(agent) *a, bool explores)
@@ -327,7 +314,7 @@ const struct KS(agent_kind) KS(soft_actor_critic) = {.act = choose_action,
                                                      .look_ahead = look_ahead,
                                                      .begin = begin,
                                                      .step_actor = step_actor,
-                                                     .recompute_last = recompute_last};
+                                                     .last_gradient = last_gradient};
 
 /* --- what all kinds have in common --- */
 
@@ -375,6 +362,18 @@ void KS(agent_fill_checkpoint_target)(struct KS(agent) *a, const struct ks_batch
 
 void KS(agent_recompute_last)(struct KS(agent) *a, const struct ks_batch *b, real *actor_g)
 {
+    const int64_t last = a->updates - 1;
+    real *own = a->actor.g;
+
     a->kind->gather(a, b);
-    a->kind->recompute_last(a, actor_g);
+    KS(noise_of_update)(a, KS_NEXT_ACTION, last, a->next.noise);
+    a->kind->look_ahead(a);
+    KS(actor_forward)(a, NULL);
+    if (KS(actor_steps)(a, last)) {
+        memcpy(actor_g, own, a->actor_arch->parameters * sizeof *own);
+        return;
+    }
+    a->actor.g = actor_g;
+    a->kind->last_gradient(a);
+    a->actor.g = own;
 }
