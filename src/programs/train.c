@@ -141,20 +141,14 @@ static void print_list(void)
     }
 }
 
+/* NULL: the value stays. */
 static ks_status read_count(const char *name, const char *text, uint64_t low, uint64_t high,
                             uint64_t *value)
 {
-    if (!ks_parse_integer(text, low, high, value))
+    if (text && !ks_parse_integer(text, low, high, value))
         return ks_fail(KS_USAGE,
                        "%s: expected an integer from %" PRIu64 " to %" PRIu64 ", found '%s'", name,
                        low, high, text);
-    return KS_OK;
-}
-
-static ks_status read_seconds(const char *name, const char *text, double *value)
-{
-    if (!ks_parse_number(text, 0, 1e9, value))
-        return ks_fail(KS_USAGE, "%s: expected a number of seconds from 0, found '%s'", name, text);
     return KS_OK;
 }
 
@@ -202,12 +196,9 @@ static ks_status read_options(const struct command *c, struct ks_train_options *
     o->architecture = c->arch;
     KS_TRY(read_system(c->arch, &o->settings));
     o->out = c->out;
-    if (c->seed)
-        KS_TRY(read_count("--seed", c->seed, 0, MAX_SEED, &o->seed));
-    if (c->steps)
-        KS_TRY(read_count("--steps", c->steps, 1, KS_MOST_STEPS, &steps));
-    if (c->stop_at)
-        KS_TRY(read_count("--stop-at", c->stop_at, 1, KS_MOST_STEPS, &stop_at));
+    KS_TRY(read_count("--seed", c->seed, 0, MAX_SEED, &o->seed));
+    KS_TRY(read_count("--steps", c->steps, 1, KS_MOST_STEPS, &steps));
+    KS_TRY(read_count("--stop-at", c->stop_at, 1, KS_MOST_STEPS, &stop_at));
     if (stop_at > steps)
         return ks_fail(KS_USAGE, "--stop-at: expected at most --steps, %" PRIu64 ", found %" PRIu64,
                        steps, stop_at);
@@ -215,8 +206,9 @@ static ks_status read_options(const struct command *c, struct ks_train_options *
     o->stop_at = stop_at;
     KS_TRY(read_resume(c->resume, &o->resume));
     o->save_every = -1;
-    if (c->save_every)
-        KS_TRY(read_seconds("--save-every", c->save_every, &o->save_every));
+    if (c->save_every && !ks_parse_number(c->save_every, 0, 1e9, &o->save_every))
+        return ks_fail(KS_USAGE, "--save-every: expected a number of seconds from 0, found '%s'",
+                       c->save_every);
     for (size_t i = 0; c->set && c->set[i]; i++)
         KS_TRY(ks_settings_assign(&o->settings, c->set[i]));
     return KS_OK;
