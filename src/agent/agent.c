@@ -220,7 +220,6 @@ ks_status KS(agent_new)(const struct ks_agent_config *config, struct KS(agent) *
     a->config = *config;
     a->kind = config->encoder ? &KS(mrq) : &KS(soft_actor_critic);
     KS_GO(parse(a));
-    a->config.critic_in = KS(agent_width)(a);
     KS_GO(build_nets(a));
     KS_GO(allocate(a));
     if (config->optimist)

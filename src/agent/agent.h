@@ -33,7 +33,6 @@ struct ks_agent_config {
     const char *const *encoder; /* [KS_PARTS]: an encoder's, or NULL; not kept         */
     const char *name;           /* the critic's, in messages; NULL: "critic"; not kept */
     size_t observations, actions, ensemble, batch;
-    size_t critic_in; /* set by agent_new: the columns of the critics' input */
     double gamma, tau;
     size_t target_period; /* 0: targets are Polyak averages; else copies (agent_refresh) */
     size_t horizon;       /* steps of the windows in the encoder's loss                    */
@@ -191,11 +190,7 @@ ks_status KS(agent_check)(const struct KS(agent) *agent);
  * copies, also after a failure (KS_MEMORY, KS_FORMAT). */
 ks_status KS(agent_export)(const struct KS(agent) *agent, struct ks_checkpoint *checkpoint);
 
-/* Steps of an update, for tests; no optimizer step is made. Loss and gradient of critic e, on the
+/* A part of an update, for tests; no optimizer step is made. Loss and gradient of critic e, on the
  * input and target in the work space, go to critic_step[e].loss and critic[e].g. */
 void KS(critic_gradient)(struct KS(agent) *agent, size_t e);
-/* Returns the actor's loss on s with the noise of `policy`; its gradient goes to actor.g, and
- * *entropy is the mean of -log pi. */
-double KS(actor_gradient)(struct KS(agent) *agent, double *entropy);
-
 #endif

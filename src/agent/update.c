@@ -176,13 +176,6 @@ static void clip_gradients(struct KS(agent) *a)
             a->critic[e].g[i] *= (real)factor;
 }
 
-double KS(actor_gradient)(struct KS(agent) *a, double *entropy)
-{
-    KS(actor_forward)(a, a->actor.state);
-    KS(actor_sample)(a);
-    return KS(actor_loss)(a, entropy);
-}
-
 /* The rest of step 6, and step 7. */
 static ks_status step_actor(struct KS(agent) *a, struct ks_update *u)
 {

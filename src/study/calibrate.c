@@ -11,6 +11,7 @@
 #include "operators/operator.h"
 #include "pipeline/pipeline.h"
 #include "study/study_parse.h"
+#include "train/architecture.h"
 #include "train/run.h"
 #include "train/step.h"
 
@@ -74,11 +75,14 @@ static ks_status fill(size_t n, double scale, double **values)
 static ks_status make_checkpoint(const struct ks_run *run, struct ks_checkpoint *c)
 {
     const struct ks_settings *s = &run->plan.options->settings;
+    const struct ks_env *env = run->learner.player.env;
+    struct ks_widths widths;
     size_t k;
 
+    KS_TRY(ks_architecture_widths(run->plan.text, ks_env_observations(env), ks_env_actions(env),
+                                  &widths));
     KS_TRY(ks_copy_string(run->plan.text[KS_CRITIC_TEXT], &c->critic.text));
-    KS_TRY(KS(arch_parse)(c->critic.text, run->plan.name, ks_learner_critic_in(&run->learner),
-                          &c->critic.arch));
+    KS_TRY(KS(arch_parse)(c->critic.text, run->plan.name, widths.critic, &c->critic.arch));
     c->critic.ensemble = s->critics;
     c->minibatches = 1;
     c->loss_rows = s->batch;

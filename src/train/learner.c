@@ -98,11 +98,6 @@ ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *l)
     return ks_alloc(ks_env_actions(l->player.env), sizeof *l->noise, &l->noise);
 }
 
-size_t ks_learner_critic_in(const struct ks_learner *l)
-{
-    return l->agent->config.critic_in;
-}
-
 void ks_learner_free(struct ks_learner *l)
 {
     ks_player_free(&l->player);

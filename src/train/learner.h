@@ -38,8 +38,6 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
 /* `learner` is zero, except for its player. On failure (KS_FORMAT, KS_MEMORY) the caller still
  * frees it. */
 ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *learner);
-/* The columns of the critics' input. */
-size_t ks_learner_critic_in(const struct ks_learner *learner);
 void ks_learner_free(struct ks_learner *learner); /* frees what it holds, with the player */
 
 /* The random numbers with which the next update draws its minibatch. */

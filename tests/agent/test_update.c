@@ -3,6 +3,7 @@
  * In double. */
 #include "agents.h"
 
+#include "agent/actor.h"
 #include "agent/policy.h"
 
 static double random_direction(size_t n, uint64_t seed, double *v)
@@ -37,8 +38,11 @@ static double loss_of(struct KS(agent) *a, size_t e)
 {
     double entropy;
 
-    if (e == 2)
-        return KS(actor_gradient)(a, &entropy);
+    if (e == 2) {
+        KS(actor_forward)(a, a->actor.state);
+        KS(actor_sample)(a);
+        return KS(actor_loss)(a, &entropy);
+    }
     KS(critic_gradient)(a, e);
     return a->critic_step[e].loss / BATCH;
 }
