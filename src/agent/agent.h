@@ -190,7 +190,7 @@ ks_status KS(agent_check)(const struct KS(agent) *agent);
  * copies, also after a failure (KS_MEMORY, KS_FORMAT). */
 ks_status KS(agent_export)(const struct KS(agent) *agent, struct ks_checkpoint *checkpoint);
 
-/* A part of an update, for tests; no optimizer step is made. Loss and gradient of critic e, on the
+/* A step of an update, for tests; no optimizer step is made. Loss and gradient of critic e, on the
  * input and target in the work space, go to critic_step[e].loss and critic[e].g. */
 void KS(critic_gradient)(struct KS(agent) *agent, size_t e);
 #endif

@@ -34,7 +34,7 @@ ks_status ks_run_train(struct ks_run *run);
 
 /* Trains, and writes checkpoints, progress.csv and run.json into the folder options->out.
  *
- * The same options give the same checkpoints for any number of threads, except for two metrics that
+ * Equal options give equal checkpoints for any number of threads, except for two metrics that
  * depend on the clock (steps_per_second, updates_per_second) and library_versions, which names the
  * libraries of this machine. Other libraries or processors may round differently.
  *

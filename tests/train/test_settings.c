@@ -314,7 +314,7 @@ TEST(test_skips)
                                "    relu\n  }\n}\ndense 101 project=unit-kernel\n"
                                "loss ce min=-5 max=5\n";
     static const size_t parameters[][2] = {{4, 976495}, {6, 1502831}};
-    char *text[KS_TEXTS], *plain[KS_TEXTS], expected[512];
+    char *text[KS_TEXTS], *plain[KS_TEXTS];
     struct ks_settings s;
 
     ks_settings_defaults(&s);
@@ -322,8 +322,8 @@ TEST(test_skips)
     for (size_t i = 0; i < 2; i++) {
         s.depth = parameters[i][0];
         assert_ok(ks_architecture("bn+wn+ce", &s, 38, text));
-        snprintf(expected, sizeof expected, "%srepeat %zu {\n%s", first, s.depth - 1, rest);
-        assert_string_equal(text[KS_CRITIC_TEXT], expected);
+        assert_string_equal(text[KS_CRITIC_TEXT],
+                            text_of("%srepeat %zu {\n%s", first, s.depth - 1, rest));
         assert_int_equal(count_parameters(text[KS_CRITIC_TEXT], 261), parameters[i][1]);
         assert_string_equal(text[KS_ACTOR_TEXT],
                             "batchnorm\ndense 256 bias=no project=unit\nbatchnorm\nrelu\n"
