@@ -9,7 +9,7 @@
  * The symmetric-log density is the same sum in s = asinh(x / x_0), with the range of s: the width
  * of a node at x is a constant fraction of |x|, down to x_0. Per unit of x it is phi(s) ds/dx with
  * ds/dx = 1 / sqrt(x^2 + x_0^2). */
-#include "lanczos/density.h"
+#include "lanczos/slq.h"
 
 #include <assert.h>
 #include <math.h>
@@ -24,7 +24,7 @@ enum {
 static const double PI = 3.14159265358979323846;
 static const double TAIL = 6; /* sigmas that the grid reaches beyond the outermost nodes */
 /* x_0 in units of the largest |theta|: smaller values are noise in float32. */
-static const double LINEAR_PART = 1e-6;
+static const double LINEAR = 1e-6;
 /* The smallest range in units of the largest value, for spectra of a single point: sigma must stay
  * above the spacing of floating-point numbers. */
 static const double NARROWEST = 1e-6;
@@ -32,17 +32,11 @@ static const double NARROWEST = 1e-6;
 /* The nodes of all probes on one axis, probe by probe. */
 struct nodes {
     size_t n, probes, most; /* number of nodes; of probes; largest number of nodes of a probe */
-    double *at, *weight;    /* [n], weights with sum 1 per probe; owned */
-    size_t *start;          /* [probes + 1]: index of a probe's first node; owned */
+    double *at, *weight;    /* [n], weights with sum 1 per probe */
+    size_t *start;          /* [probes + 1]: index of a probe's first node */
     double low, high, sigma;
+    struct ks_pool pool; /* the arrays. Owned */
 };
-
-static void free_nodes(struct nodes *nodes)
-{
-    free(nodes->at);
-    free(nodes->weight);
-    free(nodes->start);
-}
 
 /* Computes the range of the nodes and the width sigma of the kernel. */
 static void find_width(struct nodes *nodes)
@@ -67,9 +61,9 @@ static ks_status collect(const struct ks_spectrum *s, struct nodes *nodes)
     const size_t probes = ks_spectrum_random(s);
 
     *nodes = (struct nodes){.probes = probes};
-    KS_TRY(ks_alloc(probes * s->order, sizeof(double), &nodes->at));
-    KS_TRY(ks_alloc(probes * s->order, sizeof(double), &nodes->weight));
-    KS_TRY(ks_alloc(probes + 1, sizeof *nodes->start, &nodes->start));
+    KS_TRY(ks_pool_alloc(&nodes->pool, probes * s->order, sizeof(double), &nodes->at));
+    KS_TRY(ks_pool_alloc(&nodes->pool, probes * s->order, sizeof(double), &nodes->weight));
+    KS_TRY(ks_pool_alloc(&nodes->pool, probes + 1, sizeof *nodes->start, &nodes->start));
     for (size_t k = 0; k < probes; k++) {
         size_t steps = s->steps ? (size_t)s->steps[k] : s->order;
 
@@ -82,14 +76,6 @@ static ks_status collect(const struct ks_spectrum *s, struct nodes *nodes)
     }
     find_width(nodes);
     return KS_OK;
-}
-
-/* s = asinh(x / x_0) in place of x. */
-static void to_symlog(struct nodes *nodes, double x_0)
-{
-    for (size_t i = 0; i < nodes->n; i++)
-        nodes->at[i] = asinh(nodes->at[i] / x_0);
-    find_width(nodes);
 }
 
 /* The density of one probe at x. */
@@ -125,7 +111,7 @@ double ks_density_unit(const struct ks_spectrum *s)
 
     for (size_t i = 0; i < ks_spectrum_random(s) * s->order; i++)
         size = fmax(size, fabs(s->ritz[i])); /* NaN, the padding, does not count */
-    return LINEAR_PART * (size > 0 ? size : 1);
+    return LINEAR * (size > 0 ? size : 1);
 }
 
 ks_status ks_density(struct ks_spectrum *s)
@@ -142,7 +128,9 @@ ks_status ks_density(struct ks_spectrum *s)
     KS_GO(ks_alloc(GRID, sizeof(double), &s->symlog_density));
     s->n_grid = GRID;
     smooth(&nodes, s->grid, s->density);
-    to_symlog(&nodes, x_0);
+    for (size_t i = 0; i < nodes.n; i++) /* s in place of x */
+        nodes.at[i] = asinh(nodes.at[i] / x_0);
+    find_width(&nodes);
     smooth(&nodes, s->symlog_grid, s->symlog_density);
     for (size_t k = 0; k < GRID; k++) {
         double x = x_0 * sinh(s->symlog_grid[k]);
@@ -151,6 +139,6 @@ ks_status ks_density(struct ks_spectrum *s)
         s->symlog_density[k] /= hypot(x, x_0);
     }
 done:
-    free_nodes(&nodes);
+    ks_pool_free(&nodes.pool);
     return status;
 }

@@ -53,6 +53,19 @@ done:
     return status;
 }
 
+void ks_jacobi_multiply(const struct ks_jacobi *t, const double *s, double *out)
+{
+    const size_t m = t->m;
+
+    for (size_t i = 0; i <= m; i++) {
+        out[i] = i < m ? t->alpha[i] * s[i] : 0;
+        if (i > 0)
+            out[i] += t->beta[i - 1] * s[i - 1];
+        if (i + 1 < m)
+            out[i] += t->beta[i] * s[i + 1];
+    }
+}
+
 /* Rotations make the band matrix bidiagonal (dgbbrd), and dbdsqr computes its singular values. Band
  * storage: column j of `band` holds the entries above, on and below the diagonal. */
 ks_status ks_jacobi_smallest(const struct ks_jacobi *t, double *sigma)
@@ -83,24 +96,27 @@ done:
 }
 
 /* dstemr (Dhillon, Parlett, Vomel, ACM TOMS 32, 2006) computes a single eigenpair. */
-double ks_jacobi_largest(const struct ks_jacobi *t, double *work, double *residual)
+double ks_jacobi_largest(const struct ks_jacobi *t, double *residual)
 {
     const size_t m = t->m;
     const lapack_int order = (lapack_int)m;
-    double *d = work, *e = d + m, *ritz = e + m, *s = ritz + m, *own = s + m;
-    lapack_int *integers = (lapack_int *)(own + 18 * m), *support = integers + 10 * m;
-    lapack_int found = 0, accurate = 1;
+    lapack_int found = 0, accurate = 1, support[2];
+    double *d = NULL, *e, *ritz, *s, largest = NAN; /* [m] each */
 
-    memcpy(d, t->alpha, m * sizeof(double));
-    memcpy(e, t->beta, (m - 1) * sizeof(double));
     *residual = NAN;
-    if (LAPACKE_dstemr_work(LAPACK_COL_MAJOR, 'V', 'I', order, d, e, 0, 0, order, order, &found,
-                            ritz, s, order, 1, support, &accurate, own, 18 * order, integers,
-                            10 * order) != 0 ||
-        found != 1)
+    if (ks_alloc(4 * m, sizeof *d, &d) != KS_OK)
         return NAN;
-    *residual = t->beta[m - 1] * fabs(s[m - 1]);
-    return ritz[0];
+    e = d + m, ritz = e + m, s = ritz + m;
+    memcpy(d, t->alpha, m * sizeof *d);
+    memcpy(e, t->beta, (m - 1) * sizeof *e);
+    if (LAPACKE_dstemr(LAPACK_COL_MAJOR, 'V', 'I', order, d, e, 0, 0, order, order, &found, ritz, s,
+                       order, 1, support, &accurate) == 0 &&
+        found == 1) {
+        *residual = t->beta[m - 1] * fabs(s[m - 1]);
+        largest = ritz[0];
+    }
+    free(d);
+    return largest;
 }
 
 /* --- off the known null space --- */
@@ -116,41 +132,26 @@ static const double KEPT = 1e-6; /* eigenvalues of G_m above this are kept */
 /* All matrices are stored column by column. */
 struct pencil {
     size_t m, kept;
-    double *full;    /* [m+1, m+1] G, then its eigenvectors E                  */
-    double *leading; /* [m, m] G_m, then its eigenvectors, then B in the last `kept` columns */
-    double *value;   /* [m+1] eigenvalues                                      */
-    double *tall;    /* [m+1, m] T~ B                                          */
-    double *product; /* [m+1, m] E' T~ B, its rows scaled by e^1/2             */
-    double *right;   /* [m+1, m+1] right singular vectors, transposed          */
+    double *full;        /* [m+1, m+1] G, then its eigenvectors E                  */
+    double *leading;     /* [m, m] G_m, then its eigenvectors, then B in the last `kept` columns */
+    double *value;       /* [m+1] eigenvalues                                      */
+    double *tall;        /* [m+1, m] T~ B                                          */
+    double *product;     /* [m+1, m] E' T~ B, its rows scaled by e^1/2             */
+    double *right;       /* [m+1, m+1] right singular vectors, transposed          */
+    struct ks_pool pool; /* all of these */
 };
-
-static void pencil_clear(struct pencil *p)
-{
-    free(p->full);
-    free(p->leading);
-    free(p->value);
-    free(p->tall);
-    free(p->product);
-    free(p->right);
-}
-
-static ks_status check(const char *routine, lapack_int info)
-{
-    return info == 0 ? KS_OK
-                     : ks_fail(KS_NUMBER, "LAPACK's %s failed with info = %d", routine, (int)info);
-}
 
 static ks_status allocate(size_t m, const double *gram, struct pencil *p)
 {
     size_t size = m + 1;
 
     p->m = m;
-    KS_TRY(ks_alloc(size * size, sizeof(double), &p->full));
-    KS_TRY(ks_alloc(m * m, sizeof(double), &p->leading));
-    KS_TRY(ks_alloc(size, sizeof(double), &p->value));
-    KS_TRY(ks_alloc(size * m, sizeof(double), &p->tall));
-    KS_TRY(ks_alloc(size * m, sizeof(double), &p->product));
-    KS_TRY(ks_alloc(size * size, sizeof(double), &p->right));
+    KS_TRY(ks_pool_alloc(&p->pool, size * size, sizeof(double), &p->full));
+    KS_TRY(ks_pool_alloc(&p->pool, m * m, sizeof(double), &p->leading));
+    KS_TRY(ks_pool_alloc(&p->pool, size, sizeof(double), &p->value));
+    KS_TRY(ks_pool_alloc(&p->pool, size * m, sizeof(double), &p->tall));
+    KS_TRY(ks_pool_alloc(&p->pool, size * m, sizeof(double), &p->product));
+    KS_TRY(ks_pool_alloc(&p->pool, size * size, sizeof(double), &p->right));
     for (size_t j = 0; j < size; j++)
         for (size_t i = 0; i < size; i++)
             p->full[j * size + i] = (i == j) - (gram ? gram[j * size + i] : 0);
@@ -164,8 +165,8 @@ static ks_status find_basis(struct pencil *p)
 {
     size_t m = p->m;
 
-    KS_TRY(check("dsyevd", LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)m, p->leading,
-                                          (lapack_int)m, p->value)));
+    KS_TRY(lapack_status("dsyevd", LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', (lapack_int)m,
+                                                  p->leading, (lapack_int)m, p->value)));
     for (size_t j = 0; j < m; j++)
         if (p->value[j] > KEPT) {
             cblas_dscal((int)m, 1 / sqrt(p->value[j]), p->leading + j * m, 1);
@@ -174,32 +175,13 @@ static ks_status find_basis(struct pencil *p)
     return KS_OK;
 }
 
-/* p->tall = T~ B */
-static void multiply_jacobi(const struct ks_jacobi *t, struct pencil *p)
-{
-    size_t m = p->m;
-
-    for (size_t k = 0; k < p->kept; k++) {
-        const double *b = p->leading + (m - p->kept + k) * m;
-        double *out = p->tall + k * (m + 1);
-
-        for (size_t i = 0; i <= m; i++) {
-            out[i] = i < m ? t->alpha[i] * b[i] : 0;
-            if (i > 0)
-                out[i] += t->beta[i - 1] * b[i - 1];
-            if (i + 1 < m)
-                out[i] += t->beta[i] * b[i + 1];
-        }
-    }
-}
-
 /* p->product = diag(e)^1/2 E' T~ B */
 static ks_status multiply_root(struct pencil *p)
 {
     lapack_int size = (lapack_int)p->m + 1;
 
-    KS_TRY(
-        check("dsyevd", LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', size, p->full, size, p->value)));
+    KS_TRY(lapack_status(
+        "dsyevd", LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', size, p->full, size, p->value)));
     cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, size, (int)p->kept, size, 1, p->full, size,
                 p->tall, size, 0, p->product, size);
     for (int i = 0; i < size; i++)
@@ -221,14 +203,15 @@ ks_status ks_deflated_sigma(const struct ks_jacobi *t, const double *gram, doubl
     if (p.kept == 0)
         goto done;
     kept = (lapack_int)p.kept;
-    multiply_jacobi(t, &p);
+    for (size_t k = 0; k < p.kept; k++) /* T~ B */
+        ks_jacobi_multiply(t, p.leading + (m - p.kept + k) * m, p.tall + k * (m + 1));
     KS_GO(multiply_root(&p));
-    KS_GO(check("dgesdd", LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'O', size, kept, p.product, size,
-                                         p.value, NULL, 1, p.right, kept)));
+    KS_GO(lapack_status("dgesdd", LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'O', size, kept, p.product, size,
+                                                 p.value, NULL, 1, p.right, kept)));
     *sigma = p.value[kept - 1];
     cblas_dgemv(CblasColMajor, CblasNoTrans, (int)m, kept, 1, p.leading + (m - p.kept) * m, (int)m,
                 p.right + (kept - 1), kept, 0, s, 1);
 done:
-    pencil_clear(&p);
+    ks_pool_free(&p.pool);
     return status;
 }

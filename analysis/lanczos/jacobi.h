@@ -26,15 +26,18 @@ ks_status ks_jacobi_ritz(const struct ks_jacobi *t, double *ritz, double *weight
  * Fails as above. */
 ks_status ks_jacobi_vectors(const struct ks_jacobi *t, double *ritz, double *vector);
 
+/* out [m + 1] = T~ s, T~ being the (m+1) x m matrix T extended by the row beta[m-1] e_m'. By the
+ * Lanczos recurrence A Q_m s = Q_{m+1} T~ s. */
+void ks_jacobi_multiply(const struct ks_jacobi *t, const double *s, double *out);
+
 /* *sigma = the smallest singular value of the extended (m+1) x m matrix [T; beta[m-1] e_m']. It is
  * the smallest |A x| over the unit vectors x of the Krylov space, so it is at least the smallest
  * |eigenvalue| of A. Fails as above. */
 ks_status ks_jacobi_smallest(const struct ks_jacobi *t, double *sigma);
 
-/* Returns the largest Ritz value and sets *residual to its residual bound. `work` [KS_JACOBI_WORK
- * m] is scratch; nothing is allocated. Both are NaN if LAPACK fails. */
-enum { KS_JACOBI_WORK = 32 };
-double ks_jacobi_largest(const struct ks_jacobi *t, double *work, double *residual);
+/* Returns the largest Ritz value and sets *residual to its residual bound. Both are NaN if LAPACK
+ * fails or there is no memory. */
+double ks_jacobi_largest(const struct ks_jacobi *t, double *residual);
 
 /* --- off the known null space --- */
 

@@ -97,12 +97,13 @@ static ks_status allocate_basis(struct ks_lanczos *l)
         return ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu numbers", vectors,
                        l->n);
     if (ks_team_size(l->team) > 1)
-        KS_TRY(ks_alloc(ks_team_scratch(l->team, l->n) + l->n, sizeof *l->full, &l->full));
+        KS_TRY(ks_pool_alloc(&l->pool, ks_team_scratch(l->team, l->n) + l->n, sizeof *l->full,
+                             &l->full));
     if (!l->basis_f32)
-        return ks_alloc(vectors * l->length, sizeof *l->basis, &l->basis);
-    KS_TRY(ks_alloc(vectors * l->length, sizeof *l->rounded, &l->rounded));
-    KS_TRY(ks_alloc(l->slices * l->order * STRIDE, sizeof *l->blocks, &l->blocks));
-    return ks_alloc(2 * l->length, sizeof *l->pair, &l->pair);
+        return ks_pool_alloc(&l->pool, vectors * l->length, sizeof *l->basis, &l->basis);
+    KS_TRY(ks_pool_alloc(&l->pool, vectors * l->length, sizeof *l->rounded, &l->rounded));
+    KS_TRY(ks_pool_alloc(&l->pool, l->slices * l->order * STRIDE, sizeof *l->blocks, &l->blocks));
+    return ks_pool_alloc(&l->pool, 2 * l->length, sizeof *l->pair, &l->pair);
 }
 
 ks_status ks_lanczos_new(size_t n, size_t order, bool basis_f32, const struct ks_team *team,
@@ -123,10 +124,10 @@ ks_status ks_lanczos_new(size_t n, size_t order, bool basis_f32, const struct ks
     l->team = team;
     ks_team_slice(team, n, &l->first, &l->length);
     l->slices = slice_count(l->length);
-    KS_GO(ks_alloc(l->order, sizeof(double), &l->alpha));
-    KS_GO(ks_alloc(l->order, sizeof(double), &l->beta));
-    KS_GO(ks_alloc((l->slices + 1) * l->order, sizeof(double), &l->sums));
-    KS_GO(ks_alloc((size_t)ks_team_size(team), sizeof(double), &l->norms));
+    KS_GO(ks_pool_alloc(&l->pool, l->order, sizeof(double), &l->alpha));
+    KS_GO(ks_pool_alloc(&l->pool, l->order, sizeof(double), &l->beta));
+    KS_GO(ks_pool_alloc(&l->pool, (l->slices + 1) * l->order, sizeof(double), &l->sums));
+    KS_GO(ks_pool_alloc(&l->pool, (size_t)ks_team_size(team), sizeof(double), &l->norms));
     KS_GO(allocate_basis(l));
     *lanczos = l, l = NULL;
 done:
@@ -138,15 +139,7 @@ void ks_lanczos_free(struct ks_lanczos *l)
 {
     if (!l)
         return;
-    free(l->alpha);
-    free(l->beta);
-    free(l->sums);
-    free(l->norms);
-    free(l->basis);
-    free(l->rounded);
-    free(l->blocks);
-    free(l->pair);
-    free(l->full);
+    ks_pool_free(&l->pool);
     free(l);
 }
 
@@ -157,7 +150,7 @@ static double *work(const struct ks_lanczos *l, size_t j)
     return l->basis_f32 ? l->pair + l->length : l->basis + j * l->length;
 }
 
-static const double *widened(const struct ks_lanczos *l, size_t j)
+const double *ks_lanczos_widened(const struct ks_lanczos *l, size_t j)
 {
     if (!l->basis_f32)
         return l->basis + j * l->length;
@@ -333,20 +326,17 @@ static void sweep(const struct ks_lanczos *l, size_t rows, double *w, struct com
         sum_slices(l, rows, project);
 }
 
-/* Frobenius norm of the (j+1) x (j+1) Jacobi matrix. */
-static double jacobi_norm(const struct ks_lanczos *l, size_t j)
-{
-    return hypot(cblas_dnrm2((int)j + 1, l->alpha, 1), sqrt(2) * cblas_dnrm2((int)j, l->beta, 1));
-}
-
 /* Counts step j, whose alpha and beta are set, and tests for breakdown. */
 static void count_step(struct ks_lanczos *l, size_t j)
 {
     const bool rounded = l->basis_f32 || l->products_f32;
-    double bound = l->published ? 0 : rounded ? BREAKDOWN_F32 : BREAKDOWN;
+    const double bound = l->published ? 0 : rounded ? BREAKDOWN_F32 : BREAKDOWN;
+    /* the Frobenius norm of the Jacobi matrix */
+    const double size = hypot(cblas_dnrm2((int)j + 1, l->alpha, 1),
+                              sqrt(2) * cblas_dnrm2((int)j, l->beta, 1));
 
     l->steps = j + 1;
-    l->exhausted = l->steps == l->n || l->beta[j] <= bound * jacobi_norm(l, j);
+    l->exhausted = l->steps == l->n || l->beta[j] <= bound * size;
 }
 
 /* w = this rank's slice of A q, given its slice of q. */
@@ -386,7 +376,7 @@ static void orthogonalize(struct ks_lanczos *l, size_t j, const double *q)
 ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
 {
     size_t j = l->steps;
-    const double *q = widened(l, j);
+    const double *q = ks_lanczos_widened(l, j);
     double *w = work(l, j + 1);
 
     assert(a->n == l->n && j < l->order && !l->exhausted);
@@ -409,11 +399,6 @@ ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
     return KS_OK;
 }
 
-const double *ks_lanczos_widened(const struct ks_lanczos *l, size_t j)
-{
-    return widened(l, j);
-}
-
 /* A sweep takes at most `order` rows, so the last vector of a full basis is added separately. */
 void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c, double *out)
 {
@@ -426,7 +411,7 @@ void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c
         out[i] = 0;
     sweep(l, swept, out, (struct combination){0, negative}, NULL);
     if (rows > swept)
-        cblas_daxpy((int)l->length, c[swept], widened(l, swept), 1, out, 1);
+        cblas_daxpy((int)l->length, c[swept], ks_lanczos_widened(l, swept), 1, out, 1);
 }
 
 void ks_lanczos_remove(const struct ks_lanczos *l, double *v)

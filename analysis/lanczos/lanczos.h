@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "operators/operator.h"
 #include "operators/team.h"
 
@@ -38,6 +39,7 @@ struct ks_lanczos {
     double *pair;   /* [2, length] if `basis_f32`: q_j and w in float64          */
     double *full;   /* in a team: scratch for complete vectors v and A v         */
     double *blocks; /* if `basis_f32`: a block of the basis in float64 for each thread */
+    struct ks_pool pool; /* all arrays. Owned */
 };
 
 /* Thread t works on the entries [slice(t), slice(t + 1)) of this rank's slice. */

@@ -109,13 +109,6 @@ static ks_status find_eigenvalues(size_t n, double *matrix, double *eigenvalue)
                      : ks_fail(KS_NUMBER, "LAPACK's dsyevd failed with info = %d", (int)info);
 }
 
-static void scale_to(double norm, size_t n, double *v)
-{
-    double length = cblas_dnrm2((int)n, v, 1);
-
-    cblas_dscal((int)n, norm / length, v, 1);
-}
-
 ks_status ks_exact_error(const struct ks_operator *a, const struct ks_operator *wide, double *error)
 {
     struct ks_rng rng = ks_rng_start(SEED, 0);
@@ -130,7 +123,7 @@ ks_status ks_exact_error(const struct ks_operator *a, const struct ks_operator *
     for (size_t i = 0; i < a->n; i++)
         v[i] = ks_rng_normal(&rng);
     for (size_t k = 0; k < ERROR_PRODUCTS && length > 0; k++) {
-        scale_to(1, a->n, v);
+        cblas_dscal(n, 1 / cblas_dnrm2(n, v, 1), v, 1);
         KS_GO(ks_operator_apply(a, v, image));
         KS_GO(ks_operator_apply(wide, v, exact));
         cblas_daxpy(n, -1, exact, 1, image, 1);

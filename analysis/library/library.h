@@ -59,8 +59,4 @@ ks_status ks_library_finite(const char *name, size_t n, const double *values);
 /* KS_MEMORY if `what` takes more bytes than are free. */
 ks_status ks_library_fits(const char *what, double bytes);
 
-/* Frees the spectrum if `status` is not KS_OK, else makes a handle of it, which then owns it. */
-ks_status ks_library_spectrum(ks_status status, struct ks_spectrum *s,
-                              struct kappascope_spectrum **spectrum);
-
 #endif

@@ -89,7 +89,7 @@ static ks_status pose(const struct kappascope_problem *from, struct kappascope_o
     memcpy(p->digest, a->checkpoint->digest, sizeof p->digest);
     p->minibatches = from->minibatches > 0 ? from->minibatches : c->minibatches;
     p->problem.minibatches = p->minibatches;
-    return ks_pipeline_pose(p);
+    return ks_pipeline_pose(p, o->layer);
 }
 
 /* Before anything large is allocated: the memory for activations. */
@@ -103,15 +103,6 @@ static ks_status find_memory(size_t asked, struct kappascope_operator *a)
                            ? asked
                            : (size_t)(fmax((double)ks_memory_available("", 1) - least, 0) / 2);
     return KS_OK;
-}
-
-static ks_status make(const struct kappascope_problem *problem, struct kappascope_operator *a)
-{
-    KS_TRY(pose(problem, a));
-    KS_TRY(find_memory(problem->memory, a));
-    KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
-    return ks_problem_operator(&a->p.problem, a->options.products_f32, NULL, a->p.budget.kept,
-                               &a->p.a);
 }
 
 enum kappascope_status kappascope_operator_new(const struct kappascope_checkpoint *checkpoint,
@@ -128,7 +119,11 @@ enum kappascope_status kappascope_operator_new(const struct kappascope_checkpoin
     KS_GIVEN(problem->kind);
     KS_GO(ks_alloc(1, sizeof *made, &made));
     start(made)->checkpoint = checkpoint;
-    KS_GO(make(problem, made));
+    KS_GO(pose(problem, made));
+    KS_GO(find_memory(problem->memory, made));
+    KS_GO(ks_blas_reserve((size_t)omp_get_max_threads()));
+    KS_GO(ks_problem_operator(&made->p.problem, made->options.products_f32, NULL,
+                              made->p.budget.kept, &made->p.a));
     *a = made, made = NULL;
 done:
     kappascope_operator_free(made);

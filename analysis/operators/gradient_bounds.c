@@ -42,10 +42,7 @@ ks_status ks_gradient_bounds_sum(struct ks_gradient_bounds *b, const struct ks_t
 
 void ks_gradient_bounds_clear(struct ks_gradient_bounds *bounds)
 {
-    free(bounds->output);
-    free(bounds->gradient);
-    free(bounds->hidden);
-    free(bounds->radial);
+    ks_pool_free(&bounds->pool);
 }
 
 /* --- the gradient in the outputs of every row, g of every minibatch --- */
@@ -105,27 +102,6 @@ static void measure_pair(const struct ks_primal *primal, const struct worker *w,
         measure_gradient(primal, w, pair, row_weight * weights, b);
 }
 
-static ks_status make_workers(const struct ks_primal *primal, size_t n, struct worker *worker)
-{
-    for (size_t k = 0; k < n; k++) {
-        KS_TRY(ks_alloc(ks_primal_size(primal), sizeof(double), &worker[k].block));
-        KS_TRY(ks_alloc(primal->fold->arch->parameters, sizeof(double), &worker[k].folded));
-        KS_TRY(ks_alloc(primal->problem->checkpoint->critic.arch->parameters, sizeof(double),
-                        &worker[k].gradient));
-    }
-    return KS_OK;
-}
-
-static void free_workers(size_t n, struct worker *worker)
-{
-    for (size_t k = 0; worker && k < n; k++) {
-        free(worker[k].block);
-        free(worker[k].folded);
-        free(worker[k].gradient);
-    }
-    free(worker);
-}
-
 /* The part of the minibatches that a rank has. */
 struct share {
     size_t rank, size;
@@ -139,11 +115,19 @@ static ks_status measure_pairs(const struct ks_problem *problem, struct share sh
     size_t critics = ks_primal_critics(problem);
     struct ks_primal *primal = NULL;
     struct worker *worker = NULL;
+    struct ks_pool pool = {.n = 0};
     ks_status status = KS_OK;
 
     KS_GO(ks_primal_new(problem, false, &primal));
-    KS_GO(ks_alloc(workers, sizeof *worker, &worker));
-    KS_GO(make_workers(primal, workers, worker));
+    KS_GO(ks_pool_alloc(&pool, workers, sizeof *worker, &worker));
+    for (size_t k = 0; k < workers; k++) {
+        struct worker *w = &worker[k];
+
+        KS_GO(ks_pool_alloc(&pool, ks_primal_size(primal), sizeof(double), &w->block));
+        KS_GO(ks_pool_alloc(&pool, primal->fold->arch->parameters, sizeof(double), &w->folded));
+        KS_GO(ks_pool_alloc(&pool, problem->checkpoint->critic.arch->parameters, sizeof(double),
+                            &w->gradient));
+    }
 #pragma omp parallel for num_threads((int)workers) schedule(static, 1)
     for (size_t k = 0; k < workers; k++)
         for (size_t e = 0; e < critics; e++)
@@ -152,7 +136,7 @@ static ks_status measure_pairs(const struct ks_problem *problem, struct share sh
                              (struct pair){first + e, n, e * all + share.rank + n * share.size},
                              bounds);
 done:
-    free_workers(workers, worker);
+    ks_pool_free(&pool);
     ks_primal_free(primal);
     return status;
 }
@@ -189,14 +173,6 @@ static double find_hidden_norm(const struct ks_problem *problem)
     return smallest;
 }
 
-static ks_status allocate(struct ks_gradient_bounds *b)
-{
-    KS_TRY(ks_alloc(b->rows, sizeof *b->output, &b->output));
-    KS_TRY(ks_alloc(b->pairs, sizeof *b->gradient, &b->gradient));
-    KS_TRY(ks_alloc(b->pairs, sizeof *b->hidden, &b->hidden));
-    return ks_alloc(b->pairs, sizeof *b->radial, &b->radial);
-}
-
 ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t rank, size_t size,
                                      struct ks_gradient_bounds *b)
 {
@@ -210,7 +186,10 @@ ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t ra
     b->squared = has_loss(problem, "mse");
     b->hidden_parameters = b->squared ? 0 : ks_hidden_parameters(problem);
     b->hidden_norm = find_hidden_norm(problem);
-    KS_TRY(allocate(b));
+    KS_TRY(ks_pool_alloc(&b->pool, b->rows, sizeof *b->output, &b->output));
+    KS_TRY(ks_pool_alloc(&b->pool, b->pairs, sizeof *b->gradient, &b->gradient));
+    KS_TRY(ks_pool_alloc(&b->pool, b->pairs, sizeof *b->hidden, &b->hidden));
+    KS_TRY(ks_pool_alloc(&b->pool, b->pairs, sizeof *b->radial, &b->radial));
     before = ks_alloc_total();
     KS_TRY(measure_pairs(problem, share, b));
     for (size_t k = 0; k < KS_JACOBIAN_ROWS && !b->squared; k++)
@@ -221,22 +200,17 @@ ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t ra
 
 /* --- statistics --- */
 
-static double median(size_t n, const double *sorted)
-{
-    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-}
-
 /* NAME_largest and NAME_median of x [n], which is sorted here; n = 0: NaN. */
 static ks_status add(const char *name, size_t n, double *x, struct ks_attributes *statistics)
 {
     char text[KS_ATTRIBUTE_NAME];
 
-    if (n > 0)
-        qsort(x, n, sizeof *x, ks_ascending);
+    double median = n > 0 ? ks_median(n, x) : NAN;
+
     snprintf(text, sizeof text, "%s_largest", name);
     KS_TRY(ks_attribute_add_number(statistics, text, n > 0 ? x[n - 1] : NAN));
     snprintf(text, sizeof text, "%s_median", name);
-    return ks_attribute_add_number(statistics, text, n > 0 ? median(n, x) : NAN);
+    return ks_attribute_add_number(statistics, text, median);
 }
 
 /* Removes the entries that are 0; returns how many are left. */

@@ -34,6 +34,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "operators/operator.h"
 
 enum { KS_JACOBIAN_ROWS = 4 }; /* rows whose sigma_max is found, spread over all */
@@ -52,6 +53,7 @@ struct ks_gradient_bounds {
     double *radial;   /* [pairs] |theta_h' g_h| / (|theta_h| |g_h|), or 0; owned */
     double jacobian[KS_JACOBIAN_ROWS];        /* at most sigma_max(J_i)              */
     double hidden_jacobian[KS_JACOBIAN_ROWS]; /* likewise in theta_h                 */
+    struct ks_pool pool;                      /* the arrays                          */
 };
 
 /* Whether there are gradient bounds: the loss is a cross-entropy or a squared error, and not

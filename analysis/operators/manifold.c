@@ -14,35 +14,27 @@
 #include "operators/operator.h"
 #include "operators/primal.h"
 
-/* Makes the Hessian in float32 or in float64. */
-typedef ks_status hessian_new(const struct ks_problem *problem, struct ks_operator **a);
-
 static const double OFF_SPHERE = 1e-5; /* the largest |w'w - 1| that float32 explains */
 
 /* The columns of a projected layer: a matrix [rows, columns] that starts at parameter `at`. */
 struct sphere {
     size_t at, rows, columns;
-    double *slope; /* [columns]: w_j' g_j; owned */
+    double *slope; /* [columns]: w_j' g_j */
 };
 
 struct manifold {
-    struct ks_operator *hessian; /* owned */
-    const double *w;             /* [n], of the checkpoint */
+    const struct ks_operator *hessian;
+    const double *w; /* [n], of the checkpoint */
     size_t n_spheres;
     struct sphere *sphere;
-    double *v; /* [n]: P v; owned */
+    double *v;           /* [n]: P v */
+    struct ks_pool pool; /* the arrays. Owned */
 };
 
 static void manifold_free(void *self)
 {
-    struct manifold *m = self;
-
-    ks_operator_free(m->hessian);
-    for (size_t k = 0; m->sphere && k < m->n_spheres; k++)
-        free(m->sphere[k].slope);
-    free(m->sphere);
-    free(m->v);
-    free(m);
+    ks_pool_free(&((struct manifold *)self)->pool);
+    free(self);
 }
 
 /* u_j' v_j for column j of a sphere. */
@@ -72,11 +64,6 @@ static void project(const struct manifold *m, double *v)
         for (size_t j = 0; j < s->columns; j++)
             column_add(s, j, -column_dot(s, j, m->w, v), m->w, v);
     }
-}
-
-static ks_status manifold_prepare(void *self, size_t memory)
-{
-    return ks_operator_prepare(((struct manifold *)self)->hessian, memory);
 }
 
 static ks_status manifold_apply(void *self, const double *v, double *out)
@@ -115,7 +102,7 @@ static ks_status find_spheres(const struct ks_problem *problem, const double *gr
     const struct KS(arch) *arch = problem->checkpoint->critic.arch;
     size_t first = ks_primal_first_critic(problem), critics = ks_primal_critics(problem);
 
-    KS_TRY(ks_alloc(critics * arch->n_layers, sizeof *m->sphere, &m->sphere));
+    KS_TRY(ks_pool_alloc(&m->pool, critics * arch->n_layers, sizeof *m->sphere, &m->sphere));
     for (size_t e = first; e < first + critics; e++)
         for (size_t i = 0; i < arch->n_layers; i++) {
             const struct KS(layer) *l = &arch->layer[i];
@@ -128,7 +115,7 @@ static ks_status find_spheres(const struct ks_problem *problem, const double *gr
             s->rows = l->sphere_rows;
             s->columns = l->out;
             KS_TRY(check_sphere(m, s, l->number, e));
-            KS_TRY(ks_alloc(s->columns, sizeof *s->slope, &s->slope));
+            KS_TRY(ks_pool_alloc(&m->pool, s->columns, sizeof *s->slope, &s->slope));
             for (size_t j = 0; j < s->columns; j++)
                 s->slope[j] = column_dot(s, j, m->w, gradient);
         }
@@ -138,43 +125,28 @@ static ks_status find_spheres(const struct ks_problem *problem, const double *gr
     return KS_OK;
 }
 
-static ks_status build(const struct ks_problem *problem, hessian_new *hessian, struct manifold *m)
+ks_status ks_manifold_new(const struct ks_problem *problem, bool products_f32,
+                          struct ks_operator **out)
 {
-    const struct ks_networks *critics = &problem->checkpoint->critic;
-    size_t n = ks_networks_parameters(critics);
-    double loss;
-
-    m->w = critics->w;
-    KS_TRY(ks_alloc(n, sizeof *m->v, &m->v));
-    KS_TRY(ks_gradient(problem, NULL, &loss, m->v)); /* in the space of P v */
-    KS_TRY(find_spheres(problem, m->v, m));
-    return hessian(problem, &m->hessian);
-}
-
-static ks_status manifold_new(const struct ks_problem *problem, hessian_new *hessian,
-                              struct ks_operator **out)
-{
-    static const struct ks_operator MANIFOLD = {
-        .prepare = manifold_prepare, .apply = manifold_apply, .free = manifold_free};
+    static const struct ks_operator MANIFOLD = {.apply = manifold_apply, .free = manifold_free};
+    const size_t n = ks_networks_parameters(&problem->checkpoint->critic);
     ks_status status = KS_OK;
     struct ks_operator *a = NULL;
+    struct manifold *m;
+    double loss;
 
     *out = NULL;
-    KS_GO(ks_operator_new(&MANIFOLD, sizeof(struct manifold), &a));
-    KS_GO(build(problem, hessian, a->self));
-    a->n = ks_networks_parameters(&problem->checkpoint->critic);
+    KS_GO(ks_operator_new(&MANIFOLD, sizeof *m, &a));
+    a->n = n;
+    m = a->self;
+    m->w = problem->checkpoint->critic.w;
+    KS_GO(ks_pool_alloc(&m->pool, n, sizeof *m->v, &m->v));
+    KS_GO(ks_gradient(problem, NULL, &loss, m->v)); /* in the space of P v */
+    KS_GO(find_spheres(problem, m->v, m));
+    KS_GO(ks_hessian_new(problem, products_f32, &a->of));
+    m->hessian = a->of;
     *out = a, a = NULL;
 done:
     ks_operator_free(a);
     return status;
-}
-
-ks_status ks_manifold_new_f32(const struct ks_problem *problem, struct ks_operator **a)
-{
-    return manifold_new(problem, ks_hessian_new_f32, a);
-}
-
-ks_status ks_manifold_new_f64(const struct ks_problem *problem, struct ks_operator **a)
-{
-    return manifold_new(problem, ks_hessian_new_f64, a);
 }

@@ -1,8 +1,10 @@
 #include "operators/minibatches.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <cblas.h>
 #include <omp.h>
 
 #include "core/memory.h"
@@ -43,28 +45,85 @@ static void keep_status(struct ks_minibatch *s, ks_status status)
         snprintf(s->message, sizeof s->message, "%s", ks_error_text());
 }
 
-static ks_status first_failure(const struct ks_minibatches *set, size_t count)
+static ks_status first_failure(const struct ks_minibatches *set)
 {
-    for (size_t t = 0; t < count; t++)
+    for (size_t t = 0; t < set->made; t++)
         if (set->list[t].status != KS_OK)
             return ks_fail(set->list[t].status, "%s", set->list[t].message);
     return KS_OK;
 }
 
-ks_status ks_minibatches_make(struct ks_minibatches *set, size_t first, size_t count)
+ks_status ks_minibatches_make(struct ks_minibatches *set, size_t first, size_t end)
 {
+    const size_t count = end - first < set->threads ? end - first : set->threads;
+
+    set->made = count;
 #pragma omp parallel for num_threads((int)count) schedule(static, 1)
     for (size_t t = 0; t < count; t++)
         keep_status(&set->list[t], ks_minibatches_make_one(set, first + t, false, t));
-    return first_failure(set, count);
+    return first_failure(set);
 }
 
-ks_status ks_minibatches_apply(struct ks_minibatches *set, size_t count, const double *const *v)
+ks_status ks_minibatches_apply(struct ks_minibatches *set, const double *const *v)
 {
-#pragma omp parallel for num_threads((int)count) schedule(static, 1)
-    for (size_t t = 0; t < count; t++)
+#pragma omp parallel for num_threads((int)set->made) schedule(static, 1)
+    for (size_t t = 0; t < set->made; t++)
         keep_status(&set->list[t], ks_operator_apply(set->list[t].a, v[t], set->list[t].out));
-    return first_failure(set, count);
+    return first_failure(set);
+}
+
+/* Vector k with minibatches [first, first + count), one per thread; `v` [threads] is scratch. */
+static ks_status add_vector(struct ks_minibatches *set, const struct ks_minibatch_products *p,
+                            size_t k, size_t first, const double **v)
+{
+    const int n = (int)set->n;
+    const double all = (double)ks_problem_minibatches(set->problem);
+    const double square = cblas_ddot(n, p->v[k], 1, p->v[k], 1);
+
+    for (size_t t = 0; t < set->made; t++)
+        v[t] = p->v[k];
+    KS_TRY(ks_minibatches_apply(set, v));
+    for (size_t t = 0; t < set->made; t++) {
+        const double *out = set->list[t].out;
+
+        p->quotient[k][first + t] = all * cblas_ddot(n, v[t], 1, out, 1) / square;
+        if (p->image)
+            cblas_daxpy(n, 1, out, 1, p->image[k], 1);
+    }
+    return KS_OK;
+}
+
+ks_status ks_minibatches_multiply(struct ks_minibatches *set, size_t begin, size_t end,
+                                  const struct ks_minibatch_products *p)
+{
+    ks_status status = KS_OK;
+    const double **v = NULL;
+
+    KS_GO(ks_alloc(set->threads, sizeof *v, &v));
+    for (size_t first = begin; first < end; first += set->threads) {
+        KS_GO(ks_minibatches_make(set, first, end));
+        for (size_t k = 0; k < p->vectors; k++)
+            if (p->v[k])
+                KS_GO(add_vector(set, p, k, first, v));
+    }
+done:
+    free(v);
+    return status;
+}
+
+double ks_minibatches_mean(const struct ks_team *team, size_t count, const double *quotient,
+                           double all, double *se)
+{
+    double mean = 0, square = 0;
+
+    for (size_t i = 0; i < count; i++)
+        mean += quotient[i] / all;
+    ks_team_sum(team, 1, &mean);
+    for (size_t i = 0; i < count; i++)
+        square += (quotient[i] - mean) * (quotient[i] - mean);
+    ks_team_sum(team, 1, &square);
+    *se = all > 1 ? sqrt(square / (all - 1) / all) : NAN;
+    return mean;
 }
 
 void ks_minibatches_clear(struct ks_minibatches *set)

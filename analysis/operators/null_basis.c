@@ -19,18 +19,10 @@ struct raw {
     size_t *start; /* [n + 1]                                  */
     size_t *at;    /* selected coordinates                     */
     double *value;
-    size_t *root;  /* [n]: the parent in the union-find tree of the group */
-    size_t *order; /* [n]: directions, group after group       */
+    size_t *root;        /* [n]: the parent in the union-find tree of the group */
+    size_t *order;       /* [n]: directions, group after group       */
+    struct ks_pool pool; /* all of these                       */
 };
-
-static void raw_clear(struct raw *r)
-{
-    free(r->start);
-    free(r->at);
-    free(r->value);
-    free(r->root);
-    free(r->order);
-}
 
 /* (*of)[i] = the place of parameter i among the selected coordinates, SIZE_MAX if it is not
  * selected. *of is NULL if all are selected. */
@@ -53,11 +45,11 @@ static ks_status allocate_raw(const struct ks_null_space *space, struct raw *r)
 
     for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(space, &u); directions++)
         entries += ks_null_space_entries(space, &u, NULL, NULL);
-    KS_TRY(ks_alloc(directions + 1, sizeof *r->start, &r->start));
-    KS_TRY(ks_alloc(entries, sizeof *r->at, &r->at));
-    KS_TRY(ks_alloc(entries, sizeof *r->value, &r->value));
-    KS_TRY(ks_alloc(directions, sizeof *r->root, &r->root));
-    return ks_alloc(directions, sizeof *r->order, &r->order);
+    KS_TRY(ks_pool_alloc(&r->pool, directions + 1, sizeof *r->start, &r->start));
+    KS_TRY(ks_pool_alloc(&r->pool, entries, sizeof *r->at, &r->at));
+    KS_TRY(ks_pool_alloc(&r->pool, entries, sizeof *r->value, &r->value));
+    KS_TRY(ks_pool_alloc(&r->pool, directions, sizeof *r->root, &r->root));
+    return ks_pool_alloc(&r->pool, directions, sizeof *r->order, &r->order);
 }
 
 /* Turns the `n` entries that follow the last direction into one more direction: removes the dead
@@ -158,16 +150,16 @@ static ks_status allocate_basis(const struct raw *r, const bool *dead, struct ks
     }
     for (size_t i = 0; dead && i < b->n; i++)
         b->n_dead += dead[i];
-    KS_TRY(ks_alloc(b->n_dead, sizeof *b->dead, &b->dead));
+    KS_TRY(ks_pool_alloc(&b->pool, b->n_dead, sizeof *b->dead, &b->dead));
     for (size_t i = 0, k = 0; dead && i < b->n; i++)
         if (dead[i])
             b->dead[k++] = i;
-    KS_TRY(ks_alloc(r->n + 1, sizeof *b->start, &b->start));
-    KS_TRY(ks_alloc(r->start[r->n], sizeof *b->at, &b->at));
-    KS_TRY(ks_alloc(r->start[r->n], sizeof *b->value, &b->value));
-    KS_TRY(ks_alloc(r->n + 1, sizeof *b->group, &b->group));
-    KS_TRY(ks_alloc(r->n, sizeof *b->factor, &b->factor));
-    return ks_alloc(lower, sizeof *b->lower, &b->lower);
+    KS_TRY(ks_pool_alloc(&b->pool, r->n + 1, sizeof *b->start, &b->start));
+    KS_TRY(ks_pool_alloc(&b->pool, r->start[r->n], sizeof *b->at, &b->at));
+    KS_TRY(ks_pool_alloc(&b->pool, r->start[r->n], sizeof *b->value, &b->value));
+    KS_TRY(ks_pool_alloc(&b->pool, r->n + 1, sizeof *b->group, &b->group));
+    KS_TRY(ks_pool_alloc(&b->pool, r->n, sizeof *b->factor, &b->factor));
+    return ks_pool_alloc(&b->pool, lower, sizeof *b->lower, &b->lower);
 }
 
 /* Row i of a packed lower triangle. */
@@ -254,7 +246,7 @@ ks_status ks_null_basis_new(const struct ks_null_space *space, const bool *dead,
     KS_GO(orthonormalize(&raw, b));
     *basis = b, b = NULL;
 done:
-    raw_clear(&raw);
+    ks_pool_free(&raw.pool);
     ks_null_basis_free(b);
     return status;
 }
@@ -280,13 +272,7 @@ void ks_null_basis_free(struct ks_null_basis *b)
 {
     if (!b)
         return;
-    free(b->dead);
-    free(b->start);
-    free(b->at);
-    free(b->value);
-    free(b->group);
-    free(b->factor);
-    free(b->lower);
+    ks_pool_free(&b->pool);
     free(b);
 }
 

@@ -16,9 +16,9 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "operators/null_space.h"
 
-/* All arrays are owned. */
 struct ks_null_basis {
     size_t n;         /* dimension of the operator                                           */
     size_t dimension; /* d: columns of Z, n_dead + n_directions                              */
@@ -29,9 +29,10 @@ struct ks_null_basis {
     size_t *at;    /* the coordinates of all entries                                       */
     double *value; /* the values of all entries, such that every direction has norm 1      */
     size_t n_groups;
-    size_t *group;  /* [n_groups + 1]: group g has directions group[g] .. group[g+1]-1      */
-    size_t *factor; /* [n_groups]: where L_g starts in `lower`                              */
-    double *lower;  /* the lower triangles L_g, row by row                                  */
+    size_t *group;       /* [n_groups + 1]: group g has directions group[g] .. group[g+1]-1      */
+    size_t *factor;      /* [n_groups]: where L_g starts in `lower`                              */
+    double *lower;       /* the lower triangles L_g, row by row                                  */
+    struct ks_pool pool; /* all arrays. Owned                                               */
 };
 
 /* Builds Z from the directions of `space` and from `dead` [space->selection->n] (NULL: no

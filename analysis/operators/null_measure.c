@@ -134,6 +134,7 @@ struct trial {
     double *full;      /* [E P] */
     double *worst;     /* [E P]: the largest image of a combination */
     double *u, *image; /* [n]   */
+    struct ks_pool pool;
     size_t products;
     void (*on_product)(void *context, size_t products);
     void *context;
@@ -238,10 +239,10 @@ static ks_status try_random(struct trial *t, struct ks_null *null)
 
 static ks_status allocate(struct trial *t)
 {
-    KS_TRY(ks_alloc(t->space->selection->of, sizeof *t->full, &t->full));
-    KS_TRY(ks_alloc(t->space->selection->of, sizeof *t->worst, &t->worst));
-    KS_TRY(ks_alloc(t->a->n, sizeof *t->u, &t->u));
-    return ks_alloc(t->a->n, sizeof *t->image, &t->image);
+    KS_TRY(ks_pool_alloc(&t->pool, t->space->selection->of, sizeof *t->full, &t->full));
+    KS_TRY(ks_pool_alloc(&t->pool, t->space->selection->of, sizeof *t->worst, &t->worst));
+    KS_TRY(ks_pool_alloc(&t->pool, t->a->n, sizeof *t->u, &t->u));
+    return ks_pool_alloc(&t->pool, t->a->n, sizeof *t->image, &t->image);
 }
 
 size_t ks_null_products(const struct ks_null_space *space)
@@ -262,10 +263,7 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
     KS_GO(try_directions(&t, &null->product));
     KS_GO(try_random(&t, null));
 done:
-    free(t.full);
-    free(t.worst);
-    free(t.u);
-    free(t.image);
+    ks_pool_free(&t.pool);
     return status;
 }
 

@@ -284,16 +284,17 @@ static ks_status find(const struct ks_problem *q, const struct ks_operator_kind 
 {
     const struct KS(arch) *arch = q->checkpoint->critic.arch;
     ks_status status = KS_OK;
+    struct ks_pool pool = {.n = 0};
     size_t ids = MAX_IDS * (arch->n_layers + 1);
     struct finder f = {.space = space,
                        .spheres = kind->spheres,
                        .lifted = q->weight_decay != 0 && (kind->moving || kind->spheres)};
 
-    KS_GO(ks_alloc(ids, sizeof *f.of_columns, &f.of_columns));
-    KS_GO(ks_alloc(ids, sizeof *f.of_total, &f.of_total));
-    KS_GO(ks_alloc(arch->n_layers, sizeof *f.skip, &f.skip));
-    KS_GO(ks_alloc(arch->n_layers, sizeof *f.body, &f.body));
-    KS_GO(ks_alloc(arch->n_layers, sizeof *f.centred, &f.centred));
+    KS_GO(ks_pool_alloc(&pool, ids, sizeof *f.of_columns, &f.of_columns));
+    KS_GO(ks_pool_alloc(&pool, ids, sizeof *f.of_total, &f.of_total));
+    KS_GO(ks_pool_alloc(&pool, arch->n_layers, sizeof *f.skip, &f.skip));
+    KS_GO(ks_pool_alloc(&pool, arch->n_layers, sizeof *f.body, &f.body));
+    KS_GO(ks_pool_alloc(&pool, arch->n_layers, sizeof *f.centred, &f.centred));
     KS_GO(ks_alloc(MAX_FAMILIES * arch->n_layers, sizeof *space->family, &space->family));
     for (size_t i = 0; i < ids; i++)
         f.of_columns[i] = f.of_total[i] = KS_NO_PARTNER;
@@ -301,11 +302,7 @@ static ks_status find(const struct ks_problem *q, const struct ks_operator_kind 
     walk(&f, q);
     assert(f.ids < ids && f.open == 0);
 done:
-    free(f.of_columns);
-    free(f.of_total);
-    free(f.skip);
-    free(f.body);
-    free(f.centred);
+    ks_pool_free(&pool);
     return status;
 }
 

@@ -37,7 +37,6 @@
 #include "core/error.h"
 #include "io/checkpoint.h"
 #include "operators/operator.h"
-#include "operators/operator_kinds.h"
 #include "operators/selection.h"
 
 #define KS_NO_PARTNER SIZE_MAX

@@ -1,9 +1,13 @@
-/* Allocation and dispatch of operators; the operators themselves are in products/. */
+/* Allocation and dispatch of operators, and the table of them. It is compiled once, the operators
+ * in products/ once per precision. */
 #include "operators/operator.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
+#include "operators/selection.h"
 
 ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, struct ks_operator **a)
 {
@@ -19,9 +23,25 @@ ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, stru
     return status;
 }
 
+ks_status ks_operator_around(const struct ks_operator *prototype, size_t size,
+                             struct ks_operator *of, struct ks_operator **a)
+{
+    const ks_status status = ks_operator_new(prototype, size, a);
+
+    if (status != KS_OK) {
+        ks_operator_free(of);
+        return status;
+    }
+    (*a)->of = of;
+    (*a)->n = of->n;
+    return KS_OK;
+}
+
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory)
 {
-    return a->prepare ? a->prepare(a->self, memory) : KS_OK;
+    if (a->prepare)
+        return a->prepare(a->self, memory);
+    return a->of ? ks_operator_prepare(a->of, memory) : KS_OK;
 }
 
 ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double *out)
@@ -29,35 +49,17 @@ ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double
     return a->apply(a->self, v, out);
 }
 
-struct shared {
-    const struct ks_operator *a;
-};
-
-static ks_status shared_prepare(void *self, size_t memory)
+struct ks_operator *ks_operator_share(struct ks_operator *a)
 {
-    return ks_operator_prepare(((struct shared *)self)->a, memory);
-}
-
-static ks_status shared_apply(void *self, const double *v, double *out)
-{
-    return ks_operator_apply(((struct shared *)self)->a, v, out);
-}
-
-ks_status ks_operator_share(const struct ks_operator *a, struct ks_operator **shared)
-{
-    static const struct ks_operator SHARED = {
-        .prepare = shared_prepare, .apply = shared_apply, .free = free};
-
-    KS_TRY(ks_operator_new(&SHARED, sizeof(struct shared), shared));
-    ((struct shared *)(*shared)->self)->a = a;
-    (*shared)->n = a->n;
-    return KS_OK;
+    a->shares++;
+    return a;
 }
 
 void ks_operator_free(struct ks_operator *a)
 {
-    if (!a)
+    if (!a || a->shares-- > 0)
         return;
+    ks_operator_free(a->of);
     if (a->free)
         a->free(a->self);
     free(a);
@@ -66,24 +68,10 @@ void ks_operator_free(struct ks_operator *a)
 /* --- the sum of the operators of a team's ranks --- */
 
 struct team_sum {
-    struct ks_operator *a; /* this rank's part; owned */
+    const struct ks_operator *a; /* this rank's part */
     const struct ks_team *team;
-    double *scratch;
+    double scratch[]; /* [ks_team_scratch] */
 };
-
-static void sum_free(void *self)
-{
-    struct team_sum *s = self;
-
-    ks_operator_free(s->a);
-    free(s->scratch);
-    free(s);
-}
-
-static ks_status sum_prepare(void *self, size_t memory)
-{
-    return ks_operator_prepare(((struct team_sum *)self)->a, memory);
-}
 
 static ks_status sum_share(void *self, const double *v, double *out)
 {
@@ -102,27 +90,95 @@ static ks_status sum_apply(void *self, const double *v, double *out)
 ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team,
                                struct ks_operator **sum)
 {
-    static const struct ks_operator SUM = {
-        .prepare = sum_prepare, .apply = sum_apply, .share = sum_share, .free = sum_free};
-    ks_status status = KS_OK;
-    struct ks_operator *total = NULL;
+    static const struct ks_operator SUM = {.apply = sum_apply, .share = sum_share, .free = free};
     struct team_sum *s;
 
-    *sum = NULL;
-    if (ks_team_size(team) == 1) {
-        *sum = a;
+    *sum = a;
+    if (ks_team_size(team) == 1)
         return KS_OK;
-    }
-    KS_GO(ks_operator_new(&SUM, sizeof *s, &total));
-    total->n = a->n;
-    total->team = team;
-    s = total->self;
-    s->a = a, a = NULL;
+    KS_TRY(ks_operator_around(&SUM, sizeof *s + ks_team_scratch(team, a->n) * sizeof *s->scratch, a,
+                              sum));
+    (*sum)->team = team;
+    s = (*sum)->self;
+    s->a = a;
     s->team = team;
-    KS_GO(ks_alloc(ks_team_scratch(team, total->n), sizeof *s->scratch, &s->scratch));
-    *sum = total, total = NULL;
-done:
-    ks_operator_free(a);
-    ks_operator_free(total);
+    return KS_OK;
+}
+
+/* --- the table --- */
+
+/* G = J' H_l J has at most the rank of H_l, which has a block of K x K for each row with a loss.
+ * The block of a softmax cross-entropy has rank K - 1: it maps (1, ..., 1) to zero. A weight decay
+ * makes G full rank. */
+static size_t ggn_operator_rank(const struct ks_problem *q)
+{
+    const struct ks_checkpoint *c = q->checkpoint;
+    const struct KS(loss) *loss = &c->critic.arch->loss;
+    size_t critics = q->critic < 0 ? c->critic.ensemble : 1, rows = ks_problem_minibatches(q);
+
+    size_t rank = loss->outputs - loss->kind->shift_invariant;
+
+    for (size_t h = 0; h < loss->n_heads; h++)
+        rank -= loss->head[h].kind->shift_invariant;
+    if (q->weight_decay != 0)
+        return 0;
+    return critics * rows * c->loss_rows * rank;
+}
+
+const struct ks_operator_kind ks_operator_kinds[] = {
+    {"hessian", NULL, ks_hessian_new_f32, ks_hessian_new_f64, .decays = true},
+    {"ggn", NULL, ks_ggn_new_f32, ks_ggn_new_f64, .decays = true,
+     .operator_rank = ggn_operator_rank},
+    {"residual", NULL, ks_residual_new_f32, ks_residual_new_f64, .wide = false},
+    {"preconditioned", ks_preconditioned_new, .wide = true, .moving = true},
+    {"manifold", ks_manifold_new, .spheres = true},
+    {.name = NULL},
+};
+
+const struct ks_operator_kind *ks_operator_kind_find(const char *name)
+{
+    for (const struct ks_operator_kind *k = ks_operator_kinds; k->name; k++)
+        if (strcmp(k->name, name) == 0)
+            return k;
+    return NULL;
+}
+
+ks_status ks_kind_new(const struct ks_operator_kind *kind, const struct ks_problem *q,
+                      bool products_f32, struct ks_operator **a)
+{
+    if (kind->new)
+        return kind->new (q, products_f32, a);
+    return (products_f32 ? kind->new_f32 : kind->new_f64)(q, a);
+}
+
+ks_status ks_hessian_new(const struct ks_problem *q, bool products_f32, struct ks_operator **a)
+{
+    return ks_kind_new(ks_operator_kinds, q, products_f32, a);
+}
+
+ks_status ks_problem_operator(const struct ks_problem *q, bool products_f32,
+                              const struct ks_team *team, size_t memory, struct ks_operator **a)
+{
+    struct ks_operator *full = NULL, *block = NULL;
+    ks_status status;
+
+    *a = NULL;
+    KS_TRY(ks_kind_new(q->kind, q, products_f32, &full));
+    KS_TRY(ks_block_new(full, q->selection, &block));
+    KS_TRY(ks_team_operator_new(block, team, a));
+    status = ks_operator_prepare(*a, memory);
+    if (status != KS_OK) {
+        ks_operator_free(*a);
+        *a = NULL;
+    }
     return status;
+}
+
+/* Adam's preconditioner, Kingma and Ba: Adam: a method for stochastic optimization, ICLR 2015,
+ * algorithm 1, for its users in both precisions. */
+double ks_preconditioner(const struct ks_checkpoint *c, size_t i)
+{
+    double correction = 1 - pow(c->adam.beta2, (double)c->adam_step);
+
+    return c->adam_v[i] > 0 ? sqrt(c->adam_v[i] / correction) + c->adam.eps : 0;
 }

@@ -14,9 +14,12 @@
 struct ks_operator {
     size_t n;   /* dimension */
     void *self; /* the data of its functions */
+    /* The operator whose products it uses; it is prepared and freed with it. NULL: none. Owned */
+    struct ks_operator *of;
+    size_t shares; /* handles to it beside the first */
     /* Called once, before the first product: computes what depends on theta alone and keeps as much
      * of it as fits in `memory` bytes; the rest is recomputed in each product. NULL: nothing to
-     * prepare. */
+     * prepare, or only `of`. */
     ks_status (*prepare)(void *self, size_t memory);
     /* out = A v, both [n]. */
     ks_status (*apply)(void *self, const double *v, double *out);
@@ -30,11 +33,14 @@ struct ks_operator {
 /* Allocates an operator with the functions of `prototype` and `size` zero bytes for `self`. The
  * caller sets n and frees it with ks_operator_free. KS_MEMORY. */
 ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, struct ks_operator **a);
+/* The same for an operator that uses the products of `of`, of the dimension of `of`. It owns `of`,
+ * also after a failure. */
+ks_status ks_operator_around(const struct ks_operator *prototype, size_t size,
+                             struct ks_operator *of, struct ks_operator **a);
 void ks_operator_free(struct ks_operator *a); /* NULL is fine */
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory);
-/* A second handle to the same operator, to be freed before `a`; freeing it does not free `a`.
- * KS_MEMORY. */
-ks_status ks_operator_share(const struct ks_operator *a, struct ks_operator **shared);
+/* Another handle to the same operator: the last one that is freed frees it. */
+struct ks_operator *ks_operator_share(struct ks_operator *a);
 ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double *out);
 /* The sum of the operators `a` of all ranks of a team; in a team of one, `a` itself. It owns `a`,
  * also after a failure. All ranks call this function and `apply` together, and `apply` gives the
@@ -42,8 +48,27 @@ ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double
 ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team,
                                struct ks_operator **sum);
 
-struct ks_operator_kind;
+struct ks_problem;
 struct ks_selection;
+
+/* One row of the table; the last row has the name NULL. */
+struct ks_operator_kind {
+    const char *name;
+    /* Makes the operator; NULL: by new_f32 or new_f64. */
+    ks_status (*new)(const struct ks_problem *problem, bool products_f32, struct ks_operator **a);
+    ks_status (*new_f32)(const struct ks_problem *problem, struct ks_operator **a);
+    ks_status (*new_f64)(const struct ks_problem *problem, struct ks_operator **a);
+    /* An upper bound of the rank of the operator, or 0 if none is known for this problem; NULL:
+     * none is known for any problem. */
+    size_t (*operator_rank)(const struct ks_problem *problem);
+    bool wide;   /* products are in float64 by default, in place of float32 */
+    bool decays; /* a weight decay adds mu2 I */
+    /* The operator has D^-1/2 on both sides: coordinates whose second moment is 0 are left out
+     * (selection.h). */
+    bool moving;
+    bool spheres; /* the curvature along the unit spheres of projected columns */
+};
+extern const struct ks_operator_kind ks_operator_kinds[];
 
 /* Which loss of a checkpoint is analyzed, and which operator:
  *
@@ -101,18 +126,33 @@ double ks_preconditioner(const struct ks_checkpoint *checkpoint, size_t i);
 
 /* D^-1/2 H D^-1/2; rows and columns with D_i = 0 are zero. KS_FORMAT if the checkpoint does not
  * hold Adam's second moment. */
-ks_status ks_preconditioned_new_f32(const struct ks_problem *problem, struct ks_operator **a);
-ks_status ks_preconditioned_new_f64(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_preconditioned_new(const struct ks_problem *problem, bool products_f32,
+                                struct ks_operator **a);
 
 /* The Riemannian Hessian on the unit spheres of the projected columns. KS_FORMAT if no layer is
  * projected, or if a projected column does not have norm 1. */
-ks_status ks_manifold_new_f32(const struct ks_problem *problem, struct ks_operator **a);
-ks_status ks_manifold_new_f64(const struct ks_problem *problem, struct ks_operator **a);
+ks_status ks_manifold_new(const struct ks_problem *problem, bool products_f32,
+                          struct ks_operator **a);
 
 /* This rank's share of L and of its gradient [E P], over all critics, always in float64. *memory is
  * the number of bytes that the computation may use; it is set to the number that it needs, and
  * KS_MEMORY is returned if that is more. NULL: no limit. */
 ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *loss,
                       double *gradient);
+
+/* The row with this name, or NULL. */
+const struct ks_operator_kind *ks_operator_kind_find(const char *name);
+
+/* *a = the operator of this kind, or the Hessian, on all coordinates, with products in float32 or
+ * float64. */
+ks_status ks_kind_new(const struct ks_operator_kind *kind, const struct ks_problem *problem,
+                      bool products_f32, struct ks_operator **a);
+ks_status ks_hessian_new(const struct ks_problem *problem, bool products_f32,
+                         struct ks_operator **a);
+/* *a = the problem's operator on its selected coordinates, with products in float32 or float64,
+ * summed over the team (NULL: one rank), which keeps at most `memory` bytes of activations.
+ * KS_MEMORY; fails as the operator does. */
+ks_status ks_problem_operator(const struct ks_problem *problem, bool products_f32,
+                              const struct ks_team *team, size_t memory, struct ks_operator **a);
 
 #endif

@@ -9,38 +9,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/memory.h"
 #include "operators/operator.h"
 
-/* Makes the Hessian in float32 or in float64. */
-typedef ks_status hessian_new(const struct ks_problem *problem, struct ks_operator **a);
-
 struct preconditioned {
-    struct ks_operator *hessian; /* owned */
-    double *root;                /* [n]: D^-1/2, or 0; owned */
-    double *v;                   /* [n]: D^-1/2 v; owned     */
+    const struct ks_operator *hessian;
+    double *v;     /* [n]: D^-1/2 v, behind `root` */
+    double root[]; /* [n]: D^-1/2, or 0            */
 };
-
-static void preconditioned_free(void *self)
-{
-    struct preconditioned *p = self;
-
-    ks_operator_free(p->hessian);
-    free(p->root);
-    free(p->v);
-    free(p);
-}
 
 static void scale(size_t n, const double *root, const double *v, double *out)
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++)
         out[i] = root[i] * v[i];
-}
-
-static ks_status preconditioned_prepare(void *self, size_t memory)
-{
-    return ks_operator_prepare(((struct preconditioned *)self)->hessian, memory);
 }
 
 static ks_status preconditioned_apply(void *self, const double *v, double *out)
@@ -54,49 +35,27 @@ static ks_status preconditioned_apply(void *self, const double *v, double *out)
     return KS_OK;
 }
 
-static ks_status build(const struct ks_problem *problem, hessian_new *hessian,
-                       struct preconditioned *p)
+ks_status ks_preconditioned_new(const struct ks_problem *problem, bool products_f32,
+                                struct ks_operator **a)
 {
+    static const struct ks_operator PRECONDITIONED = {.apply = preconditioned_apply, .free = free};
     const struct ks_checkpoint *c = problem->checkpoint;
+    struct ks_operator *hessian = NULL;
+    struct preconditioned *p;
 
+    *a = NULL;
     if (!c->adam_v || c->adam_step < 1)
         return ks_fail(KS_FORMAT, "the preconditioned operator needs Adam's second moment, "
                                   "/optimizer/v, and the attribute step of /optimizer, at least "
                                   "1: the checkpoint holds none");
-    KS_TRY(hessian(problem, &p->hessian));
-    KS_TRY(ks_alloc(p->hessian->n, sizeof *p->root, &p->root));
-    KS_TRY(ks_alloc(p->hessian->n, sizeof *p->v, &p->v));
-    for (size_t i = 0; i < p->hessian->n; i++)
+    KS_TRY(ks_hessian_new(problem, products_f32, &hessian));
+    KS_TRY(ks_operator_around(&PRECONDITIONED, sizeof *p + 2 * hessian->n * sizeof *p->root,
+                              hessian, a));
+    p = (*a)->self;
+    p->hessian = hessian;
+    p->v = p->root + hessian->n;
+    for (size_t i = 0; i < hessian->n; i++)
         if (c->adam_v[i] > 0)
             p->root[i] = 1 / sqrt(ks_preconditioner(c, i));
     return KS_OK;
-}
-
-static ks_status preconditioned_new(const struct ks_problem *problem, hessian_new *hessian,
-                                    struct ks_operator **out)
-{
-    static const struct ks_operator PRECONDITIONED = {.prepare = preconditioned_prepare,
-                                                      .apply = preconditioned_apply,
-                                                      .free = preconditioned_free};
-    ks_status status = KS_OK;
-    struct ks_operator *a = NULL;
-
-    *out = NULL;
-    KS_GO(ks_operator_new(&PRECONDITIONED, sizeof(struct preconditioned), &a));
-    KS_GO(build(problem, hessian, a->self));
-    a->n = ks_networks_parameters(&problem->checkpoint->critic);
-    *out = a, a = NULL;
-done:
-    ks_operator_free(a);
-    return status;
-}
-
-ks_status ks_preconditioned_new_f32(const struct ks_problem *problem, struct ks_operator **a)
-{
-    return preconditioned_new(problem, ks_hessian_new_f32, a);
-}
-
-ks_status ks_preconditioned_new_f64(const struct ks_problem *problem, struct ks_operator **a)
-{
-    return preconditioned_new(problem, ks_hessian_new_f64, a);
 }

@@ -41,12 +41,6 @@ static ks_status fold_parameters(struct ks_primal *p)
     return KS_OK;
 }
 
-/* The largest power of two that is not above the weight of the loss; 1 if the weight is 0. */
-static double find_unit(const struct KS(loss) *loss)
-{
-    return loss->weight > 0 ? ldexp(1, ilogb(loss->weight)) : 1;
-}
-
 /* Sets everything but the parameters; nothing that it allocates is large. */
 static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
 {
@@ -59,7 +53,8 @@ static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
     p->input = p->rows * arch->in;
     p->output_scale = 1 / ((double)ks_problem_minibatches(problem) * (double)c->loss_rows);
     KS_TRY(ks_fold_new(arch, problem->evaluation, &p->fold));
-    p->unit = find_unit(&arch->loss);
+    /* the largest power of two that is not above the weight of the loss */
+    p->unit = arch->loss.weight > 0 ? ldexp(1, ilogb(arch->loss.weight)) : 1;
     p->fold->arch->loss.weight /= p->unit;
     return KS(net_new)(p->fold->arch, p->rows, c->loss_rows, problem->evaluation, &p->net);
 }

@@ -48,7 +48,8 @@ double ks_hidden_dot(const struct ks_problem *problem, const double *a, const do
     return sum;
 }
 
-void ks_hidden_project(const struct ks_problem *problem, double *v)
+/* Sets the entries of a vector for the parameters of other layers to 0. */
+static void project(const struct ks_problem *problem, double *v)
 {
     const struct KS(arch) *arch = problem->checkpoint->critic.arch;
 
@@ -59,11 +60,6 @@ void ks_hidden_project(const struct ks_problem *problem, double *v)
 
 /* --- the Jacobian --- */
 
-static double norm(size_t n, const double *x)
-{
-    return cblas_dnrm2((int)n, x, 1);
-}
-
 /* One minibatch, or if rows do not affect each other, one row of it. */
 struct lone {
     struct ks_checkpoint checkpoint; /* points into that of the problem */
@@ -71,22 +67,11 @@ struct lone {
     struct ks_primal *primal;
     size_t critic, row; /* whose Jacobian it is; the row among those of `checkpoint` */
     bool hidden;        /* the derivatives by the other parameters are left out      */
-    double *block, *kept, *tangent, *scratch, *f_bar_dot; /* owned */
-    double *v, *v_folded;                                 /* [P], [P folded]; owned */
+    double *block, *kept, *tangent, *scratch, *f_bar_dot;
+    double *v, *v_folded; /* [P], [P folded] */
     struct KS(net_tangent) pass;
+    struct ks_pool pool; /* the arrays. Owned */
 };
-
-static void lone_free(struct lone *l)
-{
-    ks_primal_free(l->primal);
-    free(l->block);
-    free(l->kept);
-    free(l->tangent);
-    free(l->scratch);
-    free(l->f_bar_dot);
-    free(l->v);
-    free(l->v_folded);
-}
 
 static void choose_row(const struct ks_problem *problem, struct ks_row at, struct lone *l)
 {
@@ -122,13 +107,13 @@ static ks_status linearize(struct lone *l)
     KS_TRY(ks_primal_new(&l->problem, true, &l->primal));
     assert(l->primal);
     net = l->primal->net;
-    KS_TRY(ks_alloc(ks_primal_size(l->primal), sizeof *l->block, &l->block));
-    KS_TRY(ks_alloc(net->kept, sizeof *l->kept, &l->kept));
-    KS_TRY(ks_alloc(net->tangent, sizeof *l->tangent, &l->tangent));
-    KS_TRY(ks_alloc(net->scratch, sizeof *l->scratch, &l->scratch));
-    KS_TRY(ks_alloc(net->out_rows * arch->out, sizeof *l->f_bar_dot, &l->f_bar_dot));
-    KS_TRY(ks_alloc(arch->parameters, sizeof *l->v, &l->v));
-    KS_TRY(ks_alloc(ks_arch_extended(net->arch), sizeof *l->v_folded, &l->v_folded));
+    KS_TRY(ks_pool_alloc(&l->pool, ks_primal_size(l->primal), sizeof *l->block, &l->block));
+    KS_TRY(ks_pool_alloc(&l->pool, net->kept, sizeof *l->kept, &l->kept));
+    KS_TRY(ks_pool_alloc(&l->pool, net->tangent, sizeof *l->tangent, &l->tangent));
+    KS_TRY(ks_pool_alloc(&l->pool, net->scratch, sizeof *l->scratch, &l->scratch));
+    KS_TRY(ks_pool_alloc(&l->pool, net->out_rows * arch->out, sizeof *l->f_bar_dot, &l->f_bar_dot));
+    KS_TRY(ks_pool_alloc(&l->pool, arch->parameters, sizeof *l->v, &l->v));
+    KS_TRY(ks_pool_alloc(&l->pool, ks_arch_extended(net->arch), sizeof *l->v_folded, &l->v_folded));
     pass = ks_primal_compute(l->primal, l->critic, 0, l->block, NULL);
     KS(net_keep)(net, pass.primal, pass.adjoint, l->kept);
     l->pass = (struct KS(net_tangent)){.w = l->primal->w + l->critic * ks_arch_extended(net->arch),
@@ -166,7 +151,7 @@ static void multiply_transposed(struct lone *l, const double *u)
     ks_fold_adjoint(l->primal->fold,
                     &(struct ks_fold_adjoint){.w = w, .bar_dot = l->v_folded, .out = l->v});
     if (l->hidden)
-        ks_hidden_project(&l->problem, l->v);
+        project(&l->problem, l->v);
 }
 
 /* The vectors of a Lanczos iteration on J J'. */
@@ -183,12 +168,12 @@ static void take_step(struct lone *l, struct recurrence *r, double beta_before, 
     double size, *freed = r->before;
 
     multiply_transposed(l, r->u);
-    size = norm(l->checkpoint.critic.arch->parameters, l->v);
+    size = cblas_dnrm2((int)l->checkpoint.critic.arch->parameters, l->v, 1);
     *alpha = size * size;
     multiply(l, r->next);
     for (size_t k = 0; k < outputs; k++)
         r->next[k] -= *alpha * r->u[k] + beta_before * r->before[k];
-    *beta = norm(outputs, r->next);
+    *beta = cblas_dnrm2((int)outputs, r->next, 1);
     for (size_t k = 0; k < outputs; k++)
         r->next[k] /= *beta > 0 ? *beta : 1;
     r->before = r->u;
@@ -211,7 +196,7 @@ static ks_status iterate(struct lone *l, uint64_t stream, double *sigma)
     multiply(l, r.u); /* of any v: a backward pass reads the tangents of a forward pass */
     for (size_t k = 0; k < outputs; k++)
         r.u[k] = ks_rng_normal(&rng);
-    size = norm(outputs, r.u);
+    size = cblas_dnrm2((int)outputs, r.u, 1);
     for (size_t k = 0; k < outputs; k++)
         r.u[k] /= size;
     do {
@@ -237,6 +222,7 @@ ks_status ks_row_jacobian(const struct ks_problem *problem, struct ks_row row, u
     if (l.hidden)
         KS_GO(iterate(&l, stream, hidden));
 done:
-    lone_free(&l);
+    ks_primal_free(l.primal);
+    ks_pool_free(&l.pool);
     return status;
 }

@@ -32,9 +32,6 @@ size_t ks_hidden_parameters(const struct ks_problem *problem);
 /* The scalar product over theta_h of two vectors in the parameters of one critic. */
 double ks_hidden_dot(const struct ks_problem *problem, const double *a, const double *b);
 
-/* Sets the entries of such a vector for all other parameters to 0. */
-void ks_hidden_project(const struct ks_problem *problem, double *v);
-
 /* --- the Jacobian --- */
 
 enum { KS_JACOBIAN_STEPS = 5 }; /* Lanczos steps */

@@ -113,60 +113,35 @@ void ks_selection_scatter(const struct ks_selection *s, const double *block, dou
 }
 
 struct block {
-    struct ks_operator *a; /* owned */
+    const struct ks_operator *a; /* of all coordinates */
     const struct ks_selection *selection;
-    double *v, *product; /* [of] */
+    double full[]; /* [2, of]: a vector and its product */
 };
-
-static void block_free(void *self)
-{
-    struct block *b = self;
-
-    ks_operator_free(b->a);
-    free(b->v);
-    free(b->product);
-    free(b);
-}
-
-static ks_status block_prepare(void *self, size_t memory)
-{
-    return ks_operator_prepare(((struct block *)self)->a, memory);
-}
 
 static ks_status block_apply(void *self, const double *v, double *out)
 {
     struct block *b = self;
+    double *product = b->full + b->selection->of;
 
-    ks_selection_scatter(b->selection, v, b->v);
-    KS_TRY(ks_operator_apply(b->a, b->v, b->product));
-    ks_selection_gather(b->selection, b->product, out);
+    ks_selection_scatter(b->selection, v, b->full);
+    KS_TRY(ks_operator_apply(b->a, b->full, product));
+    ks_selection_gather(b->selection, product, out);
     return KS_OK;
 }
 
 ks_status ks_block_new(struct ks_operator *a, const struct ks_selection *selection,
                        struct ks_operator **block)
 {
-    static const struct ks_operator BLOCK = {
-        .prepare = block_prepare, .apply = block_apply, .free = block_free};
-    ks_status status = KS_OK;
-    struct ks_operator *part = NULL;
+    static const struct ks_operator BLOCK = {.apply = block_apply, .free = free};
     struct block *b;
 
-    *block = NULL;
-    if (!selection->index) {
-        *block = a;
+    *block = a;
+    if (!selection->index)
         return KS_OK;
-    }
-    KS_GO(ks_operator_new(&BLOCK, sizeof *b, &part));
-    part->n = selection->n;
-    b = part->self;
-    b->a = a, a = NULL;
+    KS_TRY(ks_operator_around(&BLOCK, sizeof *b + 2 * selection->of * sizeof *b->full, a, block));
+    (*block)->n = selection->n;
+    b = (*block)->self;
+    b->a = a;
     b->selection = selection;
-    KS_GO(ks_alloc(selection->of, sizeof *b->v, &b->v));
-    KS_GO(ks_alloc(selection->of, sizeof *b->product, &b->product));
-    *block = part, part = NULL;
-done:
-    ks_operator_free(a);
-    ks_operator_free(part);
-    return status;
+    return KS_OK;
 }

@@ -24,19 +24,14 @@ int ks_team_size(const struct ks_team *team)
     return team ? team->size : 1;
 }
 
-static void clear(struct ks_team *team)
-{
-    free(team->comm);
-    free(team->scratch);
-    free(team->count);
-    *team = (struct ks_team){.size = 1, .local_size = 1};
-}
-
 void ks_team_end(struct ks_team *world)
 {
     if (world->comm)
         world->transport->end(world);
-    clear(world);
+    free(world->comm);
+    free(world->scratch);
+    free(world->count);
+    *world = (struct ks_team){.size = 1, .local_size = 1};
 }
 
 ks_status ks_team_agree(const struct ks_team *team, ks_status status)
@@ -55,18 +50,6 @@ ks_status ks_team_agree(const struct ks_team *team, ks_status status)
     snprintf(text, sizeof text, "%s", ks_error_text());
     ks_team_broadcast(team, first, sizeof text, text);
     return ks_fail(status, "%s", text);
-}
-
-/* Values are sent as doubles, which are exact up to 2^53. */
-size_t ks_team_least(const struct ks_team *team, size_t value)
-{
-    if (is_alone(team))
-        return value;
-    ks_team_collect(team, (double)value, team->scratch);
-    for (int r = 0; r < team->size; r++)
-        if (team->scratch[r] < (double)value)
-            value = (size_t)team->scratch[r];
-    return value;
 }
 
 void ks_team_broadcast(const struct ks_team *team, int root, size_t bytes, void *data)

@@ -53,8 +53,6 @@ int ks_team_size(const struct ks_team *team);
  * that failed. A status that can differ between ranks must pass through this function before the
  * next call of a function below, which would wait forever for a rank that has failed. */
 ks_status ks_team_agree(const struct ks_team *team, ks_status status);
-/* The least of the ranks' values. */
-size_t ks_team_least(const struct ks_team *team, size_t value);
 /* Copies `bytes` bytes from rank `root` to all ranks. */
 void ks_team_broadcast(const struct ks_team *team, int root, size_t bytes, void *data);
 /* Copies rank 0's string, or NULL, to all ranks, which own their copies. KS_MEMORY. */

@@ -1,19 +1,11 @@
 /* Vectors of a checkpoint instead of a spectrum: products of the operator, and the gradient. */
-#include "pipeline/stages.h"
+#include "pipeline/pipeline.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/memory.h"
 #include "io/spectrum.h"
-
-/* E P: the length of a vector in a file. */
-static size_t full_length(const struct ks_pipeline *p)
-{
-    const struct ks_networks *critic = &p->checkpoint->critic;
-
-    return ks_networks_parameters(critic);
-}
 
 static ks_status require_finite(size_t n, const double *v, const char *name)
 {
@@ -30,7 +22,8 @@ static ks_status write_vectors(const struct ks_pipeline *p, const char *path, si
     ks_status status = ks_attributes_vectors(p, loss, &list);
 
     if (status == KS_OK)
-        status = ks_vectors_write(path, k, full_length(p), v, &list);
+        status = ks_vectors_write(path, k, ks_networks_parameters(&p->checkpoint->critic), v,
+                                  &list);
     ks_attributes_clear(&list);
     return status;
 }
@@ -40,10 +33,11 @@ static ks_status write_vectors(const struct ks_pipeline *p, const char *path, si
 /* Before the operator is made: the vectors count against --memory. */
 static ks_status count_vectors(struct ks_pipeline *p)
 {
-    KS_TRY(ks_team_agree(p->team,
-                         ks_pipeline_leads(p)
-                             ? ks_vectors_count(p->factors, full_length(p), &p->budget.vectors)
-                             : KS_OK));
+    KS_TRY(ks_team_agree(
+        p->team, ks_pipeline_leads(p)
+                     ? ks_vectors_count(p->factors, ks_networks_parameters(&p->checkpoint->critic),
+                                        &p->budget.vectors)
+                     : KS_OK));
     ks_team_broadcast(p->team, 0, sizeof p->budget.vectors, &p->budget.vectors);
     return KS_OK;
 }
@@ -63,7 +57,7 @@ static ks_status multiply(struct ks_pipeline *p, double *v, double *pair)
         KS_TRY(ks_operator_apply(p->a, factor, product));
         KS_TRY(require_finite(n, product, "a product"));
         ks_selection_scatter(p->selection, product, full);
-        ks_monitor_product(&p->monitor, i + 1);
+        ks_monitor_product(p, i + 1);
     }
     return KS_OK;
 }
@@ -88,10 +82,8 @@ static ks_status apply_products(struct ks_pipeline *p, const char *products)
     double *v = NULL, *pair = NULL;
 
     KS_GO(read_vectors(p, &v));
-    status = ks_alloc(2 * p->a->n, sizeof *pair, &pair);
-    if (status == KS_OK)
-        status = ks_monitor_start(&p->monitor);
-    KS_GO(ks_pipeline_agree(p, status));
+    KS_GO(ks_pipeline_agree(p, ks_alloc(2 * p->a->n, sizeof *pair, &pair)));
+    ks_monitor_start(p);
     KS_GO(ks_pipeline_name(p, multiply(p, v, pair)));
     if (ks_pipeline_leads(p))
         status = write_vectors(p, products, p->budget.vectors, v, NULL);
@@ -134,7 +126,7 @@ static ks_status sum_gradient(struct ks_pipeline *p, size_t n, double *scratch, 
 /* Writes L and its gradient, over all ranks. */
 static ks_status apply_gradient(struct ks_pipeline *p, const char *path)
 {
-    const size_t n = full_length(p), before = ks_alloc_total();
+    const size_t n = ks_networks_parameters(&p->checkpoint->critic), before = ks_alloc_total();
     ks_status status = KS_OK;
     double *gradient = NULL, *scratch = NULL, loss;
     size_t fixed;

@@ -1,7 +1,7 @@
 /* What a file says of an analysis beside the numbers: which operator of which checkpoint, the
  * versions and the machine that computed it, what tolerances reached and cost, how far the
  * optimizer's steps are stable. */
-#include "pipeline/stages.h"
+#include "pipeline/pipeline.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "core/memory.h"
 #include "io/attribute.h"
 #include "net/loss.h"
-#include "statistics/claim.h"
+#include "statistics/statement.h"
 
 /* --- the analysis --- */
 
@@ -31,36 +31,30 @@ static ks_status copy_attributes(const struct ks_attributes *from, struct ks_att
     return KS_OK;
 }
 
-static ks_status add_claim(const struct ks_pipeline *p,
-                           const struct ks_statistics_inputs *statistics)
+static ks_status add_statement(const struct ks_pipeline *p,
+                               const struct ks_statistics_inputs *statistics)
 {
     const struct ks_problem *problem = &p->problem;
     struct ks_spectrum *s = p->spectrum;
-    const struct ks_claim_inputs inputs = {.kind = problem->kind,
-                                           .critic = problem->critic,
-                                           .layer = problem->layer,
-                                           .products_f32 = problem->products_f32,
-                                           .minibatches = ks_problem_minibatches(problem),
-                                           .normals = p->space->normals,
-                                           .statistics = statistics};
-    char *claim = NULL;
+    const struct ks_statement_inputs inputs = {.kind = problem->kind,
+                                               .critic = problem->critic,
+                                               .layer = problem->layer,
+                                               .products_f32 = problem->products_f32,
+                                               .minibatches = ks_problem_minibatches(problem),
+                                               .normals = p->space->normals,
+                                               .statistics = statistics};
+    char *text = NULL;
     size_t first;
     ks_status status;
 
-    KS_TRY(ks_claim(s, &inputs, &claim, &first));
-    status = ks_attribute_add_string(&s->attributes, "claim", claim);
+    KS_TRY(ks_statement(s, &inputs, &text, &first));
+    status = ks_attribute_add_string(&s->attributes, "claim", text);
     if (status == KS_OK) {
-        claim[first] = '\0';
-        status = ks_attribute_add_string(&s->attributes, "claim_first_sentence", claim);
+        text[first] = '\0';
+        status = ks_attribute_add_string(&s->attributes, "claim_first_sentence", text);
     }
-    free(claim);
+    free(text);
     return status;
-}
-
-/* As --batchnorm has it. */
-static const char *batchnorm_of(const struct ks_problem *problem)
-{
-    return problem->evaluation ? "eval" : problem->loss_rows_only ? "loss" : "train";
 }
 
 static ks_status add_loss(const struct ks_pipeline *p, struct ks_attributes *list)
@@ -69,7 +63,10 @@ static ks_status add_loss(const struct ks_pipeline *p, struct ks_attributes *lis
 
     KS_TRY(ks_attribute_add_string(list, "checkpoint_sha256", p->digest));
     KS_TRY(ks_attribute_add_string(list, "rewards", p->raw ? "raw" : "normalized"));
-    KS_TRY(ks_attribute_add_string(list, "batchnorm", batchnorm_of(problem)));
+    KS_TRY(ks_attribute_add_string(list, "batchnorm",
+                                   problem->evaluation       ? "eval"
+                                   : problem->loss_rows_only ? "loss"
+                                                             : "train"));
     KS_TRY(ks_attribute_add_number(list, "weight_decay", problem->weight_decay));
     KS_TRY(ks_attribute_add_number(list, "scale", problem->scale));
     KS_TRY(ks_attribute_add_integer(list, "batches", (int64_t)ks_problem_minibatches(problem)));
@@ -88,18 +85,14 @@ static ks_status add_product(const struct ks_pipeline *p, struct ks_attributes *
     return KS_OK;
 }
 
-static ks_status add_machine(struct ks_attributes *list)
+static ks_status add_machines(const struct ks_pipeline *p, struct ks_attributes *list)
 {
     KS_TRY(ks_attribute_add_string(list, "analyzer_version", KS_VERSION));
     KS_TRY(ks_attribute_add_string(list, "blas_version", ks_blas_version()));
     KS_TRY(ks_attribute_add_string(list, "blas_kernel", ks_blas_kernel()));
-    return ks_attribute_add_integer(list, "threads", omp_get_max_threads());
-}
-
-static ks_status add_machines(const struct ks_pipeline *p, struct ks_attributes *list)
-{
-    KS_TRY(add_machine(list));
-    return ks_attribute_add_integer(list, "processes", ks_team_size(p->team));
+    KS_TRY(ks_attribute_add_integer(list, "threads", omp_get_max_threads()));
+    return p->problem.kind ? ks_attribute_add_integer(list, "processes", ks_team_size(p->team))
+                           : KS_OK;
 }
 
 static ks_status add_run(const struct ks_pipeline *p, struct ks_attributes *list)
@@ -122,16 +115,6 @@ ks_status ks_attributes_vectors(const struct ks_pipeline *p, const double *loss,
     return add_machines(p, list);
 }
 
-/* The attributes of a matrix that the caller of the library has. */
-static ks_status add_caller(const struct ks_pipeline *p, struct ks_attributes *list)
-{
-    KS_TRY(ks_attribute_add_string(list, "operator", "caller's"));
-    KS_TRY(ks_attribute_add_string(list, "precision", "f64"));
-    KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->budget.dimension));
-    KS_TRY(add_run(p, list));
-    return add_machine(list);
-}
-
 ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_inputs *inputs)
 {
     struct ks_attributes *list = &p->spectrum->attributes;
@@ -141,8 +124,13 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
         KS_TRY(ks_attribute_add_string(list, "checkpoint", p->path));
     KS_TRY(ks_attribute_add_integer(list, "order", (int64_t)p->spectrum->order));
     KS_TRY(ks_attribute_add_integer(list, "probes", (int64_t)p->spectrum->probes));
-    if (!p->problem.kind)
-        return add_caller(p, list);
+    if (!p->problem.kind) { /* a matrix of the library's caller */
+        KS_TRY(ks_attribute_add_string(list, "operator", "caller's"));
+        KS_TRY(ks_attribute_add_string(list, "precision", "f64"));
+        KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->budget.dimension));
+        KS_TRY(add_run(p, list));
+        return add_machines(p, list);
+    }
     KS_TRY(add_loss(p, list));
     KS_TRY(add_product(p, list));
     KS_TRY(add_run(p, list));
@@ -150,7 +138,7 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
     KS(loss_name)(&p->problem.checkpoint->critic.arch->loss, sizeof loss, loss);
     KS_TRY(ks_attribute_add_string(list, "loss_kind", loss));
     KS_TRY(copy_attributes(&p->problem.checkpoint->attributes, list));
-    return add_claim(p, inputs);
+    return add_statement(p, inputs);
 }
 
 /* --- start vectors (/lanczos) and certificates (/certificate) --- */

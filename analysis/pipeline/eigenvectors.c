@@ -1,17 +1,18 @@
 /* The eigenvectors of largest |eigenvalue|, in which layers they lie, and how much of the gradient
  * lies along them. */
-#include "pipeline/stages.h"
+#include "pipeline/pipeline.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cblas.h>
-#include <jansson.h>
 
 #include "core/memory.h"
 #include "core/say.h"
 #include "io/spectrum.h"
+#include "lanczos/jacobi.h"
 #include "net/arch.h"
 #include "pipeline/report.h"
 #include "statistics/extreme_bound.h"
@@ -19,50 +20,183 @@
 /* The probability with which an eigenvalue of larger modulus is missed, for each sign. */
 static const double FAILURE = 0.0025;
 
-/* A Ritz value may have converged while an eigenvalue of larger modulus has not shown yet. So the
- * search goes on until the random start vector excludes a larger modulus. */
-struct search {
-    struct ks_pipeline *p;
-    double component; /* of the start vector along any eigenvector, at least, but for FAILURE */
+/* The Ritz values are computed after each further thirty-second of the steps. */
+enum { OFTEN = 32 };
+
+/* The eigenpairs of the Jacobi matrix, by descending modulus. */
+struct ritz {
+    size_t m;
+    struct ritz_value {
+        double value, residual;
+        size_t index;    /* of its vector */
+    } * sorted;          /* [m]            */
+    double *value;       /* [m], ascending */
+    double *vector;      /* [m, m]         */
+    struct ks_pool pool; /* the arrays */
 };
 
-static void on_step(void *context, const struct ks_lanczos *l)
+static int compare(const void *a, const void *b)
 {
-    const struct search *s = context;
+    const struct ritz_value *x = a, *y = b;
+    const double p = fabs(x->value), q = fabs(y->value);
 
-    ks_monitor_step(&s->p->monitor, l);
+    return p != q ? (p < q) - (p > q) : (x->index > y->index) - (x->index < y->index);
 }
 
-/* Whether no eigenvalue has a modulus above that of the largest Ritz value by more than the
- * tolerance. */
-static bool is_enough(void *context, const struct ks_lanczos *l, const double *ritz)
+static ks_status find_ritz(const struct ks_lanczos *l, struct ritz *r)
 {
-    const struct search *s = context;
+    const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
+
+    ks_pool_free(&r->pool);
+    r->m = l->steps;
+    KS_TRY(ks_pool_alloc(&r->pool, r->m, sizeof *r->sorted, &r->sorted));
+    KS_TRY(ks_pool_alloc(&r->pool, r->m, sizeof *r->value, &r->value));
+    KS_TRY(ks_pool_alloc(&r->pool, r->m * r->m, sizeof *r->vector, &r->vector));
+    KS_TRY(ks_jacobi_vectors(&t, r->value, r->vector));
+    for (size_t i = 0; i < r->m; i++)
+        r->sorted[i] = (struct ritz_value){
+            r->value[i], l->beta[r->m - 1] * fabs(r->vector[i * r->m + r->m - 1]), i};
+    qsort(r->sorted, r->m, sizeof *r->sorted, compare);
+    return KS_OK;
+}
+
+/* The first `count` eigenvectors y = Q s of the operator from those of the Jacobi matrix. */
+static ks_status form(const struct ks_lanczos *l, const struct ritz *r, size_t count,
+                      struct ks_eigenpairs *p)
+{
+    ks_status status = KS_OK;
+    double *slice = NULL;
+
+    KS_GO(ks_team_agree(l->team, ks_alloc(l->length, sizeof *slice, &slice)));
+    for (size_t i = 0; i < count; i++) {
+        double *y = p->vector + i * p->n, norm;
+
+        p->value[i] = r->sorted[i].value;
+        p->residual[i] = r->sorted[i].residual;
+        ks_lanczos_combine(l, r->m, r->vector + r->sorted[i].index * r->m, slice);
+        ks_team_gather(l->team, p->n, slice, y);
+        norm = cblas_dnrm2((int)p->n, y, 1); /* 1 up to the rounding of a basis in float32 */
+        cblas_dscal((int)p->n, 1 / norm, y, 1);
+    }
+done:
+    free(slice);
+    return status;
+}
+
+static ks_status refuse(const struct ks_lanczos *l, size_t count, size_t converged,
+                        double tolerance)
+{
+    if (l->exhausted && l->steps < count)
+        return ks_fail(KS_NUMBER,
+                       "eigenvectors: expected at most %zu, found %zu: the Krylov space ends after "
+                       "%zu Lanczos steps",
+                       l->steps, count, l->steps);
+    if (converged == count)
+        return ks_fail(KS_NUMBER,
+                       "eigenvectors: an eigenvalue whose modulus is larger by more than a factor "
+                       "of %g cannot be excluded after %zu Lanczos steps: expected a larger order "
+                       "or tolerance",
+                       1 + tolerance, l->steps);
+    return ks_fail(KS_NUMBER,
+                   "eigenvectors: %zu of %zu have a relative residual of at most %g after %zu "
+                   "Lanczos steps: expected a larger order or tolerance, or fewer eigenvectors",
+                   converged, count, tolerance, l->steps);
+}
+
+/* A Ritz value may have converged while an eigenvalue of larger modulus has not shown yet. So the
+ * search goes on until the random start vector, whose component along any eigenvector is at least
+ * `component` but for FAILURE, excludes a modulus that is larger by more than the tolerance. */
+static bool is_complete(const struct ks_lanczos *l, const double *ritz, double component,
+                        double tolerance)
+{
     const double low = ritz[0], high = ritz[l->steps - 1];
 
-    return fmax(high + ks_extreme_bound_excess(l->steps, ritz, l->beta, high, s->component),
-                ks_extreme_bound_excess(l->steps, ritz, l->beta, low, s->component) - low) <=
-           (1 + s->p->options->residual) * fmax(high, -low);
+    return fmax(high + ks_extreme_bound_excess(l->steps, ritz, l->beta, high, component),
+                ks_extreme_bound_excess(l->steps, ritz, l->beta, low, component) - low) <=
+           (1 + tolerance) * fmax(high, -low);
+}
+
+/* Takes Lanczos steps until the residual bounds of the Ritz values of largest modulus are within
+ * the tolerance and no eigenvalue is missed; then forms the vectors. */
+static ks_status search(struct ks_pipeline *p, struct ks_lanczos *l, struct ks_eigenpairs *pairs)
+{
+    const size_t count = p->options->eigenvectors;
+    const double tolerance = p->options->residual;
+    const double component = ks_extreme_bound_component(l->n, FAILURE);
+    struct ritz r = {.m = 0};
+    ks_status status = KS_OK;
+    size_t next = count, converged = 0;
+    bool found = false;
+
+    while (!l->exhausted && l->steps < l->order && !found) {
+        KS_GO(ks_lanczos_step(l, p->a));
+        ks_monitor_step(p, l);
+        if (l->steps < next && l->steps < l->order && !l->exhausted)
+            continue;
+        KS_GO(ks_team_agree(l->team, find_ritz(l, &r)));
+        converged = 0;
+        for (size_t i = 0; i < count && i < r.m; i++)
+            converged += r.sorted[i].residual <= tolerance * fabs(r.sorted[i].value);
+        found = converged == count && is_complete(l, r.value, component, tolerance);
+        next = l->steps + 1 + l->steps / OFTEN;
+    }
+    pairs->steps = l->steps;
+    KS_GO(found ? form(l, &r, count, pairs) : refuse(l, count, converged, tolerance));
+done:
+    ks_pool_free(&r.pool);
+    return status;
+}
+
+static ks_status allocate(size_t n, size_t count, struct ks_eigenvectors *v)
+{
+    v->pairs = (struct ks_eigenpairs){.n = n, .count = count};
+    KS_TRY(ks_pool_alloc(&v->pool, count, sizeof(double), &v->pairs.value));
+    KS_TRY(ks_pool_alloc(&v->pool, count, sizeof(double), &v->pairs.residual));
+    KS_TRY(ks_pool_alloc(&v->pool, count, sizeof(double), &v->gradient));
+    return ks_pool_alloc(&v->pool, count * n, sizeof(double), &v->pairs.vector);
 }
 
 static ks_status iterate(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
 {
     const struct ks_spectrum_options *o = p->options;
-    struct search search = {.p = p};
-    const struct ks_eigenpairs_search how = {o->eigenvectors, o->residual, &search, on_step,
-                                             is_enough};
     ks_status status = KS_OK;
     struct ks_lanczos *l = NULL;
 
     KS_GO(ks_team_agree(p->team,
                         ks_lanczos_new(p->a->n, o->order, p->budget.basis_f32, p->team, &l)));
+    KS_GO(ks_team_agree(p->team, allocate(p->a->n, o->eigenvectors, &p->vectors)));
     l->products_f32 = o->products_f32;
-    search.component = ks_extreme_bound_component(l->n, FAILURE);
     ks_lanczos_start(l, o->seed, 0);
-    KS_GO(ks_pipeline_name(p, ks_eigenpairs_find(p->a, l, &how, pairs)));
+    KS_GO(ks_pipeline_name(p, search(p, l, pairs)));
 done:
-    ks_monitor_end(&p->monitor);
+    ks_monitor_end(p);
     ks_lanczos_free(l);
+    return status;
+}
+
+/* Replaces values by Rayleigh quotients and residuals by |A y - value y| / |y|, from a product in
+ * float64 with each vector. */
+static ks_status multiply(const struct ks_operator *a, struct ks_eigenpairs *p)
+{
+    const int n = (int)p->n;
+    ks_status status = KS_OK;
+    double *image = NULL;
+
+    KS_GO(ks_team_agree(a->team, ks_alloc(p->n, sizeof *image, &image)));
+    for (size_t i = 0; i < p->count; i++) {
+        const double *y = p->vector + i * p->n;
+        double square = cblas_ddot(n, y, 1, y, 1);
+
+        KS_GO(ks_operator_apply(a, y, image));
+        p->value[i] = cblas_ddot(n, y, 1, image, 1) / square;
+        cblas_daxpy(n, -p->value[i], y, 1, image, 1);
+        p->residual[i] = cblas_dnrm2(n, image, 1) / sqrt(square);
+        if (!isfinite(p->residual[i]))
+            KS_GO(ks_fail(KS_NUMBER, "the product with eigenvector %zu holds a NaN or an infinity",
+                          i));
+    }
+done:
+    free(image);
     return status;
 }
 
@@ -77,7 +211,7 @@ static ks_status refine(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
     p->a = p->full = NULL;
     KS_GO(ks_pipeline_agree(
         p, ks_problem_operator(&p->problem, false, p->team, p->budget.kept, &wide)));
-    KS_GO(ks_pipeline_agree(p, ks_eigenpairs_refine(wide, pairs)));
+    KS_GO(ks_pipeline_agree(p, multiply(wide, pairs)));
 done:
     ks_operator_free(wide);
     return status;
@@ -90,7 +224,6 @@ static ks_status share_gradient(struct ks_pipeline *p, struct ks_eigenvectors *v
     ks_status status = KS_OK;
 
     KS_GO(ks_gradient_start(&p->problem, p->team, &g));
-    KS_GO(ks_alloc(e->count, sizeof *v->gradient, &v->gradient));
     norm = g ? cblas_dnrm2((int)e->n, g, 1) : 0;
     for (size_t i = 0; g && i < e->count; i++) {
         double cosine = cblas_ddot((int)e->n, g, 1, e->vector + i * e->n, 1) / norm;
@@ -105,7 +238,7 @@ done:
 /* The number of a layer among those with parameters, for each parameter of a critic. */
 static ks_status list_layers(const struct KS(arch) *arch, struct ks_eigenvectors *v, size_t *number)
 {
-    KS_TRY(ks_alloc(arch->n_layers, sizeof *v->layer, &v->layer));
+    KS_TRY(ks_pool_alloc(&v->pool, arch->n_layers, sizeof *v->layer, &v->layer));
     for (size_t k = 0; k < arch->n_layers; k++) {
         const struct KS(layer) *l = &arch->layer[k];
 
@@ -129,7 +262,7 @@ static ks_status share_layers(const struct ks_pipeline *p, struct ks_eigenvector
 
     KS_GO(ks_alloc(arch->parameters, sizeof *number, &number));
     KS_GO(list_layers(arch, v, number));
-    KS_GO(ks_alloc(e->count * v->n_layers, sizeof *v->share, &v->share));
+    KS_GO(ks_pool_alloc(&v->pool, e->count * v->n_layers, sizeof *v->share, &v->share));
     for (size_t i = 0; i < e->count; i++)
         for (size_t j = 0; j < e->n; j++) {
             size_t parameter = (index ? index[j] : j) % arch->parameters;
@@ -160,21 +293,18 @@ static void warn(const struct ks_pipeline *p, const struct ks_eigenpairs *e)
 static ks_status list_attributes(const struct ks_pipeline *p, struct ks_attributes *list)
 {
     const struct ks_eigenvectors *v = &p->vectors;
-    char *names = NULL, *longer = NULL;
-    ks_status status = KS_OK;
+    char *names = NULL;
+    size_t used = 0;
+    ks_status status;
 
-    KS_GO(ks_attributes_vectors(p, NULL, list));
-    KS_GO(ks_attribute_add_integer(list, "steps", (int64_t)v->pairs.steps));
-    KS_GO(ks_attribute_add_number(list, "tolerance", p->options->residual));
-    KS_GO(ks_attribute_add_integer(list, "probe_seed", (int64_t)p->options->seed));
-    for (size_t k = 0; k < v->n_layers; k++) {
-        KS_GO(
-            ks_print_string(&longer, "%s%s%s", names ? names : "", names ? " " : "", v->layer[k]));
-        free(names);
-        names = longer, longer = NULL;
-    }
-    KS_GO(ks_attribute_add_string(list, "layers", names ? names : ""));
-done:
+    KS_TRY(ks_attributes_vectors(p, NULL, list));
+    KS_TRY(ks_attribute_add_integer(list, "steps", (int64_t)v->pairs.steps));
+    KS_TRY(ks_attribute_add_number(list, "tolerance", p->options->residual));
+    KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)p->options->seed));
+    KS_TRY(ks_alloc(v->n_layers + 1, sizeof *v->layer, &names));
+    for (size_t k = 0; k < v->n_layers; k++)
+        used += (size_t)sprintf(names + used, "%s%s", k > 0 ? " " : "", v->layer[k]);
+    status = ks_attribute_add_string(list, "layers", names);
     free(names);
     return status;
 }
@@ -209,11 +339,11 @@ ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)
 {
     struct ks_eigenvectors *v = &p->vectors;
 
-    KS_TRY(ks_pipeline_pose(p));
+    KS_TRY(ks_pipeline_pose(p, p->options->layer));
     KS_TRY(ks_pipeline_make_operator(p));
     p->monitor.null_products = 0; /* the null space plays no part */
     p->monitor.products = p->options->order;
-    KS_TRY(ks_pipeline_agree(p, ks_monitor_start(&p->monitor)));
+    ks_monitor_start(p);
     KS_TRY(iterate(p, &v->pairs));
     KS_TRY(refine(p, &v->pairs));
     KS_TRY(ks_pipeline_agree(p, share_gradient(p, v)));
@@ -225,8 +355,6 @@ ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)
 /* --- printing --- */
 
 enum { SHARES = 3 }; /* layers of a row of the table */
-
-/* --- a table --- */
 
 /* "13_dense 62%, 07_dense 20%, 04_dense 9%": the layers of largest share. */
 static void print_layers(FILE *out, const struct ks_eigenvectors *v, size_t i)
@@ -272,80 +400,51 @@ static void print_table(FILE *out, const struct ks_pipeline *p)
             name, e->count, p->options->kind->name, e->n, e->steps, 100 * together);
 }
 
-/* --- CSV --- */
+/* --- CSV and JSON --- */
 
-static void print_csv(FILE *out, const struct ks_pipeline *p)
-{
-    const struct ks_eigenvectors *v = &p->vectors;
-    const struct ks_eigenpairs *e = &v->pairs;
-
-    fputs("checkpoint,operator,precision,dimension,steps,number,eigenvalue,residual,gradient_share",
-          out);
-    for (size_t k = 0; k < v->n_layers; k++)
-        fprintf(out, ",%s", v->layer[k]);
-    fputc('\n', out);
-    for (size_t i = 0; i < e->count; i++) {
-        ks_report_csv_text(out, p->path);
-        fprintf(out, ",%s,%s,%zu,%zu,%zu,%.17g,%.17g,%.17g", p->options->kind->name,
-                p->options->products_f32 ? "f32" : "f64", e->n, e->steps, i, e->value[i],
-                e->residual[i], v->gradient[i]);
-        for (size_t k = 0; k < v->n_layers; k++)
-            fprintf(out, ",%.17g", v->share[i * v->n_layers + k]);
-        fputc('\n', out);
-    }
-}
-
-/* --- JSON --- */
-
-static json_t *json_vector(const struct ks_eigenvectors *v, size_t i)
-{
-    const struct ks_eigenpairs *e = &v->pairs;
-    json_t *layers = json_object();
-    json_t *row = json_pack("{s:f, s:f, s:f, s:o}", "eigenvalue", e->value[i], "residual",
-                            e->residual[i], "gradient_share", v->gradient[i], "layers", layers);
-    bool failed = !row;
-
-    for (size_t k = 0; !failed && k < v->n_layers; k++)
-        failed = json_object_set_new(layers, v->layer[k],
-                                     json_real(v->share[i * v->n_layers + k])) != 0;
-    if (!failed)
-        return row;
-    json_decref(row);
-    return NULL;
-}
-
-static ks_status print_json(FILE *out, const struct ks_pipeline *p)
+static ks_status list_settings(const struct ks_pipeline *p, bool json, struct ks_attributes *list)
 {
     const struct ks_spectrum_options *o = p->options;
-    const struct ks_eigenvectors *v = &p->vectors;
-    json_t *list = json_array();
-    json_t *object = json_pack("{s:o, s:s, s:s, s:I, s:I, s:f, s:I, s:o}", "checkpoint",
-                               ks_report_json_text(p->path), "operator", o->kind->name, "precision",
-                               o->products_f32 ? "f32" : "f64", "dimension", (json_int_t)v->pairs.n,
-                               "steps", (json_int_t)v->pairs.steps, "tolerance", o->residual,
-                               "probe_seed", (json_int_t)o->seed, "eigenvectors", list);
-    bool failed = !object;
-    char *line = NULL;
 
-    for (size_t i = 0; !failed && i < v->pairs.count; i++)
-        failed = json_array_append_new(list, json_vector(v, i)) != 0;
-    if (!failed)
-        line = json_dumps(object, JSON_COMPACT);
-    if (line)
-        fprintf(out, "%s\n", line);
-    json_decref(object);
-    failed = !line;
-    free(line);
-    return failed ? ks_fail(KS_MEMORY, "out of memory: the eigenvectors as JSON") : KS_OK;
+    KS_TRY(ks_attribute_add_string(list, "operator", o->kind->name));
+    KS_TRY(ks_attribute_add_string(list, "precision", o->products_f32 ? "f32" : "f64"));
+    KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->vectors.pairs.n));
+    KS_TRY(ks_attribute_add_integer(list, "steps", (int64_t)p->vectors.pairs.steps));
+    if (!json)
+        return KS_OK;
+    KS_TRY(ks_attribute_add_number(list, "tolerance", o->residual));
+    return ks_attribute_add_integer(list, "probe_seed", (int64_t)o->seed);
+}
+
+static ks_status list_row(const struct ks_eigenvectors *v, size_t i, bool json,
+                          struct ks_attributes *list)
+{
+    if (!json)
+        KS_TRY(ks_attribute_add_integer(list, "number", (int64_t)i));
+    KS_TRY(ks_attribute_add_number(list, "eigenvalue", v->pairs.value[i]));
+    KS_TRY(ks_attribute_add_number(list, "residual", v->pairs.residual[i]));
+    KS_TRY(ks_attribute_add_number(list, "gradient_share", v->gradient[i]));
+    for (size_t k = 0; k < v->n_layers; k++)
+        KS_TRY(ks_attribute_add_number(list, v->layer[k], v->share[i * v->n_layers + k]));
+    return KS_OK;
 }
 
 ks_status ks_eigenvectors_report(struct ks_report *r, const struct ks_pipeline *p)
 {
-    if (r->form == KS_REPORT_TABLE)
+    const bool json = r->form == KS_REPORT_JSON;
+    struct ks_report_rows rows = {.path = p->path,
+                                  .list = "eigenvectors",
+                                  .n = p->vectors.pairs.count,
+                                  .group = "layers",
+                                  .ungrouped = 3};
+    ks_status status;
+
+    if (r->form == KS_REPORT_TABLE) {
         print_table(r->out, p);
-    else if (r->form == KS_REPORT_CSV)
-        print_csv(r->out, p);
-    else
-        KS_TRY(print_json(r->out, p));
-    return ks_report_flush(r);
+        return ks_report_flush(r);
+    }
+    status = list_settings(p, json, &rows.settings);
+    for (size_t i = 0; status == KS_OK && i < rows.n; i++)
+        status = list_row(&p->vectors, i, json, &rows.cells);
+    return ks_report_print_rows(r, &rows, status);
 }

@@ -1,22 +1,25 @@
 /* The diagonal block of every layer, and the table of them. */
-#include "pipeline/stages.h"
+#include "pipeline/pipeline.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <jansson.h>
 
 #include "core/interval.h"
 #include "core/memory.h"
 #include "core/say.h"
 #include "pipeline/report.h"
 
-static ks_status pose_layer(struct ks_pipeline *p, int layer)
+/* The statistics of a row. */
+enum { BOUND = 2, TRACE = 4, SHARE = KS_LAYER_STATISTICS - 1, CELL = 32 };
+
+static const char *name_of(size_t k)
 {
-    ks_pipeline_clear(p);
-    KS_TRY(ks_pipeline_pose_loss(p, layer));
-    return ks_pipeline_pose_products(p);
+    static const enum ks_statistic_id ids[] = {KS_STAT_LAMBDA_MAX, KS_STAT_LAMBDA_MAX_DATA_SE,
+                                               KS_STAT_KAPPA_EFFECTIVE_BOUND, KS_STAT_KURTOSIS,
+                                               KS_STAT_TRACE};
+
+    return k <= TRACE ? ks_catalogue[ids[k]].name : k < SHARE ? "trace_se" : "trace_share";
 }
 
 /* The number of a layer's coordinates that ks_selection_new selects. */
@@ -67,7 +70,8 @@ static ks_status plan_layers(struct ks_pipeline *p, size_t *products)
     for (size_t i = 0; i < p->n_rows; i++) {
         const size_t n = p->rows[i].dimension;
 
-        KS_TRY(pose_layer(p, (int)p->rows[i].number));
+        ks_pipeline_clear(p);
+        KS_TRY(ks_pipeline_pose(p, (int)p->rows[i].number));
         *products += probes * (n < order ? n : order) + ks_null_products(p->space);
         largest = n > largest ? n : largest;
     }
@@ -75,35 +79,22 @@ static ks_status plan_layers(struct ks_pipeline *p, size_t *products)
     return KS_OK;
 }
 
-static void take_row(const struct ks_spectrum *s, struct ks_layer_row *row)
-{
-    row->steps = s->order;
-    for (size_t i = 0; s->steps && i < s->probes; i++)
-        row->steps = (size_t)s->steps[i] < row->steps ? (size_t)s->steps[i] : row->steps;
-    row->lambda_max = ks_statistic_value(s, KS_STAT_LAMBDA_MAX);
-    row->lambda_max_data_se = ks_statistic_value(s, KS_STAT_LAMBDA_MAX_DATA_SE);
-    row->kappa_effective_bound = ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND);
-    row->kurtosis = ks_statistic_value(s, KS_STAT_KURTOSIS);
-    row->trace = ks_statistic_value(s, KS_STAT_TRACE);
-    row->trace_se = ks_statistic(s, "trace_se");
-}
-
 static ks_status analyze_layer(struct ks_pipeline *p, struct ks_layer_row *row)
 {
-    const struct ks_spectrum *s;
-
-    KS_TRY(pose_layer(p, (int)row->number));
+    ks_pipeline_clear(p);
+    KS_TRY(ks_pipeline_pose(p, (int)row->number));
     KS_TRY(ks_pipeline_agree(p, ks_pipeline_make_block(p)));
     p->monitor.null_products = ks_null_products(p->space);
     KS_TRY(ks_pipeline_from_operator(p));
     KS_TRY(ks_pipeline_agree(p, ks_pipeline_statistics(p)));
-    s = p->spectrum;
     p->monitor.earlier += p->monitor.null_products + p->monitor.sampled;
     p->monitor.sampled = 0;
-    for (size_t i = 0; i < s->probes; i++)
-        p->monitor.earlier += (size_t)s->steps[i];
+    for (size_t i = 0; i < p->spectrum->probes; i++)
+        p->monitor.earlier += (size_t)p->spectrum->steps[i];
     ks_pipeline_warn(p);
-    take_row(s, row);
+    row->steps = ks_report_steps(p->spectrum);
+    for (size_t k = 0; k < SHARE; k++)
+        row->statistic[k] = ks_statistic(p->spectrum, name_of(k));
     return KS_OK;
 }
 
@@ -133,34 +124,7 @@ ks_status ks_pipeline_layers(struct ks_pipeline *p)
     return KS_OK;
 }
 
-/* --- printing: all forms have the same list of columns --- */
-
-enum { STATISTICS = 7, IN_CATALOGUE = 5, CELL = 32 };
-static const enum ks_statistic_id ids[IN_CATALOGUE] = {
-    KS_STAT_LAMBDA_MAX, KS_STAT_LAMBDA_MAX_DATA_SE, KS_STAT_KAPPA_EFFECTIVE_BOUND, KS_STAT_KURTOSIS,
-    KS_STAT_TRACE};
-static const size_t shown[] = {0, 2, 3, 6}; /* in the table */
-enum { BOUND = 2, COLUMNS = sizeof shown / sizeof *shown };
-
-static void list_statistics(const struct ks_layer_row *row, double value[STATISTICS])
-{
-    const double list[STATISTICS] = {row->lambda_max,
-                                     row->lambda_max_data_se,
-                                     row->kappa_effective_bound,
-                                     row->kurtosis,
-                                     row->trace,
-                                     row->trace_se,
-                                     row->trace_share};
-
-    memcpy(value, list, sizeof list);
-}
-
-static const char *name_of(size_t k)
-{
-    return k < IN_CATALOGUE    ? ks_catalogue[ids[k]].name
-           : k == IN_CATALOGUE ? "trace_se"
-                               : "trace_share";
-}
+/* --- printing --- */
 
 static int width_of(size_t k)
 {
@@ -178,118 +142,68 @@ static void print_cell(size_t k, double value, char cell[CELL])
         snprintf(cell, CELL, "%.4g", k == BOUND ? ks_round_down(value, 4) : value);
 }
 
-static void print_layer_table(struct ks_report *r, const struct ks_pipeline *p)
+static ks_status print_table(struct ks_report *r, const struct ks_pipeline *p)
 {
-    const struct ks_layer_row *rows = p->rows;
+    static const size_t shown[] = {0, BOUND, 3, SHARE};
+    const size_t columns = sizeof shown / sizeof *shown;
     char cell[CELL], name[4096];
 
     ks_escape(p->path, sizeof name, name);
     if (r->rows == 0) {
         fprintf(r->out, "%-*s %-16s %9s %5s", r->width, "checkpoint", "layer", "n", "m");
-        for (size_t k = 0; k < COLUMNS; k++)
+        for (size_t k = 0; k < columns; k++)
             fprintf(r->out, " %*s", width_of(shown[k]), name_of(shown[k]));
         fputc('\n', r->out);
     }
     for (size_t i = 0; i < p->n_rows; i++) {
-        double value[STATISTICS];
+        const struct ks_layer_row *row = &p->rows[i];
 
-        snprintf(cell, sizeof cell, "%02zu %s", rows[i].number, rows[i].kind);
-        fprintf(r->out, "%-*s %-16s %9zu %5zu", r->width, name, cell, rows[i].dimension,
-                rows[i].steps);
-        list_statistics(&rows[i], value);
-        for (size_t k = 0; k < COLUMNS; k++) {
-            print_cell(shown[k], value[shown[k]], cell);
+        snprintf(cell, sizeof cell, "%02zu %s", row->number, row->kind);
+        fprintf(r->out, "%-*s %-16s %9zu %5zu", r->width, name, cell, row->dimension, row->steps);
+        for (size_t k = 0; k < columns; k++) {
+            print_cell(shown[k], row->statistic[shown[k]], cell);
             fprintf(r->out, " %*s", width_of(shown[k]), cell);
         }
         fputc('\n', r->out);
     }
+    r->rows += p->n_rows;
+    return ks_report_flush(r);
 }
 
-static void print_layer_csv(struct ks_report *r, const struct ks_pipeline *p)
+static ks_status list_settings(const struct ks_spectrum_options *o, struct ks_attributes *list)
 {
-    const struct ks_layer_row *rows = p->rows;
-    const struct ks_spectrum_options *o = p->options;
-    if (r->rows == 0) {
-        fputs("checkpoint,operator,precision,order,probes,probe_seed,critic,layer,kind,dimension,"
-              "steps",
-              r->out);
-        for (size_t k = 0; k < STATISTICS; k++)
-            fprintf(r->out, ",%s", name_of(k));
-        fputc('\n', r->out);
-    }
-    for (size_t i = 0; i < p->n_rows; i++) {
-        double value[STATISTICS];
-
-        ks_report_csv_text(r->out, p->path);
-        fprintf(r->out, ",%s,%s,%zu,%zu,%llu,%d,%zu,%s,%zu,%zu", o->kind->name,
-                o->products_f32 ? "f32" : "f64", o->order, o->probes, (unsigned long long)o->seed,
-                o->critic, rows[i].number, rows[i].kind, rows[i].dimension, rows[i].steps);
-        list_statistics(&rows[i], value);
-        for (size_t k = 0; k < STATISTICS; k++)
-            fprintf(r->out, isfinite(value[k]) ? ",%.17g" : ",", value[k]);
-        fputc('\n', r->out);
-    }
+    KS_TRY(ks_attribute_add_string(list, "operator", o->kind->name));
+    KS_TRY(ks_attribute_add_string(list, "precision", o->products_f32 ? "f32" : "f64"));
+    KS_TRY(ks_attribute_add_integer(list, "order", (int64_t)o->order));
+    KS_TRY(ks_attribute_add_integer(list, "probes", (int64_t)o->probes));
+    KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)o->seed));
+    return ks_attribute_add_integer(list, "critic", o->critic);
 }
 
-static json_t *json_layer(const struct ks_layer_row *row)
+static ks_status list_row(const struct ks_layer_row *row, bool json, struct ks_attributes *list)
 {
-    json_t *object = json_pack("{s:I, s:s, s:I, s:I}", "layer", (json_int_t)row->number, "kind",
-                               row->kind, "dimension", (json_int_t)row->dimension, "steps",
-                               (json_int_t)row->steps);
-    double value[STATISTICS];
-    bool failed = !object;
     char state[64];
 
-    list_statistics(row, value);
+    KS_TRY(ks_attribute_add_integer(list, "layer", (int64_t)row->number));
+    KS_TRY(ks_attribute_add_string(list, "kind", row->kind));
+    KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)row->dimension));
+    KS_TRY(ks_attribute_add_integer(list, "steps", (int64_t)row->steps));
+    for (size_t k = 0; k < KS_LAYER_STATISTICS; k++)
+        KS_TRY(ks_attribute_add_number(list, name_of(k), row->statistic[k]));
     snprintf(state, sizeof state, "%s_state", name_of(BOUND));
-    for (size_t k = 0; k < STATISTICS; k++)
-        failed |= json_object_set_new(object, name_of(k),
-                                      isfinite(value[k]) ? json_real(value[k]) : json_null());
-    failed |= json_object_set_new(object, state,
-                                  json_string(isnan(value[BOUND])   ? "unresolved"
-                                              : isinf(value[BOUND]) ? "infinite"
-                                                                    : "finite"));
-    if (failed) {
-        json_decref(object);
-        return NULL;
-    }
-    return object;
-}
-
-static ks_status print_layer_json(struct ks_report *r, const struct ks_pipeline *p)
-{
-    const struct ks_layer_row *rows = p->rows;
-    const struct ks_spectrum_options *o = p->options;
-    json_t *list = json_array();
-    json_t *object = json_pack("{s:o, s:s, s:s, s:I, s:I, s:I, s:i}", "checkpoint",
-                               ks_report_json_text(p->path), "operator", o->kind->name, "precision",
-                               o->products_f32 ? "f32" : "f64", "order", (json_int_t)o->order,
-                               "probes", (json_int_t)o->probes, "probe_seed", (json_int_t)o->seed,
-                               "critic", o->critic);
-    bool failed = !object;
-    char *line = NULL;
-
-    for (size_t i = 0; i < p->n_rows; i++)
-        failed |= json_array_append_new(list, json_layer(&rows[i])) != 0;
-    failed |= json_object_set_new(object, "layers", list) != 0;
-    if (!failed)
-        line = json_dumps(object, JSON_COMPACT);
-    if (line)
-        fprintf(r->out, "%s\n", line);
-    json_decref(object);
-    failed = !line;
-    free(line);
-    return failed ? ks_fail(KS_MEMORY, "out of memory: the layers as JSON") : KS_OK;
+    return json ? ks_attribute_add_string(list, state, ks_report_state(row->kappa_effective_bound))
+                : KS_OK;
 }
 
 ks_status ks_layers_report(struct ks_report *r, const struct ks_pipeline *p)
 {
+    struct ks_report_rows rows = {.path = p->path, .list = "layers", .n = p->n_rows};
+    ks_status status;
+
     if (r->form == KS_REPORT_TABLE)
-        print_layer_table(r, p);
-    else if (r->form == KS_REPORT_CSV)
-        print_layer_csv(r, p);
-    else
-        KS_TRY(print_layer_json(r, p));
-    r->rows += p->n_rows;
-    return ks_report_flush(r);
+        return print_table(r, p);
+    status = list_settings(p->options, &rows.settings);
+    for (size_t i = 0; status == KS_OK && i < rows.n; i++)
+        status = list_row(&p->rows[i], r->form == KS_REPORT_JSON, &rows.cells);
+    return ks_report_print_rows(r, &rows, status);
 }

@@ -1,5 +1,5 @@
 /* What an analysis takes: how it divides its memory, and its lines on standard error meanwhile. */
-#include "pipeline/stages.h"
+#include "pipeline/pipeline.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,16 +54,14 @@ double ks_budget_limit(const struct ks_pipeline *p, size_t fixed)
     return left > 0 ? fmin((double)o->memory, (double)fixed + left) : (double)o->memory;
 }
 
-ks_status ks_budget_check(const struct ks_pipeline *p, double bytes)
+ks_status ks_budget_check(const struct ks_pipeline *p, double bytes, const char *what)
 {
     const double limit = ks_budget_limit(p, 0);
 
     if (bytes <= limit)
         return KS_OK;
-    return ks_fail(KS_MEMORY,
-                   "%s: --memory: expected at least %.0fK, found %.0fK: the checkpoint's arrays "
-                   "alone take %.0fK",
-                   p->path, ceil(bytes / 1024), floor(limit / 1024), ceil(bytes / 1024));
+    return ks_fail(KS_MEMORY, "%s: --memory: expected at least %.0fK, found %.0fK: %s %.0fK",
+                   p->path, ceil(bytes / 1024), floor(limit / 1024), what, ceil(bytes / 1024));
 }
 
 /* The file that a refusal names: the file of factors if a single vector of it would fit, else the
@@ -102,14 +100,14 @@ ks_status ks_budget_divide(struct ks_pipeline *p)
     struct ks_budget *b = &p->budget;
     const double all = ks_budget_limit(p, b->fixed);
     const bool basis = !o->exact && !p->factors, asked = o->published || o->basis_f32;
-    double held;
-    bool fits;
+    double held, short_of;
 
     b->basis_f32 = false;
     held = held_bytes(p);
-    fits = ks_team_least(p->team, (double)b->fixed + held <= all) == 1;
-    b->squeezed = basis && !asked && !fits;
-    b->basis_f32 = basis && (asked || !fits);
+    short_of = (double)b->fixed + held > all; /* on how many ranks */
+    ks_team_sum(p->team, 1, &short_of);
+    b->squeezed = basis && !asked && short_of > 0;
+    b->basis_f32 = basis && (asked || short_of > 0);
     if (b->basis_f32)
         held = held_bytes(p);
     return ks_team_agree(p->team, divide(p, all, held));
@@ -121,17 +119,24 @@ static const double LONG_RUN = 10;     /* seconds: the time of longer runs is an
 static const double LARGE_RUN = 5e8;   /* bytes: the memory of larger runs is announced        */
 static const double NOTE_INTERVAL = 1; /* seconds between computations of the largest Ritz value */
 
-/* Prints, once, the number of products and the memory. */
-static void say_size(struct ks_monitor *m)
+/* Whether fewer products may be enough. */
+static bool ends_early(const struct ks_pipeline *p)
 {
-    const struct ks_budget *b = m->budget;
+    return p->options->tolerances.n > 0 || p->options->eigenvectors > 0;
+}
 
-    if (m->quiet || m->size_said)
+/* Prints, once, the number of products and the memory. */
+static void say_size(struct ks_pipeline *p)
+{
+    const struct ks_budget *b = &p->budget;
+    struct ks_monitor *m = &p->monitor;
+
+    if (p->quiet || m->size_said)
         return;
     m->size_said = true;
     ks_say("%s: %s%zu products in %zu dimensions; memory: %.2f GB for vectors%s, %.2f GB for "
            "activations, %.2f GB for checkpoint and workspace",
-           m->checkpoint, m->at_most ? "at most " : "", m->products, m->dimension,
+           p->path, ends_early(p) ? "at most " : "", m->products, m->dimension,
            1e-9 * (double)b->held,
            b->squeezed ? " (in float32, since they do not fit in float64)" : "",
            1e-9 * (double)b->kept, 1e-9 * (double)b->fixed);
@@ -143,42 +148,37 @@ void ks_monitor_set(struct ks_pipeline *p)
     const size_t n = p->budget.dimension, probes = o->probes + o->gradient_probe;
     const size_t null_products = p->space ? ks_null_products(p->space) : 0;
 
-    p->monitor = (struct ks_monitor){.checkpoint = p->path,
-                                     .dimension = n,
+    p->monitor = (struct ks_monitor){.dimension = n,
                                      .products = (o->exact ? n : o->order * probes) + null_products,
-                                     .null_products = null_products,
-                                     .probes = o->probes,
-                                     .minibatches = p->problem.minibatches,
-                                     .order = o->order,
-                                     .budget = &p->budget,
-                                     .at_most = o->tolerances.n > 0 || o->eigenvectors > 0,
-                                     .quiet = p->quiet};
+                                     .null_products = null_products};
 }
 
-ks_status ks_monitor_start(struct ks_monitor *m)
+void ks_monitor_start(struct ks_pipeline *p)
 {
-    const struct ks_budget *b = m->budget;
+    const struct ks_budget *b = &p->budget;
+    struct ks_monitor *m = &p->monitor;
 
-    KS_TRY(ks_alloc(KS_JACOBI_WORK * m->order, sizeof *m->work, &m->work));
-    ks_progress_start(&m->progress, "products", m->products, m->quiet);
+    ks_progress_start(&m->progress, "products", m->products, p->quiet);
     if (b->squeezed || (double)(b->held + b->kept + b->fixed) > LARGE_RUN)
-        say_size(m);
+        say_size(p);
     m->started = ks_seconds();
-    return KS_OK;
 }
 
-void ks_monitor_end(struct ks_monitor *m)
+void ks_monitor_end(struct ks_pipeline *p)
 {
-    if (m->work)
+    struct ks_monitor *m = &p->monitor;
+
+    if (m->started > 0)
         ks_progress_end(&m->progress);
-    free(m->work);
-    m->work = NULL;
+    m->started = 0;
 }
 
 /* Announces the run's time by the second product: the first is slower, since it touches fresh
  * memory. If the first alone takes long, it is announced by that. */
-static void announce(struct ks_monitor *m, size_t done)
+static void announce(struct ks_pipeline *p)
 {
+    struct ks_monitor *m = &p->monitor;
+    const size_t done = m->done;
     double product = ks_seconds() - m->started;
     double all = product * (double)m->products;
     bool representative = done == 2 || product >= LONG_RUN;
@@ -186,46 +186,48 @@ static void announce(struct ks_monitor *m, size_t done)
     if (done > 2 || m->time_said)
         return;
     m->started = ks_seconds();
-    if (!representative || all < LONG_RUN || m->quiet)
+    if (!representative || all < LONG_RUN || p->quiet)
         return;
     m->time_said = true;
-    say_size(m);
-    ks_say("%s: %.3g s per product, %s %.0f s in all", m->checkpoint, product,
-           m->at_most ? "at most" : "about", all);
+    say_size(p);
+    ks_say("%s: %.3g s per product, %s %.0f s in all", p->path, product,
+           ends_early(p) ? "at most" : "about", all);
 }
 
-void ks_monitor_step(struct ks_monitor *m, const struct ks_lanczos *l)
+void ks_monitor_step(struct ks_pipeline *p, const struct ks_lanczos *l)
 {
-    size_t probe = l->probe == KS_PROBE_GRADIENT ? m->probes : (size_t)l->probe;
-    size_t done = m->earlier + m->null_products + probe * m->order + l->steps + m->sampled;
+    struct ks_monitor *m = &p->monitor;
+    size_t probe = l->probe == KS_PROBE_GRADIENT ? p->options->probes : (size_t)l->probe;
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     double largest, residual;
     char note[96];
 
-    m->done = done;
-    announce(m, done);
-    if (m->quiet || ks_seconds() - m->progress.printed < NOTE_INTERVAL)
+    m->done = m->earlier + m->null_products + probe * p->options->order + l->steps + m->sampled;
+    announce(p);
+    if (p->quiet || ks_seconds() - m->progress.printed < NOTE_INTERVAL)
         return;
-    largest = ks_jacobi_largest(&t, m->work, &residual);
+    largest = ks_jacobi_largest(&t, &residual);
     snprintf(note, sizeof note, "largest Ritz value %.6g, residual %.1e", largest, residual);
-    ks_progress_update(&m->progress, done, note);
+    ks_progress_update(&m->progress, m->done, note);
 }
 
-void ks_monitor_product(void *monitor, size_t products)
+void ks_monitor_product(void *pipeline, size_t products)
 {
-    struct ks_monitor *m = monitor;
+    struct ks_pipeline *p = pipeline;
+    struct ks_monitor *m = &p->monitor;
 
     m->done = m->earlier + products + m->sampled;
-    announce(m, m->done);
+    announce(p);
     ks_progress_update(&m->progress, m->done, NULL);
 }
 
-void ks_monitor_sample(struct ks_monitor *m, size_t vectors)
+void ks_monitor_sample(struct ks_pipeline *p, size_t vectors)
 {
+    struct ks_monitor *m = &p->monitor;
     const size_t earlier = m->sampled;
     char note[96];
 
-    m->sampled = vectors / m->minibatches;
+    m->sampled = vectors / p->problem.minibatches;
     m->done += m->sampled - earlier;
     snprintf(note, sizeof note, "trace: %zu random vectors, each with one minibatch", vectors);
     ks_progress_update(&m->progress, m->done, note);

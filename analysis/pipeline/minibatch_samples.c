@@ -8,7 +8,7 @@
  * (Chen and Hallman, SIAM J. Matrix Anal. Appl. 44, 2023). The first sum has the largest
  * eigenvalues, so the products scatter little; and since the vectors of the minibatches are
  * independent, their errors average out, which they would not with one vector for all. */
-#include "pipeline/stages.h"
+#include "pipeline/pipeline.h"
 
 #include <assert.h>
 #include <math.h>
@@ -41,129 +41,54 @@ static struct ks_minibatches new_set(const struct ks_pipeline *p)
 
 /* --- the error from few minibatches --- */
 
-struct looking {
-    const struct ks_pipeline *p;
-    const struct ks_lanczos *l;
-    struct ks_minibatches set;
-    size_t minibatches;
-    const struct ks_tolerance *tolerance[2]; /* of lambda_max, of lambda_min; NULL: none */
-    double *theta, *s; /* [steps], [steps, steps]: Ritz values, eigenvectors of the Jacobi matrix */
-    double *y;         /* [2, n]: the Ritz vectors of the largest and of the smallest value       */
-    double *quotient;  /* [2, minibatches]: y'A_i y / y'y                                         */
-    const double **each; /* [threads]: the same vector for all */
-};
-
-static void looking_clear(struct looking *k)
+ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *l)
 {
-    ks_minibatches_clear(&k->set);
-    free(k->theta);
-    free(k->s);
-    free(k->y);
-    free(k->quotient);
-    free(k->each);
-}
-
-static ks_status looking_new(struct looking *k)
-{
-    const size_t n = k->p->budget.dimension, steps = k->l->steps;
-
-    KS_TRY(ks_alloc(steps, sizeof *k->theta, &k->theta));
-    KS_TRY(ks_alloc(steps * steps, sizeof *k->s, &k->s));
-    KS_TRY(ks_alloc(2 * n, sizeof *k->y, &k->y));
-    KS_TRY(ks_alloc(2 * k->minibatches, sizeof *k->quotient, &k->quotient));
-    k->set = new_set(k->p);
-    KS_TRY(ks_minibatches_new(&k->set, k->minibatches));
-    return ks_alloc(k->set.threads, sizeof *k->each, &k->each);
-}
-
-/* The quotients of `count` minibatches from `first` on, with the Ritz vector of one end. */
-static ks_status multiply(struct looking *k, size_t end, size_t first, size_t count)
-{
-    const int n = (int)k->p->budget.dimension;
-    const double *y = k->y + end * k->p->budget.dimension, square = cblas_ddot(n, y, 1, y, 1);
-
-    for (size_t t = 0; t < count; t++)
-        k->each[t] = y;
-    KS_TRY(ks_minibatches_apply(&k->set, count, k->each));
-    for (size_t t = 0; t < count; t++)
-        k->quotient[end * k->minibatches + first + t] = (double)k->minibatches *
-                                                        cblas_ddot(n, y, 1, k->set.list[t].out, 1) /
-                                                        square;
-    return KS_OK;
-}
-
-/* The standard error of the mean of the quotients. */
-static double standard_error(size_t n, const double *quotient)
-{
-    double mean = 0, square = 0;
-
-    for (size_t i = 0; i < n; i++)
-        mean += quotient[i] / (double)n;
-    for (size_t i = 0; i < n; i++)
-        square += (quotient[i] - mean) * (quotient[i] - mean);
-    return sqrt(square / (double)(n - 1) / (double)n);
-}
-
-static ks_status form_vectors(struct looking *k)
-{
-    const size_t steps = k->l->steps;
-    const struct ks_jacobi t = {steps, k->l->alpha, k->l->beta};
-
-    KS_TRY(ks_jacobi_vectors(&t, k->theta, k->s));
-    ks_lanczos_combine(k->l, steps, k->s + (steps - 1) * steps, k->y);
-    ks_lanczos_combine(k->l, steps, k->s, k->y + k->p->budget.dimension);
-    return KS_OK;
-}
-
-static ks_status multiply_all(struct looking *k)
-{
-    const size_t threads = k->set.threads, n = k->minibatches;
-
-    for (size_t first = 0; first < n; first += threads) {
-        const size_t count = n - first < threads ? n - first : threads;
-
-        KS_TRY(ks_minibatches_make(&k->set, first, count));
-        for (size_t end = 0; end < 2; end++)
-            if (k->tolerance[end])
-                KS_TRY(multiply(k, end, first, count));
-    }
-    return KS_OK;
-}
-
-static void judge(const struct looking *k, struct ks_early_error *error)
-{
-    const size_t steps = k->l->steps, n = k->minibatches;
-    const double size = fmax(fabs(k->theta[0]), fabs(k->theta[steps - 1]));
-
-    *error = (struct ks_early_error){.steps = steps};
-    for (size_t end = 0; end < 2; end++)
-        if (k->tolerance[end]) {
-            double se = standard_error(n, k->quotient + end * n);
-
-            error->products++;
-            if (size > 0)
-                error->excess = fmax(error->excess, se / size / k->tolerance[end]->most);
-        }
-}
-
-ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *lanczos)
-{
-    struct looking k = {.p = p, .l = lanczos, .minibatches = p->problem.minibatches};
+    const size_t n = p->budget.dimension, steps = l->steps, minibatches = p->problem.minibatches;
+    const struct ks_jacobi t = {steps, l->alpha, l->beta};
+    struct ks_minibatches set = new_set(p);
+    struct ks_pool pool = {.n = 0};
+    double *theta = NULL, *s = NULL; /* [steps], [steps, steps]: of the Jacobi matrix             */
+    double *y = NULL;                /* [2, n]: the Ritz vectors of lambda_max and of lambda_min */
+    double *quotient = NULL;         /* [2, minibatches]                                         */
+    double most[2] = {0, 0}, size;   /* their tolerances, 0: none; the largest |Ritz value|      */
     ks_status status = KS_OK;
 
-    assert(k.minibatches > 1);
+    assert(minibatches > 1);
     for (size_t i = 0; i < p->options->tolerances.n; i++) {
-        int end = ks_tolerance_end(&p->options->tolerances.list[i]);
+        const struct ks_tolerance *tolerance = &p->options->tolerances.list[i];
 
-        if (end != 0)
-            k.tolerance[end < 0] = &p->options->tolerances.list[i];
+        if (ks_tolerance_end(tolerance) != 0)
+            most[ks_tolerance_end(tolerance) < 0] = tolerance->most;
     }
-    KS_GO(looking_new(&k));
-    KS_GO(form_vectors(&k));
-    KS_GO(multiply_all(&k));
-    judge(&k, &p->early_error);
+    KS_GO(ks_pool_alloc(&pool, steps, sizeof *theta, &theta));
+    KS_GO(ks_pool_alloc(&pool, steps * steps, sizeof *s, &s));
+    KS_GO(ks_pool_alloc(&pool, 2 * n, sizeof *y, &y));
+    KS_GO(ks_pool_alloc(&pool, 2 * minibatches, sizeof *quotient, &quotient));
+    KS_GO(ks_minibatches_new(&set, minibatches));
+    KS_GO(ks_jacobi_vectors(&t, theta, s));
+    ks_lanczos_combine(l, steps, s + (steps - 1) * steps, y);
+    ks_lanczos_combine(l, steps, s, y + n);
+    KS_GO(ks_minibatches_multiply(
+        &set, 0, minibatches,
+        &(struct ks_minibatch_products){
+            .vectors = 2,
+            .v = (const double *[]){most[0] > 0 ? y : NULL, most[1] > 0 ? y + n : NULL},
+            .quotient = (double *[]){quotient, quotient + minibatches}}));
+    size = fmax(fabs(theta[0]), fabs(theta[steps - 1]));
+    p->early_error = (struct ks_early_error){.steps = steps};
+    for (size_t end = 0; end < 2; end++)
+        if (most[end] > 0) {
+            double se;
+
+            ks_minibatches_mean(NULL, minibatches, quotient + end * minibatches,
+                                (double)minibatches, &se);
+            p->early_error.products++;
+            if (size > 0)
+                p->early_error.excess = fmax(p->early_error.excess, se / size / most[end]);
+        }
 done:
-    looking_clear(&k);
+    ks_minibatches_clear(&set);
+    ks_pool_free(&pool);
     return status;
 }
 
@@ -178,16 +103,8 @@ struct sampling {
     const double **each;   /* [threads]: the rows of w                                          */
     double *mean, *square; /* [minibatches]: the mean of w'A_i w, and the sum of squared distances
                             * from it                                                          */
+    struct ks_pool pool;   /* the arrays. Owned */
 };
-
-static void sampling_clear(struct sampling *s)
-{
-    ks_minibatches_clear(&s->set);
-    free(s->w);
-    free(s->each);
-    free(s->mean);
-    free(s->square);
-}
 
 static ks_status sampling_new(struct sampling *s)
 {
@@ -195,12 +112,12 @@ static ks_status sampling_new(struct sampling *s)
 
     s->set = new_set(s->p);
     KS_TRY(ks_minibatches_new(&s->set, s->minibatches));
-    KS_TRY(ks_alloc(s->set.threads * n, sizeof *s->w, &s->w));
-    KS_TRY(ks_alloc(s->set.threads, sizeof *s->each, &s->each));
-    KS_TRY(ks_alloc(s->minibatches, sizeof *s->mean, &s->mean));
+    KS_TRY(ks_pool_alloc(&s->pool, s->set.threads * n, sizeof *s->w, &s->w));
+    KS_TRY(ks_pool_alloc(&s->pool, s->set.threads, sizeof *s->each, &s->each));
+    KS_TRY(ks_pool_alloc(&s->pool, s->minibatches, sizeof *s->mean, &s->mean));
     for (size_t t = 0; t < s->set.threads; t++)
         s->each[t] = s->w + t * n;
-    return ks_alloc(s->minibatches, sizeof *s->square, &s->square);
+    return ks_pool_alloc(&s->pool, s->minibatches, sizeof *s->square, &s->square);
 }
 
 /* w = (I - P) z, with the vector z of this round and minibatch. */
@@ -214,12 +131,14 @@ static void draw(const struct sampling *s, size_t round, size_t minibatch, doubl
     ks_lanczos_remove(s->l, w);
 }
 
-/* One vector for each of `count` minibatches from `first` on. */
-static ks_status sample(struct sampling *s, size_t round, size_t first, size_t count)
+/* One vector for each of the minibatches in the set, from `first` on. */
+static ks_status sample(struct sampling *s, size_t round, size_t first)
 {
+    const size_t count = s->set.made;
+
     for (size_t t = 0; t < count; t++)
         draw(s, round, first + t, s->w + t * s->p->budget.dimension);
-    KS_TRY(ks_minibatches_apply(&s->set, count, s->each));
+    KS_TRY(ks_minibatches_apply(&s->set, s->each));
     for (size_t t = 0; t < count; t++) {
         double x = cblas_ddot((int)s->p->budget.dimension, s->each[t], 1, s->set.list[t].out, 1);
         double *mean = &s->mean[first + t], before = x - *mean;
@@ -230,7 +149,7 @@ static ks_status sample(struct sampling *s, size_t round, size_t first, size_t c
         s->square[first + t] += before * (x - *mean);
     }
     s->vectors += count;
-    ks_monitor_sample(&s->p->monitor, s->vectors);
+    ks_monitor_sample(s->p, s->vectors);
     return KS_OK;
 }
 
@@ -240,14 +159,11 @@ static ks_status sample_rounds(struct sampling *s, size_t begin, size_t end)
     const bool decays = !s->p->problem.omits_decay;
 
     for (size_t first = 0; first < s->minibatches; first += s->set.threads) {
-        size_t left = s->minibatches - first;
-        size_t count = left < s->set.threads ? left : s->set.threads;
-
-        KS_TRY(ks_minibatches_make(&s->set, first, count));
+        KS_TRY(ks_minibatches_make(&s->set, first, s->minibatches));
         if (first == 0 && decays)
             KS_TRY(ks_minibatches_make_one(&s->set, 0, true, 0));
         for (size_t round = begin; round < end; round++)
-            KS_TRY(sample(s, round, first, count));
+            KS_TRY(sample(s, round, first));
     }
     return KS_OK;
 }
@@ -302,7 +218,8 @@ ks_status ks_trace_sample(struct ks_pipeline *p, const struct ks_lanczos *l, dou
         wanted = predict(t, tolerance, most);
     } while (t->error > tolerance * fabs(t->value) && t->rounds < most);
 done:
-    sampling_clear(&s);
+    ks_minibatches_clear(&s.set);
+    ks_pool_free(&s.pool);
     return status;
 }
 

@@ -1,7 +1,6 @@
 /* How an analysis goes: ks_pipeline_spectrum reads as the algorithm. */
 #include "pipeline/pipeline.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +10,8 @@
 
 #include "core/memory.h"
 #include "core/say.h"
-#include "lanczos/density.h"
 #include "lanczos/slq.h"
 #include "net/arch.h"
-#include "pipeline/stages.h"
 
 struct ks_spectrum_options ks_spectrum_options_defaults(void)
 {
@@ -30,28 +27,6 @@ struct ks_spectrum_options ks_spectrum_options_defaults(void)
                                         .scale = 1};
 }
 
-/* --- the ranks --- */
-
-bool ks_pipeline_leads(const struct ks_pipeline *p)
-{
-    return ks_team_rank(p->team) == 0;
-}
-
-ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status)
-{
-    char text[1024];
-
-    if (status == KS_OK || p->in_library)
-        return status;
-    snprintf(text, sizeof text, "%s", ks_error_text());
-    return ks_fail(status, "%s: %s", p->path, text);
-}
-
-ks_status ks_pipeline_agree(const struct ks_pipeline *p, ks_status status)
-{
-    return ks_team_agree(p->team, ks_pipeline_name(p, status));
-}
-
 /* --- the null space --- */
 
 /* Tests the null directions by products, which also find dead coordinates. */
@@ -60,10 +35,10 @@ static ks_status find_null_space(struct ks_pipeline *p)
     ks_status status;
     char text[512];
 
-    KS_TRY(ks_pipeline_agree(p, ks_monitor_start(&p->monitor)));
+    ks_monitor_start(p);
     if (!p->space)
         return KS_OK;
-    status = ks_null_measure(p->space, p->a, ks_monitor_product, &p->monitor, &p->null);
+    status = ks_null_measure(p->space, p->a, ks_monitor_product, p, &p->null);
     if (status == KS_NUMBER && !p->options->exact) {
         snprintf(text, sizeof text, "%s", ks_error_text());
         status = ks_fail(status, "before Lanczos step 1 of %zu: %s", p->options->order, text);
@@ -74,16 +49,6 @@ static ks_status find_null_space(struct ks_pipeline *p)
 }
 
 /* --- nodes and weights --- */
-
-bool ks_pipeline_is_short(const struct ks_pipeline *p)
-{
-    return p->early_error.excess > 1;
-}
-
-bool ks_pipeline_has_certificates(const struct ks_pipeline *p)
-{
-    return !p->options->exact && !p->options->published;
-}
 
 /* A Krylov space that ends early, of dimension below the order. The table of layers has a column
  * for it. */
@@ -101,13 +66,7 @@ static void count_exact_product(void *context, size_t products)
 {
     struct ks_pipeline *p = context;
 
-    ks_monitor_product(&p->monitor, (p->space ? ks_null_products(p->space) : 0) + products);
-}
-
-static ks_status find_all(struct ks_pipeline *p)
-{
-    KS_TRY(ks_team_agree(p->team, ks_probes_allocate(p, p->options->order)));
-    return ks_exact(p->a, count_exact_product, p, p->spectrum);
+    ks_monitor_product(p, (p->space ? ks_null_products(p->space) : 0) + products);
 }
 
 /* Lanczos from every start vector, or LAPACK. */
@@ -115,8 +74,13 @@ static ks_status run_probes(struct ks_pipeline *p)
 {
     if (p->options->gradient_probe)
         KS_TRY(ks_pipeline_agree(p, ks_gradient_start(&p->problem, p->team, &p->gradient)));
-    KS_TRY(ks_pipeline_agree(p, p->options->exact ? find_all(p) : ks_probes_run(p)));
-    ks_monitor_end(&p->monitor);
+    if (!p->options->exact) {
+        KS_TRY(ks_pipeline_agree(p, ks_probes_run(p)));
+    } else {
+        KS_TRY(ks_pipeline_agree(p, ks_probes_allocate(p, p->options->order)));
+        KS_TRY(ks_pipeline_agree(p, ks_exact(p->a, count_exact_product, p, p->spectrum)));
+    }
+    ks_monitor_end(p);
     if (!ks_pipeline_is_short(p))
         say_breakdowns(p);
     return KS_OK;
@@ -177,28 +141,6 @@ static ks_status certify(struct ks_pipeline *p)
 
 /* --- statistics --- */
 
-struct ks_statistics_inputs ks_pipeline_terms(const struct ks_pipeline *p)
-{
-    const struct ks_spectrum_options *o = p->options;
-    const struct ks_operator_kind *kind = p->problem.kind;
-    struct ks_statistics_inputs inputs = {
-        .n = p->budget.dimension,
-        .epsilon = o->products_f32 ? FLT_EPSILON : DBL_EPSILON,
-        .basis_epsilon = p->budget.basis_f32 ? FLT_EPSILON : DBL_EPSILON,
-        .exact_error = p->exact_error,
-        .gradient = o->gradient_probe,
-        .certificates = ks_pipeline_has_certificates(p) ? &p->certificates : NULL,
-        .published = o->published};
-
-    if (kind) {
-        inputs.minibatches = (double)ks_problem_minibatches(&p->problem);
-        inputs.shift = p->space->shift;
-        inputs.null = &p->null;
-        inputs.operator_rank = kind->operator_rank ? kind->operator_rank(&p->problem) : 0;
-    }
-    return inputs;
-}
-
 ks_status ks_pipeline_statistics(struct ks_pipeline *p)
 {
     const struct ks_statistics_inputs inputs = ks_pipeline_terms(p);
@@ -253,6 +195,7 @@ void ks_pipeline_warn(const struct ks_pipeline *p)
            p->path, error, name, at / arch->parameters);
 }
 
+/* Statistics, density and attributes. */
 static ks_status complete(struct ks_pipeline *p)
 {
     const struct ks_statistics_inputs inputs = ks_pipeline_terms(p);
@@ -269,21 +212,7 @@ static ks_status complete(struct ks_pipeline *p)
     return bounds ? ks_gradient_bounds_add(&p->bounds, &p->spectrum->statistics) : KS_OK;
 }
 
-/* Statistics, density and attributes. */
-static ks_status finish(struct ks_pipeline *p)
-{
-    KS_TRY(ks_pipeline_agree(p, complete(p)));
-    ks_pipeline_warn(p);
-    return KS_OK;
-}
-
 /* --- one spectrum --- */
-
-ks_status ks_pipeline_open(struct ks_pipeline *p)
-{
-    p->allocated_before = ks_alloc_total();
-    return ks_pipeline_read(p);
-}
 
 ks_status ks_pipeline_from_operator(struct ks_pipeline *p)
 {
@@ -297,7 +226,9 @@ ks_status ks_pipeline_measure(struct ks_pipeline *p)
     ks_monitor_set(p);
     KS_TRY(measure_bounds(p));
     KS_TRY(ks_pipeline_from_operator(p));
-    return finish(p);
+    KS_TRY(ks_pipeline_agree(p, complete(p)));
+    ks_pipeline_warn(p);
+    return KS_OK;
 }
 
 /* Back to the state before the problem was posed, with more minibatches. */
@@ -322,7 +253,7 @@ static void begin_again(struct ks_pipeline *p)
  *   certify           A y in float64 for the vectors y behind the bounds
  *   grow              with tolerances: again with more minibatches, if the error from few is too
  *                     large; then run_probes ends as soon as that is known
- *   finish            statistics, density, attributes */
+ *   complete          statistics, density, attributes */
 ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
 {
     bool grows;
@@ -339,7 +270,9 @@ ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
         if (grows)
             begin_again(p);
     } while (grows);
-    return finish(p);
+    KS_TRY(ks_pipeline_agree(p, complete(p)));
+    ks_pipeline_warn(p);
+    return KS_OK;
 }
 
 /* --- the end --- */
@@ -347,7 +280,7 @@ ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
 /* Frees what was measured. */
 static void clear_results(struct ks_pipeline *p)
 {
-    ks_monitor_end(&p->monitor);
+    ks_monitor_end(p);
     ks_spectrum_free(p->spectrum);
     free(p->gradient);
     ks_certificates_clear(&p->certificates);
@@ -363,29 +296,28 @@ static void clear_results(struct ks_pipeline *p)
     p->exact_error = 0;
 }
 
-void ks_pipeline_clear(struct ks_pipeline *p)
+static void clear_problem(struct ks_pipeline *p)
 {
-    clear_results(p);
-    if (p->in_library)
-        return;
     ks_operator_free(p->a);
     ks_null_space_free(p->space);
     ks_selection_free(p->selection);
     p->a = NULL, p->space = NULL, p->selection = NULL;
 }
 
+void ks_pipeline_clear(struct ks_pipeline *p)
+{
+    clear_results(p);
+    if (!p->in_library)
+        clear_problem(p);
+}
+
 void ks_pipeline_close(struct ks_pipeline *p)
 {
     clear_results(p);
-    ks_operator_free(p->a);
-    ks_null_space_free(p->space);
-    ks_selection_free(p->selection);
+    clear_problem(p);
     ks_operator_free(p->full);
     free(p->rows);
-    ks_eigenpairs_clear(&p->vectors.pairs);
-    free(p->vectors.layer);
-    free(p->vectors.share);
-    free(p->vectors.gradient);
+    ks_pool_free(&p->vectors.pool);
     if (!p->in_library)
         ks_checkpoint_free(p->checkpoint);
 }

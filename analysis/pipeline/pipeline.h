@@ -26,14 +26,14 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "core/progress.h"
 #include "io/sha256.h"
 #include "io/spectrum.h"
-#include "lanczos/eigenpairs.h"
 #include "lanczos/lanczos.h"
 #include "operators/gradient_bounds.h"
 #include "operators/null_basis.h"
-#include "operators/operator_kinds.h"
+#include "operators/operator.h"
 #include "operators/selection.h"
 #include "statistics/certificate.h"
 #include "statistics/statistics.h"
@@ -104,24 +104,41 @@ struct ks_early_error {
 };
 
 /* A row of the table of layers. */
+enum { KS_LAYER_STATISTICS = 7 };
 struct ks_layer_row {
     size_t number;    /* the number of the layer, as in --layer             */
     const char *kind; /* the kind of the layer, such as "dense"             */
     size_t dimension; /* dimension of its block, for all critics or for --critic      */
     size_t steps;     /* the fewest Lanczos steps of a probe                */
-    /* Statistics of the block's spectrum; NaN if absent. */
-    double lambda_max, lambda_max_data_se, kappa_effective_bound, kurtosis, trace, trace_se;
-    double trace_share; /* trace / trace of the full operator, the sum of all rows' traces */
+    union {           /* statistics of the block's spectrum, NaN if absent */
+        struct {
+            double lambda_max, lambda_max_data_se, kappa_effective_bound, kurtosis, trace, trace_se;
+            double
+                trace_share; /* trace / trace of the full operator, the sum of all rows' traces */
+        };
+        double statistic[KS_LAYER_STATISTICS];
+    };
 };
 
-/* Eigenvectors of largest |eigenvalue|. Layers are named like their groups in a checkpoint,
- * "02_dense". */
+struct ks_eigenpairs {
+    size_t n, count;  /* dimension of the operator; number of pairs */
+    size_t steps;     /* Lanczos steps, each with one product       */
+    double *value;    /* [count], by descending |value|             */
+    double *residual; /* [count] |A y - value y| for |y| = 1        */
+    double *vector;   /* [count, n] of norm 1                       */
+};
+
+/* Eigenvectors of largest |eigenvalue|. Each value is within its residual of an eigenvalue. That no
+ * eigenvalue of larger modulus was missed follows for a random start vector with a probability
+ * only; of a multiple eigenvalue one eigenvector is found. Layers are named like their groups in a
+ * checkpoint, "02_dense". */
 struct ks_eigenvectors {
     struct ks_eigenpairs pairs;
-    size_t n_layers;   /* layers with parameters                                           */
-    char (*layer)[32]; /* [n_layers]; owned                                                */
-    double *share;     /* [count, n_layers]: of an eigenvector's squares, in all critics; owned */
-    double *gradient;  /* [count]: (g'y)^2 / |g|^2; 0 if g is zero; owned                  */
+    size_t n_layers;     /* layers with parameters                                          */
+    char (*layer)[32];   /* [n_layers]                                                      */
+    double *share;       /* [count, n_layers]: of an eigenvector's squares, in all critics  */
+    double *gradient;    /* [count]: (g'y)^2 / |g|^2; 0 if g is zero                        */
+    struct ks_pool pool; /* the arrays, also those of `pairs`. Owned                        */
 };
 
 /* --- the context --- */
@@ -142,22 +159,14 @@ struct ks_budget {
 /* The lines on standard error while an analysis works: progress, and once the memory of a large run
  * and the time of a long one. */
 struct ks_monitor {
-    const char *checkpoint;
     size_t dimension;     /* dimension of the operator                                */
-    size_t products;      /* all products that will be computed                       */
+    size_t products;      /* all products that will be computed, or the most          */
     size_t earlier;       /* products of the layers before this one                   */
     size_t null_products; /* products before the first Lanczos step of this spectrum  */
-    size_t probes;        /* probes with random start vectors                         */
-    size_t minibatches;   /* that one product sums over                               */
-    size_t order;         /* steps per probe                                          */
-    const struct ks_budget *budget;
-    bool at_most; /* fewer products may be enough */
-    bool quiet;
-    double started;            /* the clock at the start, then after the first products */
+    double started; /* the clock at the start, then after the first products; 0: not started */
     bool size_said, time_said; /* lines that have been printed                         */
     size_t done;    /* products of Lanczos steps, of the null space and of earlier layers */
     size_t sampled; /* products' worth of random vectors for the trace, of this spectrum  */
-    double *work;   /* [KS_JACOBI_WORK order]; owned                         */
     struct ks_progress_bar progress;
 };
 
@@ -219,9 +228,10 @@ ks_status ks_foreign_check(const char *path);
 /* Reads the checkpoint at p->path and gives each rank its share of the minibatches. The caller ends
  * with ks_pipeline_close, also after a failure. */
 ks_status ks_pipeline_open(struct ks_pipeline *p);
-/* Poses the problem: the loss and the coordinates of the operator, and what the architecture says
- * of its null space. For a checkpoint in memory, which the caller sets with problem.minibatches. */
-ks_status ks_pipeline_pose(struct ks_pipeline *p);
+/* Poses the problem of one layer (-1: all): the loss and the coordinates of the operator, and what
+ * the architecture says of its null space. For a checkpoint in memory, which the caller sets with
+ * problem.minibatches. */
+ks_status ks_pipeline_pose(struct ks_pipeline *p, int layer);
 /* Stochastic Lanczos quadrature, or all eigenvalues: p->spectrum as it is stored in a file. */
 ks_status ks_pipeline_spectrum(struct ks_pipeline *p);
 /* The spectrum of an operator that the caller made: sets p->spectrum from p->a and budget.kept. For
@@ -252,5 +262,138 @@ void ks_pipeline_close(struct ks_pipeline *p);
  * for gradient descent; 2 (1 + beta1) / ((1 - beta1) eta) for Adam with a fixed preconditioner
  * (Cohen et al., arXiv 2207.14484, 2022: 38 / eta at beta1 = 0.9). */
 double ks_stability_threshold(bool adam, double beta1, double learning_rate);
+
+/* --- stages, which only the pipeline's own files call --- */
+
+/* pipeline.c */
+
+/* The null space, nodes and weights, and products in float64, from the operator p->a on. */
+ks_status ks_pipeline_from_operator(struct ks_pipeline *p);
+/* Adds the statistics to the spectrum. KS_MEMORY, KS_NUMBER. */
+ks_status ks_pipeline_statistics(struct ks_pipeline *p);
+/* Warns where products are wrong by more than 1e-3 of the largest |eigenvalue|, and names the layer
+ * in which the error is largest. */
+void ks_pipeline_warn(const struct ks_pipeline *p);
+
+/* problem.c */
+
+/* "CHECKPOINT: " in front of the message of a failure; KS_OK stays KS_OK. */
+ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status);
+/* The status of the first rank on which a stage failed, and its message with "CHECKPOINT: " in
+ * front. */
+ks_status ks_pipeline_agree(const struct ks_pipeline *p, ks_status status);
+/* Rank 0 reads, writes and prints; the others only compute. */
+bool ks_pipeline_leads(const struct ks_pipeline *p);
+/* Whether vectors are formed to be certified: only Lanczos vectors that are orthonormal can give
+ * certificates, and the published code's are not. */
+bool ks_pipeline_has_certificates(const struct ks_pipeline *p);
+/* Whether the early error has shown too few minibatches for the tolerances. */
+bool ks_pipeline_is_short(const struct ks_pipeline *p);
+/* What the statistics need besides the spectrum; it points into `p`. */
+struct ks_statistics_inputs ks_pipeline_terms(const struct ks_pipeline *p);
+
+/* The problem of one layer (-1: all); then its products. */
+ks_status ks_pipeline_pose_loss(struct ks_pipeline *p, int layer);
+ks_status ks_pipeline_pose_products(struct ks_pipeline *p);
+/* Refuses an operator that does not fit into --memory. */
+ks_status ks_pipeline_check_memory(struct ks_pipeline *p);
+/* The operator of the selected coordinates, by products of `full`, which the first call makes. */
+ks_status ks_pipeline_make_block(struct ks_pipeline *p);
+/* Makes the operator of the analysis, and keeps as many activations as the memory allows. */
+ks_status ks_pipeline_make_operator(struct ks_pipeline *p);
+
+/* The gradient as the start vector of a probe. The weights of its Ritz values then show how the
+ * squared norm of the gradient is distributed over the eigenvalues, which decides the next steps of
+ * gradient descent.
+ *
+ * *start [n of the problem's selection] = the gradient g of the loss in the operator's coordinates:
+ * D^-1/2 g for `preconditioned`, the tangential component of g for `manifold`, otherwise g; NULL if
+ * it is zero. The caller frees it. All ranks of the team call it and get the same bits. Fails as
+ * ks_gradient does; KS_NUMBER if the gradient is not finite. */
+ks_status ks_gradient_start(const struct ks_problem *problem, const struct ks_team *team,
+                            double **start);
+
+/* memory.c */
+
+/* The total bytes that a rank which has already allocated `fixed` may use: --memory, but not more
+ * than is free; without it half of what was free before `fixed` bytes were allocated. The ranks on
+ * one machine share its free memory. */
+double ks_budget_limit(const struct ks_pipeline *p, size_t fixed);
+/* KS_MEMORY if what is allocated next, `bytes` in total, needs more; `what`: "checkpoint and the
+ * comparison of its outputs take". */
+ks_status ks_budget_check(const struct ks_pipeline *p, double bytes, const char *what);
+/* Given `dimension`, `vectors` and `fixed` of the budget, divides what --memory or the machine
+ * leaves. The vectors of this rank come first: in float64 if they fit on all ranks, otherwise, and
+ * always for the published code, in float32. The rest is for activations. Collective: if any rank
+ * has too little, all fail with KS_MEMORY and a message with the sizes. */
+ks_status ks_budget_divide(struct ks_pipeline *p);
+
+/* The monitor of one spectrum. */
+void ks_monitor_set(struct ks_pipeline *p);
+/* Starts the clock and the progress. */
+void ks_monitor_start(struct ks_pipeline *p);
+/* Ends the progress, if it was started. */
+void ks_monitor_end(struct ks_pipeline *p);
+/* After each Lanczos step; after each other product, of which `products` were computed for this
+ * spectrum (`pipeline` is a struct ks_pipeline); and after `vectors` random vectors for the trace
+ * were multiplied, each by a minibatch. */
+void ks_monitor_step(struct ks_pipeline *p, const struct ks_lanczos *lanczos);
+void ks_monitor_product(void *pipeline, size_t products);
+void ks_monitor_sample(struct ks_pipeline *p, size_t vectors);
+
+/* probes.c */
+
+/* Lanczos from every start vector: makes the spectrum with its nodes, weights and residuals. With
+ * tolerances, order and probes are limits: the first probe takes steps until some number of probes
+ * with its steps would be enough, and until the product of both no longer falls; then each other
+ * probe takes the same number of steps. Ends early, without a spectrum, if ks_pipeline_is_short.
+ * KS_NUMBER (Lanczos, LAPACK), KS_MEMORY, or as the operator fails. */
+ks_status ks_probes_run(struct ks_pipeline *p);
+/* Makes an empty spectrum and, for probes of `order` steps, certificates. KS_MEMORY. */
+ks_status ks_probes_allocate(struct ks_pipeline *p, size_t order);
+/* Begins with few minibatches if the tolerances allow it. */
+void ks_minibatches_begin(struct ks_pipeline *p);
+/* After the certificates: whether more minibatches are needed; then p->minibatches is their number.
+ */
+bool ks_minibatches_grow(struct ks_pipeline *p);
+
+/* minibatch_samples.c */
+
+/* Let A = (A_1 + ... + A_N)/N and y the Ritz vector of lambda_max, or of lambda_min, as far as the
+ * Lanczos steps have got. The error is the standard error of the N quotients y'A_i y/y'y, in units
+ * of the largest absolute Ritz value, as lambda_max_data_se is for the final vector. It is computed
+ * for each end that the tolerances name. For a checkpoint's operator on a single rank, N > 1. Fails
+ * as the operator does; KS_MEMORY, KS_NUMBER. */
+ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *lanczos);
+/* Draws vectors for the trace until its error is at most `tolerance` times |trace|, but at most
+ * `most` >= 2 for each minibatch. `lanczos` holds Lanczos vectors of the operator. For a
+ * checkpoint's operator on a single rank. Fails as the operator does; KS_NUMBER if a product is not
+ * finite; KS_MEMORY. */
+ks_status ks_trace_sample(struct ks_pipeline *p, const struct ks_lanczos *lanczos, double tolerance,
+                          size_t most);
+/* Replaces `trace`, `trace_lower`, `trace_upper` and, if it is there, `trace_se` in the statistics;
+ * does nothing if no vectors were drawn. */
+void ks_trace_store(const struct ks_trace_samples *samples, struct ks_spectrum *spectrum);
+
+/* attributes.c */
+
+/* Adds to the spectrum, which has its statistics, sharpness_ratio (1), what tolerances reached and
+ * cost, and all attributes. KS_MEMORY.
+ *
+ * (1) lambda_max over ks_stability_threshold: of Adam for `preconditioned`, of gradient descent for
+ * the other operators. The checkpoint's learning rate is used if the option is NaN; if it has none
+ * either, the ratio is NaN. Root attributes record the learning rate and, for `preconditioned`,
+ * Adam's constants. Not added for `residual`, which is not the curvature of any step, nor for the
+ * published code, whose operator is scaled by 1/N. */
+ks_status ks_attributes_sharpness(struct ks_pipeline *p);
+ks_status ks_attributes_tolerances(struct ks_pipeline *p);
+ks_status ks_attributes_probes(struct ks_pipeline *p);
+ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_inputs *inputs);
+/* The attributes of a file of products, or, if `loss` is not NULL, of a gradient. The caller clears
+ * the list, also after a failure. */
+ks_status ks_attributes_vectors(const struct ks_pipeline *p, const double *loss,
+                                struct ks_attributes *list);
+/* The products with single minibatches that the present minibatches have cost. */
+size_t ks_products_spent(const struct ks_pipeline *p);
 
 #endif

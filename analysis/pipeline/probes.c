@@ -8,7 +8,7 @@
  * tight enough, and m P(m) is the price. Steps are taken as long as the price is expected to fall,
  * and in any case up to half of the least price so far: early prices are often far too high.
  * The trace has a cheaper way, beside the first probe: minibatch_samples.c. */
-#include "pipeline/stages.h"
+#include "pipeline/pipeline.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -23,7 +23,8 @@ static const double MARGIN = 1.25,
 
 enum {
     FIRST = 8, /* the steps after which the widths are computed for the first time */
-    PART = 8,  /* then they are computed after every further eighth, which is what they may waste */
+    EIGHTH =
+        8, /* then they are computed after every further eighth, which is what they may waste */
     EARLY = 10,     /* the error from few minibatches is computed once lambda_max and lambda_min are
                      * known     to EARLY tolerances: hardly any step is lost if it is too large */
     CANDIDATES = 32 /* the most numbers of probes: 1, 2, 3, 4, 6, 8, 12, 16, ...                  */
@@ -147,7 +148,7 @@ static ks_status find_hopeless(struct growth *g)
         KS_GO(find_statistics(g, first, group == ENDS ? 1 : g->p->options->probes));
         for (size_t i = 0; i < t->n; i++)
             if ((ks_tolerance_end(&t->list[i]) != 0) == (group == ENDS))
-                g->hopeless[i] = !ks_tolerance_met(&t->list[i], first);
+                g->hopeless[i] = !(ks_tolerance_width(&t->list[i], first) <= t->list[i].most);
     }
 done:
     ks_spectrum_free(first);
@@ -158,7 +159,7 @@ static ks_status step_to(const struct growth *g, size_t steps)
 {
     while (g->l->steps < steps && !g->l->exhausted) {
         KS_TRY(ks_lanczos_step(g->l, g->p->a));
-        ks_monitor_step(&g->p->monitor, g->l);
+        ks_monitor_step(g->p, g->l);
     }
     return KS_OK;
 }
@@ -211,7 +212,7 @@ static ks_status plan(struct growth *g, size_t *order, size_t *probes)
     if (p->options->tolerances.n == 0)
         return step_to(g, *order);
     list_candidates(g);
-    for (*order = smaller(FIRST, most);; *order = smaller(*order + *order / PART, most)) {
+    for (*order = smaller(FIRST, most);; *order = smaller(*order + *order / EIGHTH, most)) {
         KS_TRY(step_to(g, *order));
         KS_TRY(ks_team_agree(p->team, count_probes(g, &enough)));
         KS_TRY(check_minibatches(g));
@@ -254,18 +255,17 @@ static ks_status sample_trace(struct growth *g)
 
 ks_status ks_probes_allocate(struct ks_pipeline *p, size_t order)
 {
-    struct ks_certificates_sizes sizes = {.n = p->budget.dimension,
-                                          .probes = p->options->probes,
-                                          .order = order,
-                                          .part = KS_STATISTICS_PART,
-                                          .basis = p->basis};
-    size_t first;
+    size_t first, length;
 
     KS_TRY(ks_alloc(1, sizeof *p->spectrum, &p->spectrum));
     if (!ks_pipeline_has_certificates(p))
         return KS_OK;
-    ks_team_slice(p->team, sizes.n, &first, &sizes.length);
-    return ks_certificates_new(&sizes, &p->certificates);
+    p->certificates = (struct ks_certificates){.n = p->budget.dimension,
+                                               .probes = p->options->probes,
+                                               .prefix = KS_STATISTICS_PREFIX,
+                                               .basis = p->basis};
+    ks_team_slice(p->team, p->budget.dimension, &first, &length);
+    return ks_certificates_new(length, order, &p->certificates);
 }
 
 static ks_status allocate(const struct growth *g, size_t order)

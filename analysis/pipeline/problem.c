@@ -1,8 +1,10 @@
 /* From a checkpoint to the operator: the loss, the coordinates, what the architecture says of the
  * null space, and the block of the operator on the coordinates. */
-#include "pipeline/stages.h"
+#include "pipeline/pipeline.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +14,30 @@
 #include "lanczos/slq.h"
 #include "net/arch.h"
 #include "operators/primal.h"
+
+/* --- the ranks --- */
+
+bool ks_pipeline_leads(const struct ks_pipeline *p)
+{
+    return ks_team_rank(p->team) == 0;
+}
+
+ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status)
+{
+    char text[1024];
+
+    if (status == KS_OK || p->in_library)
+        return status;
+    snprintf(text, sizeof text, "%s", ks_error_text());
+    return ks_fail(status, "%s: %s", p->path, text);
+}
+
+ks_status ks_pipeline_agree(const struct ks_pipeline *p, ks_status status)
+{
+    return ks_team_agree(p->team, ks_pipeline_name(p, status));
+}
+
+/* --- the problem --- */
 
 /* --layer 02_dense: the layer with this number must be a dense. */
 static ks_status check_layer_kind(const struct ks_pipeline *p, int number)
@@ -72,9 +98,9 @@ ks_status ks_pipeline_pose_products(struct ks_pipeline *p)
         p, ks_null_space_new(&p->problem, p->options->kind, p->selection, &p->space));
 }
 
-ks_status ks_pipeline_pose(struct ks_pipeline *p)
+ks_status ks_pipeline_pose(struct ks_pipeline *p, int layer)
 {
-    KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
+    KS_TRY(ks_pipeline_pose_loss(p, layer));
     return ks_pipeline_pose_products(p);
 }
 
@@ -93,13 +119,11 @@ ks_status ks_pipeline_check_memory(struct ks_pipeline *p)
 /* The operator of the selected coordinates, by products of `full`, which the first call makes. */
 ks_status ks_pipeline_make_block(struct ks_pipeline *p)
 {
-    const struct ks_operator_kind *kind = p->options->kind;
-    struct ks_operator *shared = NULL, *block = NULL;
+    struct ks_operator *block = NULL;
 
     if (!p->full)
-        KS_TRY((p->options->products_f32 ? kind->new_f32 : kind->new_f64)(&p->problem, &p->full));
-    KS_TRY(ks_operator_share(p->full, &shared));
-    KS_TRY(ks_block_new(shared, p->selection, &block));
+        KS_TRY(ks_kind_new(p->options->kind, &p->problem, p->options->products_f32, &p->full));
+    KS_TRY(ks_block_new(ks_operator_share(p->full), p->selection, &block));
     return ks_team_operator_new(block, p->team, &p->a);
 }
 
@@ -148,12 +172,6 @@ static void project(const struct ks_networks *critics, double *g)
         }
 }
 
-static void precondition(const struct ks_checkpoint *c, size_t n, double *g)
-{
-    for (size_t i = 0; i < n; i++)
-        g[i] = c->adam_v && c->adam_v[i] > 0 ? g[i] / sqrt(ks_preconditioner(c, i)) : 0;
-}
-
 static ks_status sum_gradient(const struct ks_problem *problem, const struct ks_team *team,
                               size_t n, double *g)
 {
@@ -184,7 +202,8 @@ ks_status ks_gradient_start(const struct ks_problem *problem, const struct ks_te
     if (problem->kind->spheres)
         project(&c->critic, g);
     if (problem->kind->moving)
-        precondition(c, selection->of, g);
+        for (size_t i = 0; i < selection->of; i++)
+            g[i] = c->adam_v && c->adam_v[i] > 0 ? g[i] / sqrt(ks_preconditioner(c, i)) : 0;
     ks_selection_gather(selection, g, block);
     norm = cblas_dnrm2((int)selection->n, block, 1);
     if (!isfinite(norm))
@@ -195,4 +214,38 @@ done:
     free(g);
     free(block);
     return status;
+}
+
+/* --- what the statistics need --- */
+
+bool ks_pipeline_is_short(const struct ks_pipeline *p)
+{
+    return p->early_error.excess > 1;
+}
+
+bool ks_pipeline_has_certificates(const struct ks_pipeline *p)
+{
+    return !p->options->exact && !p->options->published;
+}
+
+struct ks_statistics_inputs ks_pipeline_terms(const struct ks_pipeline *p)
+{
+    const struct ks_spectrum_options *o = p->options;
+    const struct ks_operator_kind *kind = p->problem.kind;
+    struct ks_statistics_inputs inputs = {
+        .n = p->budget.dimension,
+        .epsilon = o->products_f32 ? FLT_EPSILON : DBL_EPSILON,
+        .basis_epsilon = p->budget.basis_f32 ? FLT_EPSILON : DBL_EPSILON,
+        .exact_error = p->exact_error,
+        .gradient = o->gradient_probe,
+        .certificates = ks_pipeline_has_certificates(p) ? &p->certificates : NULL,
+        .published = o->published};
+
+    if (kind) {
+        inputs.minibatches = (double)ks_problem_minibatches(&p->problem);
+        inputs.shift = p->space->shift;
+        inputs.null = &p->null;
+        inputs.operator_rank = kind->operator_rank ? kind->operator_rank(&p->problem) : 0;
+    }
+    return inputs;
 }

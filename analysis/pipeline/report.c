@@ -46,8 +46,7 @@ ks_status ks_report_flush(struct ks_report *r)
     return ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
-/* The fewest Lanczos steps of a probe. */
-static size_t fewest_steps(const struct ks_spectrum *s)
+size_t ks_report_steps(const struct ks_spectrum *s)
 {
     size_t fewest = s->order;
 
@@ -96,21 +95,23 @@ static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
     }
     ks_escape(checkpoint, sizeof name, name);
     fprintf(r->out, "%-*s %9lld %5zu", r->width, name, n ? (long long)n->integer : -1,
-            fewest_steps(s));
+            ks_report_steps(s));
     for (size_t k = 0; k < COLUMNS; k++) {
         print_cell(s, columns[k].statistic, cell);
         fprintf(r->out, " %*s", columns[k].width, cell);
     }
     fputc('\n', r->out);
-    KS_TRY(ks_print_string(&longer, "%s\n%s: %s\n%s%s", r->claims ? r->claims : "", name,
+    KS_TRY(ks_print_string(&longer, "%s\n%s: %s\n%s%s", r->statements ? r->statements : "", name,
                            sentence(s, "claim"), sentence(s, "tolerance"),
                            sentence(s, "tolerance")[0] ? "\n" : ""));
-    free(r->claims);
-    r->claims = longer;
+    free(r->statements);
+    r->statements = longer;
     return KS_OK;
 }
 
-json_t *ks_report_json_text(const char *text)
+/* JSON strings are UTF-8: in a text that is not, every byte beyond ASCII becomes '?'. NULL if there
+ * is no memory. */
+static json_t *json_text(const char *text)
 {
     json_t *value = json_string(text);
     char *plain = NULL;
@@ -131,7 +132,7 @@ static json_t *json_value(const struct ks_attribute *a)
     case KS_ATTRIBUTE_INTEGER:
         return json_integer(a->integer);
     case KS_ATTRIBUTE_STRING:
-        return ks_report_json_text(a->string);
+        return json_text(a->string);
     case KS_ATTRIBUTE_NUMBER:
         return isfinite(a->number) ? json_real(a->number) : json_null();
     default:
@@ -147,48 +148,92 @@ static bool needs_state(const struct ks_attribute *a)
            (ks_statistic_is_ratio(ks_catalogue_of_column(a->name)) || !isfinite(a->number));
 }
 
-static json_t *json_state(double value)
+const char *ks_report_state(double value)
 {
-    return json_string(isnan(value) ? "unresolved" : isinf(value) ? "infinite" : "finite");
+    return isnan(value) ? "unresolved" : isinf(value) ? "infinite" : "finite";
 }
 
-static bool add_json_statistic(json_t *object, const struct ks_attribute *a)
+/* Adds attributes to an object; false if there is no memory, also for the object. */
+static bool set_members(json_t *object, size_t n, const struct ks_attribute *a)
+{
+    bool fine = true;
+
+    for (size_t i = 0; i < n; i++)
+        fine &= json_object_set_new(object, a[i].name, json_value(&a[i])) == 0;
+    return fine;
+}
+
+static bool set_statistic(json_t *object, const struct ks_attribute *a)
 {
     char name[KS_ATTRIBUTE_NAME + sizeof "_state"];
-    bool failed = json_object_set_new(object, a->name, json_value(a)) != 0;
 
     snprintf(name, sizeof name, "%s_state", a->name);
-    return failed ||
-           (needs_state(a) && json_object_set_new(object, name, json_state(a->number)) != 0);
+    return set_members(object, 1, a) &&
+           (!needs_state(a) ||
+            json_object_set_new(object, name, json_string(ks_report_state(a->number))) == 0);
+}
+
+/* Prints a complete (`fine`) object on one line, and frees it. */
+static ks_status print_object(FILE *out, json_t *object, bool fine, const char *what)
+{
+    char *line = fine ? json_dumps(object, JSON_COMPACT) : NULL;
+
+    if (line)
+        fprintf(out, "%s\n", line);
+    json_decref(object);
+    fine = line != NULL;
+    free(line);
+    return fine ? KS_OK : ks_fail(KS_MEMORY, "out of memory: the %s as JSON", what);
 }
 
 static ks_status add_json(const struct ks_report *r, const char *checkpoint,
                           const struct ks_spectrum *s)
 {
     json_t *object = json_object();
-    bool failed = json_object_set_new(object, "checkpoint", ks_report_json_text(checkpoint)) != 0;
-    char *line = NULL;
+    bool fine = json_object_set_new(object, "checkpoint", json_text(checkpoint)) == 0;
 
     for (size_t k = 0; k < SETTINGS; k++) {
         const struct ks_attribute *a = ks_attribute_find(&s->attributes, settings[k]);
 
-        if (a)
-            failed |= json_object_set_new(object, a->name, json_value(a)) != 0;
+        fine &= set_members(object, a != NULL, a);
     }
     for (size_t i = 0; i < s->statistics.n; i++)
-        failed |= add_json_statistic(object, &s->statistics.list[i]);
-    failed |= json_object_set_new(object, "claim", ks_report_json_text(sentence(s, "claim"))) != 0;
-    if (!failed)
-        line = json_dumps(object, JSON_COMPACT);
-    if (line)
-        fprintf(r->out, "%s\n", line);
-    failed = !line;
-    free(line);
-    json_decref(object);
-    return failed ? ks_fail(KS_MEMORY, "out of memory: the statistics as JSON") : KS_OK;
+        fine &= set_statistic(object, &s->statistics.list[i]);
+    fine &= json_object_set_new(object, "claim", json_text(sentence(s, "claim"))) == 0;
+    return print_object(r->out, object, fine, "statistics");
 }
 
-void ks_report_csv_text(FILE *out, const char *text)
+static json_t *json_row(const struct ks_report_rows *rows, size_t n, const struct ks_attribute *row)
+{
+    const size_t plain = rows->group ? rows->ungrouped : n;
+    json_t *object = json_object(), *group = rows->group ? json_object() : NULL;
+
+    if (set_members(object, plain, row) && set_members(group, n - plain, row + plain) &&
+        (!rows->group || json_object_set(object, rows->group, group) == 0)) {
+        json_decref(group);
+        return object;
+    }
+    json_decref(object);
+    json_decref(group);
+    return NULL;
+}
+
+static ks_status print_json_rows(const struct ks_report *r, const struct ks_report_rows *rows)
+{
+    const size_t width = rows->cells.n / rows->n;
+    json_t *object = json_object(), *list = json_array();
+    bool fine = json_object_set_new(object, "checkpoint", json_text(rows->path)) == 0;
+
+    fine &= set_members(object, rows->settings.n, rows->settings.list);
+    for (size_t i = 0; i < rows->n; i++)
+        fine &= json_array_append_new(list, json_row(rows, width, rows->cells.list + i * width)) ==
+                0;
+    fine &= json_object_set_new(object, rows->list, list) == 0;
+    return print_object(r->out, object, fine, rows->list);
+}
+
+/* A CSV cell by RFC 4180: quoted where needed, quotes doubled. */
+static void print_csv_text(FILE *out, const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
         fputs(text, out);
@@ -211,9 +256,44 @@ static void print_csv_value(FILE *out, const struct ks_attribute *a)
     if (a->type == KS_ATTRIBUTE_INTEGER)
         fprintf(out, "%lld", (long long)a->integer);
     else if (a->type == KS_ATTRIBUTE_STRING)
-        ks_report_csv_text(out, a->string);
+        print_csv_text(out, a->string);
     else if (isfinite(a->number))
         fprintf(out, "%.17g", a->number);
+}
+
+static void print_csv_rows(const struct ks_report *r, const struct ks_report_rows *rows)
+{
+    const struct ks_attributes *const common = &rows->settings;
+    const size_t width = rows->cells.n / rows->n;
+
+    if (r->rows == 0) {
+        fputs("checkpoint", r->out);
+        for (size_t k = 0; k < common->n; k++)
+            fprintf(r->out, ",%s", common->list[k].name);
+        for (size_t k = 0; k < width; k++)
+            fprintf(r->out, ",%s", rows->cells.list[k].name);
+        fputc('\n', r->out);
+    }
+    for (size_t i = 0; i < rows->n; i++) {
+        print_csv_text(r->out, rows->path);
+        for (size_t k = 0; k < common->n; k++)
+            print_csv_value(r->out, &common->list[k]);
+        for (size_t k = 0; k < width; k++)
+            print_csv_value(r->out, &rows->cells.list[i * width + k]);
+        fputc('\n', r->out);
+    }
+}
+
+ks_status ks_report_print_rows(struct ks_report *r, struct ks_report_rows *rows, ks_status status)
+{
+    if (status == KS_OK && r->form == KS_REPORT_CSV)
+        print_csv_rows(r, rows);
+    else if (status == KS_OK)
+        status = print_json_rows(r, rows);
+    r->rows += rows->n;
+    ks_attributes_clear(&rows->settings);
+    ks_attributes_clear(&rows->cells);
+    return status == KS_OK ? ks_report_flush(r) : status;
 }
 
 /* Some spectra have no kurtosis_spectral, but every header has its columns: each follows the column
@@ -226,11 +306,6 @@ static const char *spectral_column(const struct ks_attribute *a, char name[KS_AT
     snprintf(name, KS_ATTRIBUTE_NAME, "%s%s", ks_catalogue[KS_STAT_KURTOSIS_SPECTRAL].name,
              a->name + strlen(ks_catalogue[KS_STAT_KURTOSIS_EXCESS].name));
     return name;
-}
-
-static bool is_spectral(const struct ks_attribute *a)
-{
-    return ks_catalogue_of_column(a->name) == KS_STAT_KURTOSIS_SPECTRAL;
 }
 
 static ks_status add_csv_column(struct ks_report *r, const char *name)
@@ -250,7 +325,7 @@ static ks_status print_csv_header(struct ks_report *r, const struct ks_spectrum 
     for (size_t i = 0; i < s->statistics.n; i++) {
         const struct ks_attribute *a = &s->statistics.list[i];
 
-        if (!is_spectral(a))
+        if (ks_catalogue_of_column(a->name) != KS_STAT_KURTOSIS_SPECTRAL)
             KS_TRY(add_csv_column(r, a->name));
         if (spectral_column(a, name))
             KS_TRY(add_csv_column(r, name));
@@ -284,7 +359,7 @@ static ks_status add_csv_row(struct ks_report *r, const char *checkpoint,
 {
     if (r->rows == 0)
         KS_TRY(print_csv_header(r, s));
-    ks_report_csv_text(r->out, checkpoint);
+    print_csv_text(r->out, checkpoint);
     for (size_t i = 0; i < r->columns.n; i++) {
         const char *name = r->columns.list[i].name;
         const struct ks_attribute *a = ks_attribute_find(&s->statistics, name);
@@ -298,33 +373,19 @@ static ks_status add_csv_row(struct ks_report *r, const char *checkpoint,
 
 ks_status ks_report_add(struct ks_report *r, const char *checkpoint, const struct ks_spectrum *s)
 {
-    switch (r->form) {
-    case KS_REPORT_TABLE:
-        KS_TRY(add_table_row(r, checkpoint, s));
-        break;
-    case KS_REPORT_JSON:
-        KS_TRY(add_json(r, checkpoint, s));
-        break;
-    case KS_REPORT_CSV:
-        KS_TRY(add_csv_row(r, checkpoint, s));
-        break;
-    }
+    KS_TRY(r->form == KS_REPORT_TABLE  ? add_table_row(r, checkpoint, s)
+           : r->form == KS_REPORT_JSON ? add_json(r, checkpoint, s)
+                                       : add_csv_row(r, checkpoint, s));
     r->rows++;
     return ks_report_flush(r);
 }
 
-/* Frees what the report owns, without printing. */
-static void clear_report(struct ks_report *r)
-{
-    free(r->claims);
-    r->claims = NULL;
-    ks_attributes_clear(&r->columns);
-}
-
 ks_status ks_report_end(struct ks_report *r)
 {
-    if (r->claims)
-        fputs(r->claims, r->out);
-    clear_report(r);
+    if (r->statements)
+        fputs(r->statements, r->out);
+    free(r->statements);
+    r->statements = NULL;
+    ks_attributes_clear(&r->columns);
     return ks_report_flush(r);
 }

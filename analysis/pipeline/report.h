@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include <jansson.h>
-
 #include "core/error.h"
 #include "io/attribute.h"
 #include "io/spectrum.h"
@@ -15,9 +13,9 @@
 struct ks_report {
     enum { KS_REPORT_TABLE, KS_REPORT_JSON, KS_REPORT_CSV } form;
     FILE *out;
-    int width;    /* characters in the table's first column: the length of the longest path */
-    size_t rows;  /* the number of rows printed so far; 0 at first                      */
-    char *claims; /* one line each, printed below the table; NULL at first; owned until the end */
+    int width;        /* characters in the table's first column: the length of the longest path */
+    size_t rows;      /* the number of rows printed so far; 0 at first                      */
+    char *statements; /* one line each, printed below the table; NULL at first; owned  */
     struct ks_attributes
         columns; /* their names in CSV, from the first spectrum; owned until the end */
     bool failed; /* writing to `out` has failed, and that was reported                 */
@@ -33,13 +31,26 @@ ks_status ks_report_add(struct ks_report *report, const char *checkpoint,
 /* Prints the statements below a table and frees what the report owns. KS_FULL. */
 ks_status ks_report_end(struct ks_report *report);
 
-/* For other reports of this form (layers.c, eigenvectors.c). Flushes `out`; KS_FULL when that fails
- * for the first time. */
+/* The fewest Lanczos steps of a probe. */
+size_t ks_report_steps(const struct ks_spectrum *spectrum);
+/* Flushes `out`; KS_FULL when that fails for the first time. */
 ks_status ks_report_flush(struct ks_report *report);
-/* A CSV cell by RFC 4180: quoted where needed, quotes doubled. */
-void ks_report_csv_text(FILE *out, const char *text);
-/* JSON strings are UTF-8: in a text that is not, every byte beyond ASCII becomes '?'. NULL if there
- * is no memory. */
-json_t *ks_report_json_text(const char *text);
+
+/* Rows of cells, which all belong to one checkpoint and its settings. In JSON they are one object,
+ * with a list of the name `list`, "layers", of an object for each row. */
+struct ks_report_rows {
+    const char *path, *list;
+    struct ks_attributes settings, cells; /* cells [n, columns] */
+    size_t n;
+    const char
+        *group; /* in JSON, a row's cells from number `ungrouped` on are members of an object */
+    size_t ungrouped; /* of this name; NULL: none are */
+};
+/* Prints the rows as CSV or JSON, unless `status`, of filling them, is a failure, and frees their
+ * attributes. Numbers that are not finite are printed as by ks_report_add. KS_FULL, KS_MEMORY. */
+ks_status ks_report_print_rows(struct ks_report *report, struct ks_report_rows *rows,
+                               ks_status status);
+/* "infinite", "unresolved" or "finite": NAME_state in JSON. */
+const char *ks_report_state(double value);
 
 #endif

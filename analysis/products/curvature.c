@@ -55,6 +55,7 @@ struct curvature {
     real *input;               /* [N, primal->input]                                      */
     size_t n_workers;
     struct worker *worker;
+    struct ks_pool pool; /* the arrays, but for those of free_blocks */
 };
 
 /* Frees what is only needed until all pairs have been computed once; if `all` pairs are kept, also
@@ -71,29 +72,13 @@ static void free_blocks(struct worker *t, bool all)
     t->kept = NULL;
 }
 
-static void free_worker(struct worker *t)
-{
-    free_blocks(t, true);
-    free(t->tangent);
-    free(t->scratch);
-    free(t->f_bar_dot);
-    free(t->sum);
-}
-
 static void curvature_free(void *self)
 {
     struct curvature *h = self;
 
     for (size_t k = 0; h->worker && k < h->n_workers; k++)
-        free_worker(&h->worker[k]);
-    free(h->worker);
-    free(h->w);
-    free(h->v);
-    free(h->v_folded);
-    free(h->folded);
-    free(h->bar);
-    free(h->kept);
-    free(h->input);
+        free_blocks(&h->worker[k], true);
+    ks_pool_free(&h->pool);
     KS(net_free)(h->net);
     KS(arch_free)(h->arch);
     ks_primal_free(h->primal);
@@ -112,13 +97,13 @@ static ks_status allocate(struct curvature *h)
     size_t n = h->problem->minibatches, folded = h->arch->parameters;
     size_t extended = ks_arch_extended(h->arch);
 
-    KS_TRY(ks_alloc(h->critics * extended, sizeof *h->w, &h->w));
-    KS_TRY(ks_alloc(n * h->primal->input, sizeof *h->input, &h->input));
-    KS_TRY(ks_alloc(extended, sizeof *h->v, &h->v));
-    KS_TRY(ks_alloc(folded, sizeof *h->v_folded, &h->v_folded));
-    KS_TRY(ks_alloc(folded, sizeof *h->folded, &h->folded));
+    KS_TRY(ks_pool_alloc(&h->pool, h->critics * extended, sizeof *h->w, &h->w));
+    KS_TRY(ks_pool_alloc(&h->pool, n * h->primal->input, sizeof *h->input, &h->input));
+    KS_TRY(ks_pool_alloc(&h->pool, extended, sizeof *h->v, &h->v));
+    KS_TRY(ks_pool_alloc(&h->pool, folded, sizeof *h->v_folded, &h->v_folded));
+    KS_TRY(ks_pool_alloc(&h->pool, folded, sizeof *h->folded, &h->folded));
     if (h->primal->fold->folded && h->kind != GGN)
-        KS_TRY(ks_alloc(h->critics * folded, sizeof *h->bar, &h->bar));
+        KS_TRY(ks_pool_alloc(&h->pool, h->critics * folded, sizeof *h->bar, &h->bar));
     to_real(h->critics * extended, h->primal->w + h->first * extended, h->w);
     return KS_OK;
 }
@@ -128,16 +113,16 @@ static ks_status make_workers(struct curvature *h)
     size_t outputs = h->net->out_rows * h->arch->out;
 
     h->n_workers = ks_primal_workers(h->problem);
-    KS_TRY(ks_alloc(h->n_workers, sizeof *h->worker, &h->worker));
+    KS_TRY(ks_pool_alloc(&h->pool, h->n_workers, sizeof *h->worker, &h->worker));
     for (size_t k = 0; k < h->n_workers; k++) {
         struct worker *t = &h->worker[k];
 
         KS_TRY(ks_alloc(ks_primal_size(h->primal), sizeof *t->primal, &t->primal));
         KS_TRY(ks_alloc(h->net->kept, sizeof *t->kept, &t->kept));
-        KS_TRY(ks_alloc(h->net->tangent, sizeof *t->tangent, &t->tangent));
-        KS_TRY(ks_alloc(h->net->scratch, sizeof *t->scratch, &t->scratch));
-        KS_TRY(ks_alloc(outputs, sizeof *t->f_bar_dot, &t->f_bar_dot));
-        KS_TRY(ks_alloc(h->arch->parameters, sizeof *t->sum, &t->sum));
+        KS_TRY(ks_pool_alloc(&h->pool, h->net->tangent, sizeof *t->tangent, &t->tangent));
+        KS_TRY(ks_pool_alloc(&h->pool, h->net->scratch, sizeof *t->scratch, &t->scratch));
+        KS_TRY(ks_pool_alloc(&h->pool, outputs, sizeof *t->f_bar_dot, &t->f_bar_dot));
+        KS_TRY(ks_pool_alloc(&h->pool, h->arch->parameters, sizeof *t->sum, &t->sum));
         if (h->bar)
             KS_TRY(ks_alloc(h->critics * h->arch->parameters, sizeof *t->gradient, &t->gradient));
     }
@@ -217,7 +202,7 @@ static ks_status curvature_prepare(void *self, size_t memory)
 
     KS_TRY(find_stretch(h));
     h->n_kept = fit < pairs ? fit : pairs;
-    KS_TRY(ks_alloc(h->n_kept * h->net->kept, sizeof *h->kept, &h->kept));
+    KS_TRY(ks_pool_alloc(&h->pool, h->n_kept * h->net->kept, sizeof *h->kept, &h->kept));
 #pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
     for (size_t k = 0; k < h->n_workers; k++)
         for (size_t pair = 0; pair < pairs; pair++) {

@@ -8,29 +8,19 @@
 
 /* Statistics that do not depend on a single probe. */
 
-static double noise_floor(const struct ks_probe *p)
-{
-    return p->bounds->noise_floor;
-}
+#define OF_BOUNDS(name)                                                                            \
+    static double name(const struct ks_probe *p)                                                   \
+    {                                                                                              \
+        return p->bounds->name;                                                                    \
+    }
+OF_BOUNDS(noise_floor)
+OF_BOUNDS(null_dimension)
+OF_BOUNDS(null_residual)
+OF_BOUNDS(dead_dimension)
 
 static double product_error(const struct ks_probe *p)
 {
     return p->bounds->abs_max > 0 ? p->bounds->error / p->bounds->abs_max : NAN;
-}
-
-static double null_dimension(const struct ks_probe *p)
-{
-    return p->bounds->null_dimension;
-}
-
-static double null_residual(const struct ks_probe *p)
-{
-    return p->bounds->null_residual;
-}
-
-static double dead_dimension(const struct ks_probe *p)
-{
-    return p->bounds->dead_dimension;
 }
 
 #define ENDS(name) .lower = name "_lower", .upper = name "_upper"
@@ -40,7 +30,7 @@ static double dead_dimension(const struct ks_probe *p)
 const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
     [KS_STAT_LAMBDA_MAX] = {.name = "lambda_max", .kind = KS_IS_EXTREME, .lower = "lambda_max",
      .upper = "lambda_max_upper", .tolerance = KS_WIDTH_OF_SIZE, .is_lower_bound = true,
-     .value = ks_probe_lambda_max, .over = KS_OVER_LARGEST, .every_prefix = true,
+     .end = 1, .of_end = ks_probe_end, .over = KS_OVER_LARGEST, .every_prefix = true,
      .words = "largest eigenvalue, from both sides",
      .of_spectra = "largest Ritz value, from below",
      .pooled = "largest Ritz value: from below, IQM",
@@ -51,27 +41,27 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
         "Definition 2, beta-smoothness: lambda_max <= beta everywhere, so it is taken as a "
         "proxy of beta"},
     [KS_STAT_LAMBDA_MAX_RESIDUAL] = {
-     .name = "lambda_max_residual", .kind = KS_IS_NUMBER, .value = ks_probe_lambda_max_residual,
-     .over = KS_OVER_OF_LARGEST, .key = ks_probe_lambda_max, .every_prefix = true,
+     .name = "lambda_max_residual", .kind = KS_IS_NUMBER, .end = 1, .of_end = ks_probe_end_residual,
+     .over = KS_OVER_OF_END, .every_prefix = true,
      .definition =
         "|A y - lambda y| for the vector of `lambda_max` with norm 1: an eigenvalue is at most "
         "this far from lambda"},
     [KS_STAT_LAMBDA_MAX_UPPER] = {
-     .name = "lambda_max_upper", .kind = KS_IS_NUMBER, .value = ks_probe_lambda_max_upper,
+     .name = "lambda_max_upper", .kind = KS_IS_NUMBER, .end = 1, .of_end = ks_probe_end_bound,
      .over = KS_OVER_LARGEST, .every_prefix = true, .not_published = true,
      .definition =
         "no eigenvalue is above this, except with a probability of 0.25% over the start vectors "
         "(van Dorsselaer et al. 2000): the weakest of the probes' bounds, each of which may "
         "fail with probability 0.0025^(1/probes), widened by h"},
     [KS_STAT_LAMBDA_MAX_DATA_SE] = {
-     .name = "lambda_max_data_se", .kind = KS_IS_NUMBER, .value = ks_probe_lambda_max_data_se,
+     .name = "lambda_max_data_se", .kind = KS_IS_NUMBER, .end = 1, .of_end = ks_probe_end_data_se,
      .over = KS_OVER_SHARED,
      .definition =
         "the standard error over the N minibatches: the standard deviation (divisor N - 1) of "
         "y'A_i y, divided by sqrt(N). Undefined for N = 1"},
     [KS_STAT_LAMBDA_MIN] = {
      .name = "lambda_min", .kind = KS_IS_EXTREME, .lower = "lambda_min_lower",
-     .upper = "lambda_min", .tolerance = KS_WIDTH_OF_SIZE, .value = ks_probe_lambda_min,
+     .upper = "lambda_min", .tolerance = KS_WIDTH_OF_SIZE, .end = -1, .of_end = ks_probe_end,
      .over = KS_OVER_SMALLEST, .every_prefix = true,
      .words = "smallest eigenvalue, from both sides",
      .definition =
@@ -79,13 +69,13 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
         "`lambda_min_lower` except with that probability. A `lambda_min` below zero shows that "
         "the operator is not positive semidefinite"},
     [KS_STAT_LAMBDA_MIN_RESIDUAL] = {
-     .name = "lambda_min_residual", .kind = KS_IS_NUMBER, .value = ks_probe_lambda_min_residual,
-     .over = KS_OVER_OF_SMALLEST, .key = ks_probe_lambda_min, .every_prefix = true},
+     .name = "lambda_min_residual", .kind = KS_IS_NUMBER, .end = -1, .of_end = ks_probe_end_residual,
+     .over = KS_OVER_OF_END, .every_prefix = true},
     [KS_STAT_LAMBDA_MIN_LOWER] = {
-     .name = "lambda_min_lower", .kind = KS_IS_NUMBER, .value = ks_probe_lambda_min_lower,
+     .name = "lambda_min_lower", .kind = KS_IS_NUMBER, .end = -1, .of_end = ks_probe_end_bound,
      .over = KS_OVER_SMALLEST, .every_prefix = true, .not_published = true},
     [KS_STAT_LAMBDA_MIN_DATA_SE] = {
-     .name = "lambda_min_data_se", .kind = KS_IS_NUMBER, .value = ks_probe_lambda_min_data_se,
+     .name = "lambda_min_data_se", .kind = KS_IS_NUMBER, .end = -1, .of_end = ks_probe_end_data_se,
      .over = KS_OVER_SHARED},
     [KS_STAT_KAPPA] = {
      .name = "kappa", .kind = KS_IS_QUOTIENT, .value = ks_probe_kappa, .over = KS_OVER_MEDIAN,

@@ -88,16 +88,15 @@ enum ks_statistic_kind {
     KS_IS_BOUND     /* a lower bound of a ratio; 1 says nothing                                */
 };
 
-/* How the values of several probes become one. OF_LARGEST, OF_SMALLEST: the value of the probe with
- * the largest or smallest `key`. SHARED: all probes have the same value. A mean has a standard
- * error, NAME_se. */
+/* How the values of several probes become one. OF_END: the value of the probe with the largest
+ * lambda_max or the smallest lambda_min, by `end`. SHARED: all probes have the same value. A mean
+ * has a standard error, NAME_se. */
 enum ks_combination {
     KS_OVER_MEAN,
     KS_OVER_MEDIAN,
     KS_OVER_LARGEST,
     KS_OVER_SMALLEST,
-    KS_OVER_OF_LARGEST,
-    KS_OVER_OF_SMALLEST,
+    KS_OVER_OF_END,
     KS_OVER_SHARED
 };
 
@@ -118,8 +117,9 @@ struct ks_statistic {
     const char *paper; /* where the XQC paper defines or bounds it; NULL: it does not         */
 
     /* Of statistics that are computed from single probes: */
-    double (*value)(const struct ks_probe *probe); /* NULL: it is computed otherwise             */
-    double (*key)(const struct ks_probe *probe);
+    double (*value)(const struct ks_probe *probe); /* both NULL: it is computed otherwise        */
+    double (*of_end)(const struct ks_probe *probe, int sign);
+    int end; /* the sign for of_end: 1 lambda_max, -1 lambda_min */
     enum ks_combination over;
     bool is_lower_bound; /* --fail-if takes NAME itself, not only its ends */
     bool every_prefix;   /* it depends on the steps: repeated for the first 30, 60, ... of them */

@@ -31,22 +31,12 @@ struct pass {
     size_t minibatches;
     double all; /* N: minibatches of all ranks; 0: A is not a mean over minibatches */
     struct ks_minibatches set;
-    const double *v[VECTORS]; /* NULL: no such vector           */
-    double *image[VECTORS];   /* [n]: A v in float64            */
-    double *part[VECTORS];    /* [minibatches + held_out]: v'A_n v N / v'v */
-    double *trial, *scratch;  /* [n]; [ks_team_scratch]            */
+    const double *v[VECTORS];  /* NULL: no such vector           */
+    double *image[VECTORS];    /* [n]: A v in float64            */
+    double *quotient[VECTORS]; /* [minibatches + held_out]: v'A_n v N / v'v */
+    double *trial, *scratch;   /* [n]; [ks_team_scratch]            */
+    struct ks_pool pool;       /* the arrays. Owned */
 };
-
-static void pass_clear(struct pass *p)
-{
-    ks_minibatches_clear(&p->set);
-    for (size_t k = 0; k < VECTORS; k++) {
-        free(p->image[k]);
-        free(p->part[k]);
-    }
-    free(p->trial);
-    free(p->scratch);
-}
 
 /* The random vector is scaled by a power of two such that its product is of order 1, judging by the
  * products of the run: then no entry of the product underflows to zero. If all products of the run
@@ -70,61 +60,19 @@ static ks_status allocate(struct pass *p)
 {
     const size_t n = p->c->n;
 
-    KS_TRY(ks_alloc(n, sizeof(double), &p->trial));
-    KS_TRY(ks_alloc(ks_team_scratch(p->team, n), sizeof(double), &p->scratch));
+    KS_TRY(ks_pool_alloc(&p->pool, n, sizeof(double), &p->trial));
+    KS_TRY(ks_pool_alloc(&p->pool, ks_team_scratch(p->team, n), sizeof(double), &p->scratch));
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         p->v[k] = p->c->vector[k].formed ? p->c->vector[k].y : NULL;
     p->v[TRIAL] = p->c->basis ? p->trial : NULL;
     p->v[GRADIENT] = p->c->gradient;
     draw_trial(p);
     for (size_t k = 0; k < VECTORS; k++) {
-        KS_TRY(ks_alloc(p->v[k] ? n : 0, sizeof(double), &p->image[k]));
-        KS_TRY(ks_alloc(p->minibatches + p->c->held_out, sizeof(double), &p->part[k]));
+        KS_TRY(ks_pool_alloc(&p->pool, p->v[k] ? n : 0, sizeof(double), &p->image[k]));
+        KS_TRY(ks_pool_alloc(&p->pool, p->minibatches + p->c->held_out, sizeof(double),
+                             &p->quotient[k]));
     }
     return KS_OK;
-}
-
-/* Adds the products of minibatches [first, first + count), one per thread, in their order. Those of
- * held-out minibatches are no part of A v. */
-static ks_status add_vector(struct pass *p, size_t first, size_t count, const double *const *v,
-                            size_t k)
-{
-    const int n = (int)p->c->n;
-    const double square = cblas_ddot(n, v[0], 1, v[0], 1);
-
-    KS_TRY(ks_minibatches_apply(&p->set, count, v));
-    for (size_t t = 0; t < count; t++) {
-        const double *out = p->set.list[t].out;
-
-        p->part[k][first + t] = p->all * cblas_ddot(n, v[t], 1, out, 1) / square;
-        if (first < p->minibatches)
-            cblas_daxpy(n, 1, out, 1, p->image[k], 1);
-    }
-    return KS_OK;
-}
-
-/* The products of the first `vectors` vectors with minibatches [begin, end). */
-static ks_status add_minibatches(struct pass *p, size_t begin, size_t end, size_t vectors)
-{
-    const size_t threads = p->set.threads;
-    ks_status status = KS_OK;
-    const double **v = NULL; /* [threads]: the same vector for all */
-
-    KS_GO(ks_alloc(threads, sizeof *v, &v));
-    for (size_t first = begin; first < end; first += threads) {
-        size_t count = end - first < threads ? end - first : threads;
-
-        KS_GO(ks_minibatches_make(&p->set, first, count));
-        for (size_t k = 0; k < vectors; k++) {
-            for (size_t t = 0; t < threads; t++)
-                v[t] = p->v[k];
-            if (p->v[k])
-                KS_GO(add_vector(p, first, count, v, k));
-        }
-    }
-done:
-    free(v);
-    return status;
 }
 
 /* Adds the part of the weight decay to the products: the difference between the products of one
@@ -162,36 +110,19 @@ static double distance(size_t n, const double *a, double c, const double *b, dou
     return unit * (sqrt(square) / norm);
 }
 
-/* The mean of the quotients of `count` minibatches, of `all` over all ranks, and its standard
- * error. */
-static double find_mean(const struct pass *p, const double *part, size_t count, double all,
-                        double *se)
-{
-    double mean = 0, square = 0;
-
-    for (size_t i = 0; i < count; i++)
-        mean += part[i] / all;
-    ks_team_sum(p->team, 1, &mean);
-    for (size_t i = 0; i < count; i++)
-        square += (part[i] - mean) * (part[i] - mean);
-    ks_team_sum(p->team, 1, &square);
-    *se = all > 1 ? sqrt(square / (all - 1) / all) : NAN;
-    return mean;
-}
-
 static void judge_minibatches(const struct pass *p, size_t k, struct ks_certificate *y)
 {
     const size_t held_out = p->c->held_out;
-    const double *part = p->part[k];
-    double mean = find_mean(p, part, p->minibatches, p->all, &y->data_se);
+    const double *quotient = p->quotient[k];
+    double mean = ks_minibatches_mean(p->team, p->minibatches, quotient, p->all, &y->data_se);
 
     y->held_out_quotient = y->held_out_se = NAN;
     if (held_out < KS_LEAST_HELD_OUT || k >= HELD_OUT_VECTORS)
         return;
     /* A weight decay is no part of any minibatch's quotient. */
     y->held_out_quotient = y->quotient - mean +
-                           find_mean(p, part + p->minibatches, held_out, (double)held_out,
-                                     &y->held_out_se);
+                           ks_minibatches_mean(p->team, held_out, quotient + p->minibatches,
+                                               (double)held_out, &y->held_out_se);
 }
 
 static void judge_vector(const struct pass *p, size_t k, struct ks_certificate *y)
@@ -218,14 +149,6 @@ static void judge_vector(const struct pass *p, size_t k, struct ks_certificate *
     }
 }
 
-static void judge_gradient(const struct pass *p)
-{
-    const double *g = p->c->gradient;
-    double norm = cblas_dnrm2((int)p->c->n, g, 1);
-
-    p->c->gradient_curvature = cblas_ddot((int)p->c->n, g, 1, p->image[GRADIENT], 1) / norm / norm;
-}
-
 /* Whether the product with the random vector shows that Z holds a vector that is not null. */
 static ks_status test_basis(const struct pass *p, bool *refuted)
 {
@@ -250,38 +173,48 @@ static ks_status test_basis(const struct pass *p, bool *refuted)
 
 static ks_status judge(struct pass *p)
 {
+    const double *g = p->v[GRADIENT];
+    const int n = (int)p->c->n;
+
     for (size_t k = 0; k < VECTORS; k++)
         if (p->v[k])
             ks_team_sum_vector(p->team, p->c->n, p->scratch, p->image[k]);
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         if (p->v[k])
             judge_vector(p, k, &p->c->vector[k]);
-    if (p->v[GRADIENT])
-        judge_gradient(p);
-    return p->v[TRIAL] ? test_basis(p, &p->c->refuted) : KS_OK;
+    if (g)
+        p->c->gradient_curvature = cblas_ddot(n, g, 1, p->image[GRADIENT], 1) /
+                                   cblas_dnrm2(n, g, 1) / cblas_dnrm2(n, g, 1);
+    if (p->v[TRIAL])
+        KS_TRY(test_basis(p, &p->c->refuted));
+    p->c->certified = true;
+    return KS_OK;
 }
 
 ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
                      const struct ks_team *team, size_t memory)
 {
+    const size_t n = problem->minibatches;
     struct pass p = {.c = c,
                      .problem = problem,
                      .team = team,
-                     .minibatches = problem->minibatches,
+                     .minibatches = n,
                      .all = (double)ks_problem_minibatches(problem),
                      .set = {.problem = problem, .n = c->n, .memory = memory}};
+    struct ks_minibatch_products products = {VECTORS, p.v, p.quotient, p.image};
     ks_status status = KS_OK;
 
-    KS_GO(ks_team_agree(team, ks_minibatches_new(&p.set, p.minibatches)));
+    KS_GO(ks_team_agree(team, ks_minibatches_new(&p.set, n)));
     KS_GO(ks_team_agree(team, allocate(&p)));
-    KS_GO(ks_team_agree(team, add_minibatches(&p, 0, p.minibatches, VECTORS)));
-    KS_GO(ks_team_agree(
-        team, add_minibatches(&p, p.minibatches, p.minibatches + c->held_out, HELD_OUT_VECTORS)));
+    KS_GO(ks_team_agree(team, ks_minibatches_multiply(&p.set, 0, n, &products)));
+    products.vectors = HELD_OUT_VECTORS;
+    products.image = NULL;
+    KS_GO(ks_team_agree(team, ks_minibatches_multiply(&p.set, n, n + c->held_out, &products)));
     KS_GO(ks_team_agree(team, add_decay(&p)));
     KS_GO(ks_team_agree(team, judge(&p)));
-    c->certified = true;
 done:
-    pass_clear(&p);
+    ks_minibatches_clear(&p.set);
+    ks_pool_free(&p.pool);
     return status;
 }
 
@@ -295,8 +228,7 @@ ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operato
         if (p.v[k])
             KS_GO(ks_operator_apply(a, p.v[k], p.image[k]));
     KS_GO(judge(&p));
-    c->certified = true;
 done:
-    pass_clear(&p);
+    ks_pool_free(&p.pool);
     return status;
 }

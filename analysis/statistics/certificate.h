@@ -18,7 +18,7 @@
 #include "core/error.h"
 #include "lanczos/lanczos.h"
 #include "operators/null_basis.h"
-#include "operators/operator_kinds.h"
+#include "operators/operator.h"
 #include "operators/team.h"
 
 /* A product_error above this causes a warning. */
@@ -45,14 +45,14 @@ struct ks_certificate {
 };
 
 struct ks_certificates {
-    size_t n;
+    size_t n;                          /* the length of a vector                               */
     const struct ks_null_basis *basis; /* NULL: no null direction is known                     */
     struct ks_certificate vector[KS_CERTIFICATES];
-    size_t probes, parts; /* sigma [probes, parts + 1]: from the prefixes of part, 2 part, ...
-                           * steps, and in the last column from all steps */
-    size_t part;
+    size_t probes, prefixes; /* sigma [probes, prefixes + 1]: from the first prefix, 2 prefix, ...
+                              * steps, and in the last column from all steps */
+    size_t prefix;           /* sigma is also computed from fewer steps: multiples of this number */
     double *sigma;
-    double *length; /* [probes, parts + 1]: |s| for the vector y = (I - P_Z) Q_m s of each sigma,
+    double *length; /* [probes, prefixes + 1]: |s| for the vector y = (I - P_Z) Q_m s of each sigma,
                      * |y| = 1: the factor by which rounding errors of A Q_m s are amplified */
     double *null_weight; /* [probes + 1] |P_Z q_0|^2; 0 for the probe at the gradient */
     /* The complete start vector g [n] of the probe at the gradient, or NULL; set by the caller
@@ -68,17 +68,10 @@ struct ks_certificates {
     size_t worst;   /* the coordinate with the largest error                              */
 };
 
-/* The sizes for which certificates are allocated. */
-struct ks_certificates_sizes {
-    size_t n, length;     /* the length of a vector, and of this rank's slice of it           */
-    size_t probes, order; /* probes of the run; the most Lanczos steps that a probe takes     */
-    size_t part; /* sigma also from prefixes of part, 2 part, ... steps below order          */
-    const struct ks_null_basis *basis; /* NULL: no null direction is known. Outlives them     */
-};
-
-/* Allocates certificates of these sizes. The caller ends with ks_certificates_clear, also after a
- * failure. KS_MEMORY. */
-ks_status ks_certificates_new(const struct ks_certificates_sizes *sizes, struct ks_certificates *c);
+/* Allocates certificates for vectors of which this rank stores `length` numbers, and probes of at
+ * most `order` steps. The caller has set n, probes, prefix and basis, which outlives them, and ends
+ * with ks_certificates_clear, also after a failure. KS_MEMORY. */
+ks_status ks_certificates_new(size_t length, size_t order, struct ks_certificates *c);
 void ks_certificates_clear(struct ks_certificates *c);
 /* The bytes that certificates of vectors [n] take: six vectors, and six more while they are
  * collected. */

@@ -12,25 +12,23 @@
 
 enum { CHUNK = 2048 }; /* dead coordinates at a time */
 
-ks_status ks_certificates_new(const struct ks_certificates_sizes *sizes, struct ks_certificates *c)
+ks_status ks_certificates_new(size_t length, size_t order, struct ks_certificates *c)
 {
-    const struct ks_null_basis *basis = sizes->basis;
-    const size_t probes = sizes->probes;
+    size_t columns;
 
-    *c = (struct ks_certificates){.n = sizes->n,
-                                  .probes = probes,
-                                  .part = sizes->part,
-                                  .parts = (sizes->order - 1) / sizes->part,
-                                  .basis = basis && basis->dimension > 0 ? basis : NULL};
+    c->prefixes = (order - 1) / c->prefix;
+    columns = c->prefixes + 1;
+    if (c->basis && c->basis->dimension == 0)
+        c->basis = NULL;
     for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        KS_TRY(ks_alloc(sizes->length, sizeof(double), &c->vector[i].y));
-        KS_TRY(ks_alloc(sizes->length, sizeof(double), &c->vector[i].image));
+        KS_TRY(ks_alloc(length, sizeof(double), &c->vector[i].y));
+        KS_TRY(ks_alloc(length, sizeof(double), &c->vector[i].image));
     }
-    KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->sigma, &c->sigma));
-    KS_TRY(ks_alloc(probes * (c->parts + 1), sizeof *c->length, &c->length));
-    for (size_t i = 0; i < probes * (c->parts + 1); i++)
+    KS_TRY(ks_alloc(c->probes * columns, sizeof *c->sigma, &c->sigma));
+    KS_TRY(ks_alloc(c->probes * columns, sizeof *c->length, &c->length));
+    for (size_t i = 0; i < c->probes * columns; i++)
         c->sigma[i] = c->length[i] = NAN;
-    return ks_alloc(probes + 1, sizeof *c->null_weight, &c->null_weight);
+    return ks_alloc(c->probes + 1, sizeof *c->null_weight, &c->null_weight);
 }
 
 void ks_certificates_clear(struct ks_certificates *c)
@@ -60,28 +58,20 @@ struct forming {
     double *flat;   /* [steps] the coefficients s of y_3                                  */
     double *c_row;  /* [directions] coefficients in Z                                     */
     double *weight; /* [steps + 1] of a combination                                      */
+    struct ks_pool pool; /* all of these                                                  */
 };
-
-static void forming_clear(struct forming *f)
-{
-    free(f->gram);
-    free(f->theta);
-    free(f->s);
-    free(f->flat);
-    free(f->c_row);
-    free(f->weight);
-}
 
 static ks_status allocate(struct forming *f)
 {
     size_t m = f->l->steps, size = m + 1;
 
-    KS_TRY(ks_alloc(size * size, sizeof(double), &f->gram));
-    KS_TRY(ks_alloc(m, sizeof(double), &f->theta));
-    KS_TRY(ks_alloc(m * m, sizeof(double), &f->s));
-    KS_TRY(ks_alloc(m, sizeof(double), &f->flat));
-    KS_TRY(ks_alloc(f->c->basis ? f->c->basis->n_directions : 0, sizeof(double), &f->c_row));
-    return ks_alloc(size, sizeof(double), &f->weight);
+    KS_TRY(ks_pool_alloc(&f->pool, size * size, sizeof(double), &f->gram));
+    KS_TRY(ks_pool_alloc(&f->pool, m, sizeof(double), &f->theta));
+    KS_TRY(ks_pool_alloc(&f->pool, m * m, sizeof(double), &f->s));
+    KS_TRY(ks_pool_alloc(&f->pool, m, sizeof(double), &f->flat));
+    KS_TRY(ks_pool_alloc(&f->pool, f->c->basis ? f->c->basis->n_directions : 0, sizeof(double),
+                         &f->c_row));
+    return ks_pool_alloc(&f->pool, size, sizeof(double), &f->weight);
 }
 
 /* f->gram += the part of C'C from the explicit directions. */
@@ -148,55 +138,28 @@ static ks_status find_gram(struct forming *f)
     return KS_OK;
 }
 
-/* part [m+1, m+1] = the leading part of the Gram matrix. */
-static void cut_gram(const struct forming *f, size_t m, double *part)
-{
-    for (size_t i = 0; i <= m; i++)
-        memcpy(part + i * (m + 1), f->gram + i * (f->l->steps + 1), (m + 1) * sizeof *part);
-}
-
-/* Computes sigma from the leading parts and from all steps; f->flat is the vector of the last one.
- */
+/* Computes sigma from the prefixes and from all steps; f->flat is the vector of the last one. */
 static ks_status find_sigma(struct forming *f)
 {
     const struct ks_lanczos *l = f->l;
-    struct ks_certificates *c = f->c;
-    double *sigma = c->sigma + l->probe * (c->parts + 1), *part = NULL;
-    double *length = c->length + l->probe * (c->parts + 1);
-    struct ks_jacobi t = {l->steps, l->alpha, l->beta};
-    size_t size = l->steps + 1;
+    const struct ks_certificates *c = f->c;
+    const size_t size = l->steps + 1, at = l->probe * (c->prefixes + 1);
+    double *block = NULL; /* [m + 1, m + 1]: the leading block of the Gram matrix */
     ks_status status = KS_OK;
 
-    KS_GO(ks_alloc(size * size, sizeof *part, &part));
-    for (size_t k = 0; k < c->parts; k++) {
-        size_t m = (k + 1) * c->part < l->steps ? (k + 1) * c->part : l->steps;
+    KS_GO(ks_alloc(size * size, sizeof *block, &block));
+    for (size_t k = 0; k <= c->prefixes; k++) {
+        const bool all = k == c->prefixes || (k + 1) * c->prefix > l->steps;
+        const struct ks_jacobi t = {all ? l->steps : (k + 1) * c->prefix, l->alpha, l->beta};
 
-        cut_gram(f, m, part);
-        t.m = m;
-        KS_GO(ks_deflated_sigma(&t, c->basis ? part : NULL, &sigma[k], f->flat));
-        length[k] = cblas_dnrm2((int)m, f->flat, 1);
+        for (size_t i = 0; i <= t.m; i++)
+            memcpy(block + i * (t.m + 1), f->gram + i * size, (t.m + 1) * sizeof *block);
+        KS_GO(ks_deflated_sigma(&t, c->basis ? block : NULL, &c->sigma[at + k], f->flat));
+        c->length[at + k] = cblas_dnrm2((int)t.m, f->flat, 1);
     }
-    t.m = l->steps;
-    KS_GO(ks_deflated_sigma(&t, c->basis ? f->gram : NULL, &sigma[c->parts], f->flat));
-    length[c->parts] = cblas_dnrm2((int)l->steps, f->flat, 1);
 done:
-    free(part);
+    free(block);
     return status;
-}
-
-/* f->weight = T~ s, so that A Q_m s = Q_{m+1} (T~ s) by the Lanczos recurrence. */
-static void multiply_jacobi(struct forming *f, const double *s)
-{
-    const struct ks_lanczos *l = f->l;
-    size_t m = l->steps;
-
-    for (size_t i = 0; i <= m; i++) {
-        f->weight[i] = i < m ? l->alpha[i] * s[i] : 0;
-        if (i > 0)
-            f->weight[i] += l->beta[i - 1] * s[i - 1];
-        if (i + 1 < m)
-            f->weight[i] += l->beta[i] * s[i + 1];
-    }
 }
 
 /* v <- (I - P_Z) v */
@@ -216,6 +179,7 @@ static void remove_null(struct forming *f, double *v)
  * smallest so far. */
 static void form(struct forming *f, int which, double criterion, const double *s, bool off)
 {
+    const struct ks_jacobi t = {f->l->steps, f->l->alpha, f->l->beta};
     struct ks_certificate *y = &f->c->vector[which];
 
     if (isnan(criterion) || (y->formed && !(criterion < y->criterion)))
@@ -223,7 +187,7 @@ static void form(struct forming *f, int which, double criterion, const double *s
     y->formed = true;
     y->criterion = criterion;
     ks_lanczos_combine(f->l, f->l->steps, s, y->y);
-    multiply_jacobi(f, s);
+    ks_jacobi_multiply(&t, s, f->weight); /* A Q_m s = Q_{m+1} T~ s */
     ks_lanczos_combine(f->l, f->rows, f->weight, y->image);
     if (off) {
         remove_null(f, y->y);
@@ -244,9 +208,9 @@ ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczo
     KS_GO(ks_team_agree(l->team, ks_jacobi_vectors(&t, f.theta, f.s)));
     form(&f, KS_Y_LARGEST, -f.theta[m - 1], f.s + (m - 1) * m, false);
     form(&f, KS_Y_SMALLEST, f.theta[0], f.s, false);
-    form(&f, KS_Y_FLAT, c->sigma[l->probe * (c->parts + 1) + c->parts], f.flat, true);
+    form(&f, KS_Y_FLAT, c->sigma[l->probe * (c->prefixes + 1) + c->prefixes], f.flat, true);
 done:
-    forming_clear(&f);
+    ks_pool_free(&f.pool);
     return status;
 }
 

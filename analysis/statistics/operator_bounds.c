@@ -41,15 +41,6 @@ static const double UNRESOLVED = 0.01;
 
 static const double OUTLIERS = 0.01; /* level of the test that every outlier may be single */
 
-static double largest_size(const struct ks_bounds *k, const struct ks_probe *probe)
-{
-    double size = 0;
-
-    for (size_t i = 0; i < k->probes; i++)
-        size = fmax(size, ks_probe_largest_size(&probe[i]));
-    return size;
-}
-
 /* The noise floor, the largest of these: the multiple of eps; what was measured on null directions,
  * that is the size of their products and the leak of a product of the largest size into the null
  * space; the errors of the products; twice the last beta of a Krylov space that ended, as that
@@ -137,7 +128,7 @@ static double certified_size(const struct ks_certificates *c)
 }
 
 struct ks_bounds ks_bounds_find(const struct ks_statistics_inputs *t, bool exact, size_t n_probes,
-                                struct ks_probe *probe, size_t part)
+                                struct ks_probe *probe, size_t prefix)
 {
     const struct ks_certificates *c = t->certificates;
     struct ks_bounds k = {.n = t->n,
@@ -148,9 +139,10 @@ struct ks_bounds ks_bounds_find(const struct ks_statistics_inputs *t, bool exact
                           .published = t->published && !exact,
                           .certificates = c};
 
-    k.certified = c && c->certified && part == SIZE_MAX;
-    k.part = c && part == SIZE_MAX ? c->parts : part;
-    k.abs_max = largest_size(&k, probe);
+    k.certified = c && c->certified && prefix == SIZE_MAX;
+    k.prefix = c && prefix == SIZE_MAX ? c->prefixes : prefix;
+    for (size_t i = 0; i < n_probes; i++)
+        k.abs_max = fmax(k.abs_max, ks_probe_largest_size(&probe[i]));
     k.noise_floor = find_floor(t, n_probes, probe, k.abs_max);
     k.h = k.noise_floor / 2;
     if (k.certified)
@@ -160,8 +152,8 @@ struct ks_bounds ks_bounds_find(const struct ks_statistics_inputs *t, bool exact
     find_null(t, &k);
     for (size_t i = 0; i < n_probes; i++) {
         probe[i].bounds = &k;
-        k.outer = fmax(k.outer, fmax(ks_probe_lambda_max_upper(&probe[i]),
-                                     -ks_probe_lambda_min_lower(&probe[i])));
+        k.outer = fmax(k.outer,
+                       fmax(ks_probe_end_bound(&probe[i], 1), -ks_probe_end_bound(&probe[i], -1)));
     }
     k.outer = fmax(k.outer, k.abs_max);
     find_outliers(&k, probe);
@@ -194,7 +186,7 @@ static double least_sigma(const struct ks_bounds *k, const struct ks_probe *prob
     double least = NAN;
 
     for (size_t i = 0; i < k->probes; i++) {
-        size_t at = c ? i * (c->parts + 1) + k->part : 0;
+        size_t at = c ? i * (c->prefixes + 1) + k->prefix : 0;
 
         if (c && !c->refuted)
             least = fmin(least, c->sigma[at] + k->h * fmax(c->length[at], 1));

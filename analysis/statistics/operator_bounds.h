@@ -34,11 +34,11 @@ struct ks_statistics_inputs {
                  * at the gradient */
 };
 
-/* Computes the bounds from the steps, Ritz values and residuals of the probes. `part` is the index
- * of the prefix of steps, from 0, or SIZE_MAX for the full run. The caller sets the probes'
+/* Computes the bounds from the steps, Ritz values and residuals of the probes. `prefix` is the
+ * index of the prefix of steps, from 0, or SIZE_MAX for the full run. The caller sets the probes'
  * `bounds` to the result afterwards. */
 struct ks_bounds ks_bounds_find(const struct ks_statistics_inputs *inputs, bool exact,
-                                size_t n_probes, struct ks_probe *probe, size_t part);
+                                size_t n_probes, struct ks_probe *probe, size_t prefix);
 
 /* kappa_effective_bound: a lower bound of the condition number off the known null space. NaN if the
  * null space is everything or no such bound is available. */

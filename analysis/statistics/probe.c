@@ -27,44 +27,23 @@ static const struct ks_certificate *certificate(const struct ks_probe *p, double
     return best;
 }
 
-double ks_probe_lambda_max(const struct ks_probe *p)
+double ks_probe_end(const struct ks_probe *p, int sign)
 {
-    const struct ks_certificate *y = certificate(p, 1);
+    const struct ks_certificate *y = certificate(p, sign);
 
-    return y ? y->quotient : p->theta[p->steps - 1];
+    return y ? y->quotient : p->theta[sign > 0 ? p->steps - 1 : 0];
 }
 
-double ks_probe_lambda_max_residual(const struct ks_probe *p)
+double ks_probe_end_residual(const struct ks_probe *p, int sign)
 {
-    const struct ks_certificate *y = certificate(p, 1);
+    const struct ks_certificate *y = certificate(p, sign);
 
-    return y ? y->residual : p->residual[p->steps - 1];
+    return y ? y->residual : p->residual[sign > 0 ? p->steps - 1 : 0];
 }
 
-double ks_probe_lambda_max_data_se(const struct ks_probe *p)
+double ks_probe_end_data_se(const struct ks_probe *p, int sign)
 {
-    const struct ks_certificate *y = certificate(p, 1);
-
-    return y ? y->data_se : NAN;
-}
-
-double ks_probe_lambda_min(const struct ks_probe *p)
-{
-    const struct ks_certificate *y = certificate(p, -1);
-
-    return y ? y->quotient : p->theta[0];
-}
-
-double ks_probe_lambda_min_residual(const struct ks_probe *p)
-{
-    const struct ks_certificate *y = certificate(p, -1);
-
-    return y ? y->residual : p->residual[0];
-}
-
-double ks_probe_lambda_min_data_se(const struct ks_probe *p)
-{
-    const struct ks_certificate *y = certificate(p, -1);
+    const struct ks_certificate *y = certificate(p, sign);
 
     return y ? y->data_se : NAN;
 }
@@ -81,22 +60,13 @@ static double beyond(const struct ks_probe *p, double edge)
                                                ks_extreme_bound_component(bounds->n, failure));
 }
 
-double ks_probe_lambda_max_upper(const struct ks_probe *p)
+double ks_probe_end_bound(const struct ks_probe *p, int sign)
 {
-    double edge = p->theta[p->steps - 1];
+    double edge = p->theta[sign > 0 ? p->steps - 1 : 0];
 
     if (p->bounds->unresolved)
         return NAN;
-    return edge + (p->beta ? beyond(p, edge) : p->bounds->h);
-}
-
-double ks_probe_lambda_min_lower(const struct ks_probe *p)
-{
-    double edge = p->theta[0];
-
-    if (p->bounds->unresolved)
-        return NAN;
-    return edge - (p->beta ? beyond(p, edge) : p->bounds->h);
+    return edge + sign * (p->beta ? beyond(p, edge) : p->bounds->h);
 }
 
 /* The loss is the mean over all minibatches that could be drawn, A its operator, and A_N that of
@@ -106,7 +76,7 @@ double ks_probe_lambda_min_lower(const struct ks_probe *p)
  * for sample averages in stochastic programming: Mak, Morton, Wood, Oper. Res. Lett. 24, 1999.)
  * Each bound fails with a probability of about LOSS: quotients of minibatches are taken as normal.
  * For lambda_min the signs change. tests/statistics/test_loss_interval.c measures the coverage. */
-static double inner_of_loss(const struct ks_probe *p, double sign)
+double ks_probe_loss_inner(const struct ks_probe *p, int sign)
 {
     const struct ks_certificate *y = certificate(p, sign);
 
@@ -117,33 +87,14 @@ static double inner_of_loss(const struct ks_probe *p, double sign)
                y->held_out_se;
 }
 
-static double outer_of_loss(const struct ks_probe *p, double sign, double outer)
+double ks_probe_loss_outer(const struct ks_probe *p, int sign)
 {
     const struct ks_certificate *y = certificate(p, sign);
 
     if (!y || isnan(y->data_se))
         return NAN;
-    return outer + sign * ks_student_point(p->bounds->minibatches - 1, LOSS) * y->data_se;
-}
-
-double ks_probe_lambda_max_loss_lower(const struct ks_probe *p)
-{
-    return inner_of_loss(p, 1);
-}
-
-double ks_probe_lambda_max_loss_upper(const struct ks_probe *p)
-{
-    return outer_of_loss(p, 1, ks_probe_lambda_max_upper(p));
-}
-
-double ks_probe_lambda_min_loss_lower(const struct ks_probe *p)
-{
-    return outer_of_loss(p, -1, ks_probe_lambda_min_lower(p));
-}
-
-double ks_probe_lambda_min_loss_upper(const struct ks_probe *p)
-{
-    return inner_of_loss(p, -1);
+    return ks_probe_end_bound(p, sign) +
+           sign * ks_student_point(p->bounds->minibatches - 1, LOSS) * y->data_se;
 }
 
 double ks_probe_largest_size(const struct ks_probe *p)

@@ -32,7 +32,7 @@ struct ks_bounds {
     /* Statistics; NaN if null directions were not computed. */
     double null_dimension, null_residual, dead_dimension;
     const struct ks_certificates *certificates; /* NULL: none were computed */
-    size_t part;      /* column of the prefix in certificates->sigma                     */
+    size_t prefix;    /* column of the prefix in certificates->sigma                     */
     size_t low, high; /* outliers at the lower and the upper end: the minimum over the probes */
     bool outliers_isolated; /* every outlier is consistent with a single eigenvalue            */
 };
@@ -51,24 +51,18 @@ struct ks_probe {
 double ks_probe_largest_size(const struct ks_probe *p);  /* max |theta| */
 double ks_probe_smallest_size(const struct ks_probe *p); /* min |theta| */
 
-/* The ends of the spectrum. */
-double ks_probe_lambda_max(const struct ks_probe *p);
-double ks_probe_lambda_max_residual(const struct ks_probe *p);
-double ks_probe_lambda_max_upper(const struct ks_probe *p);
-double ks_probe_lambda_max_data_se(const struct ks_probe *p);
-double ks_probe_lambda_min(const struct ks_probe *p);
-double ks_probe_lambda_min_residual(const struct ks_probe *p);
-double ks_probe_lambda_min_lower(const struct ks_probe *p);
-double ks_probe_lambda_min_data_se(const struct ks_probe *p);
+/* One end of the spectrum, sign 1 for lambda_max and -1 for lambda_min: its value, which is on the
+ * inner side; its residual, its outer bound and its standard error over minibatches. */
+double ks_probe_end(const struct ks_probe *p, int sign);
+double ks_probe_end_residual(const struct ks_probe *p, int sign);
+double ks_probe_end_bound(const struct ks_probe *p, int sign);
+double ks_probe_end_data_se(const struct ks_probe *p, int sign);
+/* Bounds of the loss's own lambda_max or lambda_min, from certificates with held-out minibatches.
+ */
+double ks_probe_loss_inner(const struct ks_probe *p, int sign);
+double ks_probe_loss_outer(const struct ks_probe *p, int sign);
 double ks_probe_kappa(const struct ks_probe *p);
 double ks_probe_kappa_lower_bound(const struct ks_probe *p);
-
-/* Bounds of the loss's own lambda_max and lambda_min; from certificates with held-out minibatches.
- */
-double ks_probe_lambda_max_loss_lower(const struct ks_probe *p);
-double ks_probe_lambda_max_loss_upper(const struct ks_probe *p);
-double ks_probe_lambda_min_loss_lower(const struct ks_probe *p);
-double ks_probe_lambda_min_loss_upper(const struct ks_probe *p);
 
 /* Moments. */
 double ks_probe_kurtosis(const struct ks_probe *p);

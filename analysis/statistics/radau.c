@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/memory.h"
 #include "lanczos/jacobi.h"
 
 /* If |delta| exceeds this multiple of max |theta|, the Gauss rule of T is used. */
@@ -25,14 +24,7 @@ void ks_radau_free(struct ks_radau *r)
 {
     if (!r)
         return;
-    free(r->theta);
-    free(r->weight);
-    free(r->residual);
-    free(r->alpha);
-    free(r->beta);
-    free(r->node);
-    free(r->beside);
-    free(r->scratch);
+    ks_pool_free(&r->pool);
     free(r);
 }
 
@@ -46,14 +38,14 @@ ks_status ks_radau_new(size_t m, const double *alpha, const double *beta, bool e
     assert(m > 0);
     *radau = NULL;
     KS_GO(ks_alloc(1, sizeof *r, &r));
-    KS_GO(ks_alloc(m, sizeof(double), &r->theta));
-    KS_GO(ks_alloc(m, sizeof(double), &r->weight));
-    KS_GO(ks_alloc(m, sizeof(double), &r->residual));
-    KS_GO(ks_alloc(m, sizeof(double), &r->alpha));
-    KS_GO(ks_alloc(m, sizeof(double), &r->beta));
-    KS_GO(ks_alloc(m + 1, sizeof(double), &r->node));
-    KS_GO(ks_alloc(m + 1, sizeof(double), &r->beside));
-    KS_GO(ks_alloc(m + 1, sizeof(double), &r->scratch));
+    KS_GO(ks_pool_alloc(&r->pool, m, sizeof(double), &r->theta));
+    KS_GO(ks_pool_alloc(&r->pool, m, sizeof(double), &r->weight));
+    KS_GO(ks_pool_alloc(&r->pool, m, sizeof(double), &r->residual));
+    KS_GO(ks_pool_alloc(&r->pool, m, sizeof(double), &r->alpha));
+    KS_GO(ks_pool_alloc(&r->pool, m, sizeof(double), &r->beta));
+    KS_GO(ks_pool_alloc(&r->pool, m + 1, sizeof(double), &r->node));
+    KS_GO(ks_pool_alloc(&r->pool, m + 1, sizeof(double), &r->beside));
+    KS_GO(ks_pool_alloc(&r->pool, m + 1, sizeof(double), &r->scratch));
     r->m = m;
     r->ended = ended;
     memcpy(r->alpha, alpha, m * sizeof(double));

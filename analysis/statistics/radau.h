@@ -14,15 +14,17 @@
 
 #include "core/error.h"
 #include "core/interval.h"
+#include "core/memory.h"
 
 struct ks_radau {
     size_t m;
     bool ended;                      /* the Krylov space ended: the weights of T are exact     */
-    double *theta, *weight;          /* [m]: Ritz values, ascending, and weights. Owned        */
-    double *residual;                /* [m]: the residual bounds. Owned                        */
+    double *theta, *weight;          /* [m]: Ritz values, ascending, and weights               */
+    double *residual;                /* [m]: the residual bounds                               */
     double size;                     /* max |theta|                                            */
-    double *alpha, *beta;            /* [m] each. Owned                                        */
-    double *node, *beside, *scratch; /* [m + 1] each, for one rule. Owned                      */
+    double *alpha, *beta;            /* [m] each                                               */
+    double *node, *beside, *scratch; /* [m + 1] each, for one rule                             */
+    struct ks_pool pool;             /* all arrays. Owned                                      */
 };
 
 /* alpha [m] and beta [m] as in jacobi.h, m >= 1; both are copied. The caller frees with

@@ -16,10 +16,7 @@ void ks_share_bounds_free(struct ks_share_bounds *b)
         return;
     for (size_t p = 0; b->radau && p < b->in->probes; p++)
         ks_radau_free(b->radau[p]);
-    free(b->radau);
-    free(b->fraction);
-    free(b->size);
-    free(b->span);
+    ks_pool_free(&b->pool);
     free(b);
 }
 
@@ -74,10 +71,10 @@ ks_status ks_share_bounds_new(const struct ks_shares_input *in, struct ks_share_
     b->in = in;
     b->others = in->n - in->n_null;
     b->zeros = in->least_nullity > in->n_null ? in->least_nullity - in->n_null : 0;
-    KS_GO(ks_alloc(in->probes, sizeof(struct ks_radau *), &b->radau));
-    KS_GO(ks_alloc(in->probes, sizeof(double), &b->fraction));
-    KS_GO(ks_alloc(steps, sizeof(double), &b->size));
-    KS_GO(ks_alloc(steps, sizeof *b->span, &b->span));
+    KS_GO(ks_pool_alloc(&b->pool, in->probes, sizeof(struct ks_radau *), &b->radau));
+    KS_GO(ks_pool_alloc(&b->pool, in->probes, sizeof(double), &b->fraction));
+    KS_GO(ks_pool_alloc(&b->pool, steps, sizeof(double), &b->size));
+    KS_GO(ks_pool_alloc(&b->pool, steps, sizeof *b->span, &b->span));
     for (size_t p = 0; p < in->probes; p++)
         KS_GO(ks_radau_new(in->probe[p].steps, in->probe[p].alpha, in->probe[p].beta,
                            in->probe[p].ended, &b->radau[p]));
@@ -89,44 +86,30 @@ done:
     return status;
 }
 
-/* Adds a probe's bounds to the means: `null`, the weight of the known null space, is subtracted,
- * and the rest is taken as a share of 1 - w0. */
-static void add(const struct ks_share_bounds *b, size_t p, struct ks_interval of, double null,
-                struct ks_interval *mu)
+/* The mean over the probes of the bounds of the weight of a set, which ends at x; `null`: the set
+ * includes the known null space, whose weight is subtracted. */
+static ks_status find_mean(const struct ks_share_bounds *b,
+                           ks_status (*find)(struct ks_radau *, double, struct ks_interval *),
+                           double x, bool null, struct ks_interval *mu)
 {
-    double rest = 1 - b->in->probe[p].null_weight;
+    *mu = (struct ks_interval){0, 0};
+    for (size_t p = 0; p < b->in->probes; p++) {
+        const double w0 = b->in->probe[p].null_weight, fraction = b->fraction[p];
+        struct ks_interval of;
 
-    if (!(b->fraction[p] > 0))
-        return;
-    mu->lower += b->fraction[p] * fmax((of.lower - null) / rest, 0);
-    mu->upper += b->fraction[p] * fmin((of.upper - null) / rest, 1);
+        KS_TRY(find(b->radau[p], x, &of));
+        if (!(fraction > 0))
+            continue;
+        mu->lower += fraction * fmax((of.lower - (null ? w0 : 0)) / (1 - w0), 0);
+        mu->upper += fraction * fmin((of.upper - (null ? w0 : 0)) / (1 - w0), 1);
+    }
+    return KS_OK;
 }
 
 ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, struct ks_interval *mu)
 {
     *mu = (struct ks_interval){0, 0};
-    for (size_t p = 0; x >= 0 && p < b->in->probes; p++) {
-        struct ks_interval of;
-
-        KS_TRY(ks_radau_within(b->radau[p], x, &of));
-        add(b, p, of, b->in->probe[p].null_weight, mu);
-    }
-    return KS_OK;
-}
-
-/* Bounds of the weight: that of (-inf, x) from below, that of (-inf, x] from above. `null`: these
- * sets include the known null space, whose weight is subtracted. */
-static ks_status bounds_below(const struct ks_share_bounds *b, double x, bool null,
-                              struct ks_interval *mu)
-{
-    *mu = (struct ks_interval){0, 0};
-    for (size_t p = 0; p < b->in->probes; p++) {
-        struct ks_interval of;
-
-        KS_TRY(ks_radau_below(b->radau[p], x, &of));
-        add(b, p, of, null ? b->in->probe[p].null_weight : 0, mu);
-    }
-    return KS_OK;
+    return x >= 0 ? find_mean(b, ks_radau_within, x, true, mu) : KS_OK;
 }
 
 /* From bounds of weights to bounds of counts: a count is possible unless the bounds lie in a tail
@@ -136,49 +119,33 @@ static const double TAIL = 0.0025; /* probability that an end of an interval fai
 static const double SLACK = 1e-12; /* rounding of the weights: closer shares are treated as equal */
 static const double DEPTH = 1e-18; /* sizes below this part of the largest are treated as equal */
 
-/* The tails of the distribution of the mean share of k of n' eigenvalues. */
-static double upper_tail(const struct ks_share_bounds *b, size_t k, double share)
+/* Whether k of n' eigenvalues are excluded by a bound of their share: by an upper bound in the
+ * lower tail of the distribution of the mean share, or by a lower bound in the upper tail. */
+static bool is_excluded(const struct ks_share_bounds *b, size_t k, double share, bool upper)
 {
-    double half = ks_shares_vectors(b->in) / 2;
+    const double half = ks_shares_vectors(b->in) / 2;
+    const double p = half * (double)k, q = half * (double)(b->others - k);
 
-    return ks_beta_upper_tail(half * (double)k, half * (double)(b->others - k), share);
+    return (upper ? ks_beta_lower_tail(p, q, share + SLACK)
+                  : ks_beta_upper_tail(p, q, share - SLACK)) < TAIL;
 }
 
-static double lower_tail(const struct ks_share_bounds *b, size_t k, double share)
-{
-    double half = ks_shares_vectors(b->in) / 2;
-
-    return ks_beta_lower_tail(half * (double)k, half * (double)(b->others - k), share);
-}
-
-/* 1 + the largest k0 that the lower bound excludes; the tails are monotone in k. */
-static double count_low(const struct ks_share_bounds *b, double share)
+/* The bound of the count that follows from a bound of the share: the largest count that the upper
+ * bound does not exclude, or the smallest that the lower bound does not; the tails are monotone. */
+static double count_of(const struct ks_share_bounds *b, double share, bool upper)
 {
     size_t low = 0, high = b->others;
 
-    while (low < high) { /* all below `low` are excluded, `high` is not */
-        size_t k = low + (high - low) / 2;
+    while (low < high) { /* the counts below `low` and above `high` are no candidates */
+        const size_t middle = (high - low) / 2, k = upper ? high - middle : low + middle;
+        const bool excluded = is_excluded(b, k, share, upper);
 
-        if (upper_tail(b, k, share - SLACK) < TAIL)
-            low = k + 1;
-        else
-            high = k;
-    }
-    return (double)low;
-}
-
-/* The smallest k1 that the upper bound excludes, minus 1. */
-static double count_high(const struct ks_share_bounds *b, double share)
-{
-    size_t low = 0, high = b->others;
-
-    while (low < high) { /* all above `high` are excluded, `low` is not */
-        size_t k = high - (high - low) / 2;
-
-        if (lower_tail(b, k, share + SLACK) < TAIL)
+        if (upper && excluded)
             high = k - 1;
+        else if (!upper && !excluded)
+            high = k;
         else
-            low = k;
+            low = excluded ? k + 1 : k;
     }
     return (double)low;
 }
@@ -256,7 +223,7 @@ ks_status ks_share_bounds_count_within(const struct ks_share_bounds *b, double i
 
     KS_TRY(ks_share_bounds_within(b, inner - b->in->h, &in));
     KS_TRY(ks_share_bounds_within(b, outer + b->in->h, &out));
-    *count = (struct ks_interval){count_low(b, in.lower), count_high(b, out.upper)};
+    *count = (struct ks_interval){count_of(b, in.lower, false), count_of(b, out.upper, true)};
     if (count->lower == 1) {
         KS_TRY(is_shown(b, inner - b->in->h, in.lower, &shown));
         count->lower = shown ? 1 : 0;
@@ -276,9 +243,9 @@ ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
     size_t least = certain(b, -INFINITY, x) + (x >= 0 ? b->zeros : 0);
     size_t beyond = certain(b, above(x), INFINITY) + (x < 0 ? b->zeros : 0);
 
-    KS_TRY(bounds_below(b, x - h, x > 0, &low));
-    KS_TRY(bounds_below(b, x + h, x >= 0, &high));
-    *count = (struct ks_interval){count_low(b, low.lower), count_high(b, high.upper)};
+    KS_TRY(find_mean(b, ks_radau_below, x - h, x > 0, &low));
+    KS_TRY(find_mean(b, ks_radau_below, x + h, x >= 0, &high));
+    *count = (struct ks_interval){count_of(b, low.lower, false), count_of(b, high.upper, true)};
     if (count->lower == 1 && x > 0 && !(low.lower > SLACK + turned(b, h / fmax(x - h, h))))
         count->lower = 0;
     *count = narrow(*count, least, b->others - beyond);
@@ -287,21 +254,19 @@ ks_status ks_share_bounds_count_below(const struct ks_share_bounds *b, double x,
     return KS_OK;
 }
 
-static ks_status lower_within(const void *context, double x, double *value)
+/* An end of the bounds of ks_share_bounds_within, as a function of x. */
+struct end {
+    const struct ks_share_bounds *b;
+    bool upper;
+};
+
+static ks_status end_within(const void *context, double x, double *value)
 {
+    const struct end *end = context;
     struct ks_interval mu;
 
-    KS_TRY(ks_share_bounds_within(context, x, &mu));
-    *value = mu.lower;
-    return KS_OK;
-}
-
-static ks_status upper_within(const void *context, double x, double *value)
-{
-    struct ks_interval mu;
-
-    KS_TRY(ks_share_bounds_within(context, x, &mu));
-    *value = mu.upper;
+    KS_TRY(ks_share_bounds_within(end->b, x, &mu));
+    *value = end->upper ? mu.upper : mu.lower;
     return KS_OK;
 }
 
@@ -309,7 +274,8 @@ static ks_status upper_within(const void *context, double x, double *value)
 ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached, double missed,
                                 double most, struct ks_interval *size)
 {
-    struct ks_monotone f = {lower_within, b, b->sizes, b->size};
+    struct end end = {b, false};
+    struct ks_monotone f = {end_within, &end, b->sizes, b->size};
     double h = b->in->h, top = most + h;
     struct ks_crossing upper, lower;
 
@@ -317,7 +283,7 @@ ks_status ks_share_bounds_reach(const struct ks_share_bounds *b, double reached,
     if (!(top > 0))
         return KS_OK;
     KS_TRY(ks_monotone_root(&f, reached, fmax(DEPTH * top, 1e-9 * h), top, &upper));
-    f.evaluate = upper_within;
+    end.upper = true;
     KS_TRY(ks_monotone_root(&f, missed, fmax(DEPTH * top, h), top, &lower));
     size->upper = fmin(upper.after + h, most);
     size->lower = fmax(lower.before - h, 0);

@@ -51,6 +51,7 @@ struct ks_share_bounds {
     double *size; /* [sizes]: all |theta|, ascending. Owned                                     */
     size_t spans;
     struct ks_interval *span; /* [spans]: theta +- (r + h), `upper` ascending. Owned */
+    struct ks_pool pool;      /* the arrays */
 };
 
 /* `in` must outlive the bounds. The caller frees with ks_share_bounds_free. Fails as ks_shares

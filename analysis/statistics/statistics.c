@@ -1,5 +1,5 @@
-/* Computes the statistics of the catalogue, for the full run and again for the leading parts of the
- * Jacobi matrices. */
+/* Computes the statistics of the catalogue, for the full run and again for the prefixes of the
+ * steps. */
 #include "statistics/statistics.h"
 
 #include <assert.h>
@@ -14,13 +14,6 @@
 #include "statistics/certificate.h"
 #include "statistics/probe.h"
 #include "statistics/shares.h"
-
-/* Sorts the values. */
-static double median(size_t n, double *value)
-{
-    qsort(value, n, sizeof *value, ks_ascending);
-    return n % 2 == 1 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
-}
 
 static double mean(size_t n, const double *value)
 {
@@ -41,14 +34,24 @@ static double standard_error(size_t n, const double *value)
     return sqrt(sum / ((double)n * ((double)n - 1)));
 }
 
-/* The index of the probe with the largest (sign 1) or smallest (sign -1) key. */
-static size_t index_of_extreme(size_t n, const struct ks_probe *probe,
-                               double (*key)(const struct ks_probe *), double sign)
+/* The index of the largest (sign 1) or smallest (sign -1) value. */
+static size_t index_of_extreme(size_t n, const double *value, int sign)
 {
     size_t best = 0;
 
     for (size_t i = 1; i < n; i++)
-        if (sign * key(&probe[i]) > sign * key(&probe[best]))
+        if (sign * value[i] > sign * value[best])
+            best = i;
+    return best;
+}
+
+/* The index of the probe whose lambda_max (sign 1) is largest or lambda_min (sign -1) smallest. */
+static size_t index_of_end(size_t n, const struct ks_probe *probe, int sign)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < n; i++)
+        if (sign * ks_probe_end(&probe[i], sign) > sign * ks_probe_end(&probe[best], sign))
             best = i;
     return best;
 }
@@ -61,15 +64,13 @@ static double combine(const struct ks_statistic *f, size_t n, const struct ks_pr
     case KS_OVER_MEAN:
         return mean(n, value);
     case KS_OVER_MEDIAN:
-        return median(n, value);
+        return ks_median(n, value);
     case KS_OVER_LARGEST:
-        return value[index_of_extreme(n, probe, f->value, 1)];
+        return value[index_of_extreme(n, value, 1)];
     case KS_OVER_SMALLEST:
-        return value[index_of_extreme(n, probe, f->value, -1)];
-    case KS_OVER_OF_LARGEST:
-        return value[index_of_extreme(n, probe, f->key, 1)];
-    case KS_OVER_OF_SMALLEST:
-        return value[index_of_extreme(n, probe, f->key, -1)];
+        return value[index_of_extreme(n, value, -1)];
+    case KS_OVER_OF_END:
+        return value[index_of_end(n, probe, f->end)];
     case KS_OVER_SHARED:
         return value[0];
     }
@@ -96,56 +97,56 @@ static ks_status add_loss_intervals(struct ks_spectrum *s, const struct ks_bound
     if (!bounds->certified || bounds->certificates->held_out < KS_LEAST_HELD_OUT)
         return KS_OK;
     for (size_t i = 0; i < bounds->probes; i++) {
-        upper = fmax(upper, ks_probe_lambda_max_loss_upper(&probe[i]));
-        lower = fmin(lower, ks_probe_lambda_min_loss_lower(&probe[i]));
+        upper = fmax(upper, ks_probe_loss_outer(&probe[i], 1));
+        lower = fmin(lower, ks_probe_loss_outer(&probe[i], -1));
     }
-    KS_TRY(ks_statistic_add_interval(
-        s, KS_STAT_LAMBDA_MAX_LOSS, "",
-        (struct ks_interval){ks_probe_lambda_max_loss_lower(probe), upper}));
-    return ks_statistic_add_interval(
-        s, KS_STAT_LAMBDA_MIN_LOSS, "",
-        (struct ks_interval){lower, ks_probe_lambda_min_loss_upper(probe)});
+    KS_TRY(ks_statistic_add_interval(s, KS_STAT_LAMBDA_MAX_LOSS, "",
+                                     (struct ks_interval){ks_probe_loss_inner(probe, 1), upper}));
+    return ks_statistic_add_interval(s, KS_STAT_LAMBDA_MIN_LOSS, "",
+                                     (struct ks_interval){lower, ks_probe_loss_inner(probe, -1)});
 }
 
-/* Adds the statistics of these probes; `part` is the order of the leading parts, 0 for the full
+/* Adds the statistics of these probes; `prefix` is the number of their first steps, 0 for the full
  * run. */
 static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
-                                struct ks_probe *probe, size_t part)
+                                struct ks_probe *probe, size_t prefix)
 {
     const bool published = inputs->published && s->alpha; /* without alpha it is exact */
     const size_t probes = ks_spectrum_random(s);
     struct ks_bounds bounds = ks_bounds_find(inputs, !s->alpha, probes, probe,
-                                             part > 0 ? part / KS_STATISTICS_PART - 1 : SIZE_MAX);
+                                             prefix > 0 ? prefix / KS_STATISTICS_PREFIX - 1
+                                                        : SIZE_MAX);
     ks_status status = KS_OK;
     double *value = NULL;
     char suffix[32] = "";
 
     for (size_t i = 0; i < probes; i++)
         probe[i].bounds = &bounds;
-    if (part > 0)
-        snprintf(suffix, sizeof suffix, "_m%zu", part);
+    if (prefix > 0)
+        snprintf(suffix, sizeof suffix, "_m%zu", prefix);
     KS_GO(ks_alloc(probes, sizeof *value, &value));
     for (const struct ks_statistic *f = ks_catalogue; f < ks_catalogue + KS_STATISTICS; f++) {
         double error = 0;
 
-        if (!f->value || (part > 0 && !f->every_prefix) || (published && f->not_published) ||
+        if ((!f->value && !f->of_end) || (prefix > 0 && !f->every_prefix) ||
+            (published && f->not_published) ||
             (!bounds.outliers_isolated && f == &ks_catalogue[KS_STAT_KURTOSIS_SPECTRAL]))
             continue;
         for (size_t i = 0; i < probes; i++)
-            value[i] = f->value(&probe[i]);
+            value[i] = f->of_end ? f->of_end(&probe[i], f->end) : f->value(&probe[i]);
         if (probes > 1)
             error = standard_error(probes, value);
         KS_GO(ks_statistic_add(s, f->name, suffix, combine(f, probes, probe, value)));
-        if (probes > 1 && part == 0 && f->over == KS_OVER_MEAN)
+        if (probes > 1 && prefix == 0 && f->over == KS_OVER_MEAN)
             KS_GO(ks_statistic_add(s, f->name, "_se", error));
     }
-    if (!published && part == 0)
+    if (!published && prefix == 0)
         KS_GO(add_trace_interval(s, &bounds, probe));
-    if (!published && part == 0)
+    if (!published && prefix == 0)
         KS_GO(add_loss_intervals(s, &bounds, probe));
-    if (!published && part == 0 && !inputs->draft)
+    if (!published && prefix == 0 && !inputs->draft)
         KS_GO(ks_intervals_add_gradient(s, &bounds, inputs->gradient));
-    if (!published && part == 0 && !inputs->draft)
+    if (!published && prefix == 0 && !inputs->draft)
         KS_GO(ks_band_add(s, &bounds, probe));
     if (!published)
         KS_GO(ks_intervals_add(s, &bounds, probe, suffix));
@@ -185,13 +186,13 @@ static void make_uniform(size_t n, double *weight)
         weight[i] = 1 / (double)n;
 }
 
-/* The statistics of the first `part` steps. nodes [probes, 3, order] is scratch for the Ritz
+/* The statistics of the first `prefix` steps. nodes [probes, 3, order] is scratch for the Ritz
  * values, weights and residuals. */
-static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
-                              size_t part, double *nodes, struct ks_probe *probe)
+static ks_status prefix_statistics(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
+                                   size_t prefix, double *nodes, struct ks_probe *probe)
 {
     for (size_t i = 0; i < ks_spectrum_random(s); i++) {
-        size_t row = i * s->order, m = (size_t)s->steps[i] < part ? (size_t)s->steps[i] : part;
+        size_t row = i * s->order, m = (size_t)s->steps[i] < prefix ? (size_t)s->steps[i] : prefix;
         double *theta = nodes + 3 * row, *weight = theta + s->order, *residual = weight + s->order;
         const struct ks_jacobi t = {m, s->alpha + row, s->beta + row};
         struct ks_probe *p = &probe[i];
@@ -201,29 +202,29 @@ static ks_status leading_part(struct ks_spectrum *s, const struct ks_statistics_
                                .weight = weight,
                                .residual = residual,
                                .beta = s->beta + row,
-                               .ended = m < part || m == inputs->n};
+                               .ended = m < prefix || m == inputs->n};
         KS_TRY(ks_jacobi_ritz(&t, theta, weight, residual));
         KS_TRY(ks_jacobi_smallest(&t, &p->smallest));
         if (inputs->published)
             make_uniform(m, weight);
     }
-    return add_statistics(s, inputs, probe, part);
+    return add_statistics(s, inputs, probe, prefix);
 }
 
 ks_status ks_statistics(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs)
 {
     ks_status status = KS_OK;
-    size_t parts = s->alpha && !inputs->draft ? (s->order - 1) / KS_STATISTICS_PART : 0;
+    size_t prefixes = s->alpha && !inputs->draft ? (s->order - 1) / KS_STATISTICS_PREFIX : 0;
     struct ks_probe *probe = NULL;
     double *nodes = NULL;
 
     assert(s->ritz && s->statistics.n == 0);
     KS_GO(ks_alloc(s->probes, sizeof *probe, &probe));
     KS_GO(full_run(s, inputs, probe));
-    if (parts > 0)
+    if (prefixes > 0)
         KS_GO(ks_alloc(3 * s->probes * s->order, sizeof *nodes, &nodes));
-    for (size_t k = 1; k <= parts; k++)
-        KS_GO(leading_part(s, inputs, k * KS_STATISTICS_PART, nodes, probe));
+    for (size_t k = 1; k <= prefixes; k++)
+        KS_GO(prefix_statistics(s, inputs, k * KS_STATISTICS_PREFIX, nodes, probe));
 done:
     free(probe);
     free(nodes);

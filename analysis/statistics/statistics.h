@@ -11,7 +11,7 @@
 #include "statistics/catalogue.h"
 #include "statistics/operator_bounds.h"
 
-enum { KS_STATISTICS_PART = 30 }; /* statistics are repeated at m = 30, 60, ... */
+enum { KS_STATISTICS_PREFIX = 30 }; /* statistics are repeated at m = 30, 60, ... */
 
 /* Fills the empty spectrum->statistics from ritz, weight, residual and, unless the spectrum is
  * exact, alpha and beta: for each statistic its NAME; NAME_se, the standard error over two or more

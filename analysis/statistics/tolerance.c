@@ -45,26 +45,12 @@ static ks_status add(size_t id, double most, struct ks_tolerances *t)
     return KS_OK;
 }
 
-static ks_status add_by_name(const char *name, double most, struct ks_tolerances *t)
-{
-    const enum ks_statistic_id id = ks_catalogue_find(name);
-
-    return id < KS_STATISTICS && is_tolerable(id) ? add(id, most, t) : refuse_name(name);
-}
-
-static ks_status add_common(double most, struct ks_tolerances *t)
-{
-    for (size_t i = 0; i < KS_STATISTICS; i++)
-        if (ks_catalogue[i].tolerance == KS_WIDTH_OF_SIZE)
-            KS_TRY(add(i, most, t));
-    return KS_OK;
-}
-
 /* "0.05" or "lambda_max=0.01"; `word` is changed. */
 static ks_status read_word(char *word, struct ks_tolerances *t)
 {
     char *number = strchr(word, '=');
     double most;
+    size_t id;
 
     if (number)
         *number++ = '\0';
@@ -72,7 +58,14 @@ static ks_status read_word(char *word, struct ks_tolerances *t)
         return ks_fail(KS_USAGE,
                        "--tolerance: expected a number above 0, or NAME=NUMBER, found '%s'",
                        number ? number : word);
-    return number ? add_by_name(word, most, t) : add_common(most, t);
+    if (number) {
+        id = ks_catalogue_find(word);
+        return id < KS_STATISTICS && is_tolerable(id) ? add(id, most, t) : refuse_name(word);
+    }
+    for (id = 0; id < KS_STATISTICS; id++)
+        if (ks_catalogue[id].tolerance == KS_WIDTH_OF_SIZE)
+            KS_TRY(add(id, most, t));
+    return KS_OK;
 }
 
 ks_status ks_tolerances_read(const char *text, struct ks_tolerances *t)
@@ -111,11 +104,6 @@ double ks_tolerance_width(const struct ks_tolerance *t, const struct ks_spectrum
         break;
     }
     return NAN;
-}
-
-bool ks_tolerance_met(const struct ks_tolerance *t, const struct ks_spectrum *s)
-{
-    return ks_tolerance_width(t, s) <= t->most; /* not met if it is NaN */
 }
 
 int ks_tolerance_end(const struct ks_tolerance *t)

@@ -34,7 +34,6 @@ ks_status ks_tolerances_read(const char *text, struct ks_tolerances *tolerances)
  *   lambda_max, lambda_min    (outer bound - value) / lambda_abs_max
  *   trace                     half of (upper - lower), divided by |trace| */
 double ks_tolerance_width(const struct ks_tolerance *tolerance, const struct ks_spectrum *spectrum);
-bool ks_tolerance_met(const struct ks_tolerance *tolerance, const struct ks_spectrum *spectrum);
 
 /* The error from few minibatches, lambda_max_data_se or lambda_min_data_se in units of the largest
  * absolute eigenvalue, which the tolerance limits as well; NaN for other statistics. */

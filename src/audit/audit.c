@@ -12,7 +12,7 @@
 #include "core/say.h"
 #include "inspect/inspect.h"
 #include "io/text.h"
-#include "operators/operator_kinds.h"
+#include "operators/operator.h"
 #include "pipeline/outputs.h"
 #include "pipeline/report.h"
 

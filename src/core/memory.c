@@ -77,6 +77,22 @@ ks_status ks_grow(size_t used, size_t size, size_t *room, void *array)
     return KS_OK;
 }
 
+ks_status ks_pool_alloc(struct ks_pool *pool, size_t count, size_t size, void *out)
+{
+    KS_TRY(ks_grow(pool->n, sizeof *pool->list, &pool->room, &pool->list));
+    KS_TRY(ks_alloc(count, size, out));
+    memcpy(&pool->list[pool->n++], out, sizeof *pool->list);
+    return KS_OK;
+}
+
+void ks_pool_free(struct ks_pool *pool)
+{
+    for (size_t i = 0; i < pool->n; i++)
+        free(pool->list[i]);
+    free(pool->list);
+    *pool = (struct ks_pool){.n = 0};
+}
+
 ks_status ks_copy_string(const char *string, char **out)
 {
     return ks_print_string(out, "%s", string);

@@ -18,6 +18,15 @@ ks_status ks_alloc(size_t count, size_t size, void *out);
  * while *room is 0: ks_grow(n, sizeof *x, &room, &x). On failure array and *room are unchanged. */
 ks_status ks_grow(size_t used, size_t size, size_t *room, void *array);
 
+/* Arrays that are freed together; none when zeroed. */
+struct ks_pool {
+    void **list; /* [n], with room for more */
+    size_t n, room;
+};
+/* ks_alloc of an array that ks_pool_free frees with all others of the pool. */
+ks_status ks_pool_alloc(struct ks_pool *pool, size_t count, size_t size, void *out);
+void ks_pool_free(struct ks_pool *pool); /* leaves an empty pool */
+
 /* Copies `string` into a newly allocated *out. */
 ks_status ks_copy_string(const char *string, char **out);
 

@@ -51,3 +51,9 @@ int ks_ascending(const void *a, const void *b)
         return isnan(x) - isnan(y);
     return (x > y) - (x < y);
 }
+
+double ks_median(size_t n, double *values)
+{
+    qsort(values, n, sizeof *values, ks_ascending);
+    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}

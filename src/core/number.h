@@ -4,6 +4,7 @@
 #define KS_CORE_NUMBER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* An integer in low..high, written 1000000 or, up to 2^53, 1e6. On failure returns false and leaves
@@ -14,5 +15,8 @@ bool ks_parse_number(const char *text, double low, double high, double *value);
 
 /* A qsort comparator for doubles, or for structs that begin with one: ascending, NaN last. */
 int ks_ascending(const void *a, const void *b);
+
+/* The median of n >= 1 numbers, which it sorts. */
+double ks_median(size_t n, double *values);
 
 #endif

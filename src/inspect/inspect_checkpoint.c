@@ -9,7 +9,7 @@
 #include "inspect/lines.h"
 #include "net/arch.h"
 #include "operators/null_space.h"
-#include "operators/operator_kinds.h"
+#include "operators/operator.h"
 #include "operators/selection.h"
 
 enum { NORMS = 4 };        /* most critics whose norms are printed; of more, the range     */

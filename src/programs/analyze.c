@@ -35,12 +35,6 @@ static const struct ks_program description = {
     .libraries = libraries,
 };
 
-/* Whether the options ask for vectors, of one checkpoint, in place of spectra. */
-static bool writes_vectors(const struct ks_analyze_options *o)
-{
-    return o->apply || o->gradient || o->spectrum.eigenvectors > 0;
-}
-
 /* Before anything is computed: the files can be written and replace no input. */
 static ks_status check_outputs(const struct ks_analyze_options *o, const char *checkpoint,
                                const char *spectrum)
@@ -51,7 +45,7 @@ static ks_status check_outputs(const struct ks_analyze_options *o, const char *c
         if (!outputs[i])
             continue;
         KS_TRY(ks_output_check(outputs[i], checkpoint));
-        if (writes_vectors(o))
+        if (outputs[i] != spectrum) /* of factors, if there are any */
             KS_TRY(ks_output_check(outputs[i], o->apply));
     }
     return KS_OK;

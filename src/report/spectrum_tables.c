@@ -6,8 +6,8 @@
 
 #include "core/memory.h"
 #include "core/number.h"
-#include "lanczos/density.h"
 #include "lanczos/jacobi.h"
+#include "lanczos/slq.h"
 #include "report/tables.h"
 #include "statistics/statistics.h"
 

@@ -124,7 +124,7 @@ static ks_status measure_product(const struct ks_checkpoint *c, bool f32, double
     struct ks_operator *a = NULL;
     ks_status status;
 
-    status = f32 ? ks_hessian_new_f32(&problem, &a) : ks_hessian_new_f64(&problem, &a);
+    status = ks_hessian_new(&problem, f32, &a);
     if (status == KS_OK)
         status = time_products(a, seconds);
     ks_operator_free(a);

@@ -1,5 +1,4 @@
 /* The smoothed density: its integral, mean and units, and degenerate spectra. */
-#include "lanczos/density.h"
 
 #include "core/rng.h"
 #include "spectra.h"

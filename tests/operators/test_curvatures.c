@@ -41,6 +41,16 @@ static struct ks_problem pose(const struct ks_checkpoint *c)
                                .layer = -1};
 }
 
+static ks_status preconditioned_new(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return ks_preconditioned_new(problem, false, a);
+}
+
+static ks_status manifold_new(const struct ks_problem *problem, struct ks_operator **a)
+{
+    return ks_manifold_new(problem, false, a);
+}
+
 static double *product(const struct ks_operator *a, const double *v)
 {
     double *out;
@@ -120,7 +130,7 @@ TEST(test_preconditioned)
     c->adam = (struct ks_adam_constants){0.5, 0.99, 1e-3}; /* values that a checkpoint may hold */
     assert_ok(prepared(ks_hessian_new_f64, &q, &a));
     h = dense(a);
-    assert_ok(prepared(ks_preconditioned_new_f64, &q, &a));
+    assert_ok(prepared(preconditioned_new, &q, &a));
     p = dense(a);
     size = largest(n * n, p);
     for (size_t i = 0; i < n; i++)
@@ -133,7 +143,7 @@ TEST(test_preconditioned)
         }
     free(h), free(p);
     c->adam_step = 0;
-    assert_fails(ks_preconditioned_new_f64(&q, &a), KS_FORMAT, "/optimizer/v");
+    assert_fails(preconditioned_new(&q, &a), KS_FORMAT, "/optimizer/v");
 }
 
 /* For every projected column: x <- x - w (w' x), with w from `w`. */
@@ -196,7 +206,7 @@ TEST(test_manifold)
     struct ks_operator *a;
 
     project(arch, w, v);
-    assert_ok(prepared(ks_manifold_new_f64, &q, &a));
+    assert_ok(prepared(manifold_new, &q, &a));
     found = product(a, v);
     c->critic.w = moved;
     for (int side = 0; side < 2; side++) {
@@ -215,9 +225,9 @@ TEST(test_manifold)
     ks_operator_free(a);
 
     w[arch->layer[1].offset] *= 1.001;
-    assert_fails(ks_manifold_new_f64(&q, &a), KS_FORMAT, "layer 1, critic 0");
+    assert_fails(manifold_new(&q, &a), KS_FORMAT, "layer 1, critic 0");
     q.critic = 1; /* all columns of this critic are on their spheres */
-    assert_ok(prepared(ks_manifold_new_f64, &q, &a));
+    assert_ok(prepared(manifold_new, &q, &a));
     /* any vector: the product is zero outside this critic's parameters */
     found = product(a, c->adam_v);
     assert_close(largest(n / 2, found), 0, 0);
@@ -227,7 +237,7 @@ TEST(test_manifold)
     q.critic = -1;
     c = make(FREE);
     q.checkpoint = c;
-    assert_fails(ks_manifold_new_f64(&q, &a), KS_FORMAT, "the description has none");
+    assert_fails(manifold_new(&q, &a), KS_FORMAT, "the description has none");
 }
 
 /* The bytes that constructing an operator takes, by the count of memory.h. */
@@ -250,7 +260,7 @@ TEST(test_manifold_memory)
     struct ks_checkpoint *c = make(PROJECTED);
     struct ks_problem q = pose(c);
 
-    assert_true(taken(ks_manifold_new_f64, &q) <=
+    assert_true(taken(manifold_new, &q) <=
                 taken(ks_hessian_new_f64, &q) + dimension(c) * sizeof(double) + LITTLE);
 }
 

@@ -41,7 +41,7 @@ static struct ks_operator *build(const struct ks_problem *q, const struct ks_ope
 {
     struct ks_operator *full, *a;
 
-    assert_ok(prepared(single ? kind->new_f32 : kind->new_f64, q, &full));
+    assert_ok(prepared_kind(kind, single, q, &full));
     assert_ok(ks_block_new(full, selection, &a));
     return a;
 }

@@ -48,7 +48,7 @@ static double *matrix(const struct ks_checkpoint *c, const struct ks_operator_ki
     struct ks_operator *a;
     double *m;
 
-    assert_ok(prepared(single ? kind->new_f32 : kind->new_f64, &q, &a));
+    assert_ok(prepared_kind(kind, single, &q, &a));
     m = dense_of(a);
     ks_operator_free(a);
     return m;
@@ -158,7 +158,7 @@ TEST(test_constant_inputs)
                 assert_true(m[(6 + k) * n + j] == 0 && m[(4 * 6 + k) * n + j] == 0);
             }
         free(m);
-        assert_ok(prepared(single ? HESSIAN->new_f32 : HESSIAN->new_f64, &q, &a));
+        assert_ok(prepared_kind(HESSIAN, single, &q, &a));
         assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
         assert_int_equal(null.dead, 12);
         ks_null_clear(&null);
@@ -204,7 +204,7 @@ static void check_difference(struct ks_checkpoint *c)
     size_t n = c->critic.arch->parameters;
     double *v, *product, *plus, *minus, error;
 
-    assert_ok(prepared(HESSIAN->new_f64, &q, &a));
+    assert_ok(prepared_kind(HESSIAN, false, &q, &a));
     assert_ok(ks_alloc(n, sizeof *v, &v));
     assert_ok(ks_alloc(n, sizeof *product, &product));
     fill_normal(&rng, n, v);

@@ -76,10 +76,10 @@ TEST(test_table)
     for (const struct ks_operator_kind *kind = ks_operator_kinds; kind->name; kind++, kinds++) {
         struct ks_operator *a;
 
-        assert_ok(prepared(kind->new_f64, &problem, &a));
+        assert_ok(prepared_kind(kind, false, &problem, &a));
         check(a, 1e-13);
         ks_operator_free(a);
-        assert_ok(prepared(kind->new_f32, &problem, &a));
+        assert_ok(prepared_kind(kind, true, &problem, &a));
         check(a, 3e-6);
         ks_operator_free(a);
     }

@@ -71,7 +71,7 @@ static void block_of(const struct setting *s, bool single, struct ks_operator **
 {
     struct ks_operator *all;
 
-    assert_ok((single ? s->kind->new_f32 : s->kind->new_f64)(&s->q, &all));
+    assert_ok(ks_kind_new(s->kind, &s->q, single, &all));
     assert_ok(ks_block_new(all, s->space->selection, a));
     assert_ok(ks_operator_prepare(*a, 1 << 24));
 }
@@ -89,9 +89,8 @@ static ks_status certify(const struct setting *s, struct ks_certificates *c)
 static ks_status new_certificates(const struct setting *s, size_t probes, size_t part,
                                   struct ks_certificates *c)
 {
-    const struct ks_certificates_sizes sizes = {s->n, s->n, probes, 20, part, s->basis};
-
-    return ks_certificates_new(&sizes, c);
+    *c = (struct ks_certificates){.n = s->n, .probes = probes, .prefix = part, .basis = s->basis};
+    return ks_certificates_new(s->n, 20, c);
 }
 
 static void set_up_variant(const char *text, const struct variant *v, bool single,

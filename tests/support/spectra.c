@@ -5,6 +5,13 @@
 #include "core/memory.h"
 #include "scratch.h"
 
+ks_status prepared_kind(const struct ks_operator_kind *kind, bool single,
+                        const struct ks_problem *problem, struct ks_operator **a)
+{
+    KS_TRY(ks_kind_new(kind, problem, single, a));
+    return ks_operator_prepare(*a, (size_t)1 << 24);
+}
+
 ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
                    const struct ks_problem *problem, struct ks_operator **a)
 {
@@ -221,7 +228,7 @@ static struct ks_null_basis *first_coordinates(size_t n, size_t d)
     struct ks_null_basis *b = calloc(1, sizeof *b);
 
     *b = (struct ks_null_basis){.n = n, .dimension = d, .n_dead = d};
-    b->dead = calloc(d, sizeof *b->dead);
+    assert_ok(ks_pool_alloc(&b->pool, d, sizeof *b->dead, &b->dead));
     for (size_t i = 0; i < d; i++)
         b->dead[i] = i;
     return b;
@@ -266,10 +273,9 @@ struct certified *estimate_certified(struct diagonal *d, const struct certified_
 
     if (null && null->dimension + null->dead > 0)
         e->basis = first_coordinates(d->n, null->dimension + null->dead);
-    assert_ok(
-        ks_certificates_new(&(struct ks_certificates_sizes){d->n, d->n, how->probes, how->order,
-                                                            KS_STATISTICS_PART, e->basis},
-                            &e->certificates));
+    e->certificates = (struct ks_certificates){
+        .n = d->n, .probes = how->probes, .prefix = KS_STATISTICS_PREFIX, .basis = e->basis};
+    assert_ok(ks_certificates_new(d->n, how->order, &e->certificates));
     e->s = spectrum_new();
     assert_ok(slq_run(&a, &slq, e->s));
     if (how->certify)

@@ -15,6 +15,8 @@
 #include "statistics/statistics.h"
 
 /* A new operator that is ready for products and may keep all intermediate results. */
+ks_status prepared_kind(const struct ks_operator_kind *kind, bool single,
+                        const struct ks_problem *problem, struct ks_operator **a);
 ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
                    const struct ks_problem *problem, struct ks_operator **a);
 

@@ -257,7 +257,7 @@ void judge_spectrum(const struct ks_spectrum *s, const struct truth *t, size_t n
     j.suffix = suffix;
     judge_full_run(&j);
     judge_energy(&j);
-    for (size_t m = 0; m == 0 || (parts && s->alpha && m < s->order); m += KS_STATISTICS_PART) {
+    for (size_t m = 0; m == 0 || (parts && s->alpha && m < s->order); m += KS_STATISTICS_PREFIX) {
         if (m > 0)
             snprintf(suffix, sizeof suffix, "_m%zu", m);
         judge_ends(&j);
@@ -333,9 +333,9 @@ static ks_status analysis_spectrum(struct analysis *o, const struct ks_operator 
         KS_TRY(ks_exact(a, NULL, NULL, o->spectrum));
         return analysis_check_exact(o, a);
     }
-    KS_TRY(ks_certificates_new(&(struct ks_certificates_sizes){a->n, a->n, o->probes, o->order,
-                                                               KS_STATISTICS_PART, o->basis},
-                               &o->certificates));
+    o->certificates = (struct ks_certificates){
+        .n = a->n, .probes = o->probes, .prefix = KS_STATISTICS_PREFIX, .basis = o->basis};
+    KS_TRY(ks_certificates_new(a->n, o->order, &o->certificates));
     if (o->gradient)
         KS_TRY(ks_gradient_start(problem, NULL, &o->start));
     slq.gradient = o->start;

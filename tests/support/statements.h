@@ -13,7 +13,7 @@
 
 #include "core/memory.h"
 #include "core/number.h"
-#include "pipeline/stages.h"
+#include "pipeline/pipeline.h"
 #include "statistics/beta_distribution.h"
 
 struct truth {

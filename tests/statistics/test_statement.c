@@ -1,5 +1,5 @@
 /* The claim about a spectrum states what is known, and no more. */
-#include "statistics/claim.h"
+#include "statistics/statement.h"
 
 #include "core/memory.h"
 #include "spectra.h"
@@ -8,14 +8,14 @@ enum { N = 400 };
 static double value[N];
 
 /* The claim about a spectrum contains each of the words, separated by '~', in this order. */
-static void says(const struct ks_spectrum *s, const struct ks_claim_inputs *inputs,
+static void says(const struct ks_spectrum *s, const struct ks_statement_inputs *inputs,
                  const char *words)
 {
     char *text = NULL, list[1024];
     const char *at;
     size_t first;
 
-    assert_ok(ks_claim(s, inputs, &text, &first));
+    assert_ok(ks_statement(s, inputs, &text, &first));
     at = strstr(text, ". ");
     assert_int_equal(first, at ? (size_t)(at - text) + 1 : strlen(text));
     snprintf(list, sizeof list, "%s", words);
@@ -34,20 +34,20 @@ static void says(const struct ks_spectrum *s, const struct ks_claim_inputs *inpu
     free(text);
 }
 
-static struct ks_claim_inputs inputs_of(const char *kind,
-                                        const struct ks_statistics_inputs *statistics)
+static struct ks_statement_inputs inputs_of(const char *kind,
+                                            const struct ks_statistics_inputs *statistics)
 {
-    return (struct ks_claim_inputs){.kind = ks_operator_kind_find(kind),
-                                    .critic = -1,
-                                    .layer = -1,
-                                    .minibatches = 4,
-                                    .statistics = statistics};
+    return (struct ks_statement_inputs){.kind = ks_operator_kind_find(kind),
+                                        .critic = -1,
+                                        .layer = -1,
+                                        .minibatches = 4,
+                                        .statistics = statistics};
 }
 
 /* diag(value) by Lanczos with certificates; the first coordinates are a known null space. *inputs:
  * of a claim about it. */
 static struct certified *estimated(size_t n, struct certified_run how,
-                                   struct ks_claim_inputs *inputs)
+                                   struct ks_statement_inputs *inputs)
 {
     struct diagonal d = {.n = n, .value = value};
     struct certified *e;
@@ -59,7 +59,7 @@ static struct certified *estimated(size_t n, struct certified_run how,
 }
 
 static struct certified *certified_with(size_t order, size_t probes, const struct ks_null *null,
-                                        struct ks_claim_inputs *inputs)
+                                        struct ks_statement_inputs *inputs)
 {
     return estimated(N, (struct certified_run){order, probes, .null = null, .certify = true},
                      inputs);
@@ -75,7 +75,7 @@ static void set_error(struct certified *e, double error)
 
 static void estimate_says(size_t n, struct certified_run how, const char *words)
 {
-    struct ks_claim_inputs inputs;
+    struct ks_statement_inputs inputs;
     struct certified *e = estimated(n, how, &inputs);
 
     says(e->s, &inputs, words);
@@ -93,7 +93,7 @@ static void exact_says(const struct ks_null *null, const char *words)
     struct ks_operator a = DIAGONAL(N, value);
     struct ks_spectrum *s = exact_with(&a, null);
     const struct ks_statistics_inputs statistics = {.n = N, .null = null};
-    const struct ks_claim_inputs inputs = inputs_of("hessian", &statistics);
+    const struct ks_statement_inputs inputs = inputs_of("hessian", &statistics);
 
     says(s, &inputs, words);
 }
@@ -126,7 +126,7 @@ TEST(test_kappa_moves)
     for (size_t i = 0; i < N; i++)
         value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)(i / 2) / (N / 2 - 1));
     for (int turn = 0; turn < 2; turn++) {
-        struct ks_claim_inputs inputs;
+        struct ks_statement_inputs inputs;
         struct certified *e;
         double ratio;
 
@@ -194,7 +194,7 @@ TEST(test_not_clear)
     for (size_t i = 0; i < N; i++)
         value[i] = i % 2 == 0 ? 1 : 1e-3;
     for (int clear = 0; clear < 2; clear++) {
-        struct ks_claim_inputs inputs;
+        struct ks_statement_inputs inputs;
         struct certified *e = certified_with(30, 1, NULL, &inputs);
         double floor;
 
@@ -266,7 +266,7 @@ TEST(test_names)
     const struct ks_null null = {.dimension = 5, .product = 1e-15};
     const struct ks_statistics_inputs statistics = {
         .n = N, .epsilon = DBL_EPSILON, .null = &null, .shift = 1};
-    struct ks_claim_inputs inputs = inputs_of("ggn", &statistics);
+    struct ks_statement_inputs inputs = inputs_of("ggn", &statistics);
     struct ks_spectrum *s = spectrum_new();
 
     for (size_t i = 0; i < N; i++)
@@ -291,7 +291,7 @@ TEST(test_normals)
                          others = {.dimension = 43, .product = 1e-15, .dead = 1};
 
     for (int more = 0; more < 2; more++) {
-        struct ks_claim_inputs inputs;
+        struct ks_statement_inputs inputs;
         struct certified *e;
 
         for (size_t i = 0; i < N; i++)
@@ -355,7 +355,7 @@ TEST(test_gradient)
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / N;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct ks_claim_inputs inputs;
+        struct ks_statement_inputs inputs;
         struct certified *e = certified_with(30, 2, NULL, &inputs);
 
         e->s->gradient = true; /* the second probe starts at the gradient */
@@ -376,7 +376,7 @@ TEST(test_published_recurrence)
     struct slq slq = {.order = SMALL, .probes = 1, .seed = 5, .basis_f32 = true, .published = true};
     const struct ks_statistics_inputs statistics = {
         .n = SMALL, .epsilon = FLT_EPSILON, .basis_epsilon = FLT_EPSILON, .published = true};
-    const struct ks_claim_inputs inputs = inputs_of("hessian", &statistics);
+    const struct ks_statement_inputs inputs = inputs_of("hessian", &statistics);
     struct ks_spectrum *s = spectrum_new();
 
     for (size_t i = 0; i < SMALL; i++)
@@ -396,14 +396,14 @@ TEST(test_product_error)
     for (size_t i = 0; i < N; i++)
         value[i] = 1 + (double)i / N;
     for (int wrong = 0; wrong < 2; wrong++) {
-        struct ks_claim_inputs inputs;
+        struct ks_statement_inputs inputs;
         struct certified *e = certified_with(30, 1, NULL, &inputs);
         char *text;
         size_t first;
 
         inputs.products_f32 = true;
         set_error(e, wrong ? 0.5 : 1e-4);
-        assert_ok(ks_claim(e->s, &inputs, &text, &first));
+        assert_ok(ks_statement(e->s, &inputs, &text, &first));
         assert_true(!wrong == !strstr(text,
                                       " The float32 products are wrong by up to 0.251 of the "
                                       "largest absolute eigenvalue: --precision f64 avoids this."));

@@ -1,6 +1,6 @@
-/* The claim states only what is known: whether a number is a bound, with which confidence, and what
- * rounding or the order leaves unresolved. */
-#include "statistics/claim.h"
+/* The statement contains only what is known: whether a number is a bound, with which confidence,
+ * and what rounding or the order leaves unresolved. */
+#include "statistics/statement.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -13,9 +13,9 @@
 #include "statistics/certificate.h"
 #include "statistics/operator_bounds.h"
 
-struct claim {
+struct statement {
     const struct ks_spectrum *s;
-    const struct ks_claim_inputs *inputs;
+    const struct ks_statement_inputs *inputs;
     char name[128];         /* the operator's name in a sentence, such as "H"          */
     bool exact;             /* all eigenvalues were computed                           */
     bool certified;         /* the bounds are certified by float64 products            */
@@ -29,7 +29,7 @@ struct claim {
 };
 
 /* "H", "the ggn operator (critic 0, layer 3)" */
-static void find_name(const struct ks_claim_inputs *t, char *name, size_t size)
+static void find_name(const struct ks_statement_inputs *t, char *name, size_t size)
 {
     const struct {
         const char *name;
@@ -64,20 +64,21 @@ static size_t less(size_t directions, size_t normals)
     return directions > normals ? directions - normals : 0;
 }
 
-static struct claim find_claim(const struct ks_spectrum *s, const struct ks_claim_inputs *inputs)
+static struct statement find_statement(const struct ks_spectrum *s,
+                                       const struct ks_statement_inputs *inputs)
 {
     const struct ks_statistics_inputs *t = inputs->statistics;
-    struct claim c = {.s = s,
-                      .inputs = inputs,
-                      .exact = !s->alpha,
-                      .certified = !s->alpha || (t->certificates && t->certificates->certified),
-                      .abs_max = ks_statistic_abs_max(s),
-                      .steps = most_steps(s),
-                      .null = ks_nullity_find(t),
-                      .lifted = t->null && t->shift != 0
-                                    ? (double)t->null->dimension - (double)inputs->normals
-                                    : 0,
-                      .effective = ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND)};
+    struct statement c = {.s = s,
+                          .inputs = inputs,
+                          .exact = !s->alpha,
+                          .certified = !s->alpha || (t->certificates && t->certificates->certified),
+                          .abs_max = ks_statistic_abs_max(s),
+                          .steps = most_steps(s),
+                          .null = ks_nullity_find(t),
+                          .lifted = t->null && t->shift != 0
+                                        ? (double)t->null->dimension - (double)inputs->normals
+                                        : 0,
+                          .effective = ks_statistic_value(s, KS_STAT_KAPPA_EFFECTIVE_BOUND)};
 
     c.complete = ks_spectrum_is_complete(s, t, &c.upper);
     c.null.directions = less(c.null.directions, inputs->normals);
@@ -99,13 +100,13 @@ static void print_number(FILE *out, double x, enum ks_side side)
 }
 
 /* How a bound is certified: " (certified in float64)". */
-static const char *certificate(const struct claim *c)
+static const char *certificate(const struct statement *c)
 {
     return !c->certified ? " (uncertified)" : c->exact ? "" : " (certified in float64)";
 }
 
-/* A statement about the condition number, whose subject is `what`: "Its condition number". */
-static void print_condition(FILE *out, const struct claim *c, const char *what)
+/* A sentence about the condition number, whose subject is `what`: "Its condition number". */
+static void print_condition(FILE *out, const struct statement *c, const char *what)
 {
     char low[32], high[32];
 
@@ -132,7 +133,7 @@ static void print_condition(FILE *out, const struct claim *c, const char *what)
                      "eigenvalues");
 }
 
-static void print_null_space(FILE *out, const struct claim *c)
+static void print_null_space(FILE *out, const struct statement *c)
 {
     const struct ks_nullity *k = &c->null;
     double residual = ks_statistic_value(c->s, KS_STAT_NULL_RESIDUAL);
@@ -167,7 +168,7 @@ static void print_null_space(FILE *out, const struct claim *c)
 
 /* kappa_lower_bound holds for the matrix that the rounded products represent. Rounding errors make
  * its null space nonzero, so its condition number is finite. */
-static void print_computed(FILE *out, const struct claim *c)
+static void print_computed(FILE *out, const struct statement *c)
 {
     double bound = ks_statistic_value(c->s, KS_STAT_KAPPA_LOWER_BOUND);
 
@@ -180,7 +181,7 @@ static void print_computed(FILE *out, const struct claim *c)
             c->certified ? "" : " (uncertified)");
 }
 
-static void print_conditions(FILE *out, const struct claim *c)
+static void print_conditions(FILE *out, const struct statement *c)
 {
     char what[96];
 
@@ -208,15 +209,15 @@ static void print_conditions(FILE *out, const struct claim *c)
 }
 
 /* The confidence of an interval. With all eigenvalues known, nothing is random. */
-static const char *confidence(const struct claim *c)
+static const char *confidence(const struct statement *c)
 {
     return c->exact       ? "rounding errors included"
            : c->certified ? "99% interval"
                           : "99% interval, uncertified";
 }
 
-/* "On this minibatch, "; ks_claim capitalizes the first letter. */
-static void print_minibatches(FILE *out, const struct claim *c)
+/* "On this minibatch, "; ks_statement capitalizes the first letter. */
+static void print_minibatches(FILE *out, const struct statement *c)
 {
     if (c->inputs->minibatches == 1)
         fprintf(out, "on this minibatch, ");
@@ -224,7 +225,7 @@ static void print_minibatches(FILE *out, const struct claim *c)
         fprintf(out, "on these %zu minibatches, ", c->inputs->minibatches);
 }
 
-static void print_directions(FILE *out, const struct claim *c)
+static void print_directions(FILE *out, const struct statement *c)
 {
     const struct ks_interval found = ks_statistic_interval(c->s, KS_STAT_DIRECTIONS_1E2);
     const double lower = found.lower, upper = found.upper;
@@ -259,7 +260,7 @@ static void print_factor(FILE *out, double lower, double upper)
 }
 
 /* lambda_abs_max over the 99% quantile of the |eigenvalues|. */
-static void print_quantile(FILE *out, const struct claim *c)
+static void print_quantile(FILE *out, const struct statement *c)
 {
     const struct ks_interval found = ks_statistic_interval(c->s, KS_STAT_KAPPA_Q99);
     const double lower = found.lower, upper = found.upper;
@@ -286,7 +287,7 @@ static void print_quantile(FILE *out, const struct claim *c)
 
 /* With a probe at the gradient: lambda_abs_max over the |eigenvalue| above which 90% of the
  * gradient's energy lies. */
-static void print_gradient(FILE *out, const struct claim *c)
+static void print_gradient(FILE *out, const struct statement *c)
 {
     const struct ks_interval found = ks_statistic_interval(c->s, KS_STAT_KAPPA_GRADIENT_90);
     const double lower = found.lower, upper = found.upper;
@@ -308,7 +309,7 @@ static void print_gradient(FILE *out, const struct claim *c)
     fprintf(out, " (%s).", confidence(c));
 }
 
-static void print_kappa(FILE *out, const struct claim *c, bool ritz)
+static void print_kappa(FILE *out, const struct statement *c, bool ritz)
 {
     double kappa = ks_statistic_value(c->s, KS_STAT_KAPPA),
            before = ks_statistic(c->s, "kappa_m30");
@@ -332,8 +333,9 @@ static void print_kappa(FILE *out, const struct claim *c, bool ritz)
     putc('.', out);
 }
 
-/* The warning on standard error is lost once the claim is quoted, so the claim repeats it. */
-static void print_error(FILE *out, const struct claim *c)
+/* The warning on standard error is lost once the statement is quoted, so the statement repeats it.
+ */
+static void print_error(FILE *out, const struct statement *c)
 {
     double error = ks_statistic_value(c->s, KS_STAT_PRODUCT_ERROR);
 
@@ -346,7 +348,7 @@ static void print_error(FILE *out, const struct claim *c)
 }
 
 /* The published code's Lanczos vectors are not orthonormal, so its Ritz values bound nothing. */
-static void print_published(FILE *out, const struct claim *c)
+static void print_published(FILE *out, const struct statement *c)
 {
     print_minibatches(out, c);
     fprintf(
@@ -356,7 +358,7 @@ static void print_published(FILE *out, const struct claim *c)
         c->name);
 }
 
-static void print_zero(FILE *out, const struct claim *c)
+static void print_zero(FILE *out, const struct statement *c)
 {
     bool null = c->null.directions + c->inputs->normals >= c->inputs->statistics->n;
 
@@ -374,8 +376,8 @@ static void print_zero(FILE *out, const struct claim *c)
                                       : "float64");
 }
 
-/* The claim. Returns the length of its first sentence. */
-static long print_claim(FILE *out, const struct claim *c)
+/* The statement. Returns the length of its first sentence. */
+static long print_statement(FILE *out, const struct statement *c)
 {
     const bool published = c->inputs->statistics->published && !c->exact;
     long first;
@@ -400,17 +402,17 @@ static long print_claim(FILE *out, const struct claim *c)
     return first;
 }
 
-ks_status ks_claim(const struct ks_spectrum *s, const struct ks_claim_inputs *inputs, char **text,
-                   size_t *first)
+ks_status ks_statement(const struct ks_spectrum *s, const struct ks_statement_inputs *inputs,
+                       char **text, size_t *first)
 {
-    struct claim c = find_claim(s, inputs);
+    struct statement c = find_statement(s, inputs);
     size_t size;
     FILE *out = open_memstream(text, &size);
     bool failed;
 
     if (!out)
         return ks_fail(KS_MEMORY, "out of memory");
-    *first = (size_t)print_claim(out, &c);
+    *first = (size_t)print_statement(out, &c);
     failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {
         free(*text);

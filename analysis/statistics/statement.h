@@ -1,17 +1,17 @@
 /* The statement: what is known of an operator's eigenvalues, in plain words. */
-#ifndef KS_STATISTICS_CLAIM_H
-#define KS_STATISTICS_CLAIM_H
+#ifndef KS_STATISTICS_STATEMENT_H
+#define KS_STATISTICS_STATEMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "core/error.h"
 #include "io/spectrum.h"
-#include "operators/operator_kinds.h"
+#include "operators/operator.h"
 #include "statistics/statistics.h"
 
 /* What the statement needs beside the statistics. */
-struct ks_claim_inputs {
+struct ks_statement_inputs {
     const struct ks_operator_kind *kind;
     int critic, layer;  /* the diagonal block; -1: all     */
     bool products_f32;  /* float32 products                */
@@ -25,7 +25,7 @@ struct ks_claim_inputs {
  * start vector: how many directions have a curvature within a factor of 100 of the largest, the
  * bounds of the condition number, and the 99% quantile of the |eigenvalues|; the paper's kappa
  * comes last. *first: the length of the first sentence. KS_MEMORY. The caller frees *text. */
-ks_status ks_claim(const struct ks_spectrum *spectrum, const struct ks_claim_inputs *inputs,
-                   char **text, size_t *first);
+ks_status ks_statement(const struct ks_spectrum *spectrum, const struct ks_statement_inputs *inputs,
+                       char **text, size_t *first);
 
 #endif
