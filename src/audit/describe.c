@@ -1,7 +1,6 @@
 /* The parts of an audit, in their order. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit.h"

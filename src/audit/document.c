@@ -9,7 +9,6 @@
 #include "core/path.h"
 #include "core/say.h"
 #include "inspect/lines.h"
-#include "io/text.h"
 #include "report/template.h"
 
 enum { CELLS = 16, LONGEST = 8192 };

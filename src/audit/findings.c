@@ -1,7 +1,6 @@
 /* The findings: sentences with the number behind each. Numbers in "at least" are rounded down and
  * numbers in "at most" up, so that the sentences stay true. */
 #include <math.h>
-#include <string.h>
 
 #include "audit/audit.h"
 #include "core/interval.h"

@@ -1,10 +1,8 @@
 /* Claims on the rank correlation of a statistic with the return, over the twelve architectures. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "claims/claim_findings.h"
 #include "core/interval.h"
-#include "core/memory.h"
 #include "results/aggregate.h"
 #include "results/comparison.h"
 #include "results/correlation.h"

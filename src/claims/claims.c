@@ -1,11 +1,7 @@
 #include "claims/claims.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "core/memory.h"
 #include "results/correlation.h"
 
 const char *const ks_verdict_names[KS_VERDICTS] = {"supported",          "not supported",

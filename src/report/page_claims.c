@@ -6,7 +6,6 @@
 
 #include "claims/claims.h"
 #include "core/interval.h"
-#include "report/plots.h"
 #include "report/template.h"
 
 /* --- the claims' verdicts: a line per claim, which opens to the numbers --- */

@@ -2,7 +2,6 @@
 #include "report/page.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <jansson.h>
 

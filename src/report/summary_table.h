@@ -74,7 +74,7 @@ struct ks_summary_table {
     double spearman;    /* rank correlation of KAPPA_GEOMETRIC and RETURN over these rows; NaN if
                          * undefined or with fewer than three rows */
     const struct ks_claims *claims; /* set by the caller; NULL: not judged */
-    struct ks_table *file; /* those of ks_table_files; NULL before ks_tables_write; owned  */
+    struct ks_table *file;          /* [ks_table_files]; NULL before ks_tables_write; owned */
 };
 
 /* Computes the table with `resamples` bootstrap resamples. The caller ends with ks_summary_clear.

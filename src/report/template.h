@@ -33,7 +33,7 @@ ks_status ks_template_write(const char *path, const struct ks_template_part *par
  * & < > " ' become character references. Control characters other than tab and newline, which HTML
  * forbids, become U+FFFD. */
 void ks_html_text(FILE *out, const char *text);
-/* The same between two pieces of HTML. */
+/* Prints such a text between two pieces of HTML. */
 void ks_html_between(FILE *out, const char *before, const char *text, const char *after);
 /* A cell of a table: `shown` in this format, with a key to sort by; "none" if the key is NaN. */
 void ks_html_cell(FILE *out, double key, const char *format, double shown, const char *none);

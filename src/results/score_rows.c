@@ -7,7 +7,6 @@
 #include "core/path.h"
 #include "core/say.h"
 #include "io/csv.h"
-#include "io/text.h"
 #include "results/returns.h"
 #include "results/scores.h"
 
