@@ -102,13 +102,11 @@ static void put_returns(struct ks_result *run)
 void claimed_new(const char *architectures, size_t seeds, const char *more)
 {
     struct ks_results *r = NULL;
-    char text[1024];
 
-    snprintf(text, sizeof text,
-             "[study]\nenv = toy\narchitectures = %s\nseeds = 0..%zu\nsteps = 48\n"
-             "[train]\ncheckpoints = 12\nrandom_steps = 1\nevaluations = 2\n%s",
-             architectures, seeds - 1, more);
-    write_text("study.study", text);
+    write_text("study.study",
+               text_of("[study]\nenv = toy\narchitectures = %s\nseeds = 0..%zu\nsteps = 48\n"
+                       "[train]\ncheckpoints = 12\nrandom_steps = 1\nevaluations = 2\n%s",
+                       architectures, seeds - 1, more));
     assert_ok(ks_alloc(1, sizeof *r, &r));
     study_results = r;
     study_seeds = seeds;

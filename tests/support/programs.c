@@ -29,13 +29,10 @@ void slurp(const char *path, char *text, size_t size)
 
 int run_program(const char *name, const char *arguments)
 {
-    char command[6000];
     int status;
 
-    snprintf(command, sizeof command,
-             "cd '%s' && OMP_WAIT_POLICY=passive %s '%s' >out.txt 2>err.txt %s", scratch_folder,
-             launcher, program_path(name), arguments);
-    status = system(command);
+    status = system(text_of("cd '%s' && OMP_WAIT_POLICY=passive %s '%s' >out.txt 2>err.txt %s",
+                            scratch_folder, launcher, program_path(name), arguments));
     assert_true(WIFEXITED(status));
     slurp(scratch("out.txt"), printed, sizeof printed);
     slurp(scratch("err.txt"), complained, sizeof complained);
@@ -153,14 +150,12 @@ double read_root_number(const char *path, const char *name)
 
 int run_here(const char *name, const char *arguments)
 {
-    char command[4096];
     int result;
 
     if (access(program_path(name), X_OK) != 0)
         skip();
-    snprintf(command, sizeof command, "'%s' %s >%s 2>&1 </dev/null", program_path(name), arguments,
-             scratch("said"));
-    result = system(command);
+    result = system(
+        text_of("'%s' %s >%s 2>&1 </dev/null", program_path(name), arguments, scratch("said")));
     return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
 }
 

@@ -131,10 +131,7 @@ void assert_process_runs(struct unstarted_run *u, const char *folder, struct lau
 
 int shell(const char *command, const char *a, const char *b)
 {
-    char line[1024];
-
-    snprintf(line, sizeof line, "cd '%s' && %s '%s' '%s'", scratch_folder, command, a, b);
-    return system(line);
+    return system(text_of("cd '%s' && %s '%s' '%s'", scratch_folder, command, a, b));
 }
 
 void remove_folder(const char *folder)
@@ -145,11 +142,9 @@ void remove_folder(const char *folder)
 json_t *described(const char *folder)
 {
     static const char *const free_keys[] = {"start", "resumed", "end", "command"};
-    char name[100];
     json_t *object;
 
-    snprintf(name, sizeof name, "%s/run.json", folder);
-    object = json_load_file(scratch(name), 0, NULL);
+    object = json_load_file(scratch(text_of("%s/run.json", folder)), 0, NULL);
     assert_non_null(object);
     for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++)
         json_object_del(object, free_keys[i]);
@@ -196,11 +191,7 @@ void assert_same_run(const char *folder, const char *reference)
     json_t *found = described(folder), *expected = described(reference);
 
     for (size_t i = 0; i < FILES; i++) {
-        char a[100], b[100];
-
-        snprintf(a, sizeof a, "%s/%s", folder, files[i]);
-        snprintf(b, sizeof b, "%s/%s", reference, files[i]);
-        assert_same_file(a, b);
+        assert_same_file(text_of("%s/%s", folder, files[i]), text_of("%s/%s", reference, files[i]));
     }
     assert_int_equal(count_files(folder), FILES + 1);
     if (!json_equal(found, expected))
@@ -306,10 +297,7 @@ int tear_down(void **state)
 
 const char *in_run(const char *file)
 {
-    char name[100];
-
-    snprintf(name, sizeof name, "%s/%s", RUN, file);
-    return scratch(name);
+    return scratch(text_of("%s/%s", RUN, file));
 }
 
 void copy_stopped_run(void)

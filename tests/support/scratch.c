@@ -13,16 +13,14 @@ size_t scratch_files(bool clean)
 {
     DIR *folder = opendir(scratch_folder);
     struct dirent *entry;
-    char path[512];
     size_t n = 0;
 
     assert_non_null(folder);
     while ((entry = readdir(folder))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        snprintf(path, sizeof path, "%s/%s", scratch_folder, entry->d_name);
         if (clean)
-            remove(path);
+            remove(text_of("%s/%s", scratch_folder, entry->d_name));
         n++;
     }
     closedir(folder);

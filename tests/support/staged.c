@@ -52,26 +52,22 @@ bool job_is_done(const struct ks_graph *graph, size_t i)
 
 void write_trained(const struct ks_graph_job *training)
 {
-    char path[256];
-
-    snprintf(path, sizeof path, "%s/run.json", training->folder);
-    write_text(path, "{\n  \"state\": \"finished\",\n  \"env_step\": 8\n}\n");
+    write_text(text_of("%s/run.json", training->folder),
+               "{\n  \"state\": \"finished\",\n  \"env_step\": 8\n}\n");
     for (size_t i = 0; i < training->n_targets; i++)
         write_text(training->target[i], "");
 }
 
 void run_printed(const struct stage *stage)
 {
-    char command[600];
     FILE *out = fopen(scratch("commands"), "w");
 
     assert_non_null(out);
     assert_ok(ks_graph_print(stage->graph, scratch_folder, scratch("some.study"),
                              scratch("bin/fake plot"), out));
     assert_int_equal(fclose(out), 0);
-    snprintf(command, sizeof command, "MAKELEVEL=1 sh -e %s 2>%s", scratch("commands"),
-             scratch("said"));
-    assert_int_equal(system(command), 0);
+    assert_int_equal(
+        system(text_of("MAKELEVEL=1 sh -e %s 2>%s", scratch("commands"), scratch("said"))), 0);
 }
 
 /* Records its arguments, and answers with the number of its call above 100; prints a line that is
@@ -97,8 +93,6 @@ static const char FAKE_SQUEUE[] = "#!/bin/sh\n"
 
 struct stage stage_with_slurm(const char *behaviour)
 {
-    char path[4096];
-
     write_script("bin/sbatch", FAKE_SBATCH);
     write_script("bin/scancel", FAKE_SCANCEL);
     write_script("bin/scontrol", FAKE_SCONTROL);
@@ -107,8 +101,7 @@ struct stage stage_with_slurm(const char *behaviour)
     write_text("refused", "0");
     write_text("queue", "");
     if (!strstr(getenv("PATH"), scratch_folder)) {
-        snprintf(path, sizeof path, "%s:%s", scratch("bin"), getenv("PATH"));
-        setenv("PATH", path, 1);
+        setenv("PATH", text_of("%s:%s", scratch("bin"), getenv("PATH")), 1);
     }
     return stage_new(behaviour);
 }

@@ -22,10 +22,7 @@ void truth_clear(struct truth *t)
 
 double said(const struct judge *j, const char *name, const char *end)
 {
-    char full_name[KS_ATTRIBUTE_NAME];
-
-    snprintf(full_name, sizeof full_name, "%s%s%s", name, end, j->suffix);
-    return ks_statistic(j->s, full_name);
+    return ks_statistic(j->s, text_of("%s%s%s", name, end, j->suffix));
 }
 
 static double tightness_of(double low, double x, double high)

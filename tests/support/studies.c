@@ -125,10 +125,7 @@ void write_spectrum(const struct place *place, double kappa, bool zero)
 
 void write_returns(const char *architecture, size_t seed, const char *text)
 {
-    char path[256];
-
-    snprintf(path, sizeof path, "runs/toy/%s/seed%zu/progress.csv", architecture, seed);
-    write_text(path, text);
+    write_text(text_of("runs/toy/%s/seed%zu/progress.csv", architecture, seed), text);
 }
 
 int make_study(void **state)
@@ -168,10 +165,7 @@ void write_variant(const char *name, const char *architecture)
 
 void set_study(const char *more)
 {
-    char text[1024];
-
-    snprintf(text, sizeof text, STUDY, more);
-    write_text("study.study", text);
+    write_text("study.study", text_of(STUDY, more));
 }
 
 void remove_spectrum(const struct place *place)
@@ -184,11 +178,9 @@ void remove_spectrum(const struct place *place)
 
 void remove_spectra(const char *architecture)
 {
-    char path[256];
-
     for (size_t i = 0; i < SEEDS; i++) {
-        snprintf(path, sizeof path, "runs/toy/%s/seed%zu/run.json", architecture, i);
-        write_text(path, "{\"state\": \"finished\"}\n");
+        write_text(text_of("runs/toy/%s/seed%zu/run.json", architecture, i),
+                   "{\"state\": \"finished\"}\n");
         for (size_t k = 0; k <= CHECKPOINTS; k++)
             remove_spectrum(&(struct place){architecture, i, STEP[k], NULL});
     }
@@ -256,11 +248,9 @@ void write_known(struct known *k, const struct place *place)
 const struct ks_csv *make_table(const char *name, size_t resamples)
 {
     struct outcome *o = outcome_new(resamples);
-    char path[64];
 
     assert_ok(ks_tables_write(o->results, &o->table, resamples));
-    snprintf(path, sizeof path, "tables/%s.csv", name);
-    return read_csv(path);
+    return read_csv(text_of("tables/%s.csv", name));
 }
 
 void need_gnuplot(void)
