@@ -54,15 +54,13 @@ TEST_IN_STUDY(test_plots_and_report)
 /* Gives the spectrum at a place a resolved conditioning along the gradient. */
 static void write_finite_gradient(const struct place *place)
 {
-    struct ks_spectrum *s;
-    char path[256];
+    const char *path = scratch(spectrum_path(place));
+    struct ks_spectrum *s = read_spectrum(path);
 
-    spectrum_path(place, path);
-    s = read_spectrum(scratch(path));
     for (size_t j = 0; j < s->statistics.n; j++)
         if (strncmp(s->statistics.list[j].name, "kappa_gradient_90", 17) == 0)
             s->statistics.list[j].number = 40 + (double)j;
-    assert_ok(ks_spectrum_write(scratch(path), s));
+    assert_ok(ks_spectrum_write(path, s));
 }
 
 /* Spectra of [analyze NAME]: of this operator and layer, with a sharpness ratio. */
@@ -72,12 +70,11 @@ static void write_analysis(const char *architecture, const char *name, const cha
     for (size_t i = 0; i < SEEDS; i++)
         for (size_t k = 0; k <= CHECKPOINTS; k++) {
             struct place place = {architecture, i, STEP[k], name};
+            const char *path = scratch(spectrum_path(&place));
             struct ks_spectrum *s;
-            char path[256];
 
             write_spectrum(&place, 3 + (double)i, false);
-            spectrum_path(&place, path);
-            s = read_spectrum(scratch(path));
+            s = read_spectrum(path);
             for (size_t j = 0; j < s->attributes.n; j++) {
                 struct ks_attribute *at = &s->attributes.list[j];
 
@@ -89,7 +86,7 @@ static void write_analysis(const char *architecture, const char *name, const cha
                 }
             }
             assert_ok(ks_attribute_add_number(&s->statistics, "sharpness_ratio", 0.5 + (double)k));
-            assert_ok(ks_spectrum_write(scratch(path), s));
+            assert_ok(ks_spectrum_write(path, s));
         }
 }
 

@@ -77,14 +77,13 @@ static void add_floor(const char *architecture, size_t seed, double kappa, doubl
 {
     for (size_t k = 0; k <= CHECKPOINTS; k++) {
         const struct place place = {architecture, seed, STEP[k], NULL};
+        const char *path = scratch(spectrum_path(&place));
         struct ks_spectrum *s;
-        char path[256];
 
         write_spectrum(&place, kappa, false);
-        spectrum_path(&place, path);
-        s = read_spectrum(scratch(path));
+        s = read_spectrum(path);
         assert_ok(ks_attribute_add_number(&s->statistics, "noise_floor", floor));
-        assert_ok(ks_spectrum_write(scratch(path), s));
+        assert_ok(ks_spectrum_write(path, s));
     }
 }
 

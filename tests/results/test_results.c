@@ -192,10 +192,8 @@ TEST_IN_STUDY(test_changed_conditions)
 TEST_IN_STUDY(test_malformed_spectrum_is_refused)
 {
     struct ks_results *r = NULL;
-    char path[256];
 
-    spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, path);
-    write_text(path, "no HDF5");
+    write_text(spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}), "no HDF5");
     assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_FORMAT,
                  "seed2/step_000000008.spectrum.h5");
     assert_null(r);
@@ -239,11 +237,10 @@ TEST_IN_STUDY(test_damaged_returns)
 TEST_IN_STUDY(test_misplaced_spectrum)
 {
     struct ks_results *r = NULL;
-    char from[256], to[256];
 
-    spectrum_path(&(struct place){"ln+mse", 2, 8, NULL}, from);
-    spectrum_path(&(struct place){"ln+mse", 2, 4, NULL}, to);
-    assert_int_equal(rename(scratch(from), scratch(to)), 0);
+    assert_int_equal(rename(scratch(spectrum_path(&(struct place){"ln+mse", 2, 8, NULL})),
+                            scratch(spectrum_path(&(struct place){"ln+mse", 2, 4, NULL}))),
+                     0);
     assert_fails(ks_results_read(scratch_folder, NULL, &r), KS_FORMAT,
                  "env_step: expected 4, found 8");
 }

@@ -21,11 +21,11 @@ void attribute_string(struct ks_attribute *a, const char *name, const char *valu
     a->string = (char *)(uintptr_t)value; /* not freed: the spectrum is on the stack */
 }
 
-void spectrum_path(const struct place *place, char path[256])
+const char *spectrum_path(const struct place *place)
 {
-    snprintf(path, 256, "runs/toy/%s/seed%zu/step_%09zu%s%s.spectrum.h5", place->architecture,
-             place->seed, place->step, place->analysis ? "." : "",
-             place->analysis ? place->analysis : "");
+    return text_of("runs/toy/%s/seed%zu/step_%09zu%s%s.spectrum.h5", place->architecture,
+                   place->seed, place->step, place->analysis ? "." : "",
+                   place->analysis ? place->analysis : "");
 }
 
 static void set_attributes(struct ks_attribute a[21], const struct place *place)
@@ -117,10 +117,7 @@ void write_spectrum_at(const char *path, const struct place *place, double kappa
 
 void write_spectrum(const struct place *place, double kappa, bool zero)
 {
-    char path[256];
-
-    spectrum_path(place, path);
-    write_spectrum_at(path, place, kappa, zero);
+    write_spectrum_at(spectrum_path(place), place, kappa, zero);
 }
 
 void write_returns(const char *architecture, size_t seed, const char *text)
@@ -151,12 +148,9 @@ int make_study(void **state)
 void write_variant(const char *name, const char *architecture)
 {
     for (size_t i = 0; i < SEEDS; i++) {
-        for (size_t k = 0; k <= CHECKPOINTS; k++) {
-            char path[256];
-
-            spectrum_path(&(struct place){name, i, STEP[k], NULL}, path);
-            write_spectrum_at(path, &(struct place){architecture, i, STEP[k], NULL}, 5, false);
-        }
+        for (size_t k = 0; k <= CHECKPOINTS; k++)
+            write_spectrum_at(spectrum_path(&(struct place){name, i, STEP[k], NULL}),
+                              &(struct place){architecture, i, STEP[k], NULL}, 5, false);
         write_returns(name, i,
                       "env_step,update,critic_loss,return_mean\n0,0,nan,1\n6,4,1,2\n"
                       "12,10,1,8\n");
@@ -170,10 +164,7 @@ void set_study(const char *more)
 
 void remove_spectrum(const struct place *place)
 {
-    char path[256];
-
-    spectrum_path(place, path);
-    assert_int_equal(unlink(scratch(path)), 0);
+    assert_int_equal(unlink(scratch(spectrum_path(place))), 0);
 }
 
 void remove_spectra(const char *architecture)
@@ -238,9 +229,8 @@ void make_known(struct known *k, const struct place *place)
 
 void write_known(struct known *k, const struct place *place)
 {
-    char path[256];
+    const char *path = spectrum_path(place);
 
-    spectrum_path(place, path);
     write_text(path, "");
     assert_ok(ks_spectrum_write(scratch(path), &k->s));
 }

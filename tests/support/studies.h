@@ -36,7 +36,8 @@ struct place {
     const char *analysis; /* NULL: the standard analysis */
 };
 
-void spectrum_path(const struct place *place, char path[256]);
+/* The name of its file, until 15 other texts have been formatted. */
+const char *spectrum_path(const struct place *place);
 
 /* `zero`: all Ritz values are 0. */
 void write_spectrum_at(const char *path, const struct place *place, double kappa, bool zero);
