@@ -28,17 +28,6 @@ static int find_moments(const struct ks_checkpoint *c)
     return KS_MOMENTS_ZERO;
 }
 
-static ks_status hash_batch(const struct ks_checkpoint *c, unsigned char digest[KS_SHA256_BYTES])
-{
-    const size_t n = c->minibatches;
-    const struct ks_piece batch[] = {
-        {c->input, sizeof *c->input * n * c->rows * c->critic.arch->in},
-        {c->target, sizeof *c->target * n * ks_checkpoint_target_size(c)},
-        {c->weight, c->weight ? sizeof *c->weight * n * c->loss_rows : 0}};
-
-    return ks_sha256(sizeof batch / sizeof *batch, batch, digest);
-}
-
 static ks_status count_dead(const struct ks_checkpoint *c, struct ks_audit_summary *f)
 {
     struct ks_dead_units dead;
@@ -66,6 +55,11 @@ static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_sum
     const struct ks_attribute *step = ks_attribute_find(&c->attributes, "env_step");
     const char *env = ks_attribute_text(&c->attributes, "env");
     const struct ks_references *p = &c->references;
+    const size_t n = c->minibatches;
+    const struct ks_piece batch[] = {
+        {c->input, sizeof *c->input * n * c->rows * c->critic.arch->in},
+        {c->target, sizeof *c->target * n * ks_checkpoint_target_size(c)},
+        {c->weight, c->weight ? sizeof *c->weight * n * c->loss_rows : 0}};
 
     f->critics = c->critic.ensemble;
     f->parameters = c->critic.arch->parameters;
@@ -78,7 +72,7 @@ static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_sum
     f->env_step = step && step->type == KS_ATTRIBUTE_INTEGER ? (double)step->integer : NAN;
     KS(loss_name)(&c->critic.arch->loss, sizeof f->loss, f->loss);
     snprintf(f->env, sizeof f->env, "%s", env ? env : "");
-    KS_TRY(hash_batch(c, f->batch));
+    KS_TRY(ks_sha256(sizeof batch / sizeof *batch, batch, f->batch));
     return count_dead(c, f);
 }
 
@@ -282,13 +276,6 @@ ks_status ks_audit_folder(const char *path, const struct ks_audit_options *o, ch
                            (int)ks_path_stem(name, ".h5"), name);
 }
 
-/* What cannot be analyzed is left out: half of one minibatch, second moments that are not there. */
-static bool is_possible(const struct ks_audit *a, enum ks_audit_spectrum which)
-{
-    return !(which == KS_AUDIT_HALF && a->summary.minibatches < 2) &&
-           !(which == KS_AUDIT_PRECONDITIONED && a->summary.moments != KS_MOMENTS_PRESENT);
-}
-
 ks_status ks_audit_run(const char *path, const struct ks_audit_options *o, struct ks_audit *a)
 {
     *a = (struct ks_audit){.path = path, .options = o};
@@ -296,7 +283,9 @@ ks_status ks_audit_run(const char *path, const struct ks_audit_options *o, struc
     KS_TRY(ks_audit_folder(path, o, &a->folder));
     KS_TRY(ks_folder_make(a->folder));
     for (enum ks_audit_spectrum i = KS_AUDIT_HESSIAN; i < KS_AUDIT_SPECTRA; i++)
-        if (is_possible(a, i))
+        /* half of one minibatch and second moments that are not there cannot be analyzed */
+        if (!(i == KS_AUDIT_HALF && a->summary.minibatches < 2) &&
+            !(i == KS_AUDIT_PRECONDITIONED && a->summary.moments != KS_MOMENTS_PRESENT))
             KS_TRY(get_spectrum(a, i));
     return o->layer_order > 0 ? get_layers(a) : KS_OK;
 }

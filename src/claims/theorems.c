@@ -186,17 +186,6 @@ static double find_move(const struct ks_results *results, const struct ks_result
     return n > 1 ? most / least - 1 : NAN;
 }
 
-/* The largest such change over the runs of an architecture; NaN if it is known of none. */
-static double find_largest_move(const struct ks_results *results, size_t architecture)
-{
-    double largest = NAN;
-
-    for (size_t i = 0; i < results->n_runs; i++)
-        if (results->run[i].architecture == architecture)
-            largest = fmax(largest, find_move(results, &results->run[i]));
-    return largest;
-}
-
 /* Where the premise of Theorem 1 that |theta_h| is fixed holds. */
 static void print_fixed(const struct ks_results *results, FILE *out)
 {
@@ -204,8 +193,11 @@ static void print_fixed(const struct ks_results *results, FILE *out)
     size_t n = 0;
 
     for (size_t i = 0; i < results->study->n_architectures; i++) {
-        double move = find_largest_move(results, i);
+        double move = NAN; /* the largest over its runs; NaN if it is known of none */
 
+        for (size_t k = 0; k < results->n_runs; k++)
+            if (results->run[k].architecture == i)
+                move = fmax(move, find_move(results, &results->run[k]));
         if (move > FIXED)
             other = fmax(other, move);
         if (!(move <= FIXED))

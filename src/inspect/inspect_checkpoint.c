@@ -184,15 +184,6 @@ static void print_references(const struct ks_checkpoint *c, FILE *out)
                                 "meant: a wrong layout or a wrong eps would not be noticed.");
 }
 
-static void print_optimizer(const struct ks_checkpoint *c, FILE *out)
-{
-    if (c->adam_v)
-        ks_line_print(out, "optimizer", "Adam, %lld steps, beta1 %g, beta2 %g, eps %g",
-                      (long long)c->adam_step, c->adam.beta1, c->adam.beta2, c->adam.eps);
-    else
-        ks_line_print(out, "optimizer", "no second moments, so no preconditioned Hessian");
-}
-
 static ks_status print_layers(const struct ks_checkpoint *c, FILE *out)
 {
     const struct ks_problem problem = {
@@ -249,7 +240,11 @@ static void print_critic(const struct ks_checkpoint *c, const char *path, FILE *
                   c->critic.arch->parameters);
     ks_line_print(out, "inputs", "%zu columns", c->critic.arch->in);
     print_loss(out, &c->critic.arch->loss);
-    print_optimizer(c, out);
+    if (c->adam_v)
+        ks_line_print(out, "optimizer", "Adam, %lld steps, beta1 %g, beta2 %g, eps %g",
+                      (long long)c->adam_step, c->adam.beta1, c->adam.beta2, c->adam.eps);
+    else
+        ks_line_print(out, "optimizer", "no second moments, so no preconditioned Hessian");
     if (c->critic.arch->states > 0)
         ks_line_print(out, "running statistics", "%s", c->critic.state ? "present" : "absent");
 }

@@ -77,14 +77,6 @@ static ks_status log_read(const struct ks_results *r, const struct ks_result *ru
     return status;
 }
 
-/* The value of a column at an environment step; NaN if there is none. */
-static double log_at(const struct run_log *p, size_t column, double step)
-{
-    size_t at = find_step(p, step);
-
-    return at < p->steps ? p->value[column * p->steps + at] : NAN;
-}
-
 /* --- norms.csv --- */
 
 enum { PARAM_NORM, GRAD_NORM, EFFECTIVE_LR, DEFINITION_1_LR, NORMS };
@@ -105,8 +97,13 @@ static ks_status add_run(const struct ks_tables *t, const struct ks_result *run,
             if (progress.steps > 0)
                 memcpy(series[k].step, progress.step, progress.steps * sizeof *progress.step);
         }
-        for (size_t j = 0; j < series[k].steps; j++)
-            series[k].value[at * series[k].steps + j] = log_at(&progress, k, series[k].step[j]);
+        for (size_t j = 0; j < series[k].steps; j++) {
+            const size_t i = find_step(&progress, series[k].step[j]);
+
+            series[k].value[at * series[k].steps + j] = i < progress.steps
+                                                            ? progress.value[k * progress.steps + i]
+                                                            : NAN;
+        }
     }
 done:
     log_free(&progress);
