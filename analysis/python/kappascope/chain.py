@@ -45,7 +45,7 @@ class Chain:
         self.first: list[Source] = []  # what the first layers read
         if len(roots) > 1:
             self.items, rest = self._branches(roots, None, losses)
-            self.items = (self._between(rest, None) if rest else []) + self.items
+            self.items = self._joined(self._between(rest, None), rest, self.items) if rest else self.items
         else:
             self.items = self._between(roots[0], None)
         if not self.lines:
@@ -71,8 +71,7 @@ class Chain:
 
     def _source(self, value: Value) -> Source:
         """What a value computes from the inputs alone, as columns of the critic's input."""
-        seen = self.graph.seen[value.node]
-        return Source(value, seen.shape[-1] if seen.dim() > 1 else 1)
+        return Source(value, self._width(value))
 
     def _refuse(self, value: Value) -> None:
         if value.kind == "layout" and any(v.kind == "bad" for v in self._spine(value)):
@@ -89,10 +88,28 @@ class Chain:
             if _is_input(value):
                 if stop is None:
                     self.first.append(self._source(value))
+                else:
+                    self.lines.append(
+                        f"{place_of(self.graph, value.node)}: expected branches that start from the same "
+                        "features, found another one inside of a sum x + f(x). Way out: compute both from x"
+                    )
                 break
-            more, value = self._step(value, stop)
-            items[:0] = more
+            more, front = self._step(value, stop)
+            items, value = self._joined(more, value, items), front
         return items
+
+    def _joined(self, items: list[Item], value: Value, more: list[Item]) -> list[Item]:
+        """The items that end with `value`, and more. Branches behind other branches would be read as one row:
+        a slice of all features stands between them."""
+        if _is_row(items[-1:]) and _is_row(more[:1]):
+            items = [*items, Value("slice", value.node, part=(0, self._width(value)))]
+        return items + more
+
+    def _width(self, value: Value) -> int:
+        if value.kind == "cat":
+            return sum(map(self._width, value.args))
+        shape = self.graph.seen[value.node].shape
+        return int(shape[-1]) if len(shape) > 1 else 1
 
     def _step(self, value: Value, stop: Value | None) -> tuple[list[Item], Any]:
         """The items that end with `value`, and the value in front of them."""
@@ -134,8 +151,11 @@ class Chain:
             self.residuals[value] = None
             if value.kind == "add":
                 skip, body = sorted(value.args, key=lambda v: self.order[v.node])
-                if self._reaches(body, skip):
-                    self.residuals[value] = skip, body
+                inner = self._behind(body, skip) - {skip}
+                through = any(v is skip for v in self._spine(body)) if _is_input(skip) else True
+                if body is not skip and self._reaches(body, skip) and through:
+                    if not inner & self._behind(skip):  # nothing goes around `skip`
+                        self.residuals[value] = skip, body
         return self.residuals[value]
 
     # --- several branches ---
@@ -190,14 +210,15 @@ class Chain:
         if stop is not None and not all(self._reaches(part, stop) for part in parts):
             return self._beside_inputs(parts, stop), stop
         common = self._common(parts, stop)
+        if stop is not None and (common is None or self._reaches(stop, common)):
+            common = stop
         bodies, ends = [], []
         for part in parts:
             before = len(self.first)
             bodies.append(self._between(part, common))
             ends.append({source.key: source for source in self.first[before:]})
             if not bodies[-1]:
-                width = self.graph.seen[part.node].shape[-1]
-                bodies[-1].append(Value("slice", part.node, part=(0, width)))
+                bodies[-1].append(Value("slice", part.node, part=(0, self._width(part))))
         for body, sources in zip(bodies, ends):
             if len(sources) == 1 and len({key for end in ends for key in end}) > 1:
                 (source,) = sources.values()
@@ -214,7 +235,7 @@ class Chain:
     def _beside_inputs(self, parts: list[Value], stop: Value) -> list[Item]:
         """Branches inside of a container, which start from `stop`, and others that start from a part of the
         input, which is joined in front of them."""
-        joined, branches, width = [], [], self.graph.seen[stop.node].shape[-1]
+        joined, branches, width = [], [], self._width(stop)
         end = width
         for part in parts:
             cut, before = (0, width), len(self.first)
@@ -257,15 +278,17 @@ class Chain:
 
     def _reaches(self, value: Value, target: Value) -> bool:
         """Whether a value is computed from another one."""
-        left, seen = [value], set()
+        return target in self._behind(value, target)
+
+    def _behind(self, value: Value, stop: Value | None = None) -> set[Value]:
+        """The values from which a value is computed, up to `stop`, which is one of them; without inputs."""
+        left, found = [value], set()
         while left:
             one = left.pop()
-            if one is target:
-                return True
-            if one not in seen and not _is_input(one):
-                seen.add(one)
-                left += one.args
-        return False
+            if one not in found and (one is stop or not _is_input(one)):
+                found.add(one)
+                left += [] if one is stop else one.args
+        return found
 
     def _front(self, value: Value) -> Value | None:
         """The value in front of a layer or of a whole container."""
@@ -343,6 +366,10 @@ def _flat(items: list[Item]) -> Iterator[Value]:
             yield from _flat(item[1])
         else:
             yield item
+
+
+def _is_row(items: list[Item]) -> bool:
+    return any(isinstance(item, tuple) and item[0] == "branch" for item in items)
 
 
 def _has_branches(items: list[Item]) -> bool:
