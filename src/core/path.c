@@ -1,9 +1,11 @@
 #include "core/path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -27,6 +29,24 @@ size_t ks_path_stem(const char *path, const char *ending)
     bool has = length > end && strcmp(path + length - end, ending) == 0;
 
     return has ? length - end : length;
+}
+
+ks_status ks_path_open(const char *path, FILE **file)
+{
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const char *found = NULL;
+    struct stat about;
+
+    *file = NULL;
+    if (descriptor < 0 || fstat(descriptor, &about) != 0)
+        found = strerror(errno);
+    else if (!S_ISREG(about.st_mode))
+        found = S_ISDIR(about.st_mode) ? "it is a directory" : "it is a special file";
+    else if (!(*file = fdopen(descriptor, "rb")))
+        found = strerror(errno);
+    if (found && descriptor >= 0)
+        close(descriptor);
+    return found ? ks_fail(KS_IO, "%s: cannot be opened: %s", path, found) : KS_OK;
 }
 
 /* --- files that come with the programs --- */

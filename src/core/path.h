@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "core/error.h"
 
@@ -13,6 +14,10 @@ const char *ks_path_base(const char *path);
 bool ks_path_ends(const char *path, const char *ending);
 /* The length of the path without the ending, or its full length if it does not have it. */
 size_t ks_path_stem(const char *path, const char *ending);
+
+/* Opens a regular file for reading; the caller closes it. KS_IO: also for a named pipe or a device,
+ * which could block or never end. */
+ks_status ks_path_open(const char *path, FILE **file);
 
 /* --- files that come with the programs, which are found relative to the running program, so that
  * an installation can be moved --- */

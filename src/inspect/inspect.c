@@ -332,10 +332,9 @@ static ks_status inspect_h5(const char *path, FILE *out)
 /* The first bytes of the file; fewer if it is shorter. */
 static ks_status read_start(const char *path, char start[16], size_t *length)
 {
-    FILE *file = fopen(path, "rb");
+    FILE *file;
 
-    if (!file)
-        return ks_fail(KS_IO, "%s: %s", path, strerror(errno));
+    KS_TRY(ks_path_open(path, &file));
     *length = fread(start, 1, 16, file);
     fclose(file);
     return KS_OK;

@@ -6,6 +6,8 @@
 
 #include <openssl/evp.h>
 
+#include "core/path.h"
+
 enum { BLOCK = 1 << 16 };
 
 static ks_status digest_file(const char *path, FILE *file, EVP_MD_CTX *context, char text[])
@@ -43,12 +45,11 @@ ks_status ks_sha256(size_t n, const struct ks_piece *piece, unsigned char digest
 
 ks_status ks_sha256_file(const char *path, char text[KS_SHA256_TEXT])
 {
-    FILE *file = fopen(path, "rb");
     EVP_MD_CTX *context;
     ks_status status;
+    FILE *file;
 
-    if (!file)
-        return ks_fail(KS_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    KS_TRY(ks_path_open(path, &file));
     context = EVP_MD_CTX_new();
     status = digest_file(path, file, context, text);
     EVP_MD_CTX_free(context);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "core/path.h"
 #include "io/file.h"
 
 static ks_status read_stream(FILE *file, const char *path, char **bytes, size_t *size)
@@ -37,12 +38,11 @@ static ks_status read_stream(FILE *file, const char *path, char **bytes, size_t 
 
 ks_status ks_text_read(const char *path, char **bytes, size_t *size)
 {
-    FILE *file = fopen(path, "rb");
     ks_status status;
+    FILE *file;
 
     *bytes = NULL;
-    if (!file)
-        return ks_fail(KS_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    KS_TRY(ks_path_open(path, &file));
     status = read_stream(file, path, bytes, size);
     fclose(file);
     return status;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/path.h"
 
 enum { MAX_BYTES = 1 << 20, MAX_LAYERS = 4096, MAX_REPEATS = 1024, MAX_DEPTH = 16 };
 
@@ -413,12 +414,11 @@ ks_status KS(arch_parse)(const char *text, const char *source, size_t in, struct
 ks_status KS(arch_read)(const char *path, char **text)
 {
     ks_status status = KS_OK;
-    FILE *file = fopen(path, "rb");
+    FILE *file;
     size_t length;
 
     *text = NULL;
-    if (!file)
-        return ks_fail(KS_IO, "%s: %s", path, strerror(errno));
+    KS_TRY(ks_path_open(path, &file));
     KS_GO(ks_alloc(MAX_BYTES + 1, 1, text));
     length = fread(*text, 1, MAX_BYTES + 1, file);
     if (ferror(file))

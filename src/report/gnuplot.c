@@ -263,6 +263,7 @@ static ks_status run_gnuplot(const struct ks_gnuplot *g, const char *settings, c
     char line[512], said[512] = "no message";
     int code = 0;
 
+    unsetenv("GNUTERM"); /* gnuplot may lack this terminal, which the plots do not use */
     KS_TRY(ks_process_start(g->dir, argv, NULL, false, &process));
     while (fgets(line, sizeof line, process.output)) {
         line[strcspn(line, "\n")] = '\0';

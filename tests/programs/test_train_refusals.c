@@ -70,7 +70,27 @@ TEST(test_bad_file)
             "--env dog-trot --arch several.arch --out bad");
     refused("broken.arch:2: ", "--env dog-trot --arch broken.arch --out bad");
     refused("hidden", "--env dog-trot --arch policy.arch --out bad --set hidden=8");
-    refused("none.arch: No such", "--env dog-trot --arch none.arch --out bad --set hidden=8");
+    refused("none.arch: cannot be opened: No such",
+            "--env dog-trot --arch none.arch --out bad --set hidden=8");
+}
+
+/* A pipe is not waited for. */
+TEST(test_special_files)
+{
+    static const char *const arguments[] = {"--env dog-trot --arch pipe.arch --out bad",
+                                            "--env dog-trot --arch pipe.system --out bad",
+                                            "--env ./pipe.so --arch bn+wn+ce --out bad"};
+
+    alarm(60);
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+        static const char *const names[] = {"pipe.arch", "pipe.system", "pipe.so"};
+        char words[64];
+
+        assert_int_equal(mkfifo(scratch(names[i]), 0600), 0);
+        snprintf(words, sizeof words, "%s: cannot be opened: it is a special file", names[i]);
+        refused(words, arguments[i]);
+    }
+    alarm(0);
 }
 
 /* The folder of a different run, a file in place of the folder, an invalid run.json, checkpoints
