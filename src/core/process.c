@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/memory.h"
@@ -183,10 +184,21 @@ void ks_signal_catch(int number, void (*handler)(int), struct sigaction *old)
 }
 
 static volatile sig_atomic_t signal_seen; /* 0: none */
-static bool obeyed;
+static volatile sig_atomic_t obeyed;
+static time_t first; /* when the signal was seen */
 
+/* If the program does not react to a signal, a later one ends it. Of two at the same time, as batch
+ * systems send them, the second says nothing new. */
 static void note_signal(int number)
 {
+    const time_t now = time(NULL);
+
+    if (signal_seen && !obeyed && now > first + 1) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    if (!signal_seen)
+        first = now;
     signal_seen = number;
 }
 

@@ -45,7 +45,8 @@ ks_status ks_locate_program(const char *name, char **path);
  * require. */
 void ks_signal_catch(int number, void (*handler)(int), struct sigaction *old);
 
-/* From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, are only recorded. */
+/* From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, are only recorded; but if
+ * ks_stop_check has not been called two seconds later, a second signal ends the program. */
 void ks_stop_listen(void);
 /* Fails with KS_RUN, naming the signal and env_step, if one has been received. */
 ks_status ks_stop_check(size_t env_step);

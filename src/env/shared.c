@@ -1,7 +1,10 @@
 /* Tasks of the user's own in C: loading, and episodes. */
+#define _GNU_SOURCE /* program_invocation_short_name */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/memory.h"
 #include "core/path.h"
@@ -25,6 +28,19 @@ struct ks_env_shared {
     enum ks_env_end end;
 };
 
+/* The file of the task whose code runs now. If that code calls exit(), the program would end with
+ * an exit status that is not its own. */
+static const char *running;
+
+static void refuse_exit(void)
+{
+    if (!running)
+        return;
+    fprintf(stderr, "%s: %s: the task's code has called exit()\n", program_invocation_short_name,
+            running);
+    _exit(1);
+}
+
 /* --- an episode --- */
 
 static ks_status open_shared(struct ks_env *env, const struct ks_env_options *options)
@@ -42,15 +58,20 @@ static void start(void *argument)
 
     memset(s->state, 0, s->about.state);
     s->end = KS_ENV_GOES_ON;
+    running = s->path;
     s->reset(s->state, call->rng ? ks_rng_bits(call->rng) : 0);
+    running = NULL;
 }
 
 static void step(void *argument)
 {
     struct ks_env_call *call = argument;
     struct ks_env_shared *s = call->env->shared;
-    int end = s->step(s->state, call->action, &s->reward);
+    int end;
 
+    running = s->path;
+    end = s->step(s->state, call->action, &s->reward);
+    running = NULL;
     switch (end) {
     case KAPPASCOPE_ENV_GOES_ON:
         s->end = KS_ENV_GOES_ON;
@@ -70,7 +91,9 @@ static void step(void *argument)
 
 static double *observe(const struct ks_env *env, double *out)
 {
+    running = env->shared->path;
     env->shared->observe(env->shared->state, out);
+    running = NULL;
     return out + env->task->observations;
 }
 
@@ -193,6 +216,8 @@ static ks_status load(struct ks_env_shared *s, char **identity)
 
     KS_TRY(ks_sha256_file(s->path, digest));
     KS_TRY(ks_print_string(identity, "SHA-256 of the shared object: %s\n", digest));
+    if (atexit(refuse_exit) != 0)
+        return ks_fail(KS_RUN, "%s: no function can be called at the program's end", s->path);
     s->library = dlopen(s->path, RTLD_NOW | RTLD_LOCAL);
     if (!s->library)
         return ks_fail(KS_FORMAT, "%s: expected a shared object: %s", s->path, dlerror());

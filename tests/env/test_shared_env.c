@@ -328,3 +328,20 @@ TEST_IN_FOLDER(test_study)
                              "steps = 400\n");
     run_says("kappascope-study", arguments, 2, "mine.study:2: env: none.so: does not exist", 1);
 }
+
+/* A task whose code ends the program, and one whose step never returns: the first signal waits for
+ * the step's end, the second ends the program. */
+TEST_IN_FOLDER(test_misbehaviour)
+{
+    static const char run[] = "--quiet --env ./some.so --arch dense+mse --steps 100 --set hidden=4 "
+                              "--set actor_hidden=4 --out run";
+
+    compile_text(ONE OBSERVE "#include <stdlib.h>\n" STEP("exit(0);\nreturn 0;\n"), "some.so");
+    assert_int_equal(train(run), 1);
+    assert_complains("kappascope-train: ./some.so: the task's code has called exit()\n");
+    compile_text(ONE OBSERVE STEP("for (;;)\n;\n"), "some.so");
+    snprintf(launcher, sizeof launcher,
+             "sh -c '\"$@\" & sleep 2; kill $!; kill $!; sleep 3; kill $!; wait $!' sh");
+    assert_int_equal(train("%s2", run), 143);
+    launcher[0] = '\0';
+}
