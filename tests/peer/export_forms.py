@@ -303,6 +303,31 @@ class HalfFrozen(nn.Module):
         return [self.fc1.bias, self.norm.weight, self.fc2.weight.t(), self.group.bias, self.fc3.weight.t(), self.fc3.bias]
 
 
+class Dense(nn.Module):
+    """Rows of branches that follow each other, with a slice between them; twice the same; around a sum."""
+
+    arch = (
+        "dense 4\nbranch {\n  slice [0:4]\n}\nbranch {\n  tanh\n}\nslice [0:8]\nbranch {\n  slice [0:8]\n}\nbranch {\n"
+        "  scaler init=-1 trainable=no\n  relu\n}\nslice [0:16]\nbranch {\n  slice [0:16]\n}\nbranch {\n  slice [0:16]\n}\n"
+        "dense 16 bias=no trainable=no\nbranch {\n  residual {\n    dense 16\n  }\n  elu\n}\nbranch {\n  slice [0:16]\n}\n"
+        "dense 16 bias=no trainable=no\ndense 1\nloss mse\n"
+    )
+
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2, self.fc3 = nn.Linear(IN, 4), nn.Linear(16, 16), nn.Linear(16, 1)
+
+    def forward(self, x):
+        h = self.fc1(x)
+        h = torch.cat([h, torch.tanh(h)], -1)
+        h = torch.cat([h, F.relu(-h)], -1)
+        h = h + h
+        return self.fc3(F.elu(h + self.fc2(h)) - 0.5 * h)
+
+    def canonical(self):
+        return [p for layer in (self.fc1, self.fc2, self.fc3) for p in (layer.weight.t(), layer.bias)]
+
+
 class Encoded(nn.Module):
     """In front of the first trained layer, what has no line and no trained parameter is a part of the input."""
 
@@ -391,6 +416,7 @@ LOSSES = {
     "Joined": ("mse", lambda f, t: (0.5 * WEIGHTS * (f[:, 0] - t) ** 2).mean()),
     "Sums": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).mean()),
     "HalfFrozen": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
+    "Dense": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
     "Encoded": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
     "Normed": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).sum() / B),
     "ByHand": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).sum() / B),
@@ -432,7 +458,7 @@ def compare(analyzer, folder):
     torch.manual_seed(1)
     torch.set_num_threads(1)
     comparison = Comparison(analyzer, folder, f"PyTorch {torch.__version__}, other forms")
-    for kind in ByHand, Rows, Stacked, Loop, Joined, Sums, HalfFrozen, Encoded, Normed:
+    for kind in ByHand, Rows, Stacked, Loop, Joined, Sums, HalfFrozen, Dense, Encoded, Normed:
         name, module = kind.__name__, kind()
         line, loss = LOSSES[name]
         x = torch.randn(N, B, IN)
