@@ -1,5 +1,6 @@
 """The package itself: its version, its former name, and what it imports."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import tempfile
 import unittest
 
 import kappascope
+from kappascope.checkpoint import write_checkpoint
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
@@ -34,6 +36,20 @@ class TestPackage(unittest.TestCase):
             "import sys, kappascope, kappascope.importing; print({'torch', 'jax', 'flax'} & set(sys.modules))"
         )
         self.assertEqual(run(sys.executable, "-c", code).stdout, "set()\n")
+
+
+class TestCheckpoint(unittest.TestCase):
+    def test_abandoned(self):
+        """What a killed save has left is removed by the next one, what another one writes is not."""
+        with tempfile.TemporaryDirectory() as folder:
+            parts = [os.path.join(folder, f"c.h5.{name}.part") for name in ("1-2", "3-4", "mine")]
+            for name in parts:
+                open(name, "xb").close()
+            with open(parts[1], "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                write_checkpoint(os.path.join(folder, "c.h5"), "dense 1\n", 1, {}, {}, None, {})
+            left = sorted(os.listdir(folder))
+        self.assertEqual(left, ["c.h5", "c.h5.3-4.part", "c.h5.mine.part"])
 
 
 class TestProgram(unittest.TestCase):

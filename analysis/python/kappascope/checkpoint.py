@@ -66,7 +66,7 @@ def replace(temporary: str, path: str) -> None:
 
 def remove_abandoned(pattern: str) -> None:
     """Removes what killed programs have left behind: files of this pattern, or folders with such a file. The
-    program that works on one has locked it."""
+    program that works on one has locked it. Where files cannot be locked, none is removed."""
     for name in glob.glob(pattern):
         with contextlib.suppress(OSError), open(name, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -76,16 +76,22 @@ def remove_abandoned(pattern: str) -> None:
                 os.unlink(name)
 
 
+def lock(file: Any) -> None:
+    """Says that a program works on a temporary file, where the file system can say so."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
 def _write(path: Path, contents: Arrays, attributes: dict[str, dict[str, Any]]) -> None:
     """Writes a file that appears whole or not at all."""
     check_replaceable(path)
     image = _image(contents, attributes)
     path = os.fspath(path)
-    remove_abandoned(f"{glob.escape(path)}.*-*.part")
+    remove_abandoned(f"{glob.escape(path)}.[0-9]*-[0-9]*.part")
     temporary = f"{path}.{os.getpid()}-{time.time_ns()}.part"
     try:
         with open(temporary, "xb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file)
             file.write(image)
             file.flush()
             os.fsync(file.fileno())

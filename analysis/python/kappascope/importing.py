@@ -8,7 +8,6 @@ compares the results of the other framework with its own. Only then does the che
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import glob
 import itertools
 import math
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from kappascope.arrays import open_weights
-from kappascope.checkpoint import LOCK, check_replaceable, remove_abandoned, replace, write_checkpoint
+from kappascope.checkpoint import LOCK, check_replaceable, lock, remove_abandoned, replace, write_checkpoint
 from kappascope.description import Description, read_description
 from kappascope.maps import Map, Match, Object, Problems, read_map, read_text
 from kappascope.names import Array, Arrays
@@ -389,7 +388,7 @@ def _locked(folder: str) -> Iterator[None]:
     """While this program works in the folder, its file LOCK is locked: it appears so."""
     name = os.path.join(folder, LOCK)
     with open(f"{name}.new", "xb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file)
         os.rename(f"{name}.new", name)
         yield
 
