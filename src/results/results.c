@@ -135,11 +135,26 @@ static ks_status warn_changes(struct ks_results *r, const char *relative, size_t
     return status;
 }
 
+/* A run with results has a run.json that says how far it is. */
+static ks_status expect_state(const struct ks_study *s, const struct ks_result *run,
+                              const char *folder, const struct ks_study_run_state *state)
+{
+    bool has_spectra = false;
+
+    for (size_t i = 0; i < s->n_analyses * s->n_checkpoints; i++)
+        has_spectra = has_spectra || run->spectrum[i];
+    if (strcmp(state->word, "unknown") == 0)
+        return ks_fail(KS_FORMAT, "%s/run.json: damaged: expected the state of a run", folder);
+    if (has_spectra && strcmp(state->word, "waiting") == 0)
+        return ks_fail(KS_FORMAT, "%s/run.json: missing, although the run has spectra", folder);
+    return KS_OK;
+}
+
 static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed)
 {
     const struct ks_study *s = r->study;
     struct ks_result *run = &r->run[architecture * s->n_seeds + seed];
-    const struct ks_study_run id = {architecture, seed, "return_mean"};
+    struct ks_study_run id = {architecture, seed, "return_mean", false};
     struct ks_study_run_state state;
     char *relative = NULL, *folder = NULL;
     bool malformed;
@@ -157,7 +172,8 @@ static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed
         for (size_t i = 0; i < s->n_checkpoints; i++)
             KS_GO(read_spectrum(r, run, folder, k, i));
     KS_GO(ks_study_run_state(r->dir, relative, &state));
-    run->is_over = ks_study_run_is_over(s, &state);
+    KS_GO(expect_state(s, run, folder, &state));
+    id.is_over = run->is_over = ks_study_run_is_over(s, &state);
     KS_GO(warn_changes(r, relative, architecture, seed));
     KS_GO(ks_returns_read(s, id, folder, run->returns, &malformed));
     if (malformed) /* the run has no returns */

@@ -76,10 +76,10 @@ ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, con
 
     *malformed = false;
     KS_TRY(ks_print_string(&path, "%s/progress.csv", folder));
-    if (!ks_path_exists(path))
+    if (!run.is_over && !ks_path_exists(path))
         goto done;
     status = read_table(path, run.column, &csv, column);
-    if (status == KS_FORMAT || status == KS_IO) {
+    if (!run.is_over && (status == KS_FORMAT || status == KS_IO)) {
         *malformed = true;
         status = KS_OK;
         goto done;
@@ -93,6 +93,11 @@ ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, con
             returns[k] = value;
         else if (found > 0 || isnan(value))
             status = refuse_return(s, run, csv->path, k, value);
+        else if (run.is_over && !s->common_grid)
+            status = ks_fail(KS_FORMAT,
+                             "%s: expected a return at step %zu, as run.json says that the run is "
+                             "over, found none",
+                             csv->path, s->evaluation[k]);
     }
 done:
     ks_csv_free(csv);

@@ -224,7 +224,8 @@ ks_status ks_score_rows_add_study(const char *dir, struct ks_score_rows *rows)
     study->drop_missing = true; /* a return that is not finite counts as missing */
     for (size_t a = 0; a < study->n_architectures; a++)
         for (size_t i = 0; i < study->n_seeds; i++)
-            KS_GO(add_run(dir, study, (struct ks_study_run){a, i, column_of(study->env)}, rows));
+            KS_GO(add_run(dir, study, (struct ks_study_run){a, i, column_of(study->env), false},
+                          rows));
 done:
     ks_study_free(study);
     free(path);

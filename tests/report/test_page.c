@@ -418,9 +418,11 @@ TEST(test_unknown_plot)
 TEST_WITH(test_text_of_runs, make_study, remove_page)
 {
     write_text("runs/toy/ln+mse/seed1/run.json",
-               "{\"versions\": {\"<i>\": \"</table><script>x\"}, \"processor\": \"A & B\", "
+               "{\"state\": \"running\", \"versions\": {\"<i>\": \"</table><script>x\"}, "
+               "\"processor\": \"A & B\", "
                "\"threads\": 2}\n");
-    write_text("runs/toy/ln+mse/seed2/run.json", "{\"processor\": \"C\"}\n");
+    write_text("runs/toy/ln+mse/seed2/run.json",
+               "{\"state\": \"running\", \"processor\": \"C\"}\n");
     write_text("tables/a \"b\".csv", "x\n");
     write_page(NULL);
     assert_true(

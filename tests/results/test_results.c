@@ -233,6 +233,39 @@ TEST_IN_STUDY(test_damaged_returns)
                   "seed 1");
 }
 
+/* What damages the files of a run that is over does not make the run vanish. */
+TEST_IN_STUDY(test_damaged_runs_that_are_over)
+{
+    static const struct {
+        const char *run, *progress, *words; /* NULL: the file is missing */
+    } cases[] = {
+        {"{\"state\": \"finished\"}", "env_step,return_mean\n0,1\n6,x\n12,3\n", "progress.csv:3: "},
+        {"{\"state\": \"finished\"}", "env_step,return_mean\n0,1\n6,2\n",
+         "progress.csv: expected a return at step 12, as run.json says that the run is over"},
+        {"{\"state\": \"finished\"}", "", "progress.csv: "},
+        {"{\"state\": \"finished\"}", NULL, "progress.csv: cannot be opened: No such file"},
+        {"{\"state\": \"fini", "env_step,return_mean\n0,1\n6,2\n12,3\n",
+         "run.json: damaged: expected the state of a run"},
+        {NULL, "env_step,return_mean\n0,1\n6,2\n12,3\n",
+         "run.json: missing, although the run has spectra"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *folder = "runs/toy/ln+mse/seed3";
+        struct ks_results *r = NULL;
+
+        write_text(text_of("%s/run.json", folder), cases[i].run ? cases[i].run : "");
+        write_text(text_of("%s/progress.csv", folder), cases[i].progress ? cases[i].progress : "");
+        if (!cases[i].run)
+            assert_int_equal(unlink(scratch(text_of("%s/run.json", folder))), 0);
+        if (!cases[i].progress)
+            assert_int_equal(unlink(scratch(text_of("%s/progress.csv", folder))), 0);
+        assert_int_not_equal(ks_results_read(scratch_folder, NULL, &r), KS_OK);
+        assert_contains(ks_error_text(), cases[i].words);
+        assert_contains(ks_error_text(), folder);
+    }
+}
+
 /* A spectrum that was moved from another checkpoint is refused. */
 TEST_IN_STUDY(test_misplaced_spectrum)
 {

@@ -122,6 +122,10 @@ void write_spectrum(const struct place *place, double kappa, bool zero)
 
 void write_returns(const char *architecture, size_t seed, const char *text)
 {
+    const char *about = text_of("runs/toy/%s/seed%zu/run.json", architecture, seed);
+
+    if (!exists(about))
+        write_text(about, "{\"state\": \"stopped\"}\n");
     write_text(text_of("runs/toy/%s/seed%zu/progress.csv", architecture, seed), text);
 }
 
