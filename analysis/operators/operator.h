@@ -33,8 +33,8 @@ struct ks_operator {
 /* Allocates an operator with the functions of `prototype` and `size` zero bytes for `self`. The
  * caller sets n and frees it with ks_operator_free. KS_MEMORY. */
 ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, struct ks_operator **a);
-/* The same for an operator that uses the products of `of`, of the dimension of `of`. It owns `of`,
- * also after a failure. */
+/* Allocates an operator of the dimension of `of` that uses the products of `of`. It owns `of`, also
+ * after a failure. */
 ks_status ks_operator_around(const struct ks_operator *prototype, size_t size,
                              struct ks_operator *of, struct ks_operator **a);
 void ks_operator_free(struct ks_operator *a); /* NULL is fine */

@@ -180,8 +180,8 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .words = "the same for 90% of the gradient's energy",
      .definition =
         "with `--start gradient`, lambda_abs_max over the absolute eigenvalue above which 90% "
-        "(50%) of the gradient's energy, its squared norm, lies. Nothing is sampled: the 99% "
-        "are those of the upper bound of lambda_abs_max"},
+        "(50%) of the gradient's energy, its squared norm, lies. Nothing is sampled: the "
+        "upper bound of lambda_abs_max holds with 99%"},
     [KS_STAT_KAPPA_GRADIENT_50] = {
      .name = "kappa_gradient_50", .kind = KS_IS_RATIO, ENDS("kappa_gradient_50"),
      .words = "the same for 50% of the gradient's energy"},
@@ -243,8 +243,8 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .definition =
         "lambda_max over the largest eigenvalue for which steps with the learning rate eta are "
         "stable on a quadratic (above 1 they are unstable): 2/eta; for `preconditioned` (2 + 2 "
-        "beta1)/((1 - beta1) eta), that of Adam with a fixed preconditioner (Cohen et al. "
-        "2022). eta is `--learning-rate`, else that of the checkpoint. Absent for `residual` "
+        "beta1)/((1 - beta1) eta), for Adam with a fixed preconditioner (Cohen et al. "
+        "2022). eta is `--learning-rate`, else the checkpoint's. Absent for `residual` "
         "and `--compat xqc`; `--scale` is included"},
     [KS_STAT_LOGIT_GRADIENT_LARGEST] = {.name = "logit_gradient_largest", .kind = KS_IS_NUMBER,
      .definition =

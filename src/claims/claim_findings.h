@@ -98,8 +98,8 @@ struct ks_claim_question {
     const struct ks_claim_values *values; /* of the claim's quantity, by the statistic    */
 };
 
-/* Whether at least six of the twelve have a last return (IQM over those of the n seeds in which all
- * of them have one) above twice their return at step 0: policies that have not learned say nothing
+/* Whether at least six of the twelve have a last return (IQM over the seeds, of the n, in which all
+ * twelve have one) above twice their return at step 0: policies that have not learned say nothing
  * about returns. */
 ks_status ks_claim_learned(const struct ks_claim_question *question, size_t n, const size_t *seed,
                            bool *learned);

@@ -7,9 +7,9 @@
 const struct ks_plot ks_plots[] = {
     {"kappa_return", "Conditioning and return",
      "As in Figure 4 of the XQC paper: statistics of the spectra after the first update (IQM over "
-     "checkpoints and seeds) against the IQM of the last return, a mark per architecture. They are "
-     "those of [analyze xqc], computed as in the published code, if the study has that analysis, "
-     "else those of our analysis; the labels say which. The published code divides its products "
+     "checkpoints and seeds) against the IQM of the last return, a mark per architecture. The "
+     "spectra come from [analyze xqc], computed as in the published code, if the study has that "
+     "analysis, else from our analysis; the labels say which. The published code divides its products "
      "by the number of minibatches a second time, so the largest eigenvalue is smaller by that "
      "factor. In the columns of batch normalization, "
      "weight normalization and cross-entropy, lines join architectures that differ in it alone. "
@@ -17,7 +17,7 @@ const struct ks_plot ks_plots[] = {
      "smallest to the largest kappa over several start vectors. A kappa above the largest absolute "
      "eigenvalue over the noise floor (shaded) cannot be distinguished from infinity; a mark is "
      "crossed if more than half of its checkpoints and seeds have such a kappa, or if the IQM of "
-     "kappa is above that of these limits: then rounding decides it. Returns at step 0 lie in the "
+     "kappa is above the limits' IQM: then rounding decides it. Returns at step 0 lie in the "
      "grey band.",
      "kappa_return", "kappa lambda_max kurtosis",
      "no spectrum after the first update has a finite statistic"},
@@ -52,8 +52,8 @@ const struct ks_plot ks_plots[] = {
      "of both losses (squared error: triangles and dashes). The label says whether the values are "
      "as in the published code or from our analysis. A kappa above the largest absolute eigenvalue "
      "over the noise floor (shaded) cannot be distinguished from infinity; a mark is crossed if "
-     "more than half of the seeds have such a kappa, or if the IQM of kappa is above that of these "
-     "limits: then rounding decides it. A triangle at the upper edge marks an infinite kappa.",
+     "more than half of the seeds have such a kappa, or if the IQM of kappa is above the limits' "
+     "IQM: then rounding decides it. A triangle at the upper edge marks an infinite kappa.",
      "ritz", "ritz", "no spectrum of the standard analysis"},
     {"directions", "Directions of large curvature over training",
      "The number of eigenvalues within a factor of 100 of the largest in absolute value: 99% "
