@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "io/checkpoint.h"
-#include "io/sha256.h"
+#include "io/file.h"
 #include "io/spectrum.h"
 #include "kappascope.h"
 #include "pipeline/pipeline.h"

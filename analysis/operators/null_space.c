@@ -24,7 +24,6 @@
  * the bias before the residual and the bias at its end have the same gradient, and their difference
  * is a null direction. */
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,12 +5,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cblas.h>
 
 #include "core/memory.h"
-#include "core/say.h"
 #include "io/spectrum.h"
 #include "lanczos/jacobi.h"
 #include "net/arch.h"

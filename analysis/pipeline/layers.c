@@ -7,7 +7,6 @@
 
 #include "core/interval.h"
 #include "core/memory.h"
-#include "core/say.h"
 #include "pipeline/report.h"
 
 /* The statistics of a row. */

@@ -8,7 +8,6 @@
 #include <omp.h>
 
 #include "core/memory.h"
-#include "core/say.h"
 #include "lanczos/jacobi.h"
 
 /* --- memory --- */

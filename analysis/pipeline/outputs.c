@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "core/memory.h"
-#include "core/path.h"
 #include "io/file.h"
 
 static const char SUFFIX[] = ".h5", OUTPUT_SUFFIX[] = ".spectrum.h5";

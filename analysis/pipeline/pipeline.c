@@ -4,12 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <omp.h>
 
 #include "core/memory.h"
-#include "core/say.h"
 #include "lanczos/slq.h"
 #include "net/arch.h"
 

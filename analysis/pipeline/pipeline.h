@@ -28,7 +28,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/progress.h"
-#include "io/sha256.h"
+#include "io/file.h"
 #include "io/spectrum.h"
 #include "lanczos/lanczos.h"
 #include "operators/gradient_bounds.h"

@@ -11,8 +11,6 @@
 #include "pipeline/pipeline.h"
 
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"

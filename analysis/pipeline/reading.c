@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/say.h"
 #include "io/reference.h"
 #include "io/scout.h"
 

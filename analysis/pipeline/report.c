@@ -9,7 +9,6 @@
 
 #include "core/interval.h"
 #include "core/memory.h"
-#include "core/say.h"
 #include "io/attribute.h"
 #include "statistics/statistics.h"
 

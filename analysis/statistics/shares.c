@@ -2,7 +2,6 @@
 #include "statistics/shares.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "core/memory.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/interval.h"
-#include "operators/null_space.h"
 #include "statistics/certificate.h"
 #include "statistics/operator_bounds.h"
 

@@ -8,10 +8,8 @@
 #include "audit/audit.h"
 #include "config.h"
 #include "core/memory.h"
-#include "core/path.h"
-#include "core/say.h"
 #include "inspect/inspect.h"
-#include "io/text.h"
+#include "io/file.h"
 #include "operators/operator.h"
 #include "pipeline/outputs.h"
 #include "pipeline/report.h"
@@ -208,7 +206,7 @@ static ks_status compute_layers(struct ks_audit *a, const char *path)
     KS_GO(ks_output_check(path, a->path));
     KS_GO(analyze(a, &t, &options, &p));
     p.path = "critic"; /* in the first column, which nobody reads */
-    status = ks_text_open(path, &text);
+    status = ks_text_open(&text, "%s", path);
     report.out = text.stream;
     if (status == KS_OK)
         status = ks_layers_report(&report, &p);
@@ -281,7 +279,7 @@ ks_status ks_audit_run(const char *path, const struct ks_audit_options *o, struc
     *a = (struct ks_audit){.path = path, .options = o};
     KS_TRY(read_summary(path, o->batches, &a->summary));
     KS_TRY(ks_audit_folder(path, o, &a->folder));
-    KS_TRY(ks_folder_make(a->folder));
+    KS_TRY(ks_folder_make("%s", a->folder));
     for (enum ks_audit_spectrum i = KS_AUDIT_HESSIAN; i < KS_AUDIT_SPECTRA; i++)
         /* half of one minibatch and second moments that are not there cannot be analyzed */
         if (!(i == KS_AUDIT_HALF && a->summary.minibatches < 2) &&

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/interval.h"
 #include "io/csv.h"
-#include "io/sha256.h"
+#include "io/file.h"
 #include "io/spectrum.h"
 #include "pipeline/pipeline.h"
 #include "statistics/catalogue.h"

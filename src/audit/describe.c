@@ -7,7 +7,7 @@
 #include "core/interval.h"
 #include "core/memory.h"
 #include "io/attribute.h"
-#include "io/text.h"
+#include "io/file.h"
 #include "report/gnuplot.h"
 #include "report/tables.h"
 #include "statistics/statistics.h"
@@ -105,8 +105,8 @@ static ks_status draw(const struct ks_audit *a)
 
     ks_table_columns(&table, KS_DISTRIBUTION_COLUMNS);
     KS_GO(ks_distribution_fill("critic", a->spectrum[KS_AUDIT_HESSIAN], &table));
-    KS_GO(ks_folder_make_in(a->folder, "tables"));
-    KS_GO(ks_folder_make_in(a->folder, "figures"));
+    KS_GO(ks_folder_make("%s/tables", a->folder));
+    KS_GO(ks_folder_make("%s/figures", a->folder));
     KS_GO(ks_table_write(&table, a->folder, "distribution"));
     KS_GO(ks_gnuplot_find(&g));
     KS_GO(ks_copy_string(PANELS, &g.panels));

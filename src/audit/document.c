@@ -6,8 +6,7 @@
 
 #include "config.h"
 #include "core/memory.h"
-#include "core/path.h"
-#include "core/say.h"
+#include "core/process.h"
 #include "inspect/lines.h"
 #include "report/template.h"
 

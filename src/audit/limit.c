@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/number.h"
-#include "core/path.h"
+#include "io/file.h"
 #include "statistics/catalogue.h"
 #include "statistics/statistics.h"
 

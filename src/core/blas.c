@@ -69,39 +69,23 @@ static bool is_limited(int resource)
     return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-static bool has_limited_memory(void)
-{
-    return is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA);
-}
-
-/* Whether OpenBLAS has created threads of its own although the address space is limited. */
-static bool wastes_address_space(void)
-{
-    const char *threads = getenv(COUNT);
-
-    return (!threads || strcmp(threads, "1") != 0) && has_limited_memory();
-}
-
-/* glibc reserves 128 MiB for the first allocation of a thread, for a moment, which could leave no
- * room for the stack of the next thread. */
-static void share_memory_of_threads(void)
-{
-#ifdef M_ARENA_MAX
-    if (has_limited_memory())
-        mallopt(M_ARENA_MAX, 1);
-#endif
-}
-
 void ks_blas_start(char **argv)
 {
-    const char *better = getenv(CHOICE) ? NULL : better_kernel();
-    bool fewer = wastes_address_space();
+    const char *better = getenv(CHOICE) ? NULL : better_kernel(), *threads = getenv(COUNT);
+    const bool limited = is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA);
+    /* Whether OpenBLAS has created threads of its own although the address space is limited. */
+    const bool fewer = (!threads || strcmp(threads, "1") != 0) && limited;
 
     /* OpenBLAS reads its environment only when it is loaded. */
     if (argv && (better || fewer) && (!better || setenv(CHOICE, better, 1) == 0) &&
         (!fewer || setenv(COUNT, "1", 1) == 0))
         execv("/proc/self/exe", argv);
-    share_memory_of_threads();
+#ifdef M_ARENA_MAX
+    /* glibc reserves 128 MiB for the first allocation of a thread, for a moment, which could leave
+     * no room for the stack of the next thread. */
+    if (limited)
+        mallopt(M_ARENA_MAX, 1);
+#endif
     openblas_set_num_threads(1);
 }
 
@@ -117,19 +101,13 @@ static size_t stack_size(void)
     return size;
 }
 
-static void *map(size_t size)
-{
-    void *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    return block == MAP_FAILED ? NULL : block;
-}
-
 /* Tries to map n blocks of `size` bytes one by one, as OpenBLAS does, then unmaps them. */
 static bool fits(size_t n, size_t size, void **block)
 {
     size_t mapped = 0;
 
-    while (mapped < n && (block[mapped] = map(size)))
+    while (mapped < n && (block[mapped] = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED)
         mapped++;
     for (size_t i = 0; i < mapped; i++)
         munmap(block[i], size);
@@ -217,33 +195,20 @@ const char *ks_blas_warning(void)
 
 /* --- the processor --- */
 
-enum { LENGTH = 128 };
-
-/* Copies the value of a line "model name : ..." of /proc/cpuinfo; false for any other line. */
-static bool model_name(const char *line, char name[LENGTH])
-{
-    const char *colon = strchr(line, ':');
-
-    if (strncmp(line, "model name", 10) != 0 || !colon)
-        return false;
-    colon += 1 + strspn(colon + 1, " \t");
-    snprintf(name, LENGTH, "%.*s", (int)strcspn(colon, "\n"), colon);
-    return *name != '\0';
-}
-
 const char *ks_processor_name(void)
 {
-    static _Thread_local char name[LENGTH];
+    static _Thread_local char name[128];
     FILE *file = fopen("/proc/cpuinfo", "r");
-    bool found = false;
     struct utsname system;
     char line[512];
 
-    while (file && !found && fgets(line, sizeof line, file))
-        found = model_name(line, name);
+    name[0] = '\0';
+    while (file && !*name && fgets(line, sizeof line, file)) /* "model name : ..." */
+        if (strncmp(line, "model name", 10) == 0)
+            sscanf(line, "%*[^:]: %127[^\n]", name);
     if (file)
         fclose(file);
-    if (!found)
-        snprintf(name, LENGTH, "%s", uname(&system) == 0 ? system.machine : "unknown");
+    if (!*name)
+        snprintf(name, sizeof name, "%s", uname(&system) == 0 ? system.machine : "unknown");
     return name;
 }

@@ -1,9 +1,11 @@
-/* Errors: functions return a status; the message is recorded where the cause is known.
+/* Errors and messages. Functions return a status; the message is recorded where the cause is known.
  *
  * Every function that can fail because of the outside world (files, memory, options, NaN) returns a
  * ks_status. The message is kept in thread-local storage; only a program's main prints it. */
 #ifndef KS_CORE_ERROR_H
 #define KS_CORE_ERROR_H
+
+#include <stddef.h>
 
 typedef enum {
     KS_OK = 0,
@@ -18,7 +20,8 @@ typedef enum {
 } ks_status;
 
 /* Records the message (one line without a newline) and returns `status`, which must not be KS_OK.
- * Control characters in it, which may come from file names or options, are escaped (see say.h). */
+ * Control characters in it, which may come from file names or options, are escaped (see ks_escape).
+ */
 ks_status ks_fail(ks_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #ifdef __clang_analyzer__ /* the analyzer does not see that `status` is returned */
 #define ks_fail(status, ...) ((void)ks_fail(status, __VA_ARGS__), (status))
@@ -45,5 +48,16 @@ int ks_exit_status(ks_status status);
         if (status != KS_OK)                                                                       \
             goto done;                                                                             \
     } while (0)
+
+/* --- messages on standard error, and untrusted text in them --- */
+
+/* Copies `text` into out[size] and returns out. Bytes that a terminal could interpret or that would
+ * end the line are written as \xNN: control characters of ASCII, the control characters U+0080 to
+ * U+009F, and invalid UTF-8. Text that does not fit is truncated. */
+char *ks_escape(const char *text, size_t size, char *out);
+
+/* Prints one escaped line on standard error, in a single write, so that lines of concurrent
+ * programs do not interleave. The newline is added. */
+void ks_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

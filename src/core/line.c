@@ -76,12 +76,13 @@ ks_status ks_line_split(struct ks_line *line, const char *source, size_t number,
     return refuse_repeated(line);
 }
 
+/* The number must be finite. */
 static ks_status parse_number(const struct ks_line *line, const char *what, const char *word,
                               double *value)
 {
-    if (!ks_parse_number(word, -DBL_MAX, DBL_MAX, value))
-        return ks_line_fail(line, "%s: expected a number, found '%s'", what, word);
-    return KS_OK;
+    return ks_parse_number(word, -DBL_MAX, DBL_MAX, value)
+               ? KS_OK
+               : ks_line_fail(line, "%s: expected a number, found '%s'", what, word);
 }
 
 static ks_status check_range(const struct ks_line *line, const char *what, double number,
@@ -104,26 +105,28 @@ static ks_status take_argument(struct ks_line *line, const char *what, const cha
     return ks_line_fail(line, "'%s' needs %s", line->word[0], what);
 }
 
-ks_status ks_line_argument_number(struct ks_line *line, const char *what, double low, double high,
-                                  double *value)
+static ks_status take_number(struct ks_line *line, const char *what, double *value)
 {
     const char *word = NULL;
 
     KS_TRY(take_argument(line, what, &word));
     assert(word);
-    KS_TRY(parse_number(line, what, word, value));
+    return parse_number(line, what, word, value);
+}
+
+ks_status ks_line_argument_number(struct ks_line *line, const char *what, double low, double high,
+                                  double *value)
+{
+    KS_TRY(take_number(line, what, value));
     return check_range(line, what, *value, low, high);
 }
 
 ks_status ks_line_argument_size(struct ks_line *line, const char *what, size_t low, size_t high,
                                 size_t *value)
 {
-    const char *word = NULL;
     double number = 0;
 
-    KS_TRY(take_argument(line, what, &word));
-    assert(word);
-    KS_TRY(parse_number(line, what, word, &number));
+    KS_TRY(take_number(line, what, &number));
     if (number < (double)low || number > (double)high || number != floor(number))
         return ks_line_fail(line, "%s: expected an integer from %zu to %zu, found %g", what, low,
                             high, number);

@@ -1,7 +1,9 @@
 #include "core/process.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "core/memory.h"
-#include "core/path.h"
 
 enum { CANNOT_RUN = 127, BY_SIGNAL = 128 };
 
@@ -130,18 +132,91 @@ done:
     return status;
 }
 
-static bool is_program(const char *path)
-{
-    struct stat info;
+/* --- files --- */
 
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+ks_status ks_path_open(const char *path, FILE **file)
+{
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const char *found = NULL;
+    struct stat about;
+
+    *file = NULL;
+    if (descriptor < 0 || fstat(descriptor, &about) != 0)
+        found = strerror(errno);
+    else if (!S_ISREG(about.st_mode))
+        found = S_ISDIR(about.st_mode) ? "it is a directory" : "it is a special file";
+    else if (!(*file = fdopen(descriptor, "rb")))
+        found = strerror(errno);
+    if (found && descriptor >= 0)
+        close(descriptor);
+    return found ? ks_fail(KS_IO, "%s: cannot be opened: %s", path, found) : KS_OK;
 }
+
+/* --- files that come with the programs --- */
+
+ks_status ks_installed_folder(char **folder)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+
+    *folder = NULL;
+    if (length < 0)
+        return ks_fail(KS_IO, "/proc/self/exe: cannot be read: %s", strerror(errno));
+    path[length] = '\0';
+    *strrchr(path, '/') = '\0';
+    return ks_copy_string(path, folder);
+}
+
+ks_status ks_installed_find(const char *relative, char **path)
+{
+    char *folder = NULL;
+    ks_status status;
+
+    *path = NULL;
+    KS_TRY(ks_installed_folder(&folder));
+    status = ks_print_string(path, "%s/%s", folder, relative);
+    free(folder);
+    if (status == KS_OK && access(*path, F_OK) != 0) {
+        free(*path);
+        *path = NULL;
+    }
+    return status;
+}
+
+/* Relative to PREFIX/bin of an installation, and to build/bin of the build tree. */
+static const char *const SHARED[] = {"../share/kappascope", "../.."};
+
+ks_status ks_installed_shared(const char *relative, char **path)
+{
+    *path = NULL;
+    for (size_t i = 0; i < sizeof SHARED / sizeof *SHARED && !*path; i++) {
+        char *beside = NULL;
+        ks_status status;
+
+        KS_TRY(ks_print_string(&beside, "%s/%s", SHARED[i], relative));
+        status = ks_installed_find(beside, path);
+        free(beside);
+        KS_TRY(status);
+    }
+    if (*path)
+        return KS_OK;
+    KS_TRY(ks_print_string(path, "%s/%s", KS_SHARE_DIR, relative));
+    if (access(*path, F_OK) == 0)
+        return KS_OK;
+    free(*path);
+    *path = NULL;
+    return ks_fail(KS_MISSING, "%s: not found among the project's files", relative);
+}
+
+/* --- programs --- */
 
 /* *path = folder/name if that is a program, else NULL. */
 static ks_status try_program(int length, const char *folder, const char *name, char **path)
 {
+    struct stat info;
+
     KS_TRY(ks_print_string(path, "%.*s/%s", length, folder, name));
-    if (!is_program(*path)) {
+    if (stat(*path, &info) != 0 || !S_ISREG(info.st_mode) || access(*path, X_OK) != 0) {
         free(*path);
         *path = NULL;
     }
@@ -230,4 +305,39 @@ ks_status ks_stop_check(size_t env_step)
 bool ks_stop_obeyed(void)
 {
     return obeyed;
+}
+
+/* --- commands for the shell --- */
+
+ks_status ks_shell_check(const char *what, const char *word)
+{
+    for (const char *c = word; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            return ks_fail(KS_USAGE, "%s: expected no control characters, found '%.250s'", what,
+                           word);
+    return KS_OK;
+}
+
+void ks_shell_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "+-_./=:,";
+
+    if (*word && word[strspn(word, plain)] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    putc('\'', out);
+    for (; *word; word++)
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            putc(*word, out);
+    putc('\'', out);
+}
+
+void ks_shell_option(FILE *out, const char *key, const char *value)
+{
+    fprintf(out, " --%s=", key);
+    ks_shell_word(out, value);
 }

@@ -1,5 +1,5 @@
-/* This process's start and end. Child processes: start a program, read its output, wait for it; and
- * signals. */
+/* This process's start and end. Child processes: start a program, read its output, wait for it;
+ * signals; words of a shell. */
 #ifndef KS_CORE_PROCESS_H
 #define KS_CORE_PROCESS_H
 
@@ -26,13 +26,31 @@ struct ks_process {
 };
 
 /* Starts argv[0] (a path; argv ends in NULL) in `folder` with empty standard input. `errors`: a
- * file for its standard error, not a symbolic link; NULL: the same pipe as its output. With `group` it leads a new
- * process group, so that it can be stopped together with its own children, and gets SIGTERM when
- * this process dies. The caller ends with ks_process_end. */
+ * file for its standard error, not a symbolic link; NULL: the same pipe as its output. With `group`
+ * it leads a new process group, so that it can be stopped together with its own children, and gets
+ * SIGTERM when this process dies. The caller ends with ks_process_end. */
 ks_status ks_process_start(const char *folder, const char *const *argv, const char *errors,
                            bool group, struct ks_process *process);
 /* Waits for the end. *code: the exit status, or 128 + the number of the signal that ended it. */
 ks_status ks_process_end(struct ks_process *process, int *code);
+
+/* Opens a regular file for reading; the caller closes it. KS_IO: also for a named pipe or a device,
+ * which could block or never end. */
+ks_status ks_path_open(const char *path, FILE **file);
+
+/* --- files that come with the programs, which are found relative to the running program, so that
+ * an installation can be moved --- */
+
+/* The folder of the running program; the caller frees *folder. KS_IO. */
+ks_status ks_installed_folder(char **folder);
+/* *path is "FOLDER/relative", or NULL if no such file or folder exists; the caller frees it. KS_IO.
+ */
+ks_status ks_installed_find(const char *relative, char **path);
+/* *path = a shipped file or folder ("configs/quick.study"). The first of these folders that has it
+ * is used, FOLDER being the folder of the running program: FOLDER/../share/kappascope (installed),
+ * FOLDER/../.. (in build/bin), the folder in which the project was built. The caller frees it.
+ * KS_MISSING. */
+ks_status ks_installed_shared(const char *relative, char **path);
 
 /* *path = the program of that name in the folder of the running program, else in PATH. The caller
  * frees it. KS_MISSING if it is in neither. */
@@ -52,5 +70,18 @@ void ks_stop_listen(void);
 ks_status ks_stop_check(size_t env_step);
 /* Whether ks_stop_check has failed since ks_stop_listen: the program ends because of a signal. */
 bool ks_stop_obeyed(void);
+
+/* --- commands for the shell --- */
+
+/* Refuses a word with control characters, above all newlines: in a makefile, text after a newline
+ * would be another command. Fails with KS_USAGE, naming `what` and showing the word with such
+ * characters escaped. */
+ks_status ks_shell_check(const char *what, const char *word);
+
+/* Prints a word for the shell, in single quotes if any of its characters is special there. */
+void ks_shell_word(FILE *out, const char *word);
+
+/* Prints " --KEY=VALUE", the value quoted like a word. */
+void ks_shell_option(FILE *out, const char *key, const char *value);
 
 #endif

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "core/blas.h"
-#include "core/say.h"
 
 static const double LINE_INTERVAL = 10, BAR_INTERVAL = 0.1; /* seconds between prints */
 static const double RATE_AGE = 60; /* decay time of the rate's average, seconds */

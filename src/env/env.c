@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/path.h"
 #include "env/domain.h"
+#include "io/file.h"
 
 bool ks_env_is_file(const char *task)
 {

@@ -15,7 +15,7 @@
 #include <libxml/parser.h>
 
 #include "core/memory.h"
-#include "core/path.h"
+#include "core/process.h"
 #include "env/domain.h"
 
 /* MuJoCo with a limited address space (ulimit -v). A failed allocation in its model compiler throws

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "config.h"
-#include "core/path.h"
+#include "core/process.h"
 #include "env/domain.h"
 
 /* --- the library --- */

@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "core/path.h"
 #include "env/domain.h"
-#include "io/sha256.h"
+#include "io/file.h"
 #include "kappascope_env.h"
 
 static const char ENDING[] = ".so";

@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 
 #include "core/memory.h"
-#include "core/path.h"
+#include "core/process.h"
 #include "inspect/lines.h"
 #include "io/attribute.h"
 #include "io/checkpoint.h"
+#include "io/file.h"
 #include "io/h5.h"
 #include "io/scout.h"
 #include "io/spectrum.h"
-#include "io/text.h"
 #include "statistics/statistics.h"
 #include "study/graph.h"
 #include "study/status.h"
@@ -175,7 +175,7 @@ static void print_norms(size_t k, size_t n, const double *vectors, const double 
 /* *eigenvalue [k], which the caller frees; NULL if the file has none. */
 static ks_status read_eigenvalues(const struct ks_h5 *h5, size_t k, double **eigenvalue)
 {
-    const struct ks_h5_shape shape = {1, {k}};
+    const struct ks_h5_shape shape = {.n_dims = 1, .dims = {k}};
     bool found;
 
     *eigenvalue = NULL;

@@ -4,8 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/say.h"
-
 enum { NAME = 20, INDENT = 2, LONGEST = 8192 };
 
 void ks_line_print(FILE *out, const char *name, const char *format, ...)

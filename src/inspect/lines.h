@@ -1,5 +1,5 @@
-/* Lines for a person: a name and a value, and paragraphs. All text is escaped (core/say.h), because
- * it may come from files. */
+/* Lines for a person: a name and a value, and paragraphs. All text is escaped (core/error.h),
+ * because it may come from files. */
 #ifndef KS_INSPECT_LINES_H
 #define KS_INSPECT_LINES_H
 

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/memory.h"
 #include "io/checkpoint_parts.h"
@@ -38,13 +37,6 @@ static ks_status read_attributes(const struct ks_h5 *h5, struct ks_checkpoint *c
         KS_TRY(ks_attribute_add(&c->attributes, &one));
     }
     return KS_OK;
-}
-
-/* Reads the critic, which has as many inputs as /batch/input has columns. */
-static ks_status read_critic(const struct ks_h5 *h5, size_t in, struct ks_networks *critic)
-{
-    KS_TRY(ks_networks_read(h5, &(struct ks_networks_group){.name = "/critic", .in = in}, critic));
-    return ks_networks_expect_known(h5, critic);
 }
 
 /* Adam's second moment is a mean of squares. */
@@ -98,49 +90,31 @@ static ks_status read_optimizer(const struct ks_h5 *h5, bool all, struct ks_chec
     KS_TRY(read_constant(h5, "eps", INFINITY, &c->adam.eps));
     if (m && all)
         KS_TRY(ks_parameters_read(h5, "/optimizer/m", &c->critic, &c->adam_m));
-    if (!v)
-        return KS_OK;
-    KS_TRY(ks_parameters_read(h5, "/optimizer/v", &c->critic, &c->adam_v));
+    if (v)
+        KS_TRY(ks_parameters_read(h5, "/optimizer/v", &c->critic, &c->adam_v));
     return ks_checkpoint_check_squares(c, h5->path, "/optimizer/v");
 }
 
-/* The attribute `in` is the width of the actor's input, which its description omits. */
-static ks_status read_actor(const struct ks_h5 *h5, struct ks_networks *actor)
-{
-    int64_t in;
-
-    KS_TRY(ks_h5_read_integer(h5, "/actor", "in", 1, &in));
-    if (in > KS_CHECKPOINT_SIDE)
-        return ks_fail(KS_FORMAT, "%s: /actor: attribute in: expected at most %d, found %lld",
-                       h5->path, KS_CHECKPOINT_SIDE, (long long)in);
-    return ks_networks_read(
-        h5, &(struct ks_networks_group){.name = "/actor", .in = (size_t)in, .actor = true}, actor);
-}
-
-/* Reads an optional group that holds only attributes. */
-static ks_status read_list(const struct ks_h5 *h5, const char *group,
-                           struct ks_attributes *attributes)
-{
-    bool found;
-
-    KS_TRY(ks_h5_has(h5, group, &found));
-    return found ? ks_h5_read_attributes(h5, group, attributes) : KS_OK;
-}
-
-/* Reads the optional groups of the training engine on which the loss does not depend. */
+/* Reads the optional groups of the training engine on which the loss does not depend. The attribute
+ * `in` is the width of the actor's input, which its description omits. */
 static ks_status read_engine_groups(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
-    const struct ks_networks_group target_critic = {.name = "/target", .in = c->critic.arch->in};
     bool target, actor;
+    int64_t in;
 
     KS_TRY(ks_h5_has(h5, "/target", &target));
     if (target)
-        KS_TRY(ks_networks_read(h5, &target_critic, &c->target_critic));
+        KS_TRY(ks_networks_read(h5, "/target", c->critic.arch->in, &c->target_critic));
     KS_TRY(ks_h5_has(h5, "/actor", &actor));
-    if (actor)
-        KS_TRY(read_actor(h5, &c->actor));
-    KS_TRY(read_list(h5, "/metrics", &c->metrics));
-    return read_list(h5, "/settings", &c->settings);
+    if (actor) {
+        KS_TRY(ks_h5_read_integer(h5, "/actor", "in", 1, &in));
+        if (in > KS_CHECKPOINT_SIDE)
+            return ks_fail(KS_FORMAT, "%s: /actor: attribute in: expected at most %d, found %lld",
+                           h5->path, KS_CHECKPOINT_SIDE, (long long)in);
+        KS_TRY(ks_networks_read(h5, "/actor", (size_t)in, &c->actor));
+    }
+    KS_TRY(ks_h5_read_attributes(h5, "/metrics", &c->metrics));
+    return ks_h5_read_attributes(h5, "/settings", &c->settings);
 }
 
 static ks_status read_groups(const struct ks_h5 *h5, bool all, struct ks_checkpoint *c)
@@ -149,7 +123,8 @@ static ks_status read_groups(const struct ks_h5 *h5, bool all, struct ks_checkpo
 
     KS_TRY(read_attributes(h5, c));
     KS_TRY(ks_checkpoint_input_shape(h5, &input));
-    KS_TRY(read_critic(h5, input.dims[2], &c->critic));
+    KS_TRY(ks_networks_read(h5, "/critic", input.dims[2], &c->critic));
+    KS_TRY(ks_networks_expect_known(h5, &c->critic));
     KS_TRY(ks_checkpoint_read_batch(h5, &input, c));
     KS_TRY(read_optimizer(h5, all, c));
     return all ? read_engine_groups(h5, c) : KS_OK;
@@ -198,46 +173,6 @@ ks_status ks_checkpoint_bytes(const char *path, double *bytes)
 
 /* --- writing: the file appears complete or not at all --- */
 
-/* Writes targets [N, B, T], or [N, E, B, T] as [N, B, E, T]. */
-static ks_status write_target(struct ks_h5 *h5, const struct ks_checkpoint *c, const char *object,
-                              enum ks_h5_type type, const double *target)
-{
-    size_t k = c->critic.arch->loss.targets, ensemble = c->critic.ensemble, rows = c->loss_rows;
-    struct ks_h5_shape shape = {3, {c->minibatches, rows, k}};
-    double *sorted = NULL;
-    ks_status status;
-
-    if (!c->targets_differ)
-        return ks_h5_write_finite(h5, object, type, &shape, target);
-    shape = (struct ks_h5_shape){4, {c->minibatches, rows, ensemble, k}};
-    KS_TRY(ks_alloc(c->minibatches * ks_checkpoint_target_size(c), sizeof *sorted, &sorted));
-    for (size_t n = 0; n < c->minibatches; n++)
-        for (size_t e = 0; e < ensemble; e++)
-            for (size_t i = 0; i < rows; i++)
-                memcpy(sorted + ((n * rows + i) * ensemble + e) * k,
-                       target + ((n * ensemble + e) * rows + i) * k, k * sizeof *sorted);
-    status = ks_h5_write_finite(h5, object, type, &shape, sorted);
-    free(sorted);
-    return status;
-}
-
-static ks_status write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
-{
-    enum ks_h5_type type = single ? KS_H5_F32 : KS_H5_F64;
-    struct ks_h5_shape input = {3, {c->minibatches, c->rows, c->critic.arch->in}};
-
-    struct ks_h5_shape weight = {2, {c->minibatches, c->loss_rows}};
-
-    KS_TRY(ks_h5_group(h5, "/batch"));
-    KS_TRY(ks_h5_write_finite(h5, "/batch/input", type, &input, c->input));
-    KS_TRY(write_target(h5, c, "/batch/target", type, c->target));
-    if (c->weight)
-        KS_TRY(ks_h5_write_finite(h5, "/batch/weight", type, &weight, c->weight));
-    if (c->target_raw)
-        KS_TRY(write_target(h5, c, "/batch/target_raw", type, c->target_raw));
-    return ks_references_write(h5, c);
-}
-
 static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
 {
     if (!c->adam_m && !c->adam_v)
@@ -254,34 +189,20 @@ static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c
     return KS_OK;
 }
 
-static ks_status write_actor(struct ks_h5 *h5, const struct ks_networks *actor, bool single)
-{
-    KS_TRY(ks_networks_write(h5, "/actor", actor, single));
-    return ks_h5_write_integer(h5, "/actor", "in", (int64_t)actor->arch->in);
-}
-
-/* A group that holds only attributes. */
-static ks_status write_list(struct ks_h5 *h5, const char *group,
-                            const struct ks_attributes *attributes)
-{
-    if (attributes->n == 0)
-        return KS_OK;
-    KS_TRY(ks_h5_group(h5, group));
-    return ks_h5_write_attributes(h5, group, attributes);
-}
-
 static ks_status write_all(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
 {
     KS_TRY(ks_h5_write_attributes(h5, "/", &c->attributes));
     KS_TRY(ks_networks_write(h5, "/critic", &c->critic, single));
-    KS_TRY(write_batch(h5, c, single));
+    KS_TRY(ks_checkpoint_write_batch(h5, c, single));
     if (c->target_critic.text)
         KS_TRY(ks_networks_write(h5, "/target", &c->target_critic, single));
-    if (c->actor.text)
-        KS_TRY(write_actor(h5, &c->actor, single));
+    if (c->actor.text) {
+        KS_TRY(ks_networks_write(h5, "/actor", &c->actor, single));
+        KS_TRY(ks_h5_write_integer(h5, "/actor", "in", (int64_t)c->actor.arch->in));
+    }
     KS_TRY(write_optimizer(h5, c, single));
-    KS_TRY(write_list(h5, "/metrics", &c->metrics));
-    return write_list(h5, "/settings", &c->settings);
+    KS_TRY(ks_h5_write_attributes(h5, "/metrics", &c->metrics));
+    return ks_h5_write_attributes(h5, "/settings", &c->settings);
 }
 
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, bool single)
@@ -291,7 +212,7 @@ ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, b
 
     assert(c->critic.text && c->critic.w && c->input && c->target);
     assert(c->loss_rows >= 1 && c->loss_rows <= c->rows);
-    KS_GO(ks_h5_create_version(path, "kappascope-checkpoint", c->weight ? 2 : 1, &h5));
+    KS_GO(ks_h5_create(path, "kappascope-checkpoint", c->weight ? 2 : 1, &h5));
     KS_GO(write_all(h5, c, single));
     KS_GO(ks_h5_commit(h5));
 done:

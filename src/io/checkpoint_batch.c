@@ -61,7 +61,7 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
 {
     const size_t targets = c->critic.arch->loss.targets, critics = c->critic.ensemble;
     const bool each = target->n_dims == 4;
-    struct ks_h5_shape expected = {3, {c->minibatches, target->dims[1], targets}};
+    struct ks_h5_shape expected = {.n_dims = 3, .dims = {c->minibatches, target->dims[1], targets}};
 
     if (target->n_dims < 2 || (each && (target->dims[2] != critics || target->dims[3] != targets)))
         return wrong_target(h5, name, c, target);
@@ -71,7 +71,8 @@ static ks_status check_target_shape(const struct ks_h5 *h5, const char *name,
                        "%zu, found %zu",
                        h5->path, name, c->rows, c->rows, target->dims[1]);
     if (each)
-        expected = (struct ks_h5_shape){4, {c->minibatches, target->dims[1], critics, targets}};
+        expected = (struct ks_h5_shape){
+            .n_dims = 4, .dims = {c->minibatches, target->dims[1], critics, targets}};
     else if (target->n_dims == 2 && targets == 1)
         expected.n_dims = 2;
     return ks_h5_expect_reals(h5, name, &expected);
@@ -131,24 +132,24 @@ ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *c, const char 
     return KS_OK;
 }
 
-/* Reorders targets [N, B, E, T] of a file to [N, E, B, T]. */
-static ks_status sort_by_critic(const struct ks_checkpoint *c, double *target)
+/* Copies targets that differ between critics: [N, E, B, T] of the memory to [N, B, E, T] of a file,
+ * or back. The caller frees *to. */
+static ks_status reorder(const struct ks_checkpoint *c, bool to_file, const double *from,
+                         double **to)
 {
     const size_t targets = c->critic.arch->loss.targets, critics = c->critic.ensemble;
-    const size_t size = ks_checkpoint_target_size(c);
-    double *copy = NULL;
+    const size_t rows = c->loss_rows;
 
-    if (!c->targets_differ || !target)
-        return KS_OK;
-    KS_TRY(ks_alloc(size, sizeof *copy, &copy));
-    for (size_t n = 0; n < c->minibatches; n++) {
-        memcpy(copy, target + n * size, size * sizeof *copy);
-        for (size_t i = 0; i < c->loss_rows; i++)
-            for (size_t e = 0; e < critics; e++)
-                memcpy(target + n * size + (e * c->loss_rows + i) * targets,
-                       copy + (i * critics + e) * targets, targets * sizeof *copy);
-    }
-    free(copy);
+    KS_TRY(ks_alloc(c->minibatches * ks_checkpoint_target_size(c), sizeof **to, to));
+    for (size_t n = 0; n < c->minibatches; n++)
+        for (size_t i = 0; i < rows; i++)
+            for (size_t e = 0; e < critics; e++) {
+                const size_t memory = ((n * critics + e) * rows + i) * targets;
+                const size_t file = ((n * rows + i) * critics + e) * targets;
+
+                memcpy(*to + (to_file ? file : memory), from + (to_file ? memory : file),
+                       targets * sizeof **to);
+            }
     return KS_OK;
 }
 
@@ -157,9 +158,14 @@ static ks_status read_target(const struct ks_h5 *h5, const char *name,
                              const struct ks_checkpoint *c, const struct ks_h5_shape *shape,
                              double **target)
 {
-    KS_TRY(ks_h5_read_new(h5, name, shape, target));
-    KS_TRY(ks_h5_expect_finite(h5, name, c->minibatches * ks_checkpoint_target_size(c), *target));
-    KS_TRY(sort_by_critic(c, *target));
+    KS_TRY(ks_h5_read_finite(h5, name, shape, target));
+    if (c->targets_differ && *target) {
+        double *stored = *target;
+        ks_status status = reorder(c, false, stored, target);
+
+        free(stored);
+        KS_TRY(status);
+    }
     return ks_checkpoint_check_targets(c, h5->path, name, *target);
 }
 
@@ -225,7 +231,7 @@ ks_status ks_checkpoint_check_weights(const struct ks_checkpoint *c, const char 
 static ks_status read_weight(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
     static const char name[] = "/batch/weight";
-    const struct ks_h5_shape shape = {2, {c->minibatches, c->loss_rows}};
+    const struct ks_h5_shape shape = {.n_dims = 2, .dims = {c->minibatches, c->loss_rows}};
     int64_t version;
     bool found;
 
@@ -238,29 +244,60 @@ static ks_status read_weight(const struct ks_h5 *h5, struct ks_checkpoint *c)
                        "%s: %s: expected the attribute version 2 of a file with weights, "
                        "found %lld",
                        h5->path, name, (long long)version);
-    KS_TRY(ks_h5_expect_reals(h5, name, &shape));
-    KS_TRY(ks_h5_read_new(h5, name, &shape, &c->weight));
-    KS_TRY(ks_h5_expect_finite(h5, name, c->minibatches * c->loss_rows, c->weight));
+    KS_TRY(ks_h5_read_finite(h5, name, &shape, &c->weight));
     return ks_checkpoint_check_weights(c, h5->path, name);
 }
 
 ks_status ks_checkpoint_read_batch(const struct ks_h5 *h5, const struct ks_h5_shape *input,
                                    struct ks_checkpoint *c)
 {
-    static const char name[] = "/batch/input";
     struct ks_h5_shape target;
 
     c->minibatches = input->dims[0];
     c->rows = input->dims[1];
     KS_TRY(read_target_shape(h5, c, &target));
-    KS_TRY(ks_h5_read_new(h5, name, input, &c->input));
-    KS_TRY(ks_h5_expect_finite(h5, name, c->minibatches * c->rows * input->dims[2], c->input));
+    KS_TRY(ks_h5_read_finite(h5, "/batch/input", input, &c->input));
     KS_TRY(read_target(h5, "/batch/target", c, &target, &c->target));
     KS_TRY(read_weight(h5, c));
     KS_TRY(read_target_raw(h5, c));
     KS_TRY(ks_references_read(h5, c));
     KS_TRY(ks_h5_expect_known(h5, "/batch", true, (const char *const[]){NULL}, ""));
     return ks_h5_expect_known(h5, "/batch", false, objects, "");
+}
+
+static ks_status write_target(struct ks_h5 *h5, const struct ks_checkpoint *c, const char *object,
+                              enum ks_h5_type type, const double *target)
+{
+    const size_t k = c->critic.arch->loss.targets;
+    const struct ks_h5_shape same = {.n_dims = 3, .dims = {c->minibatches, c->loss_rows, k}};
+    const struct ks_h5_shape each = {.n_dims = 4,
+                                     .dims = {c->minibatches, c->loss_rows, c->critic.ensemble, k}};
+    double *sorted = NULL;
+    ks_status status;
+
+    if (!c->targets_differ)
+        return ks_h5_write_finite(h5, object, type, &same, target);
+    KS_TRY(reorder(c, true, target, &sorted));
+    status = ks_h5_write_finite(h5, object, type, &each, sorted);
+    free(sorted);
+    return status;
+}
+
+ks_status ks_checkpoint_write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
+{
+    const enum ks_h5_type type = single ? KS_H5_F32 : KS_H5_F64;
+    const struct ks_h5_shape input = {.n_dims = 3,
+                                      .dims = {c->minibatches, c->rows, c->critic.arch->in}};
+    const struct ks_h5_shape weight = {.n_dims = 2, .dims = {c->minibatches, c->loss_rows}};
+
+    KS_TRY(ks_h5_group(h5, "/batch"));
+    KS_TRY(ks_h5_write_finite(h5, "/batch/input", type, &input, c->input));
+    KS_TRY(write_target(h5, c, "/batch/target", type, c->target));
+    if (c->weight)
+        KS_TRY(ks_h5_write_finite(h5, "/batch/weight", type, &weight, c->weight));
+    if (c->target_raw)
+        KS_TRY(write_target(h5, c, "/batch/target_raw", type, c->target_raw));
+    return ks_references_write(h5, c);
 }
 
 /* --- the parts that belong to one minibatch --- */

@@ -9,20 +9,14 @@
 #include "core/error.h"
 #include "io/checkpoint.h"
 #include "io/h5.h"
-#include "net/arch.h"
 
 /* --- networks (networks.c): the groups /critic, /target and /actor, and Adam's moments, which have
  * the same layout --- */
 
-/* A group of a file, and the networks that it must have. */
-struct ks_networks_group {
-    const char *name; /* such as "/critic"                                              */
-    size_t in;        /* the columns of their inputs                                    */
-    bool actor;       /* the description ends in a policy; else it ends in a loss       */
-};
-/* Reads description, parameters and running statistics. Fails with KS_FORMAT or KS_IO. The caller
- * ends with ks_networks_clear, also after a failure. */
-ks_status ks_networks_read(const struct ks_h5 *h5, const struct ks_networks_group *group,
+/* Reads description, parameters and running statistics of networks with `in` inputs. The
+ * description of /actor must end in a policy, others in a loss. Fails with KS_FORMAT or KS_IO. The
+ * caller ends with ks_networks_clear, also after a failure. */
+ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
                            struct ks_networks *networks);
 ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
                             bool single);
@@ -51,5 +45,6 @@ ks_status ks_checkpoint_input_shape(const struct ks_h5 *h5, struct ks_h5_shape *
  * after a failure. */
 ks_status ks_checkpoint_read_batch(const struct ks_h5 *h5, const struct ks_h5_shape *input,
                                    struct ks_checkpoint *c);
+ks_status ks_checkpoint_write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "io/text.h"
+#include "io/file.h"
 
 static size_t count(const char *text, char what, const char *stop)
 {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <openssl/evp.h>
+
 #include "core/memory.h"
+#include "core/process.h"
 
 enum { NAMES = 1000, MODE = 0666 }; /* temporary names to try; a file's mode before umask */
 
@@ -58,16 +62,6 @@ ks_status ks_file_flush(int descriptor, const char *path)
     return fsync(descriptor) != 0 && errno != EINVAL ? ks_file_fail(errno, path, "flushed") : KS_OK;
 }
 
-/* The folder of a path, "." if it has none; the caller frees. */
-static ks_status folder_of(const char *path, char **folder)
-{
-    const char *slash = strrchr(path, '/');
-
-    if (!slash)
-        return ks_copy_string(".", folder);
-    return ks_print_string(folder, "%.*s", (int)(slash == path ? 1 : slash - path), path);
-}
-
 static uint32_t add_to_hash(uint32_t hash, const void *bytes, size_t size)
 {
     for (const unsigned char *byte = bytes; size > 0; size--)
@@ -95,31 +89,31 @@ static ks_status open_temporary(struct ks_file *file)
     int error = EEXIST; /* an earlier process with this PID may have left one */
 
     for (int i = 0; i < NAMES && error == EEXIST; i++) {
-        KS_TRY(ks_print_string(&file->temporary, "%s/.kappascope-%08x-%ld-%u.tmp", file->folder,
-                               (unsigned)hash_host(), (long)getpid(),
-                               atomic_fetch_add(&counter, 1)));
+        KS_TRY(ks_path_print(file->temporary, "%s/.kappascope-%08x-%ld-%u.tmp", file->folder,
+                             (unsigned)hash_host(), (long)getpid(), atomic_fetch_add(&counter, 1)));
         file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
         if (file->descriptor >= 0)
             return KS_OK;
         error = errno;
-        free(file->temporary);
-        file->temporary = NULL;
+        *file->temporary = '\0';
     }
     return ks_file_fail(error, file->path, "created");
 }
 
 ks_status ks_file_create(const char *path, struct ks_file *file)
 {
+    const char *slash = strrchr(path, '/');
     struct stat found;
 
     *file = (struct ks_file){.descriptor = -1};
-    KS_TRY(ks_copy_string(path, &file->path));
-    KS_TRY(folder_of(path, &file->folder)); /* now, because nothing after the rename may fail */
     if (stat(path, &found) != 0 && errno == ENAMETOOLONG) /* the temporary name may be shorter */
         return ks_file_fail(ENAMETOOLONG, path, "created");
     if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
         return ks_fail(KS_IO, "%s: cannot be created: it exists and is %s", path,
                        S_ISDIR(found.st_mode) ? "a directory" : "a special file");
+    KS_TRY(ks_path_print(file->path, "%s", path));
+    KS_TRY(ks_path_print(file->folder, "%.*s", slash && slash > path ? (int)(slash - path) : 1,
+                         slash ? path : "."));
     return open_temporary(file);
 }
 
@@ -148,8 +142,7 @@ ks_status ks_file_commit(struct ks_file *file, const void *bytes, size_t size)
         return ks_file_fail(errno, file->path, "closed");
     if (rename(file->temporary, file->path) != 0)
         return ks_file_fail(errno, file->path, "renamed into place");
-    free(file->temporary);
-    file->temporary = NULL;
+    *file->temporary = '\0';
     return ks_folder_flush(file->folder);
 }
 
@@ -157,11 +150,8 @@ void ks_file_close(struct ks_file *file)
 {
     if (file->descriptor >= 0)
         close(file->descriptor);
-    if (file->temporary)
+    if (*file->temporary)
         unlink(file->temporary);
-    free(file->temporary);
-    free(file->folder);
-    free(file->path);
     *file = (struct ks_file){.descriptor = -1};
 }
 
@@ -217,4 +207,187 @@ ks_status ks_folder_sweep(const char *folder)
             unlinkat(dirfd(list), entry->d_name, 0); /* a failure does not matter */
     closedir(list);
     return KS_OK;
+}
+
+/* --- paths --- */
+
+static ks_status print_path(char path[KS_PATH], const char *format, va_list arguments)
+{
+    return vsnprintf(path, KS_PATH, format, arguments) < KS_PATH
+               ? KS_OK
+               : ks_fail(KS_IO, "%.100s...: %s", path, strerror(ENAMETOOLONG));
+}
+
+ks_status ks_path_print(char path[KS_PATH], const char *format, ...)
+{
+    va_list arguments;
+    ks_status status;
+
+    va_start(arguments, format);
+    status = print_path(path, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+const char *ks_path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+bool ks_path_ends(const char *path, const char *ending)
+{
+    return ks_path_stem(path, ending) < strlen(path);
+}
+
+size_t ks_path_stem(const char *path, const char *ending)
+{
+    size_t length = strlen(path), end = strlen(ending);
+    bool has = length > end && strcmp(path + length - end, ending) == 0;
+
+    return has ? length - end : length;
+}
+
+/* --- text --- */
+
+static ks_status read_stream(FILE *file, const char *path, char **bytes, size_t *size)
+{
+    size_t room = 1 << 16, used = 0;
+    ks_status status;
+    char *text = NULL;
+
+    KS_GO(ks_alloc(room, 1, &text)); /* zeroed, as what ks_grow adds is */
+    while (used += fread(text + used, 1, room - 1 - used, file), used == room - 1)
+        KS_GO(ks_grow(room, 1, &room, &text));
+    if (ferror(file)) {
+        status = ks_fail(KS_IO, "%s: cannot be read: %s", path, strerror(errno));
+        goto done;
+    }
+    *bytes = text, text = NULL;
+    if (size)
+        *size = used;
+done:
+    free(text);
+    return status;
+}
+
+ks_status ks_text_read(const char *path, char **bytes, size_t *size)
+{
+    FILE *file;
+    ks_status status;
+
+    *bytes = NULL;
+    KS_TRY(ks_path_open(path, &file));
+    status = read_stream(file, path, bytes, size);
+    fclose(file);
+    return status;
+}
+
+ks_status ks_text_open(struct ks_text *text, const char *format, ...)
+{
+    va_list arguments;
+    ks_status status;
+
+    *text = (struct ks_text){.stream = NULL};
+    va_start(arguments, format);
+    status = print_path(text->path, format, arguments);
+    va_end(arguments);
+    KS_TRY(status);
+    text->stream = open_memstream(&text->bytes, &text->size);
+    return text->stream ? KS_OK : ks_fail(KS_MEMORY, "%s: out of memory", text->path);
+}
+
+ks_status ks_text_close(struct ks_text *text, ks_status status)
+{
+    bool failed = text->stream && ferror(text->stream) != 0;
+
+    if (text->stream && fclose(text->stream) != 0)
+        failed = true;
+    if (status == KS_OK && failed)
+        status = ks_fail(KS_MEMORY, "%s: out of memory", text->path);
+    if (status == KS_OK)
+        status = ks_file_write(text->path, text->bytes, text->size);
+    free(text->bytes);
+    *text = (struct ks_text){.stream = NULL};
+    return status;
+}
+
+bool ks_path_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+ks_status ks_folder_make(const char *format, ...)
+{
+    char path[KS_PATH];
+    va_list arguments;
+    ks_status status;
+    struct stat found;
+
+    va_start(arguments, format);
+    status = print_path(path, format, arguments);
+    va_end(arguments);
+    KS_TRY(status);
+    for (char *c = path, end; *c; *c = end) {
+        c += 1 + strcspn(c + 1, "/");
+        end = *c;
+        *c = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            return ks_file_fail(errno, path, "created");
+    }
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode)
+               ? KS_OK
+               : ks_fail(KS_IO, "%s: exists and is not a directory", path);
+}
+
+/* --- SHA-256 --- */
+
+enum { BLOCK = 1 << 16 };
+
+static ks_status digest_file(const char *path, FILE *file, EVP_MD_CTX *context, char text[])
+{
+    unsigned char block[BLOCK], sum[EVP_MAX_MD_SIZE];
+    unsigned int length = 0;
+    size_t n;
+
+    if (!context || EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1)
+        return ks_fail(KS_RUN, "%s: libcrypto has no SHA-256", path);
+    while ((n = fread(block, 1, sizeof block, file)) > 0)
+        if (EVP_DigestUpdate(context, block, n) != 1)
+            return ks_fail(KS_RUN, "%s: libcrypto failed to compute SHA-256", path);
+    if (ferror(file))
+        return ks_fail(KS_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (EVP_DigestFinal_ex(context, sum, &length) != 1 || 2 * length + 1 != KS_SHA256_TEXT)
+        return ks_fail(KS_RUN, "%s: libcrypto failed to compute SHA-256", path);
+    for (unsigned int i = 0; i < length; i++)
+        snprintf(text + 2 * i, 3, "%02x", sum[i]);
+    return KS_OK;
+}
+
+ks_status ks_sha256(size_t n, const struct ks_piece *piece, unsigned char digest[KS_SHA256_BYTES])
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    unsigned int length = 0;
+    int good = context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1;
+
+    for (size_t i = 0; good && i < n; i++)
+        good = EVP_DigestUpdate(context, piece[i].bytes, piece[i].size) == 1;
+    good = good && EVP_DigestFinal_ex(context, digest, &length) == 1 && length == KS_SHA256_BYTES;
+    EVP_MD_CTX_free(context);
+    return good ? KS_OK : ks_fail(KS_RUN, "libcrypto failed to compute SHA-256");
+}
+
+ks_status ks_sha256_file(const char *path, char text[KS_SHA256_TEXT])
+{
+    FILE *file;
+    EVP_MD_CTX *context;
+    ks_status status;
+
+    KS_TRY(ks_path_open(path, &file));
+    context = EVP_MD_CTX_new();
+    status = digest_file(path, file, context, text);
+    EVP_MD_CTX_free(context);
+    fclose(file);
+    return status;
 }

@@ -1,19 +1,38 @@
-/* Atomic writing: a file appears complete or not at all.
- *
- * The bytes go to a temporary file in the same folder (".kappascope-HOST-PID-N.tmp", HOST of eight
- * hexadecimal digits), which is flushed with fsync and renamed over the old file; then the folder
- * is flushed. Until the rename the old file is untouched, and a failure removes the temporary file.
+/* Files and folders: paths, reading, checksums; and atomic writing, by which a file appears
+ * complete or not at all. The bytes go to a temporary file in the same folder
+ * (".kappascope-HOST-PID-N.tmp", HOST of eight hexadecimal digits), which is flushed with fsync and
+ * renamed over the old file; then the folder is flushed. Until the rename the old file is
+ * untouched, and a failure removes the temporary file.
  */
 #ifndef KS_IO_FILE_H
 #define KS_IO_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "core/error.h"
 
+/* --- paths; purely lexical: the file system is not consulted --- */
+
+/* Prints a path. Fails with KS_IO if it is longer than the system's calls accept. */
+enum { KS_PATH = 4096 };
+ks_status ks_path_print(char path[KS_PATH], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The path behind its last '/', or all of it. */
+const char *ks_path_base(const char *path);
+/* Whether the path has this ending and is longer than it. */
+bool ks_path_ends(const char *path, const char *ending);
+/* The length of the path without the ending, or its full length if it does not have it. */
+size_t ks_path_stem(const char *path, const char *ending);
+
+/* --- writing --- */
+
 struct ks_file {
-    char *path, *folder, *temporary; /* owned */
-    int descriptor;                  /* of the temporary file; -1: closed */
+    char path[KS_PATH], folder[KS_PATH];
+    char temporary[KS_PATH]; /* the temporary file; empty: none */
+    int descriptor;          /* of the temporary file; -1: closed */
 };
 
 /* Opens the temporary file, so that a folder without write permission is noticed before any work is
@@ -22,7 +41,7 @@ struct ks_file {
 ks_status ks_file_create(const char *path, struct ks_file *file);
 /* Writes the bytes and renames the file into place. Fails with KS_FULL (a full disk) or KS_IO. */
 ks_status ks_file_commit(struct ks_file *file, const void *bytes, size_t size);
-/* Removes the temporary file unless it was committed; frees what `file` holds. */
+/* Removes the temporary file unless it was committed, and closes it. */
 void ks_file_close(struct ks_file *file);
 
 /* Create, commit and close: for bytes that are in memory already. */
@@ -50,5 +69,45 @@ ks_status ks_folder_lock(const char *folder, const char *program, int *descripto
  * process's own PID: call it at the start, before creating any. Files with another HOST (another
  * machine, or a container with its own PIDs) stay, since their processes may be alive. */
 ks_status ks_folder_sweep(const char *folder);
+
+/* --- text --- */
+
+/* Reads a file's bytes, followed by a zero, into *bytes, which the caller frees; their number into
+ * *size (may be NULL). Fails with KS_IO. */
+ks_status ks_text_read(const char *path, char **bytes, size_t *size);
+
+/* A file that is printed to memory and appears complete when it is closed. */
+struct ks_text {
+    char path[KS_PATH];
+    char *bytes; /* owned */
+    size_t size;
+    FILE *stream; /* print here; ks_text_close checks for errors */
+};
+/* `format` and what follows print the path. */
+ks_status ks_text_open(struct ks_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Writes the file if `status` is KS_OK, and frees what `text` holds. Returns `status`, or the
+ * failure to write. */
+ks_status ks_text_close(struct ks_text *text, ks_status status);
+
+bool ks_path_exists(const char *path); /* whether a file or folder of that name exists */
+/* Creates the folder whose path these words print, and its missing parents. Fails with KS_IO, or
+ * KS_FULL if the disk is full. */
+ks_status ks_folder_make(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- SHA-256 (FIPS 180-4), by libcrypto --- */
+
+enum { KS_SHA256_BYTES = 32, KS_SHA256_TEXT = 65 };
+
+/* The digest of n pieces of memory, concatenated. Fails with KS_RUN if libcrypto fails. */
+struct ks_piece {
+    const void *bytes;
+    size_t size;
+};
+ks_status ks_sha256(size_t n, const struct ks_piece *piece, unsigned char digest[KS_SHA256_BYTES]);
+
+/* The digest of the file's bytes as 64 lower-case hexadecimal digits and a terminating zero. Fails
+ * with KS_IO. */
+ks_status ks_sha256_file(const char *path, char text[KS_SHA256_TEXT]);
 
 #endif

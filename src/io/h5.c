@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "io/file.h"
 
 /* Bytes, more than libhdf5 needs to start and to open or create a file: it crashes if an allocation
  * fails there. */
@@ -55,27 +56,26 @@ ks_status ks_h5_fail(const struct ks_h5 *h5, ks_status status, const char *objec
                    what, inner[0] ? " (HDF5: " : "", inner, inner[0] ? ")" : "");
 }
 
-/* Tries an allocation and frees it. `volatile` keeps the compiler from removing both. */
-static ks_status expect_room(const char *path, bool writing)
+void ks_h5_release(hid_t id)
 {
-    void *volatile room = malloc(ROOM);
-    const bool enough = room != NULL;
-
-    free(room);
-    return enough ? KS_OK
-                  : ks_fail(KS_MEMORY, "%s: out of memory while %s the file", path,
-                            writing ? "writing" : "reading");
+    if (id >= 0)
+        H5Idec_ref(id);
 }
 
 /* Prepares libhdf5 and creates a handle with this path, which opens no file yet. Fails with
  * KS_MEMORY or KS_RUN. */
 static ks_status new_handle(const char *path, bool writing, struct ks_h5 **out)
 {
+    void *volatile room = malloc(ROOM); /* `volatile` keeps the compiler from removing this */
+    const bool enough = room != NULL;
     ks_status status;
     struct ks_h5 *h5;
 
     *out = NULL;
-    KS_TRY(expect_room(path, writing));
+    free(room);
+    if (!enough)
+        return ks_fail(KS_MEMORY, "%s: out of memory while %s the file", path,
+                       writing ? "writing" : "reading");
     if (H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0) /* without this HDF5 prints every failure */
         return ks_fail(KS_RUN, "%s: the HDF5 library cannot be used", path);
     KS_TRY(ks_h5_register_lzf());
@@ -152,8 +152,7 @@ static ks_status open_file(struct ks_h5 *h5)
     else
         status = check_end(h5);
 done:
-    if (access >= 0)
-        H5Pclose(access);
+    ks_h5_release(access);
     return status;
 }
 
@@ -224,9 +223,9 @@ static ks_status create_image(struct ks_h5 *h5)
                                              .udata = h5};
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
     ks_status status = KS_OK;
-    char *name = NULL;
+    char name[KS_PATH];
 
-    KS_GO(ks_print_string(&name, "%s/", h5->path));
+    KS_GO(ks_path_print(name, "%s/", h5->path));
     if (access < 0 || creation < 0 || H5Pset_fapl_core(access, IMAGE_STEP, false) < 0 ||
         H5Pset_file_image_callbacks(access, &callbacks) < 0 ||
         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
@@ -235,11 +234,8 @@ static ks_status create_image(struct ks_h5 *h5)
     else if ((h5->id = H5Fcreate(name, H5F_ACC_TRUNC, creation, access)) < 0)
         status = ks_h5_fail(h5, KS_RUN, NULL, "cannot be built");
 done:
-    free(name);
-    if (access >= 0)
-        H5Pclose(access);
-    if (creation >= 0)
-        H5Pclose(creation);
+    ks_h5_release(access);
+    ks_h5_release(creation);
     return status;
 }
 
@@ -313,13 +309,7 @@ done:
     return status;
 }
 
-ks_status ks_h5_create(const char *path, const char *format, struct ks_h5 **out)
-{
-    return ks_h5_create_version(path, format, KS_H5_VERSION, out);
-}
-
-ks_status ks_h5_create_version(const char *path, const char *format, int64_t version,
-                               struct ks_h5 **out)
+ks_status ks_h5_create(const char *path, const char *format, int64_t version, struct ks_h5 **out)
 {
     ks_status status = KS_OK;
     struct ks_h5 *h5 = NULL;

@@ -56,12 +56,15 @@ enum ks_h5_type { KS_H5_F32, KS_H5_F64, KS_H5_I64 };
 
 struct ks_h5_shape {
     size_t n_dims, dims[KS_H5_DIMS];
+    enum ks_h5_stored
+        stored; /* of a dataset that was found; where a shape is expected, any will do */
 };
 
 /* Names of the objects in a group, or of the attributes of an object. */
 struct ks_h5_names {
     char (*name)[KS_H5_NAME]; /* [n], with room for more; owned: free() it */
     size_t n, room;
+    ks_status status; /* the failure that ended the list, if any */
 };
 
 /* --- files (h5.c) --- */
@@ -76,15 +79,14 @@ ks_status ks_h5_register_lzf(void);
 ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **h5);
 /* A new file with its `format` and `version`, built in memory. It appears when ks_h5_commit
  * succeeds (KS_FULL, KS_IO otherwise). The caller ends with ks_h5_close in any case. */
-ks_status ks_h5_create(const char *path, const char *format, struct ks_h5 **h5);
-/* As ks_h5_create, with a version other than KS_H5_VERSION. */
-ks_status ks_h5_create_version(const char *path, const char *format, int64_t version,
-                               struct ks_h5 **h5);
+ks_status ks_h5_create(const char *path, const char *format, int64_t version, struct ks_h5 **h5);
 ks_status ks_h5_commit(struct ks_h5 *h5);
 void ks_h5_close(struct ks_h5 *h5); /* frees; NULL is fine */
 
 /* "[3, 6]" */
 void ks_h5_print_shape(const struct ks_h5_shape *shape, char text[KS_H5_SHAPE_TEXT]);
+/* For h5*.c: closes a handle of any kind unless it is negative. */
+void ks_h5_release(hid_t id);
 /* For h5*.c: records "PATH: OBJECT: WHAT (HDF5: its innermost message)"; object NULL: the file
  * itself. Call it directly after the HDF5 call that failed. */
 ks_status ks_h5_fail(const struct ks_h5 *h5, ks_status status, const char *object,
@@ -101,8 +103,6 @@ ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_s
 /* The shape of an optional dataset: *found is false if no object has this name. */
 ks_status ks_h5_find_shape(const struct ks_h5 *h5, const char *object, bool *found,
                            struct ks_h5_shape *shape);
-/* How the numbers of a dataset are stored; fails as ks_h5_shape does. */
-ks_status ks_h5_stored(const struct ks_h5 *h5, const char *object, enum ks_h5_stored *stored);
 /* Fails unless the dataset has this shape, and if its numbers are stored as integers. Where real
  * numbers belong, integers are a sign of values that were rounded, or of another array. */
 ks_status ks_h5_expect_reals(const struct ks_h5 *h5, const char *object,
@@ -114,6 +114,10 @@ ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks
  * this only checks the shape and adds the array's bytes to *h5->declared; *values becomes NULL. */
 ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
                          const struct ks_h5_shape *shape, double **values);
+/* Reads a dataset of this shape as ks_h5_read_new does. Fails with KS_FORMAT if its numbers are
+ * stored as integers, or one of them is not finite. */
+ks_status ks_h5_read_finite(const struct ks_h5 *h5, const char *object,
+                            const struct ks_h5_shape *shape, double **values);
 /* Fails with KS_FORMAT if one of the n values is not finite. Accepts NULL, for an array that was
  * not read. */
 ks_status ks_h5_expect_finite(const struct ks_h5 *h5, const char *object, size_t n,
@@ -133,7 +137,8 @@ ks_status ks_h5_read_integer(const struct ks_h5 *h5, const char *object, const c
 ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const char *name,
                             char **value);
 /* Appends all attributes of an object that are numbers, strings or lists of numbers, ordered by
- * name; other types are skipped. The caller clears them, also after a failure. */
+ * name; other types are skipped, and an object that does not exist has none. The caller clears
+ * them, also after a failure. */
 ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
                                 struct ks_attributes *attributes);
 /* The names of all objects in a group, or of all attributes of an object, whatever their types, at
@@ -161,6 +166,7 @@ ks_status ks_h5_write_finite(struct ks_h5 *h5, const char *object, enum ks_h5_ty
 
 ks_status ks_h5_write_attribute(struct ks_h5 *h5, const char *object,
                                 const struct ks_attribute *attribute);
+/* Creates the group `object` first if it does not exist and the list is not empty. */
 ks_status ks_h5_write_attributes(struct ks_h5 *h5, const char *object,
                                  const struct ks_attributes *attributes);
 ks_status ks_h5_write_integer(struct ks_h5 *h5, const char *object, const char *name,

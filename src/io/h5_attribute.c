@@ -9,44 +9,33 @@
 
 #include "core/memory.h"
 
-static ks_status attribute_fail(const struct ks_h5 *h5, const char *object, const char *name)
-{
-    char what[KS_ATTRIBUTE_NAME + 64];
-
-    snprintf(what, sizeof what, "attribute %s: cannot be read", name);
-    return ks_h5_fail(h5, KS_IO, object, what);
-}
-
 /* --- one attribute --- */
 
-/* An open attribute: its handles, and its type and size. */
+/* An open attribute: where it is, its handles, and its type and size. */
 struct open_attribute {
-    const char *name;
+    const struct ks_h5 *h5;
+    const char *object, *name;
     hid_t id, type, space;
     H5T_class_t kind;
     bool scalar;
     size_t n; /* elements */
 };
 
-static void close_attribute(struct open_attribute *r)
+static ks_status attribute_fail(const struct open_attribute *r)
 {
-    if (r->space >= 0)
-        H5Sclose(r->space);
-    if (r->type >= 0)
-        H5Tclose(r->type);
-    if (r->id >= 0)
-        H5Aclose(r->id);
+    char what[KS_ATTRIBUTE_NAME + 64];
+
+    snprintf(what, sizeof what, "attribute %s: cannot be read", r->name);
+    return ks_h5_fail(r->h5, KS_IO, r->object, what);
 }
 
 /* False if HDF5 fails. */
-static bool open_attribute(const struct ks_h5 *h5, const char *object, const char *name,
-                           struct open_attribute *r)
+static bool open_attribute(struct open_attribute *r)
 {
     hssize_t n;
 
-    r->name = name;
     r->type = r->space = H5I_INVALID_HID;
-    r->id = H5Aopen_by_name(h5->id, object, name, H5P_DEFAULT, H5P_DEFAULT);
+    r->id = H5Aopen_by_name(r->h5->id, r->object, r->name, H5P_DEFAULT, H5P_DEFAULT);
     if (r->id < 0 || (r->type = H5Aget_type(r->id)) < 0 || (r->space = H5Aget_space(r->id)) < 0 ||
         (n = H5Sget_simple_extent_npoints(r->space)) < 0)
         return false;
@@ -82,65 +71,56 @@ static hid_t string_type(const struct open_attribute *r)
     return type;
 }
 
-static ks_status read_string(const struct ks_h5 *h5, const char *object,
-                             const struct open_attribute *r, char **out)
+static ks_status read_string(const struct open_attribute *r, char **out)
 {
     ks_status status = KS_OK;
     hid_t type = string_type(r);
     char *variable = NULL;
+    bool fixed;
 
-    if (type >= 0 && H5Tis_variable_str(type) > 0) {
-        if (H5Aread(r->id, type, &variable) < 0)
-            status = attribute_fail(h5, object, r->name);
-        else
-            status = ks_copy_string(variable ? variable : "", out);
-        if (variable)
-            H5Dvlen_reclaim(type, r->space, H5P_DEFAULT, &variable);
-    } else if (type < 0) {
-        status = attribute_fail(h5, object, r->name);
-    } else {
+    if (type < 0)
+        return attribute_fail(r);
+    fixed = H5Tis_variable_str(type) <= 0;
+    if (fixed)
         KS_GO(ks_alloc(H5Tget_size(type), 1, out));
-        if (H5Aread(r->id, type, *out) < 0)
-            status = attribute_fail(h5, object, r->name);
-    }
+    if (H5Aread(r->id, type, fixed ? (void *)*out : &variable) < 0)
+        status = attribute_fail(r);
+    else if (!fixed)
+        status = ks_copy_string(variable ? variable : "", out);
+    if (variable)
+        H5Dvlen_reclaim(type, r->space, H5P_DEFAULT, &variable);
 done:
-    if (type >= 0)
-        H5Tclose(type);
+    H5Tclose(type);
     return status;
 }
 
 /* HDF5 would clip an unsigned integer above INT64_MAX, and a clipped seed is another seed. */
-static ks_status read_integer(const struct ks_h5 *h5, const char *object,
-                              const struct open_attribute *r, int64_t *value)
+static ks_status read_integer(const struct open_attribute *r, int64_t *value)
 {
     uint64_t unsigned_value = 0;
 
-    if (H5Tget_sign(r->type) != H5T_SGN_NONE) {
-        if (H5Aread(r->id, H5T_NATIVE_INT64, value) < 0)
-            return attribute_fail(h5, object, r->name);
-        return KS_OK;
-    }
+    if (H5Tget_sign(r->type) != H5T_SGN_NONE)
+        return H5Aread(r->id, H5T_NATIVE_INT64, value) < 0 ? attribute_fail(r) : KS_OK;
     if (H5Aread(r->id, H5T_NATIVE_UINT64, &unsigned_value) < 0)
-        return attribute_fail(h5, object, r->name);
+        return attribute_fail(r);
     if (unsigned_value > INT64_MAX)
-        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: above 2^63 - 1", h5->path, object,
+        return ks_fail(KS_FORMAT, "%s: %s: attribute %s: above 2^63 - 1", r->h5->path, r->object,
                        r->name);
     *value = (int64_t)unsigned_value;
     return KS_OK;
 }
 
-static ks_status read_value(const struct ks_h5 *h5, const char *object,
-                            const struct open_attribute *r, struct ks_attribute *a)
+static ks_status read_value(const struct open_attribute *r, struct ks_attribute *a)
 {
     double *numbers = &a->number;
 
     if (r->kind == H5T_STRING) {
         a->type = KS_ATTRIBUTE_STRING;
-        return read_string(h5, object, r, &a->string);
+        return read_string(r, &a->string);
     }
     if (r->scalar && r->kind == H5T_INTEGER) {
         a->type = KS_ATTRIBUTE_INTEGER;
-        return read_integer(h5, object, r, &a->integer);
+        return read_integer(r, &a->integer);
     }
     a->type = r->scalar ? KS_ATTRIBUTE_NUMBER : KS_ATTRIBUTE_LIST;
     if (!r->scalar) {
@@ -149,7 +129,7 @@ static ks_status read_value(const struct ks_h5 *h5, const char *object,
         numbers = a->list;
     }
     if (r->n > 0 && H5Aread(r->id, H5T_NATIVE_DOUBLE, numbers) < 0)
-        return attribute_fail(h5, object, r->name);
+        return attribute_fail(r);
     return KS_OK;
 }
 
@@ -159,19 +139,21 @@ static ks_status read_any(const struct ks_h5 *h5, const char *object, const char
                           struct ks_attribute *out, bool *known)
 {
     ks_status status = KS_OK;
-    struct open_attribute r;
+    struct open_attribute r = {.h5 = h5, .object = object, .name = name};
 
     *out = (struct ks_attribute){.n = 0};
     *known = false;
     if (snprintf(out->name, sizeof out->name, "%s", name) >= (int)sizeof out->name)
         return KS_OK;
-    if (!open_attribute(h5, object, name, &r)) {
-        status = attribute_fail(h5, object, name);
+    if (!open_attribute(&r)) {
+        status = attribute_fail(&r);
     } else if (representable(&r)) {
-        status = read_value(h5, object, &r, out);
+        status = read_value(&r, out);
         *known = status == KS_OK;
     }
-    close_attribute(&r);
+    ks_h5_release(r.space);
+    ks_h5_release(r.type);
+    ks_h5_release(r.id);
     if (status != KS_OK)
         ks_attribute_clear(out);
     return status;
@@ -244,20 +226,12 @@ ks_status ks_h5_read_string(const struct ks_h5 *h5, const char *object, const ch
 
 /* --- names --- */
 
-/* What the iterations fill; a failure of add_name ends them and is kept here. */
-struct listing {
-    struct ks_h5_names *names;
-    ks_status status;
-};
-
-static herr_t add_name(struct listing *l, const char *name)
+static herr_t add_name(struct ks_h5_names *names, const char *name)
 {
-    struct ks_h5_names *names = l->names;
-
     if (names->n == KS_H5_NAMES)
         return 1; /* ends the iteration */
-    l->status = ks_grow(names->n, sizeof *names->name, &names->room, &names->name);
-    if (l->status != KS_OK)
+    names->status = ks_grow(names->n, sizeof *names->name, &names->room, &names->name);
+    if (names->status != KS_OK)
         return -1;
     snprintf(names->name[names->n++], sizeof *names->name, "%s", name);
     return 0;
@@ -278,21 +252,19 @@ static herr_t take_attribute(hid_t object, const char *name, const H5A_info_t *i
 ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attributes,
                            struct ks_h5_names *names)
 {
-    struct listing l = {.names = names, .status = KS_OK};
     hsize_t position = 0;
     herr_t result;
     bool found;
 
     KS_TRY(ks_h5_has(h5, object, &found)); /* that no link on the way leads out of the file */
     result = attributes ? H5Aiterate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC, &position,
-                                             take_attribute, &l, H5P_DEFAULT)
+                                             take_attribute, names, H5P_DEFAULT)
                         : H5Literate_by_name(h5->id, object, H5_INDEX_NAME, H5_ITER_INC, &position,
-                                             take_object, &l, H5P_DEFAULT);
+                                             take_object, names, H5P_DEFAULT);
 
-    if (result < 0)
-        return l.status != KS_OK ? l.status
-                                 : ks_h5_fail(h5, KS_IO, object, "its contents cannot be listed");
-    return KS_OK;
+    if (result < 0 && names->status == KS_OK)
+        return ks_h5_fail(h5, KS_IO, object, "its contents cannot be listed");
+    return names->status;
 }
 
 ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
@@ -300,8 +272,11 @@ ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
 {
     struct ks_h5_names names = {.n = 0};
     ks_status status = KS_OK;
+    bool found;
 
-    KS_GO(ks_h5_read_names(h5, object, true, &names));
+    KS_GO(ks_h5_has(h5, object, &found));
+    if (found)
+        KS_GO(ks_h5_read_names(h5, object, true, &names));
     for (size_t i = 0; i < names.n; i++) {
         struct ks_attribute one;
         bool known;
@@ -315,23 +290,11 @@ done:
     return status;
 }
 
-enum { LIST = 256 };
-
 static bool contains(const char *const *list, const char *name)
 {
-    for (; *list; list++)
-        if (strcmp(*list, name) == 0)
-            return true;
-    return false;
-}
-
-/* Prints "input, target, loss", or "none" if the list is empty. */
-static void print_list(const char *const *list, char text[LIST])
-{
-    size_t used = (size_t)snprintf(text, LIST, "%s", *list ? *list : "none");
-
-    for (; *list && *++list && used < LIST;)
-        used += (size_t)snprintf(text + used, LIST - used, ", %s", *list);
+    while (*list && strcmp(*list, name) != 0)
+        list++;
+    return *list != NULL;
 }
 
 ks_status ks_h5_expect_known(const struct ks_h5 *h5, const char *object, bool attributes,
@@ -339,10 +302,13 @@ ks_status ks_h5_expect_known(const struct ks_h5 *h5, const char *object, bool at
 {
     struct ks_h5_names names = {.n = 0};
     ks_status status = KS_OK;
-    char list[LIST];
+    char list[256] = "none"; /* or "input, target, loss" */
+    size_t used = 0;
 
     KS_GO(ks_h5_read_names(h5, object, attributes, &names));
-    print_list(known, list);
+    for (size_t i = 0; known[i] && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                                 known[i]);
     for (size_t i = 0; i < names.n && status == KS_OK; i++)
         if (!contains(known, names.name[i]))
             status = ks_fail(KS_FORMAT, "%s: %s%s%s%s: expected only %s%s", h5->path, object,

@@ -71,16 +71,8 @@ ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found)
     return KS_OK;
 }
 
-static ks_status expect_found(const struct ks_h5 *h5, const char *object)
-{
-    bool found;
-
-    KS_TRY(ks_h5_has(h5, object, &found));
-    return found ? KS_OK : ks_fail(KS_FORMAT, "%s: %s: missing", h5->path, object);
-}
-
 static ks_status read_type(const struct ks_h5 *h5, const char *object, hid_t set,
-                           enum ks_h5_stored *stored)
+                           struct ks_h5_shape *shape)
 {
     hid_t type = H5Dget_type(set);
     H5T_class_t kind = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
@@ -91,9 +83,9 @@ static ks_status read_type(const struct ks_h5 *h5, const char *object, hid_t set
     H5Tclose(type);
     if (kind != H5T_FLOAT && kind != H5T_INTEGER)
         return ks_fail(KS_FORMAT, "%s: %s: expected numbers, found another type", h5->path, object);
-    *stored = kind == H5T_INTEGER      ? KS_H5_INTEGERS
-              : bytes < sizeof(double) ? KS_H5_REALS
-                                       : KS_H5_WIDE_REALS;
+    shape->stored = kind == H5T_INTEGER      ? KS_H5_INTEGERS
+                    : bytes < sizeof(double) ? KS_H5_REALS
+                                             : KS_H5_WIDE_REALS;
     return KS_OK;
 }
 
@@ -155,8 +147,7 @@ static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t se
     hid_t space = H5Dget_space(set);
     int rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, dims, NULL);
 
-    if (space >= 0)
-        H5Sclose(space);
+    ks_h5_release(space);
     if (rank < 0)
         return ks_h5_fail(h5, KS_IO, object, "its shape cannot be read");
     if (rank > KS_H5_DIMS)
@@ -170,13 +161,16 @@ static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t se
 
 /* Opens a numeric dataset; the caller closes *set. */
 static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set,
-                          struct ks_h5_shape *shape, enum ks_h5_stored *stored)
+                          struct ks_h5_shape *shape)
 {
     ks_status status = KS_OK;
     hid_t id = H5I_INVALID_HID;
+    bool found;
 
     *set = H5I_INVALID_HID;
-    KS_TRY(expect_found(h5, object));
+    KS_TRY(ks_h5_has(h5, object, &found));
+    if (!found)
+        return ks_fail(KS_FORMAT, "%s: %s: missing", h5->path, object);
     id = H5Oopen(h5->id, object, H5P_DEFAULT);
     if (id < 0)
         return ks_h5_fail(h5, KS_IO, object, "cannot be opened");
@@ -186,37 +180,21 @@ static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set
         goto done;
     }
     KS_GO(check_storage(h5, object, id));
-    KS_GO(read_type(h5, object, id, stored));
+    KS_GO(read_type(h5, object, id, shape));
     KS_GO(read_shape(h5, object, id, shape));
     *set = id, id = H5I_INVALID_HID;
 done:
-    if (id >= 0)
-        H5Oclose(id);
+    ks_h5_release(id);
     return status;
-}
-
-static ks_status find_type(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape,
-                           enum ks_h5_stored *stored)
-{
-    hid_t set;
-
-    KS_TRY(open_set(h5, object, &set, shape, stored));
-    H5Dclose(set);
-    return KS_OK;
 }
 
 ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)
 {
-    enum ks_h5_stored stored;
+    hid_t set;
 
-    return find_type(h5, object, shape, &stored);
-}
-
-ks_status ks_h5_stored(const struct ks_h5 *h5, const char *object, enum ks_h5_stored *stored)
-{
-    struct ks_h5_shape shape;
-
-    return find_type(h5, object, &shape, stored);
+    KS_TRY(open_set(h5, object, &set, shape));
+    H5Dclose(set);
+    return KS_OK;
 }
 
 ks_status ks_h5_find_shape(const struct ks_h5 *h5, const char *object, bool *found,
@@ -226,45 +204,25 @@ ks_status ks_h5_find_shape(const struct ks_h5 *h5, const char *object, bool *fou
     return *found ? ks_h5_shape(h5, object, shape) : KS_OK;
 }
 
-static bool same_shape(const struct ks_h5_shape *a, const struct ks_h5_shape *b)
-{
-    if (a->n_dims != b->n_dims)
-        return false;
-    for (size_t i = 0; i < a->n_dims; i++)
-        if (a->dims[i] != b->dims[i])
-            return false;
-    return true;
-}
-
 static ks_status compare_shape(const struct ks_h5 *h5, const char *object,
                                const struct ks_h5_shape *expected, const struct ks_h5_shape *found)
 {
     char want[KS_H5_SHAPE_TEXT], got[KS_H5_SHAPE_TEXT];
 
-    if (same_shape(expected, found))
-        return KS_OK;
     ks_h5_print_shape(expected, want);
     ks_h5_print_shape(found, got);
-    return ks_fail(KS_FORMAT, "%s: %s: expected shape %s, found %s", h5->path, object, want, got);
-}
-
-static ks_status expect_shape(const struct ks_h5 *h5, const char *object,
-                              const struct ks_h5_shape *shape)
-{
-    struct ks_h5_shape found = {.n_dims = 0};
-
-    KS_TRY(ks_h5_shape(h5, object, &found));
-    return compare_shape(h5, object, shape, &found);
+    return strcmp(want, got) == 0 ? KS_OK
+                                  : ks_fail(KS_FORMAT, "%s: %s: expected shape %s, found %s",
+                                            h5->path, object, want, got);
 }
 
 ks_status ks_h5_expect_reals(const struct ks_h5 *h5, const char *object,
                              const struct ks_h5_shape *shape)
 {
     struct ks_h5_shape found = {.n_dims = 0};
-    enum ks_h5_stored stored = KS_H5_INTEGERS;
 
-    KS_TRY(find_type(h5, object, &found, &stored));
-    if (stored == KS_H5_INTEGERS)
+    KS_TRY(ks_h5_shape(h5, object, &found));
+    if (found.stored == KS_H5_INTEGERS)
         return ks_fail(KS_FORMAT,
                        "%s: %s: expected real numbers (float32 or float64), found integers",
                        h5->path, object);
@@ -275,12 +233,11 @@ ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks
                      double *values)
 {
     struct ks_h5_shape found = {.n_dims = 0};
-    enum ks_h5_stored stored;
     ks_status status = KS_OK;
     bool empty = false;
     hid_t set;
 
-    KS_TRY(open_set(h5, object, &set, &found, &stored));
+    KS_TRY(open_set(h5, object, &set, &found));
     KS_GO(compare_shape(h5, object, shape, &found));
     for (size_t i = 0; i < shape->n_dims; i++)
         empty = empty || shape->dims[i] == 0;
@@ -289,20 +246,6 @@ ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks
 done:
     H5Dclose(set);
     return status;
-}
-
-/* The number of elements; fails if their bytes do not fit into a size_t. */
-static ks_status count(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
-                       size_t *n)
-{
-    *n = 1;
-    for (size_t i = 0; i < shape->n_dims; i++) {
-        if (shape->dims[i] > 0 && *n > SIZE_MAX / sizeof(double) / shape->dims[i])
-            return ks_fail(KS_FORMAT, "%s: %s: more numbers than can be addressed", h5->path,
-                           object);
-        *n *= shape->dims[i];
-    }
-    return KS_OK;
 }
 
 /* In floating point, because a file can declare any number of elements. */
@@ -318,17 +261,22 @@ static double bytes_of(const struct ks_h5_shape *shape)
 ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
                          const struct ks_h5_shape *shape, double **out)
 {
+    struct ks_h5_shape found = {.n_dims = 0};
     ks_status status = KS_OK;
     double *values = NULL;
-    size_t n;
+    size_t n = 1;
 
     *out = NULL;
-    KS_TRY(expect_shape(h5, object, shape)); /* before memory is allocated for it */
+    KS_TRY(ks_h5_shape(h5, object, &found));
+    KS_TRY(compare_shape(h5, object, shape, &found)); /* before memory is allocated for it */
     if (h5->declared) {
         *h5->declared += bytes_of(shape);
         return KS_OK;
     }
-    KS_TRY(count(h5, object, shape, &n));
+    if (bytes_of(shape) >= (double)SIZE_MAX)
+        return ks_fail(KS_FORMAT, "%s: %s: more numbers than can be addressed", h5->path, object);
+    for (size_t i = 0; i < shape->n_dims; i++)
+        n *= shape->dims[i];
     if (ks_alloc(n, sizeof *values, &values) != KS_OK)
         return ks_fail(KS_MEMORY, "%s: %s: out of memory for %zu numbers", h5->path, object, n);
     KS_GO(ks_h5_read(h5, object, shape, values));
@@ -346,4 +294,16 @@ ks_status ks_h5_expect_finite(const struct ks_h5 *h5, const char *object, size_t
             return ks_fail(KS_FORMAT, "%s: %s: expected finite numbers, found %g at element %zu",
                            h5->path, object, values[i], i);
     return KS_OK;
+}
+
+ks_status ks_h5_read_finite(const struct ks_h5 *h5, const char *object,
+                            const struct ks_h5_shape *shape, double **values)
+{
+    size_t n = 1;
+
+    KS_TRY(ks_h5_expect_reals(h5, object, shape));
+    KS_TRY(ks_h5_read_new(h5, object, shape, values));
+    for (size_t i = 0; i < shape->n_dims; i++)
+        n *= shape->dims[i];
+    return ks_h5_expect_finite(h5, object, n, *values);
 }

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/memory.h"
-
 enum {
     CHUNK_BYTES = 1 << 20, /* HDF5's chunk cache holds 1 MiB */
     DEFLATE_LEVEL = 1 /* higher levels hardly shrink weights, and training waits for the writing */
@@ -29,29 +27,17 @@ ks_status ks_h5_group(struct ks_h5 *h5, const char *group)
         id = H5Gcreate2(h5->id, group, H5P_DEFAULT, creation, H5P_DEFAULT);
     if (id < 0)
         status = ks_h5_fail(h5, KS_RUN, group, "cannot be created");
-    if (id >= 0)
-        H5Gclose(id);
-    if (creation >= 0)
-        H5Pclose(creation);
+    ks_h5_release(id);
+    ks_h5_release(creation);
     return status;
-}
-
-static hid_t stored_type(enum ks_h5_type type)
-{
-    switch (type) {
-    case KS_H5_F32:
-        return H5T_IEEE_F32LE;
-    case KS_H5_I64:
-        return H5T_STD_I64LE;
-    default:
-        return H5T_IEEE_F64LE;
-    }
 }
 
 /* A chunk holds whole trailing dimensions while they fit into CHUNK_BYTES, then a part of the next
  * one, then 1. */
-static void chunk_shape(const struct ks_h5_shape *shape, size_t element, hsize_t *chunk)
+static hid_t creation_list(const struct ks_h5_shape *shape, size_t element)
 {
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    hsize_t chunk[KS_H5_DIMS];
     size_t room = CHUNK_BYTES / element;
 
     for (size_t i = shape->n_dims; i-- > 0;) {
@@ -60,14 +46,6 @@ static void chunk_shape(const struct ks_h5_shape *shape, size_t element, hsize_t
         chunk[i] = length > 0 ? length : 1;
         room /= (size_t)chunk[i];
     }
-}
-
-static hid_t creation_list(const struct ks_h5_shape *shape, size_t element)
-{
-    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
-    hsize_t chunk[KS_H5_DIMS];
-
-    chunk_shape(shape, element, chunk);
     if (list >= 0 &&
         (H5Pset_obj_track_times(list, false) < 0 ||
          H5Pset_chunk(list, (int)shape->n_dims, chunk) < 0 || H5Pset_shuffle(list) < 0 ||
@@ -82,7 +60,10 @@ ks_status ks_h5_write(struct ks_h5 *h5, const char *object, enum ks_h5_type type
                       const struct ks_h5_shape *shape, const double *values)
 {
     ks_status status = KS_OK;
-    hid_t stored = stored_type(type), space, list, set = H5I_INVALID_HID;
+    const hid_t stored = type == KS_H5_F32   ? H5T_IEEE_F32LE
+                         : type == KS_H5_I64 ? H5T_STD_I64LE
+                                             : H5T_IEEE_F64LE;
+    hid_t space, list, set = H5I_INVALID_HID;
     hsize_t dims[KS_H5_DIMS];
 
     assert(shape->n_dims >= 1 && shape->n_dims <= KS_H5_DIMS);
@@ -96,10 +77,8 @@ ks_status ks_h5_write(struct ks_h5 *h5, const char *object, enum ks_h5_type type
         status = ks_h5_fail(h5, KS_RUN, object, "cannot be written");
     if (set >= 0 && H5Dclose(set) < 0 && status == KS_OK) /* chunks are compressed here */
         status = ks_h5_fail(h5, KS_RUN, object, "cannot be written");
-    if (list >= 0)
-        H5Pclose(list);
-    if (space >= 0)
-        H5Sclose(space);
+    ks_h5_release(list);
+    ks_h5_release(space);
     return status;
 }
 
@@ -170,16 +149,16 @@ ks_status ks_h5_write_attribute(struct ks_h5 *h5, const char *object, const stru
         status = ks_h5_fail(h5, KS_RUN, object, what);
     if (id >= 0 && H5Aclose(id) < 0 && status == KS_OK)
         status = ks_h5_fail(h5, KS_RUN, object, what);
-    if (space >= 0)
-        H5Sclose(space);
-    if (type >= 0)
-        H5Tclose(type);
+    ks_h5_release(space);
+    ks_h5_release(type);
     return status;
 }
 
 ks_status ks_h5_write_attributes(struct ks_h5 *h5, const char *object,
                                  const struct ks_attributes *a)
 {
+    if (a->n > 0)
+        KS_TRY(ks_h5_group(h5, object));
     for (size_t i = 0; i < a->n; i++)
         KS_TRY(ks_h5_write_attribute(h5, object, &a->list[i]));
     return KS_OK;
@@ -204,12 +183,8 @@ ks_status ks_h5_write_number(struct ks_h5 *h5, const char *object, const char *n
 ks_status ks_h5_write_string(struct ks_h5 *h5, const char *object, const char *name,
                              const char *value)
 {
-    struct ks_attribute a = {.type = KS_ATTRIBUTE_STRING};
-    ks_status status;
+    struct ks_attribute a = {.type = KS_ATTRIBUTE_STRING, .string = (char *)value}; /* only read */
 
     snprintf(a.name, sizeof a.name, "%s", name);
-    KS_TRY(ks_copy_string(value, &a.string));
-    status = ks_h5_write_attribute(h5, object, &a);
-    ks_attribute_clear(&a);
-    return status;
+    return ks_h5_write_attribute(h5, object, &a);
 }

@@ -50,32 +50,27 @@ static size_t count_arrays(const struct cursor *c, const struct KS(layer) *layer
     return (layer->frozen > 0) == (c->part == FROZEN) ? layer->n_params : 0;
 }
 
-/* The layer of the next array; NULL if there are no more. */
-static const struct KS(layer) *next_layer(struct cursor *c)
-{
-    for (; c->layer < c->arch->n_layers; c->layer++, c->array = 0) {
-        const struct KS(layer) *layer = &c->arch->layer[c->layer];
-
-        if (c->array < count_arrays(c, layer))
-            return layer;
-    }
-    return NULL;
-}
-
+/* Moves to the next array; false if there are no more. */
 static bool advance(struct cursor *c)
 {
-    const struct KS(layer) *layer = next_layer(c);
+    const struct KS(layer) *layer = c->arch->layer;
     const struct ks_array *array;
     char name[LAYER_LENGTH];
 
-    if (!layer)
+    for (; c->layer < c->arch->n_layers; c->layer++, c->array = 0)
+        if (c->array < count_arrays(c, &layer[c->layer]))
+            break;
+    if (c->layer == c->arch->n_layers)
         return false;
+    layer += c->layer;
     array = &(c->part == STATES ? layer->state : layer->param)[c->array++];
     KS(arch_group)(layer, name);
     snprintf(c->layer_group, sizeof c->layer_group, "%s/%s", c->group, name);
     snprintf(c->object, sizeof c->object, "%s/%s", c->layer_group, array->name);
-    c->shape = array->rows > 0 ? (struct ks_h5_shape){3, {c->ensemble, array->rows, array->columns}}
-                               : (struct ks_h5_shape){2, {c->ensemble, array->columns}};
+    c->shape = (struct ks_h5_shape){.n_dims = 2, .dims = {c->ensemble, array->columns}};
+    if (array->rows > 0)
+        c->shape = (struct ks_h5_shape){.n_dims = 3,
+                                        .dims = {c->ensemble, array->rows, array->columns}};
     c->size = (array->rows > 0 ? array->rows : 1) * array->columns;
     c->offset = c->next;
     c->next += c->size;
@@ -183,42 +178,42 @@ ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct 
     return write_flat(h5, start(group, like, PARAMETERS), w, single);
 }
 
-static ks_status read_description(const struct ks_h5 *h5, const struct ks_networks_group *group,
+static ks_status read_description(const struct ks_h5 *h5, const char *group, size_t in,
                                   struct ks_networks *networks)
 {
     ks_status status = KS_OK;
     char *source = NULL;
     int64_t ensemble;
 
-    KS_TRY(ks_h5_read_string(h5, group->name, "arch", &networks->text));
-    KS_TRY(ks_h5_read_integer(h5, group->name, "ensemble", 1, &ensemble));
+    KS_TRY(ks_h5_read_string(h5, group, "arch", &networks->text));
+    KS_TRY(ks_h5_read_integer(h5, group, "ensemble", 1, &ensemble));
     networks->ensemble = (size_t)ensemble;
-    KS_TRY(ks_print_string(&source, "%s: %s: arch", h5->path, group->name));
-    status = KS(arch_parse)(networks->text, source, group->in, &networks->arch);
+    KS_TRY(ks_print_string(&source, "%s: %s: arch", h5->path, group));
+    status = KS(arch_parse)(networks->text, source, in, &networks->arch);
     free(source);
     return status;
 }
 
-ks_status ks_networks_read(const struct ks_h5 *h5, const struct ks_networks_group *group,
+ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
                            struct ks_networks *networks)
 {
-    const bool actor = group->actor;
+    const bool actor = strcmp(group, "/actor") == 0;
     const struct KS(arch) *arch;
 
     *networks = (struct ks_networks){.text = NULL};
-    KS_TRY(read_description(h5, group, networks));
+    KS_TRY(read_description(h5, group, in, networks));
     arch = networks->arch;
     if (actor ? arch->policy.actions == 0 : !arch->loss.kind)
         return ks_fail(KS_FORMAT,
                        "%s: %s: arch: expected a description that ends in a %s, found %s", h5->path,
-                       group->name, actor ? "policy" : "loss",
+                       group, actor ? "policy" : "loss",
                        arch->loss.kind            ? "a loss"
                        : arch->policy.actions > 0 ? "a policy"
                                                   : "outputs");
-    KS_TRY(ks_parameters_read(h5, group->name, networks, &networks->w));
+    KS_TRY(ks_parameters_read(h5, group, networks, &networks->w));
     if (networks->arch->frozen > 0)
-        KS_TRY(read_flat(h5, start(group->name, networks, FROZEN), false, &networks->frozen));
-    return read_flat(h5, start(group->name, networks, STATES), true, &networks->state);
+        KS_TRY(read_flat(h5, start(group, networks, FROZEN), false, &networks->frozen));
+    return read_flat(h5, start(group, networks, STATES), true, &networks->state);
 }
 
 ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
@@ -295,42 +290,31 @@ ks_status ks_networks_check_variances(const struct ks_networks *networks, const 
 
 /* --- what a group may contain --- */
 
-static const char *const critic_attributes[] = {"arch", "ensemble", NULL};
-static const char *const no_attributes[] = {NULL};
-
-/* Fails unless the layer's group holds only the layer's arrays. */
-static ks_status expect_arrays(const struct ks_h5 *h5, const struct KS(layer) *layer,
-                               const char *name)
+/* Fails unless `name` is the group of a layer in /critic, and holds only the layer's arrays. */
+static ks_status expect_layer(const struct ks_h5 *h5, const struct KS(arch) *arch, const char *name)
 {
     const char *known[2 * KS_LAYER_ARRAYS + 1] = {NULL};
-    char group[KS_H5_OBJECT];
+    char group[KS_H5_OBJECT], own[LAYER_LENGTH] = "";
+    const struct KS(layer) *layer = arch->layer;
     size_t n = 0;
 
+    for (; layer < arch->layer + arch->n_layers; layer++) {
+        KS(arch_group)(layer, own);
+        if (layer->n_params + layer->n_states > 0 && strcmp(own, name) == 0)
+            break;
+    }
+    if (layer == arch->layer + arch->n_layers)
+        return ks_fail(KS_FORMAT,
+                       "%s: /critic/%s: unknown object: expected groups of the description's "
+                       "layers with parameters, named like 00_dense",
+                       h5->path, name);
     for (size_t i = 0; i < layer->n_params; i++)
         known[n++] = layer->param[i].name;
     for (size_t i = 0; i < layer->n_states; i++)
         known[n++] = layer->state[i].name;
     snprintf(group, sizeof group, "/critic/%s", name);
-    KS_TRY(ks_h5_expect_known(h5, group, true, no_attributes, ""));
+    KS_TRY(ks_h5_expect_known(h5, group, true, (const char *const[]){NULL}, ""));
     return ks_h5_expect_known(h5, group, false, known, ", by the description");
-}
-
-/* The layer with arrays whose group has this name, or NULL. */
-static const struct KS(layer) *find_layer(const struct KS(arch) *arch, const char *name)
-{
-    const size_t number = strtoul(name, NULL, 10);
-
-    for (size_t i = 0; i < arch->n_layers; i++) {
-        const struct KS(layer) *layer = &arch->layer[i];
-        char group[32];
-
-        if (layer->number != number || layer->n_params + layer->n_states == 0)
-            continue;
-        KS(arch_group)(layer, group);
-        if (strcmp(group, name) == 0)
-            return layer;
-    }
-    return NULL;
 }
 
 ks_status ks_networks_expect_known(const struct ks_h5 *h5, const struct ks_networks *critic)
@@ -338,20 +322,11 @@ ks_status ks_networks_expect_known(const struct ks_h5 *h5, const struct ks_netwo
     struct ks_h5_names names = {.n = 0};
     ks_status status = KS_OK;
 
-    KS_TRY(ks_h5_expect_known(h5, "/critic", true, critic_attributes, ""));
+    KS_TRY(ks_h5_expect_known(h5, "/critic", true, (const char *const[]){"arch", "ensemble", NULL},
+                              ""));
     KS_GO(ks_h5_read_names(h5, "/critic", false, &names));
-    for (size_t i = 0; i < names.n; i++) {
-        const struct KS(layer) *layer = find_layer(critic->arch, names.name[i]);
-
-        if (!layer) {
-            status = ks_fail(KS_FORMAT,
-                             "%s: /critic/%s: unknown object: expected groups of the description's "
-                             "layers with parameters, named like 00_dense",
-                             h5->path, names.name[i]);
-            goto done;
-        }
-        KS_GO(expect_arrays(h5, layer, names.name[i]));
-    }
+    for (size_t i = 0; i < names.n; i++)
+        KS_GO(expect_layer(h5, critic->arch, names.name[i]));
 done:
     free(names.name);
     return status;

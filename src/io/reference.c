@@ -8,6 +8,11 @@
 #include "io/checkpoint.h"
 #include "io/h5.h"
 
+/* The datasets, in the order of struct ks_references. */
+enum { OUTPUT = 0 };
+static const char *const names[KS_REFERENCES] = {"/batch/output", "/batch/loss",
+                                                 "/batch/gradient_norm"};
+
 bool ks_references_exist(const struct ks_references *p)
 {
     return p->output.value || p->loss.value || p->gradient_norm.value;
@@ -15,18 +20,21 @@ bool ks_references_exist(const struct ks_references *p)
 
 void ks_references_clear(struct ks_references *p)
 {
-    free(p->output.value);
-    free(p->loss.value);
-    free(p->gradient_norm.value);
+    for (size_t k = 0; k < KS_REFERENCES; k++)
+        free(p->all[k].value);
     *p = (struct ks_references){.output = {.value = NULL}};
 }
 
-static ks_status wrong_output(const struct ks_h5 *h5, const struct ks_checkpoint *c,
-                              const struct ks_h5_shape *found)
+static ks_status wrong_shape(const struct ks_h5 *h5, const struct ks_checkpoint *c, size_t k,
+                             const struct ks_h5_shape *found)
 {
     char text[KS_H5_SHAPE_TEXT];
 
     ks_h5_print_shape(found, text);
+    if (k != OUTPUT)
+        return ks_fail(KS_FORMAT,
+                       "%s: %s: expected [N] with N = %zu minibatches (or 1: the first), found %s",
+                       h5->path, names[k], c->minibatches, text);
     return ks_fail(KS_FORMAT,
                    "%s: /batch/output: expected [N, B, E, K] or [N, R, E, K] with N = %zu "
                    "minibatches (or 1: the first), B = %zu, R = %zu rows, E = %zu critics and "
@@ -35,94 +43,49 @@ static ks_status wrong_output(const struct ks_h5 *h5, const struct ks_checkpoint
                    c->critic.arch->out, text);
 }
 
-/* Reads one reference result of this shape. */
-static ks_status read_reference(const struct ks_h5 *h5, const char *name,
-                                const struct ks_h5_shape *shape, struct ks_reference *reference)
+static bool fits(const struct ks_checkpoint *c, size_t k, const struct ks_h5_shape *shape)
 {
-    enum ks_h5_stored stored;
-    size_t n = 1;
+    const size_t *dims = shape->dims;
 
-    for (size_t i = 0; i < shape->n_dims; i++)
-        n *= shape->dims[i];
-    KS_TRY(ks_h5_expect_reals(h5, name, shape));
-    KS_TRY(ks_h5_stored(h5, name, &stored));
-    KS_TRY(ks_h5_read_new(h5, name, shape, &reference->value));
-    KS_TRY(ks_h5_expect_finite(h5, name, n, reference->value));
-    reference->minibatches = shape->dims[0];
-    reference->rows = shape->n_dims > 1 ? shape->dims[1] : 1;
-    reference->wide = stored == KS_H5_WIDE_REALS;
-    return KS_OK;
-}
-
-static bool fits(const struct ks_checkpoint *c, size_t minibatches)
-{
-    return minibatches == c->minibatches || minibatches == 1;
-}
-
-static ks_status read_output(const struct ks_h5 *h5, struct ks_checkpoint *c)
-{
-    static const char name[] = "/batch/output";
-    struct ks_h5_shape shape;
-    bool found;
-
-    KS_TRY(ks_h5_find_shape(h5, name, &found, &shape));
-    if (!found)
-        return KS_OK;
-    if (shape.n_dims != 4 || !fits(c, shape.dims[0]) ||
-        (shape.dims[1] != c->loss_rows && shape.dims[1] != c->rows) ||
-        shape.dims[2] != c->critic.ensemble || shape.dims[3] != c->critic.arch->out)
-        return wrong_output(h5, c, &shape);
-    return read_reference(h5, name, &shape, &c->references.output);
-}
-
-/* Reads a reference result that has a number for each minibatch. */
-static ks_status read_numbers(const struct ks_h5 *h5, const char *name,
-                              const struct ks_checkpoint *c, struct ks_reference *reference)
-{
-    char text[KS_H5_SHAPE_TEXT];
-    struct ks_h5_shape shape;
-    bool found;
-
-    KS_TRY(ks_h5_find_shape(h5, name, &found, &shape));
-    if (!found)
-        return KS_OK;
-    if (shape.n_dims == 1 && fits(c, shape.dims[0]))
-        return read_reference(h5, name, &shape, reference);
-    ks_h5_print_shape(&shape, text);
-    return ks_fail(KS_FORMAT,
-                   "%s: %s: expected [N] with N = %zu minibatches (or 1: the first), found %s",
-                   h5->path, name, c->minibatches, text);
+    if (shape->n_dims != (k == OUTPUT ? 4 : 1) || (dims[0] != c->minibatches && dims[0] != 1))
+        return false;
+    return k != OUTPUT || ((dims[1] == c->loss_rows || dims[1] == c->rows) &&
+                           dims[2] == c->critic.ensemble && dims[3] == c->critic.arch->out);
 }
 
 ks_status ks_references_read(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
-    KS_TRY(read_output(h5, c));
-    KS_TRY(read_numbers(h5, "/batch/loss", c, &c->references.loss));
-    return read_numbers(h5, "/batch/gradient_norm", c, &c->references.gradient_norm);
-}
+    for (size_t k = 0; k < KS_REFERENCES; k++) {
+        struct ks_reference *reference = &c->references.all[k];
+        struct ks_h5_shape shape;
+        bool found;
 
-static ks_status write_reference(struct ks_h5 *h5, const char *name,
-                                 const struct ks_h5_shape *shape,
-                                 const struct ks_reference *reference)
-{
-    if (!reference->value)
-        return KS_OK;
-    return ks_h5_write_finite(h5, name, reference->wide ? KS_H5_F64 : KS_H5_F32, shape,
-                              reference->value);
+        KS_TRY(ks_h5_find_shape(h5, names[k], &found, &shape));
+        if (!found)
+            continue;
+        if (!fits(c, k, &shape))
+            return wrong_shape(h5, c, k, &shape);
+        KS_TRY(ks_h5_read_finite(h5, names[k], &shape, &reference->value));
+        reference->minibatches = shape.dims[0];
+        reference->rows = k == OUTPUT ? shape.dims[1] : 1;
+        reference->wide = shape.stored == KS_H5_WIDE_REALS;
+    }
+    return KS_OK;
 }
 
 ks_status ks_references_write(struct ks_h5 *h5, const struct ks_checkpoint *c)
 {
-    const struct ks_references *p = &c->references;
-    const struct ks_h5_shape output = {
-        .n_dims = 4,
-        .dims = {p->output.minibatches, p->output.rows, c->critic.ensemble, c->critic.arch->out}};
-    const struct ks_h5_shape loss = {.n_dims = 1, .dims = {p->loss.minibatches}};
-    const struct ks_h5_shape norm = {.n_dims = 1, .dims = {p->gradient_norm.minibatches}};
+    for (size_t k = 0; k < KS_REFERENCES; k++) {
+        const struct ks_reference *p = &c->references.all[k];
+        const struct ks_h5_shape shape = {
+            .n_dims = k == OUTPUT ? 4 : 1,
+            .dims = {p->minibatches, p->rows, c->critic.ensemble, c->critic.arch->out}};
 
-    KS_TRY(write_reference(h5, "/batch/output", &output, &p->output));
-    KS_TRY(write_reference(h5, "/batch/loss", &loss, &p->loss));
-    return write_reference(h5, "/batch/gradient_norm", &norm, &p->gradient_norm);
+        if (p->value)
+            KS_TRY(ks_h5_write_finite(h5, names[k], p->wide ? KS_H5_F64 : KS_H5_F32, &shape,
+                                      p->value));
+    }
+    return KS_OK;
 }
 
 /* --- comparing --- */
@@ -137,8 +100,8 @@ struct comparison {
     const char *path, *name;
     const char *advice; /* what to check if the values differ */
     const struct ks_reference *found, *computed;
-    size_t critics, outputs; /* of a row. Both are 1 for a dataset with a number per minibatch. */
     bool has_rows;
+    size_t critics, outputs; /* of a row. Both are 1 for a dataset with a number per minibatch. */
 };
 
 /* What was found to differ. */
@@ -222,80 +185,69 @@ static ks_status refuse(const struct comparison *c, const struct differences *d)
         rounding = "results of products in TF32 or bfloat16 are too inaccurate, so compute them in "
                    "float32 or float64. Otherwise ";
     print_place(c, d->first, sizeof place, place);
-    return ks_fail(
-        KS_FORMAT,
-        "%s: /batch/%s: %s: expected the same as in the file, %.*g, found %.*g (%zu of %zu "
-        "values differ by more than %g of their root mean square%s, %.3g): %s%s",
-        c->path, c->name, place, digits, c->found->value[d->first], digits,
-        c->computed->value[d->first], d->wrong, rows * c->critics * c->outputs, tolerance_of(c),
-        c->critics > 1 ? " in this critic" : "", d->rms, rounding, c->advice);
-}
-
-static ks_status compare(const struct comparison *c)
-{
-    struct differences d = {.narrow = true, .rough = true};
-
-    if (!c->found->value)
-        return KS_OK;
-    for (size_t e = 0; e < c->critics; e++)
-        compare_critic(c, e, &d);
-    return d.wrong > 0 ? refuse(c, &d) : KS_OK;
+    return ks_fail(KS_FORMAT,
+                   "%s: %s: %s: expected the same as in the file, %.*g, found %.*g (%zu of %zu "
+                   "values differ by more than %g of their root mean square%s, %.3g): %s%s",
+                   c->path, c->name, place, digits, c->found->value[d->first], digits,
+                   c->computed->value[d->first], d->wrong, rows * c->critics * c->outputs,
+                   tolerance_of(c), c->critics > 1 ? " in this critic" : "", d->rms, rounding,
+                   c->advice);
 }
 
 /* Compares outputs first, because they depend on neither targets nor loss, and the gradient last,
  * because the loss does not depend on how gradients flow. So the first dataset that differs says
  * most about the reason. */
-static ks_status compare_all(const struct ks_checkpoint *c, struct comparison start,
+static ks_status compare_all(const struct ks_checkpoint *c, const char *path,
                              const struct ks_references *computed)
 {
     const struct ks_references *p = &c->references;
     const bool output = p->output.value, loss = p->loss.value;
-    struct comparison one = start;
+    const char *const advice[KS_REFERENCES] = {
+        "check the layout [in, out] of kernels, the order of parameters, critics and inputs, eps "
+        "and activations, and that batchnorm is in training mode",
+        output ? "outputs agree, so check the targets and the factors of the loss"
+               : "check the critic, the targets and the factors of the loss",
+        output && loss
+            ? "outputs and loss agree, so check for detached batch statistics and frozen parameters"
+            : "check the critic, the loss, and for detached batch statistics and frozen parameters",
+    };
 
-    one.name = "output";
-    one.advice = "check the layout [in, out] of kernels, the order of parameters, critics and "
-                 "inputs, eps and activations, and that batchnorm is in training mode";
-    one.found = &p->output, one.computed = &computed->output;
-    one.critics = c->critic.ensemble, one.outputs = c->critic.arch->out;
-    one.has_rows = true;
-    KS_TRY(compare(&one));
-    one = start;
-    one.name = "loss";
-    one.advice = output ? "outputs agree, so check the targets and the factors of the loss"
-                        : "check the critic, the targets and the factors of the loss";
-    one.found = &p->loss, one.computed = &computed->loss;
-    KS_TRY(compare(&one));
-    one.name = "gradient_norm";
-    one.advice = output && loss ? "outputs and loss agree, so check for detached batch statistics "
-                                  "and frozen parameters"
-                                : "check the critic, the loss, and for detached batch statistics "
-                                  "and frozen parameters";
-    one.found = &p->gradient_norm, one.computed = &computed->gradient_norm;
-    return compare(&one);
-}
+    for (size_t k = 0; k < KS_REFERENCES; k++) {
+        const bool rows = k == OUTPUT;
+        const struct comparison one = {path,
+                                       names[k],
+                                       advice[k],
+                                       &p->all[k],
+                                       &computed->all[k],
+                                       rows,
+                                       rows ? c->critic.ensemble : 1,
+                                       rows ? c->critic.arch->out : 1};
+        struct differences d = {.narrow = true, .rough = true};
 
-/* As much of a reference result as belongs to the first `minibatches` minibatches. */
-static struct ks_reference part(const struct ks_reference *p, size_t minibatches)
-{
-    return (struct ks_reference){.minibatches = p->minibatches < minibatches ? p->minibatches
-                                                                             : minibatches,
-                                 .rows = p->rows};
+        for (size_t e = 0; one.found->value && e < one.critics; e++)
+            compare_critic(&one, e, &d);
+        if (d.wrong > 0)
+            return refuse(&one, &d);
+    }
+    return KS_OK;
 }
 
 ks_status ks_references_compare(const struct ks_checkpoint *c, const char *path, size_t minibatches)
 {
-    const struct comparison start = {.path = path, .critics = 1, .outputs = 1};
-    const struct ks_references *p = &c->references;
-    struct ks_references computed = {.output = part(&p->output, minibatches),
-                                     .loss = part(&p->loss, minibatches),
-                                     .gradient_norm = part(&p->gradient_norm, minibatches)};
+    struct ks_references computed = c->references;
     ks_status status;
 
-    if (!ks_references_exist(p))
+    if (!ks_references_exist(&computed))
         return KS_OK;
     KS_TRY(ks_networks_check_state(&c->critic, path));
+    for (size_t k = 0; k < KS_REFERENCES; k++) {
+        struct ks_reference *part = &computed.all[k];
+
+        part->value = NULL;
+        part->minibatches = part->minibatches < minibatches ? part->minibatches : minibatches;
+    }
     KS_TRY(ks_references_compute(c, &computed));
-    status = compare_all(c, start, &computed);
+    status = compare_all(c, path, &computed);
     ks_references_clear(&computed);
     return status;
 }

@@ -24,12 +24,18 @@ struct ks_reference {
     bool wide;          /* it is stored as float64, and must agree to rounding of float64   */
 };
 
+enum { KS_REFERENCES = 3 };
 struct ks_references {
-    struct ks_reference output; /* [minibatches, rows, E, K], batchnorm in training mode    */
-    struct ks_reference loss;   /* [minibatches], the mean over the B rows, summed over the
-                                 * critics, without weight decay                            */
-    struct ks_reference gradient_norm; /* [minibatches], the Euclidean norm of the gradient of this
-                                        * loss in all E P parameters */
+    union {
+        struct {
+            struct ks_reference output; /* [minibatches, rows, E, K], batchnorm in training mode  */
+            struct ks_reference loss;   /* [minibatches], the mean over the B rows, summed over the
+                                         * critics, without weight decay                          */
+            struct ks_reference gradient_norm; /* [minibatches], the Euclidean norm of the gradient
+                                                * of this loss in all E P parameters */
+        };
+        struct ks_reference all[KS_REFERENCES];
+    };
 };
 
 /* Whether there is any reference result. */

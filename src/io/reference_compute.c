@@ -4,6 +4,7 @@
 #include "io/reference.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,11 +30,17 @@ struct evaluation {
     size_t minibatches, workers;
 };
 
-/* One thread's arrays. */
+/* One thread's arrays; owned. */
+enum {
+    PRIMAL,
+    ADJOINT,
+    GRADIENT, /* P numbers                                 */
+    EXTENDED, /* the extended vector of a critic (arch.h)  */
+    STATE,    /* a copy of a critic's running statistics   */
+    ARRAYS
+};
 struct worker {
-    double *primal, *adjoint, *gradient; /* the gradient has P numbers; owned                 */
-    double *extended;                    /* the extended vector of a critic (arch.h); owned   */
-    double *state;                       /* a copy of a critic's running statistics; owned    */
+    double *array[ARRAYS];
 };
 
 /* The extended vector of a critic. */
@@ -45,9 +52,9 @@ static const double *parameters_of(const struct evaluation *e, const struct work
 
     if (frozen == 0)
         return from->w + critic * n;
-    memcpy(w->extended, from->w + critic * n, n * sizeof *w->extended);
-    memcpy(w->extended + n, from->frozen + critic * frozen, frozen * sizeof *w->extended);
-    return w->extended;
+    memcpy(w->array[EXTENDED], from->w + critic * n, n * sizeof(double));
+    memcpy(w->array[EXTENDED] + n, from->frozen + critic * frozen, frozen * sizeof(double));
+    return w->array[EXTENDED];
 }
 
 /* A copy of the critic's running statistics, because a pass may change them. It is NULL if no layer
@@ -59,8 +66,8 @@ static double *statistics_of(const struct evaluation *e, const struct worker *w,
 
     if (!e->arch->reads_state || !from->state)
         return NULL;
-    memcpy(w->state, from->state + critic * n, n * sizeof *w->state);
-    return w->state;
+    memcpy(w->array[STATE], from->state + critic * n, n * sizeof(double));
+    return w->array[STATE];
 }
 
 /* Stores the outputs of one critic for minibatch n, and adds its loss and its gradient to the sums
@@ -74,12 +81,12 @@ static void evaluate_critic(const struct evaluation *e, const struct worker *w, 
     const double *theta = parameters_of(e, w, critic);
     const double *x = c->input + n * c->rows * arch->in;
     const double *t = ks_checkpoint_target(c, critic, n);
-    const double *f = KS(net_output)(net, w->primal);
+    const double *f = KS(net_output)(net, w->array[PRIMAL]);
     const struct KS(outputs) at = {.rows = c->loss_rows, .f = f, .t = t};
     const bool backward = n < e->to->gradient_norm.minibatches;
-    double *f_bar = backward ? KS(net_output_bar)(net, w->adjoint) : NULL, loss, size;
+    double *f_bar = backward ? KS(net_output_bar)(net, w->array[ADJOINT]) : NULL, loss, size;
 
-    KS(net_forward)(net, theta, statistics_of(e, w, critic), x, w->primal);
+    KS(net_forward)(net, theta, statistics_of(e, w, critic), x, w->array[PRIMAL]);
     for (size_t i = 0; n < e->to->output.minibatches && i < e->to->output.rows; i++)
         memcpy(e->to->output.value +
                    ((n * e->to->output.rows + i) * c->critic.ensemble + critic) * arch->out,
@@ -92,12 +99,14 @@ static void evaluate_critic(const struct evaluation *e, const struct worker *w, 
         e->to->loss.value[n] += loss / (double)c->loss_rows;
     if (!backward)
         return;
-    memset(w->gradient, 0, arch->parameters * sizeof *w->gradient);
+    memset(w->array[GRADIENT], 0, arch->parameters * sizeof(double));
     KS(net_backward)
-    (net,
-     &(struct KS(net_backward)){
-         .w = theta, .x = x, .primal = w->primal, .adjoint = w->adjoint, .w_bar = w->gradient});
-    size = cblas_dnrm2((int)arch->parameters, w->gradient, 1);
+    (net, &(struct KS(net_backward)){.w = theta,
+                                     .x = x,
+                                     .primal = w->array[PRIMAL],
+                                     .adjoint = w->array[ADJOINT],
+                                     .w_bar = w->array[GRADIENT]});
+    size = cblas_dnrm2((int)arch->parameters, w->array[GRADIENT], 1);
     e->to->gradient_norm.value[n] = hypot(e->to->gradient_norm.value[n], size);
 }
 
@@ -131,52 +140,46 @@ static void evaluation_clear(struct evaluation *e)
     KS(arch_free)(e->arch);
 }
 
-static size_t gradient_size(const struct evaluation *e)
+/* The numbers in each array of a worker. */
+static void worker_sizes(const struct evaluation *e, size_t size[ARRAYS])
 {
-    return e->to->gradient_norm.minibatches > 0 ? e->arch->parameters : 0;
-}
+    const bool gradient = e->to->gradient_norm.minibatches > 0;
 
-static size_t extended_size(const struct evaluation *e)
-{
-    return e->arch->frozen > 0 ? ks_arch_extended(e->arch) : 0;
+    size[PRIMAL] = e->net->primal;
+    size[ADJOINT] = gradient ? e->net->adjoint : 0;
+    size[GRADIENT] = gradient ? e->arch->parameters : 0;
+    size[EXTENDED] = e->arch->frozen > 0 ? ks_arch_extended(e->arch) : 0;
+    size[STATE] = e->arch->states;
 }
 
 static ks_status make_workers(const struct evaluation *e, struct worker *worker)
 {
-    const size_t gradient = gradient_size(e);
+    size_t size[ARRAYS];
 
-    for (size_t k = 0; k < e->workers; k++) {
-        KS_TRY(ks_alloc(e->net->primal, sizeof(double), &worker[k].primal));
-        KS_TRY(ks_alloc(gradient > 0 ? e->net->adjoint : 0, sizeof(double), &worker[k].adjoint));
-        KS_TRY(ks_alloc(gradient, sizeof(double), &worker[k].gradient));
-        KS_TRY(ks_alloc(extended_size(e), sizeof(double), &worker[k].extended));
-        KS_TRY(ks_alloc(e->arch->states, sizeof(double), &worker[k].state));
-    }
+    worker_sizes(e, size);
+    for (size_t k = 0; k < e->workers; k++)
+        for (size_t i = 0; i < ARRAYS; i++)
+            KS_TRY(ks_alloc(size[i], sizeof(double), &worker[k].array[i]));
     return KS_OK;
 }
 
 static void free_workers(size_t n, struct worker *worker)
 {
-    for (size_t k = 0; worker && k < n; k++) {
-        free(worker[k].primal);
-        free(worker[k].adjoint);
-        free(worker[k].gradient);
-        free(worker[k].extended);
-        free(worker[k].state);
-    }
+    for (size_t k = 0; worker && k < n; k++)
+        for (size_t i = 0; i < ARRAYS; i++)
+            free(worker[k].array[i]);
     free(worker);
 }
 
 static ks_status make_values(const struct ks_checkpoint *c, struct ks_references *to)
 {
-    const size_t output = to->output.minibatches * to->output.rows * output_row(c);
+    for (size_t k = 0; k < KS_REFERENCES; k++) {
+        struct ks_reference *p = &to->all[k];
+        const size_t row = p == &to->output ? p->rows * output_row(c) : 1;
 
-    if (to->output.minibatches > 0)
-        KS_TRY(ks_alloc(output, sizeof(double), &to->output.value));
-    if (to->loss.minibatches > 0)
-        KS_TRY(ks_alloc(to->loss.minibatches, sizeof(double), &to->loss.value));
-    if (to->gradient_norm.minibatches > 0)
-        KS_TRY(ks_alloc(to->gradient_norm.minibatches, sizeof(double), &to->gradient_norm.value));
+        if (p->minibatches > 0)
+            KS_TRY(ks_alloc(p->minibatches * row, sizeof(double), &p->value));
+    }
     return KS_OK;
 }
 
@@ -211,17 +214,17 @@ ks_status ks_references_bytes(const struct ks_checkpoint *c, const struct ks_ref
     struct ks_references to = *references;
     struct evaluation e = {.c = NULL};
     ks_status status = KS_OK;
-    double numbers;
+    size_t size[ARRAYS];
 
     *bytes = 0;
     if (!ks_references_exist(references))
         return KS_OK;
     KS_GO(evaluation_new(c, &to, &e));
-    numbers = (double)e.net->primal + (double)gradient_size(&e) + (double)extended_size(&e) +
-              (double)e.arch->states + (gradient_size(&e) > 0 ? (double)e.net->adjoint : 0);
-    numbers *= (double)e.workers;
-    numbers += (double)(to.output.minibatches * to.output.rows) * (double)output_row(c);
-    *bytes = numbers * sizeof(double);
+    worker_sizes(&e, size);
+    for (size_t i = 0; i < ARRAYS; i++)
+        *bytes += (double)e.workers * (double)size[i] * sizeof(double);
+    *bytes += (double)(to.output.minibatches * to.output.rows) * (double)output_row(c) *
+              sizeof(double);
 done:
     evaluation_clear(&e);
     return status;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
-#include "io/sha256.h"
+#include "io/file.h"
 
 /* A position in a log. */
 struct ks_replay_log_mark {

@@ -244,27 +244,20 @@ static ks_status damaged(const struct scout *s, int result)
                    how);
 }
 
-static unsigned seconds_asked(void)
-{
-    const char *asked = getenv("KAPPASCOPE_SCOUT");
-    unsigned seconds = SECONDS;
-
-    if (asked && sscanf(asked, "%u", &seconds) == 1 && seconds <= MOST_SECONDS)
-        return seconds;
-    return SECONDS;
-}
-
 ks_status ks_scout(const char *path, double memory)
 {
     const double free_bytes = (double)ks_memory_available("", 1);
     const rlim_t space = address_space(free_bytes);
-    struct scout s = {.path = path, .memory = memory, .seconds = seconds_asked()};
+    const char *asked = getenv("KAPPASCOPE_SCOUT");
+    struct scout s = {.path = path, .memory = memory, .seconds = SECONDS};
     const pid_t parent = getpid();
     struct answer answer = {.status = KS_OK};
     int ends[2], result = 0;
     bool answered;
     pid_t child;
 
+    if (asked && (sscanf(asked, "%u", &s.seconds) != 1 || s.seconds > MOST_SECONDS))
+        s.seconds = SECONDS;
     if (s.seconds == 0)
         return KS_OK;
     if (!(memory > 0))

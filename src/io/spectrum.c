@@ -10,6 +10,43 @@
 
 static const char FORMAT[] = "kappascope-spectrum";
 
+/* The groups with datasets, in the order of the file, and the datasets, of which those of one group
+ * have the shape of its first one. */
+enum group { LANCZOS, RITZ, DENSITY, DISTRIBUTION };
+static const char *const groups[] = {"/lanczos", "/ritz", "/density", "/distribution"};
+static const struct dataset {
+    enum group group;
+    const char *object;
+    size_t offset; /* of the address of its values in struct ks_spectrum */
+} datasets[] = {
+    {LANCZOS, "/lanczos/alpha", offsetof(struct ks_spectrum, alpha)},
+    {LANCZOS, "/lanczos/beta", offsetof(struct ks_spectrum, beta)},
+    {RITZ, "/ritz/value", offsetof(struct ks_spectrum, ritz)},
+    {RITZ, "/ritz/weight", offsetof(struct ks_spectrum, weight)},
+    {RITZ, "/ritz/residual", offsetof(struct ks_spectrum, residual)},
+    {DENSITY, "/density/grid", offsetof(struct ks_spectrum, grid)},
+    {DENSITY, "/density/value", offsetof(struct ks_spectrum, density)},
+    {DENSITY, "/density/symlog_grid", offsetof(struct ks_spectrum, symlog_grid)},
+    {DENSITY, "/density/symlog_value", offsetof(struct ks_spectrum, symlog_density)},
+    {DISTRIBUTION, "/distribution/eigenvalue", offsetof(struct ks_spectrum, band_at)},
+    {DISTRIBUTION, "/distribution/lower", offsetof(struct ks_spectrum, band_lower)},
+    {DISTRIBUTION, "/distribution/upper", offsetof(struct ks_spectrum, band_upper)},
+};
+enum { DATASETS = sizeof datasets / sizeof *datasets };
+
+/* Where the values of a dataset are. */
+static double **values_of(const struct ks_spectrum *s, size_t dataset)
+{
+    return (double **)((char *)s + datasets[dataset].offset);
+}
+
+static struct ks_h5_shape shape_of(const struct ks_spectrum *s, enum group group)
+{
+    if (group <= RITZ)
+        return (struct ks_h5_shape){.n_dims = 2, .dims = {s->probes, s->order}};
+    return (struct ks_h5_shape){.n_dims = 1, .dims = {group == DENSITY ? s->n_grid : s->n_band}};
+}
+
 /* The root's attributes, without `format` and `version`, which every file has. */
 static ks_status read_root(const struct ks_h5 *h5, struct ks_spectrum *s)
 {
@@ -28,29 +65,9 @@ static ks_status read_root(const struct ks_h5 *h5, struct ks_spectrum *s)
     return KS_OK;
 }
 
-static ks_status read_summary(const struct ks_h5 *h5, struct ks_spectrum *s)
-{
-    bool found;
-
-    KS_TRY(ks_h5_has(h5, "/summary", &found));
-    if (!found)
-        return ks_fail(KS_FORMAT, "%s: /summary: missing", h5->path);
-    return ks_h5_read_attributes(h5, "/summary", &s->statistics);
-}
-
-/* Attributes of an optional group. */
-static ks_status read_optional(const struct ks_h5 *h5, const char *group,
-                               struct ks_attributes *list)
-{
-    bool found;
-
-    KS_TRY(ks_h5_has(h5, group, &found));
-    return found ? ks_h5_read_attributes(h5, group, list) : KS_OK;
-}
-
 static ks_status read_steps(const struct ks_h5 *h5, struct ks_spectrum *s)
 {
-    const struct ks_h5_shape shape = {1, {s->probes}};
+    const struct ks_h5_shape shape = {.n_dims = 1, .dims = {s->probes}};
     ks_status status = KS_OK;
     double *steps = NULL;
 
@@ -69,15 +86,20 @@ done:
     return status;
 }
 
-/* A probe's row holds as many finite numbers as it took steps, then NaN. An exact spectrum has no
- * steps and no padding. */
-static ks_status check_padding(const struct ks_h5 *h5, const char *object,
-                               const struct ks_spectrum *s, const double *values)
+/* Reads the datasets of a group. A probe's row holds as many finite numbers as it took steps, then
+ * NaN. An exact spectrum has no steps and no padding. */
+static ks_status read_group(const struct ks_h5 *h5, enum group group, struct ks_spectrum *s)
 {
-    for (size_t i = 0; i < s->probes; i++) {
-        size_t steps = s->steps ? (size_t)s->steps[i] : s->order;
+    const struct ks_h5_shape shape = shape_of(s, group);
 
-        KS_TRY(ks_h5_expect_finite(h5, object, steps, values + i * s->order));
+    for (size_t k = 0; k < DATASETS; k++) {
+        if (datasets[k].group != group)
+            continue;
+        KS_TRY(ks_h5_read_new(h5, datasets[k].object, &shape, values_of(s, k)));
+        for (size_t i = 0; group <= RITZ && i < s->probes; i++)
+            KS_TRY(ks_h5_expect_finite(h5, datasets[k].object,
+                                       s->steps ? (size_t)s->steps[i] : s->order,
+                                       *values_of(s, k) + i * s->order));
     }
     return KS_OK;
 }
@@ -109,68 +131,46 @@ static ks_status read_probes(const struct ks_h5 *h5, struct ks_spectrum *s)
     s->probes = shape.dims[0];
     s->order = shape.dims[1];
     KS_TRY(ks_h5_has(h5, "/lanczos", &lanczos));
-    KS_TRY(read_optional(h5, "/lanczos", &s->lanczos));
+    KS_TRY(ks_h5_read_attributes(h5, "/lanczos", &s->lanczos));
     s->gradient = starts_at_gradient(&s->lanczos);
     if (lanczos) {
         KS_TRY(read_steps(h5, s));
-        KS_TRY(ks_h5_read_new(h5, "/lanczos/alpha", &shape, &s->alpha));
-        KS_TRY(check_padding(h5, "/lanczos/alpha", s, s->alpha));
-        KS_TRY(ks_h5_read_new(h5, "/lanczos/beta", &shape, &s->beta));
-        KS_TRY(check_padding(h5, "/lanczos/beta", s, s->beta));
+        KS_TRY(read_group(h5, LANCZOS, s));
     }
-    KS_TRY(ks_h5_read_new(h5, "/ritz/value", &shape, &s->ritz));
-    KS_TRY(check_padding(h5, "/ritz/value", s, s->ritz));
-    KS_TRY(ks_h5_read_new(h5, "/ritz/weight", &shape, &s->weight));
-    KS_TRY(check_padding(h5, "/ritz/weight", s, s->weight));
-    KS_TRY(ks_h5_read_new(h5, "/ritz/residual", &shape, &s->residual));
-    return check_padding(h5, "/ritz/residual", s, s->residual);
+    return read_group(h5, RITZ, s);
 }
 
-static ks_status read_density(const struct ks_h5 *h5, struct ks_spectrum *s)
+/* Reads an optional group of datasets with one dimension, whose length the first one has. */
+static ks_status read_curve(const struct ks_h5 *h5, enum group group, struct ks_spectrum *s)
 {
+    const char *first = group == DENSITY ? "/density/grid" : "/distribution/eigenvalue";
     struct ks_h5_shape shape;
     bool found;
 
-    KS_TRY(ks_h5_has(h5, "/density", &found));
+    KS_TRY(ks_h5_has(h5, groups[group], &found));
     if (!found)
         return KS_OK;
-    KS_TRY(ks_h5_shape(h5, "/density/grid", &shape));
+    KS_TRY(ks_h5_shape(h5, first, &shape));
     if (shape.n_dims != 1)
-        return ks_fail(KS_FORMAT, "%s: /density/grid: expected 1 dimension [G], found %zu",
-                       h5->path, shape.n_dims);
-    s->n_grid = shape.dims[0];
-    KS_TRY(ks_h5_read_new(h5, "/density/grid", &shape, &s->grid));
-    KS_TRY(ks_h5_read_new(h5, "/density/value", &shape, &s->density));
-    KS_TRY(ks_h5_read_new(h5, "/density/symlog_grid", &shape, &s->symlog_grid));
-    return ks_h5_read_new(h5, "/density/symlog_value", &shape, &s->symlog_density);
-}
-
-static ks_status read_band(const struct ks_h5 *h5, struct ks_spectrum *s)
-{
-    struct ks_h5_shape shape;
-    bool found;
-
-    KS_TRY(ks_h5_has(h5, "/distribution", &found));
-    if (!found)
-        return KS_OK;
-    KS_TRY(ks_h5_shape(h5, "/distribution/eigenvalue", &shape));
-    if (shape.n_dims != 1)
-        return ks_fail(KS_FORMAT, "%s: /distribution/eigenvalue: expected 1 dimension, found %zu",
-                       h5->path, shape.n_dims);
-    s->n_band = shape.dims[0];
-    KS_TRY(ks_h5_read_new(h5, "/distribution/eigenvalue", &shape, &s->band_at));
-    KS_TRY(ks_h5_read_new(h5, "/distribution/lower", &shape, &s->band_lower));
-    return ks_h5_read_new(h5, "/distribution/upper", &shape, &s->band_upper);
+        return ks_fail(KS_FORMAT, "%s: %s: expected 1 dimension%s, found %zu", h5->path, first,
+                       group == DENSITY ? " [G]" : "", shape.n_dims);
+    *(group == DENSITY ? &s->n_grid : &s->n_band) = shape.dims[0];
+    return read_group(h5, group, s);
 }
 
 static ks_status read_all(const struct ks_h5 *h5, struct ks_spectrum *s)
 {
+    bool found;
+
     KS_TRY(read_root(h5, s));
-    KS_TRY(read_summary(h5, s));
+    KS_TRY(ks_h5_has(h5, "/summary", &found));
+    if (!found)
+        return ks_fail(KS_FORMAT, "%s: /summary: missing", h5->path);
+    KS_TRY(ks_h5_read_attributes(h5, "/summary", &s->statistics));
     KS_TRY(read_probes(h5, s));
-    KS_TRY(read_optional(h5, "/certificate", &s->certificate));
-    KS_TRY(read_density(h5, s));
-    return read_band(h5, s);
+    KS_TRY(ks_h5_read_attributes(h5, "/certificate", &s->certificate));
+    KS_TRY(read_curve(h5, DENSITY, s));
+    return read_curve(h5, DISTRIBUTION, s);
 }
 
 ks_status ks_spectrum_read(const char *path, struct ks_spectrum **out)
@@ -190,66 +190,46 @@ done:
     return status;
 }
 
-static ks_status write_probes(struct ks_h5 *h5, const struct ks_spectrum *s)
+static ks_status write_group(struct ks_h5 *h5, const struct ks_spectrum *s, enum group group)
 {
-    const struct ks_h5_shape shape = {2, {s->probes, s->order}}, row = {1, {s->probes}};
+    const struct ks_h5_shape shape = shape_of(s, group);
+
+    KS_TRY(ks_h5_group(h5, groups[group]));
+    for (size_t k = 0; k < DATASETS; k++)
+        if (datasets[k].group == group)
+            KS_TRY(ks_h5_write(h5, datasets[k].object, KS_H5_F64, &shape, *values_of(s, k)));
+    return KS_OK;
+}
+
+static ks_status write_lanczos(struct ks_h5 *h5, const struct ks_spectrum *s)
+{
+    const struct ks_h5_shape row = {.n_dims = 1, .dims = {s->probes}};
     ks_status status = KS_OK;
     double *steps = NULL;
 
-    if (s->alpha) {
-        KS_GO(ks_alloc(s->probes, sizeof *steps, &steps));
-        for (size_t i = 0; i < s->probes; i++)
-            steps[i] = (double)s->steps[i];
-        KS_GO(ks_h5_group(h5, "/lanczos"));
-        KS_GO(ks_h5_write_attributes(h5, "/lanczos", &s->lanczos));
-        KS_GO(ks_h5_write(h5, "/lanczos/alpha", KS_H5_F64, &shape, s->alpha));
-        KS_GO(ks_h5_write(h5, "/lanczos/beta", KS_H5_F64, &shape, s->beta));
-        KS_GO(ks_h5_write(h5, "/lanczos/steps", KS_H5_I64, &row, steps));
-    }
-    KS_GO(ks_h5_group(h5, "/ritz"));
-    KS_GO(ks_h5_write(h5, "/ritz/value", KS_H5_F64, &shape, s->ritz));
-    KS_GO(ks_h5_write(h5, "/ritz/weight", KS_H5_F64, &shape, s->weight));
-    KS_GO(ks_h5_write(h5, "/ritz/residual", KS_H5_F64, &shape, s->residual));
+    KS_TRY(ks_alloc(s->probes, sizeof *steps, &steps));
+    for (size_t i = 0; i < s->probes; i++)
+        steps[i] = (double)s->steps[i];
+    KS_GO(ks_h5_group(h5, "/lanczos"));
+    KS_GO(ks_h5_write_attributes(h5, "/lanczos", &s->lanczos));
+    KS_GO(write_group(h5, s, LANCZOS));
+    KS_GO(ks_h5_write(h5, "/lanczos/steps", KS_H5_I64, &row, steps));
 done:
     free(steps);
     return status;
 }
 
-static ks_status write_density(struct ks_h5 *h5, const struct ks_spectrum *s)
-{
-    const struct ks_h5_shape shape = {1, {s->n_grid}};
-
-    if (s->n_grid == 0)
-        return KS_OK;
-    KS_TRY(ks_h5_group(h5, "/density"));
-    KS_TRY(ks_h5_write(h5, "/density/grid", KS_H5_F64, &shape, s->grid));
-    KS_TRY(ks_h5_write(h5, "/density/value", KS_H5_F64, &shape, s->density));
-    KS_TRY(ks_h5_write(h5, "/density/symlog_grid", KS_H5_F64, &shape, s->symlog_grid));
-    return ks_h5_write(h5, "/density/symlog_value", KS_H5_F64, &shape, s->symlog_density);
-}
-
-static ks_status write_band(struct ks_h5 *h5, const struct ks_spectrum *s)
-{
-    const struct ks_h5_shape shape = {1, {s->n_band}};
-
-    if (s->n_band == 0)
-        return KS_OK;
-    KS_TRY(ks_h5_group(h5, "/distribution"));
-    KS_TRY(ks_h5_write(h5, "/distribution/eigenvalue", KS_H5_F64, &shape, s->band_at));
-    KS_TRY(ks_h5_write(h5, "/distribution/lower", KS_H5_F64, &shape, s->band_lower));
-    return ks_h5_write(h5, "/distribution/upper", KS_H5_F64, &shape, s->band_upper);
-}
-
 static ks_status write_all(struct ks_h5 *h5, const struct ks_spectrum *s)
 {
     KS_TRY(ks_h5_write_attributes(h5, "/", &s->attributes));
-    KS_TRY(write_probes(h5, s));
-    KS_TRY(write_density(h5, s));
-    KS_TRY(write_band(h5, s));
-    if (s->certificate.n > 0) {
-        KS_TRY(ks_h5_group(h5, "/certificate"));
-        KS_TRY(ks_h5_write_attributes(h5, "/certificate", &s->certificate));
-    }
+    if (s->alpha)
+        KS_TRY(write_lanczos(h5, s));
+    KS_TRY(write_group(h5, s, RITZ));
+    if (s->n_grid > 0)
+        KS_TRY(write_group(h5, s, DENSITY));
+    if (s->n_band > 0)
+        KS_TRY(write_group(h5, s, DISTRIBUTION));
+    KS_TRY(ks_h5_write_attributes(h5, "/certificate", &s->certificate));
     KS_TRY(ks_h5_group(h5, "/summary"));
     return ks_h5_write_attributes(h5, "/summary", &s->statistics);
 }
@@ -261,7 +241,7 @@ ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *s)
 
     assert(s->ritz && s->weight && s->residual && s->probes > 0 && s->order > 0);
     assert(!s->alpha || (s->beta && s->steps));
-    KS_GO(ks_h5_create(path, FORMAT, &h5));
+    KS_GO(ks_h5_create(path, FORMAT, KS_H5_VERSION, &h5));
     KS_GO(write_all(h5, s));
     KS_GO(ks_h5_commit(h5));
 done:
@@ -282,19 +262,9 @@ void ks_spectrum_free(struct ks_spectrum *s)
     ks_attributes_clear(&s->statistics);
     ks_attributes_clear(&s->lanczos);
     ks_attributes_clear(&s->certificate);
-    free(s->alpha);
-    free(s->beta);
+    for (size_t k = 0; k < DATASETS; k++)
+        free(*values_of(s, k));
     free(s->steps);
     free(s->start_norm2);
-    free(s->ritz);
-    free(s->weight);
-    free(s->residual);
-    free(s->grid);
-    free(s->density);
-    free(s->symlog_grid);
-    free(s->symlog_density);
-    free(s->band_at);
-    free(s->band_lower);
-    free(s->band_upper);
     free(s);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "io/text.h"
+#include "io/file.h"
 
 void ks_table_column(struct ks_table *t, const char *name)
 {
@@ -133,14 +133,11 @@ void ks_table_print(const struct ks_table *t, FILE *out)
 ks_status ks_table_write(const struct ks_table *t, const char *dir, const char *name)
 {
     struct ks_text text = {0};
-    char *path = NULL;
     ks_status status;
 
     KS_TRY(t->status);
-    KS_TRY(ks_print_string(&path, "%s/tables/%s.csv", dir, name));
-    status = ks_text_open(path, &text);
+    status = ks_text_open(&text, "%s/tables/%s.csv", dir, name);
     if (status == KS_OK)
         ks_table_print(t, text.stream);
-    free(path);
     return ks_text_close(&text, status);
 }

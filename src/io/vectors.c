@@ -10,33 +10,15 @@ static const char OBJECT[] = "/vector";
 
 /* The attributes of products, gradients and eigenvectors. They say where vectors come from.
  * Products do not depend on them, because a vector of one operator may be multiplied by another. */
-static const char *const attributes_known[] = {"format",
-                                               "version",
-                                               "checkpoint",
-                                               "checkpoint_sha256",
-                                               "rewards",
-                                               "batchnorm",
-                                               "weight_decay",
-                                               "scale",
-                                               "batches",
-                                               "loss",
-                                               "operator",
-                                               "precision",
-                                               "dimension",
-                                               "critic",
-                                               "layer",
-                                               "compat",
-                                               "steps",
-                                               "tolerance",
-                                               "probe_seed",
-                                               "start_at",
-                                               "layers",
-                                               "threads",
-                                               "processes",
-                                               "analyzer_version",
-                                               "blas_version",
-                                               "blas_kernel",
-                                               NULL};
+static const char *const known[] = {
+    "format",       "version",     "checkpoint",   "checkpoint_sha256",
+    "rewards",      "batchnorm",   "weight_decay", "scale",
+    "batches",      "loss",        "operator",     "precision",
+    "dimension",    "critic",      "layer",        "compat",
+    "steps",        "tolerance",   "probe_seed",   "start_at",
+    "layers",       "threads",     "processes",    "analyzer_version",
+    "blas_version", "blas_kernel", NULL,
+};
 
 /* Reads the dataset's shape, which must be [k, n] with k > 0. Refuses unknown attributes. */
 static ks_status find_shape(const struct ks_h5 *h5, const char *path, size_t n,
@@ -44,13 +26,14 @@ static ks_status find_shape(const struct ks_h5 *h5, const char *path, size_t n,
 {
     char text[KS_H5_SHAPE_TEXT];
 
-    KS_TRY(ks_h5_expect_known(h5, "/", true, attributes_known, ""));
+    KS_TRY(ks_h5_expect_known(h5, "/", true, known, ""));
     KS_TRY(ks_h5_shape(h5, OBJECT, shape));
     ks_h5_print_shape(shape, text);
     if (shape->n_dims != 2 || shape->dims[0] == 0)
         return ks_fail(KS_FORMAT, "%s: %s: expected k > 0 vectors, [k, %zu], found %s", path,
                        OBJECT, n, text);
-    return ks_h5_expect_reals(h5, OBJECT, &(struct ks_h5_shape){2, {shape->dims[0], n}});
+    return ks_h5_expect_reals(h5, OBJECT,
+                              &(struct ks_h5_shape){.n_dims = 2, .dims = {shape->dims[0], n}});
 }
 
 ks_status ks_vectors_count(const char *path, size_t n, size_t *k)
@@ -79,8 +62,7 @@ ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vector
     *vectors = NULL;
     KS_TRY(ks_h5_open(path, FORMAT, &h5));
     KS_GO(find_shape(h5, path, n, &shape));
-    KS_GO(ks_h5_read_new(h5, OBJECT, &shape, &values));
-    KS_GO(ks_h5_expect_finite(h5, OBJECT, shape.dims[0] * n, values));
+    KS_GO(ks_h5_read_finite(h5, OBJECT, &shape, &values));
     *k = shape.dims[0];
     *vectors = values, values = NULL;
 done:
@@ -91,16 +73,17 @@ done:
 
 ks_status ks_vectors_write_tables(const char *path, const struct ks_vectors *v)
 {
-    const struct ks_h5_shape shape = {2, {v->k, v->n}};
+    const struct ks_h5_shape shape = {.n_dims = 2, .dims = {v->k, v->n}};
     ks_status status = KS_OK;
     struct ks_h5 *h5 = NULL;
 
-    KS_GO(ks_h5_create(path, FORMAT, &h5));
+    KS_GO(ks_h5_create(path, FORMAT, KS_H5_VERSION, &h5));
     if (v->attributes)
         KS_GO(ks_h5_write_attributes(h5, "/", v->attributes));
     KS_GO(ks_h5_write_finite(h5, OBJECT, KS_H5_F64, &shape, v->values));
     for (const struct ks_vectors_table *t = v->tables; t && t->name; t++) {
-        const struct ks_h5_shape own = {t->columns > 0 ? 2 : 1, {v->k, t->columns}};
+        const struct ks_h5_shape own = {.n_dims = t->columns > 0 ? 2 : 1,
+                                        .dims = {v->k, t->columns}};
 
         KS_GO(ks_h5_write_finite(h5, t->name, KS_H5_F64, &own, t->values));
     }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/path.h"
+#include "core/process.h"
 
 enum { MAX_BYTES = 1 << 20, MAX_LAYERS = 4096, MAX_REPEATS = 1024, MAX_DEPTH = 16 };
 

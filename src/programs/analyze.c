@@ -1,7 +1,6 @@
 /* kappascope-analyze: from a checkpoint to the spectrum of its loss's curvature. The algorithm is
  * in pipeline/pipeline.c. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -9,7 +8,6 @@
 
 #include "core/blas.h"
 #include "core/program.h"
-#include "core/say.h"
 #include "io/h5.h"
 #include "pipeline/options.h"
 #include "pipeline/outputs.h"

@@ -11,11 +11,11 @@
 #include "core/blas.h"
 #include "core/memory.h"
 #include "core/number.h"
-#include "core/path.h"
+#include "core/process.h"
 #include "core/program.h"
+#include "io/file.h"
 #include "io/h5.h"
 #include "io/scout.h"
-#include "io/text.h"
 #include "pipeline/outputs.h"
 
 enum { LIMITS = 32, STUDIES = 3 }; /* the most --fail-if; the shipped studies */

@@ -11,7 +11,6 @@
 
 #include "config.h"
 #include "core/memory.h"
-#include "core/path.h"
 #include "core/process.h"
 
 static const struct command {
@@ -30,12 +29,6 @@ static const struct command {
      "write a critic from another framework's files as a checkpoint"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
-
-/* Whether it can be a command's name: neither a path nor an option. */
-static int is_plain(const char *name)
-{
-    return *name && *name != '-' && !strchr(name, '/');
-}
 
 /* *path = the script, installed or in the source tree. The caller frees it. */
 static ks_status find_script(const char *script, char **path)
@@ -136,7 +129,7 @@ static ks_status run(char **argv)
     char *name = NULL, *path = NULL;
     ks_status status = KS_OK;
 
-    if (!is_plain(argv[1]))
+    if (!*argv[1] || *argv[1] == '-' || strchr(argv[1], '/')) /* no name of a command */
         return ks_fail(KS_USAGE, "unknown option '%s' (see --help)", argv[1]);
     /* Threads that spin at barriers waste the cores that other processes need. */
     setenv("OMP_WAIT_POLICY", "passive", 0);

@@ -5,7 +5,6 @@
 
 #include "core/number.h"
 #include "core/program.h"
-#include "core/say.h"
 #include "io/h5.h"
 #include "report/score_report.h"
 #include "results/aggregate.h"

@@ -13,15 +13,12 @@
 #include "core/process.h"
 #include "core/program.h"
 #include "core/progress.h"
-#include "core/say.h"
 #include "env/env.h"
 #include "io/file.h"
 #include "io/h5.h"
-#include "io/text.h"
 #include "report/report.h"
 #include "results/aggregate.h"
 #include "study/graph.h"
-#include "study/shell.h"
 #include "study/slurm.h"
 #include "study/status.h"
 #include "study/study_file.h"
@@ -156,30 +153,18 @@ static ks_status check_study(struct job *job)
                    job->path, job->study->env_line, job->study->env);
 }
 
-/* If the folder's study does not have this analysis, any spectra of it were left by an earlier
- * study whose options are unknown: they count as changed. */
-static void compare_analysis(struct job *job, size_t number, const struct ks_study *held)
-{
-    const struct ks_study_analysis *asked = &job->study->analysis[number];
-    const struct ks_study_analysis *other = ks_study_find_analysis(held, asked->name);
-
-    job->differs[number] = other && !ks_study_same_analysis(asked, other);
-    if (!other || job->differs[number])
-        ks_graph_set_changed(job->graph, number);
-}
-
 /* If the folder holds a study already, its runs must be able to go on as runs of this one. */
 static ks_status compare_folder(struct job *job)
 {
     struct ks_study *held = NULL;
     const char *difference;
-    char *path = NULL;
+    char path[KS_PATH];
     ks_status status = KS_OK;
 
-    KS_TRY(ks_print_string(&path, "%s/study.study", job->dir));
+    KS_TRY(ks_path_print(path, "%s/study.study", job->dir));
     if (!ks_path_exists(path))
-        goto done;
-    KS_GO(ks_study_read(path, false, &held));
+        return KS_OK;
+    KS_TRY(ks_study_read(path, false, &held));
     difference = ks_study_difference(job->study, held, resume_any());
     if (difference)
         status = ks_fail(KS_USAGE,
@@ -188,11 +173,17 @@ static ks_status compare_folder(struct job *job)
                          path, job->path, difference,
                          strcmp(difference, "threads") == 0 ? " (--resume=any accepts that)" : "");
     job->held = strcmp(held->text, job->study->text) == 0;
-    for (size_t i = 0; i < job->study->n_analyses; i++)
-        compare_analysis(job, i, held);
-done:
+    /* If the folder's study does not have an analysis, any spectra of it were left by an earlier
+     * study whose options are unknown: they count as changed. */
+    for (size_t i = 0; i < job->study->n_analyses; i++) {
+        const struct ks_study_analysis *asked = &job->study->analysis[i];
+        const struct ks_study_analysis *other = ks_study_find_analysis(held, asked->name);
+
+        job->differs[i] = other && !ks_study_same_analysis(asked, other);
+        if (!other || job->differs[i])
+            ks_graph_set_changed(job->graph, i);
+    }
     ks_study_free(held);
-    free(path);
     return status;
 }
 
@@ -207,18 +198,17 @@ static void say_stale(const struct job *job, const char *are, bool quiet)
 /* Runs that have to start from the beginning are announced, and refused without --retrain. */
 static ks_status check_restarts(const struct job *job, bool quiet)
 {
-    char first[1024] = "";
+    const char *first = NULL;
     size_t n = 0;
 
+    KS_TRY(ks_graph_look(job->graph, job->dir));
     for (size_t i = 0; i < job->graph->n_runs; i++) {
-        char *why;
+        const char *why = job->graph->job[i].restart;
 
-        KS_TRY(ks_graph_restart(job->graph, i, job->dir, &why));
         if (why && retrain && !quiet)
             ks_say("%s", why);
         if (why && n++ == 0)
-            snprintf(first, sizeof first, "%s", why);
-        free(why);
+            first = why;
     }
     if (n == 0 || retrain)
         return KS_OK;
@@ -231,10 +221,9 @@ static ks_status check_restarts(const struct job *job, bool quiet)
  * asserts that the existing spectra match it. */
 static ks_status claim_folder(struct job *job, bool quiet)
 {
-    char *path = NULL;
-    ks_status status;
+    char path[KS_PATH];
 
-    KS_TRY(ks_folder_make(job->dir));
+    KS_TRY(ks_folder_make("%s", job->dir));
     KS_TRY(ks_folder_lock(job->dir, program.name, &job->lock));
     KS_TRY(ks_slurm_refuse(job->dir));
     KS_TRY(compare_folder(job));
@@ -242,11 +231,9 @@ static ks_status claim_folder(struct job *job, bool quiet)
     KS_TRY(ks_graph_check_spectra(job->graph, job->dir, quiet));
     KS_TRY(check_restarts(job, quiet));
     say_stale(job, "are", quiet);
-    KS_TRY(ks_graph_remove_stale(job->graph, job->dir));
-    KS_TRY(ks_print_string(&path, "%s/study.study", job->dir));
-    status = job->held ? KS_OK : ks_file_write(path, job->study->text, strlen(job->study->text));
-    free(path);
-    return status;
+    KS_TRY(ks_graph_drop_stale(job->graph, job->dir, NULL));
+    KS_TRY(ks_path_print(path, "%s/study.study", job->dir));
+    return job->held ? KS_OK : ks_file_write(path, job->study->text, strlen(job->study->text));
 }
 
 /* With --keep-going, plots what is complete after a failure, and still fails. With --slurm it only

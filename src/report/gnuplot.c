@@ -9,10 +9,8 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "core/path.h"
 #include "core/process.h"
 #include "io/file.h"
-#include "io/text.h"
 
 /* --- gnuplot's SVG, ready for a web page --- */
 

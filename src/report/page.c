@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/path.h"
-#include "io/text.h"
+#include "core/process.h"
+#include "io/file.h"
 #include "report/plots.h"
 #include "report/template.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "io/text.h"
+#include "io/file.h"
 #include "report/gnuplot.h"
 
 /* --- the places of panels --- */
@@ -169,7 +169,7 @@ ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summar
 
     KS_GO(ks_gnuplot_find(&gnuplot));
     KS_GO(list_panels(results, table, &gnuplot.panels));
-    KS_GO(ks_folder_make_in(results->dir, "figures"));
+    KS_GO(ks_folder_make("%s/figures", results->dir));
     for (const struct ks_plot *plot = ks_plots; plot->name; plot++)
         KS_GO(ks_gnuplot_update(&gnuplot, plot->name, ks_plot_has_data(table, plot)));
 done:

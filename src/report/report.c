@@ -9,9 +9,7 @@
 
 #include "claims/claims.h"
 #include "core/memory.h"
-#include "core/say.h"
 #include "io/file.h"
-#include "io/text.h"
 #include "report/page.h"
 #include "report/plots.h"
 #include "report/tables.h"

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/say.h"
-#include "io/text.h"
+#include "io/file.h"
 #include "report/gnuplot.h"
 #include "report/summary_table.h"
 #include "train/architecture.h"
@@ -278,12 +277,12 @@ ks_status ks_scores_write(const struct ks_score_summary *s, const char *dir, boo
     }
     if (draw)
         KS_GO(ks_gnuplot_find(&gnuplot));
-    KS_GO(ks_folder_make_in(dir, "tables"));
+    KS_GO(ks_folder_make("%s/tables", dir));
     KS_GO(write_table(s, dir, "scores", fill_scores));
     KS_GO(write_table(s, dir, "score_curves", fill_curves));
     if (draw) {
         KS_GO(list_words(s, &gnuplot.panels));
-        KS_GO(ks_folder_make_in(dir, "figures"));
+        KS_GO(ks_folder_make("%s/figures", dir));
     }
     status = ks_gnuplot_update(&gnuplot, "scores", draw);
 done:

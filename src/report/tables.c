@@ -8,7 +8,7 @@
 
 #include "claims/claims.h"
 #include "core/memory.h"
-#include "io/text.h"
+#include "io/file.h"
 #include "results/correlation.h"
 #include "results/scores.h"
 
@@ -381,7 +381,7 @@ ks_status ks_tables_write(const struct ks_results *results, struct ks_summary_ta
     struct ks_tables tables = {results, table, {0}, resamples};
     ks_status status = KS_OK;
 
-    KS_GO(ks_folder_make_in(results->dir, "tables"));
+    KS_GO(ks_folder_make("%s/tables", results->dir));
     KS_GO(ks_comparison_new(results, resamples, &tables.comparison));
     KS_GO(ks_alloc(FILES, sizeof *table->file, &table->file));
     for (size_t i = 0; i < FILES; i++) {

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/path.h"
-#include "io/text.h"
+#include "io/file.h"
 
 static const char *reference(unsigned char c)
 {
@@ -220,7 +219,7 @@ ks_status ks_template_write(const char *path, const struct ks_template_part *par
                             const char *to)
 {
     struct ks_text text = {0};
-    ks_status status = ks_text_open(to, &text);
+    ks_status status = ks_text_open(&text, "%s", to);
 
     if (status == KS_OK)
         status = ks_template_print(path, parts, data, text.stream);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "io/text.h"
+#include "io/file.h"
 #include "results/returns.h"
 #include "statistics/statistics.h"
 #include "study/study_file.h"

@@ -5,7 +5,7 @@
 
 #include "core/memory.h"
 #include "io/csv.h"
-#include "io/text.h"
+#include "io/file.h"
 
 enum { STEP, RETURN, COLUMNS };
 

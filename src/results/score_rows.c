@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/path.h"
-#include "core/say.h"
 #include "io/csv.h"
+#include "io/file.h"
 #include "results/returns.h"
 #include "results/scores.h"
 

@@ -1,4 +1,5 @@
-#define _DEFAULT_SOURCE /* timegm */
+#define _DEFAULT_SOURCE     /* timegm */
+#define _XOPEN_SOURCE   700 /* strptime */
 #include "study/estimate.h"
 
 #include <math.h>
@@ -7,9 +8,19 @@
 #include <string.h>
 #include <time.h>
 
+#include <omp.h>
+
 #include "core/memory.h"
+#include "core/rng.h"
 #include "io/csv.h"
-#include "io/text.h"
+#include "io/file.h"
+#include "net/arch.h"
+#include "operators/operator.h"
+#include "pipeline/pipeline.h"
+#include "study/study_parse.h"
+#include "train/architecture.h"
+#include "train/run.h"
+#include "train/step.h"
 
 /* Environment steps of an episode; at most, for tasks with terminal states. */
 enum { EPISODE = 1000 };
@@ -21,45 +32,37 @@ static void add(struct ks_pace *sum, struct ks_pace more)
 }
 
 /* What a run's progress.csv says: a row's rate holds for the steps since the row before it; the
- * first update follows a row. */
-static ks_status add_rows(const struct ks_csv *csv, struct ks_paces *paces)
+ * first update follows a row. The rows before a damaged one count. */
+static void add_rows(const struct ks_csv *csv, struct ks_paces *paces)
 {
-    size_t step_column, update_column, rate_column;
-    double step, update, rate, before = 0;
+    double before = 0;
 
-    KS_TRY(ks_csv_column(csv, "env_step", &step_column));
-    KS_TRY(ks_csv_column(csv, "update", &update_column));
-    KS_TRY(ks_csv_column(csv, "steps_per_second", &rate_column));
-    for (size_t row = 0; row < csv->rows; row++, before = step) {
-        KS_TRY(ks_csv_number(csv, row, step_column, &step));
-        KS_TRY(ks_csv_number(csv, row, update_column, &update));
-        KS_TRY(ks_csv_number(csv, row, rate_column, &rate));
+    for (size_t row = 0; row < csv->rows; row++) {
+        const double step = ks_csv_value(csv, row, "env_step");
+        const double update = ks_csv_value(csv, row, "update");
+        const double rate = ks_csv_value(csv, row, "steps_per_second");
+
+        if (isnan(step) || isnan(update))
+            return;
         if (step > before && rate > 0)
             add(update > 0 ? &paces->training : &paces->acting,
                 (struct ks_pace){(step - before) / rate, step - before});
+        before = step;
     }
-    return KS_OK;
 }
 
 static ks_status read_run(struct ks_forecast *f, size_t run, const char *dir)
 {
-    const char *folder = f->graph->job[run].folder;
     struct ks_paces *paces = &f->own[run % f->graph->study->n_architectures];
     double before = paces->training.amount;
-    struct ks_study_run_state state;
     struct ks_csv *csv = NULL;
-    char *why = NULL, *path = NULL;
+    char path[KS_PATH];
 
-    KS_TRY(ks_study_run_state(dir, folder, &state));
-    KS_TRY(ks_graph_restart(f->graph, run, dir, &why));
-    f->step[run] = why ? 0 : state.env_step;
-    free(why);
-    KS_TRY(ks_print_string(&path, "%s/%s/progress.csv", dir, folder));
+    KS_TRY(ks_path_print(path, "%s/%s/progress.csv", dir, f->graph->job[run].folder));
     if (ks_path_exists(path) && ks_csv_read(path, true, &csv) == KS_OK)
-        add_rows(csv, paces); /* the rows before a damaged one count */
+        add_rows(csv, paces);
     f->n_runs += paces->training.amount > before;
     ks_csv_free(csv);
-    free(path);
     return KS_OK;
 }
 
@@ -73,12 +76,8 @@ static double find_time(const char *text, const char *word)
 
         line += *line == '\n';
         if (strncmp(line, word, strlen(word)) == 0 &&
-            sscanf(line + strlen(word), "%d-%d-%dT%d:%d:%d", &t.tm_year, &t.tm_mon, &t.tm_mday,
-                   &t.tm_hour, &t.tm_min, &t.tm_sec) == 6) {
-            t.tm_year -= 1900;
-            t.tm_mon--;
+            strptime(line + strlen(word), "%Y-%m-%dT%H:%M:%S", &t))
             found = (double)timegm(&t);
-        }
     }
     return found;
 }
@@ -87,9 +86,9 @@ static double find_time(const char *text, const char *word)
 static ks_status read_log(struct ks_forecast *f, const struct ks_graph_job *job, const char *dir)
 {
     struct ks_paces *paces = &f->own[job->run % f->graph->study->n_architectures];
-    char *path, *text = NULL;
+    char path[KS_PATH], *text = NULL;
 
-    KS_TRY(ks_print_string(&path, "%s/%s", dir, job->log));
+    KS_TRY(ks_path_print(path, "%s/%s", dir, job->log));
     if (ks_path_exists(path) && ks_text_read(path, &text, NULL) == KS_OK) {
         double started = find_time(text, KS_GRAPH_STARTED), ended = find_time(text, KS_GRAPH_ENDED);
 
@@ -99,16 +98,14 @@ static ks_status read_log(struct ks_forecast *f, const struct ks_graph_job *job,
         }
     }
     free(text);
-    free(path);
     return KS_OK;
 }
 
-ks_status ks_forecast_read(const struct ks_graph *graph, const char *dir, struct ks_forecast *f)
+ks_status ks_forecast_read(struct ks_graph *graph, const char *dir, struct ks_forecast *f)
 {
     *f = (struct ks_forecast){.graph = graph};
     KS_TRY(ks_alloc(graph->study->n_architectures, sizeof *f->own, &f->own));
-    KS_TRY(ks_alloc(graph->n_runs, sizeof *f->step, &f->step));
-    KS_TRY(ks_graph_done(graph, dir, &f->done));
+    KS_TRY(ks_graph_look(graph, dir));
     for (size_t i = 0; i < graph->n_jobs; i++)
         if (graph->job[i].trains)
             KS_TRY(read_run(f, i, dir));
@@ -126,8 +123,6 @@ ks_status ks_forecast_read(const struct ks_graph *graph, const char *dir, struct
 void ks_forecast_clear(struct ks_forecast *f)
 {
     free(f->own);
-    free(f->done);
-    free(f->step);
     *f = (struct ks_forecast){.graph = NULL};
 }
 
@@ -147,8 +142,9 @@ static double estimate_training(const struct ks_forecast *f, size_t run)
     const struct ks_settings *settings = &s->architecture[run % s->n_architectures].settings;
     const struct ks_paces *own = &f->own[run % s->n_architectures];
     size_t first = settings->random_steps * settings->action_repeat, episodes = 0;
-    size_t step = f->step[run] < s->end ? f->step[run] : s->end;
+    size_t step = f->graph->job[run].restart ? 0 : f->graph->job[run].state.env_step;
 
+    step = step < s->end ? step : s->end;
     first = first < s->end ? first : s->end;
     for (size_t i = 0; i < s->n_evaluations; i++)
         if (step == 0 || s->evaluation[i] > step)
@@ -163,10 +159,10 @@ struct ks_time_left ks_forecast_run(const struct ks_forecast *f, size_t run)
 {
     const struct ks_graph *graph = f->graph;
     const struct ks_paces *own = &f->own[run % graph->study->n_architectures];
-    struct ks_time_left left = {f->done[run] ? 0 : estimate_training(f, run), 0, 0, 0};
+    struct ks_time_left left = {graph->job[run].done ? 0 : estimate_training(f, run), 0, 0, 0};
 
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-        if (graph->job[i].run == run && !f->done[i]) {
+        if (graph->job[i].run == run && !graph->job[i].done) {
             size_t k = graph->job[i].analysis;
             double spectrum = seconds_for(1, own->spectrum[k], f->all.spectrum[k]);
 
@@ -194,4 +190,188 @@ struct ks_time_left ks_forecast_all(const struct ks_forecast *f, size_t jobs)
     if (sum.all < longest)
         sum.all = longest;
     return sum;
+}
+
+/* --- measuring, where nothing is recorded: environment steps with and without updates, by the
+ * training engine itself, and products of a Hessian of this size. Nothing is written. --- */
+
+enum { ACTING = 100 };           /* agent steps without updates */
+static const double LEAST = 0.1; /* seconds for which steps and products are measured */
+
+/* Seconds of processor time of this thread. */
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static ks_status measure_steps(struct ks_run *run, size_t least, double seconds,
+                               struct ks_pace *pace)
+{
+    struct ks_metrics metrics = {.path = NULL};
+    double start = now();
+
+    for (size_t i = 0; i < least || now() - start < seconds; i++) {
+        KS_TRY(ks_learner_step(&run->learner, &metrics));
+        pace->amount += (double)run->plan.options->settings.action_repeat;
+    }
+    pace->seconds += now() - start;
+    return KS_OK;
+}
+
+/* The first update touches fresh memory and does not count. */
+static ks_status measure_run(struct ks_run *run, struct ks_paces *paces)
+{
+    const struct ks_settings *s = &run->plan.options->settings;
+    struct ks_pace acting = {0, 0}, warm = {0, 0}, training = {0, 0};
+    size_t cycle = (s->agent.policy_delay + s->utd - 1) / s->utd;
+
+    KS_TRY(ks_learner_start_episode(&run->learner));
+    KS_TRY(measure_steps(run, ACTING, 0, &acting));
+    KS_TRY(measure_steps(run, 1, 0, &warm));
+    KS_TRY(measure_steps(run, cycle, LEAST, &training));
+    paces->acting = paces->acting.amount > 0 ? paces->acting : acting;
+    paces->training = paces->training.amount > 0 ? paces->training : training;
+    return KS_OK;
+}
+
+static ks_status fill(size_t n, double scale, double **values)
+{
+    struct ks_rng rng = ks_rng_start(0, n);
+
+    KS_TRY(ks_alloc(n, sizeof **values, values));
+    for (size_t i = 0; i < n; i++)
+        (*values)[i] = scale * ks_rng_normal(&rng);
+    return KS_OK;
+}
+
+/* One minibatch and random parameters: their values do not matter for the time. */
+static ks_status make_checkpoint(const struct ks_run *run, struct ks_checkpoint *c)
+{
+    const struct ks_settings *s = &run->plan.options->settings;
+    const struct ks_env *env = run->learner.player.env;
+    struct ks_widths widths;
+    size_t k;
+
+    KS_TRY(ks_architecture_widths(run->plan.text, ks_env_observations(env), ks_env_actions(env),
+                                  &widths));
+    KS_TRY(ks_copy_string(run->plan.text[KS_CRITIC_TEXT], &c->critic.text));
+    KS_TRY(KS(arch_parse)(c->critic.text, run->plan.name, widths.critic, &c->critic.arch));
+    c->critic.ensemble = s->critics;
+    c->minibatches = 1;
+    c->loss_rows = s->batch;
+    c->rows = c->critic.arch->joint ? 2 * s->batch : s->batch;
+    k = c->critic.arch->out;
+    KS_TRY(fill(ks_networks_parameters(&c->critic), 0.05, &c->critic.w));
+    KS_TRY(fill(c->rows * c->critic.arch->in, 1, &c->input));
+    KS_TRY(ks_alloc(c->loss_rows * k, sizeof *c->target, &c->target));
+    for (size_t i = 0; i < c->loss_rows; i++)
+        c->target[i * k + i % k] = 1;
+    return KS_OK;
+}
+
+/* Seconds of a product with all critics on one minibatch. */
+static ks_status measure_product(const struct ks_checkpoint *c, bool f32, double *seconds)
+{
+    const struct ks_problem problem = {
+        .checkpoint = c, .minibatches = 1, .scale = 1, .critic = -1, .layer = -1};
+    struct ks_operator *a = NULL;
+    double *v = NULL, *out = NULL, start = 0;
+    ks_status status = KS_OK;
+    size_t n;
+
+    KS_GO(ks_hessian_new(&problem, f32, &a));
+    KS_GO(fill(a->n, 1, &v));
+    KS_GO(ks_alloc(a->n, sizeof *out, &out));
+    KS_GO(ks_operator_prepare(a, SIZE_MAX / 2));
+    KS_GO(ks_operator_apply(a, v, out)); /* touches fresh memory */
+    start = now();
+    for (n = 0; n == 0 || now() - start < LEAST; n++)
+        KS_GO(ks_operator_apply(a, v, out));
+    *seconds = (now() - start) / (double)n;
+done:
+    free(v);
+    free(out);
+    ks_operator_free(a);
+    return status;
+}
+
+static ks_status measure_spectra(const struct ks_study *study, const struct ks_run *run,
+                                 struct ks_paces *paces)
+{
+    const struct ks_settings *settings = &run->plan.options->settings;
+    struct ks_checkpoint *c = NULL;
+    double product[2] = {0, 0}; /* in float64, in float32; 0: not measured */
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(1, sizeof *c, &c));
+    KS_GO(make_checkpoint(run, c));
+    for (size_t k = 0; k < study->n_analyses; k++) {
+        struct ks_spectrum_options o;
+        double part;
+
+        if (paces->spectrum[k].amount > 0)
+            continue;
+        KS_GO(ks_study_read_analysis(&study->analysis[k], &o));
+        if (product[o.products_f32] == 0)
+            KS_GO(measure_product(c, o.products_f32, &product[o.products_f32]));
+        part = product[o.products_f32] / (o.critic >= 0 ? (double)settings->critics : 1);
+        paces->spectrum[k] = (struct ks_pace){
+            part * ks_most_products(&o, ks_networks_parameters(&c->critic),
+                                    settings->analysis_minibatches),
+            1};
+        paces->best[k] = part * ks_fewest_products(&o, ks_networks_parameters(&c->critic),
+                                                   settings->analysis_minibatches);
+    }
+done:
+    ks_checkpoint_free(c);
+    return status;
+}
+
+/* Sets those paces of architecture number `a` that are not known. They are seconds of one
+ * processor's time, so other processes do not disturb them, with one thread. */
+static ks_status calibrate(const struct ks_study *study, size_t a, struct ks_paces *paces)
+{
+    struct ks_train_options options = {.env = study->env_argument,
+                                       .architecture = study->architecture[a].argument,
+                                       .out = ".",
+                                       .steps = study->steps,
+                                       .settings = study->architecture[a].settings,
+                                       .quiet = true};
+    struct ks_run *run = NULL;
+    ks_status status;
+    int threads = omp_get_max_threads();
+
+    omp_set_num_threads(1); /* idle ones would wait at barriers with full load */
+    options.settings.random_steps = ACTING;
+    options.settings.replay = 2 * ACTING + options.settings.batch;
+    options.settings.threads = 1;
+    status = ks_run_new(&options, &run);
+    if (status == KS_OK)
+        status = measure_run(run, paces);
+    if (status == KS_OK)
+        status = measure_spectra(study, run, paces);
+    ks_run_free(run);
+    omp_set_num_threads(threads);
+    return status;
+}
+
+ks_status ks_forecast_measure(struct ks_forecast *f, size_t *measured)
+{
+    const struct ks_study *s = f->graph->study;
+
+    *measured = 0;
+    for (size_t a = 0; a < s->n_architectures; a++) {
+        bool known = true;
+
+        for (size_t n = a; n < f->graph->n_runs; n += s->n_architectures)
+            known = known && !isnan(ks_forecast_run(f, n).all);
+        if (!known) {
+            KS_TRY(calibrate(s, a, &f->own[a]));
+            ++*measured;
+        }
+    }
+    return KS_OK;
 }

@@ -27,8 +27,6 @@ struct ks_paces {
 
 struct ks_forecast {
     const struct ks_graph *graph;
-    bool *done;               /* [n_jobs] as by ks_graph_done; owned */
-    size_t *step;             /* [n_runs] the step from which a training goes on; owned */
     struct ks_paces *own;     /* [n_architectures]; owned */
     struct ks_paces all;      /* sums over the architectures, used where one has no pace */
     size_t n_runs, n_spectra; /* from how many runs and spectra the paces come */
@@ -36,8 +34,12 @@ struct ks_forecast {
 
 /* Reads the paces from the study's folder. Files that are missing, damaged or still being written
  * are left out. Fails with KS_MEMORY. The caller clears, also after a failure. */
-ks_status ks_forecast_read(const struct ks_graph *graph, const char *dir, struct ks_forecast *f);
+ks_status ks_forecast_read(struct ks_graph *graph, const char *dir, struct ks_forecast *f);
 void ks_forecast_clear(struct ks_forecast *f);
+/* Measures on this machine the paces of those architectures that have work left whose time is not
+ * known; *measured is their number. A spectrum is counted as its Lanczos products; certificates,
+ * reading and writing come on top. Fails as a run of kappascope-train would. */
+ks_status ks_forecast_measure(struct ks_forecast *f, size_t *measured);
 
 /* Seconds that one job at a time needs: for the rest of a run's training with its evaluations, for
  * a run's missing spectra. For all runs, also with `jobs` jobs at a time: at least the sum divided

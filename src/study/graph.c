@@ -6,21 +6,10 @@
 
 #include "core/memory.h"
 #include "core/milestones.h"
-#include "core/path.h"
-#include "io/text.h"
-#include "study/shell.h"
+#include "core/process.h"
+#include "io/file.h"
 #include "study/study_parse.h"
 #include "train/state.h"
-
-/* Ends printing to job->command. The command becomes a line of a makefile, so it is checked. */
-static ks_status close_command(FILE *stream, const struct ks_graph_job *job)
-{
-    bool failed = ferror(stream) != 0;
-
-    if (fclose(stream) != 0 || failed)
-        return ks_fail(KS_MEMORY, "out of memory");
-    return ks_shell_check(job->label, job->command);
-}
 
 /* Prints the settings but those that the architecture (NULL: none) has itself. */
 static void print_settings(FILE *out, const struct ks_setting *list, size_t n,
@@ -33,16 +22,11 @@ static void print_settings(FILE *out, const struct ks_setting *list, size_t n,
         }
 }
 
-static ks_status set_train_command(const struct ks_study *s,
-                                   const struct ks_graph_programs *programs,
-                                   struct ks_graph_job *job)
+static void print_training(FILE *out, const struct ks_study *s,
+                           const struct ks_graph_programs *programs, const struct ks_graph_job *job)
 {
     const struct ks_study_architecture *a = &s->architecture[job->run % s->n_architectures];
-    size_t size;
-    FILE *out = open_memstream(&job->command, &size);
 
-    if (!out)
-        return ks_fail(KS_MEMORY, "out of memory");
     ks_shell_word(out, programs->train);
     ks_shell_option(out, "env", s->env_argument);
     ks_shell_option(out, "arch", a->argument);
@@ -53,24 +37,31 @@ static ks_status set_train_command(const struct ks_study *s,
     print_settings(out, a->own, a->n_own, NULL);
     ks_shell_option(out, "out", job->folder);
     fprintf(out, " --resume%s --quiet", programs->resume_any ? "=any" : "");
-    return close_command(out, job);
 }
 
-static ks_status set_analyze_command(const struct ks_study_analysis *analysis,
-                                     const struct ks_graph_programs *programs,
-                                     struct ks_graph_job *job)
+/* The command becomes a line of a makefile, so it is checked. */
+static ks_status set_command(const struct ks_study *s, const struct ks_graph_programs *programs,
+                             struct ks_graph_job *job)
 {
     size_t size;
     FILE *out = open_memstream(&job->command, &size);
+    bool failed;
 
     if (!out)
         return ks_fail(KS_MEMORY, "out of memory");
-    ks_shell_word(out, programs->analyze);
-    if (!ks_study_print_options(analysis, out) && programs->memory > 0)
-        fprintf(out, " --memory=%zu", programs->memory);
-    fprintf(out, " --quiet ");
-    ks_shell_word(out, job->needs);
-    return close_command(out, job);
+    if (job->trains)
+        print_training(out, s, programs, job);
+    else {
+        ks_shell_word(out, programs->analyze);
+        if (!ks_study_print_options(&s->analysis[job->analysis], out) && programs->memory > 0)
+            fprintf(out, " --memory=%zu", programs->memory);
+        fprintf(out, " --quiet ");
+        ks_shell_word(out, job->needs);
+    }
+    failed = ferror(out) != 0;
+    if (fclose(out) != 0 || failed)
+        return ks_fail(KS_MEMORY, "out of memory");
+    return ks_shell_check(job->label, job->command);
 }
 
 static ks_status set_training(const struct ks_study *s, const struct ks_graph_programs *programs,
@@ -88,7 +79,7 @@ static ks_status set_training(const struct ks_study *s, const struct ks_graph_pr
         ks_checkpoint_name(s->checkpoint[job->n_targets], name);
         KS_TRY(ks_print_string(&job->target[job->n_targets], "%s/%s", job->folder, name));
     }
-    return set_train_command(s, programs, job);
+    return set_command(s, programs, job);
 }
 
 /* An analysis of a checkpoint that `training` writes. */
@@ -107,7 +98,7 @@ static ks_status set_analysis(const struct ks_study *s, const struct ks_graph_pr
     KS_TRY(ks_alloc(1, sizeof *job->target, &job->target));
     KS_TRY(ks_study_output(analysis, job->folder, job->step, KS_STUDY_SPECTRUM, &job->target[0]));
     job->n_targets = 1;
-    return set_analyze_command(analysis, programs, job);
+    return set_command(s, programs, job);
 }
 
 static ks_status set_jobs(const struct ks_graph_programs *programs, struct ks_graph *graph)
@@ -179,6 +170,7 @@ static void clear_job(struct ks_graph_job *job)
     free(job->command);
     free(job->log);
     free(job->needs);
+    free(job->restart);
 }
 
 void ks_graph_free(struct ks_graph *graph)
@@ -194,15 +186,11 @@ void ks_graph_free(struct ks_graph *graph)
 /* Which jobs of a study's graph are done, as the existing files show; the others as shell commands.
  */
 
-const char *const ks_graph_point[KS_GRAPH_POINTS] = {"resume/point.0", "resume/point.1"};
-
 bool ks_graph_has(const char *dir, const char *path)
 {
-    char *full = NULL;
-    bool found = ks_print_string(&full, "%s/%s", dir, path) == KS_OK && ks_path_exists(full);
+    char full[KS_PATH];
 
-    free(full);
-    return found;
+    return ks_path_print(full, "%s/%s", dir, path) == KS_OK && ks_path_exists(full);
 }
 
 size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir)
@@ -217,12 +205,9 @@ size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir)
 
 /* What its files say about a run. */
 struct view {
-    struct ks_study_run_state state;
-    bool over, resumes; /* it has a resume point */
-    size_t step;        /* its checkpoints up to this step are not written again */
-    size_t point;       /* the resume point of this step, if it is not over */
-    /* The first analysis of these that has to be made although its checkpoint is gone, or NULL. */
-    const struct ks_graph_job *lost;
+    bool over, resumes;  /* it has a resume point */
+    size_t step;         /* its checkpoints up to this step are not written again */
+    char point[KS_PATH]; /* the resume point of this step, if it is not over */
 };
 
 /* A resume point that cannot be read counts as one at the step of run.json. */
@@ -234,120 +219,91 @@ static ks_status find_resume_point(const struct ks_graph *graph, size_t run, con
 
     for (size_t i = 0; i < KS_GRAPH_POINTS; i++) {
         struct ks_resume_header header;
-        size_t step = view->state.env_step;
-        char *path = NULL;
+        size_t step = graph->job[run].state.env_step;
+        char path[KS_PATH];
 
-        KS_TRY(ks_print_string(&path, "%s/%s/%s", dir, graph->job[run].folder, ks_graph_point[i]));
+        KS_TRY(ks_path_print(path, "%s/%s/resume/point.%zu", dir, graph->job[run].folder, i));
+        if (!ks_path_exists(path))
+            continue;
         if (ks_resume_file_header(path, &header))
             step = (size_t)header.rows * repeat;
-        if (ks_path_exists(path)) {
-            view->resumes = true;
-            view->point = step > view->step ? i : view->point;
-            view->step = step > view->step ? step : view->step;
+        if (!view->resumes || step > view->step) {
+            memcpy(view->point, path, strlen(path) + 1);
+            view->step = step;
         }
-        free(path);
+        view->resumes = true;
     }
     return KS_OK;
 }
 
-/* A run that was stopped during an evaluation has yet to write the checkpoint of that step. */
-static bool is_pending(const struct ks_graph *graph, size_t run, const char *dir,
-                       const struct view *view)
+/* The first analysis of a run that has to be made although its checkpoint is gone, or NULL. A run
+ * that was stopped during an evaluation has yet to write the checkpoint of that step. */
+static const struct ks_graph_job *find_lost(const struct ks_graph *graph, size_t run,
+                                            const char *dir, const struct view *view)
 {
-    char *path = NULL;
-    bool pending = !view->over &&
-                   ks_print_string(&path, "%s/%s/%s", dir, graph->job[run].folder,
-                                   ks_graph_point[view->point]) == KS_OK &&
-                   ks_resume_file_is_pending(path);
-
-    free(path);
-    return pending;
-}
-
-static ks_status look(const struct ks_graph *graph, size_t run, const char *dir, struct view *view)
-{
-    *view = (struct view){.resumes = false};
-    KS_TRY(ks_study_run_state(dir, graph->job[run].folder, &view->state));
-    view->over = ks_study_run_is_over(graph->study, &view->state);
-    if (view->over)
-        view->step = graph->study->end;
-    else if (view->state.resumable)
-        KS_TRY(find_resume_point(graph, run, dir, view));
-    for (size_t i = graph->n_runs; i < graph->n_jobs && (view->over || view->resumes); i++) {
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++) {
         const struct ks_graph_job *job = &graph->job[i];
 
         if (job->run == run && job->step <= view->step && ks_graph_targets(graph, i, dir) == 0 &&
             !ks_graph_has(dir, job->needs) &&
-            !(job->step == view->step && is_pending(graph, run, dir, view))) {
-            view->lost = job;
-            break;
-        }
+            !(job->step == view->step && !view->over && ks_resume_file_is_pending(view->point)))
+            return job;
     }
+    return NULL;
+}
+
+static ks_status look(struct ks_graph *graph, size_t run, const char *dir)
+{
+    struct ks_graph_job *training = &graph->job[run];
+    const struct ks_graph_job *lost = NULL;
+    struct view view = {.resumes = false};
+
+    free(training->restart);
+    training->restart = NULL;
+    KS_TRY(ks_study_run_state(dir, training->folder, &training->state));
+    view.over = ks_study_run_is_over(graph->study, &training->state);
+    if (view.over)
+        view.step = graph->study->end;
+    else if (training->state.resumable)
+        KS_TRY(find_resume_point(graph, run, dir, &view));
+    if (view.over || view.resumes)
+        lost = find_lost(graph, run, dir, &view);
+    training->done = view.over && !lost;
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        if (graph->job[i].run == run)
+            graph->job[i].done = (view.over || view.resumes) && !lost &&
+                                 graph->job[i].step <= view.step &&
+                                 ks_graph_targets(graph, i, dir) == graph->job[i].n_targets;
+    if (lost)
+        return ks_print_string(&training->restart,
+                               "%s: has to start from the beginning: %s has to be made, but its "
+                               "checkpoint %s is gone",
+                               training->label, ks_path_base(lost->target[0]),
+                               ks_path_base(lost->needs));
+    return view.over || view.resumes || strcmp(training->state.word, "stopped") != 0
+               ? KS_OK
+               : ks_print_string(&training->restart,
+                                 "%s: has to start from the beginning: it was stopped at step %zu, "
+                                 "but its resume point is gone",
+                                 training->label, training->state.env_step);
+}
+
+ks_status ks_graph_look(struct ks_graph *graph, const char *dir)
+{
+    for (size_t run = 0; run < graph->n_runs; run++)
+        KS_TRY(look(graph, run, dir));
     return KS_OK;
 }
 
-ks_status ks_graph_done(const struct ks_graph *graph, const char *dir, bool **done)
-{
-    struct view *view = NULL;
-    ks_status status = KS_OK;
-
-    *done = NULL;
-    KS_GO(ks_alloc(graph->n_runs, sizeof *view, &view));
-    KS_GO(ks_alloc(graph->n_jobs, sizeof **done, done));
-    for (size_t i = 0; i < graph->n_jobs; i++) {
-        const struct ks_graph_job *job = &graph->job[i];
-        struct view *v = &view[job->run];
-
-        if (job->trains) {
-            KS_GO(look(graph, i, dir, v));
-            (*done)[i] = v->over && !v->lost;
-        } else
-            (*done)[i] = (v->over || v->resumes) && !v->lost && job->step <= v->step &&
-                         ks_graph_targets(graph, i, dir) == job->n_targets;
-    }
-done:
-    free(view);
-    if (status != KS_OK) {
-        free(*done);
-        *done = NULL;
-    }
-    return status;
-}
-
-ks_status ks_graph_restart(const struct ks_graph *graph, size_t run, const char *dir, char **why)
-{
-    const char *label = graph->job[run].label;
-    struct view view;
-
-    *why = NULL;
-    KS_TRY(look(graph, run, dir, &view));
-    if (view.lost)
-        return ks_print_string(why,
-                               "%s: has to start from the beginning: %s has to be made, but its "
-                               "checkpoint %s is gone",
-                               label, ks_path_base(view.lost->target[0]),
-                               ks_path_base(view.lost->needs));
-    return view.over || view.resumes || strcmp(view.state.word, "stopped") != 0
-               ? KS_OK
-               : ks_print_string(why,
-                                 "%s: has to start from the beginning: it was stopped at step %zu, "
-                                 "but its resume point is gone",
-                                 label, view.state.env_step);
-}
-
-ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const char *study,
+ks_status ks_graph_print(struct ks_graph *graph, const char *dir, const char *study,
                          const char *plot, FILE *out)
 {
-    bool *done = NULL;
-    ks_status status = KS_OK;
-
-    KS_GO(ks_graph_done(graph, dir, &done));
     fprintf(out, "mkdir -p -- ");
     ks_shell_word(out, dir);
     fprintf(out, " && cd -- ");
     ks_shell_word(out, dir);
     fprintf(out, " || exit\n");
-    KS_GO(ks_graph_print_stale(graph, dir, out));
+    KS_TRY(ks_graph_drop_stale(graph, dir, out));
     if (study) { /* after stale spectra are removed: it asserts that the others match it */
         fprintf(out, "cp ");
         ks_shell_word(out, study);
@@ -356,14 +312,12 @@ ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const ch
     fprintf(out, "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1\n");
     for (size_t n = 0; n < graph->n_runs; n++)
         for (size_t i = n; i < graph->n_jobs; i = i < graph->n_runs ? graph->n_runs : i + 1)
-            if (graph->job[i].run == n && !done[i]) {
+            if (graph->job[i].run == n && !graph->job[i].done) {
                 if (graph->job[i].trains)
                     fprintf(out, "mkdir -p %s\n", graph->job[i].folder);
                 fprintf(out, "%s >%s 2>&1\n", graph->job[i].command, graph->job[i].log);
             }
     ks_shell_word(out, plot);
     fprintf(out, " .\n");
-done:
-    free(done);
-    return status;
+    return KS_OK;
 }

@@ -11,9 +11,8 @@
 #include "core/error.h"
 #include "study/study_file.h"
 
-/* The files of resume points, in a run's folder until the run has finished. */
+/* The resume points in a run's folder until the run has finished: "resume/point.0", ... */
 enum { KS_GRAPH_POINTS = 2 };
-extern const char *const ks_graph_point[KS_GRAPH_POINTS];
 
 /* How the first and the last line of a job's log begin; then comes the time, UTC, ISO 8601. */
 #define KS_GRAPH_STARTED "started "
@@ -34,6 +33,13 @@ struct ks_graph_job {
     char *needs;             /* the analyzed checkpoint; NULL for a training           */
     size_t n_targets;
     char **target; /* [n_targets] the files that it writes */
+    /* What ks_graph_look found: */
+    bool done;
+    struct ks_study_run_state state; /* of a training's run */
+    /* Why a training that was over, or had made steps, has to start from the beginning: a
+     * checkpoint is gone that an analysis needs, or the resume point of a stopped run is. NULL: it
+     * has not. */
+    char *restart;
 };
 
 struct ks_graph {
@@ -67,21 +73,16 @@ void ks_graph_free(struct ks_graph *graph); /* NULL is fine */
 bool ks_graph_has(const char *dir, const char *path);
 /* The number of existing targets of job i in the study's folder `dir`; 0 if they are stale. */
 size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir);
-/* Which jobs are complete, into *done [n_jobs]; the caller frees. A training is complete if its run
- * is over, as its run.json says, and each checkpoint that an incomplete analysis needs exists: the
- * others may have been removed. An analysis is complete if its spectrum exists and its checkpoint
- * will not be written again: the training is complete, or will resume from the checkpoint's step or
- * a later one. */
-ks_status ks_graph_done(const struct ks_graph *graph, const char *dir, bool **done);
-
-/* Why a training that was over, or had made steps, has to start from the beginning, as a line into
- * *why: a checkpoint is gone that an analysis needs, or the resume point of a stopped run is. NULL:
- * it has not. The caller frees. */
-ks_status ks_graph_restart(const struct ks_graph *graph, size_t run, const char *dir, char **why);
+/* Looks into the study's folder: which jobs are done, and which trainings have to start again. A
+ * training is done if its run is over, as its run.json says, and each checkpoint that an analysis
+ * which is not done needs exists: the others may have been removed. An analysis is done if its
+ * spectrum exists and its checkpoint will not be written again: the training is done, or will
+ * resume from the checkpoint's step or a later one. The functions below look themselves. */
+ks_status ks_graph_look(struct ks_graph *graph, const char *dir);
 
 /* Prints the remaining work as shell commands, ending with the program `plot`. `study`: the
  * absolute path of the file to copy to the folder's study.study; NULL: the folder has it. */
-ks_status ks_graph_print(const struct ks_graph *graph, const char *dir, const char *study,
+ks_status ks_graph_print(struct ks_graph *graph, const char *dir, const char *study,
                          const char *plot, FILE *out);
 
 /* Marks the spectra of an analysis as made with other options than the study has now: they become
@@ -95,10 +96,9 @@ ks_status ks_graph_check_spectra(struct ks_graph *graph, const char *dir, bool q
 
 /* Removes stale spectra, so that they are computed again; if options have changed, also spectra
  * that the study does not ask for. Removes the resume points of runs that will start from the
- * beginning, because training would resume from there. */
-ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir);
-/* Prints these removals as shell commands and removes nothing. */
-ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out);
+ * beginning, because training would resume from there. With `out`, prints these removals as shell
+ * commands and removes nothing. */
+ks_status ks_graph_drop_stale(struct ks_graph *graph, const char *dir, FILE *out);
 
 /* Writes the makefile "study.mk" in the study's folder. Its targets train-N and analyze-N are the
  * files of run N; run-N makes first these, then those; `all` makes the runs in their order. */
@@ -110,7 +110,7 @@ ks_status ks_graph_write(const struct ks_graph *graph, const char *dir);
  * error and prints a line for each completed job. A failure (KS_RUN) names the job and the last
  * line of its log. On SIGINT, SIGTERM or SIGHUP it stops the jobs and fails; completed files stay.
  */
-ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
+ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
                        bool quiet);
 /* The path of GNU make: $MAKE, or `make`. The caller frees. Fails with KS_MISSING. */
 ks_status ks_graph_find_make(char **path);

@@ -10,8 +10,7 @@
 #include "core/memory.h"
 #include "core/process.h"
 #include "core/progress.h"
-#include "core/say.h"
-#include "io/text.h"
+#include "io/file.h"
 
 static const char TIME[] = "%Y-%m-%dT%H:%M:%SZ";
 
@@ -78,15 +77,6 @@ static void print_rule(FILE *out, const struct ks_graph *graph, const struct ks_
             TIME, job->log, job->label);
 }
 
-/* The checkpoints of all runs. */
-static void print_checkpoints(FILE *out, const struct ks_graph *graph)
-{
-    for (size_t n = 0; n < graph->n_runs; n++)
-        for (size_t k = 0; k < graph->job[n].n_targets; k++)
-            fprintf(out, " \\\n    %s", graph->job[n].target[k]);
-    putc('\n', out);
-}
-
 /* One make per run, so that its spectra follow its training: one for all would start every training
  * before the first spectrum. They share the job slots of `all`. */
 static void print_runs(FILE *out, const struct ks_graph *graph)
@@ -111,12 +101,8 @@ static void print_runs(FILE *out, const struct ks_graph *graph)
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
 {
     struct ks_text text = {0};
-    char *path = NULL;
-    ks_status status;
+    ks_status status = ks_text_open(&text, "%s/study.mk", dir);
 
-    KS_TRY(ks_print_string(&path, "%s/study.mk", dir));
-    status = ks_text_open(path, &text);
-    free(path);
     if (status != KS_OK)
         return ks_text_close(&text, status);
     fprintf(text.stream,
@@ -133,7 +119,10 @@ ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
             ".DEFAULT_GOAL := all\n"
             ".DELETE_ON_ERROR:\n"
             ".PRECIOUS:");
-    print_checkpoints(text.stream, graph);
+    for (size_t n = 0; n < graph->n_runs; n++)
+        for (size_t k = 0; k < graph->job[n].n_targets; k++)
+            fprintf(text.stream, " \\\n    %s", graph->job[n].target[k]);
+    putc('\n', text.stream);
     print_over(text.stream, graph->study);
     for (size_t i = 0; i < graph->n_jobs; i++)
         print_rule(text.stream, graph, &graph->job[i]);
@@ -165,20 +154,6 @@ bool ks_graph_stopped(void)
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
-static void catch_signals(struct sigaction old[SIGNALS])
-{
-    stopped = 0;
-    for (size_t i = 0; i < SIGNALS; i++)
-        ks_signal_catch(signals[i], stop, &old[i]);
-}
-
-static void release_signals(const struct sigaction old[SIGNALS])
-{
-    group = 0;
-    for (size_t i = 0; i < SIGNALS; i++)
-        sigaction(signals[i], &old[i], NULL);
-}
-
 /* Removes the options and the job server that an outer make left in the environment. Sets the C
  * locale, because the messages of make are parsed. */
 static void clean_environment(void)
@@ -202,23 +177,18 @@ ks_status ks_graph_find_make(char **path)
 
 /* Announces the work, since the first job may take minutes; *done: how many jobs are done already.
  */
-static ks_status announce(const struct ks_graph *graph, const char *dir, size_t jobs, bool quiet,
-                          size_t *done)
+static void announce(const struct ks_graph *graph, size_t jobs, bool quiet, size_t *done)
 {
     size_t trainings = 0, analyses = 0;
-    bool *is_done;
 
-    KS_TRY(ks_graph_done(graph, dir, &is_done));
     for (size_t i = 0; i < graph->n_jobs; i++)
-        if (!is_done[i])
+        if (!graph->job[i].done)
             ++*(graph->job[i].trains ? &trainings : &analyses);
-    free(is_done);
     *done = graph->n_jobs - trainings - analyses;
     if (!quiet && *done < graph->n_jobs)
         ks_say("to do: %zu x train, %zu x analyze (%zu of %zu jobs are done), %zu at a "
                "time",
                trainings, analyses, *done, graph->n_jobs, jobs);
-    return KS_OK;
 }
 
 /* Reads what make prints: a recipe prints the label of its job when the job is done. */
@@ -261,31 +231,25 @@ static void last_line(const char *path, char *line)
 /* The job of TARGET in a line "make: *** [study.mk:12: TARGET] Error 1"; NULL for other lines. */
 static const struct ks_graph_job *find_failed(const struct ks_graph *graph, const char *line)
 {
-    const char *target = strstr(line, "*** [");
-    size_t length;
+    const char *failure = strstr(line, "*** [");
+    char target[4096];
 
-    target = target ? strstr(target, ": ") : NULL;
-    if (!target)
+    if (!failure || sscanf(failure, "*** [%*[^ ] %4095[^]\n]", target) != 1)
         return NULL;
-    target += 2;
-    length = strcspn(target, "]\n");
     for (size_t i = 0; i < graph->n_jobs; i++)
         for (size_t k = 0; k < graph->job[i].n_targets; k++)
-            if (strlen(graph->job[i].target[k]) == length &&
-                strncmp(graph->job[i].target[k], target, length) == 0)
+            if (strcmp(graph->job[i].target[k], target) == 0)
                 return &graph->job[i];
     return NULL;
 }
 
 static ks_status report_job(const struct ks_graph_job *job, const char *dir)
 {
-    char line[LINE], *path = NULL;
+    char line[LINE], path[KS_PATH];
 
-    KS_TRY(ks_print_string(&path, "%s/%s", dir, job->log));
+    KS_TRY(ks_path_print(path, "%s/%s", dir, job->log));
     last_line(path, line);
-    ks_fail(KS_RUN, "%s failed: %s (%s)", job->label, line, path);
-    free(path);
-    return KS_RUN;
+    return ks_fail(KS_RUN, "%s failed: %s (%s)", job->label, line, path);
 }
 
 /* Finds the failed jobs in make's log: the last failure becomes the message, earlier ones are
@@ -313,10 +277,10 @@ static ks_status report_failures(const struct ks_graph *graph, const char *dir, 
     return ks_fail(KS_RUN, "make failed (exit status %d): %s (%s)", code, line, log);
 }
 
-ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
+ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
                        bool quiet)
 {
-    char count[32], *make = NULL, *log = NULL;
+    char count[32], log[KS_PATH], *make = NULL;
     const char *argv[] = {NULL,  "-f", "study.mk", "-r", "-R", "--no-print-directory",
                           count, NULL, NULL};
     struct ks_process process = {0};
@@ -329,10 +293,13 @@ ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t job
     argv[7] = keep_going ? "-k" : NULL;
     KS_TRY(ks_graph_find_make(&make));
     argv[0] = make;
-    KS_GO(ks_print_string(&log, "%s/make.log", dir));
-    KS_GO(announce(graph, dir, jobs, quiet, &done));
+    KS_GO(ks_path_print(log, "%s/make.log", dir));
+    KS_GO(ks_graph_look(graph, dir));
+    announce(graph, jobs, quiet, &done);
     clean_environment();
-    catch_signals(old);
+    stopped = 0;
+    for (size_t i = 0; i < SIGNALS; i++)
+        ks_signal_catch(signals[i], stop, &old[i]);
     status = ks_process_start(dir, argv, log, true, &process);
     group = (sig_atomic_t)process.pid;
     if (stopped) /* a signal arrived before `group` was set */
@@ -341,13 +308,14 @@ ks_status ks_graph_run(const struct ks_graph *graph, const char *dir, size_t job
         follow(graph, done, process.output, quiet);
     if (ks_process_end(&process, &code) != KS_OK)
         status = KS_RUN;
-    release_signals(old);
+    group = 0;
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], &old[i], NULL);
     if (status == KS_OK && stopped)
         status = ks_fail(KS_RUN, "stopped; the same command continues from here");
     else if (status == KS_OK && code != 0)
         status = report_failures(graph, dir, log, code);
 done:
     free(make);
-    free(log);
     return status;
 }

@@ -9,12 +9,9 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "core/say.h"
+#include "core/process.h"
 #include "io/file.h"
-#include "io/sha256.h"
 #include "io/spectrum.h"
-#include "io/text.h"
-#include "study/shell.h"
 
 /* SHA-256 of one checkpoint, and of the checkpoint from which each of its spectra was computed, as
  * the spectrum says. Empty if the file does not exist. */
@@ -38,41 +35,35 @@ static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct
                                                    job->run / s->n_architectures, job->step};
     struct ks_spectrum *spectrum = NULL;
     const struct ks_attribute *sha;
-    char *path = NULL;
-    ks_status status = KS_OK;
+    char path[KS_PATH];
+    ks_status status;
 
-    KS_TRY(ks_print_string(&path, "%s/%s", dir, job->target[0]));
-    if (job->stale || !ks_path_exists(path))
-        goto done;
+    if (job->stale || !ks_graph_has(dir, job->target[0]))
+        return KS_OK;
+    KS_TRY(ks_path_print(path, "%s/%s", dir, job->target[0]));
     status = ks_study_read_spectrum(s, &checkpoint, path, &spectrum);
     if (status == KS_FORMAT || status == KS_IO) {
         job->stale = true;
         say_stale(ks_error_text(), quiet);
-        status = KS_OK;
-    } else if (status == KS_OK) {
-        sha = ks_attribute_find(&spectrum->attributes, "checkpoint_sha256");
-        snprintf(digests->spectrum[job->analysis], KS_SHA256_TEXT, "%s",
-                 sha && sha->type == KS_ATTRIBUTE_STRING ? sha->string : "none");
-        digests->wanted = true;
+        return KS_OK;
     }
-done:
+    KS_TRY(status);
+    sha = ks_attribute_find(&spectrum->attributes, "checkpoint_sha256");
+    snprintf(digests->spectrum[job->analysis], KS_SHA256_TEXT, "%s",
+             sha && sha->type == KS_ATTRIBUTE_STRING ? sha->string : "none");
+    digests->wanted = true;
     ks_spectrum_free(spectrum);
-    free(path);
-    return status;
+    return KS_OK;
 }
 
 static ks_status read_checkpoint(const char *dir, const char *checkpoint, struct digests *digests)
 {
-    char *path = NULL;
-    ks_status status = KS_OK;
+    char path[KS_PATH];
 
-    if (!digests->wanted)
+    if (!digests->wanted || !ks_graph_has(dir, checkpoint))
         return KS_OK;
-    KS_TRY(ks_print_string(&path, "%s/%s", dir, checkpoint));
-    if (ks_path_exists(path))
-        status = ks_sha256_file(path, digests->checkpoint);
-    free(path);
-    return status;
+    KS_TRY(ks_path_print(path, "%s/%s", dir, checkpoint));
+    return ks_sha256_file(path, digests->checkpoint);
 }
 
 /* Hashes all checkpoints that have a spectrum, in parallel. digests [n_runs, n_checkpoints]. */
@@ -141,8 +132,7 @@ done:
  * relative to the study's folder `dir`. */
 static ks_status drop(const char *dir, const char *path, FILE *out)
 {
-    char *full = NULL;
-    ks_status status = KS_OK;
+    char full[KS_PATH];
 
     if (!ks_graph_has(dir, path))
         return KS_OK;
@@ -152,11 +142,8 @@ static ks_status drop(const char *dir, const char *path, FILE *out)
         putc('\n', out);
         return KS_OK;
     }
-    KS_TRY(ks_print_string(&full, "%s/%s", dir, path));
-    if (unlink(full) != 0 && errno != ENOENT)
-        status = ks_file_fail(errno, full, "removed");
-    free(full);
-    return status;
+    KS_TRY(ks_path_print(full, "%s/%s", dir, path));
+    return unlink(full) == 0 || errno == ENOENT ? KS_OK : ks_file_fail(errno, full, "removed");
 }
 
 /* Removes spectra without a job if the options of their analysis have changed: a later study, with
@@ -183,48 +170,31 @@ static ks_status drop_unasked(const struct ks_graph *graph, size_t run, const ch
 }
 
 /* A run that starts from the beginning must not resume. */
-static ks_status drop_resume_points(const struct ks_graph *graph, size_t run, const char *dir,
-                                    FILE *out)
+static ks_status drop_resume_points(const struct ks_graph_job *training, const char *dir, FILE *out)
 {
-    char *why = NULL, *path = NULL;
-    ks_status status = KS_OK;
+    for (size_t i = 0; training->restart && i < KS_GRAPH_POINTS; i++) {
+        char path[KS_PATH];
 
-    KS_TRY(ks_graph_restart(graph, run, dir, &why));
-    for (size_t i = 0; why && i < KS_GRAPH_POINTS; i++) {
-        KS_GO(ks_print_string(&path, "%s/%s", graph->job[run].folder, ks_graph_point[i]));
-        KS_GO(drop(dir, path, out));
-        free(path);
-        path = NULL;
+        KS_TRY(ks_path_print(path, "%s/resume/point.%zu", training->folder, i));
+        KS_TRY(drop(dir, path, out));
     }
-done:
-    free(why);
-    free(path);
-    return status;
-}
-
-static ks_status drop_all(const struct ks_graph *graph, const char *dir, FILE *out)
-{
-    for (size_t n = 0; n < graph->n_runs; n++)
-        KS_TRY(drop_resume_points(graph, n, dir, out));
-    for (size_t n = 0; n < graph->n_runs; n++)
-        KS_TRY(drop_unasked(graph, n, dir, out));
-    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
-        if (graph->job[i].stale)
-            KS_TRY(drop(dir, graph->job[i].target[0], out));
     return KS_OK;
 }
 
-ks_status ks_graph_print_stale(const struct ks_graph *graph, const char *dir, FILE *out)
+ks_status ks_graph_drop_stale(struct ks_graph *graph, const char *dir, FILE *out)
 {
-    return drop_all(graph, dir, out);
-}
-
-ks_status ks_graph_remove_stale(struct ks_graph *graph, const char *dir)
-{
-    KS_TRY(drop_all(graph, dir, NULL));
-    memset(graph->changed, 0, sizeof graph->changed);
-    for (size_t i = 0; i < graph->n_jobs; i++)
-        graph->job[i].stale = false;
+    KS_TRY(ks_graph_look(graph, dir));
+    for (size_t n = 0; n < graph->n_runs; n++)
+        KS_TRY(drop_resume_points(&graph->job[n], dir, out));
+    for (size_t n = 0; n < graph->n_runs; n++)
+        KS_TRY(drop_unasked(graph, n, dir, out));
+    for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
+        if (graph->job[i].stale) {
+            KS_TRY(drop(dir, graph->job[i].target[0], out));
+            graph->job[i].stale = out != NULL;
+        }
+    if (!out)
+        memset(graph->changed, 0, sizeof graph->changed);
     return KS_OK;
 }
 

@@ -10,9 +10,7 @@
 
 #include "core/memory.h"
 #include "core/process.h"
-#include "core/say.h"
-#include "io/text.h"
-#include "study/shell.h"
+#include "io/file.h"
 
 /* --- the script --- */
 
@@ -66,13 +64,12 @@ static const char WAIT[] =
 ks_status ks_slurm_write(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s)
 {
     struct ks_text text = {0};
-    char *path = NULL, *make = NULL;
+    char *make = NULL;
     ks_status status = KS_OK;
 
     KS_GO(ks_graph_find_make(&make));
-    KS_GO(ks_folder_make_in(dir, KS_SLURM_FOLDER));
-    KS_GO(ks_print_string(&path, "%s/" KS_SLURM_FOLDER "/task.sh", dir));
-    status = ks_text_open(path, &text);
+    KS_GO(ks_folder_make("%s/" KS_SLURM_FOLDER, dir));
+    status = ks_text_open(&text, "%s/" KS_SLURM_FOLDER "/task.sh", dir);
     if (status == KS_OK) {
         fprintf(text.stream, "#!/bin/sh\n"
                              "# Written by kappascope-study: task N of a job array of Slurm trains "
@@ -93,7 +90,6 @@ ks_status ks_slurm_write(const struct ks_graph *graph, const char *dir, const st
     }
     status = ks_text_close(&text, status);
 done:
-    free(path);
     free(make);
     return status;
 }
@@ -111,45 +107,29 @@ static const char *const kinds[] = {"train", "analyze", "analyze", "plot"};
 static const char *const variables[] = {"train", "after", "ready", "plot"};
 
 struct plan {
-    const struct ks_graph *graph;
+    const struct ks_graph *graph; /* ks_graph_look has looked */
     const struct ks_slurm *s;
-    bool *wanted[STAGES]; /* [n_runs]: the runs of each array; of PLOT none; owned */
-    char id[STAGES][ID];  /* of submitted jobs; empty: not submitted, or no work */
+    char id[STAGES][ID]; /* of submitted jobs; empty: not submitted, or no work */
 };
 
-/* Which runs each array works on. */
-static ks_status plan_new(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s,
-                          struct plan *plan)
+/* Whether an array works on a run. */
+static bool is_wanted(const struct plan *plan, enum stage stage, size_t run)
 {
-    bool *done;
+    const struct ks_graph *graph = plan->graph;
+    const bool trains = !graph->job[run].done;
+    bool analyzes = false;
 
-    *plan = (struct plan){.graph = graph, .s = s};
-    for (size_t i = 0; i < STAGES; i++)
-        KS_TRY(ks_alloc(graph->n_runs, sizeof *plan->wanted[i], &plan->wanted[i]));
-    KS_TRY(ks_graph_done(graph, dir, &done));
-    for (size_t i = 0; i < graph->n_jobs; i++) {
-        size_t run = graph->job[i].run;
-        enum stage analysis = plan->wanted[TRAIN][run] ? AFTER : READY;
-
-        if (!done[i])
-            plan->wanted[graph->job[i].trains ? TRAIN : analysis][run] = true;
-    }
-    free(done);
-    return KS_OK;
-}
-
-static void plan_free(struct plan *plan)
-{
-    for (size_t i = 0; i < STAGES; i++)
-        free(plan->wanted[i]);
+    for (size_t i = graph->n_runs; i < graph->n_jobs && !analyzes; i++)
+        analyzes = graph->job[i].run == run && !graph->job[i].done;
+    return stage == TRAIN ? trains : stage != PLOT && analyzes && trains == (stage == AFTER);
 }
 
 static size_t count(const struct plan *plan, enum stage stage)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < plan->graph->n_runs; i++)
-        n += plan->wanted[stage][i];
+    for (size_t run = 0; run < plan->graph->n_runs; run++)
+        n += is_wanted(plan, stage, run);
     return n;
 }
 
@@ -167,14 +147,14 @@ __attribute__((format(printf, 2, 3))) static void print_word(FILE *out, const ch
 }
 
 /* " --array=0-3,7%2", with quotes if it has a percent sign. */
-static void print_array(FILE *out, const struct plan *plan, const bool *wanted)
+static void print_array(FILE *out, const struct plan *plan, enum stage stage)
 {
     const char *comma = "", *quote = plan->s->jobs > 0 ? "'" : "";
     size_t n = plan->graph->n_runs;
 
     fprintf(out, " %s--array=", quote);
     for (size_t first = 0, last; first < n; first = last + 1) {
-        for (last = first; last < n && wanted[last]; last++)
+        for (last = first; last < n && is_wanted(plan, stage, last); last++)
             ;
         if (last > first)
             fprintf(out, "%s%zu", comma, first);
@@ -217,7 +197,7 @@ static void print_command(FILE *out, const struct plan *plan, enum stage stage, 
     fprintf(out, " --parsable");
     print_word(out, "--job-name=%s:%s", study->name, kinds[stage]);
     if (stage != PLOT) {
-        print_array(out, plan, plan->wanted[stage]);
+        print_array(out, plan, stage);
         fprintf(out, " --cpus-per-task=%zu", threads);
         print_word(out, "--signal=B:USR1@%d", WARNING);
     }
@@ -255,26 +235,23 @@ ks_status ks_slurm_add_options(struct ks_slurm *s, const char *text)
     return longer ? KS_OK : ks_fail(KS_MEMORY, "--sbatch: out of memory");
 }
 
-ks_status ks_slurm_print(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s,
+ks_status ks_slurm_print(struct ks_graph *graph, const char *dir, const struct ks_slurm *s,
                          FILE *out)
 {
-    struct plan plan;
-    ks_status status = plan_new(graph, dir, s, &plan);
+    struct plan plan = {.graph = graph, .s = s};
 
-    if (status == KS_OK) {
-        fprintf(out, "cd -- ");
-        ks_shell_word(out, dir);
-        fprintf(out, " || exit\n");
-    }
-    for (enum stage stage = TRAIN; status == KS_OK && stage < STAGES; stage++)
+    KS_TRY(ks_graph_look(graph, dir));
+    fprintf(out, "cd -- ");
+    ks_shell_word(out, dir);
+    fprintf(out, " || exit\n");
+    for (enum stage stage = TRAIN; stage < STAGES; stage++)
         if (stage == PLOT || count(&plan, stage) > 0) {
             fprintf(out, "%s=$(", variables[stage]);
             print_command(out, &plan, stage, "sbatch");
             fprintf(out, ") || exit\n");
             snprintf(plan.id[stage], ID, "$%s", variables[stage]);
         }
-    plan_free(&plan);
-    return status;
+    return KS_OK;
 }
 
 /* --- submitting --- */
@@ -352,14 +329,14 @@ static void cancel(const struct plan *plan, const char *dir)
     ks_fail(KS_RUN, "%s", message);
 }
 
-ks_status ks_slurm_submit(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s)
+ks_status ks_slurm_submit(struct ks_graph *graph, const char *dir, const struct ks_slurm *s)
 {
-    struct plan plan = {.graph = NULL};
+    struct plan plan = {.graph = graph, .s = s};
     char *sbatch = NULL;
     ks_status status = KS_OK;
 
     KS_GO(ks_locate_program("sbatch", &sbatch));
-    KS_GO(plan_new(graph, dir, s, &plan));
+    KS_GO(ks_graph_look(graph, dir));
     KS_GO(ks_graph_write(graph, dir));
     KS_GO(ks_slurm_write(graph, dir, s));
     for (enum stage stage = TRAIN; status == KS_OK && stage < STAGES; stage++)
@@ -371,6 +348,5 @@ ks_status ks_slurm_submit(const struct ks_graph *graph, const char *dir, const s
         ks_say("logs: %s/" KS_SLURM_FOLDER "; progress: --status", dir);
 done:
     free(sbatch);
-    plan_free(&plan);
     return status;
 }

@@ -51,9 +51,9 @@ ks_status ks_slurm_write(const struct ks_graph *graph, const char *dir, const st
 /* Writes study.mk and the script into the study's folder, and submits the work that is not done. If
  * one job is refused, those submitted before it are cancelled. Fails with KS_MISSING (no sbatch) or
  * KS_RUN, with the last line that sbatch printed. */
-ks_status ks_slurm_submit(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s);
+ks_status ks_slurm_submit(struct ks_graph *graph, const char *dir, const struct ks_slurm *s);
 /* Prints what ks_slurm_submit would do as commands for a shell in the study's folder. */
-ks_status ks_slurm_print(const struct ks_graph *graph, const char *dir, const struct ks_slurm *s,
+ks_status ks_slurm_print(struct ks_graph *graph, const char *dir, const struct ks_slurm *s,
                          FILE *out);
 
 /* A task in Slurm's queue. */

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/path.h"
 #include "core/process.h"
-#include "io/text.h"
+#include "io/file.h"
 
 enum { LINE = 8192 };
 
@@ -82,12 +81,12 @@ static ks_status ask(const char *squeue, const char *folder, size_t *n, struct k
 
 ks_status ks_slurm_queue(const char *dir, size_t *n, struct ks_slurm_task **task)
 {
-    char *scripts = NULL, *squeue = NULL, *folder = NULL;
+    char scripts[KS_PATH], *squeue = NULL, *folder = NULL;
     ks_status status;
 
     *n = 0;
     *task = NULL;
-    KS_TRY(ks_print_string(&scripts, "%s/" KS_SLURM_FOLDER, dir));
+    KS_TRY(ks_path_print(scripts, "%s/" KS_SLURM_FOLDER, dir));
     if (ks_path_exists(scripts) && ks_locate_program("squeue", &squeue) == KS_OK)
         folder = realpath(dir, NULL);
     status = folder ? ask(squeue, folder, n, task) : KS_OK;
@@ -96,7 +95,6 @@ ks_status ks_slurm_queue(const char *dir, size_t *n, struct ks_slurm_task **task
         *task = NULL;
         *n = 0;
     }
-    free(scripts);
     free(squeue);
     free(folder);
     return status;

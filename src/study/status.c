@@ -5,52 +5,23 @@
 #include <string.h>
 
 #include "core/progress.h"
-#include "core/say.h"
-#include "study/calibrate.h"
 #include "study/estimate.h"
 #include "study/slurm.h"
 
 /* --- the forecast of --dry-run --- */
 
-/* Measures the architectures that have work left whose time is not known; *measured is their
- * number. */
-static ks_status measure(struct ks_forecast *f, size_t *measured)
-{
-    const struct ks_study *s = f->graph->study;
-
-    *measured = 0;
-    for (size_t a = 0; a < s->n_architectures; a++) {
-        bool known = true;
-
-        for (size_t n = a; n < f->graph->n_runs; n += s->n_architectures)
-            known = known && !isnan(ks_forecast_run(f, n).all);
-        if (!known) {
-            KS_TRY(ks_calibrate(s, a, &f->own[a]));
-            ++*measured;
-        }
-    }
-    return KS_OK;
-}
-
 /* Counts the work, and names the trainings that start again. */
-static ks_status print_work(const struct ks_study_view *view, const bool *done, FILE *out)
+static void print_work(const struct ks_graph *graph, FILE *out)
 {
-    const struct ks_graph *graph = view->graph;
     size_t left[2] = {0, 0}; /* spectra, trainings */
 
     for (size_t i = 0; i < graph->n_jobs; i++)
-        left[graph->job[i].trains] += !done[i];
+        left[graph->job[i].trains] += !graph->job[i].done;
     fprintf(out, "# to do: %zu of %zu trainings, %zu of %zu spectra\n", left[1], graph->n_runs,
             left[0], graph->n_jobs - graph->n_runs);
-    for (size_t n = 0; n < graph->n_runs; n++) {
-        char *why;
-
-        KS_TRY(ks_graph_restart(graph, n, view->dir, &why));
-        if (why)
-            fprintf(out, "# %s\n", why);
-        free(why);
-    }
-    return KS_OK;
+    for (size_t n = 0; n < graph->n_runs; n++)
+        if (graph->job[n].restart)
+            fprintf(out, "# %s\n", graph->job[n].restart);
 }
 
 static void print_time(const struct ks_study_view *view, const struct ks_forecast *f,
@@ -104,8 +75,8 @@ ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t obser
 
     KS_GO(ks_forecast_read(view->graph, view->dir, &f));
     KS_GO(ks_study_disk(view->graph->study, observations, actions, &disk));
-    KS_GO(measure(&f, &measured));
-    KS_GO(print_work(view, f.done, out));
+    KS_GO(ks_forecast_measure(&f, &measured));
+    print_work(view->graph, out);
     print_time(view, &f, measured, out);
     fprintf(out, "# disk: at most ");
     print_bytes(disk.checkpoints, "for all checkpoints, ", out);
@@ -151,31 +122,28 @@ struct sums {
     size_t checkpoints, spectra;
 };
 
-static ks_status print_run(const struct ks_study_view *view, const struct ks_forecast *f,
-                           const struct queue *queue, size_t n, struct sums *sums)
+static void print_run(const struct ks_study_view *view, const struct ks_forecast *f,
+                      const struct queue *queue, size_t n, struct sums *sums)
 {
     const struct ks_graph *graph = view->graph;
     const struct ks_study *s = graph->study;
+    const struct ks_graph_job *run = &graph->job[n];
+    const char *word = run->state.word;
     size_t trained = ks_graph_targets(graph, n, view->dir), analyzed = 0;
     double left = ks_forecast_run(f, n).all;
-    struct ks_study_run_state state;
-    char *why, duration[32];
+    char duration[32];
 
-    KS_TRY(ks_study_run_state(view->dir, graph->job[n].folder, &state));
-    KS_TRY(ks_graph_restart(graph, n, view->dir, &why));
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
         if (graph->job[i].run == n)
             analyzed += ks_graph_targets(graph, i, view->dir);
-    printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu  %s",
-           graph->job[n].folder + strlen("runs/"), trained, s->n_checkpoints, analyzed,
-           ks_study_spectra(s, n % s->n_architectures), state.word);
-    if (strcmp(state.word, "stopped") == 0)
-        printf(" at step %zu%s", state.env_step,
-               why || ks_study_run_is_over(s, &state) ? "" : ", will go on");
-    else if (strcmp(state.word, "running") == 0)
-        printf(" (step %zu of %zu)", state.env_step, s->end);
-    printf("%s", why ? ", has to start from the beginning (--retrain)" : "");
-    free(why);
+    printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu  %s", run->folder + strlen("runs/"),
+           trained, s->n_checkpoints, analyzed, ks_study_spectra(s, n % s->n_architectures), word);
+    if (strcmp(word, "stopped") == 0)
+        printf(" at step %zu%s", run->state.env_step,
+               run->restart || ks_study_run_is_over(s, &run->state) ? "" : ", will go on");
+    else if (strcmp(word, "running") == 0)
+        printf(" (step %zu of %zu)", run->state.env_step, s->end);
+    printf("%s", run->restart ? ", has to start from the beginning (--retrain)" : "");
     if (view->held)
         print_task(queue, n);
     if (left > 0) {
@@ -185,7 +153,6 @@ static ks_status print_run(const struct ks_study_view *view, const struct ks_for
     putchar('\n');
     sums->checkpoints += trained;
     sums->spectra += analyzed;
-    return KS_OK;
 }
 
 static void print_sums(const struct ks_study_view *view, const struct queue *queue,
@@ -214,7 +181,7 @@ static void print_time_left(const struct ks_study_view *view, const struct ks_fo
     char duration[32];
 
     for (size_t i = 0; i < f->graph->n_jobs; i++)
-        undone += !f->done[i];
+        undone += !f->graph->job[i].done;
     if (undone > 0 && isnan(left.all))
         printf("time left: not known, as no %s of this folder has recorded its pace\n",
                isnan(left.training) ? "training" : "analysis");
@@ -236,7 +203,7 @@ ks_status ks_study_print_status(const struct ks_study_view *view)
     read_queue(view, &queue);
     status = ks_forecast_read(view->graph, view->dir, &f);
     for (size_t n = 0; status == KS_OK && n < view->graph->n_runs; n++)
-        status = print_run(view, &f, &queue, n, &sums);
+        print_run(view, &f, &queue, n, &sums);
     if (status == KS_OK) {
         print_sums(view, &queue, &sums);
         print_time_left(view, &f, &queue);

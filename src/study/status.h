@@ -11,7 +11,7 @@
 #include "study/graph.h"
 
 struct ks_study_view {
-    const struct ks_graph *graph;
+    struct ks_graph *graph;
     const char *dir; /* the study's folder, which may not exist */
     size_t jobs;     /* at a time; 0: not known */
     bool held;       /* the folder's study.study has the same text, so runs have the same numbers
@@ -24,7 +24,7 @@ struct ks_study_view {
 ks_status ks_study_print_status(const struct ks_study_view *view);
 
 /* Prints the remaining work, the time and the disk space for it as comments of a shell script.
- * Paces that the folder's files do not have are measured first (calibrate.h). `observations` and
+ * Paces that the folder's files do not have are measured first (estimate.h). `observations` and
  * `actions`: the widths of the task. */
 ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t observations,
                                   size_t actions, FILE *out);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/path.h"
+#include "io/file.h"
 #include "io/spectrum.h"
 #include "lanczos/slq.h"
 #include "operators/selection.h"
@@ -23,16 +23,12 @@ struct check {
 };
 
 /* Repeats the last failure with the line of that key and the name of the architecture (may be
- * NULL).
- */
+ * NULL). */
 static ks_status fail_at(const struct check *c, const char *key, const char *architecture)
 {
     const struct ks_setting *s = ks_setting_find(c->asked->setting, c->asked->n, key);
-    char message[1024];
 
-    snprintf(message, sizeof message, "%s", ks_error_text());
-    return ks_fail(KS_FORMAT, "%s:%zu: %s%s%s", c->study->path, s ? s->line : 0,
-                   architecture ? architecture : "", architecture ? ": " : "", message);
+    return ks_study_fail_at(c->study, s ? s->line : 0, architecture, KS_FORMAT);
 }
 
 static ks_status check_projected(const struct KS(arch) *arch)
@@ -108,29 +104,21 @@ static ks_status check_architecture(const struct check *c, const struct ks_study
     return status;
 }
 
-static ks_status check_analysis(struct check *c)
-{
-    const struct ks_study *s = c->study;
-
-    KS_TRY(ks_study_read_analysis(c->asked, &c->read));
-    if (c->read.batches > s->settings.analysis_minibatches) {
-        ks_fail(KS_FORMAT, "--batches: expected at most %zu (analysis_minibatches), found %zu",
-                s->settings.analysis_minibatches, c->read.batches);
-        return fail_at(c, "batches", NULL);
-    }
-    for (size_t i = 0; i < s->n_architectures; i++)
-        if (ks_study_asks_architecture(s, (size_t)(c->asked - s->analysis), i))
-            KS_TRY(check_architecture(c, &s->architecture[i]));
-    return KS_OK;
-}
-
 ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t actions)
 {
-    struct check check = {.study = s, .observations = observations, .actions = actions};
+    struct check c = {.study = s, .observations = observations, .actions = actions};
 
-    for (size_t i = 0; i < s->n_analyses; i++) {
-        check.asked = &s->analysis[i];
-        KS_TRY(check_analysis(&check));
+    for (size_t k = 0; k < s->n_analyses; k++) {
+        c.asked = &s->analysis[k];
+        KS_TRY(ks_study_read_analysis(c.asked, &c.read));
+        if (c.read.batches > s->settings.analysis_minibatches) {
+            ks_fail(KS_FORMAT, "--batches: expected at most %zu (analysis_minibatches), found %zu",
+                    s->settings.analysis_minibatches, c.read.batches);
+            return fail_at(&c, "batches", NULL);
+        }
+        for (size_t i = 0; i < s->n_architectures; i++)
+            if (ks_study_asks_architecture(s, k, i))
+                KS_TRY(check_architecture(&c, &s->architecture[i]));
     }
     return KS_OK;
 }
@@ -196,26 +184,19 @@ static bool has_seed(const struct ks_study *s, size_t seed)
     return false;
 }
 
-/* "auto" is NaN; of a choice ks_settings_number gives its index and false. */
-static bool same_setting(const struct ks_settings *a, const struct ks_settings *b,
-                         const struct ks_key *key)
-{
-    double of_a, of_b;
-    bool a_is_number = ks_settings_number(a, key, &of_a);
-    bool b_is_number = ks_settings_number(b, key, &of_b);
-
-    return a_is_number == b_is_number && (of_a == of_b || (isnan(of_a) && isnan(of_b)));
-}
-
-/* Checkpoints do not depend on the number of threads, but a run can only resume with the same one
- * unless --resume=any allows another. */
+/* The name of a setting that differs, or NULL. Checkpoints do not depend on the number of threads,
+ * but a run can only resume with the same one unless --resume=any allows another. */
 static const char *different_setting(const struct ks_settings *a, const struct ks_settings *b,
                                      bool any_threads)
 {
     for (const struct ks_key *key = ks_keys; key->name; key++) {
-        if (any_threads && strcmp(key->name, "threads") == 0)
-            continue;
-        if (!same_setting(a, b, key))
+        double of_a, of_b; /* "auto" is NaN; of a choice these are its index and false */
+        bool a_is_number = ks_settings_number(a, key, &of_a);
+        bool b_is_number = ks_settings_number(b, key, &of_b);
+        bool same = of_a == of_b || (isnan(of_a) && isnan(of_b));
+
+        if ((a_is_number != b_is_number || !same) &&
+            !(any_threads && strcmp(key->name, "threads") == 0))
             return key->name;
     }
     return NULL;
@@ -231,22 +212,6 @@ static const struct ks_study_architecture *find_architecture(const struct ks_stu
     return NULL;
 }
 
-/* Whether `asked` has every architecture of `held`, and trains it with the same settings. */
-static const char *different_architecture(const struct ks_study *asked, const struct ks_study *held,
-                                          bool any_threads)
-{
-    const char *difference = NULL;
-
-    for (size_t i = 0; i < held->n_architectures && !difference; i++) {
-        const struct ks_study_architecture *b = &held->architecture[i];
-        const struct ks_study_architecture *a = find_architecture(asked, b);
-
-        difference = a ? different_setting(&a->settings, &b->settings, any_threads)
-                       : "architectures";
-    }
-    return difference;
-}
-
 const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held,
                                 bool any_threads)
 {
@@ -257,7 +222,16 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
             return "seeds";
     if (asked->steps != held->steps)
         return "steps";
-    return different_architecture(asked, held, any_threads);
+    for (size_t i = 0; i < held->n_architectures; i++) {
+        const struct ks_study_architecture *b = &held->architecture[i];
+        const struct ks_study_architecture *a = find_architecture(asked, b);
+        const char *difference = a ? different_setting(&a->settings, &b->settings, any_threads)
+                                   : "architectures";
+
+        if (difference)
+            return difference;
+    }
+    return NULL;
 }
 
 /* Whether `b` has every setting of `a`. */

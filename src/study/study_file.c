@@ -8,9 +8,9 @@
 
 #include "core/memory.h"
 #include "core/milestones.h"
-#include "core/path.h"
+#include "core/process.h"
 #include "env/env.h"
-#include "io/text.h"
+#include "io/file.h"
 #include "study/study_parse.h"
 #include "train/architecture.h"
 #include "train/system.h"
@@ -42,17 +42,12 @@ static size_t count_until(size_t n, const size_t *step, size_t end)
     return n;
 }
 
-/* The end of the agent step that contains environment step `step`. */
-static size_t round_up(size_t step, size_t action_repeat)
-{
-    return (step + action_repeat - 1) / action_repeat * action_repeat;
-}
-
 /* Cuts the milestones off after `stop`, as training does: a run ends with a complete agent step. */
 static ks_status apply_stop(struct ks_study *s)
 {
-    s->end = round_up(s->stop > 0 ? s->stop : s->steps, s->settings.action_repeat);
+    const size_t stop = s->stop > 0 ? s->stop : s->steps, repeat = s->settings.action_repeat;
 
+    s->end = (stop + repeat - 1) / repeat * repeat;
     if (s->stop > s->steps)
         return ks_fail(KS_FORMAT, "%s:%zu: stop: expected at most %zu (steps), found %zu", s->path,
                        s->stop_line, s->steps, s->stop);
@@ -66,15 +61,16 @@ static ks_status apply_stop(struct ks_study *s)
     return KS_OK;
 }
 
-/* Repeats the last failure with the file, the line (0: none) and the section. */
-static ks_status fail_in(const struct ks_study *s, size_t line, const char *section)
+ks_status ks_study_fail_at(const struct ks_study *s, size_t line, const char *place,
+                           ks_status status)
 {
-    char message[512], number[24] = "";
+    char message[1024], number[24] = "";
 
     snprintf(message, sizeof message, "%s", ks_error_text());
     if (line > 0)
         snprintf(number, sizeof number, ":%zu", line);
-    return ks_fail(KS_FORMAT, "%s%s: %s: %s", s->path, number, section, message);
+    return ks_fail(status, "%s%s: %s%s%s", s->path, number, place ? place : "", place ? ": " : "",
+                   message);
 }
 
 /* In environment steps, ascending; the lists are owned. */
@@ -156,28 +152,22 @@ static ks_status derive_settings(struct ks_study *s, struct ks_study_architectur
         status = ks_settings_set(&a->settings, a->own[i].key, a->own[i].value);
     if (status == KS_OK)
         status = ks_settings_check(&a->settings);
-    return status == KS_OK ? KS_OK : fail_in(s, a->line, section);
-}
-
-/* As training does where [train] does not say it. */
-static void set_action_repeat(struct ks_study *s)
-{
-    struct ks_env_about about;
-
-    if (!ks_setting_find(s->train, s->n_train, "action_repeat") &&
-        ks_env_about_task(s->env, &about))
-        s->settings.action_repeat = about.action_repeat;
+    return status == KS_OK ? KS_OK : ks_study_fail_at(s, a->line, section, KS_FORMAT);
 }
 
 static ks_status derive(struct ks_study *s)
 {
     const struct ks_settings *set = &s->settings;
     struct milestones steps = {0};
+    struct ks_env_about about;
     ks_status status;
 
-    set_action_repeat(s);
+    /* as training does where [train] does not say it */
+    if (!ks_setting_find(s->train, s->n_train, "action_repeat") &&
+        ks_env_about_task(s->env, &about))
+        s->settings.action_repeat = about.action_repeat;
     if (ks_settings_check(set) != KS_OK)
-        return fail_in(s, 0, "[train]");
+        return ks_study_fail_at(s, 0, "[train]", KS_FORMAT);
     for (size_t i = 0; i < s->n_architectures; i++)
         KS_TRY(derive_settings(s, &s->architecture[i]));
     s->first_update = set->random_steps * set->action_repeat;
@@ -185,22 +175,15 @@ static ks_status derive(struct ks_study *s)
     s->checkpoint = steps.checkpoint, s->n_checkpoints = steps.n_checkpoints;
     s->evaluation = steps.evaluation, s->n_evaluations = steps.n_evaluations;
     KS_TRY(status);
-    KS_TRY(ks_study_check_scopes(s));
+    KS_TRY(ks_study_resolve_scopes(s));
     for (size_t i = 0; i < s->n_architectures; i++)
         KS_TRY(check_milestones(s, &s->architecture[i]));
     return apply_stop(s);
 }
 
-/* "quick" of "configs/quick.study". */
-static ks_status set_name(struct ks_study *s)
-{
-    const char *base = ks_path_base(s->path);
-
-    return ks_print_string(&s->name, "%.*s", (int)ks_path_stem(base, ".study"), base);
-}
-
 ks_status ks_study_read(const char *path, bool check_files, struct ks_study **out)
 {
+    const char *base = ks_path_base(path);
     struct ks_study *study = NULL;
     ks_status status = KS_OK;
     size_t size = 0;
@@ -208,7 +191,7 @@ ks_status ks_study_read(const char *path, bool check_files, struct ks_study **ou
     *out = NULL;
     KS_GO(ks_alloc(1, sizeof *study, &study));
     KS_GO(ks_copy_string(path, &study->path));
-    KS_GO(set_name(study));
+    KS_GO(ks_print_string(&study->name, "%.*s", (int)ks_path_stem(base, ".study"), base));
     KS_GO(ks_text_read(path, &study->text, &size));
     if (strlen(study->text) != size) {
         status = ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", path);
@@ -276,12 +259,12 @@ ks_status ks_study_output(const struct ks_study_analysis *analysis, const char *
 
 ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_study_run_state *state)
 {
-    char *path = NULL;
+    char path[KS_PATH];
     const char *word;
     json_int_t step;
     json_t *run;
 
-    KS_TRY(ks_print_string(&path, "%s/%s/run.json", dir, folder));
+    KS_TRY(ks_path_print(path, "%s/%s/run.json", dir, folder));
     run = json_load_file(path, 0, NULL);
     word = json_string_value(json_object_get(run, "state"));
     step = json_integer_value(json_object_get(run, "env_step"));
@@ -294,7 +277,6 @@ ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_stud
                        (strcmp(state->word, "failed") == 0 &&
                         json_is_true(json_object_get(run, "resumable")));
     json_decref(run);
-    free(path);
     return KS_OK;
 }
 
@@ -306,14 +288,13 @@ bool ks_study_run_is_over(const struct ks_study *s, const struct ks_study_run_st
 
 ks_status ks_study_find(const char *argument, char **path)
 {
-    char *relative = NULL;
+    char relative[KS_PATH];
     ks_status status;
 
     if (strchr(argument, '/') || ks_path_ends(argument, ".study"))
         return ks_copy_string(argument, path);
-    KS_TRY(ks_print_string(&relative, "configs/%s.study", argument));
+    KS_TRY(ks_path_print(relative, "configs/%s.study", argument));
     status = ks_installed_shared(relative, path);
-    free(relative);
     if (status != KS_MISSING)
         return status;
     return ks_path_exists(argument)
@@ -338,21 +319,18 @@ static void print_change(const json_t *change, size_t before, FILE *out)
 
 ks_status ks_changes_read(const char *dir, const char *folder, char **text)
 {
-    char *path = NULL;
+    char path[KS_PATH];
     json_t *run, *changes;
     size_t size = 0;
     FILE *out;
 
     *text = NULL;
-    KS_TRY(ks_print_string(&path, "%s/%s/run.json", dir, folder));
+    KS_TRY(ks_path_print(path, "%s/%s/run.json", dir, folder));
     run = json_load_file(path, 0, NULL);
-    free(path);
     changes = json_object_get(run, "changes");
     out = open_memstream(text, &size);
     for (size_t i = 0; out && i < json_array_size(changes); i++)
         print_change(json_array_get(changes, i), (size_t)ftell(out), out);
     json_decref(run);
-    return out && fclose(out) == 0
-               ? KS_OK
-               : ks_fail(KS_MEMORY, "%s/%s/run.json: out of memory", dir, folder);
+    return out && fclose(out) == 0 ? KS_OK : ks_fail(KS_MEMORY, "%s: out of memory", path);
 }

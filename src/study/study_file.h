@@ -33,8 +33,9 @@ enum ks_study_checkpoints {
 };
 struct ks_study_scope {
     enum ks_study_checkpoints checkpoints;
-    char *architectures; /* names of the study's architectures; NULL: of all; owned */
-    size_t line;         /* of `architectures` in the file                          */
+    char *architectures;             /* names of the study's architectures; NULL: of all; owned */
+    size_t line;                     /* of `architectures` in the file                          */
+    bool of[KS_STUDY_ARCHITECTURES]; /* which they are                              */
 };
 
 /* One analysis: the options of [analyze] or of [analyze NAME]. */

@@ -11,216 +11,32 @@
 #include <ini.h>
 
 #include "core/memory.h"
-#include "core/milestones.h"
+#include "core/process.h"
 #include "pipeline/options.h"
-#include "study/shell.h"
 
-enum { STUDY_KEYS = 7 };
-
-struct parser {
-    struct ks_study *study;
-    struct ks_study_analysis *analysis; /* of the current section; NULL: not an [analyze] section */
-    struct ks_study_architecture *variant; /* likewise for [variant NAME] */
-    bool seen[STUDY_KEYS];                 /* which keys of [study] have been read */
-    bool scope_seen[2]; /* of `checkpoints` and `architectures` in the current section */
-    const char *next;   /* the rest of the text               */
-    size_t line;        /* the number of the current line     */
-    bool indented;      /* it continues the value before it   */
-    bool check_files;
-    ks_status status; /* the first failure */
-};
-
-/* Calls `add` with every word of a list separated by spaces or commas. */
-static ks_status split(struct parser *p, const char *value,
-                       ks_status (*add)(struct parser *p, const char *word))
+static int handle(void *user, const char *name, const char *key, const char *value)
 {
-    ks_status status = KS_OK;
-    char *copy = NULL, *save = NULL;
-
-    KS_TRY(ks_copy_string(value, &copy));
-    for (char *word = strtok_r(copy, ", \t", &save); word && status == KS_OK;
-         word = strtok_r(NULL, ", \t", &save))
-        status = add(p, word);
-    free(copy);
-    return status;
-}
-
-static ks_status set_switch(const char *key, const char *value, const char *off, const char *on,
-                            bool *is_on)
-{
-    *is_on = strcmp(value, on) == 0;
-    if (!*is_on && strcmp(value, off) != 0)
-        return ks_fail(KS_FORMAT, "%s: expected %s or %s, found '%s'", key, off, on, value);
-    return KS_OK;
-}
-
-static ks_status set_env(struct parser *p, const char *value)
-{
-    p->study->env_line = p->line;
-    return ks_study_set_env(p->study, value, p->check_files);
-}
-
-static ks_status add_architecture(struct parser *p, const char *word)
-{
-    return ks_study_add_architectures(p->study, word, p->check_files);
-}
-
-static ks_status add_seed(struct parser *p, const char *word)
-{
-    return ks_study_add_seeds(p->study, word);
-}
-
-static ks_status set_architectures(struct parser *p, const char *value)
-{
-    return split(p, value, add_architecture);
-}
-
-static ks_status set_seeds(struct parser *p, const char *value)
-{
-    return split(p, value, add_seed);
-}
-
-static ks_status set_steps(struct parser *p, const char *value)
-{
-    return ks_study_parse_size("steps", value, 1, KS_MOST_STEPS, &p->study->steps);
-}
-
-static ks_status set_stop(struct parser *p, const char *value)
-{
-    p->study->stop_line = p->line;
-    return ks_study_parse_size("stop", value, 1, KS_MOST_STEPS, &p->study->stop);
-}
-
-static ks_status set_missing(struct parser *p, const char *value)
-{
-    return set_switch("missing", value, "error", "drop", &p->study->drop_missing);
-}
-
-static ks_status set_grid(struct parser *p, const char *value)
-{
-    return set_switch("grid", value, "all", "common", &p->study->common_grid);
-}
-
-/* The keys of [study]; a list may continue on indented lines. */
-static const struct {
-    const char *name;
-    ks_status (*set)(struct parser *p, const char *value);
-    bool list;
-} study_keys[STUDY_KEYS] = {
-    {"env", set_env, false},    {"architectures", set_architectures, true},
-    {"seeds", set_seeds, true}, {"steps", set_steps, false},
-    {"stop", set_stop, false},  {"missing", set_missing, false},
-    {"grid", set_grid, false},
-};
-
-static ks_status refuse_second(const struct parser *p, const char *key)
-{
-    return ks_fail(KS_FORMAT, "'%s' is given twice%s", key,
-                   p->indented ? " (an indented line continues the one before it)" : "");
-}
-
-static ks_status take_study(struct parser *p, const char *key, const char *value)
-{
-    for (size_t i = 0; i < STUDY_KEYS; i++)
-        if (strcmp(key, study_keys[i].name) == 0) {
-            if (p->seen[i] && !(study_keys[i].list && p->indented))
-                return refuse_second(p, key);
-            p->seen[i] = true;
-            return study_keys[i].set(p, value);
-        }
-    return ks_fail(KS_FORMAT, "unknown option '%s' for [study]", key);
-}
-
-static ks_status add_setting(const struct parser *p, struct ks_setting *list, size_t *n,
-                             const char *key, const char *value)
-{
-    if (ks_setting_find(list, *n, key))
-        return refuse_second(p, key);
-    if (*n == KS_STUDY_SETTINGS)
-        return ks_fail(KS_FORMAT, "more than %d settings", KS_STUDY_SETTINGS);
-    (*n)++;
-    list[*n - 1].line = p->line;
-    KS_TRY(ks_copy_string(key, &list[*n - 1].key));
-    return ks_copy_string(value, &list[*n - 1].value);
-}
-
-static ks_status take_scope(struct parser *p, const char *key, const char *value)
-{
-    bool *seen = &p->scope_seen[strcmp(key, "architectures") == 0];
-
-    if (*seen && !(p->indented && strcmp(key, "architectures") == 0))
-        return refuse_second(p, key);
-    *seen = true;
-    return ks_study_set_scope(p->analysis, key, value, p->line);
-}
-
-/* Each option is checked with those before it, so that a refusal names its line. */
-static ks_status take_analysis(struct parser *p, const char *key, const char *value)
-{
-    struct ks_study_analysis *a = p->analysis;
-    struct ks_spectrum_options options;
-
-    if (ks_study_is_scope(key))
-        return take_scope(p, key, value);
-    KS_TRY(add_setting(p, a->setting, &a->n, key, value));
-    return ks_study_read_analysis(a, &options);
-}
-
-/* Checks the setting by itself; ks_study_read checks it together with [train]. */
-static ks_status take_variant(struct parser *p, const char *key, const char *value)
-{
-    struct ks_study_architecture *v = p->variant;
-    struct ks_settings alone;
-
-    if (strcmp(key, "architecture") == 0)
-        return v->word ? refuse_second(p, key)
-                       : ks_study_set_network(p->study, value, p->check_files);
-    KS_TRY(add_setting(p, v->own, &v->n_own, key, value));
-    ks_settings_defaults(&alone);
-    return ks_settings_set(&alone, key, value);
-}
-
-static ks_status take(struct parser *p, const char *section, const char *key, const char *value)
-{
-    struct ks_study *s = p->study;
-
-    if (strcmp(section, "study") == 0)
-        return take_study(p, key, value);
-    if (strcmp(section, "train") == 0) {
-        KS_TRY(add_setting(p, s->train, &s->n_train, key, value));
-        return ks_settings_set(&s->settings, key, value);
-    }
-    if (p->analysis)
-        return take_analysis(p, key, value);
-    if (p->variant)
-        return take_variant(p, key, value);
-    return ks_fail(KS_FORMAT, "'%s' is outside of [study], [train], [variant] and [analyze]", key);
-}
-
-/* Keeps the first failure, with the file and the line's number. */
-static int fail_here(struct parser *p, ks_status status)
-{
-    char message[1024];
-
-    strncpy(message, ks_error_text(), sizeof message - 1);
-    message[sizeof message - 1] = '\0';
-    p->status = ks_fail(status, "%s:%zu: %s", p->study->path, p->line, message);
-    return 0;
-}
-
-static int handle(void *user, const char *section, const char *key, const char *value)
-{
-    struct parser *p = user;
+    struct ks_study_parser *p = user;
+    enum ks_study_section section = strcmp(name, "study") == 0   ? KS_STUDY_SECTION
+                                    : strcmp(name, "train") == 0 ? KS_TRAIN_SECTION
+                                    : p->variant                 ? KS_VARIANT_SECTION
+                                                                 : KS_ANALYZE_SECTION;
     ks_status status;
 
     if (p->status != KS_OK)
         return 0;
-    status = take(p, section, key, value);
-    return status == KS_OK ? 1 : fail_here(p, status);
+    if (section == KS_ANALYZE_SECTION && !p->analysis)
+        status = ks_fail(KS_FORMAT, "'%s' is outside of [study], [train], [variant] and [analyze]",
+                         key);
+    else
+        status = ks_study_take(p, section, key, value);
+    if (status != KS_OK)
+        p->status = ks_study_fail_at(p->study, p->line, NULL, status);
+    return status == KS_OK;
 }
 
 /* Starts the section [analyze NAME]; `name` is the rest of the line from NAME on. */
-static ks_status open_analysis(struct parser *p, const char *name)
+static ks_status open_analysis(struct ks_study_parser *p, const char *name)
 {
     struct ks_study *s = p->study;
     int length = (int)strspn(name, ks_options_name_characters);
@@ -245,7 +61,7 @@ static ks_status open_analysis(struct parser *p, const char *name)
 }
 
 /* Starts the section [variant NAME]; `name` is the rest of the line from NAME on. */
-static ks_status open_variant(struct parser *p, const char *name)
+static ks_status open_variant(struct ks_study_parser *p, const char *name)
 {
     size_t length = strcspn(name, " \t]\r\n");
     char *copy = NULL;
@@ -256,9 +72,8 @@ static ks_status open_variant(struct parser *p, const char *name)
         return ks_fail(KS_FORMAT, "[variant NAME]: expected a name, found '%.*s'",
                        (int)strcspn(name, "]\r\n"), name);
     KS_TRY(ks_print_string(&copy, "%.*s", (int)length, name));
-    status = ks_study_add_variant(p->study, copy, p->line);
+    status = ks_study_add_variant(p, copy);
     free(copy);
-    p->variant = &p->study->architecture[p->study->n_architectures - 1];
     return status;
 }
 
@@ -268,12 +83,11 @@ static bool starts(const char *line, const char *with)
 }
 
 /* Section lines are parsed here, because libinih reports only sections that contain a key. */
-static ks_status open_section(struct parser *p, const char *line)
+static ks_status open_section(struct ks_study_parser *p, const char *line)
 {
     static const char named[] = "[analyze ", variant[] = "[variant ";
 
-    p->variant = NULL;
-    p->scope_seen[0] = p->scope_seen[1] = false;
+    ks_study_open_section(p);
     p->analysis = starts(line, "[analyze]") ? &p->study->analysis[0] : NULL;
     if (p->analysis || starts(line, "[study]") || starts(line, "[train]"))
         return KS_OK;
@@ -289,7 +103,7 @@ static ks_status open_section(struct parser *p, const char *line)
 /* Like fgets, for the text in memory. */
 static char *next_line(char *line, int room, void *stream)
 {
-    struct parser *p = stream;
+    struct ks_study_parser *p = stream;
     size_t length = strcspn(p->next, "\n"), size = length + (p->next[length] == '\n');
     ks_status status = KS_OK;
 
@@ -298,7 +112,7 @@ static char *next_line(char *line, int room, void *stream)
     p->line++;
     if (size >= (size_t)room) {
         ks_fail(KS_FORMAT, "expected a line of at most %d characters, found %zu", room - 2, length);
-        fail_here(p, KS_FORMAT);
+        p->status = ks_study_fail_at(p->study, p->line, NULL, KS_FORMAT);
         return NULL;
     }
     memcpy(line, p->next, size);
@@ -308,13 +122,13 @@ static char *next_line(char *line, int room, void *stream)
     if (line[strspn(line, " \t")] == '[')
         status = open_section(p, line + strspn(line, " \t"));
     if (status != KS_OK)
-        fail_here(p, status);
+        p->status = ks_study_fail_at(p->study, p->line, NULL, status);
     return line;
 }
 
 ks_status ks_study_parse(struct ks_study *study, bool check_files)
 {
-    struct parser p = {.study = study, .next = study->text, .check_files = check_files};
+    struct ks_study_parser p = {.study = study, .next = study->text, .check_files = check_files};
     int line;
 
     ks_settings_defaults(&study->settings);
@@ -346,22 +160,15 @@ static const struct poptOption *find_option(const struct ks_words *w, const char
     return NULL;
 }
 
-static bool is_among(const char *value, const char *const *words)
+/* 1: on; 0: off; -1: neither. */
+static int read_switch(const char *value)
 {
-    for (; *words; words++)
-        if (strcmp(value, *words) == 0)
-            return true;
-    return false;
-}
+    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
 
-static bool is_yes(const char *value)
-{
-    return is_among(value, (const char *const[]){"yes", "true", "on", "1", NULL});
-}
-
-static bool is_no(const char *value)
-{
-    return is_among(value, (const char *const[]){"no", "false", "off", "0", NULL});
+    for (int i = 0; i < (int)(sizeof words / sizeof *words); i++)
+        if (strcmp(value, words[i]) == 0)
+            return i % 2;
+    return -1;
 }
 
 static ks_status take_setting(const struct ks_words *w, const char *key, const char *value)
@@ -376,9 +183,9 @@ static ks_status take_setting(const struct ks_words *w, const char *key, const c
         free(*(char **)o->arg);
         return ks_copy_string(value, o->arg);
     }
-    if (!is_yes(value) && !is_no(value))
+    if (read_switch(value) < 0)
         return ks_fail(KS_FORMAT, "%s: expected yes or no, found '%s'", key, value);
-    *(int *)o->arg = is_yes(value);
+    *(int *)o->arg = read_switch(value);
     return KS_OK;
 }
 
@@ -416,7 +223,7 @@ bool ks_study_print_options(const struct ks_study_analysis *analysis, FILE *out)
         memory = memory || strcmp(key, "memory") == 0;
         if (!o || o->argInfo != POPT_ARG_NONE)
             ks_shell_option(out, key, value);
-        else if (is_yes(value))
+        else if (read_switch(value) == 1)
             fprintf(out, " --%s", key);
     }
     return memory;

@@ -7,7 +7,6 @@
 
 #include <jansson.h>
 
-#include "core/say.h"
 #include "train/state.h"
 
 static const double MEGABYTE = 1e6;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/path.h"
+#include "io/file.h"
 
 const struct ks_architecture ks_architectures[] = {
     {"bn+wn+ce", "bn", true, "ce"},

@@ -11,7 +11,6 @@
 
 #include "core/memory.h"
 #include "io/file.h"
-#include "io/text.h"
 
 const struct ks_quantity ks_progress_columns[] = {
     {"env_step", "environment steps so far"},

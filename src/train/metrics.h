@@ -12,7 +12,7 @@
 #include "agent/measure.h"
 #include "core/error.h"
 #include "io/attribute.h"
-#include "io/sha256.h"
+#include "io/file.h"
 
 struct ks_agent_f32;
 

@@ -4,7 +4,7 @@
 
 #include "core/memory.h"
 #include "core/milestones.h"
-#include "core/path.h"
+#include "io/file.h"
 #include "train/architecture.h"
 
 static ks_status plan_milestones(struct ks_plan *p)

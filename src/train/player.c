@@ -6,7 +6,6 @@
 #include "agent/stream.h"
 #include "core/memory.h"
 #include "core/process.h"
-#include "core/say.h"
 #include "train/learner.h"
 
 static int flag(double setting) /* 0, 1; -1: the library's default */

@@ -13,10 +13,8 @@
 
 #include "core/memory.h"
 #include "core/progress.h"
-#include "core/say.h"
 #include "io/file.h"
 #include "io/replay_log.h"
-#include "io/text.h"
 #include "train/conditions.h"
 #include "train/state.h"
 
@@ -120,7 +118,7 @@ static ks_status append_transitions(struct ks_resume_points *p, const struct ks_
 {
     struct ks_replay_log *log = p->log;
 
-    KS_TRY(ks_folder_make(p->folder));
+    KS_TRY(ks_folder_make("%s", p->folder));
     while (log->mark.rows < l->agent_steps) {
         size_t n = l->agent_steps - log->mark.rows;
         const float *rows = ks_replay_rows(l->replay, log->mark.rows % l->replay->capacity, &n);

@@ -21,13 +21,10 @@
 #include "core/blas.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "core/path.h"
 #include "core/process.h"
 #include "core/progress.h"
-#include "core/say.h"
 #include "io/file.h"
 #include "io/h5.h"
-#include "io/text.h"
 #include "train/announce.h"
 #include "train/conditions.h"
 #include "train/plan.h"
@@ -226,7 +223,7 @@ static ks_status lock_folder(struct ks_run *r, bool *finished)
     char *path;
 
     *finished = false;
-    KS_TRY(ks_folder_make(p->folder));
+    KS_TRY(ks_folder_make("%s", p->folder));
     KS_TRY(ks_folder_lock(p->folder, "kappascope-train", &r->lock));
     KS_TRY(ks_plan_path(p, "run.json", &path));
     status = ks_path_exists(path) ? check_run(p, path, finished)

@@ -12,10 +12,8 @@
 #include "config.h"
 #include "core/blas.h"
 #include "core/memory.h"
-#include "core/path.h"
 #include "io/file.h"
 #include "io/h5.h"
-#include "io/text.h"
 
 /* Each minibatch: its input, and its targets from raw and from normalized rewards, with the same
  * next actions. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/text.h"
+#include "io/file.h"
 
 enum { NAME = 40, MOST = 512 /* values of a run with 64 critics */ };
 struct section {

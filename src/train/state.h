@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "io/sha256.h"
+#include "io/file.h"
 #include "train/run.h"
 
 struct ks_saved_state {

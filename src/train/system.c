@@ -8,8 +8,8 @@
 #include <ini.h>
 
 #include "core/memory.h"
-#include "core/path.h"
-#include "io/text.h"
+#include "core/process.h"
+#include "io/file.h"
 #include "net/arch.h"
 
 const char KS_SYSTEM_ENDING[] = ".system";

@@ -6,9 +6,8 @@
 #include "core/blas.h"
 #include "core/memory.h"
 #include "core/number.h"
-#include "core/path.h"
 #include "core/rng.h"
-#include "core/say.h"
+#include "io/file.h"
 
 /* Threefry-2x64-20 of an all-zero counter and key, from the known-answer file of Random123 (Salmon
  * et al., SC 2011): c2b6e3a8c2c69865 6f81ed42f350084d. */

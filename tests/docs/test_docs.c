@@ -11,7 +11,7 @@
  *   tables            ks_table_files */
 #define _GNU_SOURCE
 
-#include "io/text.h"
+#include "io/file.h"
 #include "report/plots.h"
 #include "report/tables.h"
 #include "statistics/catalogue.h"

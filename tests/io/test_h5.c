@@ -7,7 +7,7 @@
 
 enum { TABLE_ROWS = 6, COLUMNS = 4, NUMBERS = TABLE_ROWS * COLUMNS };
 
-static const struct ks_h5_shape SHAPE = {2, {TABLE_ROWS, COLUMNS}};
+static const struct ks_h5_shape SHAPE = {.n_dims = 2, .dims = {TABLE_ROWS, COLUMNS}};
 
 /* Small integers: exact in every numeric type. */
 static void fill(double *values)
@@ -67,7 +67,7 @@ static ks_status write_within(const char *path, size_t more)
     if (child == 0) {
         signal(SIGSEGV, SIG_DFL); /* without returning to cmocka */
         limit_memory(more);
-        status = ks_h5_create(path, "test", &h5);
+        status = ks_h5_create(path, "test", KS_H5_VERSION, &h5);
         if (status == KS_OK)
             status = ks_h5_write(h5, "/a", KS_H5_F64, &SHAPE, values);
         if (status == KS_OK)
@@ -161,7 +161,8 @@ TEST_CLEAN(test_any_layout)
 TEST_CLEAN(test_no_such_thing)
 {
     const char *path = scratch("things.h5");
-    const struct ks_h5_shape flat = {1, {NUMBERS}}, wide = {2, {TABLE_ROWS, COLUMNS + 1}};
+    const struct ks_h5_shape flat = {.n_dims = 1, .dims = {NUMBERS}},
+                             wide = {.n_dims = 2, .dims = {TABLE_ROWS, COLUMNS + 1}};
     hid_t type = string_type(3, H5T_STR_NULLPAD, H5T_CSET_ASCII);
     const struct stored deep = {5, {1, 1, 1, 1, 1}, NULL, 0};
     double values[NUMBERS];
@@ -171,7 +172,7 @@ TEST_CLEAN(test_no_such_thing)
     bool there;
 
     fill(values);
-    assert_ok(ks_h5_create(path, "test", &h5));
+    assert_ok(ks_h5_create(path, "test", KS_H5_VERSION, &h5));
     assert_ok(ks_h5_group(h5, "/g"));
     assert_ok(ks_h5_write(h5, "/g/set", KS_H5_F64, &SHAPE, values));
     assert_ok(ks_h5_commit(h5));
@@ -224,7 +225,7 @@ TEST_CLEAN(test_format_and_version)
     const char *path = scratch("a.h5");
     struct ks_h5 *h5;
 
-    assert_ok(ks_h5_create(path, "test", &h5));
+    assert_ok(ks_h5_create(path, "test", KS_H5_VERSION, &h5));
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
     assert_fails(ks_h5_open(path, "other", &h5), KS_FORMAT, "expected \"other\", found \"test\"");
@@ -237,7 +238,8 @@ TEST_CLEAN(test_format_and_version)
 /* Several chunks in each dimension, and a part of one at the ends. */
 TEST_CLEAN(test_large_dataset)
 {
-    const struct ks_h5_shape shape = {3, {3, 301, 1021}}, deep = {2, {2, 140001}};
+    const struct ks_h5_shape shape = {.n_dims = 3, .dims = {3, 301, 1021}},
+                             deep = {.n_dims = 2, .dims = {2, 140001}};
     const char *path = scratch("large.h5");
     const size_t n = 3 * 301 * 1021;
     struct ks_rng rng = ks_rng_start(0, 1);
@@ -247,7 +249,7 @@ TEST_CLEAN(test_large_dataset)
     assert_ok(ks_alloc(n, sizeof *values, &values));
     for (size_t i = 0; i < n; i++)
         values[i] = ks_rng_normal(&rng);
-    assert_ok(ks_h5_create(path, "test", &h5));
+    assert_ok(ks_h5_create(path, "test", KS_H5_VERSION, &h5));
     assert_ok(ks_h5_write(h5, "/a", KS_H5_F64, &shape, values));
     assert_ok(ks_h5_write(h5, "/b", KS_H5_F32, &shape, values));
     assert_ok(ks_h5_write(h5, "/c", KS_H5_F64, &deep, values));
@@ -278,7 +280,7 @@ TEST_CLEAN(test_storage)
     hid_t file, set, list;
 
     fill(values);
-    assert_ok(ks_h5_create(path, "test", &h5));
+    assert_ok(ks_h5_create(path, "test", KS_H5_VERSION, &h5));
     assert_ok(ks_h5_write(h5, "/a", KS_H5_F32, &SHAPE, values));
     values[3] = 1e39;
     assert_fails(ks_h5_write_finite(h5, "/b", KS_H5_F32, &SHAPE, values), KS_NUMBER, "element 3");
@@ -309,7 +311,7 @@ TEST_CLEAN(test_tail)
     struct ks_h5 *h5;
     struct stat there;
 
-    assert_ok(ks_h5_create(scratch("a.h5"), "kappascope-test", &h5));
+    assert_ok(ks_h5_create(scratch("a.h5"), "kappascope-test", KS_H5_VERSION, &h5));
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
     assert_int_equal(stat(scratch("a.h5"), &there), 0);

@@ -131,7 +131,7 @@ TEST_CLEAN(test_attribute_lists)
     struct ks_attribute *list;
     struct ks_h5 *h5;
 
-    assert_ok(ks_h5_create(path, "test", &h5));
+    assert_ok(ks_h5_create(path, "test", KS_H5_VERSION, &h5));
     assert_ok(ks_h5_group(h5, "/metrics"));
     assert_ok(
         ks_h5_write_attributes(h5, "/metrics", &(struct ks_attributes){written, WRITTEN, WRITTEN}));

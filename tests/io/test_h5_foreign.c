@@ -5,7 +5,7 @@
 #include "example.h"
 #include "programs.h"
 
-static const struct ks_h5_shape PAIR = {1, {2}};
+static const struct ks_h5_shape PAIR = {.n_dims = 1, .dims = {2}};
 static const double VALUES[2] = {3, 5};
 static const int SECONDS = 60; /* a test that takes longer hangs */
 

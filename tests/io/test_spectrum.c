@@ -221,7 +221,7 @@ TEST_CLEAN(test_allocation_failures)
 {
     const char *path = scratch("a.spectrum.h5");
     struct ks_spectrum *written = make_spectrum(true), *read = NULL;
-    struct starved writing = {.least = 5}, reading = {.least = 5};
+    struct starved writing = {.least = 3}, reading = {.least = 5};
 
     while (starving(&writing)) {
         writing.status = ks_spectrum_write(path, written);

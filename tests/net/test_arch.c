@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "core/memory.h"
-#include "io/text.h"
+#include "io/file.h"
 #include "net/arch.h"
 
 static const char *const XQC = "batchnorm\n"

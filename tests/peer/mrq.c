@@ -106,14 +106,15 @@ static ks_status write_floats(struct record *r, const char *object, size_t rows,
 {
     for (size_t i = 0; i < rows * columns; i++)
         r->values[i] = (double)x[i];
-    return ks_h5_write(r->h5, object, KS_H5_F64, &(struct ks_h5_shape){2, {rows, columns}},
-                       r->values);
+    return ks_h5_write(r->h5, object, KS_H5_F64,
+                       &(struct ks_h5_shape){.n_dims = 2, .dims = {rows, columns}}, r->values);
 }
 
 static ks_status write_doubles(struct record *r, const char *object, size_t rows, size_t columns,
                                const double *x)
 {
-    return ks_h5_write(r->h5, object, KS_H5_F64, &(struct ks_h5_shape){2, {rows, columns}}, x);
+    return ks_h5_write(r->h5, object, KS_H5_F64,
+                       &(struct ks_h5_shape){.n_dims = 2, .dims = {rows, columns}}, x);
 }
 
 static ks_status write_minibatches(struct record *r)
@@ -288,7 +289,7 @@ static ks_status record(struct record *r, char **argv)
     KS_TRY(allocate(r));
     fill_batches(r, &rng);
     fill_windows(r, &rng);
-    KS_TRY(ks_h5_create(argv[1], "kappascope-updates", &r->h5));
+    KS_TRY(ks_h5_create(argv[1], "kappascope-updates", KS_H5_VERSION, &r->h5));
     KS_TRY(ks_h5_write_integer(r->h5, "/", "observations", (int64_t)r->config.observations));
     KS_TRY(ks_h5_write_integer(r->h5, "/", "actions", (int64_t)r->config.actions));
     KS_TRY(ks_h5_write_integer(r->h5, "/", "batch", BATCH));

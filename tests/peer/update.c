@@ -19,7 +19,7 @@
 #include "update_record.h"
 
 #include "agent/stream.h"
-#include "core/path.h"
+#include "io/file.h"
 #include "train/architecture.h"
 #include "train/step.h"
 #include "train/system.h"
@@ -55,7 +55,8 @@ static ks_status write_floats(struct record *r, struct ks_h5 *h5, const char *ob
 static ks_status write_noise(struct record *r, struct ks_h5 *h5, const char *object,
                              enum ks_purpose purpose)
 {
-    struct ks_h5_shape shape = {3, {r->updates, r->config.batch, r->config.actions}};
+    struct ks_h5_shape shape = {.n_dims = 3,
+                                .dims = {r->updates, r->config.batch, r->config.actions}};
     struct ks_rng rng = ks_stream(SEED, purpose, 0);
 
     KS_TRY(reserve(r, count(&shape)));
@@ -95,7 +96,7 @@ static ks_status write_replay(struct record *r, struct ks_h5 *h5)
     KS_GO(ks_h5_group(h5, "/replay"));
     for (enum part k = PART_S; k <= PART_MASK; k++) {
         size_t width = parts[k].width;
-        struct ks_h5_shape shape = {width > 0 ? 2 : 1, {replay->count, width}};
+        struct ks_h5_shape shape = {.n_dims = width > 0 ? 2 : 1, .dims = {replay->count, width}};
 
         gather_part(replay, k, width > 0 ? width : 1, part);
         KS_GO(write_floats(r, h5, parts[k].object, shape, part));
@@ -108,12 +109,14 @@ done:
 static ks_status write_batches(struct record *r, struct ks_h5 *h5)
 {
     size_t u = r->updates, n = r->config.batch;
-    struct ks_h5_shape rows = {2, {u, n}}, observations = {3, {u, n, r->config.observations}};
+    struct ks_h5_shape rows = {.n_dims = 2, .dims = {u, n}},
+                       observations = {.n_dims = 3, .dims = {u, n, r->config.observations}};
 
     KS_TRY(ks_h5_group(h5, "/batch"));
     KS_TRY(write_floats(r, h5, "/batch/s", observations, r->s));
-    KS_TRY(
-        write_floats(r, h5, "/batch/a", (struct ks_h5_shape){3, {u, n, r->config.actions}}, r->a));
+    KS_TRY(write_floats(r, h5, "/batch/a",
+                        (struct ks_h5_shape){.n_dims = 3, .dims = {u, n, r->config.actions}},
+                        r->a));
     KS_TRY(write_floats(r, h5, "/batch/next_s", observations, r->next_s));
     KS_TRY(write_floats(r, h5, "/batch/mask", rows, r->mask));
     KS_TRY(ks_h5_write(h5, "/batch/reward", KS_H5_F64, &rows, r->reward));
@@ -152,7 +155,7 @@ static ks_status create(const struct record *r, const char *name, struct ks_h5 *
     char *path;
 
     KS_TRY(ks_print_string(&path, "%s/%s.h5", r->folder, name));
-    status = ks_h5_create(path, "kappascope-updates", h5);
+    status = ks_h5_create(path, "kappascope-updates", KS_H5_VERSION, h5);
     free(path);
     return status;
 }
@@ -262,7 +265,8 @@ static ks_status update_and_write(struct record *r, struct KS(agent) *a, struct 
         if (is_written(u + 1))
             KS_TRY(write_agent(r, h5, a));
     }
-    return ks_h5_write(h5, "/results", KS_H5_F64, &(struct ks_h5_shape){2, {r->updates, RESULTS}},
+    return ks_h5_write(h5, "/results", KS_H5_F64,
+                       &(struct ks_h5_shape){.n_dims = 2, .dims = {r->updates, RESULTS}},
                        r->results);
 }
 

@@ -53,7 +53,8 @@ static inline ks_status write_arrays(struct record *r, struct ks_h5 *h5, const c
         for (size_t i = 0; i < set.n; i++)
             r->values[e * set.n + i] = (double)x[e][i];
     KS_TRY(ks_print_string(&object, "%s/%s", group, set.name));
-    status = ks_h5_write(h5, object, KS_H5_F64, &(struct ks_h5_shape){2, {set.ensemble, set.n}},
+    status = ks_h5_write(h5, object, KS_H5_F64,
+                         &(struct ks_h5_shape){.n_dims = 2, .dims = {set.ensemble, set.n}},
                          r->values);
     free(object);
     return status;
@@ -66,7 +67,8 @@ static inline ks_status write_number(struct ks_h5 *h5, const char *group, const 
     char *object;
 
     KS_TRY(ks_print_string(&object, "%s/%s", group, name));
-    status = ks_h5_write(h5, object, KS_H5_F64, &(struct ks_h5_shape){2, {1, 1}}, &value);
+    status = ks_h5_write(h5, object, KS_H5_F64, &(struct ks_h5_shape){.n_dims = 2, .dims = {1, 1}},
+                         &value);
     free(object);
     return status;
 }

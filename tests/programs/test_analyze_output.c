@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "io/sha256.h"
+#include "io/file.h"
 
 static void check_word(const char *path, const char *name, const char *word)
 {

@@ -200,7 +200,7 @@ TEST(test_control_characters)
 {
     struct ks_h5 *h5;
 
-    assert_ok(ks_h5_create(file("strange"), "a\x1b[2Jb", &h5));
+    assert_ok(ks_h5_create(file("strange"), "a\x1b[2Jb", KS_H5_VERSION, &h5));
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
     analyzer_refuses("-q strange.h5", "a\\x1b[2Jb");

@@ -32,7 +32,7 @@ static void write_declared(const char *name, const struct sizes *s)
     struct ks_h5 *h5;
 
     snprintf(text, sizeof text, "dense %zu\nrelu\ndense 1\nloss mse\n", s->width);
-    assert_ok(ks_h5_create(file(name), "kappascope-checkpoint", &h5));
+    assert_ok(ks_h5_create(file(name), "kappascope-checkpoint", KS_H5_VERSION, &h5));
     assert_ok(ks_h5_group(h5, "/critic"));
     assert_ok(ks_h5_group(h5, "/critic/00_dense"));
     assert_ok(ks_h5_group(h5, "/critic/02_dense"));

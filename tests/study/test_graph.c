@@ -224,7 +224,6 @@ TEST_IN_FOLDER(test_removed_checkpoints)
                                       NULL};
     static const char *const spectrum[] = {"step_000000004.spectrum.h5", NULL};
     struct stage stage = stage_new(":");
-    char *why;
 
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     remove_files(LN, all + 2);
@@ -237,16 +236,15 @@ TEST_IN_FOLDER(test_removed_checkpoints)
     remove_files(LN, all);
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_true(job_is_done(stage.graph, i));
-    assert_ok(ks_graph_restart(stage.graph, 1, scratch_folder, &why));
-    assert_null(why);
+    assert_null(stage.graph->job[1].restart);
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     assert_int_equal(count(file_text("calls"), "\n"), 2 + 7);
     remove_files(LN, spectrum);
-    assert_ok(ks_graph_restart(stage.graph, 1, scratch_folder, &why));
-    assert_string_equal(why, "train toy/ln+ce/seed0: has to start from the beginning: "
-                             "step_000000004.spectrum.h5 has to be made, but its checkpoint "
-                             "step_000000004.h5 is gone");
-    free(why);
+    assert_ok(ks_graph_look(stage.graph, scratch_folder));
+    assert_string_equal(stage.graph->job[1].restart,
+                        "train toy/ln+ce/seed0: has to start from the beginning: "
+                        "step_000000004.spectrum.h5 has to be made, but its checkpoint "
+                        "step_000000004.h5 is gone");
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_int_equal(job_is_done(stage.graph, i), stage.graph->job[i].run == 0);
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));

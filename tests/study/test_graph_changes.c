@@ -81,14 +81,14 @@ TEST_IN_FOLDER(test_stop)
 
 static void assert_restarts(const struct stage *stage, const char *words)
 {
-    char *why;
+    const char *why;
 
-    assert_ok(ks_graph_restart(stage->graph, 0, scratch_folder, &why));
+    assert_ok(ks_graph_look(stage->graph, scratch_folder));
+    why = stage->graph->job[0].restart;
     if (words)
         assert_contains(why, words);
     else
         assert_null(why);
-    free(why);
 }
 
 /* A stopped run whose checkpoints were removed is complete, and goes on from its resume point when
@@ -106,14 +106,14 @@ TEST_IN_FOLDER(test_removed_checkpoints)
     stage = stage_until("stop = 6\n");
     assert_restarts(&stage, NULL);
     assert_int_equal(jobs_done(&stage), 4);
-    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
+    assert_ok(ks_graph_drop_stale(stage.graph, scratch_folder, NULL));
     assert_int_equal(unlink(scratch("runs/toy/bn+ce/seed0/step_000000004.spectrum.h5")), 0);
     assert_restarts(
         &stage,
         "step_000000004.spectrum.h5 has to be made, but its checkpoint step_000000004.h5 is gone");
     assert_int_equal(jobs_done(&stage), 2); /* those of the other run */
     assert_true(exists("runs/toy/bn+ce/seed0/resume/point.0"));
-    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
+    assert_ok(ks_graph_drop_stale(stage.graph, scratch_folder, NULL));
     assert_false(exists("runs/toy/bn+ce/seed0/resume/point.0"));
     assert_true(exists("runs/toy/ln+ce/seed0/resume/point.0"));
     write_text("runs/toy/bn+ce/seed0/step_000000004.spectrum.h5", "");
@@ -182,7 +182,7 @@ TEST_IN_FOLDER(test_lost_checkpoints_of_unfinished_runs)
     write_point("stopped", "", 2, true); /* during the evaluation before the checkpoint */
     assert_restarts(&stage, NULL);
     write_unfinished("running", "", 2);
-    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
+    assert_ok(ks_graph_drop_stale(stage.graph, scratch_folder, NULL));
     assert_false(exists("runs/toy/bn+ce/seed0/resume/point.1"));
     write_text("runs/toy/bn+ce/seed0/step_000000004.h5", "");
     write_unfinished("running", "", 2);
@@ -217,7 +217,7 @@ TEST_IN_FOLDER(test_stale_spectra)
     for (size_t i = 0; i < stage.graph->n_jobs; i++)
         assert_int_equal(job_is_done(stage.graph, i), stage.graph->job[i].trains);
     assert_int_equal(unlink(scratch("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
-    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
+    assert_ok(ks_graph_drop_stale(stage.graph, scratch_folder, NULL));
     assert_false(exists("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     assert_int_equal(count(file_text("calls"), "train "), 2);
@@ -254,7 +254,7 @@ TEST_IN_FOLDER(test_strangers)
     assert_string_equal(file_text("said"), "");
     write_all(spectra);
     write_all(strangers);
-    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
+    assert_ok(ks_graph_drop_stale(stage.graph, scratch_folder, NULL));
     assert_all(spectra, false);
     assert_all(strangers, true);
     ks_graph_set_changed(stage.graph, 0);
@@ -291,7 +291,7 @@ TEST_IN_FOLDER(test_further_analyses)
     ks_graph_set_changed(g, 1);
     for (size_t i = 0; i < g->n_jobs; i++)
         assert_int_equal(job_is_done(g, i), g->job[i].analysis == 0);
-    assert_ok(ks_graph_remove_stale(g, scratch_folder));
+    assert_ok(ks_graph_drop_stale(g, scratch_folder, NULL));
     for (size_t i = 0; i < g->n_jobs; i++)
         assert_int_equal(exists(g->job[i].target[0]), g->job[i].analysis == 0);
     ks_graph_free(g);
@@ -315,10 +315,10 @@ TEST_IN_FOLDER(test_scopes)
     assert_int_equal(g->job[2 + 4].checkpoint, 0);
     write_text(left, "");
     assert_ok(ks_graph_check_spectra(g, scratch_folder, true));
-    assert_ok(ks_graph_remove_stale(g, scratch_folder));
+    assert_ok(ks_graph_drop_stale(g, scratch_folder, NULL));
     assert_true(exists(left));
     ks_graph_set_changed(g, 1);
-    assert_ok(ks_graph_remove_stale(g, scratch_folder));
+    assert_ok(ks_graph_drop_stale(g, scratch_folder, NULL));
     assert_false(exists(left));
     ks_graph_free(g);
     ks_study_free(study);
@@ -334,10 +334,10 @@ TEST_IN_FOLDER(test_stale_spectra_behind_stop)
 
     write_all(spectra);
     stage = stage_until("stop = 4\n");
-    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
+    assert_ok(ks_graph_drop_stale(stage.graph, scratch_folder, NULL));
     assert_all(spectra, true);
     ks_graph_set_changed(stage.graph, 0);
-    assert_ok(ks_graph_remove_stale(stage.graph, scratch_folder));
+    assert_ok(ks_graph_drop_stale(stage.graph, scratch_folder, NULL));
     assert_all(spectra, false);
     stage_free(&stage);
 }

@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "core/rng.h"
 #include "io/checkpoint.h"
-#include "io/text.h"
+#include "io/file.h"
 #include "net/arch.h"
 #include "operators/operator.h"
 

@@ -14,7 +14,7 @@
 #include "core/blas.h"
 #include "core/memory.h"
 #include "env/domain.h"
-#include "io/sha256.h"
+#include "io/file.h"
 #include "train/run.h"
 
 /* 30 steps, 8 of them random, in episodes of 7. Replay holds the last 9 transitions; the replay log

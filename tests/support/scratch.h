@@ -10,7 +10,6 @@
 
 #include "test.h"
 
-#include "core/path.h"
 #include "io/csv.h"
 #include "io/file.h"
 #include "io/spectrum.h"

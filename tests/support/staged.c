@@ -40,14 +40,10 @@ void stage_free(struct stage *stage)
     ks_study_free(stage->study);
 }
 
-bool job_is_done(const struct ks_graph *graph, size_t i)
+bool job_is_done(struct ks_graph *graph, size_t i)
 {
-    bool *done = NULL, is_done;
-
-    assert_ok(ks_graph_done(graph, scratch_folder, &done));
-    is_done = done[i];
-    free(done);
-    return is_done;
+    assert_ok(ks_graph_look(graph, scratch_folder));
+    return graph->job[i].done;
 }
 
 void write_trained(const struct ks_graph_job *training)

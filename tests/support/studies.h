@@ -8,7 +8,6 @@
 
 #include "core/process.h"
 #include "io/spectrum.h"
-#include "io/text.h"
 #include "report/plots.h"
 #include "report/report.h"
 #include "report/tables.h"

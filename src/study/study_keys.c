@@ -1,0 +1,458 @@
+/* The keys of a study's file: what each section may set. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "study/study_parse.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/milestones.h"
+#include "core/number.h"
+#include "core/process.h"
+#include "env/env.h"
+#include "io/file.h"
+#include "train/architecture.h"
+#include "train/system.h"
+
+enum { MOST_SEED = 1000000000 };
+
+/* Whether a name is safe as a folder, an option and a make target: letters, digits and +-_. only,
+ * and no leading dot or dash. */
+static bool is_plain(const char *name)
+{
+    for (const char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("+-_.", *c))
+            return false;
+    return *name && *name != '.' && *name != '-';
+}
+
+/* Calls `add` with every word of a list separated by spaces or commas. */
+static ks_status split(struct ks_study_parser *p, const char *value,
+                       ks_status (*add)(struct ks_study_parser *p, const char *word))
+{
+    ks_status status = KS_OK;
+    char *copy = NULL, *save = NULL;
+
+    KS_TRY(ks_copy_string(value, &copy));
+    for (char *word = strtok_r(copy, ", \t", &save); word && status == KS_OK;
+         word = strtok_r(NULL, ", \t", &save))
+        status = add(p, word);
+    free(copy);
+    return status;
+}
+
+/* The path of a file that is named relative to the folder of the study's file. Training gets the
+ * folder's real path but the file's own name, even if that is a link: runs are named after it. */
+static ks_status find_file(const struct ks_study_parser *p, const char *key, const char *word,
+                           char **path)
+{
+    const char *base = ks_path_base(word), *study = p->study->path;
+    char *folder = NULL, *resolved;
+    ks_status status;
+
+    if (!p->check_files)
+        return ks_copy_string(word, path);
+    if (*word == '/')
+        status = ks_print_string(&folder, "%.*s", (int)(base - word), word);
+    else
+        status = ks_print_string(&folder, "%.*s./%.*s", (int)(ks_path_base(study) - study), study,
+                                 (int)(base - word), word);
+    KS_TRY(status);
+    resolved = realpath(folder, NULL);
+    free(folder);
+    status = ks_print_string(path, "%s/%s", resolved ? resolved : ".", base);
+    free(resolved);
+    KS_TRY(status);
+    KS_TRY(ks_shell_check(key, *path));
+    return resolved && ks_path_exists(*path)
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "%s: %s: does not exist", key, word);
+}
+
+static ks_status set_env(struct ks_study_parser *p, const char *word)
+{
+    struct ks_study *s = p->study;
+    const char *base = ks_path_base(word), *dot = strrchr(base, '.');
+    bool file = ks_env_is_file(word);
+
+    s->env_line = p->line;
+    KS_TRY(ks_print_string(&s->env, "%.*s", file ? (int)(dot - base) : INT_MAX, base));
+    if (!is_plain(s->env) || (base != word && !file) || ks_path_ends(base, ".task"))
+        return ks_fail(KS_FORMAT, "env: expected the name of a task or of a .so file, found '%s'",
+                       word);
+    return file ? find_file(p, "env", word, &s->env_argument)
+                : ks_copy_string(word, &s->env_argument);
+}
+
+/* --- architectures and variants --- */
+
+/* Sets the network: the name of an architecture or system, or a file. It names the architecture
+ * unless that is a variant. */
+static ks_status set_network(const struct ks_study_parser *p, const char *word,
+                             struct ks_study_architecture *a)
+{
+    const struct ks_architecture *named = ks_architecture_find(word);
+    const bool file = ks_architecture_is_file(word) || ks_system_is_file(word);
+    char *system = NULL;
+    bool known;
+
+    a->normalization = named ? named->normalization : "other";
+    a->weight_normalization = named && named->weight_normalization;
+    a->loss = named ? named->loss : "other";
+    if (!file && !is_plain(word))
+        return ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
+    KS_TRY(ks_copy_string(word, &a->word));
+    if (!a->name)
+        KS_TRY(ks_copy_string(ks_path_base(word), &a->name));
+    if (file)
+        return find_file(p, "architectures", word, &a->argument);
+    KS_TRY(ks_copy_string(word, &a->argument));
+    if (!p->check_files || named)
+        return KS_OK;
+    KS_TRY(ks_system_find(word, &system));
+    known = system != NULL;
+    free(system);
+    return known ? KS_OK : ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
+}
+
+/* The index of the architecture of that name; n_architectures if there is none. */
+static size_t find_architecture(const struct ks_study *s, const char *name)
+{
+    size_t i = 0;
+
+    while (i < s->n_architectures && strcmp(s->architecture[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Takes the next free entry; from then on it is freed with the study. */
+static ks_status new_architecture(struct ks_study *s, struct ks_study_architecture **a)
+{
+    if (s->n_architectures == KS_STUDY_ARCHITECTURES)
+        return ks_fail(KS_FORMAT, "architectures: more than %d", KS_STUDY_ARCHITECTURES);
+    *a = &s->architecture[s->n_architectures++];
+    return KS_OK;
+}
+
+/* The name of the last architecture becomes a folder. */
+static ks_status check_name(const struct ks_study *s)
+{
+    const char *name = s->architecture[s->n_architectures - 1].name;
+
+    if (!is_plain(name))
+        return ks_fail(KS_FORMAT,
+                       "architectures: '%s': expected a name of letters, digits and +-_.", name);
+    return find_architecture(s, name) == s->n_architectures - 1
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "architectures: '%s' is given twice", name);
+}
+
+static ks_status add_architecture(struct ks_study_parser *p, const char *word)
+{
+    struct ks_study_architecture *a = NULL;
+
+    KS_TRY(ks_shell_check("architectures", word));
+    if (strcmp(word, "all") == 0) {
+        for (const struct ks_architecture *named = ks_architectures; named->name; named++)
+            KS_TRY(add_architecture(p, named->name));
+        return KS_OK;
+    }
+    KS_TRY(new_architecture(p->study, &a));
+    KS_TRY(set_network(p, word, a));
+    return check_name(p->study);
+}
+
+static ks_status set_architectures(struct ks_study_parser *p, const char *value)
+{
+    return split(p, value, add_architecture);
+}
+
+ks_status ks_study_add_variant(struct ks_study_parser *p, const char *name)
+{
+    struct ks_study_architecture *a = NULL;
+
+    KS_TRY(new_architecture(p->study, &a));
+    p->variant = a;
+    a->line = p->line;
+    KS_TRY(ks_copy_string(name, &a->name));
+    KS_TRY(check_name(p->study));
+    return ks_architecture_find(name)
+               ? ks_fail(KS_FORMAT, "[variant %s]: this is the name of an architecture", name)
+               : KS_OK;
+}
+
+static ks_status set_variant(struct ks_study_parser *p, const char *word)
+{
+    KS_TRY(ks_shell_check("architecture", word));
+    return set_network(p, word, p->variant);
+}
+
+size_t ks_study_base(const struct ks_study *s, size_t architecture)
+{
+    const struct ks_study_architecture *variant = &s->architecture[architecture];
+    size_t i = 0;
+
+    while (i < s->n_architectures && (variant->line == 0 || s->architecture[i].line > 0 ||
+                                      strcmp(s->architecture[i].word, variant->word) != 0))
+        i++;
+    return i;
+}
+
+/* --- numbers and switches --- */
+
+static ks_status parse_size(const char *what, const char *word, size_t low, size_t high,
+                            size_t *value)
+{
+    uint64_t number = 0;
+
+    if (!ks_parse_integer(word, low, high, &number))
+        return ks_fail(KS_FORMAT, "%s: expected an integer from %zu to %zu, found '%s'", what, low,
+                       high, word);
+    *value = (size_t)number;
+    return KS_OK;
+}
+
+/* A seed, or a range of seeds ("0..4"). */
+static ks_status add_seeds(struct ks_study_parser *p, const char *word)
+{
+    struct ks_study *s = p->study;
+    const char *dots = strstr(word, "..");
+    char first[24] = "";
+    size_t from = 0, to = 0, length = dots ? (size_t)(dots - word) : strlen(word);
+
+    if (length >= sizeof first)
+        return ks_fail(KS_FORMAT, "seeds: expected an integer, found '%s'", word);
+    snprintf(first, sizeof first, "%.*s", (int)length, word);
+    KS_TRY(parse_size("seeds", first, 0, MOST_SEED, &from));
+    to = from;
+    if (dots)
+        KS_TRY(parse_size("seeds", dots + 2, from, MOST_SEED, &to));
+    for (; from <= to; from++) {
+        for (size_t i = 0; i < s->n_seeds; i++)
+            if (s->seed[i] == from)
+                return ks_fail(KS_FORMAT, "seeds: %zu is given twice", from);
+        if (s->n_seeds == KS_STUDY_SEEDS)
+            return ks_fail(KS_FORMAT, "seeds: more than %d", KS_STUDY_SEEDS);
+        s->seed[s->n_seeds++] = from;
+    }
+    return KS_OK;
+}
+
+static ks_status set_seeds(struct ks_study_parser *p, const char *value)
+{
+    return split(p, value, add_seeds);
+}
+
+static ks_status set_steps(struct ks_study_parser *p, const char *value)
+{
+    return parse_size("steps", value, 1, KS_MOST_STEPS, &p->study->steps);
+}
+
+static ks_status set_stop(struct ks_study_parser *p, const char *value)
+{
+    p->study->stop_line = p->line;
+    return parse_size("stop", value, 1, KS_MOST_STEPS, &p->study->stop);
+}
+
+static ks_status set_switch(const char *key, const char *value, const char *off, const char *on,
+                            bool *is_on)
+{
+    *is_on = strcmp(value, on) == 0;
+    if (!*is_on && strcmp(value, off) != 0)
+        return ks_fail(KS_FORMAT, "%s: expected %s or %s, found '%s'", key, off, on, value);
+    return KS_OK;
+}
+
+static ks_status set_missing(struct ks_study_parser *p, const char *value)
+{
+    return set_switch("missing", value, "error", "drop", &p->study->drop_missing);
+}
+
+static ks_status set_grid(struct ks_study_parser *p, const char *value)
+{
+    return set_switch("grid", value, "all", "common", &p->study->common_grid);
+}
+
+/* --- the scope of a further analysis --- */
+
+static ks_status check_named(const struct ks_study_parser *p, const char *key)
+{
+    return p->analysis != p->study->analysis
+               ? KS_OK
+               : ks_fail(KS_FORMAT,
+                         "%s: [analyze] is of every checkpoint; only an [analyze NAME] can be of "
+                         "some",
+                         key);
+}
+
+static ks_status set_checkpoints(struct ks_study_parser *p, const char *value)
+{
+    static const char *const words[] = {"all", "trained", "last"};
+
+    KS_TRY(check_named(p, "checkpoints"));
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(value, words[i]) == 0) {
+            p->analysis->scope.checkpoints = (enum ks_study_checkpoints)i;
+            return KS_OK;
+        }
+    return ks_fail(KS_FORMAT, "checkpoints: expected all, trained or last, found '%s'", value);
+}
+
+static ks_status add_scope(struct ks_study_parser *p, const char *value)
+{
+    struct ks_study_scope *scope = &p->analysis->scope;
+    char *before = scope->architectures;
+    ks_status status;
+
+    KS_TRY(check_named(p, "architectures"));
+    scope->line = p->line;
+    status = ks_print_string(&scope->architectures, "%s%s%s", before ? before : "",
+                             before ? " " : "", value);
+    free(before);
+    return status;
+}
+
+ks_status ks_study_resolve_scopes(struct ks_study *s)
+{
+    for (size_t k = 0; k < s->n_analyses; k++) {
+        struct ks_study_scope *scope = &s->analysis[k].scope;
+        ks_status status = KS_OK;
+        char *copy = NULL, *save = NULL;
+
+        for (size_t i = 0; i < s->n_architectures; i++)
+            scope->of[i] = !scope->architectures;
+        KS_TRY(ks_copy_string(scope->architectures ? scope->architectures : "", &copy));
+        for (char *word = strtok_r(copy, ", \t", &save); word && status == KS_OK;
+             word = strtok_r(NULL, ", \t", &save)) {
+            const size_t i = find_architecture(s, word);
+
+            if (i == s->n_architectures)
+                status = ks_fail(KS_FORMAT,
+                                 "%s:%zu: architectures: expected architectures of the study, "
+                                 "found '%s'",
+                                 s->path, scope->line, word);
+            else
+                scope->of[i] = true;
+        }
+        free(copy);
+        KS_TRY(status);
+    }
+    return KS_OK;
+}
+
+bool ks_study_asks_architecture(const struct ks_study *s, size_t analysis, size_t architecture)
+{
+    return s->analysis[analysis].scope.of[architecture];
+}
+
+bool ks_study_asks_checkpoint(const struct ks_study *s, size_t analysis, size_t checkpoint)
+{
+    switch (s->analysis[analysis].scope.checkpoints) {
+    case KS_STUDY_TRAINED:
+        return s->checkpoint[checkpoint] > s->first_update;
+    case KS_STUDY_LAST:
+        return checkpoint + 1 == s->n_checkpoints;
+    default:
+        return true;
+    }
+}
+
+size_t ks_study_asked_checkpoints(const struct ks_study *s, size_t analysis)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_checkpoints; i++)
+        n += ks_study_asks_checkpoint(s, analysis, i);
+    return n;
+}
+
+bool ks_study_asks(const struct ks_study *s, size_t analysis, size_t architecture,
+                   size_t checkpoint)
+{
+    return ks_study_asks_checkpoint(s, analysis, checkpoint) &&
+           ks_study_asks_architecture(s, analysis, architecture);
+}
+
+/* --- all keys --- */
+
+/* Keys with a meaning of their own; the others of [train], [variant] and [analyze] are settings. A
+ * list may continue on indented lines. */
+static const struct {
+    enum ks_study_section section;
+    const char *name;
+    ks_status (*set)(struct ks_study_parser *p, const char *value);
+    bool list;
+} keys[KS_STUDY_KEYS] = {
+    {KS_STUDY_SECTION, "env", set_env, false},
+    {KS_STUDY_SECTION, "architectures", set_architectures, true},
+    {KS_STUDY_SECTION, "seeds", set_seeds, true},
+    {KS_STUDY_SECTION, "steps", set_steps, false},
+    {KS_STUDY_SECTION, "stop", set_stop, false},
+    {KS_STUDY_SECTION, "missing", set_missing, false},
+    {KS_STUDY_SECTION, "grid", set_grid, false},
+    {KS_VARIANT_SECTION, "architecture", set_variant, false},
+    {KS_ANALYZE_SECTION, "checkpoints", set_checkpoints, false},
+    {KS_ANALYZE_SECTION, "architectures", add_scope, true},
+};
+
+static ks_status refuse_second(const struct ks_study_parser *p, const char *key)
+{
+    return ks_fail(KS_FORMAT, "'%s' is given twice%s", key,
+                   p->indented ? " (an indented line continues the one before it)" : "");
+}
+
+static ks_status add_setting(const struct ks_study_parser *p, struct ks_setting *list, size_t *n,
+                             const char *key, const char *value)
+{
+    if (ks_setting_find(list, *n, key))
+        return refuse_second(p, key);
+    if (*n == KS_STUDY_SETTINGS)
+        return ks_fail(KS_FORMAT, "more than %d settings", KS_STUDY_SETTINGS);
+    (*n)++;
+    list[*n - 1].line = p->line;
+    KS_TRY(ks_copy_string(key, &list[*n - 1].key));
+    return ks_copy_string(value, &list[*n - 1].value);
+}
+
+ks_status ks_study_take(struct ks_study_parser *p, enum ks_study_section section, const char *key,
+                        const char *value)
+{
+    struct ks_study *s = p->study;
+    struct ks_study_architecture *v = p->variant;
+    struct ks_study_analysis *a = p->analysis;
+    struct ks_spectrum_options options;
+    struct ks_settings alone;
+
+    for (size_t i = 0; i < KS_STUDY_KEYS; i++)
+        if (keys[i].section == section && strcmp(key, keys[i].name) == 0) {
+            if (p->seen[i] && !(keys[i].list && p->indented))
+                return refuse_second(p, key);
+            p->seen[i] = true;
+            return keys[i].set(p, value);
+        }
+    switch (section) {
+    case KS_STUDY_SECTION:
+        return ks_fail(KS_FORMAT, "unknown option '%s' for [study]", key);
+    case KS_TRAIN_SECTION:
+        KS_TRY(add_setting(p, s->train, &s->n_train, key, value));
+        return ks_settings_set(&s->settings, key, value);
+    case KS_VARIANT_SECTION: /* ks_study_read checks the setting together with [train] */
+        KS_TRY(add_setting(p, v->own, &v->n_own, key, value));
+        ks_settings_defaults(&alone);
+        return ks_settings_set(&alone, key, value);
+    default: /* each option is checked with those before it, so that a refusal names its line */
+        KS_TRY(add_setting(p, a->setting, &a->n, key, value));
+        return ks_study_read_analysis(a, &options);
+    }
+}
+
+void ks_study_open_section(struct ks_study_parser *p)
+{
+    p->variant = NULL;
+    p->analysis = NULL;
+    for (size_t i = 0; i < KS_STUDY_KEYS; i++)
+        p->seen[i] = p->seen[i] && keys[i].section == KS_STUDY_SECTION;
+}
