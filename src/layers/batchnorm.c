@@ -2,8 +2,9 @@
  *
  *   z = (x - m) r,   r = (var + eps)^(-1/2),   y = g z + b        (g = 1, b = 0 with affine=no)
  *
- * with the batch's mean and biased variance in training mode, running averages in evaluation mode.
- * <u> is the mean of u over the rows.
+ * with the batch's mean and variance in training mode, running averages in evaluation mode. <u> is
+ * the mean of u over the rows. The variance divides by the N rows, with unbiased=yes by N - 1; then
+ * so do, below, s and the means of products with z.
  *
  *   backward, u = g y_bar:
  *     g_bar += sum y_bar z        b_bar += sum y_bar
@@ -36,36 +37,40 @@
 
 struct settings {
     real eps, momentum, rest; /* rest: 1 - momentum, computed in double and then rounded */
-    bool affine;
+    bool affine, unbiased;
     real constant[]; /* affine=no: [3 d], d times 1, then 0, in place of g, b and of their tangents
                       */
 };
 
 static const char *const no_yes[] = {"no", "yes", NULL};
 
-void KS(batchnorm_settings)(double eps, double momentum, void *settings)
+ks_status KS(batchnorm_settings)(struct ks_line *line, void *settings)
 {
     struct settings *s = settings;
+    double eps = 1e-3, momentum = 0.99;
+    size_t unbiased = false;
 
     static_assert(sizeof *s <= KS_BATCHNORM_SETTINGS, "room for the settings");
+    KS_TRY(ks_line_option_number(line, "eps", 1e-12, 1, &eps));
+    KS_TRY(ks_line_option_number(line, "momentum", 0, 1, &momentum));
+    KS_TRY(ks_line_option_choice(line, "unbiased", no_yes, &unbiased));
     s->eps = (real)eps;
     s->momentum = (real)momentum;
     s->rest = (real)(1 - momentum);
     s->affine = true;
+    s->unbiased = unbiased;
+    return KS_OK;
 }
 
 static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 {
-    double eps = 1e-3, momentum = 0.99;
     size_t affine = true;
     struct settings *s;
 
-    KS_TRY(ks_line_option_number(line, "eps", 1e-12, 1, &eps));
-    KS_TRY(ks_line_option_number(line, "momentum", 0, 1, &momentum));
     KS_TRY(ks_line_option_choice(line, "affine", no_yes, &affine));
     KS_TRY(ks_alloc(1, sizeof *s + (affine ? 0 : 3 * l->in * sizeof(real)), &l->settings));
     s = l->settings;
-    KS(batchnorm_settings)(eps, momentum, s);
+    KS_TRY(KS(batchnorm_settings)(line, s));
     s->affine = affine;
     for (size_t j = 0; j < l->in && !affine; j++)
         s->constant[j] = 1;
@@ -110,6 +115,12 @@ struct block {
     size_t rows, d, at, n;
     const struct settings *settings;
 };
+
+/* What the sum of squares about the mean is divided by. */
+static real variance_divisor(const struct block *b)
+{
+    return (real)(b->rows - b->settings->unbiased);
+}
 
 /* Calls f for all features, in blocks of at most `most`. */
 static void each_block(const struct KS(layer) *l, const struct KS(pass) *p, size_t most,
@@ -175,7 +186,7 @@ static void batch_statistics(const struct block *b, const real *restrict x, real
         }
     }
     for (size_t j = 0; j < b->n; j++)
-        var[j] /= (real)b->rows;
+        var[j] /= variance_divisor(b);
 }
 
 static void forward_block(const struct KS(pass) *p, const struct block *b)
@@ -216,6 +227,7 @@ static void backward_block(const struct KS(pass) *p, const struct block *b)
     real *restrict sum_y = p->cache + 2 * b->d + b->at, *restrict sum_yz = sum_y + b->d;
     real *restrict x_bar = ks_part(p->x_bar, b->at);
     real by_rows = p->evaluation ? 0 : 1 / (real)b->rows; /* 1/N */
+    real by_squares = p->evaluation ? 0 : 1 / variance_divisor(b);
     real k[NARROW] = {0}, of_x[NARROW] = {0}, constant[NARROW] = {0};
 
     for (size_t j = 0; j < b->n; j++)
@@ -228,7 +240,7 @@ static void backward_block(const struct KS(pass) *p, const struct block *b)
     for (size_t j = 0; j < b->n; j++) {
         sum_yz[j] *= r[j];
         k[j] = g[j] * r[j];
-        of_x[j] = -k[j] * by_rows * sum_yz[j] * r[j];
+        of_x[j] = -k[j] * by_squares * sum_yz[j] * r[j];
         constant[j] = -k[j] * by_rows * sum_y[j];
     }
     for (size_t j = 0; j < b->n && p->w_bar; j++) {
@@ -264,7 +276,7 @@ static void tangent_means(const struct KS(pass) *p, const struct block *b)
         }
     for (size_t j = 0; j < b->n; j++) {
         mean[j] /= (real)b->rows;
-        s[j] *= r[j] / (real)b->rows;
+        s[j] *= r[j] / variance_divisor(b);
     }
 }
 
@@ -309,7 +321,7 @@ static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
  *
  * where z_dot = r (x_dot - <x_dot>) - r s z. In evaluation mode 1/N is 0. */
 struct coefficients {
-    real by_rows; /* 1/N */
+    real by_rows, by_squares; /* 1/N; one over the divisor of the variance */
     real k[WIDE], k_dot[WIDE], of_z[WIDE], offset[WIDE];
 };
 
@@ -321,10 +333,11 @@ static void set_coefficients(const struct KS(pass) *p, const struct block *b,
     const real *restrict g_dot = p->w_dot + b->at, *restrict s = p->cache_dot + b->d + b->at;
 
     c->by_rows = p->evaluation ? 0 : 1 / (real)b->rows;
+    c->by_squares = p->evaluation ? 0 : 1 / variance_divisor(b);
     for (size_t j = 0; j < b->n; j++) {
         c->k[j] = g[j] * r[j];
         c->k_dot[j] = r[j] * (g_dot[j] - c->k[j] * s[j]);
-        c->of_z[j] = -c->k[j] * c->by_rows * sum_yz[j] * r[j];
+        c->of_z[j] = -c->k[j] * c->by_squares * sum_yz[j] * r[j];
         c->offset[j] = -c->k[j] * c->by_rows * sum_y[j];
     }
 }
@@ -382,7 +395,7 @@ static void second_pass(const struct KS(pass) *p, const struct block *b,
     real of_x[WIDE], constant[WIDE];
 
     for (size_t j = 0; j < b->n; j++) {
-        of_x[j] = -r[j] * (c->by_rows * (c->k_dot[j] * sum_yz[j] + c->k[j] * sum_yz_dot[j]) +
+        of_x[j] = -r[j] * (c->by_squares * (c->k_dot[j] * sum_yz[j] + c->k[j] * sum_yz_dot[j]) +
                            c->of_z[j] * s[j]);
         constant[j] = -c->by_rows * (c->k_dot[j] * sum_y[j] + c->k[j] * sum_y_dot[j]) -
                       c->of_z[j] * mean[j];
@@ -421,7 +434,7 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
 const struct KS(layer_kind) KS(batchnorm) = {
     .name = "batchnorm",
     .examples = (const char *const[]){"batchnorm", "batchnorm eps=1e-2 momentum=0.9",
-                                      "batchnorm affine=no", NULL},
+                                      "batchnorm affine=no", "batchnorm unbiased=yes", NULL},
     .couples_rows = true,
     .sums = KS_SUMS_COLUMNS,
     .caches_mean = true,

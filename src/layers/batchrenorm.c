@@ -41,7 +41,7 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     KS_TRY(ks_line_option_number(line, "rmax", 1, 1e6, &rmax));
     KS_TRY(ks_line_option_number(line, "dmax", 0, 1e6, &dmax));
     s->eps = eps, s->momentum = momentum, s->rmax = rmax, s->dmax = dmax;
-    KS(batchnorm_settings)(eps, momentum, s->batchnorm);
+    KS_TRY(KS(batchnorm_settings)(line, s->batchnorm));
     l->out = l->in;
     s->inner = (struct KS(layer)){
         .kind = &KS(batchnorm), .in = l->in, .out = l->in, .settings = s->batchnorm};
@@ -161,7 +161,9 @@ const struct KS(layer_kind) KS(batchrenorm) = {
     .name = "batchrenorm",
     .settings = sizeof(struct settings),
     .examples = (const char *const[]){"batchrenorm momentum=1 rmax=1.01 dmax=0.01",
-                                      "batchrenorm momentum=1 eps=1e-2 rmax=1 dmax=0", NULL},
+                                      "batchrenorm momentum=1 eps=1e-2 rmax=1 dmax=0",
+                                      "batchrenorm momentum=1 rmax=1.001 dmax=0.01 unbiased=yes",
+                                      NULL},
     .couples_rows = true,
     .sums = KS_SUMS_COLUMNS,
     .caches_mean = true,

@@ -145,17 +145,17 @@ TEST(test_conv2d)
 }
 
 /* The running statistics after one batch: momentum * old + (1 - momentum) * batch's. */
-TEST(test_running_statistics)
+static void check_running_statistics(const char *line, double divisor)
 {
     struct fixture s;
     struct KS(pass) p;
     double mean = 0, var = 0;
 
-    setup(&s, &KS(batchnorm), "batchnorm momentum=0.9", false);
+    setup(&s, &KS(batchnorm), line, false);
     for (size_t i = 0; i < ROWS; i++)
         mean += (double)s.in[X].value[i * WIDTH] / ROWS;
     for (size_t i = 0; i < ROWS; i++)
-        var += pow((double)s.in[X].value[i * WIDTH] - mean, 2) / ROWS;
+        var += pow((double)s.in[X].value[i * WIDTH] - mean, 2) / divisor;
     s.state[0] = 2, s.state[WIDTH] = 3;
     p = pass_of(&s);
     p.state = s.state;
@@ -163,6 +163,12 @@ TEST(test_running_statistics)
     assert_close(s.state[0], 0.9 * 2 + 0.1 * mean, 10 * KS_EPSILON);
     assert_close(s.state[WIDTH], 0.9 * 3 + 0.1 * var, 10 * KS_EPSILON);
     teardown(&s);
+}
+
+TEST(test_running_statistics)
+{
+    check_running_statistics("batchnorm momentum=0.9", ROWS);
+    check_running_statistics("batchnorm momentum=0.9 unbiased=yes", ROWS - 1);
 }
 
 /* With wide bounds a batchrenorm gives what a batchnorm gives with the running statistics; with the
