@@ -24,12 +24,16 @@ bool ks_pipeline_leads(const struct ks_pipeline *p)
 
 ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status)
 {
+    const struct ks_spectrum_options *o = p->options;
+    const bool overflow = status == KS_NUMBER && o->products_f32 && !o->published;
     char text[1024];
 
     if (status == KS_OK || p->in_library)
         return status;
     snprintf(text, sizeof text, "%s", ks_error_text());
-    return ks_fail(status, "%s: %s", p->path, text);
+    return ks_fail(
+        status, "%s: %s%s", p->path, text,
+        overflow ? ": products are in float32, which overflows at 3e38; try --precision f64" : "");
 }
 
 ks_status ks_pipeline_agree(const struct ks_pipeline *p, ks_status status)

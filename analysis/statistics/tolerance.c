@@ -91,6 +91,8 @@ double ks_tolerance_width(const struct ks_tolerance *t, const struct ks_spectrum
 {
     const struct ks_interval i = ks_statistic_interval(s, t->statistic);
 
+    if (i.lower == i.upper) /* 0 of a size of 0, if H is zero */
+        return 0;
     switch (ks_catalogue[t->statistic].tolerance) {
     case KS_WIDTH_RATIO:
         return isinf(i.lower) && isinf(i.upper) ? 0 : i.upper / i.lower - 1;

@@ -384,7 +384,9 @@ static ks_status parse_block(struct parser *p)
 
 static ks_status parse_all(struct parser *p, const char *text, size_t in)
 {
-    KS_TRY(ks_copy_string(text, &p->arch->text));
+    static const char MARK[] = "\xEF\xBB\xBF"; /* a byte order mark, which some editors write */
+
+    KS_TRY(ks_copy_string(text + (strncmp(text, MARK, 3) == 0 ? 3 : 0), &p->arch->text));
     p->arch->in = p->arch->out = in;
     p->next = p->arch->text;
     KS_TRY(parse_block(p));

@@ -203,7 +203,10 @@ TEST(test_images)
 
 TEST(test_losses)
 {
-    struct KS(arch) *huber = parse("dense 1\nloss huber delta=0.7 weight=0.5\n", 3);
+    /* a byte order mark is no part of the description */
+    struct KS(arch) *huber = parse("\xEF\xBB\xBF"
+                                   "dense 1\nloss huber delta=0.7 weight=0.5\n",
+                                   3);
     struct KS(arch) *quantile = parse("dense 8\nloss quantile\n", 3);
 
     assert_close(huber->loss.delta, 0.7, 0);

@@ -209,6 +209,8 @@ TEST(test_breakdown)
     assert_complains("ends after 1 of 90 steps");
     assert_int_equal(s->steps[0], 1);
     assert_int_equal(s->order, 90);
+    assert_runs("--tolerance 0.05 zero.h5");
+    assert_shows("lambda_max: 0, tolerance 0.05 reached; lambda_min: 0, tolerance 0.05 reached.");
     ks_checkpoint_free(c);
 }
 

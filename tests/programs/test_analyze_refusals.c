@@ -13,8 +13,13 @@ TEST(test_failing_checkpoint)
     save("huge", c);
     assert_int_equal(analyzer("--precision f64 --csv huge.h5 ln+ce.h5"), 1);
     assert_complains("huge.h5: before Lanczos step 1 of 90");
+    assert_null(strstr(complained, "--precision"));
     assert_shows("\nln+ce.h5,");
     assert_null(strstr(printed, "huge"));
+    assert_int_equal(analyzer("huge.h5"), 1);
+    assert_complains(
+        "holds a NaN or an infinity: products are in float32, which overflows at 3e38; "
+        "try --precision f64\n");
     assert_int_equal(link(file("huge"), scratch("a")), 0); /* a name that many messages contain */
     assert_int_equal(analyzer("--precision f64 ln+ce.h5 a"), 1);
     assert_complains(" a: before Lanczos step 1 of 90");
