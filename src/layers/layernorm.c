@@ -79,74 +79,82 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* Group k of all rows, row k / groups, and its arrays: d features that start at x of an array
- * [rows, in]. Of the parameters that the layer lacks, constants stand for the values, and the
- * adjoints are NULL. */
+/* The arrays of the parameters, and one group. Of the parameters that the layer lacks, constants
+ * stand for the values, and the adjoints are NULL. */
 struct group {
-    size_t d, x;
     const real *g, *b, *g_dot, *b_dot;
     real *g_bar, *b_bar, *g_bar_dot, *b_bar_dot;
-    real *cache, *cache_dot;
+    real eps;
+    size_t d, w; /* features; the first of its parameters */
+    size_t k;    /* its number in all rows: in an array [rows, in] it starts at k d */
 };
 
-static struct group group(const struct KS(layer) *l, const struct KS(pass) *p, size_t k)
+/* Calls f for every group of every row. */
+static void each_group(const struct KS(layer) *l, const struct KS(pass) *p,
+                       void (*f)(const struct KS(pass) *p, const struct group *at))
 {
-    const real *ones = ((const struct settings *)l->settings)->constant, *zeros = ones + l->in;
-    size_t d = l->in / l->groups, at = k % l->groups * d;
-    bool scale = l->n_params > 0, bias = l->n_params > 1;
+    const struct settings *s = l->settings;
+    const real *ones = s->constant, *zeros = ones + l->in;
+    const bool scale = l->n_params > 0, bias = l->n_params > 1;
+    struct group at = {.g = scale ? p->w : ones,
+                       .b = bias ? p->w + l->in : zeros,
+                       .g_dot = scale && p->w_dot ? p->w_dot : zeros,
+                       .b_dot = bias && p->w_dot ? p->w_dot + l->in : zeros,
+                       .g_bar = scale ? p->w_bar : NULL,
+                       .b_bar = bias ? ks_part(p->w_bar, l->in) : NULL,
+                       .g_bar_dot = scale ? p->w_bar_dot : NULL,
+                       .b_bar_dot = bias ? ks_part(p->w_bar_dot, l->in) : NULL,
+                       .eps = s->eps,
+                       .d = l->in / l->groups};
 
-    return (struct group){.d = d,
-                          .x = k * d,
-                          .g = scale ? p->w + at : ones,
-                          .b = bias ? p->w + l->in + at : zeros,
-                          .g_dot = scale && p->w_dot ? p->w_dot + at : zeros,
-                          .b_dot = bias && p->w_dot ? p->w_dot + l->in + at : zeros,
-                          .g_bar = scale ? ks_part(p->w_bar, at) : NULL,
-                          .b_bar = bias ? ks_part(p->w_bar, l->in + at) : NULL,
-                          .g_bar_dot = scale ? ks_part(p->w_bar_dot, at) : NULL,
-                          .b_bar_dot = bias ? ks_part(p->w_bar_dot, l->in + at) : NULL,
-                          .cache = p->cache + k * CACHE,
-                          .cache_dot = ks_part(p->cache_dot, k * CACHE)};
+    for (; at.k < p->rows * l->groups; at.k++) {
+        f(p, &at);
+        at.w += at.d;
+        if (at.w == l->in)
+            at.w = 0;
+    }
+}
+
+static void forward_group(const struct KS(pass) *p, const struct group *at)
+{
+    const size_t d = at->d, k = at->k;
+    const real *restrict x = p->x + k * d, *restrict g = at->g + at->w, *restrict b = at->b + at->w;
+    real *restrict y = p->y + k * d, *restrict cache = p->cache + k * CACHE;
+    real m = 0, var = 0, r;
+
+#pragma omp simd reduction(+ : m)
+    for (size_t j = 0; j < d; j++)
+        m += x[j];
+    m /= (real)d;
+#pragma omp simd reduction(+ : var)
+    for (size_t j = 0; j < d; j++)
+        var += (x[j] - m) * (x[j] - m);
+    r = 1 / (real)sqrt((double)(var / (real)d + at->eps));
+    for (size_t j = 0; j < d; j++)
+        y[j] = g[j] * ((x[j] - m) * r) + b[j];
+    cache[M] = m;
+    cache[R] = r;
 }
 
 static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    const struct settings *s = l->settings;
-
-    for (size_t k = 0; k < p->rows * l->groups; k++) {
-        const struct group at = group(l, p, k);
-        const size_t d = at.d;
-        const real *restrict x = p->x + at.x, *restrict g = at.g, *restrict b = at.b;
-        real *restrict y = p->y + at.x;
-        real m = 0, var = 0, r;
-
-#pragma omp simd reduction(+ : m)
-        for (size_t j = 0; j < d; j++)
-            m += x[j];
-        m /= (real)d;
-#pragma omp simd reduction(+ : var)
-        for (size_t j = 0; j < d; j++)
-            var += (x[j] - m) * (x[j] - m);
-        r = 1 / (real)sqrt((double)(var / (real)d + s->eps));
-        for (size_t j = 0; j < d; j++)
-            y[j] = g[j] * ((x[j] - m) * r) + b[j];
-        at.cache[M] = m;
-        at.cache[R] = r;
-    }
+    each_group(l, p, forward_group);
 }
 
-/* x_bar may be NULL. Outputs are arguments because GCC vectorizes better with `restrict` there. */
-static void backward_group(const struct group *at, const real *restrict x,
-                           const real *restrict y_bar, real *restrict x_bar)
+static void backward_group(const struct KS(pass) *p, const struct group *at)
 {
-    const size_t d = at->d;
-    const real *restrict g = at->g;
-    real m = at->cache[M], r = at->cache[R], mean_u = 0, mean_uz = 0;
+    const size_t d = at->d, k = at->k;
+    const real *restrict x = p->x + k * d, *restrict y_bar = p->y_bar + k * d,
+                         *restrict g = at->g + at->w;
+    real *restrict x_bar = ks_part(p->x_bar, k * d), *restrict cache = p->cache + k * CACHE;
+    real *restrict g_bar = ks_part(at->g_bar, at->w), *restrict b_bar = ks_part(at->b_bar, at->w);
+    real m = cache[M], r = cache[R], mean_u = 0, mean_uz = 0;
 
-    for (size_t j = 0; j < d && at->g_bar; j++)
-        at->g_bar[j] += y_bar[j] * ((x[j] - m) * r);
-    for (size_t j = 0; j < d && at->b_bar; j++)
-        at->b_bar[j] += y_bar[j];
+    for (size_t j = 0; j < d && g_bar; j++) {
+        g_bar[j] += y_bar[j] * ((x[j] - m) * r);
+        if (b_bar)
+            b_bar[j] += y_bar[j];
+    }
 #pragma omp simd reduction(+ : mean_u, mean_uz)
     for (size_t j = 0; j < d; j++) {
         real u = g[j] * y_bar[j];
@@ -154,33 +162,31 @@ static void backward_group(const struct group *at, const real *restrict x,
         mean_u += u;
         mean_uz += u * ((x[j] - m) * r);
     }
-    at->cache[MEAN_U] = mean_u /= (real)d;
-    at->cache[MEAN_UZ] = mean_uz /= (real)d;
+    cache[MEAN_U] = mean_u /= (real)d;
+    cache[MEAN_UZ] = mean_uz /= (real)d;
     for (size_t j = 0; j < d && x_bar; j++)
         x_bar[j] = r * (g[j] * y_bar[j] - mean_u - (x[j] - m) * r * mean_uz);
 }
 
 static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    for (size_t k = 0; k < p->rows * l->groups; k++) {
-        const struct group at = group(l, p, k);
-
-        backward_group(&at, p->x + at.x, p->y_bar + at.x, ks_part(p->x_bar, at.x));
-    }
+    each_group(l, p, backward_group);
 }
 
-/* x_dot NULL: zero */
-static void tangent_forward_group(const struct group *at, const real *restrict x,
-                                  const real *restrict x_dot, real *restrict y_dot)
+static void tangent_forward_group(const struct KS(pass) *p, const struct group *at)
 {
-    const size_t d = at->d;
-    const real *restrict g = at->g, *restrict g_dot = at->g_dot, *restrict b_dot = at->b_dot;
-    real m = at->cache[M], r = at->cache[R], mean = 0, zx = 0;
+    const size_t d = at->d, k = at->k;
+    const real *restrict x = p->x + k * d, *restrict x_dot = p->x_dot ? p->x_dot + k * d : NULL;
+    const real *restrict g = at->g + at->w, *restrict g_dot = at->g_dot + at->w,
+                         *restrict b_dot = at->b_dot + at->w;
+    const real *restrict cache = p->cache + k * CACHE;
+    real *restrict y_dot = p->y_dot + k * d, *restrict cache_dot = p->cache_dot + k * CACHE;
+    real m = cache[M], r = cache[R], mean = 0, zx = 0;
 
     if (!x_dot) {
         for (size_t j = 0; j < d; j++)
             y_dot[j] = g_dot[j] * ((x[j] - m) * r) + b_dot[j];
-        at->cache_dot[MEAN_X_DOT] = at->cache_dot[MEAN_ZX_DOT] = 0;
+        cache_dot[MEAN_X_DOT] = cache_dot[MEAN_ZX_DOT] = 0;
         return;
     }
 #pragma omp simd reduction(+ : mean, zx)
@@ -195,45 +201,38 @@ static void tangent_forward_group(const struct group *at, const real *restrict x
 
         y_dot[j] = g[j] * z_dot + g_dot[j] * z + b_dot[j];
     }
-    at->cache_dot[MEAN_X_DOT] = mean;
-    at->cache_dot[MEAN_ZX_DOT] = zx;
+    cache_dot[MEAN_X_DOT] = mean;
+    cache_dot[MEAN_ZX_DOT] = zx;
 }
 
 static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    for (size_t k = 0; k < p->rows * l->groups; k++) {
-        const struct group at = group(l, p, k);
-
-        tangent_forward_group(&at, p->x + at.x, p->x_dot ? p->x_dot + at.x : NULL, p->y_dot + at.x);
-    }
+    each_group(l, p, tangent_forward_group);
 }
 
-/* What tangent_backward reads of one group: its first entries. */
-struct inputs {
-    const real *x, *x_dot, *y_bar, *y_bar_dot;
-    real moving; /* 1, or 0 if x_dot is zero, whatever the pointer refers to */
-};
-
-/* x_bar and x_bar_dot may be NULL. */
-static void tangent_backward_group(const struct group *at, const struct inputs *in,
-                                   real *restrict x_bar, real *restrict x_bar_dot)
+static void tangent_backward_group(const struct KS(pass) *p, const struct group *at)
 {
-    const size_t d = at->d;
-    const real *restrict x = in->x, *restrict x_dot = in->x_dot, *restrict y_bar = in->y_bar;
-    const real *restrict y_bar_dot = in->y_bar_dot, *restrict g = at->g,
-                         *restrict g_dot = at->g_dot;
-    real m = at->cache[M], r = at->cache[R], mean_u = at->cache[MEAN_U];
-    real mean_uz = at->cache[MEAN_UZ], mean_x = at->cache_dot[MEAN_X_DOT];
-    real zx = at->cache_dot[MEAN_ZX_DOT], moving = in->moving;
+    const size_t d = at->d, k = at->k;
+    const real *restrict x = p->x + k * d, *restrict x_dot = (p->x_dot ? p->x_dot : p->x) + k * d;
+    const real *restrict y_bar = p->y_bar + k * d, *restrict y_bar_dot = p->y_bar_dot + k * d;
+    const real *restrict g = at->g + at->w, *restrict g_dot = at->g_dot + at->w;
+    const real *cache = p->cache + k * CACHE, *cache_dot = p->cache_dot + k * CACHE;
+    real *restrict x_bar = ks_part(p->x_bar, k * d);
+    real *restrict x_bar_dot = ks_part(p->x_bar_dot, k * d);
+    real *restrict g_bar_dot = ks_part(at->g_bar_dot, at->w);
+    real *restrict b_bar_dot = ks_part(at->b_bar_dot, at->w);
+    real m = cache[M], r = cache[R], mean_u = cache[MEAN_U], mean_uz = cache[MEAN_UZ];
+    real mean_x = cache_dot[MEAN_X_DOT], zx = cache_dot[MEAN_ZX_DOT];
+    real moving = p->x_dot ? 1 : 0; /* 0: x_dot is zero, whatever the pointer refers to */
     real mean_u_dot = 0, mean_uz_dot = 0, ux = 0; /* uz_dot is the tangent of u z */
 
-    for (size_t j = 0; j < d && at->g_bar_dot; j++) {
+    for (size_t j = 0; j < d && g_bar_dot; j++) {
         real z = (x[j] - m) * r, z_dot = r * (moving * x_dot[j] - mean_x - z * zx);
 
-        at->g_bar_dot[j] += y_bar_dot[j] * z + y_bar[j] * z_dot;
+        g_bar_dot[j] += y_bar_dot[j] * z + y_bar[j] * z_dot;
+        if (b_bar_dot)
+            b_bar_dot[j] += y_bar_dot[j];
     }
-    for (size_t j = 0; j < d && at->b_bar_dot; j++)
-        at->b_bar_dot[j] += y_bar_dot[j];
     if (!x_bar_dot)
         return;
 #pragma omp simd reduction(+ : mean_u_dot, mean_uz_dot, ux)
@@ -246,6 +245,7 @@ static void tangent_backward_group(const struct group *at, const struct inputs *
     }
     mean_u_dot /= (real)d;
     mean_uz_dot = mean_uz_dot / (real)d + r * (ux / (real)d - mean_x * mean_u - zx * mean_uz);
+#pragma omp simd
     for (size_t j = 0; j < d; j++) {
         real z = (x[j] - m) * r, z_dot = r * (moving * x_dot[j] - mean_x - z * zx);
         real u = g[j] * y_bar[j], u_dot = g[j] * y_bar_dot[j] + g_dot[j] * y_bar[j];
@@ -260,13 +260,7 @@ static void tangent_backward_group(const struct group *at, const struct inputs *
 
 static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    for (size_t k = 0; k < p->rows * l->groups; k++) {
-        const struct group at = group(l, p, k);
-        const struct inputs in = {p->x + at.x, (p->x_dot ? p->x_dot : p->x) + at.x, p->y_bar + at.x,
-                                  p->y_bar_dot + at.x, p->x_dot ? 1 : 0};
-
-        tangent_backward_group(&at, &in, ks_part(p->x_bar, at.x), ks_part(p->x_bar_dot, at.x));
-    }
+    each_group(l, p, tangent_backward_group);
 }
 
 #define ROW                                                                                        \
