@@ -17,42 +17,22 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
 }
 
 /* y = [skip, x]; NULL counts as zero */
-static void join(const struct KS(layer) *l, size_t rows, const real *skip, const real *x, real *y)
+static void join(const struct KS(layer) *l, const struct KS(pass) *p, const real *x, real *y)
 {
     size_t in = l->in, out = l->out;
 
-    ks_copy_columns((struct KS(column_copy)){rows, in, skip, in, y, out});
-    ks_copy_columns((struct KS(column_copy)){rows, out - in, x, out - in, y + in, out});
+    ks_copy_columns((struct KS(column_copy)){p->rows, in, p->skip, in, y, out});
+    ks_copy_columns((struct KS(column_copy)){p->rows, out - in, x, out - in, y + in, out});
 }
 
 /* [skip_bar, x_bar] = y_bar; NULL: not computed */
-static void part(const struct KS(layer) *l, size_t rows, const real *y_bar, real *skip_bar,
+static void part(const struct KS(layer) *l, const struct KS(pass) *p, const real *y_bar,
                  real *x_bar)
 {
     size_t in = l->in, out = l->out;
 
-    ks_copy_columns((struct KS(column_copy)){rows, in, y_bar, out, skip_bar, in});
-    ks_copy_columns((struct KS(column_copy)){rows, out - in, y_bar + in, out, x_bar, out - in});
-}
-
-static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    join(l, p->rows, p->skip, p->x, p->y);
-}
-
-static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    part(l, p->rows, p->y_bar, p->skip_bar, p->x_bar);
-}
-
-static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    join(l, p->rows, p->skip_dot, p->x_dot, p->y_dot);
-}
-
-static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    part(l, p->rows, p->y_bar_dot, p->skip_bar_dot, p->x_bar_dot);
+    ks_copy_columns((struct KS(column_copy)){p->rows, in, y_bar, out, p->skip_bar, in});
+    ks_copy_columns((struct KS(column_copy)){p->rows, out - in, y_bar + in, out, x_bar, out - in});
 }
 
 const struct KS(layer_kind) KS(branch) = {
@@ -61,5 +41,9 @@ const struct KS(layer_kind) KS(branch) = {
     .container = true,
     .joins = true,
     .uncounted = true,
-    KS_LAYER_FUNCTIONS,
+    .map = join,
+    .adjoint = part,
+    .configure = configure,
+    .forward = KS(linear_forward),
+    KS_LAYER_LINEAR,
 };

@@ -25,10 +25,16 @@ void KS(linear_backward)(const struct KS(layer) *l, const struct KS(pass) *p)
 
 void KS(linear_tangent_forward)(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    l->kind->map(l, p, p->x_dot, p->y_dot);
+    struct KS(pass) q = *p;
+
+    q.skip = p->skip_dot;
+    l->kind->map(l, &q, p->x_dot, p->y_dot);
 }
 
 void KS(linear_tangent_backward)(const struct KS(layer) *l, const struct KS(pass) *p)
 {
-    l->kind->adjoint(l, p, p->y_bar_dot, p->x_bar_dot);
+    struct KS(pass) q = *p;
+
+    q.skip_bar = p->skip_bar_dot;
+    l->kind->adjoint(l, &q, p->y_bar_dot, p->x_bar_dot);
 }

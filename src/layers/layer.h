@@ -153,7 +153,8 @@ struct KS(layer_kind) {
     bool affine;
     enum ks_role role;
     /* Of a kind whose y is linear in x, up to what `forward` adds, for KS_LAYER_LINEAR: sets y from
-     * x (NULL counts as zero), and x_bar from y_bar (x_bar NULL: not computed). */
+     * x (NULL counts as zero), and x_bar from y_bar (x_bar NULL: not computed). A container's read
+     * p->skip and set p->skip_bar, too. */
     void (*map)(const struct KS(layer) *l, const struct KS(pass) *p, const real *x, real *y);
     void (*adjoint)(const struct KS(layer) *l, const struct KS(pass) *p, const real *y_bar,
                     real *x_bar);

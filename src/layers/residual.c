@@ -14,40 +14,21 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* sum = a + b; a or b NULL counts as zero; sum may alias a */
-static void add(size_t n, const real *a, const real *b, real *sum)
+/* y = x + skip; NULL counts as zero, y may be x */
+static void add(const struct KS(layer) *l, const struct KS(pass) *p, const real *x, real *y)
 {
-    for (size_t i = 0; i < n; i++)
-        sum[i] = (a ? a[i] : 0) + (b ? b[i] : 0);
+    for (size_t i = 0; i < p->rows * l->in; i++)
+        y[i] = (x ? x[i] : 0) + (p->skip ? p->skip[i] : 0);
 }
 
-/* Copies `bar` to `first` and `second`; either may be NULL, and `first` may alias `bar`. */
-static void copy_twice(size_t n, const real *bar, real *first, real *second)
+/* x_bar = skip_bar = y_bar; NULL: not computed, x_bar may be y_bar */
+static void copy_twice(const struct KS(layer) *l, const struct KS(pass) *p, const real *y_bar,
+                       real *x_bar)
 {
-    for (size_t i = 0; i < n && second; i++)
-        second[i] = bar[i];
-    for (size_t i = 0; i < n && first && first != bar; i++)
-        first[i] = bar[i];
-}
-
-static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    add(p->rows * l->in, p->x, p->skip, p->y);
-}
-
-static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    copy_twice(p->rows * l->in, p->y_bar, p->x_bar, p->skip_bar);
-}
-
-static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    add(p->rows * l->in, p->x_dot, p->skip_dot, p->y_dot);
-}
-
-static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    copy_twice(p->rows * l->in, p->y_bar_dot, p->x_bar_dot, p->skip_bar_dot);
+    for (size_t i = 0; i < p->rows * l->in && p->skip_bar; i++)
+        p->skip_bar[i] = y_bar[i];
+    for (size_t i = 0; i < p->rows * l->in && x_bar && x_bar != y_bar; i++)
+        x_bar[i] = y_bar[i];
 }
 
 const struct KS(layer_kind) KS(residual) = {
@@ -57,5 +38,9 @@ const struct KS(layer_kind) KS(residual) = {
     .container = true,
     .uncounted = true,
     .sums = KS_SUMS_COPIED,
-    KS_LAYER_FUNCTIONS,
+    .map = add,
+    .adjoint = copy_twice,
+    .configure = configure,
+    .forward = KS(linear_forward),
+    KS_LAYER_LINEAR,
 };
