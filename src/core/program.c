@@ -1,9 +1,12 @@
 #include "core/program.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "config.h"
 #include "core/blas.h"
+#include "core/number.h"
 #include "core/process.h"
 
 static void print_help(const struct ks_program *program, poptContext context)
@@ -67,6 +70,16 @@ ks_status ks_program_start(const struct ks_program *program, int argc, char **ar
     return KS_OK;
 }
 
+ks_status ks_option_integer(const char *name, const char *text, uint64_t low, uint64_t high,
+                            uint64_t *value)
+{
+    if (!text || ks_parse_integer(text, low, high, value))
+        return KS_OK;
+    return ks_fail(KS_USAGE,
+                   "--%s: expected an integer from %" PRIu64 " to %" PRIu64 ", found '%s'", name,
+                   low, high, text);
+}
+
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
                    ks_status status)
 {
@@ -78,4 +91,25 @@ int ks_program_end(const struct ks_program *program, struct ks_arguments *argume
         poptFreeContext(arguments->context);
     arguments->context = NULL;
     return ks_exit_status(status);
+}
+
+int ks_program_run(const struct ks_program *program, int argc, char **argv,
+                   ks_status (*run)(const struct ks_arguments *arguments))
+{
+    struct ks_arguments arguments;
+    ks_status status = ks_program_start(program, argc, argv, &arguments);
+    int code;
+
+    if (status == KS_OK && !arguments.done)
+        status = run(&arguments);
+    code = ks_program_end(program, &arguments, status);
+    for (const struct poptOption *o = program->options; o->longName; o++) {
+        char ***list = o->arg;
+
+        for (size_t i = 0; o->argInfo == POPT_ARG_ARGV && *list && (*list)[i]; i++)
+            free((*list)[i]);
+        if (o->argInfo == POPT_ARG_ARGV || o->argInfo == POPT_ARG_STRING)
+            free(*(void **)o->arg);
+    }
+    return code;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <popt.h>
 
@@ -15,12 +16,12 @@ struct ks_library {
 };
 
 struct ks_program {
-    const char *name;                   /* "kappascope-train"                                  */
-    const char *synopsis;               /* "[OPTION...] CHECKPOINT..."                         */
-    const char *description;            /* one sentence                                        */
-    const char *details;                /* text and examples that --help prints below the options */
-    const struct ks_library *libraries; /* printed by --version; ends in {NULL} */
-    const struct poptOption *options;   /* ends in POPT_TABLEEND; --help, ... are added */
+    const char *name;                 /* "kappascope-train"                                  */
+    const char *synopsis;             /* "[OPTION...] CHECKPOINT..."                         */
+    const char *description;          /* one sentence                                        */
+    const char *details;              /* text and examples that --help prints below the options */
+    struct ks_library libraries[3];   /* printed by --version; end in {NULL} */
+    const struct poptOption *options; /* ends in POPT_TABLEEND; --help, ... are added */
 };
 
 struct ks_arguments {
@@ -38,9 +39,17 @@ void ks_program_begin(char **argv);
  * points to. On an invalid option fails with KS_USAGE and names it. */
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments);
+/* Whether `text`, of the option --NAME, is an integer from low to high; NULL: it was not given, and
+ * *value stays. Fails with KS_USAGE. */
+ks_status ks_option_integer(const char *name, const char *text, uint64_t low, uint64_t high,
+                            uint64_t *value);
 /* Flushes standard output, on failure prints "NAME: message" on standard error, frees the arguments
  * and returns the exit status. */
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
                    ks_status status);
+/* The main of a program: ks_program_start, `run` unless the program should end, ks_program_end.
+ * Frees the strings of the options. Returns the exit status. */
+int ks_program_run(const struct ks_program *program, int argc, char **argv,
+                   ks_status (*run)(const struct ks_arguments *arguments));
 
 #endif

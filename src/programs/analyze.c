@@ -13,9 +13,6 @@
 #include "pipeline/outputs.h"
 #include "pipeline/report.h"
 
-static const struct ks_library libraries[] = {
-    {"HDF5", ks_h5_version}, {"jansson", jansson_version_str}, {NULL, NULL}};
-
 static const struct ks_program description = {
     .name = "kappascope-analyze",
     .synopsis = "[OPTION...] CHECKPOINT...",
@@ -30,7 +27,7 @@ static const struct ks_program description = {
                "  kappascope analyze step_000050000.h5\n"
                "  kappascope analyze --order 150 --probes 3 --json -o spectra run/step_*[0-9].h5\n"
                "  kappascope analyze --apply v.h5 --output hv.h5 step_000050000.h5\n",
-    .libraries = libraries,
+    .libraries = {{"HDF5", ks_h5_version}, {"jansson", jansson_version_str}},
 };
 
 /* Before anything is computed: the files can be written and replace no input. */

@@ -23,6 +23,7 @@ enum { MET = 3 };                  /* the exit status if a limit is met       */
 enum { WIDTH = 100 };              /* of a printed line                       */
 
 static char *against, *page, *cache, *order, *layer_order, *batches, *seed, **fail_if;
+static bool met; /* whether a limit is met */
 
 static const struct poptOption options[] = {
     {"output", 'o', POPT_ARG_STRING, &page, 0, "also write the audit as one HTML page", "PAGE"},
@@ -43,10 +44,8 @@ static const struct poptOption options[] = {
      "keep the spectra in DIR/CHECKPOINT.audit (default: beside the checkpoint)", "DIR"},
     POPT_TABLEEND};
 
-static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
-
 static const struct ks_program program = {
-    .libraries = libraries,
+    .libraries = {{"HDF5", ks_h5_version}},
     .name = "kappascope-audit",
     .synopsis = "[OPTION...] CHECKPOINT...",
     .description = "one page on a critic: its statistics, findings and limits",
@@ -82,7 +81,6 @@ struct job {
     size_t n;
     const char *const *checkpoint; /* [n]                                */
     struct ks_document *document;  /* [n], one per checkpoint; owned     */
-    bool met;                      /* whether a limit is met             */
 };
 
 /* --- options --- */
@@ -91,9 +89,7 @@ static ks_status read_size(const char *name, const char *text, uint64_t low, siz
 {
     uint64_t number = *value;
 
-    if (text && !ks_parse_integer(text, low, 10000, &number))
-        return ks_fail(KS_USAGE, "--%s: expected an integer from %d to 10000, found '%s'", name,
-                       (int)low, text);
+    KS_TRY(ks_option_integer(name, text, low, 10000, &number));
     *value = (size_t)number;
     return KS_OK;
 }
@@ -243,11 +239,11 @@ static ks_status describe(struct job *job, const struct ks_audit *audit, struct 
     if (job->n_limits > 0)
         ks_document_add(d, KS_BLOCK_SECTION, "Limits");
     for (size_t i = 0; i < job->n_limits; i++) {
-        bool met;
+        bool this;
 
-        KS_TRY(ks_limit_judge(&job->limit[i], audit->path, audit->spectrum[KS_AUDIT_HESSIAN], &met,
+        KS_TRY(ks_limit_judge(&job->limit[i], audit->path, audit->spectrum[KS_AUDIT_HESSIAN], &this,
                               d));
-        job->met |= met;
+        met |= this;
     }
     return d->status;
 }
@@ -278,35 +274,23 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
     return page ? ks_document_page(page, job->n, job->document) : KS_OK;
 }
 
-static void clear(struct job *job)
+static ks_status audit(const struct ks_arguments *arguments)
 {
-    char *const given[] = {against, page, cache, order, layer_order, batches, seed};
+    struct job job = {.n = 0};
+    const ks_status status = run(arguments, &job);
 
-    for (size_t i = 0; job->document && i < job->n; i++)
-        ks_document_clear(&job->document[i]);
-    free(job->document);
-    for (size_t i = 0; i < job->n_studies; i++)
-        free(job->study[i].folder);
-    ks_audit_clear(&job->reference);
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        free(given[i]);
-    for (size_t i = 0; fail_if && fail_if[i]; i++)
-        free(fail_if[i]);
-    free(fail_if);
+    for (size_t i = 0; job.document && i < job.n; i++)
+        ks_document_clear(&job.document[i]);
+    free(job.document);
+    for (size_t i = 0; i < job.n_studies; i++)
+        free(job.study[i].folder);
+    ks_audit_clear(&job.reference);
+    return status;
 }
 
 int main(int argc, char **argv)
 {
-    struct ks_arguments arguments;
-    struct job job = {.n = 0};
-    ks_status status = ks_program_start(&program, argc, argv, &arguments);
-    int code;
+    const int code = ks_program_run(&program, argc, argv, audit);
 
-    if (status == KS_OK && !arguments.done)
-        status = run(&arguments, &job);
-    code = ks_program_end(&program, &arguments, status);
-    if (code == 0 && job.met)
-        code = MET;
-    clear(&job);
-    return code;
+    return code == 0 && met ? MET : code;
 }

@@ -1,7 +1,4 @@
 /* kappascope-plot: tables, plots and an HTML report from a study's folder. */
-#include <stdlib.h>
-
-#include "core/number.h"
 #include "core/program.h"
 #include "io/h5.h"
 #include "report/report.h"
@@ -14,10 +11,8 @@ static const struct poptOption options[] = {
      "bootstrap resamples per interval (default: 50000); 0: no intervals", "B"},
     POPT_TABLEEND};
 
-static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
-
 static const struct ks_program program = {
-    .libraries = libraries,
+    .libraries = {{"HDF5", ks_h5_version}},
     .name = "kappascope-plot",
     .synopsis = "[OPTION...] DIR",
     .description = "tables (CSV), plots (PNG, PDF, SVG) and a report (HTML) from a study's folder",
@@ -32,25 +27,16 @@ static const struct ks_program program = {
 
 static ks_status plot(const struct ks_arguments *arguments)
 {
-    enum { MOST = 10000000 };
     uint64_t number = KS_BOOTSTRAP_RESAMPLES;
 
     if (arguments->n_rest != 1)
         return ks_fail(KS_USAGE, "expected the folder of one study, found %zu arguments",
                        arguments->n_rest);
-    if (resamples && !ks_parse_integer(resamples, 0, MOST, &number))
-        return ks_fail(KS_USAGE, "--resamples: expected an integer from 0 to %d, found '%s'", MOST,
-                       resamples);
+    KS_TRY(ks_option_integer("resamples", resamples, 0, 10000000, &number));
     return ks_study_plot(arguments->rest[0], NULL, (size_t)number, arguments->quiet);
 }
 
 int main(int argc, char **argv)
 {
-    struct ks_arguments arguments;
-    ks_status status = ks_program_start(&program, argc, argv, &arguments);
-
-    if (status == KS_OK && !arguments.done)
-        status = plot(&arguments);
-    free(resamples);
-    return ks_program_end(&program, &arguments, status);
+    return ks_program_run(&program, argc, argv, plot);
 }

@@ -1,5 +1,4 @@
 /* kappascope-scores: scores over tasks, from the folders of studies and from tables of returns. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -34,10 +33,8 @@ static const struct poptOption options[] = {
      "write tables and, unless scores are raw, a bar chart into this folder", "DIR"},
     POPT_TABLEEND};
 
-static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
-
 static const struct ks_program program = {
-    .libraries = libraries,
+    .libraries = {{"HDF5", ks_h5_version}},
     .name = "kappascope-scores",
     .synopsis = "[OPTION...] FOLDER|FILE.csv...",
     .description = "scores over tasks: interquartile means (IQM) and areas under their curves",
@@ -67,8 +64,6 @@ static const struct ks_program program = {
     .options = options,
 };
 
-enum { MOST = 10000000 };
-
 /* One of two words; `second` is set if it is the second one. */
 static ks_status parse_word(const char *option, const char *text, const char *const words[2],
                             bool *second)
@@ -89,9 +84,7 @@ static ks_status parse(struct ks_score_query *query, uint64_t *draws)
     KS_TRY(parse_word("grid", grid, of_grid, &query->common_grid));
     if (every && !ks_parse_integer(every, 1, (uint64_t)1 << 53, &steps))
         return ks_fail(KS_USAGE, "--every: expected a positive integer, found '%s'", every);
-    if (resamples && !ks_parse_integer(resamples, 0, MOST, draws))
-        return ks_fail(KS_USAGE, "--resamples: expected an integer from 0 to %d, found '%s'", MOST,
-                       resamples);
+    KS_TRY(ks_option_integer("resamples", resamples, 0, 10000000, draws));
     query->every = (double)steps;
     query->normalize = !raw;
     return KS_OK;
@@ -141,13 +134,5 @@ done:
 
 int main(int argc, char **argv)
 {
-    struct ks_arguments arguments;
-    ks_status status = ks_program_start(&program, argc, argv, &arguments);
-    char *const given[] = {missing, grid, every, out, resamples, systems};
-
-    if (status == KS_OK && !arguments.done)
-        status = scores(&arguments);
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        free(given[i]);
-    return ks_program_end(&program, &arguments, status);
+    return ks_program_run(&program, argc, argv, scores);
 }

@@ -9,7 +9,6 @@
 #include <omp.h>
 
 #include "core/memory.h"
-#include "core/number.h"
 #include "core/process.h"
 #include "core/program.h"
 #include "core/progress.h"
@@ -57,10 +56,8 @@ static const struct poptOption options[] = {
      "OPTIONS"},
     POPT_TABLEEND};
 
-static const struct ks_library libraries[] = {{"HDF5", ks_h5_version}, {NULL, NULL}};
-
 static const struct ks_program program = {
-    .libraries = libraries,
+    .libraries = {{"HDF5", ks_h5_version}},
     .name = "kappascope-study",
     .synopsis = "[OPTION...] FILE.study|NAME",
     .description = "train, analyze and plot a whole study",
@@ -238,7 +235,7 @@ static ks_status claim_folder(struct job *job, bool quiet)
 
 /* With --keep-going, plots what is complete after a failure, and still fails. With --slurm it only
  * submits; from then on, the queue protects the folder. */
-static ks_status run(struct job *job, bool quiet)
+static ks_status make(struct job *job, bool quiet)
 {
     char message[2048];
     ks_status status;
@@ -283,9 +280,7 @@ static ks_status read_jobs(const struct ks_study *s, size_t *n)
     size_t all = ks_graph_jobs(s);
     uint64_t number = slurm ? 0 : (uint64_t)omp_get_num_procs();
 
-    if (jobs && !ks_parse_integer(jobs, 1, MOST_JOBS, &number))
-        return ks_fail(KS_USAGE, "--jobs: expected an integer from 1 to %d, found '%s'", MOST_JOBS,
-                       jobs);
+    KS_TRY(ks_option_integer("jobs", jobs, 1, MOST_JOBS, &number));
     *n = number < all ? (size_t)number : all;
     return KS_OK;
 }
@@ -310,7 +305,7 @@ static ks_status find_program(const char *name, char **path)
     return ks_shell_check("the program's path", *path);
 }
 
-static ks_status study(const struct ks_arguments *arguments, struct job *job)
+static ks_status run(const struct ks_arguments *arguments, struct job *job)
 {
     struct ks_graph_programs programs;
     struct ks_study_view view;
@@ -337,7 +332,7 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
                                           slurm ? 0 : ks_memory_available("", job->jobs) / 2};
     KS_TRY(ks_graph_new(job->study, &programs, &job->graph));
     if (!show_status && !dry_run)
-        return run(job, arguments->quiet);
+        return make(job, arguments->quiet);
     KS_TRY(compare_folder(job));
     KS_TRY(ks_graph_check_spectra(job->graph, job->dir, arguments->quiet));
     view = (struct ks_study_view){job->graph, job->dir, job->jobs, job->held};
@@ -347,22 +342,18 @@ static ks_status study(const struct ks_arguments *arguments, struct job *job)
     return ks_study_print_status(&view);
 }
 
-int main(int argc, char **argv)
+static ks_status study(const struct ks_arguments *arguments)
 {
-    struct ks_arguments arguments;
     struct job job = {.lock = -1};
     ks_status status;
 
     setenv("KAPPASCOPE_SCOUT", "0", 0); /* jobs analyze checkpoints that other jobs wrote */
-    status = ks_program_start(&program, argc, argv, &arguments);
-    if (status == KS_OK && !arguments.done)
-        status = study(&arguments, &job);
+    status = run(arguments, &job);
     job_clear(&job);
-    free(out);
-    free(jobs);
-    free(resume);
-    for (size_t i = 0; sbatch && sbatch[i]; i++)
-        free(sbatch[i]);
-    free(sbatch);
-    return ks_program_end(&program, &arguments, status);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    return ks_program_run(&program, argc, argv, study);
 }

@@ -215,9 +215,6 @@ static ks_status read_options(const struct command *c, struct ks_train_options *
     return KS_OK;
 }
 
-static const struct ks_library libraries[] = {
-    {"HDF5", ks_h5_version}, {"MuJoCo", ks_env_mujoco_version}, {NULL, NULL}};
-
 static void free_command(struct command *c)
 {
     char *strings[] = {c->env, c->arch, c->out, c->seed, c->steps, c->stop_at, c->save_every};
@@ -259,7 +256,7 @@ int main(int argc, char **argv)
         .synopsis = "--env NAME|FILE --arch NAME|FILE --out DIR [OPTION...]",
         .description = "train an agent and write checkpoints of its critics",
         .details = details,
-        .libraries = libraries,
+        .libraries = {{"HDF5", ks_h5_version}, {"MuJoCo", ks_env_mujoco_version}},
         .options = table,
     };
     struct ks_arguments arguments;
