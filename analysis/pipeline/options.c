@@ -57,10 +57,10 @@ static ks_status read_layer(const char *text, struct ks_spectrum_options *o)
     return KS_OK;
 }
 
-static ks_status real_number(const char *name, const char *text, const char *expected,
+static ks_status real_number(const char *name, const char *text, const char *expected, double least,
                              double *value)
 {
-    if (text && !ks_parse_number(text, -DBL_MAX, DBL_MAX, value))
+    if (text && !ks_parse_number(text, least, DBL_MAX, value))
         return ks_fail(KS_USAGE, "--%s: expected %s, found '%s'", name, expected, text);
     return KS_OK;
 }
@@ -197,63 +197,36 @@ static bool is_given(const struct ks_words *w, const char *name)
 
 /* --- options that exclude or require each other --- */
 
-#define LANCZOS "order", "probes", "tolerance", "seed", "start", "no-certificates"
+#define LANCZOS  "order", "probes", "tolerance", "seed", "start", "no-certificates"
+#define SPECTRUM "exact", "layers", "out", "name", "json", "csv", LANCZOS
 
 static const struct rule {
-    const char *option, *unless; /* if `option` is given and `unless` (NULL: none) is not, ... */
-    const char *needs;           /* ... this must be given (NULL: none), ...                   */
-    const char *message;         /* %s: the excluded option that is found                       */
-    const char *excluded[13];    /* ... and none of these; "start gradient" has a value        */
+    const char *option, *message; /* %s: the excluded option that is found                     */
+    const char *excluded[13];     /* by `option`; "start gradient" has a value                 */
+    const char *needs, *unless;   /* what `option` needs; what suspends the rule (NULL: none)  */
 } rules[] = {
-    {"tolerance", "eigenvectors", NULL, "--tolerance: expected no --%s", {"compat", "layers"}},
+    {"tolerance", "--tolerance: expected no --%s", {"compat", "layers"}, .unless = "eigenvectors"},
     {"eigenvectors",
-     NULL,
-     NULL,
      "--eigenvectors: expected no --%s",
      {"apply", "gradient", "layers", "exact", "compat", "probes", "start", "no-certificates", "out",
       "name"}},
-    {"eigenvectors",
-     NULL,
-     "output",
-     "--eigenvectors: expected a file for them, --output OUT",
-     {NULL}},
-    {"apply",
-     "eigenvectors",
-     "output",
-     "--apply IN and --output OUT: expected both or neither, found --apply",
-     {NULL}},
-    {"output",
-     "eigenvectors",
-     "apply",
-     "--apply IN and --output OUT: expected both or neither, found --output",
-     {NULL}},
-    {"exact",
-     NULL,
-     NULL,
-     "--%s: expected without --exact, which takes no Lanczos steps",
-     {LANCZOS}},
-    {"json", NULL, NULL, "--json and --csv: expected at most one of them", {"csv"}},
+    {"eigenvectors", "--eigenvectors: expected a file for them, --output OUT", .needs = "output"},
+    {"apply", "--apply IN and --output OUT: expected both or neither, found --apply",
+     .needs = "output", .unless = "eigenvectors"},
+    {"output", "--apply IN and --output OUT: expected both or neither, found --output",
+     .needs = "apply", .unless = "eigenvectors"},
+    {"exact", "--%s: expected without --exact, which takes no Lanczos steps", {LANCZOS}},
+    {"json", "--json and --csv: expected at most one of them", {"csv"}},
     {"layers",
-     NULL,
-     NULL,
      "--layers: expected no --%s",
      {"layer", "exact", "compat", "start gradient", "out", "name"}},
     /* These write vectors and no spectrum. The gradient belongs to the full loss. */
-    {"apply",
-     NULL,
-     NULL,
-     "--apply and --gradient: expected no --%s: they write no spectrum",
-     {"exact", "layers", "out", "name", "json", "csv", LANCZOS}},
+    {"apply", "--apply and --gradient: expected no --%s: they write no spectrum", {SPECTRUM}},
+    {"gradient", "--apply and --gradient: expected no --%s: they write no spectrum", {SPECTRUM}},
     {"gradient",
-     NULL,
-     NULL,
-     "--apply and --gradient: expected no --%s: they write no spectrum",
-     {"exact", "layers", "out", "name", "json", "csv", LANCZOS}},
-    {"gradient",
-     "apply",
-     NULL,
      "--gradient: expected no --%s: it concerns products only",
-     {"critic", "layer", "operator", "compat"}},
+     {"critic", "layer", "operator", "compat"},
+     .unless = "apply"},
 };
 
 /* Whether an option, or "OPTION VALUE", is given. */
@@ -328,7 +301,7 @@ static ks_status read_eigenvectors(const struct ks_words *w, struct ks_spectrum_
     const char *tolerance = text_of(w, "tolerance"), *order = text_of(w, "order");
 
     KS_TRY(size("eigenvectors", text_of(w, "eigenvectors"), 10000, &o->eigenvectors));
-    KS_TRY(real_number("tolerance", tolerance, "a number above 0 and below 1", &o->residual));
+    KS_TRY(real_number("tolerance", tolerance, "a number above 0 and below 1", 0, &o->residual));
     if (!(o->residual > 0 && o->residual < 1))
         return ks_fail(KS_USAGE, "--tolerance: expected a number above 0 and below 1, found '%s'",
                        tolerance);
@@ -363,16 +336,11 @@ static ks_status read_loss(const struct ks_words *w, struct ks_spectrum_options 
     const char *rate = text_of(w, "learning-rate");
 
     KS_TRY(size("batches", text_of(w, "batches"), 1000000, &o->batches));
-    KS_TRY(real_number("weight-decay", decay, "a number from 0", &o->weight_decay));
-    if (o->weight_decay < 0)
-        return ks_fail(KS_USAGE, "--weight-decay: expected a number from 0, found '%s'", decay);
-    KS_TRY(real_number("scale", scale, "a number other than 0", &o->scale));
+    KS_TRY(real_number("weight-decay", decay, "a number from 0", 0, &o->weight_decay));
+    KS_TRY(real_number("scale", scale, "a number other than 0", -DBL_MAX, &o->scale));
     if (o->scale == 0)
         return ks_fail(KS_USAGE, "--scale: expected a number other than 0, found '%s'", scale);
-    KS_TRY(real_number("learning-rate", rate, "a number above 0", &o->learning_rate));
-    if (o->learning_rate <= 0)
-        return ks_fail(KS_USAGE, "--learning-rate: expected a number above 0, found '%s'", rate);
-    return KS_OK;
+    return real_number("learning-rate", rate, "a number above 0", DBL_TRUE_MIN, &o->learning_rate);
 }
 
 static ks_status read_rewards(const struct ks_words *w, struct ks_spectrum_options *o)
