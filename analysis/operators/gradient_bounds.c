@@ -40,11 +40,6 @@ ks_status ks_gradient_bounds_sum(struct ks_gradient_bounds *b, const struct ks_t
     return KS_OK;
 }
 
-void ks_gradient_bounds_clear(struct ks_gradient_bounds *bounds)
-{
-    ks_pool_free(&bounds->pool);
-}
-
 /* --- the gradient in the outputs of every row, g of every minibatch --- */
 
 /* One thread's arrays. */

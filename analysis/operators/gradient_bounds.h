@@ -62,12 +62,11 @@ bool ks_gradient_bounds_exist(const struct ks_problem *problem);
 
 /* Measures on this rank's minibatches, numbers rank, rank + size, ... of all (distribute.h), in
  * float64. The loss is neither scaled nor decayed, and its weight does not count. Fails as
- * ks_gradient does. The caller frees with ks_gradient_bounds_clear, also after a failure. */
+ * ks_gradient does. The caller frees `pool`, also after a failure. */
 ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t rank, size_t size,
                                      struct ks_gradient_bounds *bounds);
 /* Completes the arrays by sums over the ranks of the team. KS_MEMORY. */
 ks_status ks_gradient_bounds_sum(struct ks_gradient_bounds *bounds, const struct ks_team *team);
-void ks_gradient_bounds_clear(struct ks_gradient_bounds *bounds);
 
 /* Adds logit_gradient_, minibatch_gradient_ and logit_jacobian_, each with `largest` and `median`,
  * logit_jacobian_rows, minibatch_gradient_hidden_ and logit_jacobian_hidden_, again with both,

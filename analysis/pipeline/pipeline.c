@@ -284,7 +284,7 @@ static void clear_results(struct ks_pipeline *p)
     ks_certificates_clear(&p->certificates);
     ks_null_basis_free(p->basis);
     ks_null_clear(&p->null);
-    ks_gradient_bounds_clear(&p->bounds);
+    ks_pool_free(&p->bounds.pool);
     p->spectrum = NULL, p->gradient = NULL, p->basis = NULL;
     p->certificates = (struct ks_certificates){.n = 0};
     p->null = (struct ks_null){.dimension = 0};

@@ -140,7 +140,7 @@ ks_status ks_claim_learned(const struct ks_claim_question *q, size_t n, const si
     KS_GO(ks_comparison_begin(q->results, 0, &c));
     *learned = add_runs(q, n, seed, &c) > 0 && have_learned(&c);
 done:
-    ks_comparison_free(&c);
+    ks_pool_free(&c.pool);
     return status;
 }
 
@@ -180,6 +180,6 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *s
         KS_GO(add_row(&c, analysis, row->upper, rows->sign, &e));
     decide(&e, have_learned(&c), f);
 done:
-    ks_comparison_free(&c);
+    ks_pool_free(&c.pool);
     return status;
 }

@@ -123,7 +123,7 @@ static ks_status scores(const struct ks_arguments *arguments)
     if (out)
         KS_GO(ks_scores_write(summary, out, !raw));
     if (csv)
-        KS_GO(ks_scores_print_csv(summary, stdout));
+        KS_GO(ks_scores_print_csv(summary));
     else
         ks_scores_print(summary, stdout);
 done:

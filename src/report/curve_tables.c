@@ -73,9 +73,9 @@ size_t ks_tables_paper_curve(const struct ks_tables *t)
 ks_status ks_series_new(size_t runs, size_t steps, struct ks_series *s)
 {
     *s = (struct ks_series){.runs = runs, .steps = steps};
-    KS_TRY(ks_alloc(steps, sizeof *s->step, &s->step));
-    KS_TRY(ks_alloc(runs * steps, sizeof *s->value, &s->value));
-    return ks_alloc(steps, sizeof *s->curve, &s->curve);
+    KS_TRY(ks_pool_alloc(&s->pool, steps, sizeof *s->step, &s->step));
+    KS_TRY(ks_pool_alloc(&s->pool, runs * steps, sizeof *s->value, &s->value));
+    return ks_pool_alloc(&s->pool, steps, sizeof *s->curve, &s->curve);
 }
 
 ks_status ks_series_aggregate(struct ks_series *s, size_t resamples)
@@ -83,13 +83,6 @@ ks_status ks_series_aggregate(struct ks_series *s, size_t resamples)
     struct ks_scores scores = {1, &s->runs, s->steps, s->step, s->value};
 
     return ks_iqm_curve(&scores, resamples, 0, s->curve, NULL);
-}
-
-void ks_series_free(struct ks_series *s)
-{
-    free(s->step);
-    free(s->value);
-    free(s->curve);
 }
 
 /* Fills a series at the aggregated checkpoints with a statistic of an analysis or, if it is none,
@@ -127,7 +120,7 @@ ks_status ks_return_curve_fill(const struct ks_tables *t, size_t row, struct ks_
     for (size_t k = 0; status == KS_OK && k < s.steps; k++)
         ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)), KS_COUNT(s.step[k]),
                        KS_ESTIMATE(s.curve[k]));
-    ks_series_free(&s);
+    ks_pool_free(&s.pool);
     return status;
 }
 
@@ -181,7 +174,7 @@ static ks_status fill_kappa(const struct ks_tables *t, size_t row, size_t analys
                            KS_NUMBER(noise.beyond));
         used += t->r->common_checkpoint[k];
     }
-    ks_series_free(&s);
+    ks_pool_free(&s.pool);
     return status;
 }
 
@@ -216,8 +209,8 @@ static ks_status fill_sharpness(const struct ks_tables *t, size_t row, size_t an
                            KS_COUNT(ratio.step[k]), KS_ESTIMATE(ratio.curve[k]),
                            KS_ESTIMATE(largest.curve[k]));
 done:
-    ks_series_free(&ratio);
-    ks_series_free(&largest);
+    ks_pool_free(&ratio.pool);
+    ks_pool_free(&largest.pool);
     return status;
 }
 
@@ -247,7 +240,7 @@ static ks_status fill_layer(const struct ks_tables *t, size_t row, size_t analys
                            KS_COUNT(s.step[s.steps - 1]));
         if (status == KS_OK)
             ks_table_cells(out, KS_ESTIMATE(s.curve[s.steps - 1]));
-        ks_series_free(&s);
+        ks_pool_free(&s.pool);
     }
     return status;
 }

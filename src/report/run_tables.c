@@ -16,9 +16,10 @@
 /* --- progress.csv of a run --- */
 
 struct run_log {
+    struct ks_pool pool; /* the arrays. Owned */
     size_t steps, columns;
-    double *step;  /* [steps] environment steps, ascending; owned                            */
-    double *value; /* [columns, steps]; NaN: not measured, or the file has no such column. Owned */
+    double *step;  /* [steps] environment steps, ascending                                */
+    double *value; /* [columns, steps]; NaN: not measured, or the file has no such column */
 };
 
 /* The index of a step among those read so far; `steps` if it is new. */
@@ -35,14 +36,14 @@ static size_t find_step(const struct run_log *p, double step)
 static ks_status take_columns(const struct ks_csv *csv, size_t last, const char *const *name,
                               struct run_log *p)
 {
-    KS_TRY(ks_alloc(csv->rows, sizeof *p->step, &p->step));
+    KS_TRY(ks_pool_alloc(&p->pool, csv->rows, sizeof *p->step, &p->step));
     for (size_t i = 0; i < csv->rows; i++) {
         double step = ks_csv_value(csv, i, "env_step");
 
         if (step <= (double)last && find_step(p, step) == p->steps)
             p->step[p->steps++] = step;
     }
-    KS_TRY(ks_alloc(p->columns * p->steps, sizeof *p->value, &p->value));
+    KS_TRY(ks_pool_alloc(&p->pool, p->columns * p->steps, sizeof *p->value, &p->value));
     for (size_t i = 0; i < p->columns * p->steps; i++)
         p->value[i] = NAN;
     for (size_t i = 0; i < csv->rows; i++) {
@@ -55,15 +56,9 @@ static ks_status take_columns(const struct ks_csv *csv, size_t last, const char 
     return KS_OK;
 }
 
-static void log_free(struct run_log *p)
-{
-    free(p->step);
-    free(p->value);
-}
-
 /* Reads columns name [columns] up to the study's last step. If a step has several rows (a
  * checkpoint and an evaluation), the first finite number counts. A file that is missing or is not a
- * table gives no steps. The caller ends with log_free, also after a failure. */
+ * table gives no steps. The caller frees p->pool, also after a failure. */
 static ks_status log_read(const struct ks_results *r, const struct ks_result *run, size_t columns,
                           const char *const *name, struct run_log *p)
 {
@@ -106,7 +101,7 @@ static ks_status add_run(const struct ks_tables *t, const struct ks_result *run,
         }
     }
 done:
-    log_free(&progress);
+    ks_pool_free(&progress.pool);
     return status;
 }
 
@@ -114,7 +109,7 @@ ks_status ks_norms_fill(const struct ks_tables *t, size_t row, struct ks_table *
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
     size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
-    struct ks_series series[NORMS] = {{0}};
+    struct ks_series series[NORMS] = {{.runs = 0}};
     ks_status status = KS_OK;
 
     for (size_t i = 0; i < n; i++)
@@ -128,7 +123,7 @@ ks_status ks_norms_fill(const struct ks_tables *t, size_t row, struct ks_table *
     }
 done:
     for (size_t k = 0; k < NORMS; k++)
-        ks_series_free(&series[k]);
+        ks_pool_free(&series[k].pool);
     return status;
 }
 
@@ -238,7 +233,7 @@ static ks_status read_speed(const struct ks_results *r, const struct ks_result *
     }
     *speed = seconds > 0 ? updates / seconds : NAN;
 done:
-    log_free(&progress);
+    ks_pool_free(&progress.pool);
     return status;
 }
 
@@ -260,7 +255,7 @@ ks_status ks_efficiency_fill(const struct ks_tables *t, size_t row, struct ks_ta
                    KS_NUMBER(costs.actor.parameters), KS_NUMBER(costs.actor.flops),
                    KS_ESTIMATE(speed.curve[0]), KS_ESTIMATE(t->table->row[row].value[KS_RETURN]));
 done:
-    ks_series_free(&speed);
+    ks_pool_free(&speed.pool);
     return status;
 }
 
@@ -283,26 +278,21 @@ static struct ks_study_analysis without_seed(const struct ks_study_analysis *ana
     return rest;
 }
 
-/* Whether two analyses of the same checkpoints have the same settings except for the seed of their
- * start vectors. */
-static bool repeats(const struct ks_study *study, size_t one, size_t other)
-{
-    struct ks_study_analysis a = without_seed(&study->analysis[one]);
-    struct ks_study_analysis b = without_seed(&study->analysis[other]);
-
-    return a.scope.checkpoints == b.scope.checkpoints && ks_study_same_analysis(&a, &b);
-}
-
-/* Adds over how many start vectors kappa is known, with its smallest and its largest value. */
+/* Adds over how many start vectors kappa is known, with its smallest and its largest value: by
+ * analyses of the same checkpoints whose settings differ in the seed alone. */
 static void add_starts(const struct ks_tables *t, size_t row, size_t analysis, struct ks_table *out)
 {
+    const struct ks_study *study = t->r->study;
+    const struct ks_study_analysis one = without_seed(&study->analysis[analysis]);
     double least = INFINITY, most = 0;
     size_t n = 0;
 
-    for (size_t k = 0; k < t->r->study->n_analyses; k++) {
+    for (size_t k = 0; k < study->n_analyses; k++) {
+        const struct ks_study_analysis other = without_seed(&study->analysis[k]);
         double kappa = row_of(t, row, k)->value[KS_KAPPA].value;
 
-        if (isnan(kappa) || !repeats(t->r->study, analysis, k))
+        if (isnan(kappa) || one.scope.checkpoints != other.scope.checkpoints ||
+            !ks_study_same_analysis(&one, &other))
             continue;
         least = fmin(least, kappa);
         most = fmax(most, kappa);

@@ -40,20 +40,13 @@ static void estimate_text(const struct ks_estimate *e, char text[CELL])
         snprintf(text, CELL, "%s [%s, %s]", value, low, high);
 }
 
-static int wider(int width, const char *name)
-{
-    int length = (int)strlen(name);
-
-    return length > width ? length : width;
-}
-
 void ks_scores_print(const struct ks_score_summary *s, FILE *out)
 {
-    int system = wider(0, "system"), suite = wider(0, "suite");
+    int system = ks_wider(0, "system"), suite = ks_wider(0, "suite");
 
     for (size_t i = 0; i < s->n; i++) {
-        system = wider(system, s->line[i].system);
-        suite = wider(suite, s->line[i].suite);
+        system = ks_wider(system, s->line[i].system);
+        suite = ks_wider(suite, s->line[i].suite);
     }
     fprintf(out, "%-*s  %-*s  %5s  %4s  %9s  %24s  %24s\n", system, "system", suite, "suite",
             "tasks", "runs", "last step", "iqm at the last step", "area under the iqm");
@@ -90,17 +83,24 @@ static void fill_curves(const struct ks_score_summary *s, struct ks_table *out)
                            KS_NUMBER(s->line[i].step[t]), KS_ESTIMATE(s->line[i].curve[t]));
 }
 
-ks_status ks_scores_print_csv(const struct ks_score_summary *s, FILE *out)
+/* With `dir` NULL: on standard output. */
+static ks_status write_table(const struct ks_score_summary *s, const char *dir, const char *name,
+                             void (*fill)(const struct ks_score_summary *s, struct ks_table *out))
 {
     struct ks_table table = {0};
     ks_status status;
 
-    fill_scores(s, &table);
-    status = table.status;
-    if (status == KS_OK)
-        ks_table_print(&table, out);
+    fill(s, &table);
+    status = dir ? ks_table_write(&table, dir, name) : table.status;
+    if (!dir && status == KS_OK)
+        ks_table_print(&table, stdout);
     ks_table_free(&table);
     return status;
+}
+
+ks_status ks_scores_print_csv(const struct ks_score_summary *s)
+{
+    return write_table(s, NULL, "scores", fill_scores);
 }
 
 /* --- warnings --- */
@@ -206,18 +206,6 @@ ks_status ks_scores_warn_settings(const struct ks_score_rows *rows)
 }
 
 /* --- files --- */
-
-static ks_status write_table(const struct ks_score_summary *s, const char *dir, const char *name,
-                             void (*fill)(const struct ks_score_summary *s, struct ks_table *out))
-{
-    struct ks_table table = {0};
-    ks_status status;
-
-    fill(s, &table);
-    status = ks_table_write(&table, dir, name);
-    ks_table_free(&table);
-    return status;
-}
 
 static bool has_suite(const struct ks_score_summary *s, const char *suite)
 {

@@ -8,9 +8,9 @@
 #include "core/error.h"
 #include "results/scores.h"
 
-/* A line per system and suite: in aligned columns; as CSV. */
+/* A line per system and suite: in aligned columns; as CSV on standard output. */
 void ks_scores_print(const struct ks_score_summary *summary, FILE *out);
-ks_status ks_scores_print_csv(const struct ks_score_summary *summary, FILE *out);
+ks_status ks_scores_print_csv(const struct ks_score_summary *summary);
 
 /* On standard error: runs and tasks that are left out, intervals that are too narrow, systems that
  * do not compare; and systems with other settings on other tasks. */

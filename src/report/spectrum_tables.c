@@ -26,36 +26,29 @@ struct cells {
     size_t n;
     struct {
         double low, high, density; /* per unit of s */
-    } * cell;                      /* [n]; owned    */
+    } * cell;                      /* [n]           */
 };
 
 /* The histogram of a spectrum. */
 struct histogram {
     const struct ks_spectrum *s;
-    double unit, floor; /* x_0; the noise floor, 0 where it is unknown      */
+    double unit, floor; /* x_0; the noise floor, 0 where it is unknown */
     size_t probes, n_ends;
-    struct cells *cells; /* [probes]; owned                                 */
-    double *end;         /* [n_ends] the ends of all cells, ascending; owned */
+    struct cells *cells; /* [probes]                                  */
+    double *end;         /* [n_ends] the ends of all cells, ascending */
+    struct ks_pool pool; /* the arrays. Owned                         */
 };
-
-static void free_histogram(struct histogram *h)
-{
-    for (size_t p = 0; h->cells && p < h->probes; p++)
-        free(h->cells[p].cell);
-    free(h->cells);
-    free(h->end);
-}
 
 /* The cells of the ascending Ritz values of a probe; those within `floor` of zero have none. The
  * outermost cells reach as far outward as inward; a single Ritz value has a cell of one unit. */
-static ks_status find_cells(const struct histogram *h, size_t probe)
+static ks_status find_cells(struct histogram *h, size_t probe)
 {
     size_t row = probe * h->s->order, m = h->s->steps ? (size_t)h->s->steps[probe] : h->s->order;
     const double *theta = h->s->ritz + row, *weight = h->s->weight + row, unit = h->unit;
     double end = asinh(h->floor / unit);
     struct cells *c = &h->cells[probe];
 
-    KS_TRY(ks_alloc(m, sizeof *c->cell, &c->cell));
+    KS_TRY(ks_pool_alloc(&h->pool, m, sizeof *c->cell, &c->cell));
     for (size_t i = 0; i < m; i++) {
         double s = asinh(theta[i] / unit);
         double below = i > 0 ? (s - asinh(theta[i - 1] / unit)) / 2 : -1;
@@ -122,14 +115,16 @@ static void add_average(const char *name, const struct histogram *h, struct ks_t
 ks_status ks_density_fill(const char *name, const struct ks_spectrum *s, struct ks_table *out)
 {
     double floor = ks_statistic_value(s, KS_STAT_NOISE_FLOOR);
-    struct histogram h = {
-        s, ks_density_unit(s), isnan(floor) ? 0 : floor, ks_spectrum_random(s), 0, NULL, NULL};
+    struct histogram h = {.s = s,
+                          .unit = ks_density_unit(s),
+                          .floor = isnan(floor) ? 0 : floor,
+                          .probes = ks_spectrum_random(s)};
     ks_status status = KS_OK;
 
     if (!(h.unit > 0))
         return KS_OK;
-    KS_GO(ks_alloc(h.probes, sizeof *h.cells, &h.cells));
-    KS_GO(ks_alloc(2 * h.probes * s->order, sizeof *h.end, &h.end));
+    KS_GO(ks_pool_alloc(&h.pool, h.probes, sizeof *h.cells, &h.cells));
+    KS_GO(ks_pool_alloc(&h.pool, 2 * h.probes * s->order, sizeof *h.end, &h.end));
     for (size_t p = 0; p < h.probes; p++) {
         KS_GO(find_cells(&h, p));
         for (size_t i = 0; i < h.cells[p].n; i++) {
@@ -140,7 +135,7 @@ ks_status ks_density_fill(const char *name, const struct ks_spectrum *s, struct 
     qsort(h.end, h.n_ends, sizeof *h.end, ks_ascending);
     add_average(name, &h, out);
 done:
-    free_histogram(&h);
+    ks_pool_free(&h.pool);
     return status;
 }
 

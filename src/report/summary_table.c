@@ -12,6 +12,7 @@
 
 #include "core/memory.h"
 #include "core/number.h"
+#include "results/correlation.h"
 #include "results/scores.h"
 #include "statistics/statistics.h"
 
@@ -88,12 +89,13 @@ enum { LEAST_RANKS = 3 }; /* with fewer rows a rank correlation says nothing */
 
 /* The values of one architecture. */
 struct pool {
+    struct ks_pool arrays; /* owned */
     size_t runs, checkpoints, evaluations;
-    double *statistic[KS_POOLED];       /* [runs, checkpoints]; owned */
-    double *limit;                      /* [runs, checkpoints] ks_noise_limit; owned */
-    double *returns;                    /* [runs, evaluations]; owned */
+    double *statistic[KS_POOLED];       /* [runs, checkpoints] */
+    double *limit;                      /* [runs, checkpoints] ks_noise_limit */
+    double *returns;                    /* [runs, evaluations] */
     const struct ks_score_range *range; /* of the task; NULL: it has no scores */
-    double *step;                       /* [evaluations]; owned       */
+    double *step;                       /* [evaluations] */
 };
 
 static ks_status pool_new(const struct ks_results *r, size_t analysis, struct pool *p)
@@ -109,19 +111,11 @@ static ks_status pool_new(const struct ks_results *r, size_t analysis, struct po
     for (size_t k = 0; k < s->n_evaluations; k++)
         p->evaluations += r->common_evaluation[k];
     for (size_t f = 0; f < KS_POOLED; f++)
-        KS_TRY(ks_alloc(s->n_seeds * p->checkpoints, sizeof(double), &p->statistic[f]));
-    KS_TRY(ks_alloc(s->n_seeds * p->checkpoints, sizeof(double), &p->limit));
-    KS_TRY(ks_alloc(s->n_seeds * p->evaluations, sizeof(double), &p->returns));
-    return ks_alloc(p->evaluations, sizeof(double), &p->step);
-}
-
-static void pool_free(struct pool *p)
-{
-    for (size_t f = 0; f < KS_POOLED; f++)
-        free(p->statistic[f]);
-    free(p->limit);
-    free(p->returns);
-    free(p->step);
+        KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->checkpoints, sizeof(double),
+                             &p->statistic[f]));
+    KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->checkpoints, sizeof(double), &p->limit));
+    KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->evaluations, sizeof(double), &p->returns));
+    return ks_pool_alloc(&p->arrays, p->evaluations, sizeof(double), &p->step);
 }
 
 static void pool_fill(const struct ks_results *r, size_t analysis, const struct ks_result **run,
@@ -243,7 +237,7 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     estimator.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
     KS_GO(ks_bootstrap_run(&bootstrap, &estimator, row->value));
 done:
-    pool_free(&pool);
+    ks_pool_free(&pool.arrays);
     return status;
 }
 
@@ -311,7 +305,7 @@ static const struct {
                {false, KS_KURTOSIS},        {false, KS_RETURN}};
 enum { NUMBER_WIDTH = 10, RANGE_WIDTH = 20 };
 
-static int wider(int width, const char *name)
+int ks_wider(int width, const char *name)
 {
     int length = (int)strlen(name);
 
@@ -332,7 +326,8 @@ static void print_line(const char *first, int width, const struct ks_row *row, F
             ks_interval_text(row->range[i].median, KS_IN_WORDS, text);
         else if (row)
             ks_value_print(row->value[i].value, text);
-        fprintf(out, "  %*s", wider(range ? RANGE_WIDTH : NUMBER_WIDTH, name), row ? text : name);
+        fprintf(out, "  %*s", ks_wider(range ? RANGE_WIDTH : NUMBER_WIDTH, name),
+                row ? text : name);
     }
     putc('\n', out);
 }
@@ -342,7 +337,7 @@ void ks_summary_print(const struct ks_results *r, const struct ks_summary_table 
     int width = (int)strlen("architecture");
 
     for (size_t i = 0; i < table->n_rows; i++)
-        width = wider(width, r->study->architecture[table->row[i].architecture].name);
+        width = ks_wider(width, r->study->architecture[table->row[i].architecture].name);
     print_line("architecture", width, NULL, out);
     for (size_t i = 0; i < table->n_rows; i++)
         print_line(r->study->architecture[table->row[i].architecture].name, width, &table->row[i],

@@ -107,5 +107,7 @@ void ks_summary_print(const struct ks_results *results, const struct ks_summary_
                       FILE *out);
 /* A value in few digits ("1.30e+06"; "-" for NaN) into text[32]. */
 void ks_value_print(double value, char text[32]);
+/* The width of a column that is at least `width` wide and has this text. */
+int ks_wider(int width, const char *text);
 
 #endif

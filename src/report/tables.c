@@ -389,7 +389,7 @@ ks_status ks_tables_write(const struct ks_results *results, struct ks_summary_ta
         KS_GO(ks_table_write(&table->file[i], results->dir, ks_table_files[i].name));
     }
 done:
-    ks_comparison_free(&tables.comparison);
+    ks_pool_free(&tables.comparison.pool);
     return status;
 }
 

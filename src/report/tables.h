@@ -62,15 +62,15 @@ size_t ks_tables_paper_curve(const struct ks_tables *t);
 
 /* A number of every run of an architecture at some steps, and the IQM over the runs. */
 struct ks_series {
+    struct ks_pool pool; /* the arrays. The caller frees it */
     size_t runs, steps;
-    double *step, *value;      /* [steps], [runs, steps]; NaN: missing. Owned */
-    struct ks_estimate *curve; /* [steps]; owned */
+    double *step, *value;      /* [steps], [runs, steps]; NaN: missing */
+    struct ks_estimate *curve; /* [steps] */
 };
 /* Room for `runs` and `steps`; the caller fills step and value, and may lower `steps`. Then values
  * of ks_series_aggregate go to `curve`. */
 ks_status ks_series_new(size_t runs, size_t steps, struct ks_series *series);
 ks_status ks_series_aggregate(struct ks_series *series, size_t resamples);
-void ks_series_free(struct ks_series *series);
 
 /* curve_tables.c: numbers over training, or at its end, with intervals over seeds. */
 ks_status ks_return_curve_fill(const struct ks_tables *t, size_t row, struct ks_table *out);

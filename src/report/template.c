@@ -117,19 +117,6 @@ static ks_status find_part(const struct reading *t, const char *at, const char *
                    line_of(t, at), name);
 }
 
-static ks_status start_if(struct reading *t, const char *at, const char *name)
-{
-    const struct ks_template_part *part;
-
-    if (t->inside)
-        return ks_fail(KS_FORMAT, "%s:%zu: 'if %s' within another 'if'", t->path, line_of(t, at),
-                       name);
-    KS_TRY(find_part(t, at, name, &part));
-    t->inside = true;
-    t->skipping = part->present && !part->present(t->data);
-    return KS_OK;
-}
-
 /* Prints a file of the template's folder. */
 static ks_status include(const struct reading *t, const char *name)
 {
@@ -151,8 +138,15 @@ static ks_status apply(struct reading *t, const char *at, const char *word, cons
 {
     const struct ks_template_part *part;
 
-    if (strcmp(word, "if") == 0)
-        return start_if(t, at, argument);
+    if (strcmp(word, "if") == 0) {
+        if (t->inside)
+            return ks_fail(KS_FORMAT, "%s:%zu: 'if %s' within another 'if'", t->path,
+                           line_of(t, at), argument);
+        KS_TRY(find_part(t, at, argument, &part));
+        t->inside = true;
+        t->skipping = part->present && !part->present(t->data);
+        return KS_OK;
+    }
     if (strcmp(word, "end") == 0) {
         if (!t->inside)
             return ks_fail(KS_FORMAT, "%s:%zu: 'end' without 'if'", t->path, line_of(t, at));

@@ -56,44 +56,6 @@ double ks_curve_area(size_t n, const double *t, const double *y)
     return area / (t[n - 1] - t[0]);
 }
 
-/* Average ranks: with b smaller values and e equal ones (itself included), b + (e + 1)/2. */
-static void rank(size_t n, const double *x, double *ranks)
-{
-    for (size_t i = 0; i < n; i++) {
-        size_t below = 0, equal = 0;
-
-        for (size_t j = 0; j < n; j++) {
-            below += x[j] < x[i];
-            equal += x[j] == x[i];
-        }
-        ranks[i] = (double)below + 0.5 * (double)(equal + 1);
-    }
-}
-
-static double correlation_of(size_t n, const double *x, const double *y)
-{
-    double mean = 0.5 * (double)(n + 1), xx = 0, yy = 0, xy = 0; /* of ranks 1..n */
-
-    for (size_t i = 0; i < n; i++) {
-        xx += (x[i] - mean) * (x[i] - mean);
-        yy += (y[i] - mean) * (y[i] - mean);
-        xy += (x[i] - mean) * (y[i] - mean);
-    }
-    return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : NAN;
-}
-
-ks_status ks_spearman(size_t n, const double *x, const double *y, double *correlation)
-{
-    double *ranks = NULL;
-
-    KS_TRY(ks_alloc(2 * n, sizeof *ranks, &ranks));
-    rank(n, x, ranks);
-    rank(n, y, ranks + n);
-    *correlation = correlation_of(n, ranks, ranks + n);
-    free(ranks);
-    return KS_OK;
-}
-
 /* --- the bootstrap --- */
 
 uint64_t ks_splitmix(uint64_t seed, uint64_t k)
@@ -161,22 +123,16 @@ static void set_interval(const struct ks_bootstrap *bootstrap, double *value,
 
 /* Scratch of one thread. */
 struct slot {
+    struct ks_pool pool; /* the arrays. Owned */
     size_t *index;
     double *work, *out;
 };
 
 static ks_status slot_new(size_t runs, const struct ks_estimator *estimator, struct slot *slot)
 {
-    KS_TRY(ks_alloc(runs, sizeof *slot->index, &slot->index));
-    KS_TRY(ks_alloc(estimator->work, sizeof *slot->work, &slot->work));
-    return ks_alloc(estimator->outputs, sizeof *slot->out, &slot->out);
-}
-
-static void slot_free(struct slot *slot)
-{
-    free(slot->index);
-    free(slot->work);
-    free(slot->out);
+    KS_TRY(ks_pool_alloc(&slot->pool, runs, sizeof *slot->index, &slot->index));
+    KS_TRY(ks_pool_alloc(&slot->pool, estimator->work, sizeof *slot->work, &slot->work));
+    return ks_pool_alloc(&slot->pool, estimator->outputs, sizeof *slot->out, &slot->out);
 }
 
 /* Evaluates all resamples in parallel into values [outputs, resamples]. */
@@ -200,7 +156,7 @@ static ks_status resample(const struct ks_bootstrap *bootstrap,
             for (size_t k = 0; k < estimator->outputs; k++)
                 values[k * n + b] = slot.out[k];
         }
-        slot_free(&slot);
+        ks_pool_free(&slot.pool);
         if (mine != KS_OK) {
 #pragma omp critical(ks_bootstrap)
             status = mine;
@@ -231,7 +187,7 @@ ks_status ks_bootstrap_run(const struct ks_bootstrap *bootstrap,
         set_interval(bootstrap, values + k * bootstrap->resamples, &estimates[k]);
 done:
     free(values);
-    slot_free(&slot);
+    ks_pool_free(&slot.pool);
     return status;
 }
 
@@ -248,15 +204,16 @@ struct ranked {
 struct curve {
     const struct ks_scores *scores;
     size_t runs;
-    size_t *kept;         /* [steps] runs whose value is not NaN; owned                 */
-    struct ranked *order; /* [steps, runs] by ascending value, those with NaN last; owned */
+    struct ks_pool pool;  /* the arrays. Owned                                     */
+    size_t *kept;         /* [steps] runs whose value is not NaN                   */
+    struct ranked *order; /* [steps, runs] by ascending value, those with NaN last */
 };
 
 static ks_status curve_new(const struct ks_scores *s, size_t runs, struct curve *curve)
 {
     *curve = (struct curve){.scores = s, .runs = runs};
-    KS_TRY(ks_alloc(s->steps, sizeof *curve->kept, &curve->kept));
-    KS_TRY(ks_alloc(s->steps * runs, sizeof *curve->order, &curve->order));
+    KS_TRY(ks_pool_alloc(&curve->pool, s->steps, sizeof *curve->kept, &curve->kept));
+    KS_TRY(ks_pool_alloc(&curve->pool, s->steps * runs, sizeof *curve->order, &curve->order));
     for (size_t t = 0; t < s->steps; t++) {
         struct ranked *order = curve->order + t * runs;
 
@@ -267,12 +224,6 @@ static ks_status curve_new(const struct ks_scores *s, size_t runs, struct curve 
         qsort(order, runs, sizeof *order, ks_ascending);
     }
     return KS_OK;
-}
-
-static void curve_free(struct curve *curve)
-{
-    free(curve->kept);
-    free(curve->order);
 }
 
 /* The IQM of `n` values in ascending order, each of which occurs count[run] times. */
@@ -331,6 +282,6 @@ ks_status ks_iqm_curve(const struct ks_scores *scores, size_t resamples, uint64_
         *area = estimates[scores->steps];
 done:
     free(estimates);
-    curve_free(&data);
+    ks_pool_free(&data.pool);
     return status;
 }

@@ -26,9 +26,6 @@ double ks_quantile(size_t n, const double *sorted, double q);
  * n >= 2. */
 double ks_curve_area(size_t n, const double *t, const double *y);
 
-/* Spearman's rank correlation; ties get their average rank. NaN if n < 2 or a list is constant. */
-ks_status ks_spearman(size_t n, const double *x, const double *y, double *correlation);
-
 /* Output number k of the generator SplitMix64 with that seed (Steele, Lea, Flood, OOPSLA 2014), and
  * the index below n derived from it. */
 uint64_t ks_splitmix(uint64_t seed, uint64_t k);

@@ -157,8 +157,8 @@ double ks_comparison_last(const struct ks_results *r, const struct ks_result *ru
 ks_status ks_comparison_begin(const struct ks_results *r, size_t resamples, struct ks_comparison *c)
 {
     *c = (struct ks_comparison){.results = r, .resamples = resamples};
-    KS_TRY(ks_alloc(r->n_runs, sizeof(const struct ks_result *), &c->run));
-    return ks_alloc(r->n_runs, sizeof *c->last, &c->last);
+    KS_TRY(ks_pool_alloc(&c->pool, r->n_runs, sizeof(const struct ks_result *), &c->run));
+    return ks_pool_alloc(&c->pool, r->n_runs, sizeof *c->last, &c->last);
 }
 
 void ks_comparison_add(struct ks_comparison *c, size_t architecture, size_t n,
@@ -186,10 +186,4 @@ ks_status ks_comparison_new(const struct ks_results *r, size_t resamples, struct
         ks_comparison_add(c, order[i], runs, run);
     }
     return KS_OK;
-}
-
-void ks_comparison_free(struct ks_comparison *c)
-{
-    free(c->run);
-    free(c->last);
 }

@@ -46,11 +46,13 @@ struct ks_comparison {
     const struct ks_results *results;
     size_t n;
     size_t architecture[KS_STUDY_ARCHITECTURES], runs[KS_STUDY_ARCHITECTURES]; /* [n] */
-    const struct ks_result **run; /* [runs of all]; the list is owned */
-    double *last; /* [runs of all] returns at the last evaluation that all runs have; owned */
+    struct ks_pool pool;          /* of the lists `run` and `last`. Owned */
+    const struct ks_result **run; /* [runs of all] */
+    double *last; /* [runs of all] returns at the last evaluation that all runs have */
     size_t resamples;
 };
-/* Makes a comparison of no architectures. The caller frees it, also after a failure. KS_MEMORY. */
+/* Makes a comparison of no architectures. The caller frees `pool`, also after a failure. KS_MEMORY.
+ */
 ks_status ks_comparison_begin(const struct ks_results *results, size_t resamples,
                               struct ks_comparison *comparison);
 /* Adds an architecture, with its n runs that are to be compared. */
@@ -61,7 +63,6 @@ double ks_comparison_last(const struct ks_results *results, const struct ks_resu
 /* With all complete runs of all included architectures, in the order of ks_results_order. */
 ks_status ks_comparison_new(const struct ks_results *results, size_t resamples,
                             struct ks_comparison *comparison);
-void ks_comparison_free(struct ks_comparison *comparison);
 
 /* The last returns of architecture `i`, as scores on one task. Points into the comparison. */
 struct ks_sample ks_comparison_sample(const struct ks_comparison *comparison, size_t i);

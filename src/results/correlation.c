@@ -14,9 +14,9 @@
 enum { LEAST_POINTS = 3 };       /* with fewer, a rank correlation says nothing */
 static const double TIE = 1e-12; /* two statistics that differ by rounding alone are equal */
 
-/* Ranks 1..n, the average rank for ties, centred by their mean (n + 1)/2 and scaled to norm 1, so
- * that the dot product of two lists is their correlation. False if x is constant. */
-static bool set_ranks(size_t n, const double *x, double *rank)
+/* Ranks 1..n, the average rank for ties, centred by their mean (n + 1)/2. Returns the sum of their
+ * squares, 0 if x is constant. */
+static double centre_ranks(size_t n, const double *x, double *rank)
 {
     double square = 0;
 
@@ -30,6 +30,15 @@ static bool set_ranks(size_t n, const double *x, double *rank)
         rank[i] = below + 0.5 * (equal + 1) - 0.5 * (double)(n + 1);
         square += rank[i] * rank[i];
     }
+    return square;
+}
+
+/* Scales the ranks to norm 1, so that the dot product of two lists is their correlation. False if x
+ * is constant. */
+static bool set_ranks(size_t n, const double *x, double *rank)
+{
+    double square = centre_ranks(n, x, rank);
+
     for (size_t i = 0; i < n && square > 0; i++)
         rank[i] /= sqrt(square);
     return square > 0;
@@ -42,6 +51,17 @@ static double dot(size_t n, const double *x, const double *y)
     for (size_t i = 0; i < n; i++)
         sum += x[i] * y[i];
     return sum;
+}
+
+ks_status ks_spearman(size_t n, const double *x, const double *y, double *correlation)
+{
+    double *rank = NULL, product;
+
+    KS_TRY(ks_alloc(2 * n, sizeof *rank, &rank));
+    product = centre_ranks(n, x, rank) * centre_ranks(n, y, rank + n);
+    *correlation = product > 0 ? dot(n, rank, rank + n) / sqrt(product) : NAN;
+    free(rank);
+    return KS_OK;
 }
 
 /* --- points and the interval of their correlation --- */

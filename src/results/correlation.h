@@ -22,6 +22,9 @@ struct ks_points {
     const double *y;    /* [runs of all architectures] */
 };
 
+/* Spearman's rank correlation; ties get their average rank. NaN if n < 2 or a list is constant. */
+ks_status ks_spearman(size_t n, const double *x, const double *y, double *correlation);
+
 /* Spearman's rank correlation of the points that have both coordinates; NaN with fewer than three
  * points. For the 90% interval the runs of each architecture are resampled, each with its x and y.
  * Architectures are not resampled, so the interval describes these architectures with other seeds.

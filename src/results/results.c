@@ -162,8 +162,9 @@ static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed
 
     run->architecture = architecture;
     run->seed = seed;
-    KS_GO(ks_alloc(s->n_analyses * s->n_checkpoints, sizeof(struct ks_spectrum *), &run->spectrum));
-    KS_GO(ks_alloc(s->n_evaluations, sizeof *run->returns, &run->returns));
+    KS_GO(ks_pool_alloc(&r->pool, s->n_analyses * s->n_checkpoints, sizeof(struct ks_spectrum *),
+                        &run->spectrum));
+    KS_GO(ks_pool_alloc(&r->pool, s->n_evaluations, sizeof *run->returns, &run->returns));
     for (size_t k = 0; k < s->n_evaluations; k++)
         run->returns[k] = NAN;
     KS_GO(ks_study_run_folder(s, architecture, seed, &relative));
@@ -182,14 +183,6 @@ done:
     free(relative);
     free(folder);
     return status;
-}
-
-static bool all_set(const bool *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!list[i])
-            return false;
-    return true;
 }
 
 /* Counts the missing spectra of an analysis, at checkpoints that are aggregated. */
@@ -318,8 +311,8 @@ static ks_status read_all(struct ks_results *r)
     memset(r->common_evaluation, true, s->n_evaluations * sizeof *r->common_evaluation);
     if (s->common_grid)
         find_common_grid(r);
-    if (!all_set(r->common_checkpoint, s->n_checkpoints) ||
-        !all_set(r->common_evaluation, s->n_evaluations))
+    if (memchr(r->common_checkpoint, false, s->n_checkpoints) ||
+        memchr(r->common_evaluation, false, s->n_evaluations))
         KS_TRY(warn(r, "grid = common: only the steps that all runs have are aggregated"));
     for (size_t n = 0; n < r->n_runs; n++) {
         KS_TRY(judge_run(r, &r->run[n]));
@@ -328,36 +321,30 @@ static ks_status read_all(struct ks_results *r)
     return warn_incomplete(r);
 }
 
-static ks_status read_study(const char *dir, struct ks_study **study)
-{
-    char *path = NULL;
-    ks_status status;
-
-    KS_TRY(ks_print_string(&path, "%s/study.study", dir));
-    status = ks_study_read(path, false, study);
-    free(path);
-    return status;
-}
-
 ks_status ks_results_read(const char *dir, const struct ks_study *study, struct ks_results **out)
 {
     struct ks_results *r = NULL;
+    char *path = NULL;
     ks_status status = KS_OK;
 
     *out = NULL;
     KS_GO(ks_alloc(1, sizeof *r, &r));
     KS_GO(ks_copy_string(dir, &r->dir));
+    KS_GO(ks_print_string(&path, "%s/study.study", dir));
     if (!study)
-        KS_GO(read_study(dir, &r->own_study));
+        KS_GO(ks_study_read(path, false, &r->own_study));
     r->study = study ? study : r->own_study;
     r->n_runs = r->study->n_architectures * r->study->n_seeds;
-    KS_GO(ks_alloc(r->n_runs, sizeof *r->run, &r->run));
-    KS_GO(ks_alloc(r->study->n_architectures, sizeof *r->included, &r->included));
-    KS_GO(ks_alloc(r->study->n_checkpoints, sizeof *r->common_checkpoint, &r->common_checkpoint));
-    KS_GO(ks_alloc(r->study->n_evaluations, sizeof *r->common_evaluation, &r->common_evaluation));
+    KS_GO(ks_pool_alloc(&r->pool, r->n_runs, sizeof *r->run, &r->run));
+    KS_GO(ks_pool_alloc(&r->pool, r->study->n_architectures, sizeof *r->included, &r->included));
+    KS_GO(ks_pool_alloc(&r->pool, r->study->n_checkpoints, sizeof *r->common_checkpoint,
+                        &r->common_checkpoint));
+    KS_GO(ks_pool_alloc(&r->pool, r->study->n_evaluations, sizeof *r->common_evaluation,
+                        &r->common_evaluation));
     KS_GO(read_all(r));
     *out = r, r = NULL;
 done:
+    free(path);
     ks_results_free(r);
     return status;
 }
@@ -366,20 +353,14 @@ void ks_results_free(struct ks_results *r)
 {
     if (!r)
         return;
-    for (size_t n = 0; r->run && n < r->n_runs; n++) {
+    for (size_t n = 0; r->run && n < r->n_runs; n++)
         for (size_t i = 0; r->run[n].spectrum && i < r->study->n_analyses * r->study->n_checkpoints;
              i++)
             ks_spectrum_free(r->run[n].spectrum[i]);
-        free(r->run[n].spectrum);
-        free(r->run[n].returns);
-    }
     for (size_t i = 0; i < r->n_warnings; i++)
         free(r->warning[i]);
     free(r->warning);
-    free(r->run);
-    free(r->included);
-    free(r->common_checkpoint);
-    free(r->common_evaluation);
+    ks_pool_free(&r->pool);
     ks_study_free(r->own_study);
     free(r->dir);
     free(r);

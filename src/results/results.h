@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "io/csv.h"
 #include "io/spectrum.h"
 #include "statistics/catalogue.h"
@@ -14,10 +15,10 @@
 
 struct ks_result {
     size_t architecture, seed; /* indices in the study                                      */
-    /* [n_analyses, n_checkpoints] of the study, the standard analysis first; NULL: missing. Owned
-     */
+    /* [n_analyses, n_checkpoints] of the study, the standard analysis first; NULL: missing. The
+     * spectra are owned. */
     struct ks_spectrum **spectrum;
-    double *returns; /* [n_evaluations] of the study; NaN: missing. Owned         */
+    double *returns; /* [n_evaluations] of the study; NaN: missing                */
     bool is_over;    /* trained to the end or to `stop`, as its run.json says     */
     bool complete;   /* whether it can be aggregated                              */
 };
@@ -26,11 +27,12 @@ struct ks_results {
     char *dir; /* owned */
     const struct ks_study *study;
     struct ks_study *own_study; /* what `study` points to if it was read from the folder; owned */
+    struct ks_pool pool;        /* the arrays, also of runs. Owned */
     size_t n_runs;
-    struct ks_result *run; /* [architectures, seeds]; owned */
-    bool *included;        /* [architectures] whether any of its runs is complete; owned */
+    struct ks_result *run; /* [architectures, seeds] */
+    bool *included;        /* [architectures] whether any of its runs is complete */
     /* The steps that are aggregated: all, or with grid = common the steps that every completed run
-     * has. [n_checkpoints], [n_evaluations]; owned. */
+     * has. [n_checkpoints], [n_evaluations]. */
     bool *common_checkpoint, *common_evaluation;
     size_t n_warnings, warning_room;
     char **warning; /* [n_warnings] one line each; owned */

@@ -9,19 +9,6 @@
 
 enum { STEP, RETURN, COLUMNS };
 
-/* A return that is NaN or infinite: an error, unless missing = drop. */
-static ks_status refuse_return(const struct ks_study *s, struct ks_study_run run, const char *path,
-                               size_t evaluation, double value)
-{
-    if (s->drop_missing)
-        return KS_OK;
-    return ks_fail(KS_FORMAT,
-                   "%s: %s, %s, seed %zu, step %zu: the return is %g (missing = drop in [study] "
-                   "leaves such runs out)",
-                   path, s->env, s->architecture[run.architecture].name, s->seed[run.seed],
-                   s->evaluation[evaluation], value);
-}
-
 /* Finds the return at `step`. *found: how many rows have one, at most 1. *value is NaN if none has
  * one but a row says nan. Rows of a checkpoint without an evaluation have an empty cell or nan, and
  * may stand beside a row of the same step with a return. */
@@ -92,7 +79,14 @@ ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, con
         if (found > 0 && isfinite(value))
             returns[k] = value;
         else if (found > 0 || isnan(value))
-            status = refuse_return(s, run, csv->path, k, value);
+            status = s->drop_missing
+                         ? KS_OK
+                         : ks_fail(
+                               KS_FORMAT,
+                               "%s: %s, %s, seed %zu, step %zu: the return is %g (missing = drop "
+                               "in [study] leaves such runs out)",
+                               csv->path, s->env, s->architecture[run.architecture].name,
+                               s->seed[run.seed], s->evaluation[k], value);
         else if (run.is_over && !s->common_grid)
             status = ks_fail(KS_FORMAT,
                              "%s: expected a return at step %zu, as run.json says that the run is "

@@ -51,20 +51,13 @@ static ks_status add_line(const struct job *job, const char *system, const char 
                                    .cautions = ks_scores_cautions(scores->strata, scores->runs)};
     for (size_t m = 0; m < scores->strata; m++)
         line->runs += scores->runs[m];
-    KS_TRY(ks_alloc(scores->steps, sizeof *line->step, &line->step));
-    KS_TRY(ks_alloc(scores->steps, sizeof *line->curve, &line->curve));
+    KS_TRY(ks_pool_alloc(&s->pool, scores->steps, sizeof *line->step, &line->step));
+    KS_TRY(ks_pool_alloc(&s->pool, scores->steps, sizeof *line->curve, &line->curve));
     memcpy(line->step, scores->step, scores->steps * sizeof *line->step);
     return ks_iqm_curve(scores, s->resamples, 0, line->curve, &line->area);
 }
 
 /* --- suites --- */
-
-static bool is_of(const char *task, const struct suite *suite)
-{
-    const struct ks_score_range *range;
-
-    return ks_score_range_find(task, &range) == KS_OK && suite->groups >> range->group & 1;
-}
 
 /* Adds a line for the tasks of the suite, unless there are none. */
 static ks_status add_suite(const struct job *job, const char *system, const struct suite *suite,
@@ -78,7 +71,10 @@ static ks_status add_suite(const struct job *job, const char *system, const stru
     KS_GO(ks_alloc(table->n_tasks, sizeof *runs, &runs));
     KS_GO(ks_alloc(table->n_runs * table->n_steps, sizeof *value, &value));
     for (size_t m = 0; m < table->n_tasks; first += table->runs[m++]) {
-        if (!is_of(table->task[m], suite))
+        const struct ks_score_range *range;
+
+        if (ks_score_range_find(table->task[m], &range) != KS_OK ||
+            !(suite->groups >> range->group & 1))
             continue;
         runs[scores.strata++] = table->runs[m];
         memcpy(value + kept * table->n_steps, table->value + first * table->n_steps,
@@ -197,10 +193,7 @@ void ks_score_summary_free(struct ks_score_summary *summary)
 {
     if (!summary)
         return;
-    for (size_t i = 0; i < summary->n; i++) {
-        free(summary->line[i].step);
-        free(summary->line[i].curve);
-    }
+    ks_pool_free(&summary->pool);
     free(summary->line);
     free(summary);
 }

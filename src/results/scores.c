@@ -124,7 +124,7 @@ struct run {
 
 struct grid {
     size_t n;
-    double *step; /* [n] ascending; owned */
+    double *step; /* [n] ascending */
 };
 
 static int compare_rows(const void *a, const void *b)
@@ -184,13 +184,11 @@ static ks_status take_rows(const struct ks_score_query *q, const struct ks_score
 
 /* --- the steps and runs that are used --- */
 
-/* The steps of all these runs, ascending, each once. */
-static ks_status find_steps(const struct rows *rows, size_t n, const struct run *run,
-                            struct grid *grid)
+/* The steps of all these runs, ascending, each once, into grid->step [rows]. */
+static void find_steps(const struct rows *rows, size_t n, const struct run *run, struct grid *grid)
 {
     size_t all = 0;
 
-    KS_TRY(ks_alloc(rows->n, sizeof *grid->step, &grid->step));
     for (size_t i = 0; i < n; i++)
         for (size_t k = run[i].first; k < run[i].end; k++)
             grid->step[all++] = rows->row[k].step;
@@ -198,7 +196,6 @@ static ks_status find_steps(const struct rows *rows, size_t n, const struct run 
     for (size_t k = 0; k < all; k++)
         if (grid->n == 0 || grid->step[k] != grid->step[grid->n - 1])
             grid->step[grid->n++] = grid->step[k];
-    return KS_OK;
 }
 
 static const struct ks_score_row *find_step(const struct rows *rows, const struct run *run,
@@ -264,7 +261,7 @@ static ks_status select_runs(const struct ks_score_query *q, const struct rows *
     struct grid last;
 
     KS_TRY(filter(q, rows, &none, n, run));
-    KS_TRY(find_steps(rows, *n, run, grid));
+    find_steps(rows, *n, run, grid);
     if (q->common_grid && *n > 0) {
         last = (struct grid){1, grid->step + grid->n - 1};
         KS_TRY(filter(q, rows, &last, n, run));
@@ -298,8 +295,12 @@ static ks_status fill_run(const struct ks_score_query *q, const struct rows *row
 
     if (q->normalize)
         KS_TRY(ks_score_range_find(task, &range));
-    if (table->n_tasks == 0 || strcmp(table->task[table->n_tasks - 1], task) != 0)
-        KS_TRY(ks_copy_string(task, &table->task[table->n_tasks++]));
+    if (table->n_tasks == 0 || strcmp(table->task[table->n_tasks - 1], task) != 0) {
+        char **copy = &table->task[table->n_tasks++];
+
+        KS_TRY(ks_pool_alloc(&table->pool, strlen(task) + 1, 1, copy));
+        strcpy(*copy, task);
+    }
     table->runs[table->n_tasks - 1]++;
     table->seed[table->n_runs++] = rows->row[run->first].seed;
     for (size_t t = 0; t < table->n_steps; t++) {
@@ -320,16 +321,16 @@ static ks_status build(const struct ks_score_query *q, const struct rows *rows, 
 {
     size_t found = find_runs(rows, run), n = found;
     struct grid grid = {0};
-    ks_status status = select_runs(q, rows, &grid, &n, run);
 
+    KS_TRY(ks_pool_alloc(&table->pool, rows->n, sizeof *grid.step, &grid.step));
+    KS_TRY(select_runs(q, rows, &grid, &n, run));
     table->step = grid.step;
-    KS_TRY(status);
     table->n_steps = grid.n;
     table->dropped = found - n;
-    KS_TRY(ks_alloc(n, sizeof *table->task, &table->task));
-    KS_TRY(ks_alloc(n, sizeof *table->runs, &table->runs));
-    KS_TRY(ks_alloc(n, sizeof *table->seed, &table->seed));
-    KS_TRY(ks_alloc(n * grid.n, sizeof *table->value, &table->value));
+    KS_TRY(ks_pool_alloc(&table->pool, n, sizeof *table->task, &table->task));
+    KS_TRY(ks_pool_alloc(&table->pool, n, sizeof *table->runs, &table->runs));
+    KS_TRY(ks_pool_alloc(&table->pool, n, sizeof *table->seed, &table->seed));
+    KS_TRY(ks_pool_alloc(&table->pool, n * grid.n, sizeof *table->value, &table->value));
     for (size_t i = 0; i < n; i++)
         KS_TRY(fill_run(q, rows, &run[i], table));
     for (size_t k = 0; k < rows->n; k++) /* a task without runs cannot be pooled with the others */
@@ -364,13 +365,7 @@ void ks_score_table_free(struct ks_score_table *table)
 {
     if (!table)
         return;
-    for (size_t m = 0; m < table->n_tasks; m++)
-        free(table->task[m]);
-    free(table->task);
-    free(table->runs);
-    free(table->seed);
-    free(table->step);
-    free(table->value);
+    ks_pool_free(&table->pool);
     free(table);
 }
 

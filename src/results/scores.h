@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "results/aggregate.h"
 
 /* --- random and target scores per task, and the normalization of scores with them --- */
@@ -104,13 +105,14 @@ struct ks_score_query {
 };
 
 struct ks_score_table {
+    struct ks_pool pool; /* the arrays. Owned */
     size_t n_tasks, n_runs, n_steps;
-    char **task;    /* [n_tasks] in byte order of the names; owned           */
-    size_t *runs;   /* [n_tasks] runs of each task; owned                    */
-    double *seed;   /* [n_runs] task by task, ascending within a task; owned */
-    double *step;   /* [n_steps] ascending; owned                            */
-    double *value;  /* [n_runs, n_steps]; owned                              */
-    size_t dropped; /* runs that were left out                               */
+    char **task;    /* [n_tasks] in byte order of the names           */
+    size_t *runs;   /* [n_tasks] runs of each task                    */
+    double *seed;   /* [n_runs] task by task, ascending within a task */
+    double *step;   /* [n_steps] ascending                            */
+    double *value;  /* [n_runs, n_steps]                              */
+    size_t dropped; /* runs that were left out                        */
 };
 
 /* Fails with KS_FORMAT, naming file, task, system, seed and step, if a score is missing and the
@@ -140,14 +142,15 @@ struct ks_score_line {
     const char *system;
     const char *suite;         /* KS_SCORE_TOTAL: all suites; of raw scores, the name of the task */
     size_t tasks, runs, steps; /* runs: of all these tasks                                        */
-    double *step;              /* [steps] ascending; owned                                        */
-    struct ks_estimate *curve; /* [steps] the IQM at each; owned */
+    double *step;              /* [steps] ascending                                               */
+    struct ks_estimate *curve; /* [steps] the IQM at each                                         */
     struct ks_estimate area;   /* of the curve, divided by its length; NaN for one step   */
     unsigned cautions;         /* of ks_scores_cautions                                           */
 };
 #define KS_SCORE_TOTAL "total"
 
 struct ks_score_summary {
+    struct ks_pool pool; /* the arrays of lines. Owned */
     size_t n, room;
     struct ks_score_line *line; /* [n] system by system, in the order of the rows; owned */
     size_t tasks;               /* of all systems, with the tasks left out      */

@@ -106,7 +106,7 @@ TEST_THREE_SEEDS(test_same_as_correlation_csv)
     assert_true(expected.spearman.value > -0.9);
     assert_close(row->found.effect_low, expected.spearman.value, 1e-12);
     assert_close(row->found.p, expected.p, 0);
-    ks_comparison_free(&comparison);
+    ks_pool_free(&comparison.pool);
 }
 
 /* A seed without a last return is left out in all twelve. */

@@ -217,7 +217,7 @@ TEST(test_against_differences)
             assert_int_equal(b.rows, PAIRS * LOSS_ROWS);
             for (size_t pair = 0; pair < PAIRS; pair++)
                 check_pair(&q, &b, CRITICS[i].hidden[mode == 1], pair);
-            ks_gradient_bounds_clear(&b);
+            ks_pool_free(&b.pool);
         }
 }
 
@@ -248,8 +248,8 @@ TEST(test_weights_and_scale)
     assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &a));
     assert_ok(ks_gradient_bounds_measure(&r, 0, 1, &b));
     assert_same(&a, &b);
-    ks_gradient_bounds_clear(&a);
-    ks_gradient_bounds_clear(&b);
+    ks_pool_free(&a.pool);
+    ks_pool_free(&b.pool);
 }
 
 /* The same weight in every row changes nothing. With others, rows of weight 0 have no gradient, the
@@ -285,8 +285,8 @@ TEST(test_row_weights)
             assert_true(b.gradient[pair] <= sqrt(2) * largest && b.gradient[pair] > 0);
             free(jacobians);
         }
-        ks_gradient_bounds_clear(&a);
-        ks_gradient_bounds_clear(&b);
+        ks_pool_free(&a.pool);
+        ks_pool_free(&b.pool);
     }
 }
 
@@ -335,8 +335,8 @@ TEST(test_ranks)
     }
     assert_same(&part[0], &all);
     for (size_t rank = 0; rank < 2; rank++)
-        ks_gradient_bounds_clear(&part[rank]);
-    ks_gradient_bounds_clear(&all);
+        ks_pool_free(&part[rank].pool);
+    ks_pool_free(&all.pool);
 }
 
 /* One critic alone. */
@@ -352,8 +352,8 @@ TEST(test_one_critic)
     assert_int_equal(one.pairs, MINIBATCHES);
     assert_close(relative_error(one.rows, one.output, all.output + MINIBATCHES * LOSS_ROWS), 0, 0);
     assert_close(relative_error(one.pairs, one.gradient, all.gradient + MINIBATCHES), 0, 0);
-    ks_gradient_bounds_clear(&all);
-    ks_gradient_bounds_clear(&one);
+    ks_pool_free(&all.pool);
+    ks_pool_free(&one.pool);
 }
 
 /* What is measured of a critic becomes statistics. */
@@ -363,7 +363,7 @@ static void add(const struct ks_problem *q, struct ks_attributes *statistics)
 
     assert_ok(ks_gradient_bounds_measure(q, 0, 1, &b));
     assert_ok(ks_gradient_bounds_add(&b, statistics));
-    ks_gradient_bounds_clear(&b);
+    ks_pool_free(&b.pool);
 }
 
 static bool has(const struct ks_attributes *statistics, const char *name)
