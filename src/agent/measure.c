@@ -7,7 +7,7 @@
 
 #include <lapacke.h>
 
-#include "agent/policy.h"
+#include "agent/actor.h"
 #include "core/memory.h"
 
 const struct ks_quantity KS(quantities)[] = {

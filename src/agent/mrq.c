@@ -15,7 +15,6 @@
 
 #include "agent/actor.h"
 #include "agent/kind.h"
-#include "agent/policy.h"
 #include "agent/stream.h"
 
 /* Noise on actions: a factor of standard normal noise, and the bound at which it is clipped. */

@@ -11,7 +11,7 @@
  * Bounds on s: clip to [min, max] (derivative 0 outside), or
  * squash: min + (max - min) (1 + tanh x)/2.
  */
-#include "agent/policy.h"
+#include "agent/actor.h"
 
 #include <tgmath.h>
 

@@ -32,7 +32,6 @@
 
 #include "core/memory.h"
 #include "layers/arrays.h"
-#include "layers/batchnorm.h"
 #include "layers/layer.h"
 
 struct settings {

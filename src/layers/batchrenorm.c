@@ -19,7 +19,6 @@
 #include <stdalign.h>
 #include <string.h>
 
-#include "layers/batchnorm.h"
 #include "layers/layer.h"
 
 struct settings {

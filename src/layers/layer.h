@@ -225,4 +225,10 @@ KS_LAYER_KINDS(KS_DECLARE_KIND)
 /* All kinds as a table, which ends in NULL. */
 extern const struct KS(layer_kind) *const KS(layer_kinds)[];
 
+enum { KS_BATCHNORM_SETTINGS = 64 }; /* bytes; at least the size of the settings */
+/* For a kind that builds on the functions of a batchnorm with parameters: reads the options eps,
+ * momentum and unbiased into `settings`, KS_BATCHNORM_SETTINGS aligned
+ * bytes, which a ks_layer may point to. */
+ks_status KS(batchnorm_settings)(struct ks_line *line, void *settings);
+
 #endif

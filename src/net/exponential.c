@@ -1,4 +1,4 @@
-#include "net/exponential.h"
+#include "net/loss.h"
 
 #include <math.h>
 

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "net/exponential.h"
-
 /* mse: l = 1/(2 K) sum_k (f_k - t_k)^2,   dl/df = (f - t) / K,   d2l/df2 = I / K (Palenicek et al.,
  * XQC, ICLR 2026, Propositions 1 and 5, for K = 1). */
 

@@ -1,4 +1,4 @@
-#include "net/policy.h"
+#include "net/arch.h"
 
 #include <string.h>
 

@@ -19,8 +19,8 @@
 #include "pipeline/pipeline.h"
 #include "study/study_parse.h"
 #include "train/architecture.h"
+#include "train/learner.h"
 #include "train/run.h"
-#include "train/step.h"
 
 /* Environment steps of an episode; at most, for tasks with terminal states. */
 enum { EPISODE = 1000 };

@@ -1,4 +1,4 @@
-#include "train/announce.h"
+#include "train/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "train/resume_point.h"
 #include "train/state.h"
 
 static const double MEGABYTE = 1e6;

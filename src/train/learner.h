@@ -66,4 +66,14 @@ double ks_learner_reward_scale(const struct ks_learner *learner, double temperat
  * minibatch. */
 void ks_learner_scale_rewards(struct ks_learner *learner, double temperature);
 
+struct ks_metrics;
+
+/* step.c. Starts the next training episode. */
+ks_status ks_learner_start_episode(struct ks_learner *learner);
+/* One agent step: acts, stores the transition and, after the random steps, makes the updates, which
+ * are added to `metrics`. Starts the next episode if this one has ended. Fails with KS_NUMBER,
+ * KS_RUN, KS_MEMORY; the learner is then in an inconsistent state and may only be described and
+ * freed. */
+ks_status ks_learner_step(struct ks_learner *learner, struct ks_metrics *metrics);
+
 #endif

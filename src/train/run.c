@@ -25,12 +25,10 @@
 #include "core/progress.h"
 #include "io/file.h"
 #include "io/h5.h"
-#include "train/announce.h"
 #include "train/conditions.h"
+#include "train/learner.h"
 #include "train/plan.h"
 #include "train/resume_point.h"
-#include "train/save_checkpoint.h"
-#include "train/step.h"
 
 ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run)
 {

@@ -11,6 +11,8 @@
 #include "train/plan.h"
 #include "train/player.h"
 
+struct ks_resume_points;
+
 struct ks_run {
     struct ks_plan plan;             /* fixed before the first step                        */
     struct ks_learner learner;       /* agent, environment, replay, counters               */
@@ -47,5 +49,23 @@ ks_status ks_run_train(struct ks_run *run);
  * a loss or a parameter is not finite; KS_FULL; KS_RUN on SIGINT, SIGTERM and SIGHUP, and on an
  * attempt to resume a run that failed permanently. */
 ks_status ks_train(const struct ks_train_options *options);
+
+/* save_checkpoint.c. Writes the checkpoint of the run's current step: networks, moments, metrics,
+ * and frozen minibatches for the analyzer. Fails with KS_NUMBER if a parameter or a moment
+ * is not finite, KS_MEMORY, KS_IO, KS_FULL. */
+ks_status ks_save_checkpoint(struct ks_run *run);
+
+/* *all: the files of all checkpoints of the plan exist. Fails with KS_MEMORY. */
+ks_status ks_checkpoint_files_exist(const struct ks_plan *plan, bool *all);
+
+/* For a run that is about to train from env_step on: fails with KS_FORMAT if an earlier checkpoint
+ * is missing that has no spectrum, and removes later ones, which an earlier start of the run has
+ * left. `recorded`: the checkpoint at env_step itself, if any, counts as earlier. Also fails with
+ * KS_IO. */
+ks_status ks_checkpoint_files_check(const struct ks_plan *plan, size_t env_step, bool recorded);
+
+/* announce.c. Prints on standard error where the run starts, how much memory and disk it will take,
+ * and what may surprise. `resumed`: the run continues from a resume point. */
+void ks_announce(struct ks_run *run, const struct ks_resume_points *points, bool resumed);
 
 #endif

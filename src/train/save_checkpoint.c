@@ -1,4 +1,4 @@
-#include "train/save_checkpoint.h"
+#include "train/run.h"
 
 #include <errno.h>
 #include <math.h>

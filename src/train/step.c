@@ -4,13 +4,14 @@
  * that thread before it reads rewards. If the new transition is drawn, or decides about what is
  * drawn (priorities), the update starts after the step. The result does not depend on the thread.
  */
-#include "train/step.h"
+#include "train/learner.h"
 
 #include <pthread.h>
 #include <stdio.h>
 
 #include "agent/stream.h"
 #include "core/progress.h"
+#include "train/metrics.h"
 
 /* The random numbers of agent step number k depend only on k and the seed. */
 static void choose_action(struct ks_learner *l)

@@ -2,7 +2,7 @@
  * agent. In double. tests/peer/update.sh compares its steps with PyTorch's. */
 #include "agents.h"
 
-#include "agent/policy.h"
+#include "agent/actor.h"
 
 static const char SHIFT[] = "dense 6\nlayernorm\nrelu\ndense 3 bias=no\npolicy shift gain=0.5\n";
 

@@ -2,7 +2,7 @@
  * Compiled in both precisions; differences only in double. */
 #include "test.h"
 
-#include "agent/policy.h"
+#include "agent/actor.h"
 #include "core/rng.h"
 
 enum { ROWS = 3, ACTIONS = 4, STRIDE = 7 };

@@ -4,7 +4,6 @@
 #include "agents.h"
 
 #include "agent/actor.h"
-#include "agent/policy.h"
 
 static double random_direction(size_t n, uint64_t seed, double *v)
 {

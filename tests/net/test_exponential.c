@@ -1,7 +1,7 @@
 /* The block exponential: accuracy against long double, limits, and bits that do
  * not depend on the position within a block. */
 #include "core/rng.h"
-#include "net/exponential.h"
+#include "net/loss.h"
 #include "test.h"
 
 /* exp(-LARGE) and exp(LARGE) are normal numbers. */

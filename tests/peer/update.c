@@ -21,7 +21,7 @@
 #include "agent/stream.h"
 #include "io/file.h"
 #include "train/architecture.h"
-#include "train/step.h"
+#include "train/learner.h"
 #include "train/system.h"
 
 enum { SEED = 11, RESULTS = 6 };

@@ -5,9 +5,8 @@
 
 #include "agent/stream.h"
 #include "core/memory.h"
+#include "train/learner.h"
 #include "train/run.h"
-#include "train/save_checkpoint.h"
-#include "train/step.h"
 
 enum { SEED = 5, RANDOM_STEPS = 12, BATCH = 4, PERIOD = 3, HORIZON = 4, WIDTH = 7 };
 

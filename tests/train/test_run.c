@@ -7,10 +7,9 @@
 
 #include "agent/stream.h"
 #include "core/memory.h"
+#include "train/learner.h"
 #include "train/resume_point.h"
 #include "train/run.h"
-#include "train/save_checkpoint.h"
-#include "train/step.h"
 
 enum { SEED = 5, RANDOM_STEPS = 6, BATCH = 4, FROZEN = 2 };
 

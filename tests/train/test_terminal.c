@@ -7,8 +7,8 @@
 #include "core/memory.h"
 #include "env/domain.h"
 #include "net/net.h"
+#include "train/learner.h"
 #include "train/run.h"
-#include "train/step.h"
 
 static const double GAMMA = 0.9;
 enum { WIDTH = 5, LENGTH = 3 }; /* of an observation; control steps to the terminal state */
