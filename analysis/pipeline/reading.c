@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "io/checkpoint.h"
 #include "io/reference.h"
-#include "io/scout.h"
 
 /* --- weights of other programs --- */
 

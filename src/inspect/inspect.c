@@ -15,7 +15,6 @@
 #include "io/checkpoint.h"
 #include "io/file.h"
 #include "io/h5.h"
-#include "io/scout.h"
 #include "io/spectrum.h"
 #include "statistics/statistics.h"
 #include "study/graph.h"

@@ -2,7 +2,7 @@
  * file, the object, what was expected and what was found.
  *
  * libhdf5 1.10 trusts the files that it reads: eight wrong bytes can make it crash, loop forever
- * or allocate all memory. So a file from a user is first read by a scout (scout.h). Nothing outside
+ * or allocate all memory. So a file from a user is first read by a scout (scout.c). Nothing outside
  * the file itself is read: external links, external storage and virtual datasets are refused.
  *
  * Reading accepts any numeric type, width, byte order and storage layout and gives double. Writing

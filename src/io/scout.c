@@ -1,4 +1,4 @@
-#include "io/scout.h"
+#include "io/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "core/memory.h"
-#include "io/checkpoint.h"
 #include "io/h5.h"
 #include "io/spectrum.h"
 

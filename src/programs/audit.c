@@ -13,9 +13,9 @@
 #include "core/number.h"
 #include "core/process.h"
 #include "core/program.h"
+#include "io/checkpoint.h"
 #include "io/file.h"
 #include "io/h5.h"
-#include "io/scout.h"
 #include "pipeline/outputs.h"
 
 enum { LIMITS = 32, STUDIES = 3 }; /* the most --fail-if; the shipped studies */

@@ -277,7 +277,7 @@ ks_status ks_summary_table(const struct ks_results *r, size_t resamples,
 
             row->architecture = order[i];
             row->analysis = k;
-            row->asked = ks_study_asks_architecture(r->study, k, order[i]);
+            row->asked = r->study->analysis[k].scope.of[order[i]];
             KS_TRY(fill_row(r, resamples, row));
         }
     return correlate(table);

@@ -1,6 +1,6 @@
 #define _DEFAULT_SOURCE     /* timegm */
 #define _XOPEN_SOURCE   700 /* strptime */
-#include "study/estimate.h"
+#include "study/status.h"
 
 #include <math.h>
 #include <stdio.h>

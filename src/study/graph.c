@@ -45,22 +45,17 @@ static ks_status set_command(const struct ks_study *s, const struct ks_graph_pro
 {
     size_t size;
     FILE *out = open_memstream(&job->command, &size);
-    bool failed;
 
-    if (!out)
-        return ks_fail(KS_MEMORY, "out of memory");
-    if (job->trains)
+    if (out && job->trains)
         print_training(out, s, programs, job);
-    else {
+    else if (out) {
         ks_shell_word(out, programs->analyze);
         if (!ks_study_print_options(&s->analysis[job->analysis], out) && programs->memory > 0)
             fprintf(out, " --memory=%zu", programs->memory);
         fprintf(out, " --quiet ");
         ks_shell_word(out, job->needs);
     }
-    failed = ferror(out) != 0;
-    if (fclose(out) != 0 || failed)
-        return ks_fail(KS_MEMORY, "out of memory");
+    KS_TRY(ks_stream_close(out));
     return ks_shell_check(job->label, job->command);
 }
 
@@ -127,7 +122,7 @@ size_t ks_study_spectra(const struct ks_study *s, size_t architecture)
     size_t n = 0;
 
     for (size_t k = 0; k < s->n_analyses; k++)
-        if (ks_study_asks_architecture(s, k, architecture))
+        if (s->analysis[k].scope.of[architecture])
             n += ks_study_asked_checkpoints(s, k);
     return n;
 }

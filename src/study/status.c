@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/progress.h"
-#include "study/estimate.h"
 #include "study/slurm.h"
 
 /* --- the forecast of --dry-run --- */

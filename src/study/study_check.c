@@ -117,7 +117,7 @@ ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t a
             return fail_at(&c, "batches", NULL);
         }
         for (size_t i = 0; i < s->n_architectures; i++)
-            if (ks_study_asks_architecture(s, k, i))
+            if (s->analysis[k].scope.of[i])
                 KS_TRY(check_architecture(&c, &s->architecture[i]));
     }
     return KS_OK;

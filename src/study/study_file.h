@@ -107,9 +107,8 @@ struct ks_disk {
 ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_t actions,
                         struct ks_disk *disk);
 
-/* Whether the study asks for this analysis of this architecture, at this checkpoint (an index), or
- * both. [analyze] is of all. */
-bool ks_study_asks_architecture(const struct ks_study *study, size_t analysis, size_t architecture);
+/* Whether the study asks for this analysis at this checkpoint (an index), and of this architecture.
+ * [analyze] is of all. */
 bool ks_study_asks_checkpoint(const struct ks_study *study, size_t analysis, size_t checkpoint);
 size_t ks_study_asked_checkpoints(const struct ks_study *study, size_t analysis); /* their number */
 bool ks_study_asks(const struct ks_study *study, size_t analysis, size_t architecture,

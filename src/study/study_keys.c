@@ -315,37 +315,32 @@ static ks_status add_scope(struct ks_study_parser *p, const char *value)
     return status;
 }
 
+static ks_status resolve(struct ks_study_parser *p, const char *word)
+{
+    const struct ks_study *s = p->study;
+    struct ks_study_scope *scope = &p->analysis->scope;
+    const size_t i = find_architecture(s, word);
+
+    if (i == s->n_architectures)
+        return ks_fail(KS_FORMAT,
+                       "%s:%zu: architectures: expected architectures of the study, found '%s'",
+                       s->path, scope->line, word);
+    scope->of[i] = true;
+    return KS_OK;
+}
+
 ks_status ks_study_resolve_scopes(struct ks_study *s)
 {
     for (size_t k = 0; k < s->n_analyses; k++) {
         struct ks_study_scope *scope = &s->analysis[k].scope;
-        ks_status status = KS_OK;
-        char *copy = NULL, *save = NULL;
 
         for (size_t i = 0; i < s->n_architectures; i++)
             scope->of[i] = !scope->architectures;
-        KS_TRY(ks_copy_string(scope->architectures ? scope->architectures : "", &copy));
-        for (char *word = strtok_r(copy, ", \t", &save); word && status == KS_OK;
-             word = strtok_r(NULL, ", \t", &save)) {
-            const size_t i = find_architecture(s, word);
-
-            if (i == s->n_architectures)
-                status = ks_fail(KS_FORMAT,
-                                 "%s:%zu: architectures: expected architectures of the study, "
-                                 "found '%s'",
-                                 s->path, scope->line, word);
-            else
-                scope->of[i] = true;
-        }
-        free(copy);
-        KS_TRY(status);
+        if (scope->architectures)
+            KS_TRY(split(&(struct ks_study_parser){.study = s, .analysis = &s->analysis[k]},
+                         scope->architectures, resolve));
     }
     return KS_OK;
-}
-
-bool ks_study_asks_architecture(const struct ks_study *s, size_t analysis, size_t architecture)
-{
-    return s->analysis[analysis].scope.of[architecture];
 }
 
 bool ks_study_asks_checkpoint(const struct ks_study *s, size_t analysis, size_t checkpoint)
@@ -373,7 +368,7 @@ bool ks_study_asks(const struct ks_study *s, size_t analysis, size_t architectur
                    size_t checkpoint)
 {
     return ks_study_asks_checkpoint(s, analysis, checkpoint) &&
-           ks_study_asks_architecture(s, analysis, architecture);
+           s->analysis[analysis].scope.of[architecture];
 }
 
 /* --- all keys --- */

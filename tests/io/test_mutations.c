@@ -3,7 +3,7 @@
  *
  * $KS_MUTATIONS: the number of mutations of each checkpoint; .ci/run sets more than the default. */
 #include "example.h"
-#include "io/scout.h"
+#include "io/checkpoint.h"
 #include "programs.h"
 
 enum { MUTATIONS = 150 };

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "example.h"
-#include "io/scout.h"
+#include "io/checkpoint.h"
 #include "kappascope.h"
 #include "programs.h"
 

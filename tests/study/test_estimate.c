@@ -1,7 +1,7 @@
 /* The time left of a study, from files made by hand, and the disk space that it takes. */
 #include "staged.h"
 
-#include "study/estimate.h"
+#include "study/status.h"
 
 /* Environment steps 0 to 2 are made without updates, those up to 8 with updates. */
 static const char PROGRESS[] = "env_step,update,return_mean,steps_per_second\n"
