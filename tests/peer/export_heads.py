@@ -125,6 +125,22 @@ class ByAction(nn.Module):
         return [*views(self.l["h"]), q.weight.t()[:, order], q.bias[order]]
 
 
+class Several(nn.Module):
+    """All values of a state, whose squared errors have a mean."""
+
+    arch = "dense 8\nrelu\ndense 3\nloss {}\n"
+
+    def __init__(self, line):
+        super().__init__()
+        self.l, self.arch = layers(h=(OBS, WIDTH), q=(WIDTH, 3)), self.arch.format(line)
+
+    def forward(self, x):
+        return self.l["q"](F.relu(self.l["h"](x[:, :OBS])))
+
+    def canonical(self):
+        return views(*self.l.values())
+
+
 class Heads(nn.Module):
     """A value and a distribution of the same features, each with a loss."""
 
@@ -314,6 +330,10 @@ def cases():
         lambda f, t: 0.25 * F.mse_loss(f[0][:, 0], t[:, 0]) + cross_entropy(f[1], t[:, 1:]),
         torch.cat([value[..., None], atoms], -1),
     )
+    values = torch.randn(N, B, 3)
+    yield Several("mse weight=2"), F.mse_loss, values, F.mse_loss, values
+    yield Several("huber delta=1.0"), F.huber_loss, values, F.huber_loss, values
+    yield Several("mse"), "mse", values, lambda f, t: 0.5 * F.mse_loss(f, t), values
     own = torch.randn(N, B, 2, 1)
     for kind in Trunk, lambda: Trunk(False), Apart:
         yield kind(), "mse", value, lambda f, t: sum(0.5 * F.mse_loss(one, t) for one in f), value

@@ -313,7 +313,7 @@ def wrong():
     yield {**ce, "targets": torch.randn(N, B, 4)}, ["distributions", "sums"]
     yield {**ce, "targets": torch.randint(4, (N, B))}, ["int64", "one_hot"]
     yield {**ce, "targets": torch.randn(N, B)}, [r"\[N, B, 4\]", "atoms"]
-    yield {**ce, "loss": "mse", "targets": y}, ["one output", "found 4"]
+    yield {**ce, "loss": "mse", "targets": y}, [r"\[N, B, 4\]", "taken action alone"]
     k, t = 4, torch.randn(N, B, 3)
     share = (torch.arange(k) + 0.5) / k
     with torch.no_grad():

@@ -68,6 +68,7 @@ class TestCheck(unittest.TestCase):
             (1 / 5, "quantile", (2, 64, 3), 5, "the mean over the outputs"),
             (1 / 10, "quantile weight=4", (2, 64, 3), 5, "needs weight=0.4"),
             (3, "quantile", (2, 64, 3), 5, "the sum over the targets"),
+            (5, "huber", (2, 64, 5), 5, "the sum over the outputs, where the mean is meant? Then"),
             (1 / 51, "ce min=0 max=1", (2, 64, 51), 51, "the mean over the outputs"),
             (10, "huber delta=0.1", (2, 64, 1), 1, "divided by 0.1, as smooth_l1_loss is by beta"),
         ):

@@ -79,9 +79,9 @@ def _loss_rows(loss: Loss, f: Any, t: Any, xp: Any, logsumexp: Callable[[Any], A
     """The loss of each row [B], of outputs f [B, K] and targets t [B, T], in torch or jax.numpy
     (xp), without its weight. The formulas are those of analysis/LOSSES.md."""
     if loss.name == "mse":
-        rows = 0.5 * (f - t) ** 2
+        rows = 0.5 * (f - t) ** 2 / f.shape[-1]
     elif loss.name == "huber":
-        rows = _huber(f - t, loss.options["delta"], xp)
+        rows = _huber(f - t, loss.options["delta"], xp) / f.shape[-1]
     elif loss.name == "ce":
         rows = t.sum(-1) * logsumexp(f) - (t * f).sum(-1)
     else:
@@ -97,8 +97,7 @@ def mean_loss(heads: list[Head], f: Any, t: Any, w: Any, xp: Any, logsumexp: Cal
     K] and t [B, T]; w: weights of the rows [B]."""
     total, at, target = 0, 0, 0
     for loss, outputs in heads:
-        columns = outputs if loss.name == "ce" or loss.name == "quantile" and len(heads) > 1 else 1
-        columns = t.shape[-1] if len(heads) == 1 else columns
+        columns = t.shape[-1] if len(heads) == 1 else outputs
         rows = _loss_rows(loss, f[:, at : at + outputs], t[:, target : target + columns], xp, logsumexp)
         total = total + loss.weight * (rows * w).sum() / len(f)
         at, target = at + outputs, target + columns
@@ -137,7 +136,7 @@ def critic_loss(heads: list[Head], f: Tensor, t: Tensor, w: Tensor, torch: Any) 
     theirs: Any = 0
     at = target = 0
     for loss, outputs in heads:
-        columns = 1 if loss.name in ("mse", "huber") else outputs
+        columns = t.shape[-1] if len(heads) == 1 else outputs
         one, y = f[:, at : at + outputs], t[:, target : target + columns]
         at, target = at + outputs, target + columns
         theirs = theirs + (

@@ -111,15 +111,10 @@ def _target(
     shape = list(t.shape)
     t = t if batched else t[None]
     own = t.ndim == 4 and t.shape[2] == ensemble
-    columns = outputs if loss.name in ("ce", "quantile") else 1
+    columns = outputs
     t = t[..., None] if t.ndim == 2 and columns == 1 else t
     if loss.name == "ce" and outputs < 2:
         fail(f"loss ce: expected critics of at least 2 outputs, found {outputs}")
-    if loss.name in ("mse", "huber") and outputs != 1:
-        fail(
-            f"loss {loss.name}: expected critics of one output, found {outputs}. Way out: the value of the "
-            "taken action alone, (q * one_hot).sum(-1); or another loss"
-        )
     free = loss.name == "quantile" and not several  # any number of samples
     if (
         not (t.ndim == 3 or own)
@@ -129,6 +124,10 @@ def _target(
         and not free
     ):
         last = "T" if free else columns
+        ways = {"ce": ". Way out: project each target on the atoms, as the training does"}
+        if outputs > 1:
+            taken = ". Way out: the value of the taken action alone, (q * one_hot).sum(-1)"
+            ways |= {"mse": taken, "huber": taken}
         fail(
             f"targets: loss {loss.name} with {outputs} outputs: expected [N, B, {last}]"
             + (" or [N, B]" if columns == 1 else "")
@@ -136,11 +135,7 @@ def _target(
             f"{ensemble}"
             + ("" if batched else ", without N as the inputs have none")
             + f", found {shape}"
-            + (
-                ". Way out: project each target on the atoms, as the training does"
-                if loss.name == "ce"
-                else ""
-            )
+            + ways.get(loss.name, "")
         )
     if loss.name == "ce" and ((t < 0).any() or (abs(t.sum(-1) - 1) > 1e-3).any()):
         fail(

@@ -24,12 +24,14 @@ def _factor(ratios: Array, ensemble: int, heads: list[Head], targets: Array) -> 
     differences that give the ratio."""
     (loss, outputs), several = heads[0], len(heads) > 1
     kappa = loss.options.get("delta", loss.options.get("kappa", 1.0))
+    summed = loss.name in ("mse", "huber")
     samples = targets.shape[-1] if loss.name == "quantile" else 1
     known = [
         (2.0 if all(one.name == "mse" for one, _ in heads) else 1.0, "without the 1/2 of mse"),
         (1 / ensemble, "the mean over the critics, where the sum is meant"),
         (1 / len(heads), "the mean over the heads, where the sum is meant"),
-        (1.0 if several else 1 / outputs, "the mean over the outputs, where the sum is meant"),
+        (1.0 if several or summed else 1 / outputs, "the mean over the outputs, where the sum is meant"),
+        (outputs if summed and not several else 1.0, "the sum over the outputs, where the mean is meant"),
         (samples, "the sum over the targets, where the mean is meant"),
         (1 / kappa, f"divided by {kappa:g}, as smooth_l1_loss is by beta"),
         (targets.shape[1], "the sum over the rows, where the mean is meant"),
