@@ -110,6 +110,15 @@ class Captured(nn.Module):
         return self.q(x + self.shift)
 
 
+class Unregistered(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.q = [nn.Linear(IN, IN)], mlp()
+
+    def forward(self, x):
+        return self.q(self.layers[0](x))
+
+
 def unused():
     q = mlp()
     q[0].spare = nn.Linear(2, 2)
@@ -227,6 +236,7 @@ MODULES = [
         lambda: Does(lambda x, m, inputs: x + F.embedding(inputs[:, 0].long().clamp(0, 0), m.b.weight)),
         ["embedding", "part behind it"],
     ),
+    (Unregistered, ["not installed as a submodule", r"nn\.ModuleList"]),
     (Captured, ["requires gradients and is no parameter", "torch.nn.Parameter"]),
     (
         lambda: mlp(nn.Dropout(0.1), nn.PReLU()),

@@ -42,6 +42,7 @@ class TestCritics(ImportTest):
         self.imported(
             self.example("dense 4 norm=weight\nresidual {\n  dense 4\n  tanh\n}\ndense 1\nloss mse\n")
         )
+        self.imported(self.example("dense 4\nrelu\ndense 3\nloss huber\n"))
         self.imported(self.example("dense 4 norm=spectral\nrelu\ndense 1\nloss mse\n"))
         self.imported(
             self.example(

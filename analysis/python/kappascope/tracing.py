@@ -440,14 +440,13 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
             frames.insert(0, (trace.tb_frame.f_code.co_filename, trace.tb_lineno))
             trace = trace.tb_next
         where = _user_frame([f for f in frames if not _is_own(f[0])]) or type(module).__name__
-        fail(
-            f"{name} cannot be traced:",
-            [
-                f"{where}: {error or type(error).__name__}. Way out: no branch or loop that depends on a "
-                "tensor's values or shape, and no vmap or jit inside forward; set what it depends on when "
-                "the module is made"
-            ],
+        way = (
+            "no branch or loop that depends on a tensor's values or shape, and no vmap or jit inside "
+            "forward; set what it depends on when the module is made"
         )
+        if "as a submodule" in str(error) or "not a member" in str(error):
+            way = "make it an attribute of the module, lists as nn.ModuleList or nn.ParameterList"
+        fail(f"{name} cannot be traced:", [f"{where}: {error or type(error).__name__}. Way out: {way}"])
 
 
 def path_of(node: Node, key: str = "") -> str:
