@@ -25,8 +25,7 @@ failures = []
 
 def rows(text):
     """(line, expression) of the page's table."""
-    table = text[text.index("In optax") : text.index("Programs differ")]
-    return re.findall(r"(?m)^\| `(loss [^`]*)` \| `([^`]*)`", table)
+    return re.findall(r"(?m)^\| `(loss [^`]*)` \| `([^`]*)`", text[text.index("In optax") :])
 
 
 def kinds(line, rng):
@@ -36,7 +35,7 @@ def kinds(line, rng):
     return (
         (K, rng.standard_normal((N, B, 9)))
         if "quantile" in line
-        else (1, rng.standard_normal((N, B, 1)))
+        else (3, rng.standard_normal((N, B, 3)))
     )
 
 
