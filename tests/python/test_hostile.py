@@ -134,8 +134,9 @@ class TestRefusals(ImportTest):
             e.write_bytes("w.pt", data)
             self.refused(e, "w.pt", words)
         for name, words in (
-            ("orbax/3/default/_METADATA", "found a folder with 3 in it"),
-            ("orbax/3/_CHECKPOINT_METADATA", "found a folder of Orbax. Way out"),
+            ("others/3/default/deeper/_METADATA", "found a folder with 3 in it"),
+            ("orbax/3/default/_METADATA", "found a folder of Orbax. Way out"),
+            ("zarr/params.Dense_0.kernel/.zarray", "found a folder of Orbax. Way out"),
             ("tf/saved_model.pb", "found a folder of TensorFlow"),
         ):
             os.makedirs(os.path.dirname(e.path(name)), exist_ok=True)

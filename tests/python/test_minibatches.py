@@ -22,6 +22,9 @@ class TestMinibatches(unittest.TestCase):
                 Refused, r"inputs: obs: .*\[16, 5\], \[5, 5\].*drop_last=True.*weight 0"
             ):
                 read_minibatches({"obs": given})
+        for wrong in (np.array(None), np.array([[1.0, None]], object), None):
+            with self.assertRaisesRegex(Refused, "obs: expected real numbers, found object"):
+                read_minibatches({"obs": wrong})
         arrays, batched = read_minibatches({"obs": rows[:2]})
         self.assertEqual((arrays["obs"].shape, batched), ((2, 16, 5), True))
 

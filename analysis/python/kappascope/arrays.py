@@ -9,6 +9,7 @@ add it to FORMATS."""
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable
 from typing import NoReturn
@@ -57,8 +58,7 @@ _ORBAX = (
 _TENSORFLOW = "numpy.savez(FILE.npz, **{v.name: v.numpy() for v in model.variables}) in a Python with it"
 # Files that only folders of other programs have, or the folders in these.
 _FOLDERS = {
-    "_METADATA": ("Orbax", _ORBAX),
-    "_CHECKPOINT_METADATA": ("Orbax", _ORBAX),
+    **dict.fromkeys(["_METADATA", "_CHECKPOINT_METADATA", "manifest.ocdbt", ".zarray"], ("Orbax", _ORBAX)),
     "saved_model.pb": ("TensorFlow", _TENSORFLOW),
 }
 
@@ -66,7 +66,7 @@ _FOLDERS = {
 def _refuse_folder(path: str) -> NoReturn:
     names = sorted(os.listdir(path))
     for file, (program, way) in _FOLDERS.items():
-        if any(os.path.exists(os.path.join(path, name, file)) for name in ["", *names]):
+        if any(glob.glob(os.path.join(glob.escape(path), *["*"] * depth, file)) for depth in range(3)):
             fail(f"{path}: expected a file, found a folder of {program}. Way out: {way}")
     some = ", ".join(names[:3]) or "nothing"
     fail(f"{path}: expected a file, found a folder with {some} in it. Way out: a file in it, or {_SAVEZ}")

@@ -16,7 +16,8 @@ from kappascope.refusal import fail
 
 def real_array(name: str, value: Any) -> Array:
     """A real array, whatever framework it comes from."""
-    if isinstance(value, (list, tuple)) or str(getattr(value, "dtype", "")) == "object":
+    objects = isinstance(value, np.ndarray) and value.ndim > 0 and value.dtype == object
+    if isinstance(value, (list, tuple)) or objects:
         parts = [real_array(name, part) for part in value]
         if len({part.shape for part in parts}) > 1:
             shapes = ", ".join(str(list(part.shape)) for part in parts)

@@ -399,7 +399,8 @@ def _without_repetitions(graph: Any) -> Any:
     """A graph in which layers that critics share are called once for the same values."""
     first: dict[str, Node] = {}
     for node in graph.nodes:
-        if node.op not in ("placeholder", "output"):
+        in_place = str(getattr(node.target, "__name__", node.target)).endswith("_")
+        if node.op not in ("placeholder", "output") and not in_place:
             same = first.setdefault(f"{node.op} {node.target} {node.args} {node.kwargs}", node)
             if same is not node:
                 node.replace_all_uses_with(same)
