@@ -303,11 +303,31 @@ class HalfFrozen(nn.Module):
         return [self.fc1.bias, self.norm.weight, self.fc2.weight.t(), self.group.bias, self.fc3.weight.t(), self.fc3.bias]
 
 
+class BatchRenorm1d(nn.Module):
+    """As sb3-contrib has it, during its warm-up."""
+
+    def __init__(self, width, steps=0):
+        super().__init__()
+        self.register_buffer("ra_mean", torch.zeros(width))
+        self.register_buffer("ra_var", torch.ones(width))
+        self.register_buffer("steps", torch.tensor(steps))
+        self.scale, self.bias = parameter(width), parameter(width)
+        self.eps, self.momentum, self.warmup_steps, self.affine = 1e-3, 0.01, 100, True
+
+    def forward(self, x):
+        mean, var = x.mean(0), x.var(0)
+        if self.steps <= self.warmup_steps:
+            self.ra_mean += self.momentum * (mean.detach() - self.ra_mean)
+            self.steps += 1
+        return self.scale * (x - mean) / (var + self.eps).sqrt() + self.bias
+
+
 class Dense(nn.Module):
-    """Rows of branches that follow each other, with a slice between them; twice the same; around a sum."""
+    """Batch normalization by the variance with R - 1. Rows of branches that follow each other, with a slice between them; twice the same; around a sum."""
 
     arch = (
-        "dense 4\nbranch {\n  slice [0:4]\n}\nbranch {\n  tanh\n}\nslice [0:8]\nbranch {\n  slice [0:8]\n}\nbranch {\n"
+        "dense 4\nbatchnorm eps=0.001 affine=no unbiased=yes\nbatchnorm eps=0.001 momentum=0.99 unbiased=yes\n"
+        "branch {\n  slice [0:4]\n}\nbranch {\n  tanh\n}\nslice [0:8]\nbranch {\n  slice [0:8]\n}\nbranch {\n"
         "  scaler init=-1 trainable=no\n  relu\n}\nslice [0:16]\nbranch {\n  slice [0:16]\n}\nbranch {\n  slice [0:16]\n}\n"
         "dense 16 bias=no trainable=no\nbranch {\n  residual {\n    dense 16\n  }\n  elu\n}\nbranch {\n  slice [0:16]\n}\n"
         "dense 16 bias=no trainable=no\ndense 1\nloss mse\n"
@@ -316,16 +336,19 @@ class Dense(nn.Module):
     def __init__(self):
         super().__init__()
         self.fc1, self.fc2, self.fc3 = nn.Linear(IN, 4), nn.Linear(16, 16), nn.Linear(16, 1)
+        self.norm = BatchRenorm1d(4)
 
     def forward(self, x):
         h = self.fc1(x)
+        h = self.norm((h - h.mean(0)) / (h.var(0) + 1e-3).sqrt())
         h = torch.cat([h, torch.tanh(h)], -1)
         h = torch.cat([h, F.relu(-h)], -1)
         h = h + h
         return self.fc3(F.elu(h + self.fc2(h)) - 0.5 * h)
 
     def canonical(self):
-        return [p for layer in (self.fc1, self.fc2, self.fc3) for p in (layer.weight.t(), layer.bias)]
+        first, *rest = [[layer.weight.t(), layer.bias] for layer in (self.fc1, self.fc2, self.fc3)]
+        return [*first, self.norm.scale, self.norm.bias, *rest[0], *rest[1]]
 
 
 class Encoded(nn.Module):

@@ -411,6 +411,7 @@ def _words(value: Value, project: Mapping[str, str]) -> str:
     if kind == "batchnorm":
         momentum = f" momentum={_number(round(o['momentum'], 12))}" if "momentum" in o else ""
         affine = "" if value.params else " affine=no"
+        affine += " unbiased=yes" if "unbiased" in o else ""
         return f"batchnorm eps={_number(o['eps'])}{momentum}{affine}"
     if kind == "gelu":
         return "gelu" + (" approximate=none" if o["approximate"] == "none" else "")

@@ -206,7 +206,8 @@ class Arithmetic(Tracing):
             return None
         if squares and inner.args[0].args[0] is x or inner.kind == "var" and inner.args[0] is centered[0]:
             kind = {"features": "layernorm", "rows": "batchnorm"}.get(centered[1])
-            return Value(kind, node, [centered[0]], eps=eps) if kind else None
+            unbiased: dict[str, Any] = {"unbiased": True} if inner.options.get("unbiased") else {}
+            return Value(kind, node, [centered[0]], eps=eps, **unbiased) if kind else None
         return None
 
     def _centered(self, x: Value) -> tuple[Value, str] | None:
@@ -232,8 +233,6 @@ class Arithmetic(Tracing):
         a = self._call(node, "input", *names[kind])
         if a.get("ord", a.get("p")) not in (2, None, "fro"):
             return self._bad(node, kind, "the only norm that has a line is the Euclidean one")
-        if kind == "var" and a.get("unbiased", a.get("correction", True)) not in (False, 0):
-            return self._bad(node, kind, "the variance of a norm is the biased one", "unbiased=False")
         dim = a.get("dim")
         dim = dim[0] if isinstance(dim, (list, tuple)) and len(dim) == 1 else dim
         shape = self.seen[a["input"].node].shape
@@ -250,7 +249,12 @@ class Arithmetic(Tracing):
             over = "rows"
         if over == "features" and not keepdim:
             return self._bad(node, kind, "it drops the dimension of the features", "keepdim=True")
-        return Value(kind, node, [a["input"]], over=over, dim=dim, keepdim=keepdim)
+        unbiased = kind == "var" and a.get("unbiased", a.get("correction", True)) not in (False, 0)
+        if unbiased and over != "rows":
+            return self._bad(node, kind, "the variance of a norm is the biased one", "unbiased=False")
+        found = Value(kind, node, [a["input"]], over=over, dim=dim, keepdim=keepdim)
+        found.options |= {"unbiased": True} if unbiased else {}
+        return found
 
     def _on_clamp(self, node: Node) -> Value:
         a = self._call(node, "input", "min", "max")

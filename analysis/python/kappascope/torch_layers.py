@@ -8,7 +8,7 @@ from typing import Any
 from kappascope.names import Module, Node, Tensor
 from kappascope.refusal import fail
 from kappascope.torch_arithmetic import Arithmetic
-from kappascope.tracing import KernelNorm, kernel_norm, path_of, place_of
+from kappascope.tracing import KernelNorm, is_renorm, kernel_norm, path_of, place_of
 from kappascope.values import (
     ACTIVATIONS,
     ALIASES,
@@ -109,6 +109,8 @@ class Layers(Arithmetic):
             return Value("dense", node, x, params=params)
         if kind in ("BatchNorm1d", "SyncBatchNorm"):
             return self._batchnorm(node, m, x)
+        if is_renorm(m):
+            return self._renorm(node, m, x)
         if kind == "LayerNorm":
             if len(m.normalized_shape) != 1:
                 return self._bad(
@@ -202,6 +204,22 @@ class Layers(Arithmetic):
         if m.track_running_stats and m.running_mean is not None:
             value.state = {v: path_of(node, f"running_{v}") for v in ("mean", "var")}
         return value
+
+    def _renorm(self, node: Node, m: Module, x: list[Value]) -> Value:
+        """A batchnorm during the warm-up, by the variance with R - 1."""
+        if not m.training:
+            return self._evaluates(node)
+        if int(self.original.get_submodule(path_of(node)).steps) > m.warmup_steps:
+            return self._bad(
+                node,
+                "batchnorm",
+                "after its warm-up, eps is added to the corrected variance, which no line does",
+                "steps=0 of a copy: the loss with batch normalization",
+            )
+        params = self._layer_parameters(node, m, {"scale": "scale", "bias": "bias"} if m.affine else {})
+        value = Value("batchnorm", node, x, params=params, eps=m.eps, momentum=1 - m.momentum, unbiased=True)
+        value.state = {v: path_of(node, f"ra_{v}") for v in ("mean", "var")}
+        return self._by_rows(node, x[0]) or value
 
     def _activation(self, node: Node, word: str, x: list[Value], given: Mapping[str, Any]) -> Value:
         """given: what the module or the call sets, of the settings named here."""

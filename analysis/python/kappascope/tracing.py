@@ -283,6 +283,11 @@ def kernel_norm(module: Module) -> KernelNorm | None:
     return _NORMS.get(type(computed[0][1]).__name__)
 
 
+def is_renorm(module: Module) -> bool:
+    """Whether a module is sb3-contrib's BatchRenorm, which stores its statistics in forward."""
+    return type(module).__name__.startswith("BatchRenorm") and hasattr(module, "warmup_steps")
+
+
 def _copy_module(torch: Any, module: Module, name: str) -> Module:
     """A copy in float64 on the CPU: the caller's module, running statistics included, is never
     touched."""
@@ -415,6 +420,9 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
     import torch.fx
 
     class Tracer(torch.fx.Tracer):  # type: ignore[misc]
+        def is_leaf_module(self, m: Module, path: str) -> bool:
+            return is_renorm(m) or bool(super().is_leaf_module(m, path))
+
         def create_node(self, *args: Any, **kwargs: Any) -> Node:
             node = super().create_node(*args, **kwargs)
             node.meta["where"] = _user_frame(_stack())
