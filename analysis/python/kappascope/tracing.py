@@ -385,7 +385,7 @@ def _recorded(torch: Any) -> Iterator[None]:
     def rows(value: Any) -> Any:
         return value.size(0) if instance(value, proxy) else length(value)
 
-    names = "arange", "zeros", "ones", "full", "empty"
+    names = "arange", "zeros", "ones", "full", "empty", "as_tensor"
     changed = {
         builtins: {"len": rows, "isinstance": is_instance},
         torch: {name: record(getattr(torch, name)) for name in names},

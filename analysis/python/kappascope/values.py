@@ -148,7 +148,7 @@ LAYOUT = {
     "Unflatten",
 }
 COPIES = {"contiguous", "clone", "Identity", "requires_grad_"}
-CASTS = {"float", "double", "to", "type", "type_as", "half", "bfloat16"}
+CASTS = {"float", "double", "to", "type", "type_as", "half", "bfloat16", "as_tensor"}
 SHAPES = {
     "size",
     "dim",
