@@ -71,7 +71,7 @@ class Chain:
 
     def _source(self, value: Value) -> Source:
         """What a value computes from the inputs alone, as columns of the critic's input."""
-        return Source(value, self._width(value))
+        return Source(value, self.graph.width(value))
 
     def _refuse(self, value: Value) -> None:
         if value.kind == "layout" and any(v.kind == "bad" for v in self._spine(value)):
@@ -102,14 +102,8 @@ class Chain:
         """The items that end with `value`, and more. Branches behind other branches would be read as one row:
         a slice of all features stands between them."""
         if _is_row(items[-1:]) and _is_row(more[:1]):
-            items = [*items, Value("slice", value.node, part=(0, self._width(value)))]
+            items = [*items, Value("slice", value.node, part=(0, self.graph.width(value)))]
         return items + more
-
-    def _width(self, value: Value) -> int:
-        if value.kind == "cat":
-            return sum(map(self._width, value.args))
-        shape = self.graph.seen[value.node].shape
-        return int(shape[-1]) if len(shape) > 1 else 1
 
     def _step(self, value: Value, stop: Value | None) -> tuple[list[Item], Any]:
         """The items that end with `value`, and the value in front of them."""
@@ -218,7 +212,7 @@ class Chain:
             bodies.append(self._between(part, common))
             ends.append({source.key: source for source in self.first[before:]})
             if not bodies[-1]:
-                bodies[-1].append(Value("slice", part.node, part=(0, self._width(part))))
+                bodies[-1].append(Value("slice", part.node, part=(0, self.graph.width(part))))
         for body, sources in zip(bodies, ends):
             if len(sources) == 1 and len({key for end in ends for key in end}) > 1:
                 (source,) = sources.values()
@@ -235,7 +229,7 @@ class Chain:
     def _beside_inputs(self, parts: list[Value], stop: Value) -> list[Item]:
         """Branches inside of a container, which start from `stop`, and others that start from a part of the
         input, which is joined in front of them."""
-        joined, branches, width = [], [], self._width(stop)
+        joined, branches, width = [], [], self.graph.width(stop)
         end = width
         for part in parts:
             cut, before = (0, width), len(self.first)

@@ -56,7 +56,7 @@ class Graph(Layers):
         total = None if self.duel(value) else self.sum_of(value)
         if not total and value.kind == "mulc":
             part = self.unfolded(value.args[0])
-            total = part and added(value.node, [part], [value.options["init"] * np.eye(self._width(part))])
+            total = part and added(value.node, [part], [value.options["init"] * np.eye(self.width(part))])
         if total:
             return [total]
         if value.kind not in ("dense", "select", "slice") and not self.duel(value):
@@ -114,7 +114,7 @@ class Graph(Layers):
             or seen.dim() > (3 if self._is_stacked(value) else 2)
         ):
             return None
-        width, parts, blocks = self._width(value), [], []
+        width, parts, blocks = self.width(value), [], []
         for sign, part in zip((1, 1 if total.kind == "add" else -1), total.args):
             narrow = seen.dim() > 1 and self.seen[part.node].shape == (*seen.shape[:-1], 1)
             if self.seen[part.node].shape != seen.shape and not narrow:
@@ -129,7 +129,10 @@ class Graph(Layers):
             blocks.append(factor * (np.ones((1, width)) if narrow else np.eye(width)))
         return added(value.node, parts, blocks)
 
-    def _width(self, value: Value) -> int:
+    def width(self, value: Value) -> int:
+        """The number of features."""
+        if value.kind == "cat" and value.options["last"]:
+            return sum(map(self.width, value.args))  # which may stand for the terms of a sum
         shape = self.seen[value.node].shape
         return int(shape[-1]) if len(shape) > 1 else 1
 
