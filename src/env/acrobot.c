@@ -37,8 +37,6 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_acrobot = {
-    .suite = &ks_env_dm_control,
-    .model = {"acrobot.xml", .nq = 2, .nv = 2, .nu = 1},
-    .control_step = 0.01,
+    KS_DM_CONTROL("acrobot.xml", 2, 2, 1, 0.01),
     KS_ENV_FUNCTIONS,
 };

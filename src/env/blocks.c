@@ -172,11 +172,11 @@ double ks_at_least(double x, double bound, double margin, enum ks_sigmoid kind, 
     return ks_tolerance(x, (struct ks_bounds){bound, INFINITY}, margin, kind, v);
 }
 
-double ks_small_control(size_t n, const double *ctrl)
+double ks_small_control(size_t n, const double *ctrl, double most)
 {
     double sum = 0;
 
     for (size_t i = 0; i < n; i++)
-        sum += ks_tolerance(ctrl[i], (struct ks_bounds){0, 0}, 1, KS_QUADRATIC, 0);
+        sum += ks_tolerance(ctrl[i], (struct ks_bounds){0, 0}, most, KS_QUADRATIC, 0);
     return (4 + sum / (double)n) / 5;
 }

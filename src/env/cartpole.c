@@ -40,13 +40,11 @@ static double reward(const struct ks_env *env)
     const mjData *d = env->data;
     double upright = (ks_env_frame(env, POLE)[KS_ZZ] + 1) / 2;
 
-    return upright * ks_small_control(1, d->ctrl) * near_zero(d->qvel[1], 5) *
+    return upright * ks_small_control(1, d->ctrl, 1) * near_zero(d->qvel[1], 5) *
            near_zero(d->qpos[0], 2);
 }
 
 const struct ks_env_domain ks_env_cartpole = {
-    .suite = &ks_env_dm_control,
-    .model = {"cartpole.xml", .nq = 2, .nv = 2, .nu = 1},
-    .control_step = 0.01,
+    KS_DM_CONTROL("cartpole.xml", 2, 2, 1, 0.01),
     KS_ENV_FUNCTIONS,
 };

@@ -36,8 +36,6 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_cheetah = {
-    .suite = &ks_env_dm_control,
-    .model = {"cheetah.xml", .nq = 9, .nv = 9, .nu = 6},
-    .control_step = 0.01,
+    KS_DM_CONTROL("cheetah.xml", 9, 9, 6, 0.01),
     KS_ENV_FUNCTIONS,
 };

@@ -163,6 +163,9 @@ struct ks_env_domain {
     bool (*solved)(const struct ks_env *env);
 };
 
+/* A domain of dm_control: its model, with the sizes q, v and u, and its control step in seconds. */
+#define KS_DM_CONTROL(xml, q, v, u, seconds)                                                       \
+    .suite = &ks_env_dm_control, .model = {xml, .nq = q, .nv = v, .nu = u}, .control_step = seconds
 /* What every domain has, under these names in its file. */
 #define KS_ENV_FUNCTIONS .elements = elements, .reset = reset, .observe = observe, .reward = reward
 
@@ -247,7 +250,7 @@ double ks_tolerance(double x, struct ks_bounds bounds, double margin, enum ks_si
                     double v);
 /* ks_tolerance with the lower bound `bound` and no upper bound. */
 double ks_at_least(double x, double bound, double margin, enum ks_sigmoid kind, double v);
-/* A factor that rewards small controls: from 1 if all n controls are 0 to 4/5 if all are +-1. */
-double ks_small_control(size_t n, const double *ctrl);
+/* A factor that rewards small controls: from 1 if all n controls are 0 to 4/5 if all are +-most. */
+double ks_small_control(size_t n, const double *ctrl, double most);
 
 #endif

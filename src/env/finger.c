@@ -87,14 +87,8 @@ static double reward_spin(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_finger_spin = {
-    .suite = &ks_env_dm_control,
-    .model = {"finger.xml", .nq = 3, .nv = 3, .nu = 2},
-    .control_step = 0.02,
-    .elements = elements,
-    .change = change_spin,
-    .reset = ks_env_random_joints_apart,
-    .observe = observe_spin,
-    .reward = reward_spin,
+    KS_DM_CONTROL("finger.xml", 3, 3, 2, 0.02), .elements = elements,    .change = change_spin,
+    .reset = ks_env_random_joints_apart,        .observe = observe_spin, .reward = reward_spin,
 };
 
 /* --- turn --- */
@@ -151,9 +145,7 @@ static double reward_turn(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_finger_turn = {
-    .suite = &ks_env_dm_control,
-    .model = {"finger.xml", .nq = 3, .nv = 3, .nu = 2},
-    .control_step = 0.02,
+    KS_DM_CONTROL("finger.xml", 3, 3, 2, 0.02),
     .target = 2,
     .elements = elements,
     .change = change_turn,

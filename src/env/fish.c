@@ -60,9 +60,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_fish = {
-    .suite = &ks_env_dm_control,
-    .model = {"fish.xml", .nq = 14, .nv = 13, .nu = 5},
-    .control_step = 0.04,
+    KS_DM_CONTROL("fish.xml", 14, 13, 5, 0.04),
     .target = 3,
     .apply = apply,
     KS_ENV_FUNCTIONS,

@@ -32,13 +32,11 @@ static double reward(const struct ks_env *env)
     if (speed > 0)
         return standing *
                ks_at_least(ks_env_sensor(env, TORSO_LINVEL)[0], speed, speed / 2, KS_LINEAR, 0.5);
-    return standing * ks_small_control(4, d->ctrl);
+    return standing * ks_small_control(4, d->ctrl, 1);
 }
 
 const struct ks_env_domain ks_env_hopper = {
-    .suite = &ks_env_dm_control,
-    .model = {"hopper.xml", .nq = 7, .nv = 7, .nu = 4},
-    .control_step = 0.02,
+    KS_DM_CONTROL("hopper.xml", 7, 7, 4, 0.02),
     .elements = elements,
     .reset = ks_env_random_joints,
     .observe = observe,

@@ -49,7 +49,7 @@ static double reward(const struct ks_env *env)
         move = (5 * ks_at_least(ks_env_norm(2, v), speed, speed, KS_LINEAR, 0) + 1) / 6;
     else
         move = (still(v[0]) + still(v[1])) / 2;
-    return ks_small_control(HINGES, env->data->ctrl) * (standing * upright) * move;
+    return ks_small_control(HINGES, env->data->ctrl, 1) * (standing * upright) * move;
 }
 
 const struct ks_env_domain ks_env_humanoid = {

@@ -101,13 +101,7 @@ static double stand(const struct ks_env *env)
 /* Small forces of the actuators, from 0.8. */
 static double relaxed(const struct ks_env *env)
 {
-    const size_t n = ks_env_actions(env);
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += ks_tolerance(env->data->actuator_force[i], (struct ks_bounds){0, 0}, 10,
-                            KS_QUADRATIC, 0);
-    return (4 + sum / (double)n) / 5;
+    return ks_small_control(ks_env_actions(env), env->data->actuator_force, 10);
 }
 
 /* No horizontal speed. */

@@ -29,8 +29,6 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_pendulum = {
-    .suite = &ks_env_dm_control,
-    .model = {"pendulum.xml", .nq = 1, .nv = 1, .nu = 1},
-    .control_step = 0.02,
+    KS_DM_CONTROL("pendulum.xml", 1, 1, 1, 0.02),
     KS_ENV_FUNCTIONS,
 };

@@ -57,9 +57,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_reacher = {
-    .suite = &ks_env_dm_control,
-    .model = {"reacher.xml", .nq = 2, .nv = 2, .nu = 2},
-    .control_step = 0.02,
+    KS_DM_CONTROL("reacher.xml", 2, 2, 2, 0.02),
     .target = 2,
     .change = change,
     .apply = apply,

@@ -40,9 +40,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_walker = {
-    .suite = &ks_env_dm_control,
-    .model = {"walker.xml", .nq = 9, .nv = 9, .nu = 6},
-    .control_step = 0.025,
+    KS_DM_CONTROL("walker.xml", 9, 9, 6, 0.025),
     .elements = elements,
     .reset = ks_env_random_joints,
     .observe = observe,

@@ -193,20 +193,11 @@ static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
     }
 }
 
-static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
+/* out = f' in; in NULL counts as zero, out NULL: not computed */
+static void scale(const struct KS(layer) *l, const struct KS(pass) *p, const real *in, real *out)
 {
-    const real *f1 = p->cache;
-
-    for (size_t i = 0; i < p->rows * l->in && p->x_bar; i++)
-        p->x_bar[i] = f1[i] * p->y_bar[i];
-}
-
-static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
-{
-    const real *f1 = p->cache;
-
-    for (size_t i = 0; i < p->rows * l->in; i++)
-        p->y_dot[i] = p->x_dot ? f1[i] * p->x_dot[i] : 0;
+    for (size_t i = 0; i < p->rows * l->in && out; i++)
+        out[i] = in ? p->cache[i] * in[i] : 0;
 }
 
 static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p)
@@ -227,7 +218,13 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
         .settings = sizeof(struct settings),                                                       \
         .examples = (const char *const[]){__VA_ARGS__, NULL},                                      \
         .role = KS_ACTIVATION,                                                                     \
-        KS_LAYER_FUNCTIONS,                                                                        \
+        .map = scale,                                                                              \
+        .adjoint = scale,                                                                          \
+        .configure = configure,                                                                    \
+        .forward = forward,                                                                        \
+        .backward = KS(linear_backward),                                                           \
+        .tangent_forward = KS(linear_tangent_forward),                                             \
+        .tangent_backward = tangent_backward,                                                      \
     }
 
 ACTIVATION(tanh, "tanh");

@@ -41,9 +41,7 @@ const struct KS(layer_kind) KS(branch) = {
     .container = true,
     .joins = true,
     .uncounted = true,
-    .map = join,
-    .adjoint = part,
     .configure = configure,
     .forward = KS(linear_forward),
-    KS_LAYER_LINEAR,
+    KS_LAYER_LINEAR(join, part),
 };

@@ -97,8 +97,8 @@ static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
 }
 
 #define FUNCTIONS                                                                                  \
-    .settings = sizeof(struct settings), .sums = KS_SUMS_LINEAR, .map = take, .adjoint = put,      \
-    .forward = forward, KS_LAYER_LINEAR
+    .settings = sizeof(struct settings), .sums = KS_SUMS_LINEAR, .forward = forward,               \
+    KS_LAYER_LINEAR(take, put)
 
 const struct KS(layer_kind) KS(slice) = {
     .name = "slice",

@@ -59,9 +59,7 @@ const struct KS(layer_kind) KS(dropout) = {
     .examples = (const char *const[]){"dropout input[0:6]", "dropout input[:] rate=0.25", NULL},
     .in_place = true,
     .reads_input = true,
-    .map = mask,
-    .adjoint = mask,
     .configure = configure,
     .forward = forward,
-    KS_LAYER_LINEAR,
+    KS_LAYER_LINEAR(mask, mask),
 };

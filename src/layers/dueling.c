@@ -73,9 +73,7 @@ const struct KS(layer_kind) KS(dueling) = {
     .examples = (const char *const[]){"dueling", "dueling atoms=2", NULL},
     .head = true,
     .sums = KS_SUMS_LINEAR,
-    .map = combine,
-    .adjoint = distribute,
     .configure = configure,
     .forward = KS(linear_forward),
-    KS_LAYER_LINEAR,
+    KS_LAYER_LINEAR(combine, distribute),
 };

@@ -175,9 +175,9 @@ struct KS(layer_kind) {
     .tangent_forward = tangent_forward, .tangent_backward = tangent_backward
 
 /* The passes of a linear kind, all but `forward`, which is KS(linear_forward) if y is map(x). */
-#define KS_LAYER_LINEAR                                                                            \
-    .backward = KS(linear_backward), .tangent_forward = KS(linear_tangent_forward),                \
-    .tangent_backward = KS(linear_tangent_backward)
+#define KS_LAYER_LINEAR(its_map, its_adjoint)                                                      \
+    .map = its_map, .adjoint = its_adjoint, .backward = KS(linear_backward),                       \
+    .tangent_forward = KS(linear_tangent_forward), .tangent_backward = KS(linear_tangent_backward)
 void KS(linear_forward)(const struct KS(layer) *l, const struct KS(pass) *p);
 void KS(linear_backward)(const struct KS(layer) *l, const struct KS(pass) *p);
 void KS(linear_tangent_forward)(const struct KS(layer) *l, const struct KS(pass) *p);

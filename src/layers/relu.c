@@ -54,9 +54,7 @@ const struct KS(layer_kind) KS(relu) = {
     .in_place = true,
     .gates = true,
     .role = KS_ACTIVATION,
-    .map = mask,
-    .adjoint = mask,
     .configure = configure,
     .forward = forward,
-    KS_LAYER_LINEAR,
+    KS_LAYER_LINEAR(mask, mask),
 };

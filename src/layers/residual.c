@@ -38,9 +38,7 @@ const struct KS(layer_kind) KS(residual) = {
     .container = true,
     .uncounted = true,
     .sums = KS_SUMS_COPIED,
-    .map = add,
-    .adjoint = copy_twice,
     .configure = configure,
     .forward = KS(linear_forward),
-    KS_LAYER_LINEAR,
+    KS_LAYER_LINEAR(add, copy_twice),
 };

@@ -69,9 +69,7 @@ const struct KS(layer_kind) KS(select) = {
     .examples = (const char *const[]){"select input[1:4]", "select input[2:4]", NULL},
     .reads_input = true,
     .head = true,
-    .map = add_up,
-    .adjoint = spread,
     .configure = configure,
     .forward = forward,
-    KS_LAYER_LINEAR,
+    KS_LAYER_LINEAR(add_up, spread),
 };
