@@ -11,7 +11,6 @@
 #include "core/number.h"
 #include "operators/fold.h"
 #include "operators/primal.h"
-#include "operators/row_jacobian.h"
 
 static bool has_loss(const struct ks_problem *problem, const char *name)
 {
@@ -145,8 +144,8 @@ static ks_status measure_jacobian(const struct ks_problem *problem, struct share
 {
     size_t all = ks_problem_minibatches(problem), rows = problem->checkpoint->loss_rows;
     size_t pair = number * ks_primal_critics(problem) * all / KS_JACOBIAN_ROWS, n = pair % all;
-    struct ks_row row = {ks_primal_first_critic(problem) + pair / all, n / share.size,
-                         (2 * number + 1) * rows / (2 * KS_JACOBIAN_ROWS)};
+    struct ks_jacobian_row row = {ks_primal_first_critic(problem) + pair / all, n / share.size,
+                                  (2 * number + 1) * rows / (2 * KS_JACOBIAN_ROWS)};
 
     if (n % share.size != share.rank)
         return KS_OK; /* another rank has it */

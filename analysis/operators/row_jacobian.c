@@ -1,4 +1,4 @@
-#include "operators/row_jacobian.h"
+#include "operators/gradient_bounds.h"
 
 #include <assert.h>
 #include <math.h>
@@ -73,7 +73,7 @@ struct lone {
     struct ks_pool pool; /* the arrays. Owned */
 };
 
-static void choose_row(const struct ks_problem *problem, struct ks_row at, struct lone *l)
+static void choose_row(const struct ks_problem *problem, struct ks_jacobian_row at, struct lone *l)
 {
     const struct ks_checkpoint *c = problem->checkpoint;
     const struct KS(arch) *arch = c->critic.arch;
@@ -209,8 +209,8 @@ static ks_status iterate(struct lone *l, uint64_t stream, double *sigma)
     return KS_OK;
 }
 
-ks_status ks_row_jacobian(const struct ks_problem *problem, struct ks_row row, uint64_t stream,
-                          double *all, double *hidden)
+ks_status ks_row_jacobian(const struct ks_problem *problem, struct ks_jacobian_row row,
+                          uint64_t stream, double *all, double *hidden)
 {
     struct lone l = {0};
     ks_status status = KS_OK;

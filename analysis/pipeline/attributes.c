@@ -16,7 +16,7 @@
 #include "core/memory.h"
 #include "io/attribute.h"
 #include "net/loss.h"
-#include "statistics/statement.h"
+#include "statistics/statistics.h"
 
 /* --- the analysis --- */
 
@@ -323,35 +323,25 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate)
     return (adam ? 2 * (1 + beta1) / (1 - beta1) : 2) / learning_rate;
 }
 
-/* NaN if it is unknown. A rate of 0, at the end of a learning-rate schedule, is valid: no step
- * is unstable. */
-static double choose_rate(double given, const struct ks_checkpoint *c)
-{
-    double rate = isnan(given) ? ks_attribute_number(&c->attributes, "learning_rate") : given;
-
-    return rate >= 0 && isfinite(rate) ? rate : NAN;
-}
-
-static ks_status describe_optimizer(const struct ks_adam_constants *adam, double rate,
-                                    struct ks_attributes *list)
-{
-    if (!isnan(rate))
-        KS_TRY(ks_attribute_add_number(list, "sharpness_learning_rate", rate));
-    if (!adam)
-        return KS_OK;
-    KS_TRY(ks_attribute_add_number(list, "adam_beta1", adam->beta1));
-    KS_TRY(ks_attribute_add_number(list, "adam_beta2", adam->beta2));
-    return ks_attribute_add_number(list, "adam_eps", adam->eps);
-}
-
 ks_status ks_attributes_sharpness(struct ks_pipeline *p)
 {
     const struct ks_checkpoint *c = p->checkpoint;
     const char *kind = p->problem.kind->name;
     const bool adam = strcmp(kind, "preconditioned") == 0;
-    const double rate = choose_rate(p->options->learning_rate, c);
+    struct ks_attributes *list = &p->spectrum->attributes;
+    double rate = p->options->learning_rate;
 
-    KS_TRY(describe_optimizer(adam ? &c->adam : NULL, rate, &p->spectrum->attributes));
+    if (isnan(rate))
+        rate = ks_attribute_number(&c->attributes, "learning_rate");
+    if (!(rate >= 0 && isfinite(rate))) /* 0, at the end of a schedule, is valid: all is stable */
+        rate = NAN;
+    if (!isnan(rate))
+        KS_TRY(ks_attribute_add_number(list, "sharpness_learning_rate", rate));
+    if (adam) {
+        KS_TRY(ks_attribute_add_number(list, "adam_beta1", c->adam.beta1));
+        KS_TRY(ks_attribute_add_number(list, "adam_beta2", c->adam.beta2));
+        KS_TRY(ks_attribute_add_number(list, "adam_eps", c->adam.eps));
+    }
     if (p->options->published || strcmp(kind, "residual") == 0)
         return KS_OK;
     return ks_attribute_add_number(&p->spectrum->statistics,

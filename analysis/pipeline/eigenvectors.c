@@ -13,7 +13,7 @@
 #include "lanczos/jacobi.h"
 #include "net/arch.h"
 #include "pipeline/report.h"
-#include "statistics/extreme_bound.h"
+#include "statistics/probe.h"
 
 /* The probability with which an eigenvalue of larger modulus is missed, for each sign. */
 static const double FAILURE = 0.0025;

@@ -1,4 +1,4 @@
-#include "pipeline/outputs.h"
+#include "pipeline/pipeline.h"
 
 #include <errno.h>
 #include <stdlib.h>

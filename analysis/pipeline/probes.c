@@ -186,16 +186,6 @@ static bool is_worthwhile(struct growth *g, size_t earlier, size_t enough)
     return enough_steps * (double)g->probes[enough - 1] < price;
 }
 
-/* Computes once whether the minibatches are enough, as soon as the ends are roughly known. */
-static ks_status check_minibatches(struct growth *g)
-{
-    struct ks_pipeline *p = g->p;
-
-    if (p->minibatches >= p->most_minibatches || p->early_error.steps > 0 || g->ends > EARLY)
-        return KS_OK;
-    return ks_early_error(p, g->l);
-}
-
 /* The first probe. *order: the steps of all probes; *probes: how many are planned. Ends early with
  * too few minibatches. */
 static ks_status plan(struct growth *g, size_t *order, size_t *probes)
@@ -213,7 +203,10 @@ static ks_status plan(struct growth *g, size_t *order, size_t *probes)
     for (*order = smaller(FIRST, most);; *order = smaller(*order + *order / EIGHTH, most)) {
         KS_TRY(step_to(g, *order));
         KS_TRY(ks_team_agree(p->team, count_probes(g, &enough)));
-        KS_TRY(check_minibatches(g));
+        /* once, as soon as the ends are roughly known: whether the minibatches are enough */
+        if (p->minibatches < p->most_minibatches && !(p->early_error.steps > 0) &&
+            !(g->ends > EARLY))
+            KS_TRY(ks_early_error(g->p, g->l));
         if (ks_pipeline_is_short(p))
             return KS_OK;
         if (g->l->exhausted || *order == most || !is_worthwhile(g, earlier, enough))
@@ -237,18 +230,6 @@ static const struct ks_tolerance *find_trace(const struct ks_pipeline *p)
         if (t->list[i].statistic == KS_STAT_TRACE)
             return &t->list[i];
     return NULL;
-}
-
-/* After the first probe, whose Lanczos vectors are still there. */
-static ks_status sample_trace(struct growth *g)
-{
-    enum { LEAST = 2 };
-    struct ks_pipeline *p = g->p;
-
-    if (!g->trace)
-        return KS_OK;
-    return ks_trace_sample(p, g->l, g->trace->most,
-                           p->options->probes > LEAST ? p->options->probes : LEAST);
 }
 
 ks_status ks_probes_allocate(struct ks_pipeline *p, size_t order)
@@ -304,21 +285,9 @@ static ks_status add_probes(struct growth *g, size_t order, size_t planned)
     return KS_OK;
 }
 
-static ks_status add_gradient(struct growth *g, size_t order)
-{
-    struct ks_pipeline *p = g->p;
-
-    if (!p->gradient)
-        return KS_OK;
-    KS_TRY(ks_lanczos_start_at(g->l, p->gradient));
-    KS_TRY(step_to(g, order));
-    KS_TRY(finish(g));
-    p->spectrum->gradient = true;
-    return KS_OK;
-}
-
 ks_status ks_probes_run(struct ks_pipeline *p)
 {
+    enum { LEAST = 2 }; /* vectors for the trace */
     const struct ks_spectrum_options *o = p->options;
     struct growth g = {.p = p, .trace = find_trace(p), .least = INFINITY};
     size_t order, planned;
@@ -334,9 +303,15 @@ ks_status ks_probes_run(struct ks_pipeline *p)
     KS_GO(ks_team_agree(p->team, allocate(&g, order)));
     p->spectrum->probes = 0;
     KS_GO(finish(&g));
-    KS_GO(sample_trace(&g));
+    if (g.trace) /* as long as the Lanczos vectors of the first probe are there */
+        KS_GO(ks_trace_sample(p, g.l, g.trace->most, o->probes > LEAST ? o->probes : LEAST));
     KS_GO(add_probes(&g, order, planned));
-    KS_GO(add_gradient(&g, order));
+    if (p->gradient) {
+        KS_GO(ks_lanczos_start_at(g.l, p->gradient));
+        KS_GO(step_to(&g, order));
+        KS_GO(finish(&g));
+        p->spectrum->gradient = true;
+    }
     if (ks_pipeline_has_certificates(p))
         KS_GO(ks_certificates_gather(&p->certificates, p->team));
 done:

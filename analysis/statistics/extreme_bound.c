@@ -8,7 +8,7 @@
  * unbounded. So if |gamma| >= delta, an eigenvalue beyond it lies no further out than the point
  * where |p_m| = 1 / delta (van Dorsselaer et al., section 3). gamma is distributed like an entry of
  * a random unit vector. */
-#include "statistics/extreme_bound.h"
+#include "statistics/probe.h"
 
 #include <assert.h>
 #include <math.h>

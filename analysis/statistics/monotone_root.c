@@ -2,7 +2,7 @@
  * of them, where the function is smooth (Oliveira and Takahashi, An enhancement of the bisection
  * method average performance preserving minmax optimality, ACM TOMS 47, 2021): about ten
  * evaluations for a smooth function, and never more than one more than bisection. */
-#include "statistics/monotone_root.h"
+#include "statistics/share_bounds.h"
 
 #include <math.h>
 

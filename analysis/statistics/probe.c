@@ -5,7 +5,6 @@
 
 #include "statistics/beta_distribution.h"
 #include "statistics/certificate.h"
-#include "statistics/extreme_bound.h"
 
 /* The statistics of the ends of the spectrum: lambda_max, lambda_min, their bounds, kappa
  * (Palenicek et al., XQC, ICLR 2026) and kappa_lower_bound. */

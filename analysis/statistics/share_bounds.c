@@ -8,7 +8,6 @@
 #include "core/memory.h"
 #include "core/number.h"
 #include "statistics/beta_distribution.h"
-#include "statistics/monotone_root.h"
 
 void ks_share_bounds_free(struct ks_share_bounds *b)
 {

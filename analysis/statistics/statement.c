@@ -1,6 +1,6 @@
 /* The statement contains only what is known: whether a number is a bound, with which confidence,
  * and what rounding or the order leaves unresolved. */
-#include "statistics/statement.h"
+#include "statistics/statistics.h"
 
 #include <ctype.h>
 #include <math.h>

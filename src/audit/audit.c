@@ -11,7 +11,7 @@
 #include "inspect/inspect.h"
 #include "io/file.h"
 #include "operators/operator.h"
-#include "pipeline/outputs.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/report.h"
 
 /* --- what the checkpoint's file says --- */

@@ -7,7 +7,7 @@
 #include "config.h"
 #include "core/memory.h"
 #include "core/process.h"
-#include "inspect/lines.h"
+#include "inspect/inspect.h"
 #include "report/template.h"
 
 enum { CELLS = 16, LONGEST = 8192 };

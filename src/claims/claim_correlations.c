@@ -14,21 +14,6 @@ enum {
     GROUP = KS_TWELVE / GROUPS
 };
 
-/* The statistic of correlation.csv by which a claim is judged, or both ends of its interval; `sign`
- * reverses the correlation of a statistic of which more is better. */
-struct rows {
-    enum ks_statistic_id statistic;
-    bool interval;
-    double sign;
-};
-
-static const struct rows by_kappa[KS_CLAIM_CONTROL] = {
-    {KS_STAT_KAPPA, false, 1},
-    {KS_STAT_KAPPA_Q99, true, 1},
-    {KS_STAT_DIRECTIONS_1E2, true, -1},
-};
-static const struct rows by_lambda_max = {KS_STAT_LAMBDA_MAX, false, 1};
-
 /* Of all rows: the smallest and the largest correlation, lower end, upper end and so on; a NaN in
  * any row stays. */
 struct extremes {
@@ -162,9 +147,13 @@ static void decide(const struct extremes *e, bool learned, struct ks_finding *f)
 ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *seed,
                               struct ks_finding *f)
 {
-    const struct rows *rows = q->claim->quantity == KS_CLAIM_KAPPA ? &by_kappa[q->statistic]
-                                                                   : &by_lambda_max;
-    const struct ks_statistic *row = &ks_catalogue[rows->statistic];
+    /* The rows of correlation.csv by which the claim is judged: lambda_max has no intervals there.
+     */
+    const struct ks_claim_measure *m =
+        &ks_claim_measures[q->claim->quantity]
+                          [q->claim->quantity == KS_CLAIM_KAPPA ? q->statistic : KS_CLAIM_PAPER];
+    const struct ks_statistic *row = &ks_catalogue[m->statistic];
+    const double sign = m->more_is_better ? -1 : 1;
     const size_t analysis = ks_claim_analysis(q->results->study, q->statistic);
     struct extremes e = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, -INFINITY};
     struct ks_comparison c = {0};
@@ -175,9 +164,9 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *s
     if (f->seeds == 0)
         goto done;
     f->units = KS_TWELVE;
-    KS_GO(add_row(&c, analysis, rows->interval ? row->lower : row->name, rows->sign, &e));
-    if (rows->interval)
-        KS_GO(add_row(&c, analysis, row->upper, rows->sign, &e));
+    KS_GO(add_row(&c, analysis, m->interval ? row->lower : row->name, sign, &e));
+    if (m->interval)
+        KS_GO(add_row(&c, analysis, row->upper, sign, &e));
     decide(&e, have_learned(&c), f);
 done:
     ks_pool_free(&c.pool);

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/interval.h"
 #include "results/results.h"
+#include "statistics/catalogue.h"
 
 /* --- what a claim is judged by: for each run of the twelve architectures and SimBa-V2 an interval
  * of logarithms, in decades (configs/claims.md, "What is measured") --- */
@@ -19,6 +20,14 @@
  * KS_CLAIM_VALUES; reorders the ends. */
 struct ks_interval ks_claim_summarize(enum ks_claim_summary summary, size_t n, double *low,
                                       double *high);
+
+/* The statistics by which a quantity is judged, or their intervals. `more_is_better`: more
+ * directions are better conditioned, so the interval is turned round. */
+struct ks_claim_measure {
+    enum ks_statistic_id statistic;
+    bool interval, more_is_better;
+};
+extern const struct ks_claim_measure ks_claim_measures[KS_CLAIM_NEGATIVE][KS_CLAIM_CONTROL];
 
 /* An effect, each end limited to 10 decades, and to -10 or 10 where it is undefined. */
 struct ks_interval ks_claim_limit(struct ks_interval effect);

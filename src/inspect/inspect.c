@@ -10,7 +10,6 @@
 
 #include "core/memory.h"
 #include "core/process.h"
-#include "inspect/lines.h"
 #include "io/attribute.h"
 #include "io/checkpoint.h"
 #include "io/file.h"

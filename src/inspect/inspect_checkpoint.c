@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inspect/lines.h"
 #include "net/arch.h"
 #include "operators/null_space.h"
 #include "operators/operator.h"

@@ -1,4 +1,4 @@
-#include "inspect/lines.h"
+#include "inspect/inspect.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #include "core/program.h"
 #include "io/h5.h"
 #include "pipeline/options.h"
-#include "pipeline/outputs.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/report.h"
 
 static const struct ks_program description = {

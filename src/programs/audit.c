@@ -16,7 +16,7 @@
 #include "io/checkpoint.h"
 #include "io/file.h"
 #include "io/h5.h"
-#include "pipeline/outputs.h"
+#include "pipeline/pipeline.h"
 
 enum { LIMITS = 32, STUDIES = 3 }; /* the most --fail-if; the shipped studies */
 enum { MET = 3 };                  /* the exit status if a limit is met       */

@@ -5,7 +5,7 @@
 #include "core/number.h"
 #include "core/program.h"
 #include "io/h5.h"
-#include "report/score_report.h"
+#include "report/report.h"
 #include "results/aggregate.h"
 #include "results/scores.h"
 

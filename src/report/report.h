@@ -4,8 +4,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "core/error.h"
+#include "results/scores.h"
 #include "study/study_file.h"
 
 /* Writes tables, plots and report from the results in a study's folder; then lists the plots and
@@ -13,5 +15,22 @@
  * folder, if the caller has read it; NULL: dir/study.study is read. */
 ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t resamples,
                         bool quiet);
+
+/* --- scores over tasks: printed and drawn --- */
+
+/* A line per system and suite: in aligned columns; as CSV on standard output. */
+void ks_scores_print(const struct ks_score_summary *summary, FILE *out);
+ks_status ks_scores_print_csv(const struct ks_score_summary *summary);
+
+/* On standard error: runs and tasks that are left out, intervals that are too narrow, systems that
+ * do not compare; and systems with other settings on other tasks. */
+void ks_scores_warn(const struct ks_score_summary *summary);
+ks_status ks_scores_warn_settings(const struct ks_score_rows *rows);
+
+/* Writes dir/tables/scores.csv and score_curves.csv, and with `draw` the areas as bars:
+ * dir/figures/scores.png, .pdf and .svg (plots/scores.gp); without, these are removed. Each file
+ * appears complete or not at all. Fails with KS_MISSING before it writes if gnuplot is needed and
+ * missing. */
+ks_status ks_scores_write(const struct ks_score_summary *summary, const char *dir, bool draw);
 
 #endif

@@ -1,4 +1,4 @@
-#include "report/score_report.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 
 #include "core/memory.h"
 #include "io/file.h"
-#include "results/returns.h"
 #include "statistics/statistics.h"
 #include "study/study_file.h"
 

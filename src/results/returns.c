@@ -1,4 +1,4 @@
-#include "results/returns.h"
+#include "results/results.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "core/memory.h"
 #include "io/csv.h"
 #include "io/file.h"
-#include "results/returns.h"
+#include "results/results.h"
 #include "results/scores.h"
 
 /* The one copy of a string. */

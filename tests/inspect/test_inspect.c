@@ -3,7 +3,6 @@
 #include "programs.h"
 
 #include "inspect/inspect.h"
-#include "inspect/lines.h"
 
 /* Runs the program; no line is longer than it promises, and nothing in it can reach a terminal. */
 static int inspect(const char *arguments)

@@ -1,5 +1,5 @@
 /* The names of spectrum files, and refused output folders: wrong paths, a full disk. */
-#include "pipeline/outputs.h"
+#include "pipeline/pipeline.h"
 
 #include "disk.h"
 #include "scratch.h"

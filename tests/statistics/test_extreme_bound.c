@@ -1,6 +1,6 @@
 /* The probabilistic upper bound on the largest eigenvalue: its distribution, its polynomial, and
  * how often it holds. */
-#include "statistics/extreme_bound.h"
+#include "statistics/probe.h"
 
 #include "spectra.h"
 

@@ -1,5 +1,5 @@
 /* Roots of increasing functions: smooth ones, steps, and functions without a root. */
-#include "statistics/monotone_root.h"
+#include "statistics/share_bounds.h"
 
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* The claim about a spectrum states what is known, and no more. */
-#include "statistics/statement.h"
+#include "statistics/statistics.h"
 
 #include "core/memory.h"
 #include "spectra.h"

@@ -8,7 +8,7 @@
 #include "test.h"
 
 #include "core/rng.h"
-#include "statistics/extreme_bound.h"
+#include "statistics/probe.h"
 #include "statistics/radau.h"
 #include "statistics/shares.h"
 
