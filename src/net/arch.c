@@ -250,7 +250,7 @@ static ks_status parse_branch(struct parser *p, struct row *row, struct KS(layer
 static ks_status end_branches(struct parser *p, struct row *row)
 {
     KS_TRY(add_slice(p, row->width, p->arch->out));
-    if (p->heads > 0 && p->heads != row->branches)
+    if (p->depth == 0 && p->heads > 0 && p->heads != row->branches)
         return ks_line_fail(&p->line, "expected a loss in each of the %zu branches, found %zu",
                             row->branches, p->heads);
     row->branches = 0;

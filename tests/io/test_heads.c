@@ -73,6 +73,14 @@ TEST(test_mistakes)
         {"dense 4\nselect input[0:3]\n", "a:2: select: expected a divisor of 4 columns, found 3"},
     };
 
+    struct KS(arch) *nested = NULL;
+
+    assert_ok(ks_arch_parse_f64("branch {\ndense 1\nloss mse\n}\nbranch {\nbranch {\ndense 2\n}\n"
+                                "branch {\ndense 3\n}\ndense 2\nloss mse\n}\n",
+                                "a", IN, &nested));
+    assert_int_equal(nested->loss.n_heads, 2);
+    assert_int_equal(nested->loss.outputs, 3);
+    ks_arch_free_f64(nested);
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         struct KS(arch) *a = NULL;
 

@@ -210,9 +210,8 @@ class Injected(nn.Module):
         "{\n    slice [0:8]\n    dense 5\n  }\n  dense 7\n}\ndense 1\nloss mse\n"
     )
 
-    def __init__(self, heads=False):
+    def __init__(self):
         super().__init__()
-        self.heads = heads
         self.l = layers(
             o=(OBS, 8), h=(8, 8), a=(ACTIONS, 8), b=(8, 8), c=(ACTIONS, 5), d=(8, 5), e=(10, 7), q=(15, 1)
         )
@@ -222,7 +221,7 @@ class Injected(nn.Module):
         h = l["o"](x[:, :OBS])
         h = h + F.relu(l["h"](h) + l["b"](torch.tanh(l["a"](a))))
         late = l["e"](torch.cat([l["c"](a), l["d"](h)], -1))
-        return (h[:, :1], late) if self.heads else l["q"](torch.cat([h, late], -1))
+        return l["q"](torch.cat([h, late], -1))
 
     def canonical(self):
         return views(*self.l.values())
@@ -412,10 +411,6 @@ def wrong(x):
                 targets=samples[:, :, 0],
             ),
             [line, "return the logits"],
-        ),
-        (
-            dict(critics=Injected(True), loss=["mse", "ce min=0 max=1"], targets=[value, torch.full((N, B, 7), 1 / 7)]),
-            [line, "branches inside of a head"],
         ),
         ({**heads, "loss": ["mse", "ce min=0 max=1", "mse"]}, ["3 outputs", "found 2"]),
         ({**heads, "targets": value}, ["list with the targets of each of 2 heads"]),

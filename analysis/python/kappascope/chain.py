@@ -217,12 +217,6 @@ class Chain:
             if len(sources) == 1 and len({key for end in ends for key in end}) > 1:
                 (source,) = sources.values()
                 body.insert(0, Value("slice", source.value.node, source=source))
-        for part, body in zip(parts[1:], bodies[1:]):
-            if losses and _has_branches(body):
-                self.lines.append(
-                    f"{place_of(self.graph, part.node)}: branches inside of a head behind the first one, "
-                    "which the analyzer does not read. Way out: one critic, or one head, at a time"
-                )
         ends_of: list[Any] = [*losses] if losses else [None] * len(parts)
         return [("branch", body, loss) for body, loss in zip(bodies, ends_of)], common
 
@@ -364,10 +358,6 @@ def _flat(items: list[Item]) -> Iterator[Value]:
 
 def _is_row(items: list[Item]) -> bool:
     return any(isinstance(item, tuple) and item[0] == "branch" for item in items)
-
-
-def _has_branches(items: list[Item]) -> bool:
-    return any(item[0] == "branch" or _has_branches(item[1]) for item in items if isinstance(item, tuple))
 
 
 def _number(x: float) -> str:
