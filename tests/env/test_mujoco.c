@@ -1,5 +1,5 @@
-/* A missing MuJoCo library: this program compiles physics.c with the path of a library that does not
- * exist. */
+/* A missing MuJoCo library: this program compiles physics.c with the path of a library that does
+ * not exist. */
 #include "config.h"
 
 #undef KS_LIBMUJOCO
