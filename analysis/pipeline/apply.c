@@ -35,8 +35,8 @@ static ks_status count_vectors(struct ks_pipeline *p)
 {
     KS_TRY(ks_team_agree(
         p->team, ks_pipeline_leads(p)
-                     ? ks_vectors_count(p->factors, ks_networks_parameters(&p->checkpoint->critic),
-                                        &p->budget.vectors)
+                     ? ks_vectors_read(p->factors, ks_networks_parameters(&p->checkpoint->critic),
+                                       &p->budget.vectors, NULL)
                      : KS_OK));
     ks_team_broadcast(p->team, 0, sizeof p->budget.vectors, &p->budget.vectors);
     return KS_OK;

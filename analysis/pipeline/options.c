@@ -17,26 +17,8 @@
 
 /* --- the values --- */
 
-/* An integer in [low, high]. This and the functions below leave *value unchanged if the option is
- * absent (`text` is NULL), unless they say otherwise. */
-static ks_status integer(const char *name, const char *text, uint64_t low, uint64_t high,
-                         uint64_t *value)
-{
-    if (text && !ks_parse_integer(text, low, high, value))
-        return ks_fail(KS_USAGE,
-                       "--%s: expected an integer from %" PRIu64 " to %" PRIu64 ", found '%s'",
-                       name, low, high, text);
-    return KS_OK;
-}
-
-static ks_status size(const char *name, const char *text, size_t high, size_t *value)
-{
-    uint64_t number = *value;
-
-    KS_TRY(integer(name, text, 1, high, &number));
-    *value = (size_t)number;
-    return KS_OK;
-}
+/* The functions below leave *value unchanged if the option is absent (`text` is NULL), unless they
+ * say otherwise. */
 
 /* --layer 2, 02 or 02_dense, the name of the layer's group in a checkpoint. */
 static ks_status read_layer(const char *text, struct ks_spectrum_options *o)
@@ -291,7 +273,7 @@ static ks_status read_operator(const struct ks_words *w, struct ks_spectrum_opti
     KS_TRY(read_batchnorm(text_of(w, "batchnorm"), o));
     KS_TRY(choice("precision", precision, "f32", "f64", &f64));
     o->products_f32 = precision ? !f64 : is_given(w, "compat") || !o->kind->wide;
-    KS_TRY(integer("critic", critic, 0, INT32_MAX, &number));
+    KS_TRY(ks_option_integer("critic", critic, 0, INT32_MAX, &number));
     o->critic = critic ? (int)number : -1;
     return read_layer(text_of(w, "layer"), o);
 }
@@ -301,7 +283,7 @@ static ks_status read_eigenvectors(const struct ks_words *w, struct ks_spectrum_
 {
     const char *tolerance = text_of(w, "tolerance"), *order = text_of(w, "order");
 
-    KS_TRY(size("eigenvectors", text_of(w, "eigenvectors"), 10000, &o->eigenvectors));
+    KS_TRY(ks_option_size("eigenvectors", text_of(w, "eigenvectors"), 1, 10000, &o->eigenvectors));
     KS_TRY(real_number("tolerance", tolerance, "a number above 0 and below 1", 0, &o->residual));
     if (!(o->residual > 0 && o->residual < 1))
         return ks_fail(KS_USAGE, "--tolerance: expected a number above 0 and below 1, found '%s'",
@@ -320,9 +302,9 @@ static ks_status read_steps(const struct ks_words *w, struct ks_spectrum_options
 {
     const char *tolerance = text_of(w, "tolerance");
 
-    KS_TRY(size("order", text_of(w, "order"), 10000, &o->order));
-    KS_TRY(size("probes", text_of(w, "probes"), 10000, &o->probes));
-    KS_TRY(integer("seed", text_of(w, "seed"), 0, INT64_MAX, &o->seed));
+    KS_TRY(ks_option_size("order", text_of(w, "order"), 1, 10000, &o->order));
+    KS_TRY(ks_option_size("probes", text_of(w, "probes"), 1, 10000, &o->probes));
+    KS_TRY(ks_option_integer("seed", text_of(w, "seed"), 0, INT64_MAX, &o->seed));
     KS_TRY(choice("start", text_of(w, "start"), "random", "gradient", &o->gradient_probe));
     if (is_given(w, "eigenvectors"))
         return read_eigenvectors(w, o);
@@ -336,7 +318,7 @@ static ks_status read_loss(const struct ks_words *w, struct ks_spectrum_options 
     const char *decay = text_of(w, "weight-decay"), *scale = text_of(w, "scale");
     const char *rate = text_of(w, "learning-rate");
 
-    KS_TRY(size("batches", text_of(w, "batches"), 1000000, &o->batches));
+    KS_TRY(ks_option_size("batches", text_of(w, "batches"), 1, 1000000, &o->batches));
     KS_TRY(real_number("weight-decay", decay, "a number from 0", 0, &o->weight_decay));
     KS_TRY(real_number("scale", scale, "a number other than 0", -DBL_MAX, &o->scale));
     if (o->scale == 0)

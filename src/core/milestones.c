@@ -26,29 +26,15 @@ static size_t insert(size_t *list, size_t n, size_t step)
     return n + 1;
 }
 
-size_t ks_milestones_checkpoints(size_t steps, size_t checkpoints, size_t random_steps,
-                                 size_t action_repeat, size_t *env_steps)
-{
-    size_t n = 0, first_update = random_steps * action_repeat;
-
-    assert(action_repeat > 0);
-    for (size_t k = 1; k <= checkpoints; k++)
-        n = insert(env_steps, n, evenly(steps, checkpoints, k, action_repeat));
-    if (first_update <= evenly(steps, 1, 1, action_repeat))
-        n = insert(env_steps, n, first_update);
-    return n;
-}
-
-size_t ks_milestones_evaluations(size_t steps, size_t evaluations, size_t action_repeat,
-                                 size_t *env_steps)
+size_t ks_milestones(size_t steps, size_t parts, size_t also, size_t action_repeat,
+                     size_t *env_steps)
 {
     size_t n = 0;
 
     assert(action_repeat > 0);
-    n = insert(env_steps, n, 0);
-    for (size_t k = 1; k <= evaluations; k++)
-        n = insert(env_steps, n, evenly(steps, evaluations, k, action_repeat));
-    return n;
+    for (size_t k = 1; k <= parts; k++)
+        n = insert(env_steps, n, evenly(steps, parts, k, action_repeat));
+    return also <= evenly(steps, 1, 1, action_repeat) ? insert(env_steps, n, also) : n;
 }
 
 void ks_checkpoint_name(size_t env_step, char name[32])

@@ -1,12 +1,10 @@
 #include "core/program.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "config.h"
 #include "core/blas.h"
-#include "core/number.h"
 #include "core/process.h"
 
 static void print_help(const struct ks_program *program, poptContext context)
@@ -68,16 +66,6 @@ ks_status ks_program_start(const struct ks_program *program, int argc, char **ar
         print_version(program);
     arguments->done = help || version;
     return KS_OK;
-}
-
-ks_status ks_option_integer(const char *name, const char *text, uint64_t low, uint64_t high,
-                            uint64_t *value)
-{
-    if (!text || ks_parse_integer(text, low, high, value))
-        return KS_OK;
-    return ks_fail(KS_USAGE,
-                   "--%s: expected an integer from %" PRIu64 " to %" PRIu64 ", found '%s'", name,
-                   low, high, text);
 }
 
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include <popt.h>
 
@@ -39,10 +38,6 @@ void ks_program_begin(char **argv);
  * points to. On an invalid option fails with KS_USAGE and names it. */
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments);
-/* Whether `text`, of the option --NAME, is an integer from low to high; NULL: it was not given, and
- * *value stays. Fails with KS_USAGE. */
-ks_status ks_option_integer(const char *name, const char *text, uint64_t low, uint64_t high,
-                            uint64_t *value);
 /* Flushes standard output, on failure prints "NAME: message" on standard error, frees the arguments
  * and returns the exit status. */
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,

@@ -127,9 +127,8 @@ struct ks_vectors {
 };
 
 /* A vector file: k vectors of n numbers. Root attributes and tables are written but not read;
- * attributes that `kappascope analyze` does not write are refused. ks_vectors_count reads only k,
- * ks_vectors_read all vectors into *vectors [k, n], which the caller frees. */
-ks_status ks_vectors_count(const char *path, size_t n, size_t *k);
+ * attributes that `kappascope analyze` does not write are refused. ks_vectors_read reads k and
+ * all vectors into *vectors [k, n], which the caller frees; only k if `vectors` is NULL. */
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
 ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
                            const struct ks_attributes *attributes);

@@ -36,21 +36,6 @@ static ks_status find_shape(const struct ks_h5 *h5, const char *path, size_t n,
                               &(struct ks_h5_shape){.n_dims = 2, .dims = {shape->dims[0], n}});
 }
 
-ks_status ks_vectors_count(const char *path, size_t n, size_t *k)
-{
-    ks_status status;
-    struct ks_h5 *h5;
-    struct ks_h5_shape shape;
-
-    *k = 0;
-    KS_TRY(ks_h5_open(path, FORMAT, &h5));
-    status = find_shape(h5, path, n, &shape);
-    if (status == KS_OK)
-        *k = shape.dims[0];
-    ks_h5_close(h5);
-    return status;
-}
-
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors)
 {
     ks_status status = KS_OK;
@@ -59,14 +44,16 @@ ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vector
     double *values = NULL;
 
     *k = 0;
-    *vectors = NULL;
-    KS_TRY(ks_h5_open(path, FORMAT, &h5));
+    KS_GO(ks_h5_open(path, FORMAT, &h5));
     KS_GO(find_shape(h5, path, n, &shape));
-    KS_GO(ks_h5_read_finite(h5, OBJECT, &shape, &values));
+    if (vectors)
+        KS_GO(ks_h5_read_finite(h5, OBJECT, &shape, &values));
     *k = shape.dims[0];
-    *vectors = values, values = NULL;
 done:
-    free(values);
+    if (vectors)
+        *vectors = status == KS_OK ? values : NULL;
+    if (status != KS_OK)
+        free(values);
     ks_h5_close(h5);
     return status;
 }

@@ -85,15 +85,6 @@ struct job {
 
 /* --- options --- */
 
-static ks_status read_size(const char *name, const char *text, uint64_t low, size_t *value)
-{
-    uint64_t number = *value;
-
-    KS_TRY(ks_option_integer(name, text, low, 10000, &number));
-    *value = (size_t)number;
-    return KS_OK;
-}
-
 static ks_status read_options(const struct ks_arguments *arguments, struct job *job)
 {
     struct ks_audit_options *o = &job->options;
@@ -102,9 +93,9 @@ static ks_status read_options(const struct ks_arguments *arguments, struct job *
         .order = 90, .layer_order = 30, .quiet = arguments->quiet, .cache = cache};
     if (arguments->n_rest == 0)
         return ks_fail(KS_USAGE, "expected a checkpoint, found none (see --help)");
-    KS_TRY(read_size("order", order, 1, &o->order));
-    KS_TRY(read_size("layer-order", layer_order, 0, &o->layer_order));
-    KS_TRY(read_size("batches", batches, 1, &o->batches));
+    KS_TRY(ks_option_size("order", order, 1, 10000, &o->order));
+    KS_TRY(ks_option_size("layer-order", layer_order, 0, 10000, &o->layer_order));
+    KS_TRY(ks_option_size("batches", batches, 1, 10000, &o->batches));
     if (seed && !ks_parse_integer(seed, 0, INT64_MAX, &o->seed))
         return ks_fail(KS_USAGE, "--seed: expected an integer from 0, found '%s'", seed);
     for (size_t i = 0; fail_if && fail_if[i]; i++) {

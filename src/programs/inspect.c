@@ -1,5 +1,6 @@
 /* kappascope-inspect: prints what is in a file, for a person. */
 #include "inspect/inspect.h"
+#include "core/number.h"
 #include "core/program.h"
 #include "io/h5.h"
 

@@ -1,4 +1,5 @@
 /* kappascope-plot: tables, plots and an HTML report from a study's folder. */
+#include "core/number.h"
 #include "core/program.h"
 #include "io/h5.h"
 #include "report/report.h"

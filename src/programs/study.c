@@ -9,6 +9,7 @@
 #include <omp.h>
 
 #include "core/memory.h"
+#include "core/number.h"
 #include "core/process.h"
 #include "core/program.h"
 #include "core/progress.h"

@@ -142,17 +142,6 @@ static void print_list(void)
     }
 }
 
-/* NULL: the value stays. */
-static ks_status read_count(const char *name, const char *text, uint64_t low, uint64_t high,
-                            uint64_t *value)
-{
-    if (text && !ks_parse_integer(text, low, high, value))
-        return ks_fail(KS_USAGE,
-                       "%s: expected an integer from %" PRIu64 " to %" PRIu64 ", found '%s'", name,
-                       low, high, text);
-    return KS_OK;
-}
-
 static ks_status read_resume(const char *text, enum ks_resume *resume)
 {
     *resume = text == NOT_ASKED                            ? KS_RESUME_NOT
@@ -197,9 +186,9 @@ static ks_status read_options(const struct command *c, struct ks_train_options *
     o->architecture = c->arch;
     KS_TRY(read_system(c->arch, &o->settings));
     o->out = c->out;
-    KS_TRY(read_count("--seed", c->seed, 0, MAX_SEED, &o->seed));
-    KS_TRY(read_count("--steps", c->steps, 1, KS_MOST_STEPS, &steps));
-    KS_TRY(read_count("--stop-at", c->stop_at, 1, KS_MOST_STEPS, &stop_at));
+    KS_TRY(ks_option_integer("seed", c->seed, 0, MAX_SEED, &o->seed));
+    KS_TRY(ks_option_integer("steps", c->steps, 1, KS_MOST_STEPS, &steps));
+    KS_TRY(ks_option_integer("stop-at", c->stop_at, 1, KS_MOST_STEPS, &stop_at));
     if (stop_at > steps)
         return ks_fail(KS_USAGE, "--stop-at: expected at most --steps, %" PRIu64 ", found %" PRIu64,
                        steps, stop_at);

@@ -82,10 +82,10 @@ static ks_status list_milestones(size_t steps, const struct ks_settings *set, st
 {
     KS_TRY(ks_alloc(set->checkpoints + 1, sizeof *m->checkpoint, &m->checkpoint));
     KS_TRY(ks_alloc(set->evaluations + 1, sizeof *m->evaluation, &m->evaluation));
-    m->n_checkpoints = ks_milestones_checkpoints(steps, set->checkpoints, set->random_steps,
-                                                 set->action_repeat, m->checkpoint);
-    m->n_evaluations = ks_milestones_evaluations(steps, set->evaluations, set->action_repeat,
-                                                 m->evaluation);
+    m->n_checkpoints = ks_milestones(steps, set->checkpoints,
+                                     set->random_steps * set->action_repeat, set->action_repeat,
+                                     m->checkpoint);
+    m->n_evaluations = ks_milestones(steps, set->evaluations, 0, set->action_repeat, m->evaluation);
     return KS_OK;
 }
 

@@ -15,10 +15,9 @@ static ks_status plan_milestones(struct ks_plan *p)
 
     KS_TRY(ks_alloc(s->evaluations + 1, sizeof *p->evaluations.env_step, &p->evaluations.env_step));
     KS_TRY(ks_alloc(s->checkpoints + 1, sizeof *p->checkpoints.env_step, &p->checkpoints.env_step));
-    p->evaluations.n = ks_milestones_evaluations(o->steps, s->evaluations, repeat,
-                                                 p->evaluations.env_step);
-    p->checkpoints.n = ks_milestones_checkpoints(o->steps, s->checkpoints, s->random_steps, repeat,
-                                                 p->checkpoints.env_step);
+    p->evaluations.n = ks_milestones(o->steps, s->evaluations, 0, repeat, p->evaluations.env_step);
+    p->checkpoints.n = ks_milestones(o->steps, s->checkpoints, s->random_steps * repeat, repeat,
+                                     p->checkpoints.env_step);
     return KS_OK;
 }
 

@@ -18,20 +18,20 @@ TEST(test_checkpoint_steps)
 {
     size_t step[32], n;
 
-    n = ks_milestones_checkpoints(1000000, 20, 5000, 2, step); /* the paper's */
+    n = ks_milestones(1000000, 20, 5000 * 2, 2, step); /* the paper's */
     assert_int_equal(n, 21);
     assert_int_equal(step[0], 10000);
     for (size_t k = 1; k <= 20; k++)
         assert_int_equal(step[k], 50000 * k);
-    n = ks_milestones_checkpoints(1000, 3, 250, 2, step); /* 333.3 and 666.7, rounded up to even */
+    n = ks_milestones(1000, 3, 250 * 2, 2, step); /* 333.3 and 666.7, rounded up to even */
     assert_steps(n, step, 4, (const size_t[]){334, 500, 668, 1000});
-    n = ks_milestones_checkpoints(1000, 2, 250, 2, step); /* the first update is at a checkpoint */
+    n = ks_milestones(1000, 2, 250 * 2, 2, step); /* the first update is at a checkpoint */
     assert_steps(n, step, 2, (const size_t[]){500, 1000});
-    n = ks_milestones_checkpoints(7, 2, 1, 2, step); /* the end is rounded up, too */
+    n = ks_milestones(7, 2, 1 * 2, 2, step); /* the end is rounded up, too */
     assert_steps(n, step, 3, (const size_t[]){2, 4, 8});
-    n = ks_milestones_checkpoints(100, 1, 51, 2, step); /* no update at all */
+    n = ks_milestones(100, 1, 51 * 2, 2, step); /* no update at all */
     assert_steps(n, step, 1, (const size_t[]){100});
-    n = ks_milestones_checkpoints(2, 5, 9, 2, step); /* more checkpoints than agent steps */
+    n = ks_milestones(2, 5, 9 * 2, 2, step); /* more checkpoints than agent steps */
     assert_steps(n, step, 1, (const size_t[]){2});
 }
 
@@ -40,9 +40,9 @@ TEST(test_evaluation_steps)
     char name[32];
     size_t step[32], n;
 
-    n = ks_milestones_evaluations(1000, 3, 2, step);
+    n = ks_milestones(1000, 3, 0, 2, step);
     assert_steps(n, step, 4, (const size_t[]){0, 334, 668, 1000});
-    n = ks_milestones_evaluations(1000, 0, 2, step);
+    n = ks_milestones(1000, 0, 0, 2, step);
     assert_steps(n, step, 1, (const size_t[]){0});
     ks_checkpoint_name(50000, name);
     assert_string_equal(name, "step_000050000.h5");
