@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/init.h"
-#include "agent/kind.h"
+#include "agent/actor.h"
 #include "agent/optim.h"
 #include "agent/stream.h"
 #include "core/memory.h"

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "agent/encoder.h"
-#include "agent/init.h"
 #include "agent/optim.h"
 #include "agent/optimist.h"
 #include "agent/target.h"

@@ -1,7 +1,7 @@
 /* Initial parameters. Orthogonal ones (Saxe, McClelland & Ganguli, ICLR 2014): Q of the QR
  * factorization of a Gaussian matrix, each column times the sign of R's diagonal entry; without the
  * signs Q would not be uniformly distributed (Mezzadri, Notices of the AMS 54, 2007). */
-#include "agent/init.h"
+#include "agent/optim.h"
 
 #include <lapacke.h>
 #include <math.h>

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "agent/actor.h"
-#include "agent/kind.h"
 #include "agent/stream.h"
 
 /* Noise on actions: a factor of standard normal noise, and the bound at which it is clipped. */

@@ -27,7 +27,6 @@
 #include <string.h>
 
 #include "agent/actor.h"
-#include "agent/kind.h"
 #include "agent/stream.h"
 #include "agent/target.h"
 

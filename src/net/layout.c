@@ -1,6 +1,6 @@
 /* The layout of a network's blocks: which arrays may share memory, and which must be kept because
  * the tangent passes read them. */
-#include "net/layout.h"
+#include "net/net.h"
 
 /* Arrays inside a block start at multiples of 16 reals, a cache line in float32. */
 static size_t padded(size_t n)

@@ -271,8 +271,9 @@ static void quantile_curvature(const struct KS(loss) *l, const struct KS(outputs
 /* Several heads: l = sum_h l_h(f_h, t_h). The outputs f_h of all heads stand side by side in a row,
  * and so do their targets t_h. The Hessian of l in the outputs is block diagonal. */
 
-static double heads_gradient(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
-                             real *f_bar)
+/* Gradient and value, or with `curvature` that alone. */
+static double each_head(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
+                        bool curvature, real *out)
 {
     double value = 0;
 
@@ -283,7 +284,10 @@ static double heads_gradient(const struct KS(loss) *l, const struct KS(outputs) 
             const struct KS(loss) *head = &l->head[h];
             const struct KS(outputs) row = {1, at->f + f, at->t + t};
 
-            value += head->kind->gradient(head, &row, scale, f_bar ? f_bar + f : NULL);
+            if (curvature)
+                head->kind->curvature(head, &row, out + f);
+            else
+                value += head->kind->gradient(head, &row, scale, out ? out + f : NULL);
             f += head->outputs;
             t += head->targets;
         }
@@ -291,20 +295,15 @@ static double heads_gradient(const struct KS(loss) *l, const struct KS(outputs) 
     return value;
 }
 
+static double heads_gradient(const struct KS(loss) *l, const struct KS(outputs) *at, real scale,
+                             real *f_bar)
+{
+    return each_head(l, at, scale, false, f_bar);
+}
+
 static void heads_curvature(const struct KS(loss) *l, const struct KS(outputs) *at, real *c)
 {
-    for (size_t i = 0; i < at->rows; i++) {
-        size_t f = i * l->outputs, t = i * l->targets;
-
-        for (size_t h = 0; h < l->n_heads; h++) {
-            const struct KS(loss) *head = &l->head[h];
-            const struct KS(outputs) row = {1, at->f + f, at->t + t};
-
-            head->kind->curvature(head, &row, c + f);
-            f += head->outputs;
-            t += head->targets;
-        }
-    }
+    each_head(l, at, 1, true, c);
 }
 
 const struct KS(loss_kind)

@@ -2,7 +2,7 @@
  * both precisions. */
 #include "test.h"
 
-#include "agent/init.h"
+#include "agent/optim.h"
 #include "agent/stream.h"
 
 enum { LARGEST = 40 };

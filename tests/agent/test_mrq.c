@@ -3,7 +3,7 @@
  * with PyTorch's. */
 #include "agents.h"
 
-#include "agent/kind.h"
+#include "agent/actor.h"
 
 enum { STEPS = 3, STATE = 6, PAIR = 7, INPUT = STATE + 4 };
 
