@@ -1,6 +1,6 @@
 /* Groups the null directions by overlap (union-find) and orthonormalizes every group by a Cholesky
  * factorization of its Gram matrix, one row at a time. */
-#include "operators/null_basis.h"
+#include "operators/null_space.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "operators/selection.h"
 
 ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, struct ks_operator **a)
 {

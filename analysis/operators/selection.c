@@ -1,5 +1,5 @@
 /* Lists the selected coordinates, and applies an operator to vectors that are zero outside them. */
-#include "operators/selection.h"
+#include "operators/operator.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -24,7 +24,6 @@
 #include "operators/fold.h"
 #include "operators/operator.h"
 #include "operators/primal.h"
-#include "operators/selection.h"
 
 enum kind { HESSIAN, GGN, RESIDUAL };
 

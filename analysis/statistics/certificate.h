@@ -17,7 +17,7 @@
 
 #include "core/error.h"
 #include "lanczos/lanczos.h"
-#include "operators/null_basis.h"
+#include "operators/null_space.h"
 #include "operators/operator.h"
 #include "operators/team.h"
 

@@ -7,7 +7,7 @@
  * where r_i = beta_m |s_mi| are the residual bounds. As x approaches a Ritz value, delta
  * diverges, one node goes to infinity and its weight to zero; the limit is the Gauss rule of T
  * itself. */
-#include "statistics/radau.h"
+#include "statistics/share_bounds.h"
 
 #include <assert.h>
 #include <float.h>

@@ -8,7 +8,7 @@
 #include "core/memory.h"
 #include "io/attribute.h"
 #include "io/file.h"
-#include "report/gnuplot.h"
+#include "report/plots.h"
 #include "report/tables.h"
 #include "statistics/statistics.h"
 

@@ -44,6 +44,15 @@ static ks_status refuse_repeated(const struct ks_line *line)
     return KS_OK;
 }
 
+size_t ks_word_index(const char *word, size_t n, const char *const *words)
+{
+    size_t i = 0;
+
+    while (i < n && strcmp(words[i], word) != 0)
+        i++;
+    return i;
+}
+
 ks_status ks_line_split(struct ks_line *line, const char *source, size_t number, const char *text)
 {
     size_t length = strcspn(text, "#\r\n");

@@ -55,6 +55,9 @@ ks_status ks_line_end(const struct ks_line *line);
 ks_status ks_line_fail(const struct ks_line *line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The index of a word among `words` [n]; n if it is none of them. */
+size_t ks_word_index(const char *word, size_t n, const char *const *words);
+
 /* --- "Did you mean ...": the known name that a word was probably meant to be --- */
 
 /* Another word for a name, in lower case and without '_' and '-': {"linear", "dense"}. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/line.h"
 #include "core/memory.h"
 #include "core/process.h"
 #include "io/attribute.h"
@@ -45,21 +46,14 @@ ks_status ks_inspect_read(const char *path, struct ks_checkpoint **checkpoint)
 /* --- spectra --- */
 
 /* Attributes that are printed elsewhere, or say no more than the first line. */
-static bool is_left_out(const char *name)
-{
-    static const char *const left_out[] = {"claim", "claim_first_sentence", "format", "version"};
-
-    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
-        if (strcmp(name, left_out[i]) == 0)
-            return true;
-    return false;
-}
+static const char *const left_out[] = {"claim", "claim_first_sentence", "format", "version"};
+enum { LEFT_OUT = sizeof left_out / sizeof *left_out };
 
 static void print_settings(const struct ks_spectrum *s, FILE *out)
 {
     ks_title_print(out, "What was computed");
     for (size_t i = 0; i < s->attributes.n; i++)
-        if (!is_left_out(s->attributes.list[i].name))
+        if (ks_word_index(s->attributes.list[i].name, LEFT_OUT, left_out) == LEFT_OUT)
             ks_attribute_print(out, &s->attributes.list[i]);
     for (size_t p = 0; p < s->probes && s->steps; p++)
         ks_line_print(out, p ? "" : "probes' steps", "%lld, from %s", (long long)s->steps[p],

@@ -9,7 +9,6 @@
 #include "net/arch.h"
 #include "operators/null_space.h"
 #include "operators/operator.h"
-#include "operators/selection.h"
 
 enum { NORMS = 4 };        /* most critics whose norms are printed; of more, the range     */
 enum { DEAD_CRITICS = 8 }; /* columns of the table of dead units */

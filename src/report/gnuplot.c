@@ -1,4 +1,4 @@
-#include "report/gnuplot.h"
+#include "report/plots.h"
 
 #include <errno.h>
 #include <math.h>

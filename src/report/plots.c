@@ -4,23 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/line.h"
 #include "core/memory.h"
 #include "io/file.h"
-#include "report/gnuplot.h"
 
 /* --- the places of panels --- */
 
 /* Columns: of normalizations, with and without weight normalization, of others, and of all. */
 enum { WIDEST = 3, NAMED = 2 * WIDEST, OTHERS = 2, MOST = NAMED + OTHERS, LOOKS = 4 };
-
-static size_t index_of(const char *word, const char *const *words, size_t n)
-{
-    size_t i = 0;
-
-    while (i < n && strcmp(words[i], word) != 0)
-        i++;
-    return i;
-}
 
 /* Column and row in the full grid of the twelve architectures; false for any other, variants of
  * them included. */
@@ -28,7 +19,8 @@ static bool find_place(enum ks_panels_kind kind, const struct ks_study_architect
                        size_t *y)
 {
     static const char *const norms[] = {"bn", "ln", "dense"}, *const losses[] = {"ce", "mse"};
-    size_t loss = index_of(a->loss, losses, 2), norm = index_of(a->normalization, norms, WIDEST);
+    size_t loss = ks_word_index(a->loss, 2, losses),
+           norm = ks_word_index(a->normalization, WIDEST, norms);
     bool wide = kind == KS_PANELS_NORMALIZATIONS_AND_WEIGHTS;
 
     *x = wide ? 2 * norm + a->weight_normalization : norm;

@@ -6,7 +6,7 @@
 
 #include "core/memory.h"
 #include "io/file.h"
-#include "report/gnuplot.h"
+#include "report/plots.h"
 #include "report/summary_table.h"
 #include "train/architecture.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "claims/claims.h"
+#include "core/line.h"
 #include "core/memory.h"
 #include "io/file.h"
 #include "results/correlation.h"
@@ -91,14 +92,6 @@ static ks_status fill_variants(const struct ks_tables *t, size_t i, struct ks_ta
 
 /* --- checkpoints.csv: a row per spectrum; returns.csv: a row per return --- */
 
-static bool has_name(char *const *list, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* The names of all statistics that any spectrum has, in the order of their first occurrence. The
  * caller frees the list; the strings belong to the spectra. */
 static ks_status find_statistics(const struct ks_results *r, size_t *n, char ***names)
@@ -111,7 +104,7 @@ static ks_status find_statistics(const struct ks_results *r, size_t *n, char ***
             const struct ks_spectrum *s = r->run[run].spectrum[i];
 
             for (size_t k = 0; s && k < s->statistics.n; k++) {
-                if (has_name(*names, *n, s->statistics.list[k].name))
+                if (ks_word_index(s->statistics.list[k].name, *n, (const char *const *)*names) < *n)
                     continue;
                 KS_TRY(ks_grow(*n, sizeof **names, &room, names));
                 (*names)[(*n)++] = s->statistics.list[k].name;

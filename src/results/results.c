@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/line.h"
 #include "core/memory.h"
 #include "io/file.h"
 #include "statistics/statistics.h"
@@ -397,16 +398,12 @@ ks_status ks_results_warn_intervals(struct ks_results *r)
                            few, included, ENOUGH_RUNS);
 }
 
-static int rank_of(const struct ks_study_architecture *a)
+static size_t rank_of(const struct ks_study_architecture *a)
 {
-    static const char *const losses[] = {"ce", "mse", NULL}, *const norms[] = {"bn", "ln", "dense",
-                                                                               NULL};
-    int loss = 0, norm = 0;
+    static const char *const losses[] = {"ce", "mse"}, *const norms[] = {"bn", "ln", "dense"};
+    size_t loss = ks_word_index(a->loss, 2, losses),
+           norm = ks_word_index(a->normalization, 3, norms);
 
-    while (losses[loss] && strcmp(losses[loss], a->loss) != 0)
-        loss++;
-    while (norms[norm] && strcmp(norms[norm], a->normalization) != 0)
-        norm++;
     return 2 * (8 * loss + 2 * norm + a->weight_normalization) + (a->line > 0);
 }
 

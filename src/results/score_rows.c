@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/line.h"
 #include "core/memory.h"
 #include "io/csv.h"
 #include "io/file.h"
@@ -144,16 +145,9 @@ static const char *column_of(const char *task)
 }
 
 /* Settings that do not change what is learned. */
-static bool is_aside(const char *key)
-{
-    static const char *const aside[] = {"threads",       "products",    "checkpoints",
-                                        "eval_episodes", "evaluations", "analysis_minibatches"};
-
-    for (size_t i = 0; i < sizeof aside / sizeof *aside; i++)
-        if (strcmp(aside[i], key) == 0)
-            return true;
-    return false;
-}
+static const char *const aside[] = {"threads",       "products",    "checkpoints",
+                                    "eval_episodes", "evaluations", "analysis_minibatches"};
+enum { ASIDE = sizeof aside / sizeof *aside };
 
 static ks_status keep_settings(struct ks_score_rows *rows, const struct ks_settings *settings,
                                const char **kept)
@@ -164,7 +158,7 @@ static ks_status keep_settings(struct ks_score_rows *rows, const struct ks_setti
     for (const struct ks_key *key = ks_keys; key->name && status == KS_OK; key++) {
         char value[KS_VALUE_LENGTH], *longer = NULL;
 
-        if (is_aside(key->name))
+        if (ks_word_index(key->name, ASIDE, aside) < ASIDE)
             continue;
         ks_settings_print(settings, key, value);
         status = ks_print_string(&longer, "%s%s=%s ", text, key->name, value);

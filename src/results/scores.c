@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/line.h"
 #include "core/memory.h"
 #include "core/number.h"
 
@@ -137,14 +138,6 @@ static int compare_rows(const void *a, const void *b)
     return order != 0 ? order : (x->step > y->step) - (x->step < y->step);
 }
 
-static bool has_name(size_t n, const char *const *names, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static ks_status refuse(const struct ks_score_row *row, double step, const char *what)
 {
     return ks_fail(KS_FORMAT, "%s: %s, %s, seed %.10g, step %.10g: %s", row->path, row->task,
@@ -155,7 +148,7 @@ static ks_status refuse(const struct ks_score_row *row, double step, const char 
 
 static bool is_requested(const struct ks_score_query *q, const struct ks_score_row *row)
 {
-    return (q->n_tasks == 0 || has_name(q->n_tasks, q->tasks, row->task)) &&
+    return (q->n_tasks == 0 || ks_word_index(row->task, q->n_tasks, q->tasks) < q->n_tasks) &&
            (!q->system || strcmp(q->system, row->system) == 0) &&
            (q->every == 0 || fmod(row->step, q->every) == 0);
 }
@@ -334,7 +327,8 @@ static ks_status build(const struct ks_score_query *q, const struct rows *rows, 
     for (size_t i = 0; i < n; i++)
         KS_TRY(fill_run(q, rows, &run[i], table));
     for (size_t k = 0; k < rows->n; k++) /* a task without runs cannot be pooled with the others */
-        if (!has_name(table->n_tasks, (const char *const *)table->task, rows->row[k].task))
+        if (ks_word_index(rows->row[k].task, table->n_tasks, (const char *const *)table->task) ==
+            table->n_tasks)
             return ks_fail(KS_FORMAT, "%s: %s, %s: no run has all its scores", rows->row[k].path,
                            rows->row[k].task, rows->row[k].system);
     return KS_OK;

@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "io/spectrum.h"
 #include "lanczos/slq.h"
-#include "operators/selection.h"
+#include "operators/operator.h"
 #include "pipeline/pipeline.h"
 #include "study/study_parse.h"
 #include "train/architecture.h"

@@ -1,6 +1,6 @@
 /* Layers with trainable=no: they are no coordinates, but gradients flow through them. */
 #include "example.h"
-#include "operators/selection.h"
+#include "operators/operator.h"
 #include "spectra.h"
 
 typedef ks_status constructor(const struct ks_problem *, struct ks_operator **);

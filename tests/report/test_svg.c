@@ -1,5 +1,4 @@
 /* What a web page needs of gnuplot's SVG; where the panels of architectures stand. */
-#include "report/gnuplot.h"
 #include "report/plots.h"
 #include "test.h"
 

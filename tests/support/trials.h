@@ -9,7 +9,7 @@
 
 #include "core/rng.h"
 #include "statistics/probe.h"
-#include "statistics/radau.h"
+#include "statistics/share_bounds.h"
 #include "statistics/shares.h"
 
 struct lanczos_run {
