@@ -22,8 +22,9 @@ static ks_status write_vectors(const struct ks_pipeline *p, const char *path, si
     ks_status status = ks_attributes_vectors(p, loss, &list);
 
     if (status == KS_OK)
-        status = ks_vectors_write(path, k, ks_networks_parameters(&p->checkpoint->critic), v,
-                                  &list);
+        status = ks_vectors_write(
+            path, &(struct ks_vectors){k, ks_networks_parameters(&p->checkpoint->critic), v, &list,
+                                       NULL});
     ks_attributes_clear(&list);
     return status;
 }

@@ -325,8 +325,8 @@ static ks_status write_file(const struct ks_pipeline *p, const char *output)
     for (size_t i = 0; i < e->count; i++)
         ks_selection_scatter(selection, e->vector + i * e->n, full + i * selection->of);
     KS_GO(list_attributes(p, &list));
-    KS_GO(ks_vectors_write_tables(
-        output, &(struct ks_vectors){e->count, selection->of, full, &list, tables}));
+    KS_GO(ks_vectors_write(output,
+                           &(struct ks_vectors){e->count, selection->of, full, &list, tables}));
 done:
     free(full);
     ks_attributes_clear(&list);

@@ -234,38 +234,6 @@ ks_status ks_line_option_choice(struct ks_line *line, const char *name, const ch
     return ks_line_fail(line, "%s: expected %s, found '%s'", name, list, found);
 }
 
-static const char *nearest_name(const char *word, size_t n, const char *const *names,
-                                const struct ks_near_alias *aliases);
-
-/* ": did you mean 'eps='?" (nothing if no option is near) and " (known: eps, affine)". */
-static ks_status unknown_option(const struct ks_line *line, const char *word)
-{
-    static const struct ks_near_alias aliases[] = {
-        {"epsilon", "eps"}, {"usebias", "bias"}, {"vmin", "min"}, {"vmax", "max"}, {NULL, NULL}};
-    char name[KS_LINE_LENGTH], list[128] = "none";
-    const char *near;
-    size_t used = 0;
-
-    snprintf(name, sizeof name, "%.*s", (int)option_name_length(word), word);
-    near = nearest_name(name, line->n_options, line->option, aliases);
-    for (size_t i = 0; i < line->n_options && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
-                                 line->option[i]);
-    return ks_line_fail(line, "unknown option '%s' for '%s'%s%s%s (known: %s)", word, line->word[0],
-                        near ? ": did you mean '" : "", near ? near : "", near ? "='?" : "", list);
-}
-
-ks_status ks_line_end(const struct ks_line *line)
-{
-    for (size_t i = 1; i < line->n_words; i++)
-        if (!line->taken[i])
-            return option_name_length(line->word[i]) > 0
-                       ? unknown_option(line, line->word[i])
-                       : ks_line_fail(line, "unknown argument '%s' for '%s'", line->word[i],
-                                      line->word[0]);
-    return KS_OK;
-}
-
 /* --- "Did you mean ...": the known name that a word was probably meant to be --- */
 
 enum { LONGEST = 24, SHORT = 6, MISSING = 1, SWAPPED = 1, ADDED = 2, REPLACED = 2 };
@@ -343,6 +311,35 @@ static const char *nearest_name(const char *word, size_t n, const char *const *n
         }
     }
     return nearest;
+}
+
+/* ": did you mean 'eps='?" (nothing if no option is near) and " (known: eps, affine)". */
+static ks_status unknown_option(const struct ks_line *line, const char *word)
+{
+    static const struct ks_near_alias aliases[] = {
+        {"epsilon", "eps"}, {"usebias", "bias"}, {"vmin", "min"}, {"vmax", "max"}, {NULL, NULL}};
+    char name[KS_LINE_LENGTH], list[128] = "none";
+    const char *near;
+    size_t used = 0;
+
+    snprintf(name, sizeof name, "%.*s", (int)option_name_length(word), word);
+    near = nearest_name(name, line->n_options, line->option, aliases);
+    for (size_t i = 0; i < line->n_options && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                                 line->option[i]);
+    return ks_line_fail(line, "unknown option '%s' for '%s'%s%s%s (known: %s)", word, line->word[0],
+                        near ? ": did you mean '" : "", near ? near : "", near ? "='?" : "", list);
+}
+
+ks_status ks_line_end(const struct ks_line *line)
+{
+    for (size_t i = 1; i < line->n_words; i++)
+        if (!line->taken[i])
+            return option_name_length(line->word[i]) > 0
+                       ? unknown_option(line, line->word[i])
+                       : ks_line_fail(line, "unknown argument '%s' for '%s'", line->word[i],
+                                      line->word[0]);
+    return KS_OK;
 }
 
 ks_status ks_line_unknown(const struct ks_line *line, const char *what, const char *found,

@@ -22,17 +22,12 @@ enum { CANNOT_RUN = 127, BY_SIGNAL = 128 };
 
 /* open() returns the lowest free descriptor. A closed standard output becomes /dev/null opened for
  * reading, so that printing results to it still fails. */
-static void open_standard(void)
+void ks_process_begin(void)
 {
     for (int number = STDIN_FILENO; number <= STDERR_FILENO; number++)
         if (fcntl(number, F_GETFD) < 0 &&
             open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY) != number)
             _exit(1); /* there is nowhere to print a message */
-}
-
-void ks_process_begin(void)
-{
-    open_standard();
     signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -288,17 +283,17 @@ void ks_stop_listen(void)
     signal(SIGXFSZ, SIG_IGN);
 }
 
-static const char *signal_name(int number)
-{
-    return number == SIGINT ? "SIGINT" : number == SIGHUP ? "SIGHUP" : "SIGTERM";
-}
-
 ks_status ks_stop_check(size_t env_step)
 {
-    if (signal_seen == 0)
+    const int number = signal_seen;
+
+    if (number == 0)
         return KS_OK;
     obeyed = true;
-    return ks_fail(KS_RUN, "stopped by %s at environment step %zu", signal_name(signal_seen),
+    return ks_fail(KS_RUN, "stopped by %s at environment step %zu",
+                   number == SIGINT   ? "SIGINT"
+                   : number == SIGHUP ? "SIGHUP"
+                                      : "SIGTERM",
                    env_step);
 }
 

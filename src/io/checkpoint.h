@@ -130,9 +130,7 @@ struct ks_vectors {
  * attributes that `kappascope analyze` does not write are refused. ks_vectors_read reads k and
  * all vectors into *vectors [k, n], which the caller frees; only k if `vectors` is NULL. */
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
-ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
-                           const struct ks_attributes *attributes);
-ks_status ks_vectors_write_tables(const char *path, const struct ks_vectors *vectors);
+ks_status ks_vectors_write(const char *path, const struct ks_vectors *vectors);
 
 /* --- the scout (scout.c), which reads a file before this process does ---
  *

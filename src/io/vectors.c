@@ -58,7 +58,7 @@ done:
     return status;
 }
 
-ks_status ks_vectors_write_tables(const char *path, const struct ks_vectors *v)
+ks_status ks_vectors_write(const char *path, const struct ks_vectors *v)
 {
     const struct ks_h5_shape shape = {.n_dims = 2, .dims = {v->k, v->n}};
     ks_status status = KS_OK;
@@ -78,11 +78,4 @@ ks_status ks_vectors_write_tables(const char *path, const struct ks_vectors *v)
 done:
     ks_h5_close(h5);
     return status;
-}
-
-ks_status ks_vectors_write(const char *path, size_t k, size_t n, const double *vectors,
-                           const struct ks_attributes *attributes)
-{
-    return ks_vectors_write_tables(
-        path, &(struct ks_vectors){.k = k, .n = n, .values = vectors, .attributes = attributes});
 }

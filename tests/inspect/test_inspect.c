@@ -212,7 +212,7 @@ TEST(test_vectors)
 {
     const double vectors[] = {3, 0, -4, 1, 1, 1};
 
-    assert_ok(ks_vectors_write(scratch("v.h5"), 2, 3, vectors, NULL));
+    assert_ok(ks_vectors_write(scratch("v.h5"), &(struct ks_vectors){2, 3, vectors, NULL, NULL}));
     assert_int_equal(inspect("v.h5"), 0);
     assert_contains(line_of("  vectors"), "2 of 3 numbers");
     assert_shows("       0            5            4          1\n");

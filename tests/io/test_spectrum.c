@@ -212,7 +212,7 @@ TEST_CLEAN(test_other_files)
     const double vector[3] = {1, 2, 3};
     struct ks_spectrum *s;
 
-    assert_ok(ks_vectors_write(path, 1, 3, vector, NULL));
+    assert_ok(ks_vectors_write(path, &(struct ks_vectors){1, 3, vector, NULL, NULL}));
     refused(path, "expected \"kappascope-spectrum\", found \"kappascope-vector\"");
     assert_fails(ks_spectrum_read(scratch("none.h5"), &s), KS_IO, "No such file");
 }

@@ -13,7 +13,7 @@ TEST_CLEAN(test_vectors)
     struct ks_h5 *h5;
     size_t k;
 
-    assert_ok(ks_vectors_write(path, K, N, vectors, NULL));
+    assert_ok(ks_vectors_write(path, &(struct ks_vectors){K, N, vectors, NULL, NULL}));
     assert_ok(ks_vectors_read(path, N, &k, &read));
     assert_int_equal(k, K);
     same_numbers(K * N, read, vectors, false);
@@ -23,7 +23,8 @@ TEST_CLEAN(test_vectors)
     assert_null(read);
     poke(path, "/vector", N, NAN);
     assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT, "found nan at element 1000");
-    assert_ok(ks_vectors_write(path, 1, N, vectors, &(struct ks_attributes){&loss, 1, 1}));
+    assert_ok(ks_vectors_write(
+        path, &(struct ks_vectors){1, N, vectors, &(struct ks_attributes){&loss, 1, 1}, NULL}));
     assert_ok(ks_h5_open(path, "kappascope-vector", &h5));
     assert_ok(ks_h5_read_attribute(h5, "/", "loss", KS_ATTRIBUTE_NUMBER, &a));
     assert_true(a.number == loss.number);
@@ -32,7 +33,7 @@ TEST_CLEAN(test_vectors)
     assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT,
                  "/vector: expected k > 0 vectors, [k, 1000], found [1000]");
     vectors[5] = INFINITY;
-    assert_fails(ks_vectors_write(path, 1, N, vectors, NULL), KS_NUMBER,
+    assert_fails(ks_vectors_write(path, &(struct ks_vectors){1, N, vectors, NULL, NULL}), KS_NUMBER,
                  "/vector: expected finite numbers, found inf at element 5");
     set_integer(path, "/", "version", 3);
     assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT, "expected 1, found 3");
@@ -50,13 +51,13 @@ TEST_CLEAN(test_attributes)
     assert_ok(ks_alloc(n, sizeof *v, &v));
     v[3] = 1;
     write_one(scratch("a.h5"), c, false);
-    assert_ok(ks_vectors_write(scratch("v.h5"), 1, n, v, NULL));
+    assert_ok(ks_vectors_write(scratch("v.h5"), &(struct ks_vectors){1, n, v, NULL, NULL}));
     assert_runs("-q --apply v.h5 --output hv.h5 a.h5%s", "");
     assert_runs("-q --apply hv.h5 --output hhv.h5 a.h5%s", ""); /* what the analyzer writes */
     assert_runs("-q --gradient g.h5 a.h5%s", "");
     assert_runs("-q --apply g.h5 --output hg.h5 a.h5%s", "");
     assert_ok(ks_attribute_add_string(&attributes, "order", "pytorch"));
-    assert_ok(ks_vectors_write(scratch("v.h5"), 1, n, v, &attributes));
+    assert_ok(ks_vectors_write(scratch("v.h5"), &(struct ks_vectors){1, n, v, &attributes, NULL}));
     assert_int_equal(analyzer("-q --apply v.h5 --output hv.h5 a.h5%s", ""), 2);
     assert_complains("v.h5: /: unknown attribute order: expected only format");
     ks_attributes_clear(&attributes);

@@ -25,7 +25,7 @@ TEST(test_attributes_of_vectors)
     size_t n = dimension(archs[0].text);
     double *v = calloc(n, sizeof *v);
 
-    assert_ok(ks_vectors_write(file("v"), 1, n, v, NULL));
+    assert_ok(ks_vectors_write(file("v"), &(struct ks_vectors){1, n, v, NULL, NULL}));
     assert_runs("--apply v.h5 --output o.h5 --gradient g.h5 --operator ggn --precision f64 "
                 "--weight-decay 0.3 --critic 0 %s.h5",
                 name);

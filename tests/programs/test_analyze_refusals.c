@@ -185,7 +185,8 @@ TEST(test_memory_of_vectors)
     double *v = numbers(&rng, (1 + MORE) * n);
 
     for (size_t i = 0; i < 2; i++) {
-        assert_ok(ks_vectors_write(file("v"), i == 0 ? 1 : 1 + MORE, n, v, NULL));
+        assert_ok(ks_vectors_write(file("v"),
+                                   &(struct ks_vectors){i == 0 ? 1 : 1 + MORE, n, v, NULL, NULL}));
         least[i] = least_memory(cases[0]);
     }
     assert_close((double)(least[1] - least[0]), 2 * MORE * (double)n * sizeof *v / 1024, 2);

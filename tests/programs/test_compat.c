@@ -250,7 +250,7 @@ TEST(test_vectors)
     struct ks_rng rng = ks_rng_start(23, 0);
     double *v = numbers(&rng, n), *x[4];
 
-    assert_ok(ks_vectors_write(file("v"), 1, n, v, NULL));
+    assert_ok(ks_vectors_write(file("v"), &(struct ks_vectors){1, n, v, NULL, NULL}));
     for (int i = 0; i < 2; i++) {
         assert_runs("--apply v.h5 --output o.h5 --gradient g.h5 --scale 2 %s bn+ce.h5",
                     i == 0 ? "" : "--compat xqc");
@@ -314,7 +314,7 @@ TEST(test_rewards)
     assert_memory_equal(found[0], found[1], n * sizeof *found[0]);
     assert_true(loss[0] == loss[1]);
     check_word("g.h5", "raw");
-    assert_ok(ks_vectors_write(file("v"), 1, n, found[0], NULL));
+    assert_ok(ks_vectors_write(file("v"), &(struct ks_vectors){1, n, found[0], NULL, NULL}));
     free(found[0]), free(found[1]);
     for (int i = 0; i < 2; i++) {
         assert_runs("--apply v.h5 --output o.h5 %s",

@@ -185,7 +185,7 @@ TEST(test_exact_and_vectors)
     together = read_spectrum(file("bn+ce.spectrum"));
     for (size_t i = 0; i < n; i++)
         assert_close(together->ritz[i], alone->ritz[i], 1e-14 * alone->ritz[n - 1]);
-    assert_ok(ks_vectors_write(file("v"), 3, n, v, NULL));
+    assert_ok(ks_vectors_write(file("v"), &(struct ks_vectors){3, n, v, NULL, NULL}));
     launch(0);
     assert_runs("--apply v.h5 --output hv.h5 --gradient g.h5 --weight-decay 2 --precision f64 "
                 "bn+ce.h5");

@@ -87,7 +87,7 @@ TEST(test_declared)
     enum { PARAMETERS = 3001 }; /* of the case "rows"; the other cases are refused earlier */
     static const double v[PARAMETERS];
 
-    assert_ok(ks_vectors_write(file("v"), 1, PARAMETERS, v, NULL));
+    assert_ok(ks_vectors_write(file("v"), &(struct ks_vectors){1, PARAMETERS, v, NULL, NULL}));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_declared(cases[i].name, &cases[i].declared);
         for (size_t o = 0; o < sizeof options / sizeof *options; o++)
