@@ -18,11 +18,11 @@
  * not hold.
  *
  * Theorem 1 bounds the effective update eta |g| / |theta| of a scale-invariant f by eta sqrt 2 L_f
- * / |theta|. It is evaluated in the parameters theta_h of the hidden layers (row_jacobian.h), for
+ * / |theta|. It is evaluated in the parameters theta_h of the hidden layers (see below), for
  * which f is scale-invariant: g_h and L_h are g and L_f with the derivatives by all other
  * parameters left out, and |g_h| / |theta_h| <= sqrt 2 L_h / |theta_h|.
  *
- * sigma_max(J_i) is found from below (row_jacobian.h) and for a few rows only. So the largest
+ * sigma_max(J_i) is bounded from below (row_jacobian.c) and for a few rows only. So the largest
  * number found is a lower bound of L_f, and likewise of L_h.
  *
  * The gradient of a squared error (f_i - y_i)^2 / 2 in the prediction is f_i - y_i, which is not

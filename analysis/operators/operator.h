@@ -64,7 +64,7 @@ struct ks_operator_kind {
     bool wide;   /* products are in float64 by default, in place of float32 */
     bool decays; /* a weight decay adds mu2 I */
     /* The operator has D^-1/2 on both sides: coordinates whose second moment is 0 are left out
-     * (selection.h). */
+     * (see below). */
     bool moving;
     bool spheres; /* the curvature along the unit spheres of projected columns */
 };
@@ -94,7 +94,7 @@ struct ks_problem {
     double weight_decay, scale;
     int critic; /* -1: all; otherwise the diagonal block of that critic alone: products are zero
                  * outside it, and the other critics cost nothing */
-    int layer;  /* -1: all; otherwise the number of the layer whose block is wanted: selection.h */
+    int layer;  /* -1: all; otherwise the number of the layer whose block is wanted             */
 };
 
 /* N: the minibatches of all ranks. */

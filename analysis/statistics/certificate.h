@@ -5,7 +5,7 @@
  *
  *   y_1, y_2   the Ritz vectors of the largest and of the smallest Ritz value over the probes
  *   y_3        (I - P_Z) Q_m s of the probe with the smallest sigma (jacobi.h), Z being an
- *              orthonormal basis of the known null directions (null_basis.h)
+ *              orthonormal basis of the known null directions (null_space.h)
  *
  * For every vector y, y'Ay/y'y is at most lambda_max and at least lambda_min, |A y|/|y| is at most
  * lambda_abs_max, and off the null space the smallest |eigenvalue| is at most |A y_3|/|y_3|. */

@@ -1,10 +1,10 @@
 /* How the eigenvalues of an operator are distributed by size: intervals that hold with 99%.
  *
  * Every interval rests on two bounds. The weight of a set of eigenvalues in the spectral measure
- * of a start vector has sharp bounds (radau.h). And for a Gaussian start vector the weight of k of
- * n eigenvalues has the distribution Beta(k/2, (n-k)/2); the mean over P vectors, each weighted by
- * its squared norm, has Beta(P k/2, P (n-k)/2). A count k is excluded if the bounds lie in a tail
- * of that distribution, 0.25% at each end. If the interval also uses the upper bound of
+ * of a start vector has sharp bounds (share_bounds.h). And for a Gaussian start vector the weight
+ * of k of n eigenvalues has the distribution Beta(k/2, (n-k)/2); the mean over P vectors, each
+ * weighted by its squared norm, has Beta(P k/2, P (n-k)/2). A count k is excluded if the bounds lie
+ * in a tail of that distribution, 0.25% at each end. If the interval also uses the upper bound of
  * lambda_abs_max, another 0.25% are spent for each end of the spectrum. Eigenvalues that are
  * certain (the known null space, disjoint intervals theta +- (r + h)) narrow the counts without
  * any probability.

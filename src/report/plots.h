@@ -52,7 +52,7 @@ void ks_panels_place(size_t n, const struct ks_study_architecture *const *archit
 /* Draws dir/figures/NAME.png, .pdf and .svg with plots/NAME.gp from dir/tables; each file appears
  * complete or not at all. Plots without data are left out, and their old files are removed. Fails
  * with KS_MISSING if gnuplot or a script is missing, KS_RUN if gnuplot fails. The SVG stands alone,
- * its text is text, and its marks have tooltips (gnuplot.h). */
+ * its text is text, and its marks have tooltips (see below). */
 ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table);
 
 /* --- gnuplot, run with a script of plots/ on the tables in a folder --- */
