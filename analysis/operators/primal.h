@@ -46,7 +46,7 @@ ks_status ks_primal_bytes(const struct ks_problem *problem, bool single, double 
 /* The passes of one critic over one minibatch; the arrays lie in one block of ks_primal_size()
  * numbers. */
 struct ks_primal_pass {
-    /* In the layout of the net (layout.h), except that the weights of the loss's Hessian (loss.h),
+    /* In the layout of the net (net.h), except that the weights of the loss's Hessian (loss.h),
      * which products need, have replaced the outputs. */
     double *primal, *adjoint;
     double *input; /* [primal->input], the input of the folded critic; if only batch norms read it

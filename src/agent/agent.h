@@ -86,7 +86,7 @@ struct KS(acting) {
 
 struct KS(agent) {
     struct ks_agent_config config;
-    const struct KS(agent_kind) *kind; /* kind.h */
+    const struct KS(agent_kind) *kind; /* actor.h */
     struct KS(arch) *critic_arch, *actor_arch;
     /* The passes. In training mode a critic with batchnorm ("joint") has 2 batch input rows,
      * [(s, a); (s', a')], others have batch; outputs are wanted of the first batch rows. */

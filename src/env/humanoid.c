@@ -53,9 +53,7 @@ static double reward(const struct ks_env *env)
 }
 
 const struct ks_env_domain ks_env_humanoid = {
-    .suite = &ks_env_dm_control,
-    .model = {"humanoid.xml", .nq = ROOT + HINGES, .nv = 6 + HINGES, .nu = HINGES},
-    .control_step = 0.025,
+    KS_DM_CONTROL("humanoid.xml", ROOT + HINGES, 6 + HINGES, HINGES, 0.025),
     .elements = elements,
     .reset = ks_env_random_joints_apart,
     .observe = observe,

@@ -16,7 +16,6 @@
 #include "io/file.h"
 #include "io/h5.h"
 #include "train/architecture.h"
-#include "train/system.h"
 
 static const char details[] =
     "NAMES AND FILES\n"

@@ -13,7 +13,6 @@
 #include "io/file.h"
 #include "study/study_parse.h"
 #include "train/architecture.h"
-#include "train/system.h"
 
 const struct ks_setting *ks_setting_find(const struct ks_setting *list, size_t n, const char *key)
 {
@@ -118,8 +117,8 @@ done:
     return status;
 }
 
-/* The settings of a system (train/system.h), and over them those of [train]. A study that is only
- * read may lie where the files of its own systems do not. */
+/* The settings of a system (train/architecture.h), and over them those of [train]. A study that is
+ * only read may lie where the files of its own systems do not. */
 static ks_status set_system(const struct ks_study *s, struct ks_study_architecture *a)
 {
     ks_status status = KS_OK;

@@ -15,7 +15,6 @@
 #include "env/env.h"
 #include "io/file.h"
 #include "train/architecture.h"
-#include "train/system.h"
 
 enum { MOST_SEED = 1000000000 };
 

@@ -7,8 +7,8 @@
 
 #include "core/error.h"
 #include "env/env.h"
+#include "train/architecture.h"
 #include "train/settings.h"
-#include "train/system.h"
 
 /* Environment steps at which a run evaluates or writes a checkpoint, ascending. */
 struct ks_milestones {

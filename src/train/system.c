@@ -1,4 +1,4 @@
-#include "train/system.h"
+#include "train/architecture.h"
 
 #include <ctype.h>
 #include <stdio.h>

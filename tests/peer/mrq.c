@@ -16,8 +16,8 @@
 #include "agent/stream.h"
 #include "core/memory.h"
 #include "io/h5.h"
+#include "train/architecture.h"
 #include "train/run.h"
-#include "train/system.h"
 
 enum { SEED = 11, BATCH = 32, PERIOD = 10, RESULTS = 4 };
 

@@ -22,7 +22,6 @@
 #include "io/file.h"
 #include "train/architecture.h"
 #include "train/learner.h"
-#include "train/system.h"
 
 enum { SEED = 11, RESULTS = 6 };
 /* More than an episode's 500 agent steps: an episode ends during the random steps. */

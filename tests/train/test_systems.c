@@ -5,7 +5,7 @@
 #include "agents.h"
 #include "scratch.h"
 
-#include "train/system.h"
+#include "train/architecture.h"
 
 /* --- files --- */
 
