@@ -30,7 +30,7 @@ struct ks_shares_input {
                             * counts as 1 */
     double h;              /* half the noise floor: |operator of the run - A| <= h              */
     double abs_max_lower;  /* lower bound of lambda_abs_max, from a certificate                 */
-    double abs_max_upper;  /* upper bound of it (probe.h)        , 0.25% for each end           */
+    double abs_max_upper;  /* upper bound of it (probe.h), 0.25% for each end                   */
 };
 
 /* The number of start vectors that the intervals count. */
