@@ -33,13 +33,12 @@ static void announce(const struct ks_results *r, const struct ks_summary_table *
                r->study->analysis[k].name, k + 1 < table->n_analyses ? "" : "\n");
 }
 
-static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_summary_table *table)
+static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_summary_table *table,
+                      struct ks_claims *claims)
 {
-    struct ks_claims claims;
-
     KS_TRY(ks_summary_table(r, resamples, table));
-    KS_TRY(ks_claims_judge(r, resamples, &claims));
-    table->claims = &claims;
+    KS_TRY(ks_claims_judge(r, resamples, claims));
+    table->claims = claims;
     KS_TRY(ks_tables_write(r, table, resamples));
     if (table->n_rows == 0)
         return ks_fail(KS_FORMAT,
@@ -49,7 +48,7 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
     KS_TRY(ks_plots_draw(r, table));
     KS_TRY(ks_page_write(r, table));
     announce(r, table);
-    ks_claims_print(&claims, stdout);
+    ks_claims_print(claims, stdout);
     ks_theorems_print(r, stdout);
     return fflush(stdout) == 0 && !ferror(stdout)
                ? KS_OK
@@ -76,6 +75,7 @@ ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t re
 {
     struct ks_summary_table table = {0};
     struct ks_results *results = NULL;
+    struct ks_claims claims;
     ks_status status = KS_OK;
 
     KS_GO(ks_results_read(dir, study, &results));
@@ -86,7 +86,7 @@ ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t re
         ks_say("warning: %s", results->warning[i]);
     if (!quiet)
         ks_say("drawing the plots of %s", dir);
-    KS_GO(plot(results, resamples, &table));
+    KS_GO(plot(results, resamples, &table, &claims));
 done:
     ks_summary_clear(&table);
     ks_results_free(results);

@@ -311,8 +311,8 @@ static ks_status read_all(struct ks_results *r)
     memset(r->common_evaluation, true, s->n_evaluations * sizeof *r->common_evaluation);
     if (s->common_grid)
         find_common_grid(r);
-    if (memchr(r->common_checkpoint, false, s->n_checkpoints) ||
-        memchr(r->common_evaluation, false, s->n_evaluations))
+    if (memchr(r->common_checkpoint, 0, s->n_checkpoints) ||
+        memchr(r->common_evaluation, 0, s->n_evaluations))
         KS_TRY(warn(r, "grid = common: only the steps that all runs have are aggregated"));
     for (size_t n = 0; n < r->n_runs; n++) {
         KS_TRY(judge_run(r, &r->run[n]));
