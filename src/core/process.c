@@ -132,15 +132,14 @@ done:
 ks_status ks_path_open(const char *path, FILE **file)
 {
     const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    const char *found = NULL;
     struct stat about;
+    bool known = descriptor >= 0 && fstat(descriptor, &about) == 0;
+    const char *found = NULL;
 
     *file = NULL;
-    if (descriptor < 0 || fstat(descriptor, &about) != 0)
-        found = strerror(errno);
-    else if (!S_ISREG(about.st_mode))
+    if (known && !S_ISREG(about.st_mode))
         found = S_ISDIR(about.st_mode) ? "it is a directory" : "it is a special file";
-    else if (!(*file = fdopen(descriptor, "rb")))
+    else if (!known || !(*file = fdopen(descriptor, "rb")))
         found = strerror(errno);
     if (found && descriptor >= 0)
         close(descriptor);

@@ -103,13 +103,13 @@ struct ks_env {
 
 /* A named element of the compiled model. */
 struct ks_env_element {
-    mjtObj type;
     const char *name;
+    mjtObj type;
     int width; /* of a sensor: the number of its values */
 };
 #define KS_ELEMENT(type, name, width)                                                              \
     {                                                                                              \
-        type, name, width                                                                          \
+        name, type, width                                                                          \
     }
 #define KS_BODY(name)          KS_ELEMENT(mjOBJ_BODY, name, 0)
 #define KS_GEOM(name)          KS_ELEMENT(mjOBJ_GEOM, name, 0)

@@ -158,13 +158,16 @@ static ks_status read_target(const struct ks_h5 *h5, const char *name,
                              const struct ks_checkpoint *c, const struct ks_h5_shape *shape,
                              double **target)
 {
-    KS_TRY(ks_h5_read_finite(h5, name, shape, target));
-    if (c->targets_differ && *target) {
-        double *stored = *target;
+    double *stored = NULL;
+
+    KS_TRY(ks_h5_read_finite(h5, name, shape, &stored));
+    if (c->targets_differ && stored) {
         ks_status status = reorder(c, false, stored, target);
 
         free(stored);
         KS_TRY(status);
+    } else {
+        *target = stored;
     }
     return ks_checkpoint_check_targets(c, h5->path, name, *target);
 }

@@ -1,6 +1,7 @@
 /* Reference results: reading, writing, and comparing them with what is computed from the file. */
 #include "io/reference.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,6 +180,7 @@ static ks_status refuse(const struct comparison *c, const struct differences *d)
     const char *rounding = "";
     char place[128];
 
+    assert(c->found->value && c->computed->value);
     if (d->narrow)
         rounding = "results of float32 belong in a float32 dataset. Otherwise ";
     else if (d->rough)

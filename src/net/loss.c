@@ -411,7 +411,7 @@ static const struct ks_near_alias aliases[] = {{"l2", "mse"},
 
 ks_status KS(loss_parse)(struct ks_line *line, size_t outputs, struct KS(loss) *loss)
 {
-    enum { KINDS = sizeof KS(loss_kinds) / sizeof *KS(loss_kinds) };
+    enum { KINDS = sizeof KS(loss_kinds) / sizeof(void *) };
     const char *known[KINDS] = {NULL}, *word = line->n_words > 1 ? line->word[1] : "";
 
     *loss = (struct KS(loss)){.outputs = outputs, .targets = outputs, .weight = 1};

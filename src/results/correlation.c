@@ -316,7 +316,7 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis
     const struct statistic *statistic = find_statistic(name);
     size_t resamples = c->resamples < KS_PROFILE_RESAMPLES ? c->resamples : KS_PROFILE_RESAMPLES;
     struct ks_points points = {.architectures = c->n, .runs = c->runs, .y = c->last};
-    double *x = NULL, at_x[KS_STUDY_ARCHITECTURES], at_y[KS_STUDY_ARCHITECTURES];
+    double *x = NULL, at_x[KS_STUDY_ARCHITECTURES] = {0}, at_y[KS_STUDY_ARCHITECTURES] = {0};
     const struct ks_results *r = c->results;
     struct ks_p_value p;
     ks_status status = KS_OK;

@@ -316,7 +316,8 @@ static ks_status read_all(struct ks_results *r)
         KS_TRY(warn(r, "grid = common: only the steps that all runs have are aggregated"));
     for (size_t n = 0; n < r->n_runs; n++) {
         KS_TRY(judge_run(r, &r->run[n]));
-        r->included[n / s->n_seeds] = r->included[n / s->n_seeds] || r->run[n].complete;
+        r->included[r->run[n].architecture] = r->included[r->run[n].architecture] ||
+                                              r->run[n].complete;
     }
     return warn_incomplete(r);
 }

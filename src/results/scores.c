@@ -289,10 +289,11 @@ static ks_status fill_run(const struct ks_score_query *q, const struct rows *row
     if (q->normalize)
         KS_TRY(ks_score_range_find(task, &range));
     if (table->n_tasks == 0 || strcmp(table->task[table->n_tasks - 1], task) != 0) {
+        const size_t size = strlen(task) + 1;
         char **copy = &table->task[table->n_tasks++];
 
-        KS_TRY(ks_pool_alloc(&table->pool, strlen(task) + 1, 1, copy));
-        strcpy(*copy, task);
+        KS_TRY(ks_pool_alloc(&table->pool, size, 1, copy));
+        memcpy(*copy, task, size);
     }
     table->runs[table->n_tasks - 1]++;
     table->seed[table->n_runs++] = rows->row[run->first].seed;

@@ -375,21 +375,21 @@ bool ks_study_asks(const struct ks_study *s, size_t analysis, size_t architectur
 /* Keys with a meaning of their own; the others of [train], [variant] and [analyze] are settings. A
  * list may continue on indented lines. */
 static const struct {
-    enum ks_study_section section;
     const char *name;
     ks_status (*set)(struct ks_study_parser *p, const char *value);
+    enum ks_study_section section;
     bool list;
 } keys[KS_STUDY_KEYS] = {
-    {KS_STUDY_SECTION, "env", set_env, false},
-    {KS_STUDY_SECTION, "architectures", set_architectures, true},
-    {KS_STUDY_SECTION, "seeds", set_seeds, true},
-    {KS_STUDY_SECTION, "steps", set_steps, false},
-    {KS_STUDY_SECTION, "stop", set_stop, false},
-    {KS_STUDY_SECTION, "missing", set_missing, false},
-    {KS_STUDY_SECTION, "grid", set_grid, false},
-    {KS_VARIANT_SECTION, "architecture", set_variant, false},
-    {KS_ANALYZE_SECTION, "checkpoints", set_checkpoints, false},
-    {KS_ANALYZE_SECTION, "architectures", add_scope, true},
+    {"env", set_env, KS_STUDY_SECTION, false},
+    {"architectures", set_architectures, KS_STUDY_SECTION, true},
+    {"seeds", set_seeds, KS_STUDY_SECTION, true},
+    {"steps", set_steps, KS_STUDY_SECTION, false},
+    {"stop", set_stop, KS_STUDY_SECTION, false},
+    {"missing", set_missing, KS_STUDY_SECTION, false},
+    {"grid", set_grid, KS_STUDY_SECTION, false},
+    {"architecture", set_variant, KS_VARIANT_SECTION, false},
+    {"checkpoints", set_checkpoints, KS_ANALYZE_SECTION, false},
+    {"architectures", add_scope, KS_ANALYZE_SECTION, true},
 };
 
 static ks_status refuse_second(const struct ks_study_parser *p, const char *key)
