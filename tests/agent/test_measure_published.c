@@ -38,13 +38,8 @@ static double published_norm(size_t rows, size_t d, const double *y)
 {
     double sum = 0;
 
-    for (size_t i = 0; i < rows; i++) {
-        double square = 0;
-
-        for (size_t j = 0; j < d; j++)
-            square += y[i * d + j] * y[i * d + j];
-        sum += sqrt(square) / (double)rows;
-    }
+    for (size_t i = 0; i < rows; i++)
+        sum += sqrt(dot(d, y + i * d, y + i * d)) / (double)rows;
     return sum;
 }
 

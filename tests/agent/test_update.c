@@ -5,27 +5,6 @@
 
 #include "agent/actor.h"
 
-static double random_direction(size_t n, uint64_t seed, double *v)
-{
-    struct ks_rng rng = ks_rng_start(seed, 6);
-    double norm = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        v[i] = ks_rng_normal(&rng);
-        norm += v[i] * v[i];
-    }
-    return sqrt(norm);
-}
-
-static double dot(size_t n, const double *a, const double *b)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 static void add(size_t n, double h, const double *v, double *w)
 {
     for (size_t i = 0; i < n; i++)
@@ -54,9 +33,12 @@ static void check_gradient(const char *name, struct KS(agent) *a, size_t e)
     double *w = e == 2 ? a->actor.w : a->critic[e].w, *v = calloc(2 * n, sizeof *v), *g = v + n;
 
     for (size_t d = 0; d < DIRECTIONS; d++) {
-        double h = 1e-6 / random_direction(n, 10 + d, v), up, down;
+        struct ks_rng rng = ks_rng_start(10 + d, 6);
+        double h, up, down;
 
-        h *= sqrt((double)n);
+        for (size_t i = 0; i < n; i++)
+            v[i] = ks_rng_normal(&rng);
+        h = 1e-6 / sqrt(dot(n, v, v)) * sqrt((double)n);
         loss_of(a, e);
         memcpy(g, e == 2 ? a->actor.g : a->critic[e].g, n * sizeof *g);
         add(n, h, v, w);

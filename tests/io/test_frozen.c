@@ -90,14 +90,13 @@ static void check_operators(const struct ks_checkpoint *full, const struct ks_ch
     size_t n = ks_networks_parameters(&full->critic), m = ks_networks_parameters(&frozen->critic);
     struct ks_rng rng = ks_rng_start(6, 0);
     double *g = numbers(&rng, n), *part = numbers(&rng, m), *h = numbers(&rng, m), loss[2];
-    double *v = numbers(&rng, n), *v_part = numbers(&rng, m), squares = 0;
+    double *v = numbers(&rng, n), *v_part = numbers(&rng, m), squares;
 
     assert_ok(ks_gradient(&p, NULL, &loss[0], g));
     assert_ok(ks_gradient(&q, NULL, &loss[1], h));
     take(full, arch, false, g, part);
     assert_close(relative_error(m, h, part), 0, 1e-13);
-    for (size_t i = 0; i < ENSEMBLE * arch->frozen; i++)
-        squares += frozen->critic.frozen[i] * frozen->critic.frozen[i];
+    squares = dot(ENSEMBLE * arch->frozen, frozen->critic.frozen, frozen->critic.frozen);
     assert_close(loss[1], loss[0] - 2 * 0.1 / 2 * squares, 1e-12 * fabs(loss[0]));
     for (size_t e = 0; e < ENSEMBLE; e++)
         for (size_t i = 0; i < arch->n_layers; i++)

@@ -43,13 +43,8 @@ static void check_orthonormal(const struct ks_lanczos *l)
     size_t n = l->n;
 
     for (size_t i = 0; i <= l->steps; i++)
-        for (size_t j = 0; j <= i; j++) {
-            double dot = 0;
-
-            for (size_t k = 0; k < n; k++)
-                dot += l->basis[i * n + k] * l->basis[j * n + k];
-            assert_close(dot, i == j, 1e-14);
-        }
+        for (size_t j = 0; j <= i; j++)
+            assert_close(dot(n, l->basis + i * n, l->basis + j * n), i == j, 1e-14);
 }
 
 /* [Q q_m]' [Q q_m] = I and A Q - Q T = beta q_m e', column by column. */
@@ -146,25 +141,22 @@ TEST(test_start)
 {
     enum { N = 10000 };
     struct ks_lanczos *l;
-    double norm = 0, fourth = 0, *first = malloc(N * sizeof *first), dot = 0;
+    double fourth = 0, *first = malloc(N * sizeof *first);
     struct ks_rng rng = ks_rng_start(5, 2);
 
     assert_ok(ks_lanczos_new(N, 3, false, NULL, &l));
     ks_lanczos_start(l, 5, 2);
     memcpy(first, l->basis, N * sizeof *first);
-    for (size_t i = 0; i < N; i++) {
-        norm += first[i] * first[i];
+    for (size_t i = 0; i < N; i++)
         fourth += pow(first[i], 4) * N;
-    }
-    assert_close(norm, 1, 1e-14);
+    assert_close(dot(N, first, first), 1, 1e-14);
     /* of a normal distribution; the standard error is sqrt(96 / N) = 0.1 */
     assert_close(fourth, 3, 0.3);
     assert_close(first[0] / first[1], ks_rng_normal(&rng) / ks_rng_normal(&rng),
                  1e-12 * fabs(first[0] / first[1]));
     ks_lanczos_start(l, 5, 3);
-    for (size_t i = 0; i < N; i++)
-        dot += first[i] * l->basis[i];
-    assert_close(dot, 0, 0.05); /* the standard error is 1 / sqrt(N) = 0.01 */
+    /* the standard error is 1 / sqrt(N) = 0.01 */
+    assert_close(dot(N, first, l->basis), 0, 0.05);
     ks_lanczos_start(l, 5, 2);
     assert_memory_equal(first, l->basis, N * sizeof *first);
     free(first);

@@ -54,15 +54,6 @@ static bool setup(struct fixture *s, const struct KS(loss_kind) *kind, const cha
     return true;
 }
 
-static double dot(size_t n, const real *a, const real *b)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += (double)a[i] * (double)b[i];
-    return sum;
-}
-
 /* f_bar_dot = scale (d2l/df2) v */
 static void multiply(const struct KS(loss) *l, struct KS(outputs) at, real scale, const real *v,
                      real *f_bar_dot)

@@ -149,15 +149,6 @@ static void product(struct fixture *s, const real *v)
     free(primal), free(adjoint);
 }
 
-static double dot(size_t n, const real *a, const real *b)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += (double)a[i] * (double)b[i];
-    return sum;
-}
-
 static void check_symmetry(struct fixture *s)
 {
     size_t n = s->arch->parameters;

@@ -104,11 +104,7 @@ static void find_difference(const double *f, const double *t, double d[K])
 
 static double norm(size_t n, const double *x)
 {
-    double square = 0;
-
-    for (size_t i = 0; i < n; i++)
-        square += x[i] * x[i];
-    return sqrt(square);
+    return sqrt(dot(n, x, x));
 }
 
 /* Sets the columns of a matrix [rows, P] that do not belong to the layers `hidden` to 0. */
@@ -139,15 +135,6 @@ static void check_bounds(size_t p, size_t pair, double *jacobian, double gradien
     assert_true(gradient <= sqrt(2) * largest);
 }
 
-static double product(size_t n, const double *a, const double *b)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 /* |g_h| and the cosine of theta_h and g_h of a pair, from g, which is destroyed. */
 static void check_hidden(const struct ks_problem *q, const struct ks_gradient_bounds *b,
                          unsigned hidden, size_t pair, double *g)
@@ -165,7 +152,7 @@ static void check_hidden(const struct ks_problem *q, const struct ks_gradient_bo
     assert_true(b->hidden_norm <= radius + 1e-12);
     assert_close(b->hidden[pair], norm(p, g), 1e-6 * norm(p, g));
     if (hidden)
-        assert_close(b->radial[pair], fabs(product(p, theta, g)) / (radius * norm(p, g)), 1e-6);
+        assert_close(b->radial[pair], fabs(dot(p, theta, g)) / (radius * norm(p, g)), 1e-6);
 }
 
 /* Checks what was measured of one critic and minibatch. */

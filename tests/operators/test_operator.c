@@ -26,15 +26,6 @@ static struct ks_checkpoint *make(void)
     return keep_checkpoint(c);
 }
 
-static double dot(size_t n, const double *a, const double *b)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 /* <a, H b> = <b, H a> and H (a - 3 b) = H a - 3 H b. The inputs are not changed, and a second call
  * gives the same bits. */
 static void check(const struct ks_operator *a, double bound)

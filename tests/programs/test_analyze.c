@@ -50,8 +50,7 @@ TEST(test_gradient)
             assert_runs("--gradient g.h5 --weight-decay 0.3 --scale 2 moved.h5");
             loss[side] = read_root_number(file("g"), "loss");
         }
-        for (size_t k = 0; k < n; k++)
-            slope += g[k] * v[k];
+        slope = dot(n, g, v);
         assert_close(slope, (loss[0] - loss[1]) / (2 * h), 1e-6 * fabs(slope));
         free(v), free(g);
         ks_checkpoint_free(c);
@@ -256,13 +255,12 @@ TEST(test_gradient_bounds)
 {
     const size_t n = dimension(archs[0].text) / ENSEMBLE;
     const char *largest = "minibatch_gradient_largest";
-    double *g, square = 0;
+    double *g, square;
     struct ks_spectrum *s;
 
     assert_runs("--gradient g.h5 --batches 1 bn+ce.h5%s", "");
     g = read_vectors("g.h5", ENSEMBLE * n, 1);
-    for (size_t i = 0; i < n; i++)
-        square += g[i] * g[i];
+    square = dot(n, g, g);
     free(g);
     s = spectrum("bn+ce", "--order 4 --batches 1 --critic 0");
     assert_close(ks_statistic(s, largest), sqrt(square), 1e-12);

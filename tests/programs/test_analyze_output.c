@@ -6,18 +6,6 @@
 
 #include "io/file.h"
 
-static void check_word(const char *path, const char *name, const char *word)
-{
-    struct ks_attribute a;
-    struct ks_h5 *h5;
-
-    assert_ok(ks_h5_open(path, "kappascope-vector", &h5));
-    assert_ok(ks_h5_read_attribute(h5, "/", name, KS_ATTRIBUTE_STRING, &a));
-    assert_string_equal(a.string, word);
-    free(a.string);
-    ks_h5_close(h5);
-}
-
 /* The attributes of vector files. */
 TEST(test_attributes_of_vectors)
 {

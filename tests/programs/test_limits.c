@@ -39,15 +39,6 @@ __attribute__((format(printf, 1, 2))) static int shell(const char *format, ...)
     return WEXITSTATUS(status);
 }
 
-static size_t lines(const char *text)
-{
-    size_t n = 0;
-
-    for (; (text = strchr(text, '\n')); text++)
-        n++;
-    return n;
-}
-
 /* AddressSanitizer maps terabytes of address space. */
 static void skip_under_sanitizers(void)
 {
@@ -70,7 +61,7 @@ TEST(test_address_space)
                 "ulimit -v %zu; OMP_NUM_THREADS=%zu $kappascope analyze -q --order 5 ln+ce.h5",
                 *limit, threads);
 
-            if (lines(complained) != (code != 0) || code > 1)
+            if (count(complained, "\n") != (code != 0) || code > 1)
                 fail_msg("%zu K, %zu threads: exit status %d, '%s'", *limit, threads, code,
                          complained);
             worked += code == 0;
@@ -112,7 +103,8 @@ TEST(test_address_space_of_training)
                              "--set threads=%zu --out r%zu",
                              *limit, threads, *limit);
 
-            if (lines(complained) != (code != 0) || code > 1 || strstr(complained, "make deps"))
+            if (count(complained, "\n") != (code != 0) || code > 1 ||
+                strstr(complained, "make deps"))
                 fail_msg("%zu K, %zu threads: exit status %d, '%s'", *limit, threads, code,
                          complained);
             worked += code == 0;
@@ -170,7 +162,7 @@ TEST(test_file_sizes)
         size_t files = scratch_files(false);
 
         assert_int_equal(shell("ulimit -f 2; $analyze -q %s", cases[i]), 1);
-        assert_int_equal(lines(complained), 1);
+        assert_int_equal(count(complained, "\n"), 1);
         assert_complains("cannot be written: File too large");
         assert_int_equal(shell("rmdir folder 2>/dev/null; true"), 0);
         assert_int_equal(scratch_files(false), files);

@@ -138,15 +138,6 @@ void second_order(struct fixture *s)
     tangents(s, &p);
 }
 
-double dot(size_t n, const real *a, const real *b)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += (double)a[i] * (double)b[i];
-    return sum;
-}
-
 double norm(size_t n, const real *a)
 {
     return sqrt(dot(n, a, a));

@@ -21,7 +21,6 @@ enum { ROWS = 7, WIDTH = 6 };
 #define first_order    KS(layer_first_order)
 #define tangents       KS(layer_tangents)
 #define second_order   KS(layer_second_order)
-#define dot            KS(layer_dot)
 #define norm           KS(layer_norm)
 #define keep           KS(layer_keep)
 #define check_same     KS(layer_check_same)
@@ -60,7 +59,6 @@ void clear(real *a, size_t n);
 void first_order(struct fixture *s);
 void tangents(struct fixture *s, const struct KS(pass) *p);
 void second_order(struct fixture *s);
-double dot(size_t n, const real *a, const real *b);
 double norm(size_t n, const real *a);
 
 /* A copy of `a` for a later comparison; the caller frees. */

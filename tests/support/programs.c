@@ -137,6 +137,18 @@ double *read_list(const char *path, const char *object, size_t *n)
     return values;
 }
 
+void check_word(const char *path, const char *name, const char *expected)
+{
+    struct ks_attribute a;
+    struct ks_h5 *h5;
+
+    assert_ok(ks_h5_open(path, "kappascope-vector", &h5));
+    assert_ok(ks_h5_read_attribute(h5, "/", name, KS_ATTRIBUTE_STRING, &a));
+    assert_string_equal(a.string, expected);
+    free(a.string);
+    ks_h5_close(h5);
+}
+
 double read_root_number(const char *path, const char *name)
 {
     struct ks_attribute attribute;

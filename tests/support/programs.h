@@ -67,6 +67,8 @@ double *read_vectors(const char *name, size_t n, size_t k);
 /* The numbers of a dataset of one dimension; the caller frees. */
 double *read_list(const char *path, const char *object, size_t *n);
 double read_root_number(const char *path, const char *name);
+/* Asserts that a vector file has this word as an attribute. */
+void check_word(const char *path, const char *name, const char *expected);
 
 /* Runs a program in the current folder; both outputs go to the file "said" of the scratch folder.
  * Skips the test if the program is missing. */

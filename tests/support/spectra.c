@@ -84,11 +84,8 @@ static ks_status dense_apply(void *self, const double *v, double *out)
 {
     const struct dense *a = self;
 
-    for (size_t i = 0; i < a->n; i++) {
-        out[i] = 0;
-        for (size_t j = 0; j < a->n; j++)
-            out[i] += a->matrix[i * a->n + j] * v[j];
-    }
+    for (size_t i = 0; i < a->n; i++)
+        out[i] = dot(a->n, a->matrix + i * a->n, v);
     return KS_OK;
 }
 

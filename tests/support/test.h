@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "core/error.h"
+#include "core/real.h"
 
 /* TEST(test_x) { ... } is a test of the program in whose file it stands: tests run in the order of
  * their lines. TEST_WITH calls a setup before it and a teardown after it, unless they are NULL. */
@@ -90,6 +91,15 @@ static inline double relative_error(size_t n, const double *a, const double *b)
         norm += b[i] * b[i];
     }
     return sqrt(difference / norm);
+}
+
+static inline double dot(size_t n, const real *a, const real *b)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)a[i] * (double)b[i];
+    return sum;
 }
 
 #endif

@@ -1,14 +1,5 @@
 #include "trials.h"
 
-double dot(size_t n, const double *a, const double *b)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 static void orthogonalize(size_t n, size_t count, const double *basis, double *w)
 {
     double *part = malloc(count * sizeof *part);

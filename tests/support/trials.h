@@ -21,8 +21,6 @@ struct lanczos_run {
     struct ks_rng rng;   /* for the noise                                                    */
 };
 
-double dot(size_t n, const double *a, const double *b);
-
 /* Lanczos with full reorthogonalization: returns the number of iterations; alpha and beta [most];
  * *ended: an invariant subspace was found. */
 size_t run_lanczos(struct lanczos_run *run, double *alpha, double *beta, bool *ended);
