@@ -155,12 +155,11 @@ static void project(const struct KS(arch) *arch, const double *w, double *x)
             size_t at = e * arch->parameters + l->offset;
 
             for (size_t j = 0; j < l->out && l->sphere_rows > 0; j++) {
-                double dot = 0;
+                double along = cblas_ddot((int)l->sphere_rows, w + at + j, (int)l->out, x + at + j,
+                                          (int)l->out);
 
                 for (size_t i = 0; i < l->sphere_rows; i++)
-                    dot += w[at + i * l->out + j] * x[at + i * l->out + j];
-                for (size_t i = 0; i < l->sphere_rows; i++)
-                    x[at + i * l->out + j] -= dot * w[at + i * l->out + j];
+                    x[at + i * l->out + j] -= along * w[at + i * l->out + j];
             }
         }
 }
@@ -178,11 +177,8 @@ static void geodesic(const struct KS(arch) *arch, const double *w, const double 
             size_t at = e * arch->parameters + l->offset;
 
             for (size_t j = 0; j < l->out && l->sphere_rows > 0; j++) {
-                double speed = 0;
+                double speed = cblas_dnrm2((int)l->sphere_rows, v + at + j, (int)l->out);
 
-                for (size_t i = 0; i < l->sphere_rows; i++)
-                    speed += v[at + i * l->out + j] * v[at + i * l->out + j];
-                speed = sqrt(speed);
                 for (size_t i = 0; i < l->sphere_rows; i++) {
                     size_t p = at + i * l->out + j;
 

@@ -36,16 +36,6 @@ static void check_directions(const char *text, const struct ks_null_space *s,
     free(all), free(u), free(image);
 }
 
-static struct ks_operator *build(const struct ks_problem *q, const struct ks_operator_kind *kind,
-                                 const struct ks_selection *selection, bool single)
-{
-    struct ks_operator *full, *a;
-
-    assert_ok(prepared_kind(kind, single, q, &full));
-    assert_ok(ks_block_new(full, selection, &a));
-    return a;
-}
-
 /* The result of measuring the null space; also checks each single direction. `largest`: the
  * operator's largest absolute eigenvalue. */
 static struct ks_null measure(const char *text, const struct ks_problem *q,

@@ -6,6 +6,7 @@
 #include "core/number.h"
 #include "io/csv.h"
 #include "results/aggregate.h"
+#include "results/correlation.h"
 
 static const char PUBLISHED[] = "../shared/data/xqc_returns.csv"; /* XQC's returns, per seed */
 enum { SEEDS = 10, STEPS = 11 };

@@ -53,16 +53,6 @@ static void set_second_moments(const struct ks_problem *q, struct ks_checkpoint 
     free(g);
 }
 
-static struct ks_operator *build(const struct ks_problem *q, const struct ks_operator_kind *kind,
-                                 const struct ks_selection *selection, bool single)
-{
-    struct ks_operator *full, *a;
-
-    assert_ok(prepared_kind(kind, single, q, &full));
-    assert_ok(ks_block_new(full, selection, &a));
-    return a;
-}
-
 /* The number of zero eigenvalues equals that of known directions and dead coordinates; returns the
  * number of known directions. */
 static size_t check_zeros(const struct ks_problem *q, const char *name)

@@ -1,5 +1,7 @@
 #include "null_critics.h"
 
+#include "spectra.h"
+
 size_t critic_inputs = 5; /* columns of the input of `make` */
 
 /* Relative to the largest eigenvalue: at most ZERO counts as zero, at least NOT_ZERO as nonzero. */
@@ -112,4 +114,14 @@ char *study_text(const char *name, size_t width, size_t depth)
     assert_ok(ks_architecture(name, &settings, 1, text));
     free(text[KS_ACTOR_TEXT]);
     return text[KS_CRITIC_TEXT];
+}
+
+struct ks_operator *build(const struct ks_problem *q, const struct ks_operator_kind *kind,
+                          const struct ks_selection *selection, bool single)
+{
+    struct ks_operator *full, *a;
+
+    assert_ok(prepared_kind(kind, single, q, &full));
+    assert_ok(ks_block_new(full, selection, &a));
+    return a;
 }

@@ -25,6 +25,10 @@ size_t zeros(const char *text, size_t n, const double *value);
 struct ks_null_space *predict(const struct ks_problem *q, const struct ks_operator_kind *kind);
 void release(struct ks_null_space *space);
 
+/* The operator of this kind, restricted to the selection. */
+struct ks_operator *build(const struct ks_problem *q, const struct ks_operator_kind *kind,
+                          const struct ks_selection *selection, bool single);
+
 /* All directions [dimension, E P], each of norm 1. */
 double *all_directions(const struct ks_null_space *s);
 
