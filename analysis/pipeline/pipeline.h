@@ -6,7 +6,7 @@
  *   pipeline/options.c        reads the options
  *   pipeline/pipeline.c       the algorithm, top to bottom
  *   pipeline/reading.c        the checkpoint's file: theta, minibatches, targets
- *   io/checkpoint_read.c      the same in detail, by io/networks.c and the HDF5 functions of io
+ *   io/checkpoint.c           what is in its groups, by io/networks.c and the HDF5 functions of io
  *   pipeline/problem.c        which loss, which operator A
  *   operators/selection.c     the coordinates of the operator A
  *   operators/null_space.c    directions u with A u = 0, from the architecture alone
