@@ -196,6 +196,7 @@ ks_status KS(layer_configure)(struct KS(layer) *l, struct ks_line *line);
     ROW(groupnorm)                                                                                 \
     ROW(rmsnorm)                                                                                   \
     ROW(l2norm)                                                                                    \
+    ROW(avgl1norm)                                                                                 \
     ROW(simnorm)                                                                                   \
     ROW(relu)                                                                                      \
     ROW(tanh)                                                                                      \

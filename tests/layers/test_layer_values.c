@@ -225,20 +225,36 @@ TEST(test_rest_of_momentum)
     teardown(&s);
 }
 
+static double mean_size(size_t n, const real *x)
+{
+    double sum = 0;
+
+    for (size_t j = 0; j < n; j++)
+        sum += fabs((double)x[j]) / (double)n;
+    return sum;
+}
+
 /* For this eps some rows have a larger norm, and get norm 1; the others do not. */
-TEST(test_both_sides_of_eps)
+static void check_both_sides(const struct KS(layer_kind) *kind, const char *line, double eps,
+                             double (*size)(size_t n, const real *x))
 {
     struct fixture s;
     size_t above = 0, below = 0;
 
-    setup(&s, &KS(l2norm), "l2norm eps=2.7", false);
+    setup(&s, kind, line, false);
     first_order(&s);
     for (size_t i = 0; i < ROWS; i++) {
-        double x = norm(WIDTH, s.in[X].value + i * WIDTH), y = norm(WIDTH, s.y.value + i * WIDTH);
+        double x = size(WIDTH, s.in[X].value + i * WIDTH), y = size(WIDTH, s.y.value + i * WIDTH);
 
-        assert_close(y, x > 2.7 ? 1 : x / 2.7, 10 * KS_EPSILON);
-        above += x > 2.7, below += x < 2.7;
+        assert_close(y, x > eps ? 1 : x / eps, 10 * KS_EPSILON);
+        above += x > eps, below += x < eps;
     }
     assert_true(above > 0 && below > 0);
     teardown(&s);
+}
+
+TEST(test_both_sides_of_eps)
+{
+    check_both_sides(&KS(l2norm), "l2norm eps=2.7", 2.7, norm);
+    check_both_sides(&KS(avgl1norm), "avgl1norm eps=0.8", 0.8, mean_size);
 }
