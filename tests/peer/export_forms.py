@@ -27,7 +27,7 @@ class ByHand(nn.Module):
 
     arch = (
         "dense 8\nlayernorm eps=1e-05\nsilu\ndense 8 bias=no\nrmsnorm eps=1e-06\nresidual "
-        "{\n  dense 8\n  relu\n}\nl2norm eps=1e-08\nlayernorm eps=1e-05 affine=no\nscaler "
+        "{\n  dense 8\n  relu\n}\nl2norm eps=1e-08\navgl1norm eps=1e-08\nlayernorm eps=1e-05 affine=no\nscaler "
         "init=0.5\ndense 1\nloss mse\n"
     )
 
@@ -51,6 +51,7 @@ class ByHand(nn.Module):
         x = self.g * (x * torch.rsqrt((x**2).mean(dim=-1, keepdim=True) + 1e-6))
         x = torch.clamp(F.linear(x, self.fc3.weight, self.fc3.bias), min=0) + x
         x = x / x.norm(dim=-1, keepdim=True).clamp(min=1e-8)
+        x = x / x.abs().mean(-1, keepdim=True).clamp(min=1e-8)
         x = (x - x.mean(1, keepdim=True)) / (x.var(1, unbiased=False, keepdim=True) + 1e-5).sqrt()
         return self.fc4(x * self.s * 0.5)
 

@@ -15,7 +15,7 @@ from kappascope.tracing import place_of
 from kappascope.values import Parameter, Source, Value, reason, split_norm
 
 _LINES = set(
-    "dense batchnorm layernorm groupnorm rmsnorm rms l2norm relu tanh silu "
+    "dense batchnorm layernorm groupnorm rmsnorm rms l2norm avgl1norm relu tanh silu "
     "gelu elu mish scaler mulc append leaky_relu relu6 sigmoid softplus".split()
 )
 _FROZEN = {"mulc", "rms"}  # lines with parameters that are constants of forward
@@ -401,7 +401,7 @@ def _words(value: Value, project: Mapping[str, str]) -> str:
         return "gelu" + (" approximate=none" if o["approximate"] == "none" else "")
     if kind == "leaky_relu":
         return f"leaky_relu negative_slope={_number(o['negative_slope'])}"
-    if kind in ("rmsnorm", "rms", "l2norm"):
+    if kind in ("rmsnorm", "rms", "l2norm", "avgl1norm"):
         return f"{'rmsnorm' if kind == 'rms' else kind} eps={_number(o['eps'])}"
     if kind in ("scaler", "mulc", "lerp"):
         init = f" init={_number(o['init'])}" if o["init"] != 1 else ""

@@ -104,7 +104,9 @@ KINDS: dict[str, Callable[..., Made]] = {
     "slice": lambda width, words, *_: (_columns(words[1], width), {}),
     "dueling": _dueling,
     **dict.fromkeys(
-        "dropout l2norm simnorm relu tanh silu gelu elu mish leaky_relu relu6 sigmoid softplus".split(), _same
+        "dropout l2norm avgl1norm simnorm relu tanh silu gelu elu mish leaky_relu relu6 sigmoid "
+        "softplus".split(),
+        _same,
     ),
 }
 UNCOUNTED = "input", "slice"  # layers that have no number

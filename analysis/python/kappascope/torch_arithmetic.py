@@ -186,10 +186,14 @@ class Arithmetic(Tracing):
         return value if value.kind == "bad" and not value.free else None
 
     def _quotient(self, node: Node, x: Value, below: Value, root: bool) -> Value | None:
-        """x / sqrt(mean(x^2) + eps), (x - mean) / sqrt(var + eps), x / max(|x|, eps), from their
-        parts. `below` is the denominator (root), or what rsqrt was taken of."""
+        """x / sqrt(mean(x^2) + eps), (x - mean) / sqrt(var + eps), x / max(|x|, eps), x / max(mean|x|, eps),
+        from their parts. `below` is the denominator (root), or what rsqrt was taken of."""
         if root and below.kind == "clamp" and below.args[0].kind == "norm" and below.args[0].args[0] is x:
             return Value("l2norm", node, [x], eps=below.options["constant"])
+        size = below.args[0] if root and below.kind == "clamp" else below
+        sizes = size.kind == "mean" and size.options["over"] == "features" and size.args[0].kind == "abs"
+        if size is not below and sizes and size.args[0].args[0] is x:
+            return Value("avgl1norm", node, [x], eps=below.options["constant"])
         if root and below.kind == "norm" and below.args[0] is x:
             return Value("l2norm", node, [x], eps=1e-12)
         if root and below.kind != "sqrt":
@@ -215,6 +219,9 @@ class Arithmetic(Tracing):
         if x.kind == "sub" and x.args[1].kind == "mean" and x.args[1].args[0] is x.args[0]:
             return x.args[0], x.args[1].options["over"]
         return None
+
+    def _on_abs(self, node: Node) -> Value:
+        return Value("abs", node, [self._call(node, "input")["input"]])
 
     def _on_pow(self, node: Node) -> Value:
         a = self._call(node, "input", "exponent")

@@ -115,6 +115,7 @@ ALIASES = {
     "concat": "cat",
     "concatenate": "cat",
     "square": "pow",
+    "absolute": "abs",
     "linalg_norm": "norm",
     "linalg_vector_norm": "norm",
     "vector_norm": "norm",
@@ -169,7 +170,7 @@ SHAPES = {
     "full",
 }
 # Without a trained parameter, these are a part of the input: they have no line.
-UNWRITTEN = set("bad layout parameter cast square sqrt rsqrt mean var norm clamp addc sub".split())
+UNWRITTEN = set("bad layout parameter cast abs square sqrt rsqrt mean var norm clamp addc sub".split())
 # Why a thing has no line in the description, and the way out.
 _REASONS = {
     "dropout": (
