@@ -70,6 +70,8 @@ static ks_status add_loss(const struct ks_pipeline *p, struct ks_attributes *lis
     KS_TRY(ks_attribute_add_number(list, "weight_decay", problem->weight_decay));
     KS_TRY(ks_attribute_add_number(list, "scale", problem->scale));
     KS_TRY(ks_attribute_add_integer(list, "batches", (int64_t)ks_problem_minibatches(problem)));
+    if (p->options->batch > 0)
+        KS_TRY(ks_attribute_add_integer(list, "batch", (int64_t)p->options->batch - 1));
     return KS_OK;
 }
 

@@ -110,6 +110,7 @@ static const struct row {
     {"seed", "seed of the start vectors (0)", "S", 0},
     {"precision", "precision of the products (f32; preconditioned: f64)", "f32|f64", 0},
     {"batches", "use the first N minibatches (all)", "N", 0},
+    {"batch", "use minibatch I alone, from 0", "I", 0},
     {"weight-decay", "add MU2/2 |theta|^2 to the loss (0)", "MU2", 0},
     {"scale", "multiply the loss by C (1)", "C", 0},
     {"memory", "memory per process, e.g. 800M or 2G (half of the free memory)", "SIZE", 0},
@@ -202,6 +203,7 @@ static const struct rule {
     {"layers", "--layers: expected no --%s",
      .excluded = {"layer", "exact", "compat", "start gradient", "out", "name"}},
     /* These write vectors and no spectrum. The gradient belongs to the full loss. */
+    {"batch", "--batch: expected no --%s: it is one minibatch", .excluded = {"batches"}},
     {"apply", "--apply and --gradient: expected no --%s: they write no spectrum",
      .excluded = {SPECTRUM}},
     {"gradient", "--apply and --gradient: expected no --%s: they write no spectrum",
@@ -319,6 +321,8 @@ static ks_status read_loss(const struct ks_words *w, struct ks_spectrum_options 
     const char *rate = text_of(w, "learning-rate");
 
     KS_TRY(ks_option_size("batches", text_of(w, "batches"), 1, 1000000, &o->batches));
+    KS_TRY(ks_option_size("batch", text_of(w, "batch"), 0, 999999, &o->batch));
+    o->batch += is_given(w, "batch");
     KS_TRY(real_number("weight-decay", decay, "a number from 0", 0, &o->weight_decay));
     KS_TRY(real_number("scale", scale, "a number other than 0", -DBL_MAX, &o->scale));
     if (o->scale == 0)

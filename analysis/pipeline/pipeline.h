@@ -65,6 +65,7 @@ struct ks_spectrum_options {
     size_t eigenvectors;             /* how many are wanted in place of a spectrum; 0: none */
     double residual;                 /* the largest relative residual of eigenvectors      */
     size_t batches;                  /* how many minibatches are used; 0: all              */
+    size_t batch;                    /* the only one that is used, from 1; 0: see batches  */
     size_t memory;                   /* bytes per MPI rank; 0: half of the free memory     */
     uint64_t seed;                   /* seed of the start vectors                          */
     int critic, layer;               /* the diagonal block; -1: all                        */

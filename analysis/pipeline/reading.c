@@ -115,38 +115,6 @@ static ks_status choose_targets(struct ks_pipeline *p)
     return KS_OK;
 }
 
-/* Has the files that the user gave read by a scout. */
-static ks_status scout(const struct ks_pipeline *p)
-{
-    const double memory = ks_budget_limit(p, 0);
-
-    KS_TRY(ks_foreign_check(p->path));
-    if (p->trusts_files)
-        return KS_OK;
-    KS_TRY(ks_scout(p->path, memory));
-    return p->factors ? ks_scout(p->factors, memory) : KS_OK;
-}
-
-static ks_status read_file(struct ks_pipeline *p)
-{
-    const size_t batches = p->options->batches;
-    double bytes;
-
-    KS_TRY(scout(p));
-    KS_TRY(ks_checkpoint_bytes(p->path, &bytes));
-    KS_TRY(ks_budget_check(p, bytes, "the checkpoint's arrays alone take"));
-    KS_TRY(name_memory(p, ks_checkpoint_read_loss(p->path, &p->checkpoint)));
-    p->minibatches = batches > 0 ? batches : p->checkpoint->minibatches;
-    if (p->minibatches > p->checkpoint->minibatches)
-        return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", p->path,
-                       p->checkpoint->minibatches, batches);
-    KS_TRY(check_reference(p, bytes));
-    KS_TRY(choose_targets(p));
-    return ks_sha256_file(p->path, p->digest);
-}
-
-/* --- the ranks --- */
-
 /* An array of a checkpoint; `of_minibatches`: one for each of them, of `size` numbers. */
 struct array {
     double **at;
@@ -169,6 +137,60 @@ static void list_arrays(struct ks_checkpoint *c, struct array list[ARRAYS])
 
     memcpy(list, arrays, sizeof arrays);
 }
+
+/* Exchanges a minibatch with the first one. */
+static void bring_to_front(struct ks_checkpoint *c, size_t minibatch)
+{
+    struct array list[ARRAYS];
+
+    list_arrays(c, list);
+    for (const struct array *a = list; a < list + ARRAYS; a++)
+        for (size_t i = 0; *a->at && a->of_minibatches && i < a->size; i++) {
+            double *one = *a->at + minibatch * a->size + i, first = (*a->at)[i];
+
+            (*a->at)[i] = *one;
+            *one = first;
+        }
+}
+
+/* Has the files that the user gave read by a scout. */
+static ks_status scout(const struct ks_pipeline *p)
+{
+    const double memory = ks_budget_limit(p, 0);
+
+    KS_TRY(ks_foreign_check(p->path));
+    if (p->trusts_files)
+        return KS_OK;
+    KS_TRY(ks_scout(p->path, memory));
+    return p->factors ? ks_scout(p->factors, memory) : KS_OK;
+}
+
+static ks_status read_file(struct ks_pipeline *p)
+{
+    const size_t batches = p->options->batches, batch = p->options->batch;
+    double bytes;
+
+    KS_TRY(scout(p));
+    KS_TRY(ks_checkpoint_bytes(p->path, &bytes));
+    KS_TRY(ks_budget_check(p, bytes, "the checkpoint's arrays alone take"));
+    KS_TRY(name_memory(p, ks_checkpoint_read_loss(p->path, &p->checkpoint)));
+    p->minibatches = batches > 0 ? batches : p->checkpoint->minibatches;
+    if (p->minibatches > p->checkpoint->minibatches)
+        return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", p->path,
+                       p->checkpoint->minibatches, batches);
+    if (batch > p->checkpoint->minibatches)
+        return ks_fail(KS_USAGE, "%s: --batch: expected 0 to %zu, found %zu", p->path,
+                       p->checkpoint->minibatches - 1, batch - 1);
+    KS_TRY(check_reference(p, bytes));
+    KS_TRY(choose_targets(p));
+    if (batch > 0) {
+        bring_to_front(p->checkpoint, batch - 1);
+        p->minibatches = 1;
+    }
+    return ks_sha256_file(p->path, p->digest);
+}
+
+/* --- the ranks --- */
 
 /* What the other ranks need before they can allocate: the numbers of the checkpoint, without what
  * it owns, and which arrays it has. */

@@ -116,6 +116,11 @@ ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t a
                     s->settings.analysis_minibatches, c.read.batches);
             return fail_at(&c, "batches", NULL);
         }
+        if (c.read.batch > s->settings.analysis_minibatches) {
+            ks_fail(KS_FORMAT, "--batch: expected less than %zu (analysis_minibatches), found %zu",
+                    s->settings.analysis_minibatches, c.read.batch - 1);
+            return fail_at(&c, "batch", NULL);
+        }
         for (size_t i = 0; i < s->n_architectures; i++)
             if (s->analysis[k].scope.of[i])
                 KS_TRY(check_architecture(&c, &s->architecture[i]));

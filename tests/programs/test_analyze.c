@@ -249,6 +249,39 @@ TEST(test_wrong_products)
     ks_checkpoint_free(c);
 }
 
+/* Gradients of single minibatches: their mean is the gradient of all, and the first is that of
+ * --batches 1. The spectrum says which minibatch it is of. */
+TEST(test_single_minibatches)
+{
+    const size_t n = dimension(archs[0].text);
+    double *g[MINIBATCHES], *all, *first;
+
+    for (size_t i = 0; i < MINIBATCHES; i++) {
+        assert_runs("--gradient g.h5 --batch %zu bn+ce.h5", i);
+        g[i] = read_vectors("g.h5", n, 1);
+    }
+    assert_runs("--gradient g.h5 bn+ce.h5%s", "");
+    all = read_vectors("g.h5", n, 1);
+    assert_runs("--gradient g.h5 --batches 1 bn+ce.h5%s", "");
+    first = read_vectors("g.h5", n, 1);
+    assert_memory_equal(g[0], first, n * sizeof *first);
+    assert_memory_not_equal(g[1], first, n * sizeof *first);
+    for (size_t j = 0; j < n; j++) {
+        double mean = 0;
+
+        for (size_t i = 0; i < MINIBATCHES; i++)
+            mean += g[i][j] / MINIBATCHES;
+        assert_close(mean, all[j], 1e-12);
+    }
+    for (size_t i = 0; i < MINIBATCHES; i++)
+        free(g[i]);
+    free(all);
+    free(first);
+    assert_runs("--order 4 --batch 2 bn+ce.h5%s", "");
+    assert_close(read_root_number(file("bn+ce.spectrum"), "batch"), 2, 0);
+    assert_close(read_root_number(file("bn+ce.spectrum"), "batches"), 1, 0);
+}
+
 /* Statistics of a cross-entropy's gradient: on one minibatch, the part of --gradient that belongs
  * to one critic. There are none for a layer, and with --compat xqc; others for a squared error. */
 TEST(test_gradient_bounds)

@@ -46,6 +46,8 @@ static const struct refusal {
     {"--operator nonsense ln+ce.h5", "--operator: expected one of hessian"},
     {"--batches 0 ln+ce.h5", "--batches"},
     {"--batches 4 ln+ce.h5", "--batches: expected 1 to 3, found 4"},
+    {"--batch 3 ln+ce.h5", "--batch: expected 0 to 2, found 3"},
+    {"--batch 0 --batches 1 ln+ce.h5", "--batch: expected no --batches: it is one minibatch"},
     {"--weight-decay -1 ln+ce.h5", "--weight-decay"},
     {"--weight-decay nan ln+ce.h5", "--weight-decay"},
     {"--scale 0 ln+ce.h5", "--scale"},
