@@ -205,6 +205,11 @@ class TestRefusals(ImportTest):
         words = "none/c.h5: cannot be created: there is no folder "
         self.refused(e, "w.npz", words, options=("-o", e.path("none/c.h5")))
 
+    @staticmethod
+    def default_signals():
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+
     def test_signals(self):
         """An import that a signal ends leaves nothing behind, and its processes end, too."""
         e = self.example()
@@ -217,7 +222,8 @@ class TestRefusals(ImportTest):
         command = [sys.executable, "-m", "kappascope.import_program", "--quiet", *e.arguments("w.npz")]
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             environment = {**os.environ, "KAPPASCOPE_PROGRAMS": e.path("programs")}
-            process = subprocess.Popen(command, env=environment)
+            # What runs in the background of a script ignores SIGINT, and so would the import.
+            process = subprocess.Popen(command, env=environment, preexec_fn=self.default_signals)
             while not os.path.exists(e.path("programs/id")) or not e.read_bytes("programs/id"):
                 time.sleep(0.01)
             process.send_signal(number)
