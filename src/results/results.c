@@ -143,7 +143,7 @@ static ks_status expect_state(const struct ks_study *s, const struct ks_result *
 
     for (size_t i = 0; i < s->n_analyses * s->n_checkpoints; i++)
         has_spectra = has_spectra || run->spectrum[i];
-    if (strcmp(state->word, "unknown") == 0)
+    if (has_spectra && strcmp(state->word, "unknown") == 0)
         return ks_fail(KS_FORMAT, "%s/run.json: damaged: expected the state of a run", folder);
     if (has_spectra && strcmp(state->word, "waiting") == 0)
         return ks_fail(KS_FORMAT, "%s/run.json: missing, although the run has spectra", folder);
