@@ -159,16 +159,15 @@ static ks_status read_target(const struct ks_h5 *h5, const char *name,
                              double **target)
 {
     double *stored = NULL;
+    ks_status status = ks_h5_read_finite(h5, name, shape, &stored);
 
-    KS_TRY(ks_h5_read_finite(h5, name, shape, &stored));
-    if (c->targets_differ && stored) {
-        ks_status status = reorder(c, false, stored, target);
-
+    if (status == KS_OK && c->targets_differ && stored) {
+        status = reorder(c, false, stored, target);
         free(stored);
-        KS_TRY(status);
     } else {
-        *target = stored;
+        *target = stored; /* also after a failure: the checkpoint owns it */
     }
+    KS_TRY(status);
     return ks_checkpoint_check_targets(c, h5->path, name, *target);
 }
 

@@ -80,7 +80,8 @@ static void put_spectra(struct ks_result *run)
                                         "lambda_min",
                                         "noise_floor"};
 
-    assert_ok(ks_alloc(s->n_analyses * s->n_checkpoints, sizeof *run->spectrum, &run->spectrum));
+    assert_ok(ks_pool_alloc(&study_results->pool, s->n_analyses * s->n_checkpoints,
+                            sizeof *run->spectrum, &run->spectrum));
     for (size_t i = 0; i < s->n_analyses * s->n_checkpoints; i++) {
         assert_ok(ks_alloc(1, sizeof **run->spectrum, &run->spectrum[i]));
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
@@ -94,7 +95,8 @@ static void put_returns(struct ks_result *run)
 {
     const struct ks_study *s = study_results->study;
 
-    assert_ok(ks_alloc(s->n_evaluations, sizeof *run->returns, &run->returns));
+    assert_ok(
+        ks_pool_alloc(&study_results->pool, s->n_evaluations, sizeof *run->returns, &run->returns));
     for (size_t k = 0; k < s->n_evaluations; k++)
         run->returns[k] = k + 1 < s->n_evaluations ? 10 : 100;
 }
@@ -117,11 +119,13 @@ void claimed_new(const char *architectures, size_t seeds, const char *more)
     assert_int_equal(r->study->n_checkpoints, TIMES + 1);
     assert_int_equal(r->study->checkpoint[0], r->study->first_update);
     r->n_runs = r->study->n_architectures * seeds;
-    assert_ok(ks_alloc(r->n_runs, sizeof *r->run, &r->run));
-    assert_ok(ks_alloc(r->study->n_architectures, sizeof *r->included, &r->included));
-    assert_ok(ks_alloc(TIMES + 1, sizeof *r->common_checkpoint, &r->common_checkpoint));
+    assert_ok(ks_pool_alloc(&r->pool, r->n_runs, sizeof *r->run, &r->run));
     assert_ok(
-        ks_alloc(r->study->n_evaluations, sizeof *r->common_evaluation, &r->common_evaluation));
+        ks_pool_alloc(&r->pool, r->study->n_architectures, sizeof *r->included, &r->included));
+    assert_ok(
+        ks_pool_alloc(&r->pool, TIMES + 1, sizeof *r->common_checkpoint, &r->common_checkpoint));
+    assert_ok(ks_pool_alloc(&r->pool, r->study->n_evaluations, sizeof *r->common_evaluation,
+                            &r->common_evaluation));
     memset(r->included, true, r->study->n_architectures * sizeof *r->included);
     memset(r->common_checkpoint, true, (TIMES + 1) * sizeof *r->common_checkpoint);
     memset(r->common_evaluation, true, r->study->n_evaluations * sizeof *r->common_evaluation);
