@@ -35,12 +35,12 @@ if [ ! -d "$root" ]; then
     done
     mv "$root.new" "$root"
 fi
-rm -rf "$root/root/kappascope"
-git clone --quiet --no-hardlinks . "$root/root/kappascope"
+rm -rf "$root/kappascope"
+git clone --quiet --no-hardlinks . "$root/kappascope"
 # The mounts end with this process.
 exec unshare --mount sh -eu -c '
     mount --rbind /dev "$1/dev"
     mount --rbind /sys "$1/sys"
     mount -t proc proc "$1/proc"
-    exec chroot "$1" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM=dumb sh -c "cd /root/kappascope && $2"
+    exec chroot "$1" env -i HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM=dumb sh -c "cd /kappascope && $2"
 ' sh "$root" "$command"
