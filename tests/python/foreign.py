@@ -11,7 +11,6 @@ import zipfile
 
 import h5py
 import numpy as np
-
 from kappascope.description import read_description
 from kappascope.import_program import main
 
@@ -225,3 +224,9 @@ class ImportTest(unittest.TestCase):
         for word in words:
             self.assertIn(word, err)
         self.assertEqual(sorted(os.listdir(self.folder)), names)
+
+
+def safe(header):
+    """A safetensors file with this text as its header."""
+    text = header.encode()
+    return len(text).to_bytes(8, "little") + text + bytes(8)

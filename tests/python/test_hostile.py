@@ -30,15 +30,11 @@ from foreign import (
     packed_msgpack,
     packed_npz,
     packed_safetensors,
+    safe,
 )
 
 MUTATIONS = int(os.environ.get("KS_MUTATIONS", 200))
 ROOM = 256 << 20  # bytes that reading files of a few KB may take
-
-
-def safe(header):
-    text = header.encode()
-    return len(text).to_bytes(8, "little") + text + bytes(8)
 
 
 class TestClaims(ImportTest):

@@ -5,6 +5,7 @@ import unittest
 
 import h5py
 import numpy as np
+
 from foreign import (
     CE,
     ENSEMBLE,

@@ -14,7 +14,7 @@ import zipfile
 
 import numpy as np
 
-from foreign import CE, ImportTest, packed_npz
+from foreign import CE, ImportTest, packed_npz, safe
 
 
 class TestRefusals(ImportTest):
