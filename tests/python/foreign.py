@@ -11,6 +11,7 @@ import zipfile
 
 import h5py
 import numpy as np
+
 from kappascope.description import read_description
 from kappascope.import_program import main
 

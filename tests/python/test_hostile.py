@@ -16,10 +16,6 @@ import zipfile
 
 import h5py
 import numpy as np
-from kappascope.arrays import open_weights
-from kappascope.maps import read_map
-from kappascope.refusal import Refused, printable
-
 from foreign import (
     CE,
     MSE,
@@ -32,6 +28,10 @@ from foreign import (
     packed_safetensors,
     safe,
 )
+
+from kappascope.arrays import open_weights
+from kappascope.maps import read_map
+from kappascope.refusal import Refused, printable
 
 MUTATIONS = int(os.environ.get("KS_MUTATIONS", 200))
 ROOM = 256 << 20  # bytes that reading files of a few KB may take

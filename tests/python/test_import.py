@@ -5,7 +5,6 @@ import unittest
 
 import h5py
 import numpy as np
-
 from foreign import (
     CE,
     ENSEMBLE,

@@ -4,9 +4,9 @@
 import unittest
 
 import numpy as np
-from kappascope.maps import match_glob, order_of, valid_glob
-
 from foreign import CE, MSE, ImportTest
+
+from kappascope.maps import match_glob, order_of, valid_glob
 
 
 class TestGlobs(unittest.TestCase):

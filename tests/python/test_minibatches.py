@@ -4,6 +4,7 @@ import unittest
 import warnings
 
 import numpy as np
+
 from kappascope import Refused
 from kappascope.losses import Loss
 from kappascope.minibatches import read_minibatches, read_targets, targets_of_heads

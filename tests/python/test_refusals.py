@@ -13,7 +13,6 @@ import unittest.mock
 import zipfile
 
 import numpy as np
-
 from foreign import CE, ImportTest, packed_npz, safe
 
 
