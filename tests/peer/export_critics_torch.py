@@ -225,3 +225,22 @@ def smooth_l1_mean(f, t):
     """Of both critics' values f [B, 2] and one target, the mean over both."""
     d = (f - t.reshape(-1, 1)).abs()
     return torch.where(d < 1, 0.5 * d**2, d - 0.5).mean()
+
+
+class BatchRenorm1d(nn.Module):
+    """As sb3-contrib has it, during its warm-up."""
+
+    def __init__(self, width, steps=0):
+        super().__init__()
+        self.register_buffer("ra_mean", torch.zeros(width))
+        self.register_buffer("ra_var", torch.ones(width))
+        self.register_buffer("steps", torch.tensor(steps))
+        self.scale, self.bias = nn.Parameter(torch.randn(width)), nn.Parameter(torch.randn(width))
+        self.eps, self.momentum, self.warmup_steps, self.affine = 1e-3, 0.01, 100, True
+
+    def forward(self, x):
+        mean, var = x.mean(0), x.var(0)
+        if self.steps <= self.warmup_steps:
+            self.ra_mean += self.momentum * (mean.detach() - self.ra_mean)
+            self.steps += 1
+        return self.scale * (x - mean) / (var + self.eps).sqrt() + self.bias

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 import kappascope
 from export_common import Comparison, main
+from export_critics_torch import BatchRenorm1d
 
 N, B, IN, WIDTH, E = 2, 16, 6, 8, 3
 
@@ -302,25 +303,6 @@ class HalfFrozen(nn.Module):
 
     def canonical(self):
         return [self.fc1.bias, self.norm.weight, self.fc2.weight.t(), self.group.bias, self.fc3.weight.t(), self.fc3.bias]
-
-
-class BatchRenorm1d(nn.Module):
-    """As sb3-contrib has it, during its warm-up."""
-
-    def __init__(self, width, steps=0):
-        super().__init__()
-        self.register_buffer("ra_mean", torch.zeros(width))
-        self.register_buffer("ra_var", torch.ones(width))
-        self.register_buffer("steps", torch.tensor(steps))
-        self.scale, self.bias = parameter(width), parameter(width)
-        self.eps, self.momentum, self.warmup_steps, self.affine = 1e-3, 0.01, 100, True
-
-    def forward(self, x):
-        mean, var = x.mean(0), x.var(0)
-        if self.steps <= self.warmup_steps:
-            self.ra_mean += self.momentum * (mean.detach() - self.ra_mean)
-            self.steps += 1
-        return self.scale * (x - mean) / (var + self.eps).sqrt() + self.bias
 
 
 class Dense(nn.Module):

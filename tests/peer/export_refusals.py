@@ -17,7 +17,6 @@ import export_critics_torch as zoo
 import kappascope as kx
 from kappascope.description import CONTAINERS, KINDS
 from export_common import expect_refusal, main
-from export_forms import BatchRenorm1d
 
 N, B, IN, WIDTH = 2, 8, 6, 5
 
@@ -237,7 +236,7 @@ MODULES = [
         lambda: Does(lambda x, m, inputs: x + F.embedding(inputs[:, 0].long().clamp(0, 0), m.b.weight)),
         ["embedding", "part behind it"],
     ),
-    (lambda: nn.Sequential(BatchRenorm1d(IN, 101), mlp()), [r"\.0 \(BatchRenorm1d", "after its warm-up"]),
+    (lambda: nn.Sequential(zoo.BatchRenorm1d(IN, 101), mlp()), [r"\.0 \(BatchRenorm1d", "after its warm-up"]),
     (Unregistered, ["not installed as a submodule", r"nn\.ModuleList"]),
     (Captured, ["requires gradients and is no parameter", "torch.nn.Parameter"]),
     (
