@@ -10,7 +10,10 @@
 
 #include "core/memory.h"
 
-enum { SOFT_LINKS = 16 }; /* the most on the way to an object, as in libhdf5 */
+enum {
+    SOFT_LINKS = 16,   /* the most on the way to an object, as in libhdf5 */
+    MOST_CHUNKS = 1000 /* that one call of libhdf5 reads */
+};
 
 /* Replaces the soft link that the first `end` bytes of the path name by what it leads to. */
 static ks_status follow(const struct ks_h5 *h5, const char *link, size_t end,
@@ -229,6 +232,64 @@ ks_status ks_h5_expect_reals(const struct ks_h5 *h5, const char *object,
     return compare_shape(h5, object, shape, &found);
 }
 
+/* A chunked dataset of `rank` dimensions that is read into `values`, which has its shape. */
+struct chunked {
+    hid_t set, space;
+    size_t rank;
+    hsize_t chunk[KS_H5_DIMS];
+    double *values;
+};
+
+/* Reads the block of `count` entries from `start` on, in halves while it has too many chunks:
+ * libhdf5 1.14 takes 6 KB for each chunk of a call, however small the chunk is. */
+static bool read_block(const struct chunked *c, const hsize_t *start, const hsize_t *count)
+{
+    hsize_t half[KS_H5_DIMS], middle[KS_H5_DIMS], rest[KS_H5_DIMS];
+    double chunks = 1, most = 0;
+    size_t longest = 0;
+
+    for (size_t i = 0; i < c->rank; i++) {
+        const double n = ceil((double)count[i] / (double)c->chunk[i]);
+
+        chunks *= n;
+        if (n > most)
+            most = n, longest = i;
+        half[i] = rest[i] = count[i];
+        middle[i] = start[i];
+    }
+    if (chunks <= MOST_CHUNKS)
+        return H5Sselect_hyperslab(c->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+               H5Dread(c->set, H5T_NATIVE_DOUBLE, c->space, c->space, H5P_DEFAULT, c->values) >= 0;
+    half[longest] = (hsize_t)(most / 2) * c->chunk[longest];
+    middle[longest] += half[longest];
+    rest[longest] -= half[longest];
+    return read_block(c, start, half) && read_block(c, middle, rest);
+}
+
+static bool read_values(hid_t set, double *values)
+{
+    static const hsize_t start[KS_H5_DIMS] = {0};
+    struct chunked c = {.set = set, .values = values};
+    hid_t list = H5Dget_create_plist(set);
+    hsize_t dims[KS_H5_DIMS];
+    bool read = false;
+    int rank = list >= 0 && H5Pget_layout(list) == H5D_CHUNKED
+                   ? H5Pget_chunk(list, KS_H5_DIMS, c.chunk)
+                   : 0;
+
+    if (list >= 0)
+        H5Pclose(list);
+    if (rank <= 0)
+        return H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    c.rank = (size_t)rank;
+    c.space = H5Dget_space(set);
+    if (c.space >= 0)
+        read = H5Sget_simple_extent_dims(c.space, dims, NULL) == rank &&
+               read_block(&c, start, dims);
+    H5Sclose(c.space);
+    return read;
+}
+
 ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
                      double *values)
 {
@@ -241,7 +302,7 @@ ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks
     KS_GO(compare_shape(h5, object, shape, &found));
     for (size_t i = 0; i < shape->n_dims; i++)
         empty = empty || shape->dims[i] == 0;
-    if (!empty && H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+    if (!empty && !read_values(set, values))
         status = ks_h5_fail(h5, KS_IO, object, "cannot be read: damaged?");
 done:
     H5Dclose(set);

@@ -161,6 +161,32 @@ static void write_compressed(const char *path, H5Z_filter_t filter, size_t bytes
     H5Fclose(file);
 }
 
+/* More chunks than are read at once, the last of them cut off by the dataset's ends. */
+TEST_CLEAN(test_many_chunks)
+{
+    enum { A = 37, B = 101, C = 3 };
+    static const struct ks_h5_shape shape = {.n_dims = 3, .dims = {A, B, C}};
+    static const hsize_t dims[] = {A, B, C}, chunk[] = {2, 1, 2};
+    static double values[A * B * C], found[A * B * C];
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(3, dims, NULL), file, set;
+    struct ks_h5 *h5;
+
+    for (size_t i = 0; i < A * B * C; i++)
+        values[i] = (double)i;
+    file = H5Fcreate(scratch("a.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Pset_chunk(list, 3, chunk) >= 0);
+    set = H5Dcreate2(file, "/x", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Pclose(list);
+    H5Fclose(file);
+    assert_ok(ks_h5_open(scratch("a.h5"), NULL, &h5));
+    assert_ok(ks_h5_read(h5, "/x", &shape, found));
+    ks_h5_close(h5);
+    assert_memory_equal(found, values, sizeof values);
+}
+
 /* What h5py's lzf has compressed is read; an unknown filter is named, with the way out. */
 TEST_CLEAN(test_filters)
 {
