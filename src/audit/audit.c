@@ -10,9 +10,9 @@
 #include "core/memory.h"
 #include "inspect/inspect.h"
 #include "io/file.h"
+#include "io/h5.h"
 #include "operators/operator.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/report.h"
 
 /* --- what the checkpoint's file says --- */
 
@@ -192,61 +192,89 @@ done:
     return status;
 }
 
-/* Computes the rows and keeps them in the file `path`, a table as --layers --csv prints it. */
+/* What is kept of a layer: an attribute NUMBER_KIND with these numbers. */
+enum { NUMBER, DIMENSION, LAMBDA_MAX, BOUND, TRACE, TRACE_SHARE, KEPT };
+static const char LAYERS[] = "kappascope-layers";
+
+/* Computes the rows and keeps them in the file `path`. */
 static ks_status compute_layers(struct ks_audit *a, const char *path)
 {
     const struct task t = {
         .operator_name = "hessian", .batches = a->summary.minibatches, .layers = true};
     struct ks_spectrum_options options;
     struct ks_pipeline p = {.options = NULL};
-    struct ks_report report = {.form = KS_REPORT_CSV};
-    struct ks_text text = {0};
+    struct ks_h5 *h5 = NULL;
     ks_status status = KS_OK;
 
+    ks_attributes_clear(&a->kept);
     KS_GO(ks_output_check(path, a->path));
     KS_GO(analyze(a, &t, &options, &p));
-    p.path = "critic"; /* in the first column, which nobody reads */
-    status = ks_text_open(&text, "%s", path);
-    report.out = text.stream;
-    if (status == KS_OK)
-        status = ks_layers_report(&report, &p);
-    status = ks_text_close(&text, status);
+    for (size_t i = 0; i < p.n_rows; i++) {
+        const struct ks_layer_row *r = &p.rows[i];
+        const double kept[KEPT] = {(double)r->number, (double)r->dimension,
+                                   r->lambda_max,     r->kappa_effective_bound,
+                                   r->trace,          r->trace_share};
+        char name[KS_ATTRIBUTE_NAME];
+
+        snprintf(name, sizeof name, "%06zu_%s", r->number, r->kind);
+        KS_GO(ks_attribute_add_list(&a->kept, name, KEPT, kept));
+    }
+    KS_GO(ks_h5_create(path, LAYERS, 1, &h5));
+    KS_GO(ks_h5_write_attributes(h5, "/", &a->kept));
+    KS_GO(ks_h5_commit(h5));
 done:
+    ks_h5_close(h5);
     ks_pipeline_close(&p);
     return status;
 }
 
-/* Reads the rows that are kept in the file `path`. */
-static ks_status read_layers(const char *path, struct ks_audit *a)
+/* Reads what the file `path` keeps. */
+static ks_status read_kept(const char *path, struct ks_audit *a)
 {
-    ks_csv_free(a->table);
-    free(a->layers);
-    a->table = NULL, a->layers = NULL;
-    KS_TRY(ks_csv_read(path, false, &a->table));
-    a->n_layers = a->table->rows;
-    KS_TRY(ks_alloc(a->n_layers, sizeof *a->layers, &a->layers));
-    for (size_t i = 0; i < a->n_layers; i++) {
-        const double number = ks_csv_value(a->table, i, "layer"),
-                     dimension = ks_csv_value(a->table, i, "dimension");
+    struct ks_h5 *h5 = NULL;
+    ks_status status;
 
-        if (!(number >= 0 && number <= INT32_MAX && dimension >= 0 && dimension <= INT32_MAX))
-            return ks_fail(KS_FORMAT, "%s:%zu: layer, dimension: expected integers", path, i + 2);
-        a->layers[i] = (struct ks_layer_row){
-            .number = (size_t)number,
-            .dimension = (size_t)dimension,
-            .kind = ks_csv_text(a->table, i, "kind"),
-            .lambda_max = ks_csv_value(a->table, i, ks_catalogue[KS_STAT_LAMBDA_MAX].name),
-            .kappa_effective_bound = ks_csv_value(a->table, i,
-                                                  ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name),
-            .trace = ks_csv_value(a->table, i, ks_catalogue[KS_STAT_TRACE].name),
-            .trace_share = ks_csv_value(a->table, i, "trace_share")};
-    }
-    return a->n_layers > 0
-               ? KS_OK
-               : ks_fail(KS_FORMAT, "%s: expected a row for each layer, found none", path);
+    ks_attributes_clear(&a->kept);
+    KS_TRY(ks_h5_open(path, LAYERS, &h5));
+    status = ks_h5_read_attributes(h5, "/", &a->kept);
+    ks_h5_close(h5);
+    return status;
 }
 
-/* The table of layers does not say what it belongs to, so the file's name has the start of the
+/* The rows of the table. False if what is kept is no row for each layer. */
+static bool take_rows(struct ks_audit *a)
+{
+    a->n_layers = 0;
+    for (size_t i = 0; i < a->kept.n; i++) {
+        const struct ks_attribute *one = &a->kept.list[i];
+        const double *x = one->list;
+        const char *kind = strchr(one->name, '_');
+
+        if (one->type != KS_ATTRIBUTE_LIST)
+            continue; /* format, version */
+        if (one->n != KEPT || !kind || !(x[NUMBER] >= 0 && x[NUMBER] <= INT32_MAX) ||
+            !(x[DIMENSION] >= 0 && x[DIMENSION] <= INT32_MAX))
+            return false;
+        a->layers[a->n_layers++] = (struct ks_layer_row){.number = (size_t)x[NUMBER],
+                                                         .kind = kind + 1,
+                                                         .dimension = (size_t)x[DIMENSION],
+                                                         .lambda_max = x[LAMBDA_MAX],
+                                                         .kappa_effective_bound = x[BOUND],
+                                                         .trace = x[TRACE],
+                                                         .trace_share = x[TRACE_SHARE]};
+    }
+    return a->n_layers > 0;
+}
+
+static ks_status take_layers(struct ks_audit *a, const char *path)
+{
+    free(a->layers);
+    a->layers = NULL;
+    KS_TRY(ks_alloc(a->kept.n, sizeof *a->layers, &a->layers));
+    return take_rows(a) ? KS_OK : ks_fail(KS_FORMAT, "%s: expected a row for each layer", path);
+}
+
+/* What is kept of layers does not say what it belongs to, so the file's name has the start of the
  * checkpoint's digest and the version, too. */
 static ks_status get_layers(struct ks_audit *a)
 {
@@ -254,12 +282,12 @@ static ks_status get_layers(struct ks_audit *a)
     char *path = NULL;
     ks_status status = KS_OK;
 
-    KS_TRY(ks_print_string(&path, "%s/layers-m%zu-n%zu-s%llu-%.16s-%s.csv", a->folder,
+    KS_TRY(ks_print_string(&path, "%s/layers-m%zu-n%zu-s%llu-%.16s-%s.h5", a->folder,
                            o->layer_order, a->summary.minibatches, (unsigned long long)o->seed,
                            a->summary.digest, KS_VERSION));
-    if (!ks_path_exists(path) || read_layers(path, a) != KS_OK) {
+    if (!ks_path_exists(path) || read_kept(path, a) != KS_OK || take_layers(a, path) != KS_OK) {
         KS_GO(compute_layers(a, path));
-        KS_GO(read_layers(path, a));
+        KS_GO(take_layers(a, path));
     }
 done:
     free(path);
@@ -293,7 +321,7 @@ void ks_audit_clear(struct ks_audit *a)
     for (int i = 0; i < KS_AUDIT_SPECTRA; i++)
         ks_spectrum_free(a->spectrum[i]);
     free(a->layers);
-    ks_csv_free(a->table);
+    ks_attributes_clear(&a->kept);
     free(a->folder);
     free(a->summary.units);
     *a = (struct ks_audit){.path = NULL};

@@ -67,7 +67,7 @@ struct ks_audit {
     size_t n_layers;
     struct ks_layer_row *layers; /* [n_layers] diagonal blocks, of which `steps` and standard errors
                                   * are not set; NULL: left out. Owned */
-    struct ks_csv *table;        /* the file of these rows, which has their kinds; owned */
+    struct ks_attributes kept;   /* in the folder, of these rows, whose kinds it has; owned */
 };
 
 /* *folder = where the spectra of a checkpoint are kept: CHECKPOINT.audit, beside it or in the
