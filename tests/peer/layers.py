@@ -85,6 +85,7 @@ CRITICS = {
     "loss mse\n",
     "batchrenorm": "batchrenorm eps=1e-5\ndense 8\nbatchrenorm rmax=1.5 dmax=0.5\nrelu\ndense 8\nbatchnorm\n"
     "batchrenorm\ntanh\ndense 1\nloss mse\n",
+    "td7": "dense 8\navgl1norm\ndense 6 bias=no\navgl1norm eps=100\nelu\ndense 1\nloss huber\n",
     "simba-v2": "append 3\nl2norm\ndense 8 bias=no\nscaler init=1.4 scale=0.35\nl2norm\n"
     "lerp init=0.3 scale=0.4 {\n  dense 16 bias=no\n  scaler\n  relu\n  dense 8 bias=no\n  l2norm\n}\n"
     "dense 4 groups=2\nloss quantile kappa=0.6\n",

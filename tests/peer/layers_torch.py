@@ -114,6 +114,11 @@ def l2norm(critic, x, words):
     return functional.normalize(x, dim=1, eps=options(words).get("eps", 1e-8))
 
 
+def avgl1norm(critic, x, words):
+    eps = options(words).get("eps", 1e-8)
+    return x / x.abs().mean(1, keepdim=True).clamp(min=eps)
+
+
 def simnorm(critic, x, words):
     return functional.softmax(x.unflatten(1, (-1, int(options(words).get("dim", 8)))), 2).flatten(1)
 
@@ -177,6 +182,7 @@ LAYERS = {
     "groupnorm": groupnorm,
     "rmsnorm": rmsnorm,
     "l2norm": l2norm,
+    "avgl1norm": avgl1norm,
     "simnorm": simnorm,
     "relu": relu,
     "scaler": scaler,
