@@ -8,7 +8,7 @@
 #include "core/real.h"
 
 /* An output array from its entry `at` on; NULL stays NULL. */
-static inline real *ks_part(real *output, size_t at)
+static inline real *ks_offset(real *output, size_t at)
 {
     return output ? output + at : NULL;
 }

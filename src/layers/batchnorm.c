@@ -224,7 +224,7 @@ static void backward_block(const struct KS(pass) *p, const struct block *b)
     const real *restrict m = p->cache + b->at, *restrict r = m + b->d, *restrict g = p->w + b->at;
     const real *restrict x = p->x + b->at, *restrict y_bar = p->y_bar + b->at;
     real *restrict sum_y = p->cache + 2 * b->d + b->at, *restrict sum_yz = sum_y + b->d;
-    real *restrict x_bar = ks_part(p->x_bar, b->at);
+    real *restrict x_bar = ks_offset(p->x_bar, b->at);
     real by_rows = p->evaluation ? 0 : 1 / (real)b->rows; /* 1/N */
     real by_squares = p->evaluation ? 0 : 1 / variance_divisor(b);
     real k[NARROW] = {0}, of_x[NARROW] = {0}, constant[NARROW] = {0};
@@ -361,7 +361,7 @@ static void first_pass(const struct KS(pass) *p, const struct block *b,
         size_t at = i * b->d + b->at;
         const real *x = p->x + at, *x_dot = (p->x_dot ? p->x_dot : p->x) + at;
         const real *y_bar = p->y_bar + at, *y_bar_dot = p->y_bar_dot + at;
-        real *x_bar_dot = ks_part(p->x_bar_dot, at), *x_bar = ks_part(p->x_bar, at);
+        real *x_bar_dot = ks_offset(p->x_bar_dot, at), *x_bar = ks_offset(p->x_bar, at);
 
         if (p->gate) {
             ks_gate(b->n, p->gate + at, y_bar_dot, gated);

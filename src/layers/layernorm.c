@@ -101,9 +101,9 @@ static void each_group(const struct KS(layer) *l, const struct KS(pass) *p,
                        .g_dot = scale && p->w_dot ? p->w_dot : zeros,
                        .b_dot = bias && p->w_dot ? p->w_dot + l->in : zeros,
                        .g_bar = scale ? p->w_bar : NULL,
-                       .b_bar = bias ? ks_part(p->w_bar, l->in) : NULL,
+                       .b_bar = bias ? ks_offset(p->w_bar, l->in) : NULL,
                        .g_bar_dot = scale ? p->w_bar_dot : NULL,
-                       .b_bar_dot = bias ? ks_part(p->w_bar_dot, l->in) : NULL,
+                       .b_bar_dot = bias ? ks_offset(p->w_bar_dot, l->in) : NULL,
                        .eps = s->eps,
                        .d = l->in / l->groups};
 
@@ -146,8 +146,9 @@ static void backward_group(const struct KS(pass) *p, const struct group *at)
     const size_t d = at->d, k = at->k;
     const real *restrict x = p->x + k * d, *restrict y_bar = p->y_bar + k * d,
                          *restrict g = at->g + at->w;
-    real *restrict x_bar = ks_part(p->x_bar, k * d), *restrict cache = p->cache + k * CACHE;
-    real *restrict g_bar = ks_part(at->g_bar, at->w), *restrict b_bar = ks_part(at->b_bar, at->w);
+    real *restrict x_bar = ks_offset(p->x_bar, k * d), *restrict cache = p->cache + k * CACHE;
+    real *restrict g_bar = ks_offset(at->g_bar, at->w), *restrict b_bar = ks_offset(at->b_bar,
+                                                                                    at->w);
     real m = cache[M], r = cache[R], mean_u = 0, mean_uz = 0;
 
     for (size_t j = 0; j < d && g_bar; j++) {
@@ -217,10 +218,10 @@ static void tangent_backward_group(const struct KS(pass) *p, const struct group 
     const real *restrict y_bar = p->y_bar + k * d, *restrict y_bar_dot = p->y_bar_dot + k * d;
     const real *restrict g = at->g + at->w, *restrict g_dot = at->g_dot + at->w;
     const real *cache = p->cache + k * CACHE, *cache_dot = p->cache_dot + k * CACHE;
-    real *restrict x_bar = ks_part(p->x_bar, k * d);
-    real *restrict x_bar_dot = ks_part(p->x_bar_dot, k * d);
-    real *restrict g_bar_dot = ks_part(at->g_bar_dot, at->w);
-    real *restrict b_bar_dot = ks_part(at->b_bar_dot, at->w);
+    real *restrict x_bar = ks_offset(p->x_bar, k * d);
+    real *restrict x_bar_dot = ks_offset(p->x_bar_dot, k * d);
+    real *restrict g_bar_dot = ks_offset(at->g_bar_dot, at->w);
+    real *restrict b_bar_dot = ks_offset(at->b_bar_dot, at->w);
     real m = cache[M], r = cache[R], mean_u = cache[MEAN_U], mean_uz = cache[MEAN_UZ];
     real mean_x = cache_dot[MEAN_X_DOT], zx = cache_dot[MEAN_ZX_DOT];
     real moving = p->x_dot ? 1 : 0; /* 0: x_dot is zero, whatever the pointer refers to */
