@@ -106,8 +106,8 @@ static ks_status parse(struct KS(agent) *a)
 
     if (c->encoder) {
         KS_TRY(KS(encoder_new)(a, &a->encoder));
-        critic_in = a->encoder->arch[KS_PAIR_PART]->out;
-        actor_in = a->encoder->arch[KS_STATE_PART]->out;
+        critic_in = a->encoder->arch[KS_PAIR_MODULE]->out;
+        actor_in = a->encoder->arch[KS_STATE_MODULE]->out;
     }
     KS_TRY(KS(arch_parse)(c->critic, name, critic_in, &a->critic_arch));
     KS_TRY(KS(arch_parse)(c->actor, "actor", actor_in, &a->actor_arch));
@@ -320,8 +320,8 @@ ks_status KS(agent_check)(const struct KS(agent) *a)
     KS_TRY(check_trained("actor", a->actor_arch, &a->actor));
     if (a->optimist)
         KS_TRY(check_trained("optimistic actor", a->optimist->arch, &a->optimist->shift));
-    for (enum ks_part k = KS_STATE_PART; a->encoder && k < KS_PARTS; k++)
-        KS_TRY(check_trained("encoder", a->encoder->arch[k], &a->encoder->part[k]));
+    for (enum ks_module k = KS_STATE_MODULE; a->encoder && k < KS_MODULES; k++)
+        KS_TRY(check_trained("encoder", a->encoder->arch[k], &a->encoder->module[k]));
     if (!isfinite(a->temperature_m) || !isfinite(a->temperature_v))
         return ks_fail(KS_NUMBER, "temperature moments: %g and %g", a->temperature_m,
                        a->temperature_v);

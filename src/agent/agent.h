@@ -29,7 +29,7 @@ enum ks_order { KS_CRITICS_FIRST, KS_ACTOR_FIRST };
 struct ks_agent_config {
     const char *critic, *actor; /* descriptions; not kept                              */
     const char *optimist;       /* an optimistic actor's, or NULL; not kept            */
-    const char *const *encoder; /* [KS_PARTS]: an encoder's, or NULL; not kept         */
+    const char *const *encoder; /* [KS_MODULES]: an encoder's, or NULL; not kept       */
     const char *name;           /* the critic's, in messages; NULL: "critic"; not kept */
     size_t observations, actions, ensemble, batch;
     double gamma, tau;

@@ -9,48 +9,48 @@
 #include "agent/stream.h"
 #include "core/memory.h"
 
-static const char *const names[KS_PARTS] = {
-    [KS_STATE_PART] = "encoder's state",
-    [KS_ACTION_PART] = "encoder's action",
-    [KS_PAIR_PART] = "encoder's pair",
-    [KS_MODEL_PART] = "encoder's model",
+static const char *const names[KS_MODULES] = {
+    [KS_STATE_MODULE] = "encoder's state",
+    [KS_ACTION_MODULE] = "encoder's action",
+    [KS_PAIR_MODULE] = "encoder's pair",
+    [KS_MODEL_MODULE] = "encoder's model",
 };
 
-static ks_status parse(const struct KS(agent) *a, enum ks_part part, size_t in,
+static ks_status parse(const struct KS(agent) *a, enum ks_module module, size_t in,
                        struct KS(encoder) *e)
 {
     struct KS(arch) *arch;
 
-    KS_TRY(KS(arch_parse)(a->config.encoder[part], names[part], in, &e->arch[part]));
-    arch = e->arch[part];
+    KS_TRY(KS(arch_parse)(a->config.encoder[module], names[module], in, &e->arch[module]));
+    arch = e->arch[module];
     if (arch->loss.kind || arch->policy.actions > 0)
         return ks_fail(KS_FORMAT, "%s: expected a description that ends in 'outputs', found a %s",
-                       names[part], arch->loss.kind ? "loss" : "policy");
+                       names[module], arch->loss.kind ? "loss" : "policy");
     if (arch->states > 0 || arch->joint || arch->frozen > 0)
         return ks_fail(KS_FORMAT, "%s: expected layers without running statistics and trainable=no",
-                       names[part]);
+                       names[module]);
     for (size_t i = 0; i < arch->n_layers; i++)
         if (arch->layer[i].kind->reads_input || arch->layer[i].kind == &KS(conv2d))
             return ks_fail(KS_FORMAT,
                            "%s: '%s' is for analysis: training has no gradient through it",
-                           names[part], arch->layer[i].kind->name);
+                           names[module], arch->layer[i].kind->name);
     return KS_OK;
 }
 
-static ks_status parse_parts(const struct KS(agent) *a, struct KS(encoder) *e)
+static ks_status parse_modules(const struct KS(agent) *a, struct KS(encoder) *e)
 {
     size_t z, expected;
 
-    KS_TRY(parse(a, KS_STATE_PART, a->config.observations, e));
-    KS_TRY(parse(a, KS_ACTION_PART, a->config.actions, e));
-    z = e->arch[KS_STATE_PART]->out;
-    KS_TRY(parse(a, KS_PAIR_PART, z + e->arch[KS_ACTION_PART]->out, e));
-    KS_TRY(parse(a, KS_MODEL_PART, e->arch[KS_PAIR_PART]->out, e));
+    KS_TRY(parse(a, KS_STATE_MODULE, a->config.observations, e));
+    KS_TRY(parse(a, KS_ACTION_MODULE, a->config.actions, e));
+    z = e->arch[KS_STATE_MODULE]->out;
+    KS_TRY(parse(a, KS_PAIR_MODULE, z + e->arch[KS_ACTION_MODULE]->out, e));
+    KS_TRY(parse(a, KS_MODEL_MODULE, e->arch[KS_PAIR_MODULE]->out, e));
     expected = 1 + z + KS_REWARD_BINS;
-    if (e->arch[KS_MODEL_PART]->out != expected)
+    if (e->arch[KS_MODEL_MODULE]->out != expected)
         return ks_fail(
             KS_FORMAT, "%s: expected %zu outputs (1, the embedding's %zu and %d bins), found %zu",
-            names[KS_MODEL_PART], expected, z, KS_REWARD_BINS, e->arch[KS_MODEL_PART]->out);
+            names[KS_MODEL_MODULE], expected, z, KS_REWARD_BINS, e->arch[KS_MODEL_MODULE]->out);
     return KS_OK;
 }
 
@@ -58,31 +58,31 @@ static ks_status build_nets(size_t batch, struct KS(encoder) *e)
 {
     const size_t rows = e->steps * batch;
 
-    for (enum ks_part k = KS_STATE_PART; k < KS_PARTS; k++)
+    for (enum ks_module k = KS_STATE_MODULE; k < KS_MODULES; k++)
         KS_TRY(KS(net_new)(e->arch[k], batch, batch, false, &e->batch[k]));
-    KS_TRY(KS(net_new)(e->arch[KS_STATE_PART], rows, rows, false, &e->all[KS_STATE_PART]));
-    KS_TRY(KS(net_new)(e->arch[KS_ACTION_PART], rows, rows, false, &e->all[KS_ACTION_PART]));
-    return KS(net_new)(e->arch[KS_STATE_PART], 1, 1, true, &e->one);
+    KS_TRY(KS(net_new)(e->arch[KS_STATE_MODULE], rows, rows, false, &e->all[KS_STATE_MODULE]));
+    KS_TRY(KS(net_new)(e->arch[KS_ACTION_MODULE], rows, rows, false, &e->all[KS_ACTION_MODULE]));
+    return KS(net_new)(e->arch[KS_STATE_MODULE], 1, 1, true, &e->one);
 }
 
 static ks_status allocate(const struct KS(agent) *a, struct KS(encoder) *e)
 {
     const size_t batch = a->config.batch, rows = e->steps * batch;
-    const size_t z = e->arch[KS_STATE_PART]->out, pair = e->arch[KS_PAIR_PART]->in;
+    const size_t z = e->arch[KS_STATE_MODULE]->out, pair = e->arch[KS_PAIR_MODULE]->in;
 
-    for (enum ks_part k = KS_STATE_PART; k < KS_PARTS; k++) {
+    for (enum ks_module k = KS_STATE_MODULE; k < KS_MODULES; k++) {
         const struct KS(net) *larger = e->all[k] ? e->all[k] : e->batch[k];
 
-        KS_TRY(KS(trained_allocate)(e->batch[k], larger, e->batch[k], &e->part[k]));
-        if (k != KS_MODEL_PART)
-            KS_TRY(KS(reals)(e->arch[k]->parameters, &e->part[k].target));
+        KS_TRY(KS(trained_allocate)(e->batch[k], larger, e->batch[k], &e->module[k]));
+        if (k != KS_MODEL_MODULE)
+            KS_TRY(KS(reals)(e->arch[k]->parameters, &e->module[k].target));
     }
     KS_TRY(KS(reals)(rows * a->config.observations, &e->s));
     KS_TRY(KS(reals)(rows * a->config.actions, &e->a));
     KS_TRY(KS(reals)(rows * z, &e->target));
     KS_TRY(KS(reals)(rows * pair, &e->pair_input));
-    KS_TRY(KS(reals)(e->steps * e->batch[KS_PAIR_PART]->primal, &e->pair_primal));
-    KS_TRY(KS(reals)(e->steps * e->batch[KS_MODEL_PART]->primal, &e->model_primal));
+    KS_TRY(KS(reals)(e->steps * e->batch[KS_PAIR_MODULE]->primal, &e->pair_primal));
+    KS_TRY(KS(reals)(e->steps * e->batch[KS_MODEL_MODULE]->primal, &e->model_primal));
     KS_TRY(KS(reals)(batch * pair, &e->pair_bar));
     KS_TRY(KS(reals)(batch * z, &e->state_bar));
     return KS(reals)(batch * a->config.actions, &e->action_bar);
@@ -95,7 +95,7 @@ ks_status KS(encoder_new)(const struct KS(agent) *a, struct KS(encoder) **encode
     KS_TRY(ks_alloc(1, sizeof *e, encoder));
     e = *encoder;
     e->steps = a->config.horizon;
-    KS_TRY(parse_parts(a, e));
+    KS_TRY(parse_modules(a, e));
     KS_TRY(build_nets(a->config.batch, e));
     return allocate(a, e);
 }
@@ -104,8 +104,8 @@ void KS(encoder_free)(struct KS(encoder) *e)
 {
     if (!e)
         return;
-    for (enum ks_part k = KS_STATE_PART; k < KS_PARTS; k++) {
-        KS(trained_free)(&e->part[k]);
+    for (enum ks_module k = KS_STATE_MODULE; k < KS_MODULES; k++) {
+        KS(trained_free)(&e->module[k]);
         KS(net_free)(e->batch[k]);
         KS(net_free)(e->all[k]);
         KS(arch_free)(e->arch[k]);
@@ -126,22 +126,23 @@ ks_status KS(encoder_init)(struct KS(agent) *a)
     e->adam = a->critic_adam;
     e->adam.rate = a->config.encoder_rate;
     e->adam.tau = 0;
-    for (enum ks_part k = KS_STATE_PART; k < KS_PARTS; k++)
+    for (enum ks_module k = KS_STATE_MODULE; k < KS_MODULES; k++)
         KS_TRY(KS(trained_init)(e->arch[k], &a->config.starts,
-                                ks_stream(a->config.seed, KS_INIT_ENCODER, k), &e->part[k]));
+                                ks_stream(a->config.seed, KS_INIT_ENCODER, k), &e->module[k]));
     return KS_OK;
 }
 
 void KS(encoder_copy_targets)(struct KS(encoder) *e)
 {
-    for (enum ks_part k = KS_STATE_PART; k < KS_MODEL_PART; k++)
-        memcpy(e->part[k].target, e->part[k].w, e->arch[k]->parameters * sizeof *e->part[k].w);
+    for (enum ks_module k = KS_STATE_MODULE; k < KS_MODEL_MODULE; k++)
+        memcpy(e->module[k].target, e->module[k].w,
+               e->arch[k]->parameters * sizeof *e->module[k].w);
 }
 
-/* The output of part k for a minibatch, with its own or its target parameters. */
-static const real *pass(struct KS(encoder) *e, enum ks_part k, bool target, const real *x)
+/* The output of module k for a minibatch, with its own or its target parameters. */
+static const real *pass(struct KS(encoder) *e, enum ks_module k, bool target, const real *x)
 {
-    struct KS(trained) *t = &e->part[k];
+    struct KS(trained) *t = &e->module[k];
 
     KS(net_forward)(e->batch[k], target ? t->target : t->w, NULL, x, t->primal);
     return KS(net_output)(e->batch[k], t->primal);
@@ -149,16 +150,16 @@ static const real *pass(struct KS(encoder) *e, enum ks_part k, bool target, cons
 
 void KS(encode_states)(struct KS(agent) *a, bool target, const real *s, real *z)
 {
-    const size_t n = a->config.batch * a->encoder->arch[KS_STATE_PART]->out;
+    const size_t n = a->config.batch * a->encoder->arch[KS_STATE_MODULE]->out;
 
-    memcpy(z, pass(a->encoder, KS_STATE_PART, target, s), n * sizeof *z);
+    memcpy(z, pass(a->encoder, KS_STATE_MODULE, target, s), n * sizeof *z);
 }
 
 /* The rows [z; u] of the pair's input, from rows of z that are `stride` apart. */
 static void join(const struct KS(agent) *a, const real *z, size_t stride, const real *u, real *rows)
 {
-    const size_t nz = a->encoder->arch[KS_STATE_PART]->out;
-    const size_t nu = a->encoder->arch[KS_ACTION_PART]->out;
+    const size_t nz = a->encoder->arch[KS_STATE_MODULE]->out;
+    const size_t nu = a->encoder->arch[KS_ACTION_MODULE]->out;
 
     for (size_t i = 0; i < a->config.batch; i++, rows += nz + nu) {
         memcpy(rows, z + i * stride, nz * sizeof *rows);
@@ -170,26 +171,26 @@ void KS(encode_pairs)(struct KS(agent) *a, bool target, const real *z, const rea
 {
     struct KS(encoder) *e = a->encoder;
 
-    join(a, z, e->arch[KS_STATE_PART]->out, pass(e, KS_ACTION_PART, target, actions),
+    join(a, z, e->arch[KS_STATE_MODULE]->out, pass(e, KS_ACTION_MODULE, target, actions),
          e->pair_input);
-    memcpy(x, pass(e, KS_PAIR_PART, target, e->pair_input),
-           a->config.batch * e->arch[KS_PAIR_PART]->out * sizeof *x);
+    memcpy(x, pass(e, KS_PAIR_MODULE, target, e->pair_input),
+           a->config.batch * e->arch[KS_PAIR_MODULE]->out * sizeof *x);
 }
 
 void KS(encode_pairs_backward)(struct KS(agent) *a, const real *actions, const real *x_bar,
                                real *a_bar)
 {
     struct KS(encoder) *e = a->encoder;
-    struct KS(trained) *pair = &e->part[KS_PAIR_PART], *action = &e->part[KS_ACTION_PART];
-    const size_t nz = e->arch[KS_STATE_PART]->out, nu = e->arch[KS_ACTION_PART]->out;
-    real *u_bar = KS(net_output_bar)(e->batch[KS_ACTION_PART], action->adjoint);
+    struct KS(trained) *pair = &e->module[KS_PAIR_MODULE], *action = &e->module[KS_ACTION_MODULE];
+    const size_t nz = e->arch[KS_STATE_MODULE]->out, nu = e->arch[KS_ACTION_MODULE]->out;
+    real *u_bar = KS(net_output_bar)(e->batch[KS_ACTION_MODULE], action->adjoint);
 
-    memcpy(KS(net_output_bar)(e->batch[KS_PAIR_PART], pair->adjoint), x_bar,
-           a->config.batch * e->arch[KS_PAIR_PART]->out * sizeof *x_bar);
-    KS(trained_backward)(e->batch[KS_PAIR_PART], pair, e->pair_input, e->pair_bar, false);
+    memcpy(KS(net_output_bar)(e->batch[KS_PAIR_MODULE], pair->adjoint), x_bar,
+           a->config.batch * e->arch[KS_PAIR_MODULE]->out * sizeof *x_bar);
+    KS(trained_backward)(e->batch[KS_PAIR_MODULE], pair, e->pair_input, e->pair_bar, false);
     for (size_t i = 0; i < a->config.batch; i++)
         memcpy(u_bar + i * nu, e->pair_bar + i * (nz + nu) + nz, nu * sizeof *u_bar);
-    KS(trained_backward)(e->batch[KS_ACTION_PART], action, actions, a_bar, false);
+    KS(trained_backward)(e->batch[KS_ACTION_MODULE], action, actions, a_bar, false);
 }
 
 /* The encoder's loss over windows and its gradient (encoder.h). The forward pass keeps the
@@ -232,17 +233,17 @@ void KS(widen)(size_t n, const float *from, real *to)
 static void encode_windows(struct KS(agent) *a, const struct ks_windows *w)
 {
     struct KS(encoder) *e = a->encoder;
-    struct KS(trained) *state = &e->part[KS_STATE_PART], *action = &e->part[KS_ACTION_PART];
+    struct KS(trained) *state = &e->module[KS_STATE_MODULE], *action = &e->module[KS_ACTION_MODULE];
     const size_t batch = a->config.batch, rows = w->steps * batch, obs = a->config.observations;
 
     KS(widen)(rows * obs, w->s + batch * obs, e->s);
-    KS(net_forward)(e->all[KS_STATE_PART], state->target, NULL, e->s, state->primal);
-    memcpy(e->target, KS(net_output)(e->all[KS_STATE_PART], state->primal),
-           rows * e->arch[KS_STATE_PART]->out * sizeof *e->target);
+    KS(net_forward)(e->all[KS_STATE_MODULE], state->target, NULL, e->s, state->primal);
+    memcpy(e->target, KS(net_output)(e->all[KS_STATE_MODULE], state->primal),
+           rows * e->arch[KS_STATE_MODULE]->out * sizeof *e->target);
     KS(widen)(batch * obs, w->s, e->s);
-    KS(net_forward)(e->batch[KS_STATE_PART], state->w, NULL, e->s, state->primal);
+    KS(net_forward)(e->batch[KS_STATE_MODULE], state->w, NULL, e->s, state->primal);
     KS(widen)(rows * a->config.actions, w->a, e->a);
-    KS(net_forward)(e->all[KS_ACTION_PART], action->w, NULL, e->a, action->primal);
+    KS(net_forward)(e->all[KS_ACTION_MODULE], action->w, NULL, e->a, action->primal);
 }
 
 /* The blocks and arrays of one step. */
@@ -255,16 +256,16 @@ static struct step step_at(const struct KS(agent) *a, size_t i)
 {
     const struct KS(encoder) *e = a->encoder;
     const size_t batch = a->config.batch;
-    const real *u = KS(net_output)(e->all[KS_ACTION_PART], e->part[KS_ACTION_PART].primal);
+    const real *u = KS(net_output)(e->all[KS_ACTION_MODULE], e->module[KS_ACTION_MODULE].primal);
     struct step s = {
-        .pair_input = e->pair_input + i * batch * e->arch[KS_PAIR_PART]->in,
-        .pair_primal = e->pair_primal + i * e->batch[KS_PAIR_PART]->primal,
-        .model_primal = e->model_primal + i * e->batch[KS_MODEL_PART]->primal,
-        .u = u + i * batch * e->arch[KS_ACTION_PART]->out,
-        .target = e->target + i * batch * e->arch[KS_STATE_PART]->out,
+        .pair_input = e->pair_input + i * batch * e->arch[KS_PAIR_MODULE]->in,
+        .pair_primal = e->pair_primal + i * e->batch[KS_PAIR_MODULE]->primal,
+        .model_primal = e->model_primal + i * e->batch[KS_MODEL_MODULE]->primal,
+        .u = u + i * batch * e->arch[KS_ACTION_MODULE]->out,
+        .target = e->target + i * batch * e->arch[KS_STATE_MODULE]->out,
     };
 
-    s.outputs = KS(net_output)(e->batch[KS_MODEL_PART], s.model_primal);
+    s.outputs = KS(net_output)(e->batch[KS_MODEL_MODULE], s.model_primal);
     return s;
 }
 
@@ -275,10 +276,10 @@ static void predict(struct KS(agent) *a, const struct step *s, const real *z, si
 
     join(a, z, stride, s->u, s->pair_input);
     KS(net_forward)
-    (e->batch[KS_PAIR_PART], e->part[KS_PAIR_PART].w, NULL, s->pair_input, s->pair_primal);
+    (e->batch[KS_PAIR_MODULE], e->module[KS_PAIR_MODULE].w, NULL, s->pair_input, s->pair_primal);
     KS(net_forward)
-    (e->batch[KS_MODEL_PART], e->part[KS_MODEL_PART].w, NULL,
-     KS(net_output)(e->batch[KS_PAIR_PART], s->pair_primal), s->model_primal);
+    (e->batch[KS_MODEL_MODULE], e->module[KS_MODEL_MODULE].w, NULL,
+     KS(net_output)(e->batch[KS_PAIR_MODULE], s->pair_primal), s->model_primal);
 }
 
 /* The loss of one row of a step's outputs [1 + Z + bins], and its derivative in them. */
@@ -337,9 +338,9 @@ static double step_loss(struct KS(agent) *a, const struct ks_windows *w, size_t 
                         const struct step *s)
 {
     struct KS(encoder) *e = a->encoder;
-    const size_t batch = a->config.batch, nz = e->arch[KS_STATE_PART]->out;
-    const size_t width = e->arch[KS_MODEL_PART]->out;
-    real *bars = KS(net_output_bar)(e->batch[KS_MODEL_PART], e->part[KS_MODEL_PART].adjoint);
+    const size_t batch = a->config.batch, nz = e->arch[KS_STATE_MODULE]->out;
+    const size_t width = e->arch[KS_MODEL_MODULE]->out;
+    real *bars = KS(net_output_bar)(e->batch[KS_MODEL_MODULE], e->module[KS_MODEL_MODULE].adjoint);
     double loss = 0;
 
     for (size_t b = 0; b < batch; b++) {
@@ -366,14 +367,14 @@ static double step_loss(struct KS(agent) *a, const struct ks_windows *w, size_t 
 static void step_backward(struct KS(agent) *a, size_t i, const struct step *s)
 {
     struct KS(encoder) *e = a->encoder;
-    const struct KS(net) *pair = e->batch[KS_PAIR_PART];
-    struct KS(trained) *p = &e->part[KS_PAIR_PART], *m = &e->part[KS_MODEL_PART];
-    const size_t batch = a->config.batch, nz = e->arch[KS_STATE_PART]->out;
-    const size_t nu = e->arch[KS_ACTION_PART]->out;
-    real *u_bar = KS(net_output_bar)(e->all[KS_ACTION_PART], e->part[KS_ACTION_PART].adjoint);
+    const struct KS(net) *pair = e->batch[KS_PAIR_MODULE];
+    struct KS(trained) *p = &e->module[KS_PAIR_MODULE], *m = &e->module[KS_MODEL_MODULE];
+    const size_t batch = a->config.batch, nz = e->arch[KS_STATE_MODULE]->out;
+    const size_t nu = e->arch[KS_ACTION_MODULE]->out;
+    real *u_bar = KS(net_output_bar)(e->all[KS_ACTION_MODULE], e->module[KS_ACTION_MODULE].adjoint);
 
     KS(net_backward)
-    (e->batch[KS_MODEL_PART],
+    (e->batch[KS_MODEL_MODULE],
      &(struct KS(net_backward)){.w = m->w,
                                 .x = KS(net_output)(pair, s->pair_primal),
                                 .primal = s->model_primal,
@@ -398,17 +399,17 @@ static void step_backward(struct KS(agent) *a, size_t i, const struct step *s)
 double KS(encoder_gradient)(struct KS(agent) *a, const struct ks_windows *w)
 {
     struct KS(encoder) *e = a->encoder;
-    struct KS(trained) *state = &e->part[KS_STATE_PART], *action = &e->part[KS_ACTION_PART];
-    const size_t nz = e->arch[KS_STATE_PART]->out, width = e->arch[KS_MODEL_PART]->out;
+    struct KS(trained) *state = &e->module[KS_STATE_MODULE], *action = &e->module[KS_ACTION_MODULE];
+    const size_t nz = e->arch[KS_STATE_MODULE]->out, width = e->arch[KS_MODEL_MODULE]->out;
     double loss = 0;
 
-    for (enum ks_part k = KS_PAIR_PART; k < KS_PARTS; k++) /* to which the steps add */
-        memset(e->part[k].g, 0, e->arch[k]->parameters * sizeof *e->part[k].g);
+    for (enum ks_module k = KS_PAIR_MODULE; k < KS_MODULES; k++) /* to which the steps add */
+        memset(e->module[k].g, 0, e->arch[k]->parameters * sizeof *e->module[k].g);
     encode_windows(a, w);
     for (size_t i = 0; i < w->steps; i++) {
         const struct step s = step_at(a, i);
         const real *z = i > 0 ? step_at(a, i - 1).outputs + 1
-                              : KS(net_output)(e->batch[KS_STATE_PART], state->primal);
+                              : KS(net_output)(e->batch[KS_STATE_MODULE], state->primal);
 
         predict(a, &s, z, i > 0 ? width : nz);
     }
@@ -418,10 +419,10 @@ double KS(encoder_gradient)(struct KS(agent) *a, const struct ks_windows *w)
         loss += step_loss(a, w, i, &s);
         step_backward(a, i, &s);
     }
-    memcpy(KS(net_output_bar)(e->batch[KS_STATE_PART], state->adjoint), e->state_bar,
+    memcpy(KS(net_output_bar)(e->batch[KS_STATE_MODULE], state->adjoint), e->state_bar,
            a->config.batch * nz * sizeof *e->state_bar);
-    KS(trained_backward)(e->batch[KS_STATE_PART], state, e->s, NULL, true);
-    KS(trained_backward)(e->all[KS_ACTION_PART], action, e->a, NULL, true);
+    KS(trained_backward)(e->batch[KS_STATE_MODULE], state, e->s, NULL, true);
+    KS(trained_backward)(e->all[KS_ACTION_MODULE], action, e->a, NULL, true);
     return loss;
 }
 
@@ -431,8 +432,8 @@ ks_status KS(encoder_step)(struct KS(agent) *a, const struct ks_windows *w)
     const double loss = KS(encoder_gradient)(a, w);
     bool finite = true;
 
-    for (enum ks_part k = KS_STATE_PART; k < KS_PARTS; k++)
-        finite &= KS(adam_step)(e->arch[k], &e->adam, &e->part[k]);
+    for (enum ks_module k = KS_STATE_MODULE; k < KS_MODULES; k++)
+        finite &= KS(adam_step)(e->arch[k], &e->adam, &e->module[k]);
     e->adam.step++;
     if (!finite)
         return ks_fail(KS_NUMBER, "a parameter of the encoder is no longer finite");

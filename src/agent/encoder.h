@@ -27,8 +27,8 @@
 
 struct KS(agent);
 
-/* The networks of an encoder, in the order of their descriptions. */
-enum ks_part { KS_STATE_PART, KS_ACTION_PART, KS_PAIR_PART, KS_MODEL_PART, KS_PARTS };
+/* The modules of an encoder, each a network, in the order of their descriptions. */
+enum ks_module { KS_STATE_MODULE, KS_ACTION_MODULE, KS_PAIR_MODULE, KS_MODEL_MODULE, KS_MODULES };
 
 /* Minibatches of windows of `steps` transitions, [steps, batch, ...]; states has one more step.
  * Rows behind the end of an episode have kept 0, and any finite numbers. */
@@ -41,10 +41,10 @@ struct ks_windows {
 };
 
 struct KS(encoder) {
-    struct KS(arch) *arch[KS_PARTS];
-    struct KS(trained) part[KS_PARTS]; /* targets of all but the model */
+    struct KS(arch) *arch[KS_MODULES];
+    struct KS(trained) module[KS_MODULES]; /* targets of all but the model */
     /* Passes: of a minibatch; of all steps of its windows at once (state, action); of one row. */
-    struct KS(net) *batch[KS_PARTS], *all[KS_PARTS], *one;
+    struct KS(net) *batch[KS_MODULES], *all[KS_MODULES], *one;
     struct ks_adam adam;
     size_t steps; /* H */
     /* Work space of the loss. Z, X: columns of z and x. */
@@ -75,7 +75,7 @@ void KS(encode_pairs)(struct KS(agent) *agent, bool target, const real *z, const
 void KS(encode_pairs_backward)(struct KS(agent) *agent, const real *actions, const real *x_bar,
                                real *a_bar);
 
-/* The loss above; its gradient goes to part[].g. For tests also. */
+/* The loss above; its gradient goes to module[].g. For tests also. */
 double KS(encoder_gradient)(struct KS(agent) *agent, const struct ks_windows *windows);
 /* One step of all networks. KS_NUMBER if a parameter is not finite afterwards. */
 ks_status KS(encoder_step)(struct KS(agent) *agent, const struct ks_windows *windows);

@@ -43,7 +43,7 @@ static void perturb(const struct KS(agent) *a, const real *head, const struct no
 static void act(struct KS(agent) *a, bool explores)
 {
     struct KS(acting) *t = &a->acting;
-    struct KS(trained) *state = &a->encoder->part[KS_STATE_PART];
+    struct KS(trained) *state = &a->encoder->module[KS_STATE_MODULE];
     const struct KS(net) *one = a->encoder->one;
 
     KS(net_forward)(one, state->w, NULL, t->s, state->primal);

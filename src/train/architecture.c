@@ -220,26 +220,27 @@ ks_status ks_architecture(const char *name, const struct ks_settings *s, size_t 
 ks_status ks_architecture_widths(char *const text[KS_TEXTS], size_t observations, size_t actions,
                                  struct ks_widths *widths)
 {
-    struct KS(arch) *arch[KS_PARTS] = {NULL};
+    struct KS(arch) *arch[KS_MODULES] = {NULL};
     ks_status status = KS_OK;
 
     *widths = (struct ks_widths){.critic = observations + actions, .actor = observations};
     if (!text[KS_ENCODER_TEXT])
         return KS_OK;
-    for (size_t k = KS_STATE_PART; k < KS_PARTS; k++) {
-        const size_t in = k == KS_STATE_PART    ? observations
-                          : k == KS_ACTION_PART ? actions
-                          : k == KS_PAIR_PART ? arch[KS_STATE_PART]->out + arch[KS_ACTION_PART]->out
-                                              : arch[KS_PAIR_PART]->out;
+    for (size_t k = KS_STATE_MODULE; k < KS_MODULES; k++) {
+        const size_t in = k == KS_STATE_MODULE    ? observations
+                          : k == KS_ACTION_MODULE ? actions
+                          : k == KS_PAIR_MODULE
+                              ? arch[KS_STATE_MODULE]->out + arch[KS_ACTION_MODULE]->out
+                              : arch[KS_PAIR_MODULE]->out;
 
         KS_GO(KS(arch_parse)(text[KS_ENCODER_TEXT + k], ks_text_names[KS_ENCODER_TEXT + k], in,
                              &arch[k]));
         widths->encoder += arch[k]->parameters;
     }
-    widths->critic = arch[KS_PAIR_PART]->out;
-    widths->actor = arch[KS_STATE_PART]->out;
+    widths->critic = arch[KS_PAIR_MODULE]->out;
+    widths->actor = arch[KS_STATE_MODULE]->out;
 done:
-    for (size_t k = 0; k < KS_PARTS; k++)
+    for (size_t k = 0; k < KS_MODULES; k++)
         KS(arch_free)(arch[k]);
     return status;
 }

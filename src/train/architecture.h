@@ -18,12 +18,10 @@
  *   critic = ../arch/sac.arch      relative to the file's folder
  *   actor = sac-actor.arch         "dense 2A" is its last layer: A is the number of actions
  *   optimist = o.arch              may be missing: of an optimistic actor, with "dense A"
- *   encoder_state = s.arch         may be missing: the parts of an encoder (agent/encoder.h); with
- *   encoder_action = a.arch        them critic and actor see its embeddings, and the actor's last
- *   encoder_pair = p.arch          layer is "dense A"
- *   encoder_model = m.arch
- *   [train]
- *   utd = 1                        settings, as for --set
+ *   encoder_state = s.arch         may be missing: the modules of an encoder (agent/encoder.h);
+ * with encoder_action = a.arch        them critic and actor see its embeddings, and the actor's
+ * last encoder_pair = p.arch          layer is "dense A" encoder_model = m.arch [train] utd = 1
+ * settings, as for --set
  */
 
 /* The networks that an agent is described by; only some systems have those after the actor. */
@@ -31,8 +29,8 @@ enum ks_network_text {
     KS_CRITIC_TEXT,
     KS_ACTOR_TEXT,
     KS_OPTIMIST_TEXT,
-    KS_ENCODER_TEXT, /* the first part of an encoder; the others follow, all or none */
-    KS_TEXTS = KS_ENCODER_TEXT + KS_PARTS
+    KS_ENCODER_TEXT, /* the first module of an encoder; the others follow, all or none */
+    KS_TEXTS = KS_ENCODER_TEXT + KS_MODULES
 };
 /* Their names in files: "critic", ... */
 extern const char *const ks_text_names[KS_TEXTS];

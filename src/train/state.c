@@ -143,13 +143,13 @@ static void list_optimist(struct values *v, struct KS(optimist) *o)
 /* The tree of the priorities is built from replay and priorities. */
 static void list_encoder(struct values *v, struct ks_learner *l)
 {
-    static const char *const groups[KS_PARTS] = {"encoder state ", "encoder action ",
-                                                 "encoder pair ", "encoder model "};
+    static const char *const groups[KS_MODULES] = {"encoder state ", "encoder action ",
+                                                   "encoder pair ", "encoder model "};
     struct KS(encoder) *e = l->agent->encoder;
     struct ks_priorities *q = l->priorities;
 
-    for (size_t k = 0; k < KS_PARTS; k++)
-        add_trained(v, groups[k], e->arch[k], &e->part[k]);
+    for (size_t k = 0; k < KS_MODULES; k++)
+        add_trained(v, groups[k], e->arch[k], &e->module[k]);
     v->group = "encoder ";
     ADD(v, "steps", e->adam.step);
     v->group = "replay ";

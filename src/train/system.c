@@ -18,10 +18,10 @@ const char *const ks_text_names[KS_TEXTS] = {
     [KS_CRITIC_TEXT] = "critic",
     [KS_ACTOR_TEXT] = "actor",
     [KS_OPTIMIST_TEXT] = "optimist",
-    [KS_ENCODER_TEXT + KS_STATE_PART] = "encoder_state",
-    [KS_ENCODER_TEXT + KS_ACTION_PART] = "encoder_action",
-    [KS_ENCODER_TEXT + KS_PAIR_PART] = "encoder_pair",
-    [KS_ENCODER_TEXT + KS_MODEL_PART] = "encoder_model",
+    [KS_ENCODER_TEXT + KS_STATE_MODULE] = "encoder_state",
+    [KS_ENCODER_TEXT + KS_ACTION_MODULE] = "encoder_action",
+    [KS_ENCODER_TEXT + KS_PAIR_MODULE] = "encoder_pair",
+    [KS_ENCODER_TEXT + KS_MODEL_MODULE] = "encoder_model",
 };
 
 void ks_texts_free(char *text[KS_TEXTS])
@@ -74,7 +74,8 @@ static int handle(void *user, const char *section, const char *key, const char *
     return 0;
 }
 
-/* The first file that the system lacks: all parts of an encoder or none. KS_TEXTS: none is missing.
+/* The first file that the system lacks: all modules of an encoder or none. KS_TEXTS: none is
+ * missing.
  */
 static size_t missing(const struct system *s)
 {

@@ -10,7 +10,7 @@ enum { STEPS = 3, STATE = 6, PAIR = 7, INPUT = STATE + 4 };
 static const char CRITIC[] = "dense 5\nlayernorm affine=no eps=1e-5\nelu\ndense 1\n"
                              "loss huber delta=1 weight=0.5\n",
                   ACTOR[] = "dense 5\nlayernorm affine=no eps=1e-5\nrelu\ndense 3\npolicy tanh\n";
-static const char *const ENCODER[KS_PARTS] = {
+static const char *const ENCODER[KS_MODULES] = {
     "dense 6\nlayernorm affine=no eps=1e-5\nelu\noutputs\n", "dense 4\nelu\noutputs\n",
     "dense 6\nlayernorm affine=no eps=1e-5\nelu\ndense 7\noutputs\n", "dense 72\noutputs\n"};
 
@@ -38,10 +38,10 @@ static struct KS(agent) *make(double gradient_norm)
     a = agent_of(&c);
     shake_all(a);
     shake(a->actor_arch->parameters, 10, a->actor.target);
-    for (size_t k = 0; k < KS_PARTS; k++) {
-        shake(a->encoder->arch[k]->parameters, 20 + k, a->encoder->part[k].w);
-        if (k != KS_MODEL_PART)
-            shake(a->encoder->arch[k]->parameters, 30 + k, a->encoder->part[k].target);
+    for (size_t k = 0; k < KS_MODULES; k++) {
+        shake(a->encoder->arch[k]->parameters, 20 + k, a->encoder->module[k].w);
+        if (k != KS_MODEL_MODULE)
+            shake(a->encoder->arch[k]->parameters, 30 + k, a->encoder->module[k].target);
     }
     return a;
 }
@@ -71,7 +71,7 @@ static struct ks_windows draw_windows(struct windows *w)
     return (struct ks_windows){STEPS, w->s, w->a, w->reward, w->mask, w->kept, true};
 }
 
-/* The gradients of all four parts, with each of the loss's terms. */
+/* The gradients of all four modules, with each of the loss's terms. */
 TEST(test_encoder_gradient)
 {
     for (int terminates = 0; terminates < 2; terminates++) {
@@ -80,9 +80,9 @@ TEST(test_encoder_gradient)
         struct ks_windows windows = draw_windows(&w);
 
         windows.terminates = terminates;
-        for (size_t k = 0; k < KS_PARTS; k++) {
+        for (size_t k = 0; k < KS_MODULES; k++) {
             const size_t n = a->encoder->arch[k]->parameters;
-            struct KS(trained) *t = &a->encoder->part[k];
+            struct KS(trained) *t = &a->encoder->module[k];
             double *g, largest = 0;
 
             KS(encoder_gradient)(a, &windows);
@@ -104,10 +104,10 @@ TEST(test_encoder_gradient)
     }
 }
 
-static double *apply(const struct KS(agent) *a, enum ks_part k, bool target, size_t rows,
+static double *apply(const struct KS(agent) *a, enum ks_module k, bool target, size_t rows,
                      const double *x)
 {
-    const struct KS(trained) *t = &a->encoder->part[k];
+    const struct KS(trained) *t = &a->encoder->module[k];
 
     return forward(&(struct network){a->encoder->arch[k], target ? t->target : t->w, NULL, true},
                    rows, x);
@@ -116,13 +116,13 @@ static double *apply(const struct KS(agent) *a, enum ks_part k, bool target, siz
 /* pair([z; action(actions)]) */
 static double *embed(const struct KS(agent) *a, bool target, const double *z, const double *actions)
 {
-    double *u = apply(a, KS_ACTION_PART, target, BATCH, actions), x[BATCH * INPUT], *y;
+    double *u = apply(a, KS_ACTION_MODULE, target, BATCH, actions), x[BATCH * INPUT], *y;
 
     for (size_t b = 0; b < BATCH; b++) {
         memcpy(x + b * INPUT, z + b * STATE, STATE * sizeof *x);
         memcpy(x + b * INPUT + STATE, u + b * 4, 4 * sizeof *x);
     }
-    y = apply(a, KS_PAIR_PART, target, BATCH, x);
+    y = apply(a, KS_PAIR_MODULE, target, BATCH, x);
     free(u);
     return y;
 }
@@ -160,15 +160,15 @@ TEST(test_encoder_loss)
     double s[BATCH * OBSERVATIONS], actions[BATCH * ACTIONS], expected = 0, *z;
 
     to_double(BATCH * OBSERVATIONS, w.s, s);
-    z = apply(a, KS_STATE_PART, false, BATCH, s);
+    z = apply(a, KS_STATE_MODULE, false, BATCH, s);
     for (size_t i = 0; i < STEPS; i++) {
         double *x, *f, *next;
 
         to_double(BATCH * ACTIONS, w.a + i * BATCH * ACTIONS, actions);
         to_double(BATCH * OBSERVATIONS, w.s + (i + 1) * BATCH * OBSERVATIONS, s);
         x = embed(a, false, z, actions);
-        f = apply(a, KS_MODEL_PART, false, BATCH, x);
-        next = apply(a, KS_STATE_PART, true, BATCH, s);
+        f = apply(a, KS_MODEL_MODULE, false, BATCH, x);
+        next = apply(a, KS_STATE_MODULE, true, BATCH, s);
         for (size_t b = 0; b < BATCH; b++) {
             const double *row = f + b * 72;
             const size_t at = i * BATCH + b;
@@ -247,10 +247,10 @@ TEST(test_update)
     a->value_scale = 0.7;
     to_double(BATCH * OBSERVATIONS, batch.s, s);
     to_double(BATCH * ACTIONS, batch.a, actions);
-    z = apply(a, KS_STATE_PART, false, BATCH, s);
+    z = apply(a, KS_STATE_MODULE, false, BATCH, s);
     x = embed(a, false, z, actions);
     to_double(BATCH * OBSERVATIONS, batch.next_s, s);
-    next = apply(a, KS_STATE_PART, true, BATCH, s);
+    next = apply(a, KS_STATE_MODULE, true, BATCH, s);
     head = forward(&(struct network){a->actor_arch, a->actor.target, NULL, true}, BATCH, next);
     assert_ok(KS(agent_begin)(a, &batch, &u));
     for (size_t i = 0; i < BATCH * ACTIONS; i++)
@@ -308,8 +308,8 @@ TEST(test_targets)
 {
     struct KS(agent) *a = make(0);
     const size_t n[] = {a->critic_arch->parameters, a->actor_arch->parameters,
-                        a->encoder->arch[KS_PAIR_PART]->parameters};
-    struct KS(trained) *const t[] = {&a->critic[1], &a->actor, &a->encoder->part[KS_PAIR_PART]};
+                        a->encoder->arch[KS_PAIR_MODULE]->parameters};
+    struct KS(trained) *const t[] = {&a->critic[1], &a->actor, &a->encoder->module[KS_PAIR_MODULE]};
     double *target[3], *pair = copy(n[2], t[2]->w);
     struct ks_batch batch = draw_transitions(1);
     struct windows w;
@@ -343,7 +343,7 @@ TEST(test_act)
     float action[ACTIONS];
 
     to_double(OBSERVATIONS, observation, s);
-    z = apply(a, KS_STATE_PART, false, 1, s);
+    z = apply(a, KS_STATE_MODULE, false, 1, s);
     head = forward(&(struct network){a->actor_arch, a->actor.w, NULL, true}, 1, z);
     KS(agent_act)(a, observation, NULL, action);
     for (size_t j = 0; j < ACTIONS; j++)
@@ -358,34 +358,35 @@ TEST(test_refusals)
 {
     static const struct {
         const char *critic, *actor, *words;
-        enum ks_part part; /* KS_PARTS: none is replaced */
+        enum ks_module module; /* KS_MODULES: none is replaced */
         const char *text;
     } cases[] = {
         {CRITIC, ACTOR, "expected 72 outputs (1, the embedding's 6 and 65 bins), found 71",
-         KS_MODEL_PART, "dense 71\noutputs\n"},
+         KS_MODEL_MODULE, "dense 71\noutputs\n"},
         {CRITIC, ACTOR, "expected a description that ends in 'outputs', found a loss",
-         KS_STATE_PART, CRITIC},
-        {CRITIC, ACTOR, "found a policy", KS_STATE_PART, ACTOR},
-        {CRITIC, ACTOR, "without running statistics", KS_ACTION_PART, "batchnorm\noutputs\n"},
-        {CRITIC, ACTOR, "expected a layer before 'outputs'", KS_ACTION_PART, "outputs\n"},
-        {CRITIC, "dense 6\npolicy tanh-gaussian\n", "found policy tanh-gaussian of 3", KS_PARTS,
+         KS_STATE_MODULE, CRITIC},
+        {CRITIC, ACTOR, "found a policy", KS_STATE_MODULE, ACTOR},
+        {CRITIC, ACTOR, "without running statistics", KS_ACTION_MODULE, "batchnorm\noutputs\n"},
+        {CRITIC, ACTOR, "expected a layer before 'outputs'", KS_ACTION_MODULE, "outputs\n"},
+        {CRITIC, "dense 6\npolicy tanh-gaussian\n", "found policy tanh-gaussian of 3", KS_MODULES,
          ""},
-        {CRITIC, "dense 2\npolicy tanh\n", "expected 'policy tanh' of 3 actions, found 2", KS_PARTS,
+        {CRITIC, "dense 2\npolicy tanh\n", "expected 'policy tanh' of 3 actions, found 2",
+         KS_MODULES, ""},
+        {"dense 2\nloss ce min=0 max=1\n", ACTOR, "expected critics with one output", KS_MODULES,
          ""},
-        {"dense 2\nloss ce min=0 max=1\n", ACTOR, "expected critics with one output", KS_PARTS, ""},
-        {"dense 2\noutputs\n", ACTOR, "expected 'loss ce'", KS_PARTS, ""},
-        {CRITIC, "batchnorm\ndense 3\npolicy tanh\n", "expected no running statistics", KS_PARTS,
+        {"dense 2\noutputs\n", ACTOR, "expected 'loss ce'", KS_MODULES, ""},
+        {CRITIC, "batchnorm\ndense 3\npolicy tanh\n", "expected no running statistics", KS_MODULES,
          ""},
     };
     struct KS(agent) *agent;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ks_agent_config c = config();
-        const char *texts[KS_PARTS];
+        const char *texts[KS_MODULES];
 
         memcpy(texts, ENCODER, sizeof texts);
-        if (cases[i].part < KS_PARTS)
-            texts[cases[i].part] = cases[i].text;
+        if (cases[i].module < KS_MODULES)
+            texts[cases[i].module] = cases[i].text;
         c.critic = cases[i].critic, c.actor = cases[i].actor, c.encoder = texts;
         assert_fails(KS(agent_new)(&c, &agent), KS_FORMAT, cases[i].words);
     }

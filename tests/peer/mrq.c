@@ -160,7 +160,7 @@ static ks_status write_network(struct record *r, const char *group, const char *
 
 static ks_status write_agent(struct record *r)
 {
-    static const char *const parts[KS_PARTS] = {"state", "action", "pair", "model"};
+    static const char *const modules[KS_MODULES] = {"state", "action", "pair", "model"};
     const struct KS(agent) *a = r->agent;
     char group[32];
 
@@ -172,8 +172,8 @@ static ks_status write_agent(struct record *r)
     KS_TRY(write_network(r, group, "critic0", a->critic_arch, &a->critic[0]));
     KS_TRY(write_network(r, group, "critic1", a->critic_arch, &a->critic[1]));
     KS_TRY(write_network(r, group, "actor", a->actor_arch, &a->actor));
-    for (size_t k = 0; k < KS_PARTS; k++)
-        KS_TRY(write_network(r, group, parts[k], a->encoder->arch[k], &a->encoder->part[k]));
+    for (size_t k = 0; k < KS_MODULES; k++)
+        KS_TRY(write_network(r, group, modules[k], a->encoder->arch[k], &a->encoder->module[k]));
     return KS_OK;
 }
 
@@ -184,8 +184,8 @@ static void shake_encoder(struct KS(agent) *a)
     struct ks_rng rng = ks_rng_start(SHAKES, 4);
 
     shake(a->actor_arch, &rng, a->actor.target);
-    for (size_t k = 0; k < KS_PARTS; k++) {
-        struct KS(trained) *t = &a->encoder->part[k];
+    for (size_t k = 0; k < KS_MODULES; k++) {
+        struct KS(trained) *t = &a->encoder->module[k];
 
         shake(a->encoder->arch[k], &rng, t->w);
         shake_moments(a->encoder->arch[k]->parameters, &rng, t->m, t->v);

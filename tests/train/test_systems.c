@@ -182,13 +182,13 @@ TEST(test_optimist_of_system)
 /* MR.Q's encoder: 640,000 + 9,984 + 919,040 + 296,514 parameters; whole agent 3,987,306. */
 TEST(test_encoder_of_system)
 {
-    static const size_t in[KS_PARTS] = {223, 38, 512 + 256, 512},
-                        expected[KS_PARTS] = {640000, 9984, 919040, 296514};
+    static const size_t in[KS_MODULES] = {223, 38, 512 + 256, 512},
+                        expected[KS_MODULES] = {640000, 9984, 919040, 296514};
     char *text[KS_TEXTS];
     struct ks_widths widths;
 
     describe("mrq", text);
-    for (size_t k = 0; k < KS_PARTS; k++)
+    for (size_t k = 0; k < KS_MODULES; k++)
         assert_int_equal(parameters(text[KS_ENCODER_TEXT + k], in[k]), expected[k]);
     assert_ok(ks_architecture_widths(text, 223, 38, &widths));
     assert_true(widths.critic == 512 && widths.actor == 512 && widths.encoder == 1865538);
