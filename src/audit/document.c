@@ -206,14 +206,14 @@ struct page {
     const struct ks_document *document;
 };
 
-static ks_status part_version(void *data, FILE *out)
+static ks_status print_version(void *data, FILE *out)
 {
     (void)data;
     fputs(KS_VERSION, out);
     return KS_OK;
 }
 
-static ks_status part_audits(void *data, FILE *out)
+static ks_status print_audits(void *data, FILE *out)
 {
     const struct page *page = data;
 
@@ -226,9 +226,9 @@ static ks_status part_audits(void *data, FILE *out)
     return KS_OK;
 }
 
-static const struct ks_template_part parts[] = {
-    {"version", part_version, NULL, NULL},
-    {"audits", part_audits, NULL, NULL},
+static const struct ks_template_section sections[] = {
+    {"version", print_version, NULL, NULL},
+    {"audits", print_audits, NULL, NULL},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -240,7 +240,7 @@ ks_status ks_document_page(const char *path, size_t n, const struct ks_document 
 
     KS_GO(ks_installed_shared("plots", &folder));
     KS_GO(ks_print_string(&template, "%s/audit.html", folder));
-    status = ks_template_write(template, parts, &page, path);
+    status = ks_template_write(template, sections, &page, path);
 done:
     free(folder);
     free(template);

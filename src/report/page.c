@@ -78,7 +78,7 @@ ks_status ks_page_plot(void *data, const char *name, FILE *out)
 }
 
 /* All plots that have not been named. */
-static ks_status part_other_plots(void *data, FILE *out)
+static ks_status print_other_plots(void *data, FILE *out)
 {
     struct ks_page *page = data;
 
@@ -104,7 +104,7 @@ static void print_link(FILE *out, const char *name)
 }
 
 /* Links to the CSV files in dir/tables. */
-static ks_status part_files(void *data, FILE *out)
+static ks_status print_files(void *data, FILE *out)
 {
     const struct ks_page *page = data;
     struct dirent **list = NULL;
@@ -126,7 +126,7 @@ static ks_status part_files(void *data, FILE *out)
     return KS_OK;
 }
 
-/* --- parts of one line --- */
+/* --- sections of one line --- */
 
 static const struct ks_study *study_of(const void *data)
 {
@@ -134,7 +134,7 @@ static const struct ks_study *study_of(const void *data)
 }
 
 /* The name of the study's folder: the copy of the study's file in it is always study.study. */
-static ks_status part_study(void *data, FILE *out)
+static ks_status print_study(void *data, FILE *out)
 {
     char *path = realpath(((const struct ks_page *)data)->results->dir, NULL);
 
@@ -143,20 +143,20 @@ static ks_status part_study(void *data, FILE *out)
     return KS_OK;
 }
 
-static ks_status part_env(void *data, FILE *out)
+static ks_status print_env(void *data, FILE *out)
 {
     ks_html_text(out, study_of(data)->env);
     return KS_OK;
 }
 
-static ks_status part_text(void *data, FILE *out)
+static ks_status print_text(void *data, FILE *out)
 {
     ks_html_text(out, study_of(data)->text);
     return KS_OK;
 }
 
 /* How large the study is. */
-static ks_status part_extent(void *data, FILE *out)
+static ks_status print_extent(void *data, FILE *out)
 {
     const struct ks_page *page = data;
     const struct ks_study *s = page->results->study;
@@ -179,7 +179,7 @@ static bool has_warnings(const void *data)
     return ((const struct ks_page *)data)->results->n_warnings > 0;
 }
 
-static ks_status part_warnings(void *data, FILE *out)
+static ks_status print_warnings(void *data, FILE *out)
 {
     const struct ks_results *r = ((const struct ks_page *)data)->results;
 
@@ -189,7 +189,7 @@ static ks_status part_warnings(void *data, FILE *out)
 }
 
 /* Which rewards the targets are of, and what eigenvalues are averaged over. */
-static ks_status part_targets(void *data, FILE *out)
+static ks_status print_targets(void *data, FILE *out)
 {
     const struct ks_settings *set = &study_of(data)->settings;
 
@@ -233,27 +233,27 @@ static bool has_correlations(const void *data)
     return has_rows(data, "correlation");
 }
 
-static const struct ks_template_part parts[] = {
-    {"study", part_study, NULL, NULL},
-    {"env", part_env, NULL, NULL},
-    {"text", part_text, NULL, NULL},
-    {"extent", part_extent, NULL, NULL},
+static const struct ks_template_section sections[] = {
+    {"study", print_study, NULL, NULL},
+    {"env", print_env, NULL, NULL},
+    {"text", print_text, NULL, NULL},
+    {"extent", print_extent, NULL, NULL},
     {"headline", ks_page_headline, NULL, NULL},
     {"limits", ks_page_limits, NULL, NULL},
     {"evidence", ks_page_evidence, NULL, NULL},
-    {"warnings", part_warnings, has_warnings, NULL},
+    {"warnings", print_warnings, has_warnings, NULL},
     {"verdicts", ks_page_verdicts, has_verdicts, NULL},
     {"theorems", ks_page_theorems, has_theorems, NULL},
     {"architectures", ks_page_architectures, NULL, NULL},
-    {"targets", part_targets, NULL, NULL},
+    {"targets", print_targets, NULL, NULL},
     {"analyses", ks_page_analyses, NULL, NULL},
     {"plot", NULL, NULL, ks_page_plot},
-    {"other_plots", part_other_plots, NULL, NULL},
+    {"other_plots", print_other_plots, NULL, NULL},
     {"correlations", ks_page_correlations, has_correlations, NULL},
     {"statements", ks_page_statements, ks_page_has_statements, NULL},
     {"settings", ks_page_settings, NULL, NULL},
     {"versions", ks_page_versions, NULL, NULL},
-    {"files", part_files, NULL, NULL},
+    {"files", print_files, NULL, NULL},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -266,7 +266,7 @@ ks_status ks_page_write(const struct ks_results *results, const struct ks_summar
     KS_GO(ks_installed_shared("plots", &page.scripts));
     KS_GO(ks_print_string(&template, "%s/report.html", page.scripts));
     KS_GO(ks_print_string(&path, "%s/report.html", results->dir));
-    status = ks_template_write(template, parts, &page, path);
+    status = ks_template_write(template, sections, &page, path);
 done:
     free(page.scripts);
     free(template);

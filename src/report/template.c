@@ -92,10 +92,10 @@ ks_status ks_html_svg(FILE *out, const char *path, const char *id)
 
 struct reading {
     const char *path, *text; /* of the template */
-    const struct ks_template_part *parts;
+    const struct ks_template_section *sections;
     void *data;
     FILE *out;
-    bool inside, skipping; /* within an `if`; within one whose part is not present */
+    bool inside, skipping; /* within an `if`; within one whose section is absent */
 };
 
 static size_t line_of(const struct reading *t, const char *at)
@@ -107,13 +107,13 @@ static size_t line_of(const struct reading *t, const char *at)
     return line;
 }
 
-static ks_status find_part(const struct reading *t, const char *at, const char *name,
-                           const struct ks_template_part **part)
+static ks_status find_section(const struct reading *t, const char *at, const char *name,
+                              const struct ks_template_section **section)
 {
-    for (*part = t->parts; (*part)->name; (*part)++)
-        if (strcmp((*part)->name, name) == 0)
+    for (*section = t->sections; (*section)->name; (*section)++)
+        if (strcmp((*section)->name, name) == 0)
             return KS_OK;
-    return ks_fail(KS_FORMAT, "%s:%zu: '%s': the report has no part of that name", t->path,
+    return ks_fail(KS_FORMAT, "%s:%zu: '%s': the report has no section of that name", t->path,
                    line_of(t, at), name);
 }
 
@@ -136,15 +136,15 @@ static ks_status include(const struct reading *t, const char *name)
 /* One mark; `word` is its first word, which `argument` follows. */
 static ks_status apply(struct reading *t, const char *at, const char *word, const char *argument)
 {
-    const struct ks_template_part *part;
+    const struct ks_template_section *section;
 
     if (strcmp(word, "if") == 0) {
         if (t->inside)
             return ks_fail(KS_FORMAT, "%s:%zu: 'if %s' within another 'if'", t->path,
                            line_of(t, at), argument);
-        KS_TRY(find_part(t, at, argument, &part));
+        KS_TRY(find_section(t, at, argument, &section));
         t->inside = true;
-        t->skipping = part->present && !part->present(t->data);
+        t->skipping = section->present && !section->present(t->data);
         return KS_OK;
     }
     if (strcmp(word, "end") == 0) {
@@ -155,11 +155,11 @@ static ks_status apply(struct reading *t, const char *at, const char *word, cons
     }
     if (strcmp(word, "include") == 0)
         return t->skipping ? KS_OK : include(t, argument);
-    KS_TRY(find_part(t, at, word, &part));
+    KS_TRY(find_section(t, at, word, &section));
     if (t->skipping)
         return KS_OK;
-    return part->print ? part->print(t->data, t->out)
-                       : part->print_named(t->data, argument, t->out);
+    return section->print ? section->print(t->data, t->out)
+                          : section->print_named(t->data, argument, t->out);
 }
 
 /* Reads the mark at `at` and moves *next behind it. */
@@ -195,10 +195,10 @@ static ks_status print(struct reading *t)
     return KS_OK;
 }
 
-ks_status ks_template_print(const char *path, const struct ks_template_part *parts, void *data,
-                            FILE *out)
+ks_status ks_template_print(const char *path, const struct ks_template_section *sections,
+                            void *data, FILE *out)
 {
-    struct reading reading = {path, NULL, parts, data, out, false, false};
+    struct reading reading = {path, NULL, sections, data, out, false, false};
     char *text = NULL;
     ks_status status;
 
@@ -209,13 +209,13 @@ ks_status ks_template_print(const char *path, const struct ks_template_part *par
     return status;
 }
 
-ks_status ks_template_write(const char *path, const struct ks_template_part *parts, void *data,
-                            const char *to)
+ks_status ks_template_write(const char *path, const struct ks_template_section *sections,
+                            void *data, const char *to)
 {
     struct ks_text text = {0};
     ks_status status = ks_text_open(&text, "%s", to);
 
     if (status == KS_OK)
-        status = ks_template_print(path, parts, data, text.stream);
+        status = ks_template_print(path, sections, data, text.stream);
     return ks_text_close(&text, status);
 }

@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 
-struct ks_template_part {
+struct ks_template_section {
     const char *name;
     ks_status (*print)(void *data, FILE *out);
     bool (*present)(const void *data); /* NULL: always */
@@ -23,11 +23,11 @@ struct ks_template_part {
 /* Prints the template in the file `path` with these sections, of which the last has a NULL name.
  * `data` is passed to their functions. Fails with KS_FORMAT and the line on an unknown section, an
  * unclosed mark, and an `if` without its `end`; with KS_IO; and as the sections do. */
-ks_status ks_template_print(const char *path, const struct ks_template_part *parts, void *data,
-                            FILE *out);
+ks_status ks_template_print(const char *path, const struct ks_template_section *sections,
+                            void *data, FILE *out);
 /* Prints the template into the file `to`, which appears complete or not at all. */
-ks_status ks_template_write(const char *path, const struct ks_template_part *parts, void *data,
-                            const char *to);
+ks_status ks_template_write(const char *path, const struct ks_template_section *sections,
+                            void *data, const char *to);
 
 /* Prints text of any origin so that HTML shows it as it is, between tags and in quoted attributes:
  * & < > " ' become character references. Control characters other than tab and newline, which HTML

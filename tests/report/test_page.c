@@ -54,7 +54,7 @@ static bool never(const void *data)
     return false;
 }
 
-static const struct ks_template_part parts[] = {
+static const struct ks_template_section sections[] = {
     {"word", NULL, NULL, print_word},
     {"absent", NULL, never, print_failure},
     {"failure", NULL, NULL, print_failure},
@@ -68,7 +68,7 @@ static ks_status fill(const char *text)
     char data[] = "data";
 
     write_text("template", text);
-    status = ks_template_print(scratch("template"), parts, data, out);
+    status = ks_template_print(scratch("template"), sections, data, out);
     fclose(out);
     return status;
 }
@@ -86,7 +86,7 @@ TEST_IN_FOLDER(test_template)
 
 TEST_IN_FOLDER(test_malformed_template)
 {
-    assert_fails(fill("a\n{{wrod}}"), KS_FORMAT, "template:2: 'wrod': the report has no part");
+    assert_fails(fill("a\n{{wrod}}"), KS_FORMAT, "template:2: 'wrod': the report has no section");
     assert_fails(fill("\n\n{{if wrod}}{{end}}"), KS_FORMAT, "template:3: 'wrod'");
     assert_fails(fill("{{if absent}}{{wrod}}{{end}}"), KS_FORMAT, "'wrod'");
     assert_fails(fill("a {{word"), KS_FORMAT, "template:1: '{{' without '}}'");
