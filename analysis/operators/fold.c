@@ -95,15 +95,15 @@ void ks_fold_input(const struct ks_fold *fold, size_t rows, const double *x, dou
     norm->kind->forward(norm, &p);
 }
 
-/* Where the parts of a parameter vector of `from` start; an absent part has width 0. */
-struct parts {
+/* Where the arrays of a parameter vector of `from` start; an absent one has width 0. */
+struct layout {
     size_t scale, bias, kernel, dense_bias, rest, n_rest;
     size_t folded_bias, folded_rest; /* in the folded vector, which starts with the kernel */
 };
 
-static struct parts parts(const struct ks_fold *f)
+static struct layout layout(const struct ks_fold *f)
 {
-    struct parts p = {.bias = f->n_scale, .kernel = f->n_scale + f->n_bias};
+    struct layout p = {.bias = f->n_scale, .kernel = f->n_scale + f->n_bias};
 
     p.dense_bias = p.kernel + f->in * f->out;
     p.rest = p.dense_bias + f->n_dense_bias;
@@ -126,7 +126,7 @@ static double bias(const struct ks_fold *f, const double *w, size_t i)
 
 void ks_fold_parameters(const struct ks_fold *f, const double *w, double *folded)
 {
-    struct parts p = parts(f);
+    struct layout p = layout(f);
 
     if (!f->folded) {
         memcpy(folded, w, f->from->parameters * sizeof *w);
@@ -146,7 +146,7 @@ void ks_fold_parameters(const struct ks_fold *f, const double *w, double *folded
 
 void ks_fold_tangent(const struct ks_fold *f, const double *w, const double *v, double *folded_dot)
 {
-    struct parts p = parts(f);
+    struct layout p = layout(f);
 
     if (!f->folded) {
         memcpy(folded_dot, v, f->from->parameters * sizeof *v);
@@ -174,7 +174,7 @@ void ks_fold_tangent(const struct ks_fold *f, const double *w, const double *v, 
  *   g_bar_i  = sum_j W~_bar_dot_ij W_ij              [+ W~_bar_ij W'_ij]
  *   b_bar_i  = sum_j c~_bar_dot_j W_ij               [+ c~_bar_j W'_ij]
  */
-static void adjoint_row(const struct ks_fold *f, const struct parts *p, size_t i,
+static void adjoint_row(const struct ks_fold *f, const struct layout *p, size_t i,
                         const struct ks_fold_adjoint *a)
 {
     size_t row = i * f->out;
@@ -206,7 +206,7 @@ static void adjoint_row(const struct ks_fold *f, const struct parts *p, size_t i
 
 void ks_fold_adjoint(const struct ks_fold *f, const struct ks_fold_adjoint *a)
 {
-    struct parts p = parts(f);
+    struct layout p = layout(f);
     const double *bar_dot = a->bar_dot;
     double *out = a->out;
 

@@ -9,8 +9,8 @@
 
 #include "core/memory.h"
 
-/* A direction is left out if less than this part of its squared norm is orthogonal to the earlier
- * ones of its group: to rounding it is a linear combination of them. */
+/* A direction is left out if less than this fraction of its squared norm is orthogonal to the
+ * earlier ones of its group: to rounding it is a linear combination of them. */
 static const double INDEPENDENT = 1e-10;
 
 /* Directions as they come from the null space, before they are grouped. */

@@ -1,7 +1,7 @@
 /* The probes: how many steps, how many start vectors, how many minibatches. Without --tolerance the
  * options say it. With it:
  *
- * The width of an interval has two parts. Steps make the bounds of a start vector's weights
+ * The width of an interval has two causes. Steps make the bounds of a start vector's weights
  * tighter; start vectors reduce the scatter of those weights. The first probe shows both: an
  * interval computed as if P probes had had its Jacobi matrix tells, for every P, about how wide it
  * would be. So after m steps P(m) is the least number of probes with which all intervals would be

@@ -35,8 +35,8 @@ static const double PRODUCT = 100;
  * otherwise it is the error on the three certificate vectors. */
 static const double ERROR = 1.5, VECTOR_ERROR = 3;
 
-/* If the error on the vectors exceeds this part of lambda_abs_max, it does not bound the operator's
- * error: only the certificates themselves are claimed. */
+/* If the error on the vectors exceeds this fraction of lambda_abs_max, it does not bound the
+ * operator's error: only the certificates themselves are claimed. */
 static const double UNRESOLVED = 0.01;
 
 static const double OUTLIERS = 0.01; /* level of the test that every outlier may be single */

@@ -294,7 +294,7 @@ double ks_probe_stable_rank(const struct ks_probe *p)
 
 /* The outliers: the converged Ritz values at both ends of the spectrum. */
 
-/* A Ritz value has converged if its residual bound is at most this part of the distance to the
+/* A Ritz value has converged if its residual bound is at most this fraction of the distance to the
  * next. */
 static const double CONVERGED = 1e-3;
 

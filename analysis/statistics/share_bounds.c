@@ -116,7 +116,7 @@ ks_status ks_share_bounds_within(const struct ks_share_bounds *b, double x, stru
 
 static const double TAIL = 0.0025; /* probability that an end of an interval fails              */
 static const double SLACK = 1e-12; /* rounding of the weights: closer shares are treated as equal */
-static const double DEPTH = 1e-18; /* sizes below this part of the largest are treated as equal */
+static const double DEPTH = 1e-18; /* sizes below this share of the largest are treated as equal */
 
 /* Whether k of n' eigenvalues are excluded by a bound of their share: by an upper bound in the
  * lower tail of the distribution of the mean share, or by a lower bound in the upper tail. */

@@ -140,7 +140,7 @@ done:
     return status;
 }
 
-/* lambda_abs_max over the size below which the part `rest` of the squared norm lies. */
+/* lambda_abs_max over the size below which the fraction `rest` of the squared norm lies. */
 static ks_status energy_kappa(const struct ks_share_bounds *b, double rest,
                               struct ks_interval *kappa)
 {

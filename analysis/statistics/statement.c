@@ -33,16 +33,16 @@ static void find_name(const struct ks_statement_inputs *t, char *name, size_t si
     const struct {
         const char *name;
         int value;
-    } parts[] = {{"critic", t->critic}, {"layer", t->layer}};
+    } blocks[] = {{"critic", t->critic}, {"layer", t->layer}};
     bool open = false;
     int used = strcmp(t->kind->name, "hessian") == 0
                    ? snprintf(name, size, "H")
                    : snprintf(name, size, "the %s operator", t->kind->name);
 
     for (size_t k = 0; k < 2; k++)
-        if (parts[k].value >= 0) {
+        if (blocks[k].value >= 0) {
             used += snprintf(name + used, size - (size_t)used, "%s%s %d", open ? ", " : " (",
-                             parts[k].name, parts[k].value);
+                             blocks[k].name, blocks[k].value);
             open = true;
         }
     if (open)

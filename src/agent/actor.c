@@ -119,11 +119,11 @@ static void policy_value_gradient(struct KS(agent) *a, size_t e)
     memset(f_bar, 0, rows * n * sizeof *f_bar);
     for (size_t i = 0; i < rows; i++) {
         const real *p = a->values + (e * rows + i) * n;
-        double q = a->q[e * rows + i], part = share(a, e, i);
+        double q = a->q[e * rows + i], fraction = share(a, e, i);
 
-        if (part > 0)
+        if (fraction > 0)
             KS(critic_value_gradient)
-        (&a->critic_arch->loss, q, p, (real)(-part / (double)rows), f_bar + i * n);
+        (&a->critic_arch->loss, q, p, (real)(-fraction / (double)rows), f_bar + i * n);
     }
     KS(trained_backward)
     (a->critic_eval, c, a->policy_input, a->x_bar + e * rows * KS(agent_width)(a), false);

@@ -113,20 +113,21 @@ static void norms_add(const struct norms *from, struct norms *to)
     to->count += from->count;
 }
 
-/* The norms of a layer's arrays. Their columns are split into `parts` equal parts, each of which
+/* The norms of a layer's arrays. Their columns are split into `blocks` equal blocks, each of which
  * counts as an array. */
-static struct norms layer_norms(const struct measured *s, const struct KS(layer) *l, size_t parts)
+static struct norms layer_norms(const struct measured *s, const struct KS(layer) *l, size_t blocks)
 {
     struct norms sum = {0};
     size_t at = l->offset;
 
     for (size_t k = 0; k < l->n_params; k++) {
         size_t n = KS(array_size)(&l->param[k]);
-        size_t rows = parts > 1 ? n / l->param[k].columns : 1, width = n / rows;
+        size_t rows = blocks > 1 ? n / l->param[k].columns : 1, width = n / rows;
 
-        for (size_t part = 0; part < parts; part++) {
-            size_t from = at + part * (width / parts);
-            struct norms one = array_norms(rows, width, width / parts, s->t->w + from, s->g + from);
+        for (size_t block = 0; block < blocks; block++) {
+            size_t from = at + block * (width / blocks);
+            struct norms one = array_norms(rows, width, width / blocks, s->t->w + from,
+                                           s->g + from);
 
             norms_add(&one, &sum);
         }

@@ -109,7 +109,7 @@ static bool decays(const struct KS(arch) *arch, const struct KS(layer) *l, enum 
            (heads && KS(arch_is_head)(arch, l));
 }
 
-/* Part of a layer's parameters: a matrix [rows, columns] that starts at w + offset. */
+/* A matrix [rows, columns] of a layer's parameters, which starts at w + offset. */
 struct block {
     size_t offset, rows, columns;
     bool projected; /* its columns are scaled to norm 1 after the step */

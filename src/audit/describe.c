@@ -1,4 +1,4 @@
-/* The parts of an audit, in their order. */
+/* The sections of an audit, in their order. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void add_operator(const struct ks_spectrum *s, const char *name, const ch
                     text[0], text[1], text[2], text[3]);
 }
 
-/* The Hessian, its two parts, and the preconditioned one, by what is bounded. */
+/* The Hessian, its two terms, and the preconditioned one, by what is bounded. */
 static void add_operators(const struct ks_audit *a, struct ks_document *d)
 {
     static const struct {
@@ -182,7 +182,7 @@ static const char *share(const struct ks_audit *a, size_t row, char text[CELL])
 
 static void add_blocks(const struct ks_audit *a, struct ks_document *d)
 {
-    char largest[CELL], bound[CELL], part[CELL];
+    char largest[CELL], bound[CELL], fraction[CELL];
 
     ks_document_add(d, KS_BLOCK_TABLE,
                     "layer" KS_CELL "kind" KS_CELL "parameters" KS_CELL "%s (at least)" KS_CELL
@@ -196,7 +196,8 @@ static void add_blocks(const struct ks_audit *a, struct ks_document *d)
                         "%02zu" KS_CELL "%s" KS_CELL "%zu" KS_CELL "%s" KS_CELL "%s" KS_CELL
                         "%.3g" KS_CELL "%s",
                         row->number, row->kind, row->dimension, rounded(row->lambda_max, largest),
-                        rounded(row->kappa_effective_bound, bound), row->trace, share(a, i, part));
+                        rounded(row->kappa_effective_bound, bound), row->trace,
+                        share(a, i, fraction));
     }
     ks_document_add(d, KS_BLOCK_NOTE,
                     "Each row is the diagonal block of the Hessian that belongs to one layer, over "
@@ -238,7 +239,7 @@ void ks_audit_find_layer(const struct ks_audit *a, struct ks_document *d)
 {
     double largest = 0;
     size_t best = 0;
-    char part[CELL];
+    char fraction[CELL];
 
     for (size_t i = 0; i < a->n_layers; i++)
         if (a->layers[i].trace > largest) {
@@ -251,7 +252,7 @@ void ks_audit_find_layer(const struct ks_audit *a, struct ks_document *d)
         ks_document_add(d, KS_BLOCK_ITEM,
                         "Layer %02zu (%s) has the largest share of the trace of the Hessian: %s, "
                         "an estimate.",
-                        a->layers[best].number, a->layers[best].kind, share(a, best, part));
+                        a->layers[best].number, a->layers[best].kind, share(a, best, fraction));
     else
         ks_document_add(d, KS_BLOCK_ITEM,
                         "Layer %02zu (%s) has the block of the Hessian with the largest trace: "

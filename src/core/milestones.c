@@ -3,10 +3,10 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* steps * k / parts, rounded up to a multiple of `repeat`. */
-static size_t evenly(size_t steps, size_t parts, size_t k, size_t repeat)
+/* steps * k / count, rounded up to a multiple of `repeat`. */
+static size_t evenly(size_t steps, size_t count, size_t k, size_t repeat)
 {
-    size_t unit = parts * repeat;
+    size_t unit = count * repeat;
 
     return (steps * k + unit - 1) / unit * repeat;
 }
@@ -26,14 +26,14 @@ static size_t insert(size_t *list, size_t n, size_t step)
     return n + 1;
 }
 
-size_t ks_milestones(size_t steps, size_t parts, size_t also, size_t action_repeat,
+size_t ks_milestones(size_t steps, size_t count, size_t also, size_t action_repeat,
                      size_t *env_steps)
 {
     size_t n = 0;
 
     assert(action_repeat > 0);
-    for (size_t k = 1; k <= parts; k++)
-        n = insert(env_steps, n, evenly(steps, parts, k, action_repeat));
+    for (size_t k = 1; k <= count; k++)
+        n = insert(env_steps, n, evenly(steps, count, k, action_repeat));
     return also <= evenly(steps, 1, 1, action_repeat) ? insert(env_steps, n, also) : n;
 }
 

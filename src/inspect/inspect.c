@@ -88,14 +88,14 @@ static void print_certificates(const struct ks_spectrum *s, FILE *out)
     fprintf(out, "  %-9s %12s %12s %12s %15s\n", "vector", "y'Ay/y'y", "|Ay|/|y|", "residual",
             "product error");
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
-        static const char *const parts[] = {"quotient", "size", "residual", "product_error"};
+        static const char *const numbers[] = {"quotient", "size", "residual", "product_error"};
 
         snprintf(name, sizeof name, "%s_quotient", vectors[i]);
         if (!ks_attribute_find(&s->certificate, name))
             continue;
         fprintf(out, "  %-9s", vectors[i]);
         for (size_t k = 0; k < 4; k++) {
-            snprintf(name, sizeof name, "%s_%s", vectors[i], parts[k]);
+            snprintf(name, sizeof name, "%s_%s", vectors[i], numbers[k]);
             fprintf(out, " %*.4g", k < 3 ? 12 : 15, ks_attribute_number(&s->certificate, name));
         }
         fputc('\n', out);

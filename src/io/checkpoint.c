@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "io/checkpoint_parts.h"
+#include "io/checkpoint_groups.h"
 #include "io/h5.h"
 
 /* The root attributes that the format defines. Others are ignored. */

@@ -1,5 +1,5 @@
 /* The group /batch of a checkpoint: minibatches, targets, weights of rows, reference results. */
-#include "io/checkpoint_parts.h"
+#include "io/checkpoint_groups.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -302,7 +302,7 @@ ks_status ks_checkpoint_write_batch(struct ks_h5 *h5, const struct ks_checkpoint
     return ks_references_write(h5, c);
 }
 
-/* --- the parts that belong to one minibatch --- */
+/* --- what belongs to one minibatch --- */
 
 static size_t critic_size(const struct ks_checkpoint *c) /* numbers in the targets of one critic */
 {

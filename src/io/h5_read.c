@@ -39,7 +39,7 @@ static ks_status follow(const struct ks_h5 *h5, const char *link, size_t end,
  * missing. */
 ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found)
 {
-    char path[KS_H5_OBJECT], part[KS_H5_OBJECT];
+    char path[KS_H5_OBJECT], prefix[KS_H5_OBJECT];
     size_t soft = 0;
 
     assert(object[0] == '/' && strlen(object) < sizeof path);
@@ -51,19 +51,19 @@ ks_status ks_h5_has(const struct ks_h5 *h5, const char *object, bool *found)
 
         if (path[end] != '/' && path[end] != '\0')
             continue;
-        snprintf(part, sizeof part, "%.*s", (int)end, path);
-        exists = H5Lexists(h5->id, part, H5P_DEFAULT);
+        snprintf(prefix, sizeof prefix, "%.*s", (int)end, path);
+        exists = H5Lexists(h5->id, prefix, H5P_DEFAULT);
         if (exists == 0)
             return KS_OK;
-        if (exists < 0 || H5Lget_info(h5->id, part, &info, H5P_DEFAULT) < 0)
+        if (exists < 0 || H5Lget_info(h5->id, prefix, &info, H5P_DEFAULT) < 0)
             return ks_h5_fail(h5, KS_IO, object, "cannot be looked up");
         if (info.type == H5L_TYPE_SOFT && soft++ < SOFT_LINKS) {
-            KS_TRY(follow(h5, part, end, path));
+            KS_TRY(follow(h5, prefix, end, path));
             end = 0;
         } else if (info.type != H5L_TYPE_HARD) {
             return ks_fail(KS_FORMAT,
                            "%s: %s: expected an object of the file itself, found %s link", h5->path,
-                           part,
+                           prefix,
                            info.type == H5L_TYPE_EXTERNAL ? "an external"
                            : info.type == H5L_TYPE_SOFT   ? "another soft"
                                                           : "a user-defined");

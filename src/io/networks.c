@@ -1,6 +1,6 @@
 /* The networks of a group. A file has the datasets GROUP/NN_kind/ARRAY, each [E, ...]. In memory
  * each network is a flat vector, and one network follows the other. */
-#include "io/checkpoint_parts.h"
+#include "io/checkpoint_groups.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -11,16 +11,16 @@
 
 enum { OBJECT_LENGTH = 160, GROUP_LENGTH = 96, LAYER_LENGTH = 32 };
 
-/* The arrays that a cursor visits: parameters, parameters of layers with trainable=no, or running
- * statistics. */
-enum part { PARAMETERS, FROZEN, STATES };
+/* The kinds of arrays, of which a cursor visits one: parameters, parameters of layers with
+ * trainable=no, or running statistics. */
+enum kind { PARAMETERS, FROZEN, STATES };
 
 /* Walks over the arrays of a description in the canonical order. */
 struct cursor {
     const struct KS(arch) *arch;
     const char *group;
     size_t ensemble;
-    enum part part;
+    enum kind kind;
     size_t layer, array; /* where the next array is in the description             */
     size_t next;         /* its offset in one network's flat vector                */
     /* The current array: */
@@ -29,25 +29,25 @@ struct cursor {
     struct ks_h5_shape shape;
 };
 
-static struct cursor start(const char *group, const struct ks_networks *networks, enum part part)
+static struct cursor start(const char *group, const struct ks_networks *networks, enum kind kind)
 {
     return (struct cursor){
-        .arch = networks->arch, .group = group, .ensemble = networks->ensemble, .part = part};
+        .arch = networks->arch, .group = group, .ensemble = networks->ensemble, .kind = kind};
 }
 
 static size_t length(const struct cursor *c) /* numbers in one network's flat vector */
 {
-    return c->part == STATES   ? c->arch->states
-           : c->part == FROZEN ? c->arch->frozen
+    return c->kind == STATES   ? c->arch->states
+           : c->kind == FROZEN ? c->arch->frozen
                                : c->arch->parameters;
 }
 
-/* The number of the layer's arrays that belong to the part. */
+/* The number of the layer's arrays of the kind that the cursor visits. */
 static size_t count_arrays(const struct cursor *c, const struct KS(layer) *layer)
 {
-    if (c->part == STATES)
+    if (c->kind == STATES)
         return layer->n_states;
-    return (layer->frozen > 0) == (c->part == FROZEN) ? layer->n_params : 0;
+    return (layer->frozen > 0) == (c->kind == FROZEN) ? layer->n_params : 0;
 }
 
 /* Moves to the next array; false if there are no more. */
@@ -63,7 +63,7 @@ static bool advance(struct cursor *c)
     if (c->layer == c->arch->n_layers)
         return false;
     layer += c->layer;
-    array = &(c->part == STATES ? layer->state : layer->param)[c->array++];
+    array = &(c->kind == STATES ? layer->state : layer->param)[c->array++];
     KS(arch_group)(layer, name);
     snprintf(c->layer_group, sizeof c->layer_group, "%s/%s", c->group, name);
     snprintf(c->object, sizeof c->object, "%s/%s", c->layer_group, array->name);
@@ -102,7 +102,7 @@ static ks_status check_shapes(const struct ks_h5 *h5, struct cursor c, bool opti
 static ks_status check_states(const struct ks_h5 *h5, const struct cursor *c, size_t n,
                               const double *values)
 {
-    if (c->part != STATES || strcmp(strrchr(c->object, '/'), "/var") != 0)
+    if (c->kind != STATES || strcmp(strrchr(c->object, '/'), "/var") != 0)
         return KS_OK;
     for (size_t i = 0; i < n; i++)
         if (values[i] < 0)

@@ -243,10 +243,10 @@ ks_status ks_references_compare(const struct ks_checkpoint *c, const char *path,
         return KS_OK;
     KS_TRY(ks_networks_check_state(&c->critic, path));
     for (size_t k = 0; k < KS_REFERENCES; k++) {
-        struct ks_reference *part = &computed.all[k];
+        size_t *n = &computed.all[k].minibatches;
 
-        part->value = NULL;
-        part->minibatches = part->minibatches < minibatches ? part->minibatches : minibatches;
+        computed.all[k].value = NULL;
+        *n = *n < minibatches ? *n : minibatches;
     }
     KS_TRY(ks_references_compute(c, &computed));
     status = compare_all(c, path, &computed);

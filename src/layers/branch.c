@@ -26,8 +26,8 @@ static void join(const struct KS(layer) *l, const struct KS(pass) *p, const real
 }
 
 /* [skip_bar, x_bar] = y_bar; NULL: not computed */
-static void part(const struct KS(layer) *l, const struct KS(pass) *p, const real *y_bar,
-                 real *x_bar)
+static void separate(const struct KS(layer) *l, const struct KS(pass) *p, const real *y_bar,
+                     real *x_bar)
 {
     size_t in = l->in, out = l->out;
 
@@ -43,5 +43,5 @@ const struct KS(layer_kind) KS(branch) = {
     .uncounted = true,
     .configure = configure,
     .forward = KS(linear_forward),
-    KS_LAYER_LINEAR(join, part),
+    KS_LAYER_LINEAR(join, separate),
 };

@@ -214,7 +214,7 @@ ks_status ks_distribution_fill(const char *name, const struct ks_spectrum *s, st
 
 /* --- orders.csv: what the same spectrum would be after fewer Lanczos steps --- */
 
-/* Kappa and its lower bound from the leading part of a probe's Jacobi matrix; work [3, m]. */
+/* Kappa and its lower bound from the leading block of a probe's Jacobi matrix; work [3, m]. */
 static ks_status leading_kappa(const struct ks_spectrum *s, size_t probe, size_t m, double *work,
                                double kappa[2])
 {

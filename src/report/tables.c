@@ -300,7 +300,7 @@ const struct ks_table_file ks_table_files[] = {
      .of_spectrum = ks_distribution_fill},
     {"orders", "architecture and number of Lanczos steps",
      "architecture,order,kappa,kappa_lower_bound,kappa_effective_bound,noise_limit",
-     "from the leading part of the Jacobi matrices; `kappa_effective_bound` is certified at the "
+     "from the leading block of the Jacobi matrices; `kappa_effective_bound` is certified at the "
      "full order only; `noise_limit` (largest absolute eigenvalue over noise floor) is of the full "
      "order",
      .of_spectrum = ks_orders_fill},

@@ -310,19 +310,19 @@ static ks_status measure_spectra(const struct ks_study *study, const struct ks_r
     KS_GO(make_checkpoint(run, c));
     for (size_t k = 0; k < study->n_analyses; k++) {
         struct ks_spectrum_options o;
-        double part;
+        double pace;
 
         if (paces->spectrum[k].amount > 0)
             continue;
         KS_GO(ks_study_read_analysis(&study->analysis[k], &o));
         if (product[o.products_f32] == 0)
             KS_GO(measure_product(c, o.products_f32, &product[o.products_f32]));
-        part = product[o.products_f32] / (o.critic >= 0 ? (double)settings->critics : 1);
+        pace = product[o.products_f32] / (o.critic >= 0 ? (double)settings->critics : 1);
         paces->spectrum[k] = (struct ks_pace){
-            part * ks_most_products(&o, ks_networks_parameters(&c->critic),
+            pace * ks_most_products(&o, ks_networks_parameters(&c->critic),
                                     settings->analysis_minibatches),
             1};
-        paces->best[k] = part * ks_fewest_products(&o, ks_networks_parameters(&c->critic),
+        paces->best[k] = pace * ks_fewest_products(&o, ks_networks_parameters(&c->critic),
                                                    settings->analysis_minibatches);
     }
 done:

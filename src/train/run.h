@@ -1,4 +1,4 @@
-/* A training run, from a seed to its checkpoints: its parts, and the training engine. */
+/* A training run, from a seed to its checkpoints: its plan, its state, and the training engine. */
 #ifndef KS_TRAIN_RUN_H
 #define KS_TRAIN_RUN_H
 

@@ -1,7 +1,7 @@
 /* Reading and writing groups of a checkpoint, for checkpoint.c only; other callers include
  * checkpoint.h. */
-#ifndef KS_IO_CHECKPOINT_PARTS_H
-#define KS_IO_CHECKPOINT_PARTS_H
+#ifndef KS_IO_CHECKPOINT_GROUPS_H
+#define KS_IO_CHECKPOINT_GROUPS_H
 
 #include <stdbool.h>
 #include <stddef.h>
