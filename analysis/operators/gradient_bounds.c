@@ -96,7 +96,7 @@ static void measure_pair(const struct ks_primal *primal, const struct worker *w,
         measure_gradient(primal, w, pair, row_weight * weights, b);
 }
 
-/* The part of the minibatches that a rank has. */
+/* The share of the minibatches that a rank has. */
 struct share {
     size_t rank, size;
 };

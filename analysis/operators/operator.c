@@ -67,7 +67,7 @@ void ks_operator_free(struct ks_operator *a)
 /* --- the sum of the operators of a team's ranks --- */
 
 struct team_sum {
-    const struct ks_operator *a; /* this rank's part */
+    const struct ks_operator *a; /* this rank's share */
     const struct ks_team *team;
     double scratch[]; /* [ks_team_scratch] */
 };

@@ -137,7 +137,7 @@ static void multiply(struct lone *l, double *u)
            arch->out * sizeof *u);
 }
 
-/* v = J' u, or its part in the hidden layers; follows a `multiply`. */
+/* v = J' u, or its entries of the hidden layers; follows a `multiply`. */
 static void multiply_transposed(struct lone *l, const double *u)
 {
     const struct KS(net) *net = l->primal->net;

@@ -97,7 +97,7 @@ done:
 
 /* --- the gradient --- */
 
-/* Computes this rank's part of loss and gradient with at most `limit` bytes in total, of which
+/* Computes this rank's share of loss and gradient with at most `limit` bytes in total, of which
  * `fixed` are already allocated. */
 static ks_status find_gradient(const struct ks_pipeline *p, double limit, size_t fixed,
                                double *loss, double *gradient)

@@ -276,7 +276,7 @@ static ks_status receive(const struct ks_team *team, size_t own, struct ks_check
 }
 
 /* Distributes the checkpoint that rank 0 has read; the other ranks have none yet. Every rank gets
- * the critics, Adam's second moment and its part of the minibatches. */
+ * the critics, Adam's second moment and its share of the minibatches. */
 static ks_status distribute(const struct ks_team *team, size_t minibatches,
                             struct ks_checkpoint **checkpoint)
 {

@@ -33,7 +33,7 @@ struct worker {
     real *kept;     /* [net->kept]: what tangents read of a recomputed pair   */
     real *tangent, *scratch;
     real *f_bar_dot;  /* [B, K] */
-    real *sum;        /* [P folded]: this worker's part of one critic's product     */
+    real *sum;        /* [P folded]: this worker's share of one critic's product    */
     double *gradient; /* [critics, P folded]: of its minibatches; freed after the sum */
 };
 
@@ -129,7 +129,7 @@ static ks_status make_workers(struct curvature *h)
 }
 
 /* Computes the passes of a pair (critic, minibatch) in float64 and copies what the tangent passes
- * read of them to `kept`; adds the pair's part of the gradient to `gradient` unless that is NULL.
+ * read of them to `kept`; adds the pair's term of the gradient to `gradient` unless that is NULL.
  */
 static void compute(const struct curvature *h, struct worker *t, size_t pair, real *kept,
                     double *gradient)
@@ -157,7 +157,7 @@ static ks_status find_stretch(struct curvature *h)
     struct ks_operator *a = NULL;
     struct ks_rng rng = ks_rng_start(0, 0);
     struct ks_selection *block = NULL;
-    double *v = NULL, *product, *part, order;
+    double *v = NULL, *product, *selected, order;
     size_t n;
     ks_status status = KS_OK;
 
@@ -174,13 +174,13 @@ static ks_status find_stretch(struct curvature *h)
     KS_GO(ks_selection_new(h->problem, false, &block));
     KS_GO(ks_alloc(3 * n, sizeof *v, &v));
     product = v + n;
-    part = product + n;
+    selected = product + n;
     for (size_t i = 0; i < block->n; i++)
-        part[i] = ks_rng_normal(&rng);
-    ks_selection_scatter(block, part, v);
+        selected[i] = ks_rng_normal(&rng);
+    ks_selection_scatter(block, selected, v);
     KS_GO(ks_operator_apply(a, v, product));
-    ks_selection_gather(block, product, part);
-    order = log2(cblas_dnrm2((int)block->n, part, 1) / cblas_dnrm2((int)n, v, 1));
+    ks_selection_gather(block, product, selected);
+    order = log2(cblas_dnrm2((int)block->n, selected, 1) / cblas_dnrm2((int)n, v, 1));
     if (isfinite(order) && fabs(order) > FAR)
         h->stretch = exp2(-fmin(fmax(round(0.75 * order), -MOST), MOST));
 done:
@@ -221,7 +221,7 @@ static ks_status curvature_prepare(void *self, size_t memory)
     return KS_OK;
 }
 
-/* t->sum += the part of the product from one critic and minibatch. */
+/* t->sum += one critic's and minibatch's term of the product. */
 static void add_product(const struct curvature *h, struct worker *t, size_t critic, size_t n)
 {
     const struct KS(net) *net = h->net;

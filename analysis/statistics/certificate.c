@@ -1,4 +1,4 @@
-/* The float64 products of the certificates. Each minibatch has its own operator: so its part of
+/* The float64 products of the certificates. Each minibatch has its own operator: so its share of
  * every product is known, which the standard error over minibatches needs, and its activations are
  * computed once for all vectors. Sums are added in the order of the minibatches, so the number of
  * threads changes no bit. */
@@ -18,7 +18,7 @@ enum { TRIAL = KS_CERTIFICATES, GRADIENT, VECTORS };
 enum { HELD_OUT_VECTORS = KS_Y_SMALLEST + 1 };
 enum { MOST_SCALE = 500 }; /* largest exponent of the random vector's power of two */
 
-/* A column z of Z is refuted if |z'A v| exceeds this part of |A v|. */
+/* A column z of Z is refuted if |z'A v| exceeds this fraction of |A v|. */
 static const double REFUTED = 1e-9;
 /* If a product has entries as small as this, its zeros may be due to underflow. */
 static const double UNDERFLOW = 1e-200;
@@ -74,7 +74,7 @@ static ks_status allocate(struct pass *p)
     return KS_OK;
 }
 
-/* Adds the part of the weight decay to the products: the difference between the products of one
+/* Adds the term of the weight decay to the products: the difference between the products of one
  * minibatch with and without it, as not every operator adds a multiple of v. */
 static ks_status add_decay(struct pass *p)
 {
@@ -118,7 +118,7 @@ static void judge_minibatches(const struct pass *p, size_t k, struct ks_certific
     y->held_out_quotient = y->held_out_se = NAN;
     if (held_out < KS_LEAST_HELD_OUT || k >= HELD_OUT_VECTORS)
         return;
-    /* A weight decay is no part of any minibatch's quotient. */
+    /* A weight decay does not belong to any minibatch's quotient. */
     y->held_out_quotient = y->quotient - mean +
                            ks_minibatches_mean(p->team, held_out, quotient + p->minibatches,
                                                (double)held_out, &y->held_out_se);

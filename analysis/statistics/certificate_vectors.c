@@ -74,7 +74,7 @@ static ks_status allocate(struct forming *f)
     return ks_pool_alloc(&f->pool, size, sizeof(double), &f->weight);
 }
 
-/* f->gram += the part of C'C from the explicit directions. */
+/* f->gram += the term of C'C from the explicit directions. */
 static ks_status add_directions(struct forming *f)
 {
     const struct ks_null_basis *b = f->c->basis;
@@ -94,17 +94,17 @@ static ks_status add_directions(struct forming *f)
     return KS_OK;
 }
 
-/* f->gram += the part of C'C from the dead coordinates, where the coefficients are the entries of
+/* f->gram += the term of C'C from the dead coordinates, where the coefficients are the entries of
  * the Lanczos vectors. */
 static ks_status add_dead(struct forming *f)
 {
     const struct ks_null_basis *b = f->c->basis;
     size_t size = f->l->steps + 1;
-    double *block = NULL, *part = NULL; /* [rows, CHUNK], [size, size] */
+    double *block = NULL, *sum = NULL; /* [rows, CHUNK], [size, size] */
     ks_status status = KS_OK;
 
     KS_GO(ks_alloc(f->rows * CHUNK, sizeof *block, &block));
-    KS_GO(ks_alloc(size * size, sizeof *part, &part));
+    KS_GO(ks_alloc(size * size, sizeof *sum, &sum));
     for (size_t at = 0; at < b->n_dead; at += CHUNK) {
         size_t n = b->n_dead - at < CHUNK ? b->n_dead - at : CHUNK;
 
@@ -118,13 +118,13 @@ static ks_status add_dead(struct forming *f)
             }
         }
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f->rows, (int)f->rows, (int)n, 1,
-                    block, CHUNK, block, CHUNK, 1, part, (int)size);
+                    block, CHUNK, block, CHUNK, 1, sum, (int)size);
     }
-    ks_team_sum(f->l->team, size * size, part);
-    cblas_daxpy((int)(size * size), 1, part, 1, f->gram, 1);
+    ks_team_sum(f->l->team, size * size, sum);
+    cblas_daxpy((int)(size * size), 1, sum, 1, f->gram, 1);
 done:
     free(block);
-    free(part);
+    free(sum);
     return status;
 }
 

@@ -278,7 +278,7 @@ TEST(test_row_weights)
 }
 
 /* Measures what rank `rank` of two has: minibatches 0 and 2, or minibatch 1. */
-static void measure_part(const struct ks_problem *q, size_t rank, struct ks_gradient_bounds *part)
+static void measure_share(const struct ks_problem *q, size_t rank, struct ks_gradient_bounds *share)
 {
     const size_t rows = ROWS * IN, targets = LOSS_ROWS * K;
     double input[2 * ROWS * IN], target[2 * LOSS_ROWS * K];
@@ -296,7 +296,7 @@ static void measure_part(const struct ks_problem *q, size_t rank, struct ks_grad
         memcpy(target + n * targets, q->checkpoint->target + (rank + 2 * n) * targets,
                targets * sizeof *target);
     }
-    assert_ok(ks_gradient_bounds_measure(&r, rank, 2, part));
+    assert_ok(ks_gradient_bounds_measure(&r, rank, 2, share));
 }
 
 /* The sum of what two ranks measure is what one rank measures. */
@@ -304,25 +304,25 @@ TEST(test_ranks)
 {
     struct ks_checkpoint *c = make(CRITICS[0].text);
     struct ks_problem q = full_problem(c);
-    struct ks_gradient_bounds all, part[2];
+    struct ks_gradient_bounds all, share[2];
 
     assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &all));
     for (size_t rank = 0; rank < 2; rank++)
-        measure_part(&q, rank, &part[rank]);
+        measure_share(&q, rank, &share[rank]);
     for (size_t i = 0; i < all.rows; i++)
-        part[0].output[i] += part[1].output[i];
+        share[0].output[i] += share[1].output[i];
     for (size_t i = 0; i < all.pairs; i++) {
-        part[0].gradient[i] += part[1].gradient[i];
-        part[0].hidden[i] += part[1].hidden[i];
-        part[0].radial[i] += part[1].radial[i];
+        share[0].gradient[i] += share[1].gradient[i];
+        share[0].hidden[i] += share[1].hidden[i];
+        share[0].radial[i] += share[1].radial[i];
     }
     for (size_t i = 0; i < KS_JACOBIAN_ROWS; i++) {
-        part[0].jacobian[i] += part[1].jacobian[i];
-        part[0].hidden_jacobian[i] += part[1].hidden_jacobian[i];
+        share[0].jacobian[i] += share[1].jacobian[i];
+        share[0].hidden_jacobian[i] += share[1].hidden_jacobian[i];
     }
-    assert_same(&part[0], &all);
+    assert_same(&share[0], &all);
     for (size_t rank = 0; rank < 2; rank++)
-        ks_pool_free(&part[rank].pool);
+        ks_pool_free(&share[rank].pool);
     ks_pool_free(&all.pool);
 }
 

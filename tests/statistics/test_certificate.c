@@ -86,10 +86,10 @@ static ks_status certify(const struct setting *s, struct ks_certificates *c)
 }
 
 /* Memory for the certificates of `probes` probes of 20 iterations. */
-static ks_status new_certificates(const struct setting *s, size_t probes, size_t part,
+static ks_status new_certificates(const struct setting *s, size_t probes, size_t prefix,
                                   struct ks_certificates *c)
 {
-    *c = (struct ks_certificates){.n = s->n, .probes = probes, .prefix = part, .basis = s->basis};
+    *c = (struct ks_certificates){.n = s->n, .probes = probes, .prefix = prefix, .basis = s->basis};
     return ks_certificates_new(s->n, 20, c);
 }
 
@@ -293,7 +293,7 @@ TEST(test_data_se)
     struct setting s;
     struct ks_lanczos *l;
     struct ks_certificates c;
-    double *image, part[MINIBATCHES], mean = 0, square = 0;
+    double *image, quotient[MINIBATCHES], mean = 0, square = 0;
     const double *y;
 
     set_up(TEXTS[0], false, &s);
@@ -315,12 +315,12 @@ TEST(test_data_se)
         one.target += n * LOSS_ROWS * one.critic.arch->loss.targets;
         assert_ok(prepared(ks_hessian_new_f64, &q, &a));
         assert_ok(ks_operator_apply(a, y, image));
-        part[n] = cblas_ddot((int)s.n, y, 1, image, 1) / cblas_ddot((int)s.n, y, 1, y, 1);
-        mean += part[n] / MINIBATCHES;
+        quotient[n] = cblas_ddot((int)s.n, y, 1, image, 1) / cblas_ddot((int)s.n, y, 1, y, 1);
+        mean += quotient[n] / MINIBATCHES;
         ks_operator_free(a);
     }
     for (size_t n = 0; n < MINIBATCHES; n++)
-        square += (part[n] - mean) * (part[n] - mean);
+        square += (quotient[n] - mean) * (quotient[n] - mean);
     assert_close(c.vector[KS_Y_LARGEST].data_se, sqrt(square / (MINIBATCHES - 1) / MINIBATCHES),
                  1e-12 * s.abs_max);
     assert_close(c.vector[KS_Y_LARGEST].quotient, mean + 0.1, 1e-12 * s.abs_max);

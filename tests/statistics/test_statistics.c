@@ -1,4 +1,4 @@
-/* The statistics of a spectrum: by hand, against all eigenvalues, and for leading parts. */
+/* The statistics of a spectrum: by hand, against all eigenvalues, and for prefixes. */
 #include "spectra.h"
 
 #include "core/memory.h"
@@ -112,43 +112,43 @@ static void check_same(const struct ks_spectrum *s, const char *name, double exp
         check_statistic(s, name, expected);
 }
 
-/* The statistics of a leading part equal those of a run that stops there. */
-TEST(test_leading_parts)
+/* The statistics of a prefix equal those of a run that stops there. */
+TEST(test_prefixes)
 {
     struct ks_operator a = DIAGONAL(N, value);
-    struct ks_spectrum *full, *part;
+    struct ks_spectrum *full, *prefix;
     size_t repeated = 0;
 
     for (size_t i = 0; i < N; i++)
         value[i] = sin((double)i) + 0.3;
     full = estimate_spectrum(&a, 90, 3);
-    part = estimate_spectrum(&a, 60, 3);
-    for (size_t i = 0; i < part->statistics.n; i++) {
+    prefix = estimate_spectrum(&a, 60, 3);
+    for (size_t i = 0; i < prefix->statistics.n; i++) {
         char name[96];
-        const char *found = part->statistics.list[i].name;
+        const char *found = prefix->statistics.list[i].name;
 
         snprintf(name, sizeof name, "%s_m60", found);
         if (has_statistic(full, name)) {
-            check_same(full, name, part->statistics.list[i].number);
+            check_same(full, name, prefix->statistics.list[i].number);
             repeated++;
         }
         if (strstr(found, "_m30"))
-            check_same(full, found, part->statistics.list[i].number);
+            check_same(full, found, prefix->statistics.list[i].number);
     }
     assert_int_equal(repeated, 41);
     assert_true(has_statistic(full, "kappa_m30") && has_statistic(full, "trace_se"));
     /* these are not means over probes */
     assert_false(has_statistic(full, "kappa_se") || has_statistic(full, "lambda_max_se"));
-    assert_false(has_statistic(full, "kappa_m90") || has_statistic(part, "kappa_m60"));
+    assert_false(has_statistic(full, "kappa_m90") || has_statistic(prefix, "kappa_m60"));
     /* these do not depend on m */
     assert_false(has_statistic(full, "trace_m30") || has_statistic(full, "null_dimension_m30"));
     assert_false(has_statistic(full, "noise_floor_se")); /* does not depend on any probe */
     assert_true(fabs(ks_statistic(full, "kappa_m30") / ks_statistic(full, "kappa") - 1) > 1e-3);
 }
 
-/* A probe that broke down before the order of the leading part counts with the iterations it
+/* A probe that broke down before the order of the prefix counts with the iterations it
  * has. */
-TEST(test_leading_part_of_a_breakdown)
+TEST(test_prefix_of_a_breakdown)
 {
     struct ks_operator a = DIAGONAL(N, value);
     struct ks_spectrum *s;
@@ -289,22 +289,23 @@ static struct ks_spectrum *unweighted(const struct ks_operator *a, size_t order)
     return s;
 }
 
-/* Uniform weights, in the full run and in its leading parts. */
+/* Uniform weights, in the full run and in its prefixes. */
 TEST(test_unweighted)
 {
     struct ks_operator a = DIAGONAL(N, value);
-    struct ks_spectrum *full, *part;
+    struct ks_spectrum *full, *prefix;
 
     for (size_t i = 0; i < N; i++)
         value[i] = i == 0 ? 10 : cos((double)i);
     full = unweighted(&a, 31);
-    part = unweighted(&a, 30);
+    prefix = unweighted(&a, 30);
     for (size_t i = 0; i < 60; i++)
-        assert_close(part->weight[i], 1. / 30, 1e-16);
-    assert_false(has_statistic(part, "trace"));
-    assert_false(has_statistic(part, "directions_1e2") || has_statistic(part, "kappa_q99_lower"));
-    check_statistic(full, "kappa_m30", ks_statistic(part, "kappa"));
-    check_statistic(full, "kurtosis_m30", ks_statistic(part, "kurtosis"));
+        assert_close(prefix->weight[i], 1. / 30, 1e-16);
+    assert_false(has_statistic(prefix, "trace"));
+    assert_false(has_statistic(prefix, "directions_1e2") ||
+                 has_statistic(prefix, "kappa_q99_lower"));
+    check_statistic(full, "kappa_m30", ks_statistic(prefix, "kappa"));
+    check_statistic(full, "kurtosis_m30", ks_statistic(prefix, "kurtosis"));
 }
 
 /* For the zero matrix and the identity, statistics are defined, or NaN if they are 0/0. */

@@ -189,7 +189,7 @@ static size_t distinct(const struct judge *j)
     return n;
 }
 
-/* Statements that are made only for the full run, not for leading parts. */
+/* Statements that are made only for the full run, not for prefixes. */
 static void judge_full_run(const struct judge *j)
 {
     const struct truth *t = j->t;
@@ -245,7 +245,7 @@ static void judge_energy(const struct judge *j)
     }
 }
 
-void judge_spectrum(const struct ks_spectrum *s, const struct truth *t, size_t null, bool parts,
+void judge_spectrum(const struct ks_spectrum *s, const struct truth *t, size_t null, bool prefixes,
                     struct tally *tally)
 {
     struct judge j = {.s = s, .t = t, .null = null, .exact = !s->alpha, .tally = tally};
@@ -254,7 +254,8 @@ void judge_spectrum(const struct ks_spectrum *s, const struct truth *t, size_t n
     j.suffix = suffix;
     judge_full_run(&j);
     judge_energy(&j);
-    for (size_t m = 0; m == 0 || (parts && s->alpha && m < s->order); m += KS_STATISTICS_PREFIX) {
+    for (size_t m = 0; m == 0 || (prefixes && s->alpha && m < s->order);
+         m += KS_STATISTICS_PREFIX) {
         if (m > 0)
             snprintf(suffix, sizeof suffix, "_m%zu", m);
         judge_ends(&j);

@@ -101,9 +101,9 @@ struct interval {
     double low, high;
 };
 
-/* Judges all statements about a spectrum, and with `parts` those about the leading parts of its
+/* Judges all statements about a spectrum, and with `prefixes` those about the prefixes of its
  * iterations. `null`: number of directions that are projected out. */
-void judge_spectrum(const struct ks_spectrum *s, const struct truth *t, size_t null, bool parts,
+void judge_spectrum(const struct ks_spectrum *s, const struct truth *t, size_t null, bool prefixes,
                     struct tally *tally);
 
 /* The most misses in `runs` runs that are consistent with a miss rate of `rate`, at the 1%

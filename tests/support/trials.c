@@ -2,17 +2,17 @@
 
 static void orthogonalize(size_t n, size_t count, const double *basis, double *w)
 {
-    double *part = malloc(count * sizeof *part);
+    double *product = malloc(count * sizeof *product);
 
-    if (!part)
+    if (!product)
         abort();
     for (size_t turn = 0; turn < 2; turn++) {
         cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)count, (int)n, 1, basis, (int)n, w, 1, 0,
-                    part, 1);
-        cblas_dgemv(CblasRowMajor, CblasTrans, (int)count, (int)n, -1, basis, (int)n, part, 1, 1, w,
-                    1);
+                    product, 1);
+        cblas_dgemv(CblasRowMajor, CblasTrans, (int)count, (int)n, -1, basis, (int)n, product, 1, 1,
+                    w, 1);
     }
-    free(part);
+    free(product);
 }
 
 size_t run_lanczos(struct lanczos_run *run, double *alpha, double *beta, bool *ended)
