@@ -170,14 +170,14 @@ void KS(agent_fill_checkpoint_batch)(struct KS(agent) *agent, const struct ks_ba
 void KS(agent_fill_checkpoint_target)(struct KS(agent) *agent, const struct ks_batch *batch,
                                       double *target);
 
-/* Restores the last update for measurements; `batch` is its minibatch, whose rewards are not read.
+/* Restores the last update for metrics; `batch` is its minibatch, whose rewards are not read.
  * At least one update has been made. Afterwards:
  *   s, input       hold that minibatch; input [2 batch, D] = [(s, a); (s', a')], with a' of the
  *                  actor as it is now and the noise of that update
  *   actor.primal   holds the actor's pass in training mode on s
  *   actor_g        [P of the actor] is the gradient of the actor's loss at that update, even if the
  *                  policy delay skipped its step
- * Nothing is changed that a later update or measurement depends on. */
+ * Nothing is changed that a later update or metric depends on. */
 void KS(agent_recompute_last)(struct KS(agent) *agent, const struct ks_batch *batch, real *actor_g);
 
 /* Fails with KS_NUMBER if a parameter, a running statistic or one of Adam's moments is not finite.

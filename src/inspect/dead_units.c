@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/measure.h"
+#include "agent/agent_metrics.h"
 #include "core/memory.h"
 #include "net/net.h"
 

@@ -40,7 +40,7 @@ struct ks_dead_units {
 
 /* Counts them by forward passes in float64 over all R rows of the first minibatches, at most
  * KS_DEAD_UNITS_TRIED, with batch normalization in training mode, which is the analyzer's default
- * (dormant units of agent/measure.h, with threshold 0). Without the state arrays that
+ * (dormant units of agent/agent_metrics.h, with threshold 0). Without the state arrays that
  * these passes read, no layer is counted. KS_MEMORY. The caller ends with ks_dead_units_clear, also
  * after a failure. */
 enum { KS_DEAD_UNITS_TRIED = 4 };

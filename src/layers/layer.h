@@ -119,7 +119,7 @@ struct KS(pass) {
 };
 
 /* How training treats the kind: decay=norms acts on the parameters of KS_BATCH_NORM layers, and the
- * metrics (agent/measure.h) are computed from the outputs of KS_ACTIVATION layers. */
+ * metrics (agent/agent_metrics.h) are computed from the outputs of KS_ACTIVATION layers. */
 enum ks_role { KS_NO_ROLE, KS_BATCH_NORM, KS_ACTIVATION };
 
 struct KS(layer_kind) {

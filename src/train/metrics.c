@@ -85,7 +85,7 @@ ks_status ks_metrics_new(const char *path, size_t size, const struct KS(agent) *
     KS_GO(ks_alloc(1, sizeof *m, &m));
     m->descriptor = -1;
     KS_GO(ks_copy_string(path, &m->path));
-    KS_GO(ks_alloc(COLUMNS + KS(agent_measures)(agent), sizeof *m->row, &m->row));
+    KS_GO(ks_alloc(COLUMNS + KS(agent_most_metrics)(agent), sizeof *m->row, &m->row));
     if (size > 0)
         KS_GO(read_columns(m));
     KS_GO(open_file(m, size));
@@ -160,18 +160,18 @@ static ks_status fill_row(struct ks_metrics *m, struct KS(agent) *agent,
         (double)m->divergences,
         (double)m->evaluation_divergences,
     };
-    size_t measures;
+    size_t metrics;
 
     m->n = 0;
     for (size_t k = COUNTERS; k < COLUMNS; k++)
         if (k != SUCCESS || m->has_goal) {
-            struct ks_measure *measure = &m->row[m->n++];
+            struct ks_metric *metric = &m->row[m->n++];
 
-            snprintf(measure->name, sizeof measure->name, "%s", ks_progress_columns[k].name);
-            measure->value = value[k];
+            snprintf(metric->name, sizeof metric->name, "%s", ks_progress_columns[k].name);
+            metric->value = value[k];
         }
-    KS_TRY(KS(agent_measure)(agent, batch, m->row + m->n, &measures));
-    m->n += measures;
+    KS_TRY(KS(agent_metrics)(agent, batch, m->row + m->n, &metrics));
+    m->n += metrics;
     return KS_OK;
 }
 

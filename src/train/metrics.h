@@ -9,22 +9,22 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
-#include "agent/measure.h"
+#include "agent/agent_metrics.h"
 #include "core/error.h"
 #include "io/attribute.h"
 #include "io/file.h"
 
 struct ks_agent_f32;
 
-/* The columns before those of agent/measure.h, ended by a name of NULL. */
+/* The columns before those of agent/agent_metrics.h, ended by a name of NULL. */
 extern const struct ks_quantity ks_progress_columns[];
 
 struct ks_metrics {
     char *path; /* of progress.csv; owned */
     int descriptor;
-    size_t size;            /* of the file, in bytes                              */
-    char *columns;          /* the header line of a file that is continued; or NULL; owned */
-    struct ks_measure *row; /* [n]: the last row without env_step, update; owned  */
+    size_t size;           /* of the file, in bytes                              */
+    char *columns;         /* the header line of a file that is continued; or NULL; owned */
+    struct ks_metric *row; /* [n]: the last row without env_step, update; owned  */
     size_t n;
     /* Since the last row: */
     struct ks_update sum;
@@ -51,7 +51,8 @@ void ks_metrics_free(struct ks_metrics *metrics); /* closes the file; NULL is fi
 /* Adds an update and the seconds that it took to the means of the next row. */
 void ks_metrics_add(struct ks_metrics *metrics, const struct ks_update *update, double seconds);
 /* Appends a row; on a full disk, no part of it is left. `batch`: the minibatch of the last update,
- * NULL before the first update (measure.h). return_mean: NaN if this row has no evaluation. */
+ * NULL before the first update (agent_metrics.h). return_mean: NaN if this row has no evaluation.
+ */
 ks_status ks_metrics_row(struct ks_metrics *metrics, struct ks_agent_f32 *agent,
                          const struct ks_batch *batch, size_t env_step, double return_mean);
 /* SHA-256 of the file's first `size` bytes. KS_FORMAT if it is shorter. */

@@ -217,17 +217,17 @@ void update(struct KS(agent) *a)
     update_with(a, 1);
 }
 
-struct measured measure(struct KS(agent) *a)
+struct metrics metrics_of(struct KS(agent) *a)
 {
-    struct measured m;
+    struct metrics m;
 
-    assert_true(KS(agent_measures)(a) <= MOST_MEASURES);
-    assert_ok(KS(agent_measure)(a, a->updates > 0 ? &last : NULL, m.list, &m.n));
-    assert_true(m.n <= KS(agent_measures)(a));
+    assert_true(KS(agent_most_metrics)(a) <= MOST_METRICS);
+    assert_ok(KS(agent_metrics)(a, a->updates > 0 ? &last : NULL, m.list, &m.n));
+    assert_true(m.n <= KS(agent_most_metrics)(a));
     return m;
 }
 
-double value(const struct measured *m, const char *name)
+double value(const struct metrics *m, const char *name)
 {
     for (size_t i = 0; i < m->n; i++)
         if (strcmp(m->list[i].name, name) == 0)

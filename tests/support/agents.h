@@ -1,11 +1,11 @@
-/* Small agents and minibatches; agents that are updated and measured. */
+/* Small agents and minibatches; agents that are updated; their metrics. */
 #ifndef KS_TEST_AGENTS_H
 #define KS_TEST_AGENTS_H
 
 #include "test.h"
 
 #include "agent/agent.h"
-#include "agent/measure.h"
+#include "agent/agent_metrics.h"
 #include "agent/stream.h"
 #include "core/memory.h"
 #include "core/rng.h"
@@ -65,14 +65,14 @@ extern struct ks_batch last;
 void update_with(struct KS(agent) *a, uint64_t seed);
 void update(struct KS(agent) *a);
 
-enum { MOST_MEASURES = 512 };
+enum { MOST_METRICS = 512 };
 
-struct measured {
-    struct ks_measure list[MOST_MEASURES];
+struct metrics {
+    struct ks_metric list[MOST_METRICS];
     size_t n;
 };
 
-struct measured measure(struct KS(agent) *a);
-double value(const struct measured *m, const char *name);
+struct metrics metrics_of(struct KS(agent) *a);
+double value(const struct metrics *m, const char *name);
 
 #endif

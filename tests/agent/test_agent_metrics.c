@@ -6,7 +6,7 @@
 TEST(test_norms)
 {
     struct KS(agent) *a = make_agent("dense+ce");
-    struct measured m;
+    struct metrics m;
     const size_t kernel = 56, bias = 7, rest = 56 + 88;
 
     for (size_t e = 0; e < 2; e++)
@@ -14,7 +14,7 @@ TEST(test_norms)
             a->critic[e].w[i] = i < kernel ? 2 : i < kernel + bias ? 0 : 1;
             a->critic[e].g[i] = e == 0 ? 0.5 : 1.5; /* mean 1 */
         }
-    m = measure(a);
+    m = metrics_of(a);
     assert_close(value(&m, "critic_param_norm_00"), 2 * sqrt(56), 1e-12);
     assert_close(value(&m, "critic_grad_norm_00"), sqrt(63), 1e-12);
     assert_close(value(&m, "critic_effective_lr_00"), 0.5, 1e-12); /* the bias is 0: left out */
@@ -34,17 +34,17 @@ TEST(test_norms)
 TEST(test_definition_1)
 {
     struct KS(agent) *a = make_agent("dense+ce");
-    struct measured m;
+    struct metrics m;
 
     a->critic_adam.rate = (struct ks_rate){0.5, 0.1, 4};
-    m = measure(a);
+    m = metrics_of(a);
     assert_true(isnan(value(&m, "critic_definition_1_lr"))); /* no step yet */
     update(a);
     update(a);
     for (size_t e = 0; e < 2; e++)
         for (size_t i = 0; i < a->critic_arch->parameters; i++)
             a->critic[e].w[i] = 1;
-    m = measure(a);
+    m = metrics_of(a);
     assert_close(value(&m, "critic_definition_1_lr"),
                  0.4 / sqrt((double)a->critic_arch->parameters), 1e-12);
     assert_true(value(&m, "actor_definition_1_lr") > 0);
@@ -54,7 +54,7 @@ TEST(test_definition_1)
 TEST(test_activations)
 {
     struct KS(agent) *a = make_agent("dense+ce");
-    struct measured m;
+    struct metrics m;
 
     update(a);
     for (size_t e = 0; e < 2; e++) {
@@ -65,7 +65,7 @@ TEST(test_activations)
         for (size_t j = 0; j < 7; j++)
             w[49 + j] = j < 3 ? -0.1 : 0.1;
     }
-    m = measure(a);
+    m = metrics_of(a);
     assert_close(value(&m, "critic_dormant_03"), 3. / 7, 1e-12);
     assert_close(value(&m, "critic_feature_rank"), 1, 0);
     assert_close(value(&m, "critic_feature_norm"), value(&m, "critic_feature_norm_03"), 1e-12);
@@ -76,7 +76,7 @@ TEST(test_activations)
 TEST(test_full_rank)
 {
     struct KS(agent) *a = make_agent("dense+mse");
-    struct measured m;
+    struct metrics m;
 
     update(a);
     for (size_t i = 0; i < BATCH * WIDTH; i++)
@@ -88,13 +88,13 @@ TEST(test_full_rank)
             a->critic[e].w[a->critic_arch->layer[2].offset + j * 7 + j] = 3;
         }
     }
-    m = measure(a);
+    m = metrics_of(a);
     assert_close(value(&m, "critic_feature_rank"), 6, 0);
     assert_close(value(&m, "critic_feature_norm"), 3, 1e-12);
     assert_close(value(&m, "critic_dormant_03"), 1. / 7, 1e-12);
 }
 
-/* The part of a measurement's name between "critic_" or "actor_" and "_xqc" or "_NN" is a quantity.
+/* What stands in a metric's name between "critic_" or "actor_" and "_xqc" or "_NN" is a quantity.
  */
 static void assert_known(const char *name)
 {
@@ -116,10 +116,10 @@ static void assert_known(const char *name)
 static void check_names(const char *name)
 {
     struct KS(agent) *a = make_agent(name);
-    struct measured first = measure(a), second;
+    struct metrics first = metrics_of(a), second;
 
     update(a);
-    second = measure(a);
+    second = metrics_of(a);
     assert_int_equal(first.n, second.n);
     for (size_t i = 0; i < second.n; i++) {
         assert_string_equal(first.list[i].name, second.list[i].name);
@@ -152,13 +152,13 @@ TEST(test_which_layers)
                                 "daaa." /* dense, tanh, gelu, elu, layernorm              */
                                 "d";
     struct KS(agent) *a = make_agent(EVERY_KIND);
-    struct measured m = measure(a);
+    struct metrics m = metrics_of(a);
     size_t found = 0;
 
     for (size_t i = 0; i < m.n; i++)
         found += strncmp(m.list[i].name, "critic_", 7) == 0 && !strstr(m.list[i].name, "_xqc");
     for (size_t k = 0; kinds[k]; k++) {
-        char name[2][KS_MEASURE_NAME];
+        char name[2][KS_METRIC_NAME];
         bool dense = kinds[k] == 'd', there[2] = {false, false};
 
         snprintf(name[0], sizeof name[0], "critic_param_norm_%02zu", k);
@@ -176,7 +176,7 @@ TEST(test_which_layers)
 TEST(test_dead_features)
 {
     struct KS(agent) *a = make_agent("dense+ce");
-    struct measured m;
+    struct metrics m;
 
     update(a);
     for (size_t e = 0; e < 2; e++) {
@@ -185,7 +185,7 @@ TEST(test_dead_features)
         for (size_t j = 0; j < l->parameters; j++)
             a->critic[e].w[l->offset + j] = -1;
     }
-    m = measure(a);
+    m = metrics_of(a);
     assert_close(value(&m, "critic_feature_rank"), 0, 0);
     assert_close(value(&m, "critic_feature_rank_xqc"), 1, 0);
     assert_close(value(&m, "critic_dormant_xqc_03"), 1, 0);
@@ -215,11 +215,11 @@ static void check_undisturbed(const char *name)
     struct KS(agent) *a = make_agent(name), *plain = make_agent(name);
 
     for (uint64_t i = 0; i < 5; i++) {
-        struct measured one, two;
+        struct metrics one, two;
 
         update_with(plain, i);
         update_with(a, i);
-        one = measure(a), two = measure(a);
+        one = metrics_of(a), two = metrics_of(a);
         assert_int_equal(one.n, two.n);
         assert_memory_equal(one.list, two.list, one.n * sizeof *one.list);
         assert_same(BATCH * WIDTH, a->input, plain->input);

@@ -1,4 +1,4 @@
-#include "agent/measure.h"
+#include "agent/agent_metrics.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,8 +35,9 @@ const struct ks_quantity KS(quantities)[] = {
 
 enum { ALL_LAYERS = -1 };
 
-/* A network that is being measured, and the list to which its quantities are added. The networks of
- * an ensemble share the entries of the list: each adds its values with weight 1/ensemble. */
+/* A network whose metrics are computed, and the list to which its quantities are added. The
+ * networks of an ensemble share the entries of the list: each adds its values with weight
+ * 1/ensemble. */
 struct measured {
     bool published; /* the quantities that end in _xqc, with the definitions of XQC's code */
     const char *name;
@@ -48,7 +49,7 @@ struct measured {
     double weight;
     bool first;    /* the first network of the ensemble: sets the entries instead of adding */
     double *score; /* [largest number of units of a layer]: work space                      */
-    struct ks_measure *list;
+    struct ks_metric *list;
     size_t n;
 };
 
@@ -57,7 +58,7 @@ struct measured {
 static void add(struct measured *s, const char *quantity, int layer, double value)
 {
     const char *suffix = s->published ? "_xqc" : "";
-    struct ks_measure *m = &s->list[s->n++];
+    struct ks_metric *m = &s->list[s->n++];
 
     if (layer == ALL_LAYERS)
         snprintf(m->name, sizeof m->name, "%s_%s%s", s->name, quantity, suffix);
@@ -143,9 +144,9 @@ static void report_norms(struct measured *s, int layer, const struct norms *n)
     add(s, "effective_lr", layer, n->count > 0 ? n->rates / n->count : 0);
 }
 
-/* The published code measures only the actor's gradient, whose head it splits into a layer for the
- * means and one for the log-stds. */
-static void measure_norms(struct measured *s)
+/* The published code lists norms only of the actor's gradient, whose head it splits into a layer
+ * for the means and one for the log-stds. */
+static void list_norms(struct measured *s)
 {
     const struct KS(arch) *arch = s->net->arch;
     struct norms all = {0};
@@ -224,7 +225,7 @@ static size_t count_dormant(size_t rows, size_t d, const real *y)
 }
 
 /* Layers: the activation functions; in the published code also the last layer. */
-static void measure_units(struct measured *s)
+static void list_units(struct measured *s)
 {
     const struct KS(arch) *arch = s->net->arch;
     const size_t rows = s->net->rows;
@@ -297,7 +298,7 @@ done:
 
 /* Of the last layer's input; in the published code of the last activation function, if any, and
  * its count starts at 1. */
-static ks_status measure_features(struct measured *s)
+static ks_status list_features(struct measured *s)
 {
     const struct KS(arch) *arch = s->net->arch;
     size_t i = arch->n_layers, d = 0;
@@ -343,8 +344,8 @@ static double last_rate(const struct ks_adam *adam)
     return adam->step > 0 ? KS(rate_at)(&adam->rate, adam->step - 1) : NAN;
 }
 
-/* Makes the pass that is measured. The critics' input rows are (s, a); for the published
- * quantities also (s', a'), and agent_recompute_last has made the actor's pass. */
+/* Makes the pass from which the metrics follow. The critics' input rows are (s, a); for the
+ * published quantities also (s', a'), and agent_recompute_last has made the actor's pass. */
 static void forward(struct KS(agent) *a, const struct measured *s, struct KS(trained) *t)
 {
     const bool critic = t != &a->actor;
@@ -358,7 +359,7 @@ static void forward(struct KS(agent) *a, const struct measured *s, struct KS(tra
 }
 
 /* The critics and then the actor, whose gradient is actor_g. */
-static ks_status measure_networks(struct KS(agent) *a, const real *actor_g, struct measured *s)
+static ks_status list_networks(struct KS(agent) *a, const real *actor_g, struct measured *s)
 {
     const size_t critics = a->config.ensemble, start = s->n;
 
@@ -380,17 +381,17 @@ static ks_status measure_networks(struct KS(agent) *a, const real *actor_g, stru
         if (s->updated)
             forward(a, s, t);
         if (!s->published)
-            measure_norms(s);
-        measure_units(s);
-        KS_TRY(measure_features(s));
+            list_norms(s);
+        list_units(s);
+        KS_TRY(list_features(s));
         if (s->published && !critic)
-            measure_norms(s);
+            list_norms(s);
     }
     return KS_OK;
 }
 
-ks_status KS(agent_measure)(struct KS(agent) *a, const struct ks_batch *batch,
-                            struct ks_measure *list, size_t *n)
+ks_status KS(agent_metrics)(struct KS(agent) *a, const struct ks_batch *batch,
+                            struct ks_metric *list, size_t *n)
 {
     const size_t critic = KS(widest)(a->critic_arch), actor = KS(widest)(a->actor_arch);
     struct measured s = {.updated = batch != NULL, .list = list};
@@ -399,11 +400,11 @@ ks_status KS(agent_measure)(struct KS(agent) *a, const struct ks_batch *batch,
 
     KS_GO(ks_alloc(critic > actor ? critic : actor, sizeof *s.score, &s.score));
     KS_GO(KS(reals)(a->actor_arch->parameters, &actor_g));
-    KS_GO(measure_networks(a, a->actor.g, &s));
+    KS_GO(list_networks(a, a->actor.g, &s));
     if (batch)
         KS(agent_recompute_last)(a, batch, actor_g);
     s.published = true;
-    KS_GO(measure_networks(a, actor_g, &s));
+    KS_GO(list_networks(a, actor_g, &s));
     *n = s.n;
 done:
     free(s.score);
@@ -412,7 +413,7 @@ done:
 }
 
 /* Per network: 7 quantities of all layers and 5 that end in _xqc; per layer 3 and 2. */
-size_t KS(agent_measures)(const struct KS(agent) *a)
+size_t KS(agent_most_metrics)(const struct KS(agent) *a)
 {
     return 24 + 5 * (a->critic_arch->n_layers + a->actor_arch->n_layers);
 }

@@ -142,7 +142,7 @@ static void unsettle(struct KS(agent) *a)
 }
 
 /* The values of single layers: one for each layer, and they add up to the total. */
-static void check_layers(const struct measured *m, const char *quantity, size_t layers,
+static void check_layers(const struct metrics *m, const char *quantity, size_t layers,
                          double expected)
 {
     double sum = 0;
@@ -161,13 +161,13 @@ static void check_published(const char *name)
 {
     struct KS(agent) *a = make_agent(name);
     struct published critic[2], actor;
-    struct measured m;
+    struct metrics m;
     double *x, s[BATCH * OBSERVATIONS];
 
     for (size_t i = 0; i < 3; i++)
         update_with(a, i);
     unsettle(a);
-    m = measure(a);
+    m = metrics_of(a);
     x = both_halves(a);
     for (size_t i = 0; i < BATCH * OBSERVATIONS; i++)
         s[i] = (double)last.s[i];
@@ -243,11 +243,11 @@ TEST(test_actor_gradient)
     struct KS(agent) *a = make_agent_with_delay(3), *often = make_agent_with_delay(1);
 
     for (uint64_t i = 0; i < 2; i++) {
-        struct measured found, expected;
+        struct metrics found, expected;
 
         update_with(a, i);
         update_with(often, i);
-        found = measure(a), expected = measure(often);
+        found = metrics_of(a), expected = metrics_of(often);
         assert_close(value(&found, "actor_grad_norm_xqc"), value(&expected, "actor_grad_norm"),
                      1e-15);
         assert_close(value(&expected, "actor_grad_norm_xqc"), value(&expected, "actor_grad_norm"),
