@@ -88,9 +88,9 @@ void ks_primal_free(struct ks_primal *primal)
     free(primal);
 }
 
-ks_status ks_primal_bytes(const struct ks_problem *problem, bool single, double *bytes)
+ks_status ks_primal_bytes(const struct ks_problem *problem, bool products_f32, double *bytes)
 {
-    const double number = single ? sizeof(float) : sizeof(double);
+    const double number = products_f32 ? sizeof(float) : sizeof(double);
     size_t before = ks_alloc_total();
     struct ks_primal *p = NULL;
     ks_status status = KS_OK;

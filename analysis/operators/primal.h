@@ -39,9 +39,9 @@ ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
 void ks_primal_free(struct ks_primal *primal);
 
 /* A lower bound of the bytes that any operator of the problem allocates before it is prepared, with
- * products in float32 if `single`. It follows from sizes alone, so a problem that does not fit is
- * refused before anything large is allocated. */
-ks_status ks_primal_bytes(const struct ks_problem *problem, bool single, double *bytes);
+ * products in float32 if `products_f32`. It follows from sizes alone, so a problem that does not
+ * fit is refused before anything large is allocated. */
+ks_status ks_primal_bytes(const struct ks_problem *problem, bool products_f32, double *bytes);
 
 /* The passes of one critic over one minibatch; the arrays lie in one block of ks_primal_size()
  * numbers. */

@@ -173,7 +173,7 @@ ks_status ks_checkpoint_bytes(const char *path, double *bytes)
 
 /* --- writing: the file appears complete or not at all --- */
 
-static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
+static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)
 {
     if (!c->adam_m && !c->adam_v)
         return KS_OK;
@@ -183,29 +183,29 @@ static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c
     KS_TRY(ks_h5_write_number(h5, "/optimizer", "beta2", c->adam.beta2));
     KS_TRY(ks_h5_write_number(h5, "/optimizer", "eps", c->adam.eps));
     if (c->adam_m)
-        KS_TRY(ks_parameters_write(h5, "/optimizer/m", &c->critic, c->adam_m, single));
+        KS_TRY(ks_parameters_write(h5, "/optimizer/m", &c->critic, c->adam_m, f32));
     if (c->adam_v)
-        KS_TRY(ks_parameters_write(h5, "/optimizer/v", &c->critic, c->adam_v, single));
+        KS_TRY(ks_parameters_write(h5, "/optimizer/v", &c->critic, c->adam_v, f32));
     return KS_OK;
 }
 
-static ks_status write_all(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
+static ks_status write_all(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)
 {
     KS_TRY(ks_h5_write_attributes(h5, "/", &c->attributes));
-    KS_TRY(ks_networks_write(h5, "/critic", &c->critic, single));
-    KS_TRY(ks_checkpoint_write_batch(h5, c, single));
+    KS_TRY(ks_networks_write(h5, "/critic", &c->critic, f32));
+    KS_TRY(ks_checkpoint_write_batch(h5, c, f32));
     if (c->target_critic.text)
-        KS_TRY(ks_networks_write(h5, "/target", &c->target_critic, single));
+        KS_TRY(ks_networks_write(h5, "/target", &c->target_critic, f32));
     if (c->actor.text) {
-        KS_TRY(ks_networks_write(h5, "/actor", &c->actor, single));
+        KS_TRY(ks_networks_write(h5, "/actor", &c->actor, f32));
         KS_TRY(ks_h5_write_integer(h5, "/actor", "in", (int64_t)c->actor.arch->in));
     }
-    KS_TRY(write_optimizer(h5, c, single));
+    KS_TRY(write_optimizer(h5, c, f32));
     KS_TRY(ks_h5_write_attributes(h5, "/metrics", &c->metrics));
     return ks_h5_write_attributes(h5, "/settings", &c->settings);
 }
 
-ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, bool single)
+ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, bool f32)
 {
     ks_status status = KS_OK;
     struct ks_h5 *h5 = NULL;
@@ -213,7 +213,7 @@ ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, b
     assert(c->critic.text && c->critic.w && c->input && c->target);
     assert(c->loss_rows >= 1 && c->loss_rows <= c->rows);
     KS_GO(ks_h5_create(path, "kappascope-checkpoint", c->weight ? 2 : 1, &h5));
-    KS_GO(write_all(h5, c, single));
+    KS_GO(write_all(h5, c, f32));
     KS_GO(ks_h5_commit(h5));
 done:
     ks_h5_close(h5);

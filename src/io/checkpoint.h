@@ -74,8 +74,7 @@ ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint
 ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **checkpoint);
 /* Writes a file, which appears complete or not at all (file.h): datasets of float32 if `single`,
  * else float64, chunked, shuffled, compressed, with Fletcher-32 checksums. */
-ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint,
-                              bool single);
+ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint, bool f32);
 /* Sets *bytes to the memory that the arrays of ks_checkpoint_read_loss take. It reads shapes and no
  * values, so a small file that declares huge datasets can be refused. Fails as
  * ks_checkpoint_read_loss does, but does not check the values. */

@@ -285,9 +285,9 @@ static ks_status write_target(struct ks_h5 *h5, const struct ks_checkpoint *c, c
     return status;
 }
 
-ks_status ks_checkpoint_write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool single)
+ks_status ks_checkpoint_write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)
 {
-    const enum ks_h5_type type = single ? KS_H5_F32 : KS_H5_F64;
+    const enum ks_h5_type type = f32 ? KS_H5_F32 : KS_H5_F64;
     const struct ks_h5_shape input = {.n_dims = 3,
                                       .dims = {c->minibatches, c->rows, c->critic.arch->in}};
     const struct ks_h5_shape weight = {.n_dims = 2, .dims = {c->minibatches, c->loss_rows}};

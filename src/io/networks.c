@@ -147,7 +147,7 @@ done:
     return status;
 }
 
-static ks_status write_flat(struct ks_h5 *h5, struct cursor c, const double *flat, bool single)
+static ks_status write_flat(struct ks_h5 *h5, struct cursor c, const double *flat, bool f32)
 {
     ks_status status = KS_OK;
     double *array = NULL;
@@ -158,7 +158,7 @@ static ks_status write_flat(struct ks_h5 *h5, struct cursor c, const double *fla
         KS_GO(ks_h5_group(h5, c.layer_group));
         for (size_t e = 0; e < c.ensemble; e++)
             memcpy(array + e * c.size, flat + e * n + c.offset, c.size * sizeof *flat);
-        KS_GO(ks_h5_write_finite(h5, c.object, single ? KS_H5_F32 : KS_H5_F64, &c.shape, array));
+        KS_GO(ks_h5_write_finite(h5, c.object, f32 ? KS_H5_F32 : KS_H5_F64, &c.shape, array));
     }
 done:
     free(array);
@@ -172,10 +172,10 @@ ks_status ks_parameters_read(const struct ks_h5 *h5, const char *group,
 }
 
 ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_networks *like,
-                              const double *w, bool single)
+                              const double *w, bool f32)
 {
     KS_TRY(ks_h5_group(h5, group));
-    return write_flat(h5, start(group, like, PARAMETERS), w, single);
+    return write_flat(h5, start(group, like, PARAMETERS), w, f32);
 }
 
 static ks_status read_description(const struct ks_h5 *h5, const char *group, size_t in,
@@ -217,16 +217,16 @@ ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
 }
 
 ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
-                            bool single)
+                            bool f32)
 {
     KS_TRY(ks_h5_group(h5, group));
     KS_TRY(ks_h5_write_string(h5, group, "arch", networks->text));
     KS_TRY(ks_h5_write_integer(h5, group, "ensemble", (int64_t)networks->ensemble));
-    KS_TRY(write_flat(h5, start(group, networks, PARAMETERS), networks->w, single));
+    KS_TRY(write_flat(h5, start(group, networks, PARAMETERS), networks->w, f32));
     if (networks->frozen)
-        KS_TRY(write_flat(h5, start(group, networks, FROZEN), networks->frozen, single));
+        KS_TRY(write_flat(h5, start(group, networks, FROZEN), networks->frozen, f32));
     if (networks->state)
-        KS_TRY(write_flat(h5, start(group, networks, STATES), networks->state, single));
+        KS_TRY(write_flat(h5, start(group, networks, STATES), networks->state, f32));
     return KS_OK;
 }
 
