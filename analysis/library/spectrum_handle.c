@@ -49,7 +49,7 @@ static ks_status run(struct kappascope_operator *a, struct kappascope_spectrum *
 
     a->p.budget.basis_f32 = a->options.basis_f32;
     if (status == KS_OK)
-        status = ks_pipeline_measure(&a->p);
+        status = ks_pipeline_analyze(&a->p);
     status = new_handle(status, a->p.spectrum, spectrum);
     a->p.spectrum = NULL; /* now owned by *spectrum, or freed */
     ks_pipeline_clear(&a->p);

@@ -77,8 +77,8 @@ static size_t add_ids(struct finder *f, size_t a, size_t b)
     return a == 0 ? b : b == 0 ? a : ++f->ids;
 }
 
-/* The greatest common divisor: what holds for each of a groups and for each of b groups holds for
- * so many, as they are unions of groups of both. */
+/* The greatest common divisor: if each of a groups and each of b groups sums to zero, so does each
+ * of gcd(a, b) larger groups, which are unions of both. */
 static size_t common(size_t a, size_t b)
 {
     while (b > 0) {

@@ -210,7 +210,7 @@ static ks_status add_number(struct ks_attributes *list, const char *name, const 
     return ks_attribute_add_number(list, full, value);
 }
 
-/* Products with all minibatches: of the test of null directions, of the look at the minibatches, of
+/* Products with all minibatches: of the test of null directions, of the early error, of
  * Lanczos steps, of certificates. */
 static size_t count_products(const struct ks_pipeline *p)
 {

@@ -219,7 +219,7 @@ ks_status ks_pipeline_from_operator(struct ks_pipeline *p)
     return certify(p);
 }
 
-ks_status ks_pipeline_measure(struct ks_pipeline *p)
+ks_status ks_pipeline_analyze(struct ks_pipeline *p)
 {
     ks_monitor_set(p);
     KS_TRY(measure_bounds(p));

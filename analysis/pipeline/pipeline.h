@@ -236,7 +236,7 @@ ks_status ks_pipeline_pose(struct ks_pipeline *p, int layer);
 ks_status ks_pipeline_spectrum(struct ks_pipeline *p);
 /* The spectrum of an operator that the caller made: sets p->spectrum from p->a and budget.kept. For
  * a single rank. */
-ks_status ks_pipeline_measure(struct ks_pipeline *p);
+ks_status ks_pipeline_analyze(struct ks_pipeline *p);
 /* The spectra of the diagonal blocks of all layers: p->rows. */
 ks_status ks_pipeline_layers(struct ks_pipeline *p);
 /* Loss and gradient to the file `gradient`, unless it is NULL; and the products of the operator

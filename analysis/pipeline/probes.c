@@ -36,10 +36,10 @@ struct growth {
     const struct ks_tolerance *trace; /* the one that vectors of their own serve; NULL: none */
     bool hopeless[KS_TOLERANCES];     /* not even the most steps and probes would be enough */
     size_t n, probes[CANDIDATES];     /* the candidates, in ascending order                 */
-    double excess[CANDIDATES];        /* expected with so many probes, at present ...       */
-    double before[CANDIDATES];        /* ... and when it was last computed; NaN: unknown    */
-    double ends;                      /* the excess of lambda_max and lambda_min, at present */
-    double least; /* the least price so far, in steps; INFINITY: none is known */
+    double excess[CANDIDATES]; /* expected with these numbers of probes, at present ...       */
+    double before[CANDIDATES]; /* ... and when it was last computed; NaN: unknown    */
+    double ends;               /* the excess of lambda_max and lambda_min, at present */
+    double least;              /* the least price so far, in steps; INFINITY: none is known */
 };
 
 static size_t smaller(size_t a, size_t b)

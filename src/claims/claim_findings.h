@@ -23,11 +23,11 @@ struct ks_interval ks_claim_summarize(enum ks_claim_summary summary, size_t n, d
 
 /* The statistics by which a quantity is judged, or their intervals. `more_is_better`: more
  * directions are better conditioned, so the interval is turned round. */
-struct ks_claim_measure {
+struct ks_claim_criterion {
     enum ks_statistic_id statistic;
     bool interval, more_is_better;
 };
-extern const struct ks_claim_measure ks_claim_measures[KS_CLAIM_NEGATIVE][KS_CLAIM_CONTROL];
+extern const struct ks_claim_criterion ks_claim_criteria[KS_CLAIM_NEGATIVE][KS_CLAIM_CONTROL];
 
 /* An effect, each end limited to 10 decades, and to -10 or 10 where it is undefined. */
 struct ks_interval ks_claim_limit(struct ks_interval effect);

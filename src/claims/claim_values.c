@@ -87,7 +87,7 @@ struct ks_interval ks_claim_summarize(enum ks_claim_summary summary, size_t n, d
 
 /* --- statistics of spectra --- */
 
-const struct ks_claim_measure ks_claim_measures[KS_CLAIM_NEGATIVE][KS_CLAIM_CONTROL] = {
+const struct ks_claim_criterion ks_claim_criteria[KS_CLAIM_NEGATIVE][KS_CLAIM_CONTROL] = {
     [KS_CLAIM_KAPPA] = {{KS_STAT_KAPPA, false, false},
                         {KS_STAT_KAPPA_Q99, true, false},
                         {KS_STAT_DIRECTIONS_1E2, true, true}},
@@ -97,7 +97,7 @@ const struct ks_claim_measure ks_claim_measures[KS_CLAIM_NEGATIVE][KS_CLAIM_CONT
 };
 
 /* NaN: the statistic is missing. An upper end that is not resolved is infinite. */
-static struct ks_interval find_span(const struct ks_spectrum *s, const struct ks_claim_measure *m)
+static struct ks_interval find_span(const struct ks_spectrum *s, const struct ks_claim_criterion *m)
 {
     struct ks_interval found = {NAN, NAN};
 
@@ -225,7 +225,7 @@ static void follow_spectra(const struct ks_results *r, const struct ks_result *r
             add(c, source->quantity == KS_CLAIM_NEGATIVE
                        ? find_negative(ks_results_spectrum(r, run, analysis, i))
                        : find_span(ks_results_spectrum(r, run, analysis, i),
-                                   &ks_claim_measures[source->quantity][statistic]));
+                                   &ks_claim_criteria[source->quantity][statistic]));
 }
 
 /* --- numbers of progress.csv --- */

@@ -1,6 +1,6 @@
 /* Checkpoints and vectors: the HDF5 files that the programs share.
  *
- * Everything is double in memory; a file written with `single` holds float32. Files appear complete
+ * Everything is double in memory; a file written with `f32` holds float32. Files appear complete
  * or not at all. checkpoints/README.md documents the layout. A flat vector has the parameters of
  * one critic after the other, each in the canonical order of arch.h. */
 #ifndef KS_IO_CHECKPOINT_H
@@ -72,7 +72,7 @@ ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint
  * Adam's first moment, and the root attributes. The other groups are not read; their fields are
  * NULL or 0. */
 ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **checkpoint);
-/* Writes a file, which appears complete or not at all (file.h): datasets of float32 if `single`,
+/* Writes a file, which appears complete or not at all (file.h): datasets of float32 if `f32`,
  * else float64, chunked, shuffled, compressed, with Fletcher-32 checksums. */
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint, bool f32);
 /* Sets *bytes to the memory that the arrays of ks_checkpoint_read_loss take. It reads shapes and no

@@ -212,8 +212,8 @@ done:
     return status;
 }
 
-/* Updates per second of the time in updates, over the run up to the last step of the study:
- * the updates between two rows took so many seconds as their rate says, and these times add up. */
+/* The updates over the time in updates, up to the last step of the study. A row's time is the
+ * number of its updates over its rate. */
 static ks_status read_speed(const struct ks_results *r, const struct ks_result *run, double *speed)
 {
     static const char *const columns[] = {"update", "updates_per_second"};

@@ -277,7 +277,7 @@ TEST(test_three_probes)
     check_statistic(s, "kurtosis", 1); /* for any two values */
 }
 
-static struct ks_spectrum *unweighted(const struct ks_operator *a, size_t order)
+static struct ks_spectrum *published_spectrum(const struct ks_operator *a, size_t order)
 {
     struct ks_spectrum *s = spectrum_new();
     struct slq slq = {.order = order, .probes = 2, .seed = 5};
@@ -297,8 +297,8 @@ TEST(test_unweighted)
 
     for (size_t i = 0; i < N; i++)
         value[i] = i == 0 ? 10 : cos((double)i);
-    full = unweighted(&a, 31);
-    prefix = unweighted(&a, 30);
+    full = published_spectrum(&a, 31);
+    prefix = published_spectrum(&a, 30);
     for (size_t i = 0; i < 60; i++)
         assert_close(prefix->weight[i], 1. / 30, 1e-16);
     assert_false(has_statistic(prefix, "trace"));
