@@ -39,6 +39,7 @@ struct sums {
 };
 
 struct finder {
+    const struct ks_problem *problem;
     struct ks_null_space *space;
     bool spheres; /* projected columns have their normals as the only null directions */
     bool lifted;  /* a weight decay makes all null directions but the normals positive */
@@ -220,18 +221,37 @@ static void find_in_kernel(struct finder *f, size_t offset, const struct ks_arra
                                               a->columns / groups, KS_NO_PARTNER, false});
 }
 
+/* Whether the block has all arrays whose columns a projection scales. */
+static bool has_spheres(const struct finder *f, const struct KS(layer) *l)
+{
+    size_t rows = 0;
+    bool all = true;
+
+    for (size_t i = 0; i < l->n_params && rows < l->sphere_rows; i++) {
+        all &= ks_selection_has(f->problem->layer, f->problem->arrays, l, i);
+        rows += l->param[i].rows > 0 ? l->param[i].rows : 1;
+    }
+    return all;
+}
+
+/* In the arrays of the layer that belong to the problem's block. A direction is one of the block if
+ * all its entries are. */
 static void find_in_layer(struct finder *f, const struct KS(layer) *l, bool centred,
                           struct sums y_bar)
 {
     size_t offset = l->offset, end = offset + (f->spheres ? l->sphere_rows * l->out : 0);
 
-    if (offset < end)
+    if (offset < end && has_spheres(f, l))
         add_family(f, (struct ks_null_family){offset, l->sphere_rows, l->out, l->out, 1,
                                               KS_NO_PARTNER, true});
     for (size_t i = 0; i < l->n_params; i++) {
         const struct ks_array *a = &l->param[i];
         bool on_sphere = offset < end;
 
+        if (!ks_selection_has(f->problem->layer, f->problem->arrays, l, i)) {
+            offset += KS(array_size)(a);
+            continue;
+        }
         /* Not a kernel in groups: each group maps its own columns of X to its own columns of Y. Not
          * what a norm makes the kernel of: there the directions depend on theta. */
         if (!on_sphere && !f->lifted && !l->normed && strcmp(a->name, "kernel") == 0 &&
@@ -252,15 +272,16 @@ static struct sums of_outputs(struct finder *f, const struct KS(loss) *loss)
 }
 
 /* Visits the layers from the output to the input, in the order of net_backward. */
-static void walk(struct finder *f, const struct ks_problem *q)
+static void walk(struct finder *f)
 {
+    const struct ks_problem *q = f->problem;
     const struct KS(arch) *arch = q->checkpoint->critic.arch;
     struct sums bar = of_outputs(f, &arch->loss);
 
     for (size_t i = arch->n_layers; i-- > 0;) {
         const struct KS(layer) *l = &arch->layer[i];
 
-        if (l->frozen == 0 && (q->layer < 0 || l->number == (size_t)q->layer))
+        if (l->frozen == 0)
             find_in_layer(f, l, i > 0 && f->centred[i - 1], bar);
         bar = l->head > 0 ? of_outputs(f, &arch->loss.head[l->head - 1])
                           : pass(f, l, q->evaluation, bar);
@@ -285,7 +306,8 @@ static ks_status find(const struct ks_problem *q, const struct ks_operator_kind 
     ks_status status = KS_OK;
     struct ks_pool pool = {.n = 0};
     size_t ids = MAX_IDS * (arch->n_layers + 1);
-    struct finder f = {.space = space,
+    struct finder f = {.problem = q,
+                       .space = space,
                        .spheres = kind->spheres,
                        .lifted = q->weight_decay != 0 && (kind->moving || kind->spheres)};
 
@@ -298,7 +320,7 @@ static ks_status find(const struct ks_problem *q, const struct ks_operator_kind 
     for (size_t i = 0; i < ids; i++)
         f.of_columns[i] = f.of_total[i] = KS_NO_PARTNER;
     find_centred(arch, f.centred);
-    walk(&f, q);
+    walk(&f);
     assert(f.ids < ids && f.open == 0);
 done:
     ks_pool_free(&pool);

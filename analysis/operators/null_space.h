@@ -79,7 +79,7 @@ struct ks_null {
 };
 
 /* Finds the null directions that the problem's architecture implies for an operator of this kind.
- * `selection` holds the coordinates of the problem's critic and layer. The caller frees with
+ * `selection` holds the coordinates of the problem's block. The caller frees with
  * ks_null_space_free. KS_MEMORY. */
 ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_operator_kind *kind,
                             const struct ks_selection *selection, struct ks_null_space **space);

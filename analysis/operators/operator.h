@@ -50,6 +50,7 @@ ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team
 
 struct ks_problem;
 struct ks_selection;
+struct ks_layer_f64; /* of layers/layer.h, in code compiled for double */
 
 /* One row of the table; the last row has the name NULL. */
 struct ks_operator_kind {
@@ -95,6 +96,9 @@ struct ks_problem {
     int critic; /* -1: all; otherwise the diagonal block of that critic alone: products are zero
                  * outside it, and the other critics cost nothing */
     int layer;  /* -1: all; otherwise the number of the layer whose block is wanted             */
+    /* The arrays whose block is wanted, in place of a layer: "00_dense/kernel,02_dense/bias", also
+     * "0/kernel". NULL: all. Not owned. */
+    const char *arrays;
 };
 
 /* N: the minibatches of all ranks. */
@@ -164,12 +168,15 @@ struct ks_selection {
     size_t *index; /* [n]: the selected ones, ascending; NULL: all. Owned     */
 };
 
-/* *low, *high: `layer` (-1: all layers) has the parameters [*low, *high) of a critic. KS_USAGE if
- * the critic or the layer does not exist or the layer has no parameters. */
-ks_status ks_selection_range(const struct ks_networks *critics, int critic, int layer, size_t *low,
-                             size_t *high);
+/* Whether array `i` of a layer belongs to the block of a layer (-1: all) and of `arrays`. */
+bool ks_selection_has(int layer, const char *arrays, const struct ks_layer_f64 *l, size_t i);
+/* *n = the number of parameters that the block of a layer (-1: all) and of `arrays` (NULL: all) has
+ * in one critic. KS_USAGE if the critic, the layer or an array does not exist, or if it has no
+ * parameters. */
+ks_status ks_selection_count(const struct ks_networks *critics, int critic, int layer,
+                             const char *arrays, size_t *n);
 
-/* Selects the coordinates of the problem's critic and layer; if `moving`, without coordinates that
+/* Selects the coordinates of the problem's block; if `moving`, without coordinates that
  * never had a gradient (Adam's second moment is 0). The caller frees with ks_selection_free.
  * KS_USAGE as above; KS_NUMBER if no coordinate is left; KS_MEMORY. */
 ks_status ks_selection_new(const struct ks_problem *problem, bool moving,

@@ -39,6 +39,7 @@ static ks_status add_statement(const struct ks_pipeline *p,
     const struct ks_statement_inputs inputs = {.kind = problem->kind,
                                                .critic = problem->critic,
                                                .layer = problem->layer,
+                                               .arrays = problem->arrays,
                                                .products_f32 = problem->products_f32,
                                                .minibatches = ks_problem_minibatches(problem),
                                                .normals = p->space->normals,
@@ -82,6 +83,8 @@ static ks_status add_product(const struct ks_pipeline *p, struct ks_attributes *
     KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->selection->n));
     KS_TRY(ks_attribute_add_integer(list, "critic", p->problem.critic));
     KS_TRY(ks_attribute_add_integer(list, "layer", p->problem.layer));
+    if (p->problem.arrays)
+        KS_TRY(ks_attribute_add_string(list, "array", p->problem.arrays));
     if (p->options->published)
         KS_TRY(ks_attribute_add_string(list, "compat", "xqc"));
     return KS_OK;

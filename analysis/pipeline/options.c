@@ -39,6 +39,24 @@ static ks_status read_layer(const char *text, struct ks_spectrum_options *o)
     return KS_OK;
 }
 
+/* --array 00_dense/kernel,2/bias: what a critic has is checked when it is known. */
+static ks_status read_arrays(const char *text, struct ks_spectrum_options *o)
+{
+    size_t length = text ? strlen(text) : 0;
+
+    if (text && (length == 0 || length >= sizeof o->arrays))
+        return ks_fail(KS_USAGE,
+                       "--array: expected arrays such as 00_dense/kernel,00_dense/bias, of less "
+                       "than %zu letters, found '%.32s%s'",
+                       sizeof o->arrays, text, length > 32 ? "..." : "");
+    length = 0;
+    for (; text && *text; text++) /* in a study's file a space may follow the comma */
+        if (*text != ' ')
+            o->arrays[length++] = *text;
+    o->arrays[length] = '\0';
+    return KS_OK;
+}
+
 static ks_status real_number(const char *name, const char *text, const char *expected, double least,
                              double *value)
 {
@@ -94,6 +112,8 @@ static const struct row {
     {"operator", "hessian (the default), ggn, residual, preconditioned, manifold", "NAME", 0},
     {"critic", "the diagonal block of one critic (all)", "E", 0},
     {"layer", "the diagonal block of one layer, 2 or 02_dense (all)", "NN", 0},
+    {"array", "the diagonal block of single arrays, such as 02_dense/kernel,02_dense/bias (all)",
+     "NN/NAME", 0},
     {"layers", "print a table (CSV, JSON) of the diagonal blocks of all layers; write no spectra",
      NULL, 0},
     {"batchnorm",
@@ -201,7 +221,8 @@ static const struct rule {
      .excluded = {LANCZOS}},
     {"json", "--json and --csv: expected at most one of them", .excluded = {"csv"}},
     {"layers", "--layers: expected no --%s",
-     .excluded = {"layer", "exact", "compat", "start gradient", "out", "name"}},
+     .excluded = {"layer", "array", "exact", "compat", "start gradient", "out", "name"}},
+    {"array", "--array: expected no --%s", .excluded = {"layer"}},
     /* These write vectors and no spectrum. The gradient belongs to the full loss. */
     {"batch", "--batch: expected no --%s: it is one minibatch", .excluded = {"batches"}},
     {"apply", "--apply and --gradient: expected no --%s: they write no spectrum",
@@ -210,7 +231,7 @@ static const struct rule {
      .excluded = {SPECTRUM}},
     {"gradient",
      "--gradient: expected no --%s: it concerns products only",
-     {"critic", "layer", "operator", "compat"},
+     {"critic", "layer", "array", "operator", "compat"},
      .unless = "apply"},
 };
 
@@ -277,6 +298,7 @@ static ks_status read_operator(const struct ks_words *w, struct ks_spectrum_opti
     o->products_f32 = precision ? !f64 : is_given(w, "compat") || !o->kind->wide;
     KS_TRY(ks_option_integer("critic", critic, 0, INT32_MAX, &number));
     o->critic = critic ? (int)number : -1;
+    KS_TRY(read_arrays(text_of(w, "array"), o));
     return read_layer(text_of(w, "layer"), o);
 }
 

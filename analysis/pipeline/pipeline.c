@@ -155,7 +155,8 @@ static ks_status measure_bounds(struct ks_pipeline *p)
 {
     const struct ks_problem *q = &p->problem;
 
-    if (p->options->published || !q->kind || q->layer >= 0 || !ks_gradient_bounds_exist(q))
+    if (p->options->published || !q->kind || q->layer >= 0 || q->arrays ||
+        !ks_gradient_bounds_exist(q))
         return KS_OK;
     KS_TRY(ks_pipeline_agree(p, ks_gradient_bounds_measure(q, (size_t)ks_team_rank(p->team),
                                                            (size_t)ks_team_size(p->team),
@@ -197,7 +198,8 @@ void ks_pipeline_warn(const struct ks_pipeline *p)
 static ks_status complete(struct ks_pipeline *p)
 {
     const struct ks_statistics_inputs inputs = ks_pipeline_terms(p);
-    const bool bounds = !p->options->published && p->problem.kind && p->problem.layer < 0;
+    const bool bounds = !p->options->published && p->problem.kind && p->problem.layer < 0 &&
+                        !p->problem.arrays;
 
     KS_TRY(ks_pipeline_statistics(p));
     if (p->problem.kind)

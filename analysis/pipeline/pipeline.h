@@ -47,6 +47,9 @@ struct ks_report;
  * them, else normalized. */
 enum ks_rewards { KS_REWARDS_NORMALIZED, KS_REWARDS_RAW, KS_REWARDS_RAW_IF_PRESENT };
 
+/* The longest list of arrays, and its end. */
+enum { KS_ARRAYS_TEXT = 256 };
+
 struct ks_spectrum_options {
     const struct ks_operator_kind *kind;
     bool products_f32;   /* products are in float32                              */
@@ -70,6 +73,7 @@ struct ks_spectrum_options {
     uint64_t seed;                   /* seed of the start vectors                          */
     int critic, layer;               /* the diagonal block; -1: all                        */
     const char *layer_kind;          /* the kind that this layer must have; NULL: any      */
+    char arrays[KS_ARRAYS_TEXT];     /* the block of these arrays (operator.h); "": all    */
     double weight_decay, scale;
 };
 

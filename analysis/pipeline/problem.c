@@ -76,6 +76,7 @@ static ks_status pose_loss(struct ks_pipeline *p, int layer)
     q->scale = o->scale;
     q->critic = o->critic;
     q->layer = layer;
+    q->arrays = *o->arrays ? o->arrays : NULL;
     KS_TRY(check_layer_kind(p, layer));
     KS_TRY(ks_selection_new(q, o->kind->moving, &p->selection));
     q->selection = p->selection;

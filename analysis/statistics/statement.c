@@ -15,7 +15,7 @@
 struct statement {
     const struct ks_spectrum *s;
     const struct ks_statement_inputs *inputs;
-    char name[128];         /* the operator's name in a sentence, such as "H"          */
+    char name[512];         /* the operator's name in a sentence, such as "H"          */
     bool exact;             /* all eigenvalues were computed                           */
     bool certified;         /* the bounds are certified by float64 products            */
     double abs_max;         /* the largest |eigenvalue| that was found                 */
@@ -27,7 +27,7 @@ struct statement {
     bool complete;          /* the condition number is known from both sides           */
 };
 
-/* "H", "the ggn operator (critic 0, layer 3)" */
+/* "H", "the ggn operator (critic 0, layer 3)", "H (00_dense/kernel)" */
 static void find_name(const struct ks_statement_inputs *t, char *name, size_t size)
 {
     const struct {
@@ -45,7 +45,9 @@ static void find_name(const struct ks_statement_inputs *t, char *name, size_t si
                              blocks[k].name, blocks[k].value);
             open = true;
         }
-    if (open)
+    if (t->arrays)
+        used += snprintf(name + used, size - (size_t)used, "%s%s", open ? ", " : " (", t->arrays);
+    if (open || t->arrays)
         snprintf(name + used, size - (size_t)used, ")");
 }
 

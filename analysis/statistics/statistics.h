@@ -40,6 +40,7 @@ void ks_statistic_text(const struct ks_spectrum *spectrum, enum ks_statistic_id 
 struct ks_statement_inputs {
     const struct ks_operator_kind *kind;
     int critic, layer;  /* the diagonal block; -1: all     */
+    const char *arrays; /* of these arrays; NULL: all      */
     bool products_f32;  /* float32 products                */
     size_t minibatches; /* N: the loss is a mean over them */
     size_t normals;     /* how many null directions are normals of spheres, which are not directions

@@ -138,7 +138,8 @@ static bool is_control(const struct ks_study_analysis *a)
 {
     return has_setting(a, "batchnorm", "loss") && !has_setting(a, "compat", NULL) &&
            (!has_setting(a, "operator", NULL) || has_setting(a, "operator", "hessian")) &&
-           !has_setting(a, "critic", NULL) && !has_setting(a, "layer", NULL);
+           !has_setting(a, "critic", NULL) && !has_setting(a, "layer", NULL) &&
+           !has_setting(a, "array", NULL);
 }
 
 size_t ks_claim_analysis(const struct ks_study *study, enum ks_claim_statistic statistic)

@@ -37,7 +37,8 @@ bool ks_results_is_pooled(const struct ks_results *r, size_t analysis, size_t ch
 const char *ks_results_operator(const struct ks_spectrum *s)
 {
     return ks_attribute_number(&s->attributes, "critic") < 0 &&
-                   ks_attribute_number(&s->attributes, "layer") < 0
+                   ks_attribute_number(&s->attributes, "layer") < 0 &&
+                   !ks_attribute_find(&s->attributes, "array")
                ? ks_attribute_text(&s->attributes, "operator")
                : NULL;
 }

@@ -44,15 +44,17 @@ static ks_status check_critics(const struct check *c, const char *name,
                                const struct ks_networks *critics)
 {
     const struct ks_spectrum_options *a = &c->read;
-    size_t low, high, n;
+    size_t n;
 
-    if (ks_selection_range(critics, a->critic, -1, &low, &high) != KS_OK)
+    if (ks_selection_count(critics, a->critic, -1, NULL, &n) != KS_OK)
         return fail_at(c, "critic", NULL);
-    if (ks_selection_range(critics, a->critic, a->layer, &low, &high) != KS_OK)
+    if (ks_selection_count(critics, a->critic, a->layer, NULL, &n) != KS_OK)
         return fail_at(c, "layer", name);
+    if (*a->arrays && ks_selection_count(critics, a->critic, -1, a->arrays, &n) != KS_OK)
+        return fail_at(c, "array", name);
     if (strcmp(a->kind->name, "manifold") == 0 && check_projected(critics->arch) != KS_OK)
         return fail_at(c, "operator", name);
-    n = (high - low) * (a->critic < 0 ? critics->ensemble : 1);
+    n *= a->critic < 0 ? critics->ensemble : 1;
     if (a->exact && !a->kind->moving && n > KS_EXACT_LIMIT) {
         ks_fail(KS_FORMAT, "--exact: expected at most %d parameters, found %zu", KS_EXACT_LIMIT, n);
         return fail_at(c, "exact", name);

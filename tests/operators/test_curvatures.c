@@ -260,6 +260,27 @@ TEST(test_manifold_memory)
                 taken(ks_hessian_new_f64, &q) + dimension(c) * sizeof(double) + LITTLE);
 }
 
+static void free_block(struct ks_selection *s, struct ks_operator *a)
+{
+    ks_operator_free(a);
+    ks_selection_free(s);
+}
+
+/* `a` equals the selected part of the dense matrix. */
+static void check_part(struct ks_operator *a, const struct ks_selection *s, const double *h)
+{
+    double *block = dense(a);
+    size_t n = s->of;
+
+    assert_int_equal(a->n, s->n);
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t j = 0; j < s->n; j++)
+            assert_close(block[i * s->n + j],
+                         h[(s->index ? s->index[i] : i) * n + (s->index ? s->index[j] : j)],
+                         1e-14 * largest(n * n, h));
+    free(block);
+}
+
 /* The block of a critic and a layer equals the corresponding part of the dense matrix. */
 static void check_block(const struct ks_checkpoint *c, const double *h, int critic, int layer)
 {
@@ -268,7 +289,6 @@ static void check_block(const struct ks_checkpoint *c, const double *h, int crit
     size_t n = dimension(c), k = 0;
     struct ks_selection *s;
     struct ks_operator *a;
-    double *block;
 
     q.critic = critic, q.layer = layer;
     assert_ok(ks_selection_new(&q, false, &s));
@@ -283,15 +303,74 @@ static void check_block(const struct ks_checkpoint *c, const double *h, int crit
     assert_int_equal(s->n, s->index ? k : n);
     assert_ok(prepared(ks_hessian_new_f64, &q, &a));
     assert_ok(ks_block_new(a, s, &a));
-    assert_int_equal(a->n, s->n);
-    block = dense(a);
-    for (size_t i = 0; i < s->n; i++)
-        for (size_t j = 0; j < s->n; j++)
-            assert_close(block[i * s->n + j],
-                         h[(s->index ? s->index[i] : i) * n + (s->index ? s->index[j] : j)],
-                         1e-14 * largest(n * n, h));
-    free(block);
-    ks_selection_free(s);
+    check_part(a, s, h);
+    free_block(s, a);
+}
+
+/* The parameters of a critic of FREE: kernel [4, 5] at 0, bias at 20, kernel [5, 3] at 25, bias at
+ * 40, 43 in all. */
+TEST(test_arrays)
+{
+    static const struct {
+        const char *arrays;
+        int critic;
+        size_t n, index[8]; /* the first ones and the last one */
+    } blocks[] = {
+        {"00_dense/kernel", 1, 20, {43, 44, 62}},
+        {"0/bias", 0, 5, {20, 21, 24}},
+        {"0/bias,02_dense/bias", 0, 8, {20, 21, 42}},
+        {"02_dense/bias,00_dense/bias", 0, 8, {20, 21, 42}}, /* in any order */
+        {"2/kernel", -1, 30, {25, 26, 43 + 39}},
+    };
+    struct ks_checkpoint *c = make(FREE);
+    struct ks_problem q = pose(c);
+    struct ks_selection *s;
+    struct ks_operator *a;
+    double *h;
+
+    assert_ok(prepared(ks_hessian_new_f64, &q, &a));
+    h = dense(a);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        q.arrays = blocks[i].arrays, q.critic = blocks[i].critic;
+        assert_ok(ks_selection_new(&q, false, &s));
+        assert_int_equal(s->n, blocks[i].n);
+        assert_int_equal(s->index[0], blocks[i].index[0]);
+        assert_int_equal(s->index[1], blocks[i].index[1]);
+        assert_int_equal(s->index[s->n - 1], blocks[i].index[2]);
+        assert_ok(prepared(ks_hessian_new_f64, &q, &a));
+        assert_ok(ks_block_new(a, s, &a));
+        check_part(a, s, h);
+        free_block(s, a);
+    }
+    free(h);
+}
+
+TEST(test_unknown_arrays)
+{
+    static const struct {
+        const char *arrays, *words;
+    } wrong[] = {
+        {"00_dense/scale", "expected some of 00_dense/kernel, 00_dense/bias, 02_dense/kernel, "
+                           "02_dense/bias; found '00_dense/scale'"},
+        {"0/bias,", "found ''"},
+        {"00_relu/bias", "found '00_relu/bias'"},
+        {"1/bias", "found '1/bias'"},
+        {"/bias", "found '/bias'"},
+        {"0_/bias", "found '0_/bias'"},
+        {"0/bia", "found '0/bia'"},
+        {"0/biass", "found '0/biass'"},
+        {"99999999999999999999/bias", "found '99999999999999999999/bias'"},
+    };
+    struct ks_problem q = pose(make(FREE));
+    struct ks_selection *s;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        q.arrays = wrong[i].arrays;
+        assert_fails(ks_selection_new(&q, false, &s), KS_USAGE, wrong[i].words);
+    }
+    q = pose(make("dense 5 trainable=no\nrelu\ndense 3\nloss ce min=-1 max=1\n"));
+    q.arrays = "0/bias";
+    assert_fails(ks_selection_new(&q, false, &s), KS_USAGE, "0/bias of a layer with trainable=no");
 }
 
 TEST(test_blocks)

@@ -238,6 +238,58 @@ TEST(test_cases)
     }
 }
 
+/* The columns of the parameters that a selection has, of gradients [samples, P]. */
+static double *select_columns(const struct ks_selection *s, size_t samples, const double *gradients)
+{
+    double *block = malloc(samples * s->n * sizeof *block);
+
+    for (size_t i = 0; i < samples; i++)
+        ks_selection_gather(s, gradients + i * s->of, block + i * s->n);
+    return block;
+}
+
+/* Null directions of single arrays are those of the whole whose entries are all in these arrays:
+ * along no other direction of the block L is constant. A merged family, and the difference of two
+ * biases, are cut or found. */
+TEST(test_arrays)
+{
+    static const struct {
+        const char *text, *arrays;
+        size_t dimension;
+    } blocks[] = {
+        {"dense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", "0/kernel", 5},
+        {"dense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", "0/bias", 1},
+        {"dense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", "0/kernel,3/bias", 5 + 1},
+        {"dense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", "1/scale,1/bias", 0},
+        {"dense 4\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nrelu\ndense 1\nloss mse\n", "0/bias",
+         0},
+        {"dense 4\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nrelu\ndense 1\nloss mse\n", "3/bias",
+         0},
+        {"dense 4\nresidual {\nbatchnorm\nrelu\ndense 4\n}\nrelu\ndense 1\nloss mse\n",
+         "0/bias,3/bias", 4},
+        {"dense 4\nlayernorm affine=no\ndense 3\nlayernorm\nrelu\ndense 1\nloss mse\n", "2/kernel",
+         4 + 3 - 1},
+    };
+
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        struct ks_checkpoint *c = null_critic(blocks[i].text, 1);
+        struct ks_problem q = full_problem(c);
+        size_t samples = c->critic.arch->parameters + 20;
+        double *gradients = random_gradients(&q, c, samples), *block;
+        struct ks_null_space *space;
+
+        q.arrays = blocks[i].arrays;
+        space = predict(&q, HESSIAN);
+        assert_int_equal(space->dimension, blocks[i].dimension);
+        block = select_columns(space->selection, samples, gradients);
+        assert_int_equal(space->selection->n -
+                             rank(blocks[i].text, samples, space->selection->n, block),
+                         blocks[i].dimension);
+        free(gradients), free(block);
+        release(space);
+    }
+}
+
 /* Directions that are not searched for: three biases with b - b' - b'' = 0, single groups of a
  * groupnorm affine=no in front of a kernel or that two norms differ in, the constant sums of a
  * simnorm's groups, a bias next to an appended constant, and the scale of an appended constant that

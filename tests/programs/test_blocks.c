@@ -2,7 +2,9 @@
 #include "small_critics.h"
 
 #include <jansson.h>
+#include <lapacke.h>
 
+#include "agent/optim.h"
 #include "io/csv.h"
 
 static int write_critics(void **state)
@@ -79,6 +81,73 @@ TEST(test_layer_name)
 
     assert_close(ks_statistic(name, "lambda_max"), ks_statistic(number, "lambda_max"), 0);
     assert_close(ks_attribute_number(&name->attributes, "layer"), 2, 0);
+}
+
+/* The eigenvalues of single arrays are those of the dense Hessian's rows and columns of them, here
+ * of the kernel [5, 6] at 0 and the head's bias at 84 of each critic, of 85 parameters. */
+TEST(test_arrays)
+{
+    const size_t n = dimension(archs[5].text), p = n / ENSEMBLE, block = ENSEMBLE * 31;
+    double *h = dense_hessian("dense+mse", n), *part = calloc(block * block, sizeof *part);
+    double *eigenvalue = calloc(block, sizeof *eigenvalue);
+    struct ks_spectrum *s = spectrum("dense+mse",
+                                     "--exact --precision f64 --array 4/bias,00_dense/kernel");
+    size_t index[ENSEMBLE * 31];
+
+    assert_int_equal(p, 85);
+    for (size_t k = 0; k < block; k++)
+        index[k] = k / 31 * p + (k % 31 < 30 ? k % 31 : 84);
+    for (size_t k = 0; k < block * block; k++)
+        part[k] = h[index[k / block] * n + index[k % block]];
+    assert_int_equal(
+        LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)block, part, (int)block, eigenvalue), 0);
+    assert_int_equal(s->order, block);
+    for (size_t k = 0; k < block; k++)
+        assert_close(s->ritz[k], eigenvalue[k], 1e-13 * eigenvalue[block - 1]);
+    assert_string_equal(ks_attribute_text(&s->attributes, "array"), "4/bias,00_dense/kernel");
+    assert_close(ks_attribute_number(&s->attributes, "layer"), -1, 0);
+    assert_non_null(
+        strstr(ks_attribute_text(&s->attributes, "claim"), "H (4/bias,00_dense/kernel)"));
+    free(h), free(part), free(eigenvalue);
+}
+
+/* All arrays of a layer are the layer, whatever the operator; of the projected kernel the manifold
+ * has its normals. */
+TEST(test_arrays_of_layer)
+{
+    static const struct {
+        const char *critic, *options, *arrays;
+        int layer;
+    } same_blocks[] = {
+        {"bn+ce", "--order 12", "2/bias,2/scale", 2},
+        {"bn+ce", "--order 12 --operator ggn --critic 1", "07_dense/kernel,07_dense/bias", 7},
+        {"bn+ce", "--compat xqc --order 12", "7/kernel,7/bias", 7},
+        {"dense+mse", "--operator preconditioned", "2/kernel,2/bias", 2},
+        {"dense+mse", "--operator residual --weight-decay 0.1 --start gradient", "4/kernel,4/bias",
+         4},
+        {"sphere", "--operator manifold --precision f64", "0/kernel", 0},
+    };
+    struct ks_checkpoint *c = make("dense 6 bias=no project=unit\nrelu\ndense 1\nloss mse\n");
+    double columns[16];
+
+    for (size_t e = 0; e < ENSEMBLE; e++)
+        ks_project_f64(c->critic.arch, c->critic.w + e * c->critic.arch->parameters, columns);
+    save("sphere", c);
+    for (size_t i = 0; i < sizeof same_blocks / sizeof *same_blocks; i++) {
+        struct ks_spectrum *layer = spectrum(
+            same_blocks[i].critic,
+            text_of("%s --layer %d", same_blocks[i].options, same_blocks[i].layer));
+        struct ks_spectrum *arrays = spectrum(
+            same_blocks[i].critic,
+            text_of("%s --array %s", same_blocks[i].options, same_blocks[i].arrays));
+
+        assert_int_equal(arrays->statistics.n, layer->statistics.n);
+        for (size_t k = 0; k < layer->statistics.n; k++)
+            assert_memory_equal(&arrays->statistics.list[k].number,
+                                &layer->statistics.list[k].number, sizeof(double));
+        if (same_blocks[i].layer == 0)
+            assert_close(ks_statistic(arrays, "null_dimension"), ENSEMBLE * 6, 0);
+    }
 }
 
 TEST(test_rows)

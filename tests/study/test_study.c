@@ -342,6 +342,8 @@ TEST_IN_FOLDER(test_options_that_do_not_fit)
         {"", "layer = 3",
          ":8: bn+wn+ce: --layer: expected a layer with parameters, found layer 3, a relu"},
         {"tiny.arch", "layer = 10", ":8: tiny.arch: --layer: expected 0 to 2, found 10"},
+        {"tiny.arch", "array = 0/scale",
+         ":8: tiny.arch: --array: expected some of 00_dense/kernel, 00_dense/bias, "},
         {"bn+ce", "operator = manifold", ":8: bn+ce: --operator: manifold needs a projected"},
         {"", "exact = yes", ":8: bn+wn+ce: --exact: expected at most 8000 parameters, found 19"},
         {"broken.arch", "", "broken.arch:2: "},
@@ -357,7 +359,8 @@ TEST_IN_FOLDER(test_options_that_do_not_fit)
         assert_fails(ks_study_check(s, 223, 38), KS_FORMAT, wrong[i].words);
         ks_study_free(s);
     }
-    snprintf(text, sizeof text, head, "tiny.arch", "batches = 2\ncritic = 1\nlayer = 2");
+    snprintf(text, sizeof text, head, "tiny.arch",
+             "batches = 2\ncritic = 1\narray = 2/bias, 0/bias");
     assert_ok(study_of_text(text, &s));
     assert_ok(ks_study_check(s, 223, 38));
     ks_study_free(s);
