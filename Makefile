@@ -22,7 +22,7 @@ export DM_CONTROL_DIR ?= $(CURDIR)/$(DEPS)/dm_control
 export GYMNASIUM_DIR  ?= $(CURDIR)/$(DEPS)/gymnasium
 export MYOSUITE_DIR   ?= $(CURDIR)/$(DEPS)/myosuite
 
-packages := openblas lapacke hdf5 liblzf libxml-2.0 jansson popt inih libcrypto
+packages := openblas lapacke hdf5 liblzf expat jansson popt inih libcrypto
 pkgflags := $(shell pkg-config --cflags $(packages) 2>/dev/null)
 pkglibs  := $(shell pkg-config --libs $(packages) 2>/dev/null)
 # MPI, unless MPI=no: with --as-needed, only the analyzer is linked with it.

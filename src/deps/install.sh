@@ -39,7 +39,7 @@ library lapacke    liblapacke-dev
 library hdf5       libhdf5-dev
 library liblzf     liblzf-dev
 library cmocka     libcmocka-dev
-library libxml-2.0 libxml2-dev
+library expat      libexpat1-dev
 library jansson    libjansson-dev
 library popt       libpopt-dev
 library inih       libinih-dev

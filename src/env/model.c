@@ -5,6 +5,7 @@
  * folder may be read-only. Tested with MuJoCo 3.1.6, 3.3.7, 3.17.0 and 4.0.0. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <libxml/parser.h>
+#include <expat.h>
 
 #include "core/memory.h"
 #include "core/process.h"
 #include "env/domain.h"
+#include "io/file.h"
 
 /* MuJoCo with a limited address space (ulimit -v). A failed allocation in its model compiler throws
  * an uncaught exception, which ends the process. So a child process compiles first: if it dies, the
@@ -103,35 +105,83 @@ done:
 
 /* --- edits --- */
 
-/* Removes the elements <tag name="name">, or all of the tag if `name` is NULL; returns how many. */
-static size_t remove_below(xmlNode *parent, const char *tag, const char *name)
+/* A copy of a model's text without some elements, which are cut out byte by byte. */
+struct copy {
+    XML_Parser parser;
+    const struct ks_env_removal *what;
+    const char *text;
+    char *rest;
+    size_t next, length; /* of `text`: from where it is not copied yet; of `rest` */
+    size_t depth;        /* of elements within the one that is removed; 0: none is */
+    size_t removed;
+};
+
+static bool is_removed(const struct ks_env_removal *what, const char *tag, const char **attributes)
 {
-    size_t removed = 0;
-
-    for (xmlNode *next, *node = parent->children; node; node = next) {
-        xmlChar *found = xmlGetProp(node, BAD_CAST "name");
-        const bool same = node->type == XML_ELEMENT_NODE && xmlStrEqual(node->name, BAD_CAST tag) &&
-                          (!name || xmlStrEqual(found, BAD_CAST name));
-
-        xmlFree(found);
-        next = node->next;
-        if (same) {
-            xmlUnlinkNode(node);
-            xmlFreeNode(node);
-            removed++;
-        } else {
-            removed += remove_below(node, tag, name);
-        }
-    }
-    return removed;
+    if (strcmp(tag, what->tag) != 0 || !what->name)
+        return strcmp(tag, what->tag) == 0;
+    for (; *attributes; attributes += 2)
+        if (strcmp(attributes[0], "name") == 0)
+            return strcmp(attributes[1], what->name) == 0;
+    return false;
 }
 
-static ks_status edit(const char *path, const struct ks_env_removal *removed, xmlNode *root)
+static void copy_until(struct copy *c, size_t end)
 {
-    for (; removed->tag; removed++)
-        if (remove_below(root, removed->tag, removed->name) == 0 && removed->name)
-            return ks_fail(KS_FORMAT, "%s: no %s named '%s'", path, removed->tag, removed->name);
-    return KS_OK;
+    memcpy(c->rest + c->length, c->text + c->next, end - c->next);
+    c->length += end - c->next;
+}
+
+static void XMLCALL start(void *argument, const char *tag, const char **attributes)
+{
+    struct copy *c = argument;
+
+    if (c->depth > 0) {
+        c->depth++;
+    } else if (is_removed(c->what, tag, attributes)) {
+        copy_until(c, (size_t)XML_GetCurrentByteIndex(c->parser));
+        c->depth = 1;
+        c->removed++;
+    }
+}
+
+static void XMLCALL end(void *argument, const char *tag)
+{
+    struct copy *c = argument;
+
+    (void)tag;
+    if (c->depth > 0 && --c->depth == 0)
+        c->next = (size_t)XML_GetCurrentByteIndex(c->parser) +
+                  (size_t)XML_GetCurrentByteCount(c->parser);
+}
+
+/* Removes the elements <tag name="name">, or all of the tag if `name` is NULL, from *text. */
+static ks_status edit(const char *path, const struct ks_env_removal *what, char **text,
+                      size_t *size)
+{
+    struct copy c = {.parser = XML_ParserCreate(NULL), .what = what, .text = *text};
+    ks_status status = c.parser ? KS_OK : ks_fail(KS_MEMORY, "%s: out of memory", path);
+
+    KS_GO(status);
+    KS_GO(ks_alloc(*size + 1, 1, &c.rest));
+    XML_SetUserData(c.parser, &c);
+    XML_SetElementHandler(c.parser, start, end);
+    if (*size > INT_MAX || XML_Parse(c.parser, *text, (int)*size, true) != XML_STATUS_OK) {
+        status = ks_fail(KS_FORMAT, "%s: not a well-formed XML file", path);
+        goto done;
+    }
+    if (c.removed == 0 && what->name) {
+        status = ks_fail(KS_FORMAT, "%s: no %s named '%s'", path, what->tag, what->name);
+        goto done;
+    }
+    copy_until(&c, *size);
+    free(*text);
+    *text = c.rest, c.rest = NULL;
+    *size = c.length;
+done:
+    XML_ParserFree(c.parser);
+    free(c.rest);
+    return status;
 }
 
 /* --- compilation --- */
@@ -152,7 +202,7 @@ static void compile(void *argument)
 
 /* The XML of a model, `length` bytes; NULL: the file is read as it is. */
 struct source {
-    const xmlChar *text;
+    const char *text;
     int length;
     const char *hint; /* what to do if it cannot be loaded */
 };
@@ -190,25 +240,15 @@ static ks_status edit_and_compile(const char *path, const struct ks_env_removal 
                                   const char *hint, mjModel **model)
 {
     ks_status status = KS_OK;
-    xmlChar *text = NULL;
-    int length = 0;
-    xmlDoc *document = xmlReadFile(
-        path, NULL, XML_PARSE_NOBLANKS | XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+    char *text = NULL;
+    size_t size = 0;
 
-    if (!document || !xmlDocGetRootElement(document)) {
-        status = ks_fail(KS_FORMAT, "%s: not a well-formed XML file", path);
-        goto done;
-    }
-    KS_GO(edit(path, removed, xmlDocGetRootElement(document)));
-    xmlDocDumpMemory(document, &text, &length);
-    if (!text) {
-        status = ks_fail(KS_MEMORY, "%s: out of memory", path);
-        goto done;
-    }
-    KS_GO(compile_model(path, &(struct source){text, length, hint}, model));
+    KS_GO(ks_text_read(path, &text, &size));
+    for (; removed->tag; removed++)
+        KS_GO(edit(path, removed, &text, &size));
+    KS_GO(compile_model(path, &(struct source){text, (int)size, hint}, model));
 done:
-    xmlFree(text);
-    xmlFreeDoc(document);
+    free(text);
     return status;
 }
 
