@@ -80,17 +80,20 @@ static void measure_pair(const struct ks_primal *primal, const struct worker *w,
     double row_weight = primal->output_scale * primal->fold->arch->loss.weight;
     const double *weight = ks_checkpoint_weight(c, pair.n);
     double *output = b->output + pair.at * c->loss_rows, weights = 0; /* their sum */
-    struct ks_primal_pass pass;
-    const double *f_bar;
 
     memset(w->folded, 0, primal->fold->arch->parameters * sizeof *w->folded);
-    pass = ks_primal_compute(primal, pair.critic, pair.n, w->block, b->squared ? NULL : w->folded);
-    f_bar = KS(net_output_bar)(primal->net, pass.adjoint);
-    for (size_t i = 0; i < c->loss_rows; i++) {
-        double w_i = weight ? weight[i] : 1, size = row_weight * w_i;
+    for (size_t k = 0; k < primal->microbatches; k++) {
+        const struct ks_microbatch m = ks_microbatch(primal, pair.n * primal->microbatches + k);
+        const struct ks_primal_pass pass = ks_primal_compute(primal, pair.critic, m, w->block,
+                                                             b->squared ? NULL : w->folded);
+        const double *f_bar = KS(net_output_bar)(primal->net, pass.adjoint);
 
-        output[i] = w_i > 0 ? cblas_dnrm2((int)outputs, f_bar + i * outputs, 1) / size : 0;
-        weights += w_i;
+        for (size_t i = m.first; i < m.first + m.rows; i++, f_bar += outputs) {
+            double w_i = weight ? weight[i] : 1;
+
+            output[i] = w_i > 0 ? cblas_dnrm2((int)outputs, f_bar, 1) / (row_weight * w_i) : 0;
+            weights += w_i;
+        }
     }
     if (!b->squared && weights > 0)
         measure_gradient(primal, w, pair, row_weight * weights, b);

@@ -50,13 +50,17 @@ static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
     p->problem = problem;
     p->rows = arch->joint && !problem->evaluation && !problem->loss_rows_only ? c->rows
                                                                               : c->loss_rows;
+    p->microbatches = KS(net_microbatches)(arch, c->loss_rows, problem->evaluation);
+    p->loss_rows = (c->loss_rows - 1) / p->microbatches + 1;
+    if (p->microbatches > 1)
+        p->rows = p->loss_rows;
     p->input = p->rows * arch->in;
     p->output_scale = 1 / ((double)ks_problem_minibatches(problem) * (double)c->loss_rows);
     KS_TRY(ks_fold_new(arch, problem->evaluation, &p->fold));
     /* the largest power of two that is not above the weight of the loss */
     p->unit = arch->loss.weight > 0 ? ldexp(1, ilogb(arch->loss.weight)) : 1;
     p->fold->arch->loss.weight /= p->unit;
-    return KS(net_new)(p->fold->arch, p->rows, c->loss_rows, problem->evaluation, &p->net);
+    return KS(net_new)(p->fold->arch, p->rows, p->loss_rows, problem->evaluation, &p->net);
 }
 
 ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
@@ -144,36 +148,64 @@ static double *state_of(const struct ks_primal *p, size_t critic, double *copy)
     return copy;
 }
 
+struct ks_microbatch ks_microbatch(const struct ks_primal *primal, size_t number)
+{
+    const size_t all = primal->problem->checkpoint->loss_rows, size = primal->loss_rows;
+    struct ks_microbatch m = {.minibatch = number / primal->microbatches};
+
+    m.first = number % primal->microbatches * size;
+    m.rows = all - m.first < size ? all - m.first : size;
+    return m;
+}
+
+/* The input of the folded critic. Rows after the last are copies of it. */
+static void find_input(const struct ks_primal *primal, struct ks_microbatch at, double *cache,
+                       double *input)
+{
+    const struct ks_checkpoint *c = primal->problem->checkpoint;
+    const size_t in = c->critic.arch->in;
+    const size_t rows = primal->rows - (primal->loss_rows - at.rows);
+    const double *x = c->input + (at.minibatch * c->rows + at.first) * in;
+
+    if (primal->fold->folded)
+        ks_fold_input(primal->fold, rows, x, input, cache);
+    else
+        memcpy(input, x, rows * in * sizeof *x);
+    for (size_t i = rows * in; i < primal->input; i++)
+        input[i] = input[i - in];
+    if (primal->net->input_invariant)
+        KS(net_centre)(primal->rows, in, input);
+}
+
 struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t critic,
-                                        size_t minibatch, double *block, double *gradient)
+                                        struct ks_microbatch at, double *block, double *gradient)
 {
     const struct ks_checkpoint *c = primal->problem->checkpoint;
     const struct KS(arch) *arch = primal->fold->arch;
     const struct KS(net) *net = primal->net;
     const double *w = primal->w + critic * ks_arch_extended(arch);
-    const double *x = c->input + minibatch * c->rows * arch->in;
-    const double *t = ks_checkpoint_target(c, critic, minibatch);
+    const double *weights = ks_checkpoint_weight(c, at.minibatch);
+    const double *weight = weights ? weights + at.first : NULL;
+    const size_t rest = (primal->loss_rows - at.rows) * arch->out; /* numbers without a loss */
     struct ks_primal_pass b = cut(primal, block);
-    const double *weight = ks_checkpoint_weight(c, minibatch);
     double *state = state_of(primal, critic, b.state);
     double *output = KS(net_output)(net, b.primal);
     double *output_bar = KS(net_output_bar)(net, b.adjoint), loss;
-    const struct KS(outputs) outputs = {c->loss_rows, output, t};
+    const struct KS(outputs) outputs = {at.rows, output,
+                                        ks_checkpoint_target(c, critic, at.minibatch) +
+                                            at.first * arch->loss.targets};
 
-    if (primal->fold->folded)
-        ks_fold_input(primal->fold, primal->rows, x, b.input, b.cache);
-    else
-        memcpy(b.input, x, primal->input * sizeof *x);
-    if (net->input_invariant)
-        KS(net_centre)(primal->rows, net->arch->in, b.input);
+    find_input(primal, at, b.cache, b.input);
     KS(net_forward)(net, w, state, b.input, b.primal);
     loss = KS(loss_gradient)(&arch->loss, &outputs, weight, primal->output_scale, output_bar);
+    memset(output_bar + at.rows * arch->out, 0, rest * sizeof *output_bar);
     if (primal->gauss_newton)
-        memset(output_bar, 0, c->loss_rows * arch->out * sizeof *output_bar);
+        memset(output_bar, 0, primal->loss_rows * arch->out * sizeof *output_bar);
     KS(net_backward)
     (net, &(struct KS(net_backward)){
               .w = w, .x = b.input, .primal = b.primal, .adjoint = b.adjoint, .w_bar = gradient});
     KS(loss_curvature)(&arch->loss, &outputs, weight, output);
+    memset(output + at.rows * arch->out, 0, rest * sizeof *output);
     b.loss = loss * primal->output_scale;
     return b;
 }
@@ -211,9 +243,11 @@ static void sum_workers(const struct ks_primal *primal, size_t workers, double *
     for (size_t k = 0; k < workers; k++)
         for (size_t e = 0; e < ensemble; e++)
             for (size_t i = k; i < q->minibatches; i += workers)
-                loss[k] += ks_primal_compute(primal, e, i, block + k * block_size,
-                                             gradient + (k * ensemble + e) * n)
-                               .loss;
+                for (size_t j = 0; j < primal->microbatches; j++)
+                    loss[k] += ks_primal_compute(
+                                   primal, e, ks_microbatch(primal, i * primal->microbatches + j),
+                                   block + k * block_size, gradient + (k * ensemble + e) * n)
+                                   .loss;
 }
 
 /* Adds the sums of the workers, and converts them to the parameters of the unfolded critics. */

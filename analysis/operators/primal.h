@@ -23,10 +23,13 @@ struct ks_primal {
     struct ks_net_f64 *net; /* the folded critic */
     double *w;              /* [E, ...] extended parameters (arch.h) of the folded critics */
     bool gauss_newton;      /* adjoints are zero: a Gauss-Newton product does not depend on them */
-    size_t rows;  /* rows of a minibatch that are computed: all R, or only the B rows that enter the
-                   * loss, if these do not depend on the others */
-    size_t input; /* rows * D, the size of the input of a minibatch */
-    double output_scale; /* 1/(N B): the weight of one row in the loss */
+    /* Rows of a minibatch that are computed: all R; or, if rows do not depend on each other, the B
+     * rows that enter the loss, in microbatches (net.h). All of these have the same number of rows:
+     * the last repeats its last row, without a loss. */
+    size_t microbatches;    /* of a minibatch */
+    size_t rows, loss_rows; /* of a microbatch: all; those of its loss */
+    size_t input;           /* rows * D, the size of the input of a microbatch */
+    double output_scale;    /* 1/(N B): the weight of one row in the loss */
     /* The loss is divided by this power of two, so that its weight is about 1: with a tiny or a
      * huge weight, products would leave the range of float32. */
     double unit;
@@ -43,7 +46,14 @@ void ks_primal_free(struct ks_primal *primal);
  * fit is refused before anything large is allocated. */
 ks_status ks_primal_bytes(const struct ks_problem *problem, bool products_f32, double *bytes);
 
-/* The passes of one critic over one minibatch; the arrays lie in one block of ks_primal_size()
+/* A microbatch has the rows first, first + 1, ..., first + rows - 1 of a minibatch's loss. */
+struct ks_microbatch {
+    size_t minibatch, first, rows;
+};
+/* Number `number` of all: the microbatches of a minibatch follow each other. */
+struct ks_microbatch ks_microbatch(const struct ks_primal *primal, size_t number);
+
+/* The passes of one critic over one microbatch; the arrays lie in one block of ks_primal_size()
  * numbers. */
 struct ks_primal_pass {
     /* In the layout of the net (net.h), except that the weights of the loss's Hessian (loss.h),
@@ -52,7 +62,7 @@ struct ks_primal_pass {
     double *input; /* [primal->input], the input of the folded critic; if only batch norms read it
                     * (net.h: input_invariant), minus the mean of its rows */
     double *cache, *state; /* scratch */
-    double loss; /* what this critic and minibatch contribute to L / unit, without the weight decay
+    double loss; /* what this critic and microbatch contribute to L / unit, without the weight decay
                   * and problem->scale */
 };
 size_t ks_primal_size(const struct ks_primal *primal);
@@ -60,7 +70,7 @@ size_t ks_primal_size(const struct ks_primal *primal);
 /* Computes the passes in `block` [ks_primal_size(primal)] and adds the gradient of their loss to
  * `gradient` [P of the folded critic] unless that is NULL. Thread-safe. */
 struct ks_primal_pass ks_primal_compute(const struct ks_primal *primal, size_t critic,
-                                        size_t minibatch, double *block, double *gradient);
+                                        struct ks_microbatch at, double *block, double *gradient);
 
 /* The critics of a problem: the first one, and how many follow each other from there. */
 size_t ks_primal_first_critic(const struct ks_problem *problem);

@@ -114,7 +114,7 @@ static ks_status linearize(struct lone *l)
     KS_TRY(ks_pool_alloc(&l->pool, net->out_rows * arch->out, sizeof *l->f_bar_dot, &l->f_bar_dot));
     KS_TRY(ks_pool_alloc(&l->pool, arch->parameters, sizeof *l->v, &l->v));
     KS_TRY(ks_pool_alloc(&l->pool, ks_arch_extended(net->arch), sizeof *l->v_folded, &l->v_folded));
-    pass = ks_primal_compute(l->primal, l->critic, 0, l->block, NULL);
+    pass = ks_primal_compute(l->primal, l->critic, ks_microbatch(l->primal, 0), l->block, NULL);
     KS(net_keep)(net, pass.primal, pass.adjoint, l->kept);
     l->pass = (struct KS(net_tangent)){.w = l->primal->w + l->critic * ks_arch_extended(net->arch),
                                        .w_dot = l->v_folded,

@@ -10,7 +10,8 @@
  * Gauss-Newton product, and with f_bar_dot = 0 the residual. Products are summed over minibatches,
  * are block diagonal over critics, and get mu2 v from the weight decay. They are computed in the
  * parameters of the folded critic (fold.h). What depends on theta alone comes from primal.h and is
- * kept between products as far as the memory allows. */
+ * kept between products as far as the memory allows. A minibatch whose rows do not depend on each
+ * other is worked off in microbatches (primal.h). */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ enum kind { HESSIAN, GGN, RESIDUAL };
 struct worker {
     double *primal; /* [ks_primal_size]: the passes at theta                  */
     real *kept;     /* [net->kept]: what tangents read of a recomputed pair   */
+    real *input;    /* [primal->input]: its input, if inputs are not kept     */
     real *tangent, *scratch;
     real *f_bar_dot;  /* [B, K] */
     real *sum;        /* [P folded]: this worker's share of one critic's product    */
@@ -49,9 +51,10 @@ struct curvature {
     real *v;                   /* [extended]: the tangent, 0 for frozen parameters        */
     double *v_folded, *folded; /* [P folded]: the tangent and the product of one critic   */
     double *bar;               /* [critics, P folded]: the gradient; NULL if not needed */
-    size_t n_kept;             /* pairs 0 .. n_kept-1 are kept, pair = critic N + minibatch */
+    size_t n;                  /* microbatches of all minibatches                         */
+    size_t n_kept;             /* pairs 0 .. n_kept-1 are kept, pair = critic n + microbatch */
     real *kept;                /* [n_kept, net->kept]                                     */
-    real *input;               /* [N, primal->input]                                      */
+    real *input;               /* [n, primal->input]; NULL: recomputed, and no pair is kept */
     size_t n_workers;
     struct worker *worker;
     struct ks_pool pool; /* the arrays, but for those of free_blocks */
@@ -67,8 +70,9 @@ static void free_blocks(struct worker *t, bool all)
         return;
     free(t->primal);
     free(t->kept);
+    free(t->input);
     t->primal = NULL;
-    t->kept = NULL;
+    t->kept = t->input = NULL;
 }
 
 static void curvature_free(void *self)
@@ -93,11 +97,9 @@ static void to_real(size_t n, const double *from, real *to)
 
 static ks_status allocate(struct curvature *h)
 {
-    size_t n = h->problem->minibatches, folded = h->arch->parameters;
-    size_t extended = ks_arch_extended(h->arch);
+    size_t folded = h->arch->parameters, extended = ks_arch_extended(h->arch);
 
     KS_TRY(ks_pool_alloc(&h->pool, h->critics * extended, sizeof *h->w, &h->w));
-    KS_TRY(ks_pool_alloc(&h->pool, n * h->primal->input, sizeof *h->input, &h->input));
     KS_TRY(ks_pool_alloc(&h->pool, extended, sizeof *h->v, &h->v));
     KS_TRY(ks_pool_alloc(&h->pool, folded, sizeof *h->v_folded, &h->v_folded));
     KS_TRY(ks_pool_alloc(&h->pool, folded, sizeof *h->folded, &h->folded));
@@ -118,6 +120,7 @@ static ks_status make_workers(struct curvature *h)
 
         KS_TRY(ks_alloc(ks_primal_size(h->primal), sizeof *t->primal, &t->primal));
         KS_TRY(ks_alloc(h->net->kept, sizeof *t->kept, &t->kept));
+        KS_TRY(ks_alloc(h->primal->input, sizeof *t->input, &t->input));
         KS_TRY(ks_pool_alloc(&h->pool, h->net->tangent, sizeof *t->tangent, &t->tangent));
         KS_TRY(ks_pool_alloc(&h->pool, h->net->scratch, sizeof *t->scratch, &t->scratch));
         KS_TRY(ks_pool_alloc(&h->pool, outputs, sizeof *t->f_bar_dot, &t->f_bar_dot));
@@ -128,20 +131,27 @@ static ks_status make_workers(struct curvature *h)
     return KS_OK;
 }
 
-/* Computes the passes of a pair (critic, minibatch) in float64 and copies what the tangent passes
+/* Where the input of a microbatch is. */
+static real *input_of(const struct curvature *h, const struct worker *t, size_t microbatch)
+{
+    return h->input ? h->input + microbatch * h->primal->input : t->input;
+}
+
+/* Computes the passes of a pair (critic, microbatch) in float64 and copies what the tangent passes
  * read of them to `kept`; adds the pair's term of the gradient to `gradient` unless that is NULL.
  */
 static void compute(const struct curvature *h, struct worker *t, size_t pair, real *kept,
                     double *gradient)
 {
-    size_t n = h->problem->minibatches, folded = h->arch->parameters;
+    size_t critic = pair / h->n, folded = h->arch->parameters;
     const struct ks_primal_pass pass = ks_primal_compute(
-        h->primal, h->first + pair / n, pair % n, t->primal,
-        gradient ? gradient + pair / n * folded : NULL);
+        h->primal, h->first + critic, ks_microbatch(h->primal, pair % h->n), t->primal,
+        gradient ? gradient + critic * folded : NULL);
+    real *input = input_of(h, t, pair % h->n);
 
     KS(net_keep)(h->net, pass.primal, pass.adjoint, kept);
-    for (size_t i = 0; i < h->primal->input && pair < n; i++) /* the same for all critics */
-        h->input[pair * h->primal->input + i] = (real)pass.input[i];
+    for (size_t i = 0; i < h->primal->input && !(h->input && critic > 0); i++)
+        input[i] = (real)pass.input[i]; /* the same for all critics */
 }
 
 /* Chooses the power of two that keeps products inside the range of float32 if the operator is tiny
@@ -190,24 +200,44 @@ done:
     return status;
 }
 
-/* Computes every pair once: the inputs, the gradient, and what tangents read, which is kept for as
- * many pairs as fit in `memory` bytes. Worker k takes minibatches k, k + workers, ..., so the order
- * of the sums is fixed. */
+/* Allocates what is kept between products: the inputs if they fit in `memory` bytes, and then what
+ * tangents read of as many pairs as fit. */
+static ks_status allocate_kept(struct curvature *h, size_t memory)
+{
+    const size_t pairs = h->critics * h->n, size = h->net->kept * sizeof(real);
+    const size_t inputs = h->n * h->primal->input * sizeof(real);
+    size_t fit = 0;
+
+    if (inputs <= memory) {
+        KS_TRY(ks_pool_alloc(&h->pool, inputs, 1, &h->input));
+        fit = (memory - inputs) / size;
+    }
+    h->n_kept = fit < pairs ? fit : pairs;
+    return ks_pool_alloc(&h->pool, h->n_kept * h->net->kept, sizeof *h->kept, &h->kept);
+}
+
+/* The worker that computes a microbatch: it takes minibatches k, k + workers, ..., so the order of
+ * the sums is fixed. */
+static size_t worker_of(const struct curvature *h, size_t microbatch)
+{
+    return microbatch / h->primal->microbatches % h->n_workers;
+}
+
+/* Computes every pair once: the inputs, the gradient, and what tangents read. */
 static ks_status curvature_prepare(void *self, size_t memory)
 {
     struct curvature *h = self;
-    size_t n = h->problem->minibatches, pairs = h->critics * n, size = h->net->kept * sizeof(real);
-    size_t fit = memory / size, folded = h->critics * h->arch->parameters;
+    size_t pairs = h->critics * h->n, folded = h->critics * h->arch->parameters;
 
     KS_TRY(find_stretch(h));
-    h->n_kept = fit < pairs ? fit : pairs;
-    KS_TRY(ks_pool_alloc(&h->pool, h->n_kept * h->net->kept, sizeof *h->kept, &h->kept));
+    KS_TRY(allocate_kept(h, memory));
 #pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
     for (size_t k = 0; k < h->n_workers; k++)
         for (size_t pair = 0; pair < pairs; pair++) {
             struct worker *t = &h->worker[k];
+            const bool read = pair < h->n_kept || t->gradient || (h->input && pair < h->n);
 
-            if (pair % n % h->n_workers == k && (pair < h->n_kept || pair < n || t->gradient))
+            if (read && worker_of(h, pair % h->n) == k)
                 compute(h, t, pair, pair < h->n_kept ? h->kept + pair * h->net->kept : t->kept,
                         t->gradient);
         }
@@ -221,14 +251,14 @@ static ks_status curvature_prepare(void *self, size_t memory)
     return KS_OK;
 }
 
-/* t->sum += one critic's and minibatch's term of the product. */
+/* t->sum += one critic's and microbatch's term of the product. */
 static void add_product(const struct curvature *h, struct worker *t, size_t critic, size_t n)
 {
     const struct KS(net) *net = h->net;
-    size_t pair = critic * h->problem->minibatches + n;
+    size_t pair = critic * h->n + n;
     struct KS(net_tangent) pass = {.w = h->w + critic * ks_arch_extended(h->arch),
                                    .w_dot = h->v,
-                                   .x = h->input + n * h->primal->input,
+                                   .x = input_of(h, t, n),
                                    .kept = h->kept + pair * net->kept,
                                    .tangent = t->tangent,
                                    .gauss_newton = h->kind == GGN};
@@ -257,8 +287,9 @@ static void multiply(struct curvature *h, size_t critic)
 #pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
     for (size_t k = 0; k < h->n_workers; k++) {
         memset(h->worker[k].sum, 0, folded * sizeof *h->worker[k].sum);
-        for (size_t n = k; n < h->problem->minibatches; n += h->n_workers)
-            add_product(h, &h->worker[k], critic, n);
+        for (size_t n = 0; n < h->n; n++)
+            if (worker_of(h, n) == k)
+                add_product(h, &h->worker[k], critic, n);
     }
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < folded; i++) {
@@ -325,8 +356,6 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
 
 static ks_status build(const struct ks_problem *problem, enum kind kind, struct curvature *h)
 {
-    const struct ks_checkpoint *c = problem->checkpoint;
-
     h->problem = problem;
     h->kind = kind;
     h->first = ks_primal_first_critic(problem);
@@ -334,7 +363,9 @@ static ks_status build(const struct ks_problem *problem, enum kind kind, struct 
     KS_TRY(ks_primal_new(problem, kind == GGN, &h->primal));
     KS_TRY(KS(fold_arch)(h->primal->fold, &h->arch));
     h->arch->loss.weight /= h->primal->unit;
-    KS_TRY(KS(net_new)(h->arch, h->primal->rows, c->loss_rows, problem->evaluation, &h->net));
+    KS_TRY(
+        KS(net_new)(h->arch, h->primal->rows, h->primal->loss_rows, problem->evaluation, &h->net));
+    h->n = problem->minibatches * h->primal->microbatches;
     KS_TRY(allocate(h));
     return make_workers(h);
 }

@@ -26,8 +26,9 @@ struct evaluation {
     const struct ks_checkpoint *c;
     struct ks_references *to; /* says what is computed, and receives it */
     struct KS(arch) *arch;    /* in float64, whatever the precision of c's own; owned */
-    struct KS(net) *net;      /* owned */
-    size_t minibatches, workers;
+    /* For a minibatch, or for all its microbatches but the last, and for the last; owned. */
+    struct KS(net) *net, *last;
+    size_t minibatches, rows, workers; /* rows: of a minibatch whose outputs are computed */
 };
 
 /* One thread's arrays; owned. */
@@ -70,44 +71,65 @@ static double *statistics_of(const struct evaluation *e, const struct worker *w,
     return w->array[STATE];
 }
 
-/* Stores the outputs of one critic for minibatch n, and adds its loss and its gradient to the sums
- * of the minibatch. */
-static void evaluate_critic(const struct evaluation *e, const struct worker *w, size_t critic,
-                            size_t n)
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Stores the outputs of one critic for the rows of minibatch n from `first` on, and adds their loss
+ * to the sum of the minibatch and their gradient to the worker's. */
+static void evaluate_rows(const struct evaluation *e, const struct worker *w, size_t critic,
+                          size_t n, size_t first)
 {
     const struct ks_checkpoint *c = e->c;
     const struct KS(arch) *arch = e->arch;
-    const struct KS(net) *net = e->net;
-    const double *theta = parameters_of(e, w, critic);
-    const double *x = c->input + n * c->rows * arch->in;
-    const double *t = ks_checkpoint_target(c, critic, n);
+    const struct KS(net) *net = first + e->net->out_rows > e->rows ? e->last : e->net;
+    const size_t start = smaller(first, c->loss_rows), end = first + net->out_rows;
+    const double *theta = parameters_of(e, w, critic), *weight = ks_checkpoint_weight(c, n);
+    const double *x = c->input + (n * c->rows + first) * arch->in;
     const double *f = KS(net_output)(net, w->array[PRIMAL]);
-    const struct KS(outputs) at = {.rows = c->loss_rows, .f = f, .t = t};
+    const struct KS(outputs) at = {.rows = smaller(end, c->loss_rows) - start,
+                                   .f = f,
+                                   .t = ks_checkpoint_target(c, critic, n) +
+                                        start * arch->loss.targets};
     const bool backward = n < e->to->gradient_norm.minibatches;
-    double *f_bar = backward ? KS(net_output_bar)(net, w->array[ADJOINT]) : NULL, loss, size;
+    double *f_bar = backward ? KS(net_output_bar)(net, w->array[ADJOINT]) : NULL, loss;
 
     KS(net_forward)(net, theta, statistics_of(e, w, critic), x, w->array[PRIMAL]);
-    for (size_t i = 0; n < e->to->output.minibatches && i < e->to->output.rows; i++)
+    for (size_t i = first; n < e->to->output.minibatches && i < smaller(end, e->to->output.rows);
+         i++)
         memcpy(e->to->output.value +
                    ((n * e->to->output.rows + i) * c->critic.ensemble + critic) * arch->out,
-               f + i * arch->out, arch->out * sizeof *f);
+               f + (i - first) * arch->out, arch->out * sizeof *f);
     if (backward)
         memset(f_bar, 0, net->out_rows * arch->out * sizeof *f_bar);
-    loss = KS(loss_gradient)(&arch->loss, &at, ks_checkpoint_weight(c, n), 1 / (double)c->loss_rows,
-                             f_bar);
+    loss = KS(loss_gradient)(&arch->loss, &at, weight ? weight + start : NULL,
+                             1 / (double)c->loss_rows, f_bar);
     if (n < e->to->loss.minibatches)
         e->to->loss.value[n] += loss / (double)c->loss_rows;
     if (!backward)
         return;
-    memset(w->array[GRADIENT], 0, arch->parameters * sizeof(double));
     KS(net_backward)
     (net, &(struct KS(net_backward)){.w = theta,
                                      .x = x,
                                      .primal = w->array[PRIMAL],
                                      .adjoint = w->array[ADJOINT],
                                      .w_bar = w->array[GRADIENT]});
-    size = cblas_dnrm2((int)arch->parameters, w->array[GRADIENT], 1);
-    e->to->gradient_norm.value[n] = hypot(e->to->gradient_norm.value[n], size);
+}
+
+/* Adds one critic's part to the sums of minibatch n. */
+static void evaluate_critic(const struct evaluation *e, const struct worker *w, size_t critic,
+                            size_t n)
+{
+    const bool backward = n < e->to->gradient_norm.minibatches;
+    const size_t parameters = backward ? e->arch->parameters : 0;
+
+    memset(w->array[GRADIENT], 0, parameters * sizeof(double));
+    for (size_t first = 0; first < e->rows; first += e->net->out_rows)
+        evaluate_rows(e, w, critic, n, first);
+    if (backward)
+        e->to->gradient_norm.value[n] = hypot(e->to->gradient_norm.value[n],
+                                              cblas_dnrm2((int)parameters, w->array[GRADIENT], 1));
 }
 
 /* --- all of them --- */
@@ -123,7 +145,8 @@ static ks_status evaluation_new(const struct ks_checkpoint *c, struct ks_referen
                                 struct evaluation *e)
 {
     const size_t threads = (size_t)omp_get_max_threads();
-    const size_t out_rows = largest(c->loss_rows, to->output.minibatches ? to->output.rows : 0);
+    const size_t rows = largest(c->loss_rows, to->output.minibatches ? to->output.rows : 0);
+    size_t microbatches, out_rows;
 
     *e = (struct evaluation){.c = c, .to = to};
     e->minibatches = largest(largest(to->output.minibatches, to->loss.minibatches),
@@ -131,12 +154,19 @@ static ks_status evaluation_new(const struct ks_checkpoint *c, struct ks_referen
     e->workers = threads < e->minibatches ? threads : e->minibatches;
     KS_TRY(KS(arch_parse)(c->critic.text, "/critic", c->critic.arch->in, &e->arch));
     e->arch->loss.targets = c->critic.arch->loss.targets; /* the description does not have it */
+    microbatches = KS(net_microbatches)(e->arch, rows, false);
+    e->rows = rows;
+    out_rows = (rows - 1) / microbatches + 1;
+    if (microbatches > 1)
+        KS_TRY(KS(net_new)(e->arch, (rows - 1) % out_rows + 1, (rows - 1) % out_rows + 1, false,
+                           &e->last));
     return KS(net_new)(e->arch, e->arch->joint ? c->rows : out_rows, out_rows, false, &e->net);
 }
 
 static void evaluation_clear(struct evaluation *e)
 {
     KS(net_free)(e->net);
+    KS(net_free)(e->last);
     KS(arch_free)(e->arch);
 }
 

@@ -37,6 +37,13 @@ void KS(net_free)(struct KS(net) *net)
     free(net);
 }
 
+size_t KS(net_microbatches)(const struct KS(arch) *arch, size_t rows, bool evaluation)
+{
+    const bool whole = (arch->joint && !evaluation) || rows <= KS_MINIBATCH;
+
+    return whole ? 1 : (rows - 1) / KS_MICROBATCH + 1;
+}
+
 static const struct ks_layout *last(const struct KS(net) *net)
 {
     return &net->at[net->arch->n_layers - 1];

@@ -60,6 +60,12 @@ ks_status KS(net_new)(const struct KS(arch) *arch, size_t rows, size_t out_rows,
                       struct KS(net) **net);
 void KS(net_free)(struct KS(net) *net);
 
+/* Into how many microbatches of at most KS_MICROBATCH rows a minibatch of `rows` rows is divided,
+ * so that the blocks of a pass stay small: one if it has at most KS_MINIBATCH rows, or if a layer
+ * couples rows. It depends on nothing else, so that sums have the same order on every machine. */
+enum { KS_MINIBATCH = 4096, KS_MICROBATCH = 1024 };
+size_t KS(net_microbatches)(const struct KS(arch) *arch, size_t rows, bool evaluation);
+
 /* The network's output [out_rows, arch->out] inside a primal or a kept block, its tangent inside a
  * tangent block, and its adjoint inside an adjoint block: the caller sets the adjoint before
  * net_backward. */

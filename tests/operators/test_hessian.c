@@ -3,9 +3,10 @@
 #include <omp.h>
 
 #include "critics.h"
+#include "operators/gradient_bounds.h"
 #include "spectra.h"
 
-enum { ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, IN = 4 };
+enum { ENSEMBLE = 2, MINIBATCHES = 3, ROWS = 10, LOSS_ROWS = 6, IN = 4, LARGE = 4103 };
 static const size_t ALL_MEMORY = (size_t)1 << 30;
 
 static const char *const TEXTS[] = {
@@ -117,6 +118,119 @@ TEST(test_memory_and_threads)
     other = product_of(ks_hessian_new_f64, &q, v);
     assert_close(relative_error(dimension(c), other, kept), 0, 1e-14);
     free(v), free(kept), free(other);
+}
+
+/* A minibatch of so many rows that it is divided into microbatches, the last with fewer rows than
+ * the others, equals as many minibatches of one row each. */
+static struct ks_checkpoint *make_large(const char *text, struct ks_checkpoint *single_rows)
+{
+    struct critic_sizes sizes = {ENSEMBLE, IN, 1, LARGE, LARGE};
+    struct ks_checkpoint *c = keep_checkpoint(random_critic(text, sizes, 21));
+    struct ks_rng rng = ks_rng_start(22, 0);
+
+    c->weight = numbers(&rng, LARGE);
+    for (size_t i = 0; i < LARGE; i++)
+        c->weight[i] *= c->weight[i];
+    *single_rows = *c;
+    single_rows->minibatches = LARGE;
+    single_rows->rows = single_rows->loss_rows = 1;
+    return c;
+}
+
+/* Products of all curvatures, with activations kept and recomputed, and the gradient. */
+static void check_microbatches(const struct ks_problem *q, const struct ks_problem *single)
+{
+    static const struct {
+        ks_status (*new)(const struct ks_problem *, struct ks_operator **);
+        double bound;
+    } kinds[] = {{ks_hessian_new_f64, 1e-12},
+                 {ks_ggn_new_f64, 1e-12},
+                 {ks_hessian_new_f32, 2e-5},
+                 {ks_residual_new_f64, 1e-12},
+                 {ks_ggn_new_f32, 2e-5}};
+    const size_t n = dimension(q->checkpoint);
+    struct ks_rng rng = ks_rng_start(23, 0);
+    double *v = numbers(&rng, n), *g = numbers(&rng, n), *other = numbers(&rng, n), loss[2];
+
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        double *found = product_of(kinds[k].new, q, v), *expected;
+        double *without = product_within(0, kinds[k].new, q, v);
+
+        expected = product_of(kinds[k].new, single, v);
+        assert_close(relative_error(n, found, expected), 0, kinds[k].bound);
+        assert_memory_equal(found, without, n * sizeof *v);
+        free(found), free(expected), free(without);
+    }
+    assert_ok(ks_gradient(q, NULL, &loss[0], g));
+    assert_ok(ks_gradient(single, NULL, &loss[1], other));
+    assert_close(loss[0], loss[1], 1e-12 * fabs(loss[1]));
+    assert_close(relative_error(n, g, other), 0, 1e-12);
+    free(v), free(g), free(other);
+}
+
+TEST(test_microbatches)
+{
+    for (size_t i = 0; i < TEXTS_COUNT; i++) {
+        struct ks_checkpoint single_rows, *c = make_large(TEXTS[i], &single_rows);
+        struct ks_problem q = full_problem(c), single = full_problem(&single_rows);
+
+        q.evaluation = single.evaluation = c->critic.arch->joint;
+        check_microbatches(&q, &single);
+    }
+}
+
+/* The gradient in the outputs of each row, and in the parameters. */
+TEST(test_microbatches_of_bounds)
+{
+    struct ks_checkpoint single_rows, *c = make_large(TEXTS[1], &single_rows);
+    struct ks_problem q = full_problem(c), single = full_problem(&single_rows);
+    struct ks_gradient_bounds b, each;
+    const size_t n = c->critic.arch->parameters;
+    double mean = 0, *g, loss;
+
+    for (size_t i = 0; i < LARGE; i++)
+        mean += c->weight[i] / LARGE;
+    assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &b));
+    assert_ok(ks_gradient_bounds_measure(&single, 0, 1, &each));
+    assert_int_equal(b.rows, each.rows);
+    for (size_t i = 0; i < b.rows; i++)
+        assert_close(b.output[i], each.output[i], 1e-13);
+    assert_ok(ks_alloc(ENSEMBLE * n, sizeof *g, &g));
+    assert_ok(ks_gradient(&q, NULL, &loss, g));
+    for (size_t e = 0; e < ENSEMBLE; e++)
+        assert_close(b.gradient[e] * mean, cblas_dnrm2((int)n, g + e * n, 1), 1e-12);
+    ks_pool_free(&b.pool);
+    ks_pool_free(&each.pool);
+    free(g);
+}
+
+/* The outputs, the loss and the gradient that a file is compared with. */
+TEST(test_microbatches_of_references)
+{
+    struct ks_checkpoint single_rows, *c = make_large(TEXTS[1], &single_rows);
+    struct ks_references found = {.output = {.minibatches = 1, .rows = LARGE},
+                                  .loss = {.minibatches = 1},
+                                  .gradient_norm = {.minibatches = 1}};
+    struct ks_references expected = {.output = {.minibatches = LARGE, .rows = 1},
+                                     .loss = {.minibatches = LARGE}};
+    struct ks_problem q = full_problem(c);
+    const size_t n = dimension(c);
+    struct ks_rng rng = ks_rng_start(24, 0);
+    double loss = 0, *g = numbers(&rng, n);
+
+    assert_ok(ks_references_compute(c, &found));
+    assert_ok(ks_references_compute(&single_rows, &expected));
+    for (size_t i = 0; i < LARGE * ENSEMBLE * c->critic.arch->out; i++)
+        assert_close(found.output.value[i], expected.output.value[i], 1e-14);
+    for (size_t i = 0; i < LARGE; i++)
+        loss += expected.loss.value[i] / LARGE;
+    assert_close(found.loss.value[0], loss, 1e-12 * loss);
+    assert_ok(ks_gradient(&q, NULL, &loss, g));
+    assert_close(found.gradient_norm.value[0], cblas_dnrm2((int)n, g, 1),
+                 1e-12 * found.gradient_norm.value[0]);
+    ks_references_clear(&found);
+    ks_references_clear(&expected);
+    free(g);
 }
 
 TEST(test_refusals)
