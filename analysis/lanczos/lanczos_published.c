@@ -32,7 +32,7 @@ static double subtract_slice(size_t n, float c, const float *q, const float *p, 
     return sum;
 }
 
-/* The same for all slices and ranks. Each coefficient depends on the complete subtraction before
+/* Subtracts in all slices and ranks. Each coefficient depends on the complete subtraction before
  * it, so there is one sweep per vector; the fused sweep reads w once instead of twice. */
 static double subtract(const struct ks_lanczos *l, float c, const float *q, const float *p,
                        float *w)

@@ -265,7 +265,7 @@ static void find_in_layer(struct finder *f, const struct KS(layer) *l, bool cent
     }
 }
 
-/* Those of the adjoint of the outputs that a loss reads. */
+/* The sums of the adjoint of the outputs that a loss reads. */
 static struct sums of_outputs(struct finder *f, const struct KS(loss) *loss)
 {
     return loss->kind->shift_invariant ? zero_rows(f, 1) : unknown(f);

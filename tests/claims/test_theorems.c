@@ -58,7 +58,7 @@ static void put_bounds(struct spot at, double logit, double gradient, double jac
     put(at, "logit_jacobian_rows", 4);
 }
 
-/* Those of the hidden layers. */
+/* Sets the statistics of the hidden layers. */
 static void put_hidden(struct spot at, double gradient, double jacobian, double norm)
 {
     put(at, "minibatch_gradient_hidden_largest", gradient);

@@ -21,7 +21,7 @@ static double reward_of_speed(double speed)
     return reward(NULL, qvel, NULL);
 }
 
-/* The same for a walker, whose joint along x is the second one. */
+/* The reward of a walker, whose joint along x is the second one. */
 static double reward_of_walking(double speed)
 {
     const double qvel[9] = {0, speed};

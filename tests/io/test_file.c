@@ -128,7 +128,7 @@ TEST_CLEAN(test_full_disk)
     assert_int_equal(scratch_files(false), 1);
 }
 
-/* Temporary files of dead processes are removed, also with the names of older versions. Those of
+/* Temporary files of dead processes are removed, also with the names of older versions. Files of
  * living processes and of other hosts stay, and so do other files. */
 TEST_CLEAN(test_sweep)
 {

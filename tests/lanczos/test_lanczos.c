@@ -80,8 +80,8 @@ TEST(test_identities)
     ks_lanczos_free(l);
 }
 
-/* The same for long vectors that are divided among threads and blocks, with a partial block at the
- * end. */
+/* The identities hold for long vectors that are divided among threads and blocks, with a partial
+ * block at the end. */
 TEST(test_identities_of_long_vectors)
 {
     struct diagonal d = {.n = 2 * 8192 + 517, .value = value};

@@ -221,7 +221,7 @@ static void check_first_order_in_place(struct fixture *s)
     free(forward), free(backward);
 }
 
-/* The same if y_dot aliases x_dot and x_bar_dot aliases y_bar_dot. */
+/* The results do not change if y_dot aliases x_dot and x_bar_dot aliases y_bar_dot. */
 static void check_in_place(struct fixture *s)
 {
     struct KS(pass) p = pass_of(s);
@@ -285,7 +285,8 @@ static void check_takes_gate(struct fixture *s)
     free(gate), free(y_bar_dot);
 }
 
-/* Those of a kind with `gates` only set entries to zero, where y is not positive. */
+/* The tangent functions of a kind with `gates` only set entries to zero, where y is not positive.
+ */
 static void check_gates(struct fixture *s)
 {
     if (!s->layer.kind->gates || !(s->layer.uses & KS_USES_SIGN))

@@ -359,8 +359,8 @@ static bool has(const struct ks_attributes *statistics, const char *name)
     return !isnan(ks_attribute_number(statistics, name));
 }
 
-/* Those of the hidden layers are NaN if there are none. hidden_norm is that of the critic in which
- * it is smallest. */
+/* The statistics of the hidden layers are NaN if there are none. hidden_norm is its smallest value
+ * over the critics. */
 TEST(test_statistics)
 {
     struct ks_attributes s = {0}, none = {0};

@@ -20,7 +20,7 @@ static double kurtosis_of(size_t n)
     return m4 / (m2 * m2);
 }
 
-/* The same by plain quadrature, for the first probe. */
+/* The moments by plain quadrature, for the first probe. */
 static double quadrature_kurtosis(const struct ks_spectrum *s)
 {
     size_t m = (size_t)s->steps[0];

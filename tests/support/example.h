@@ -28,7 +28,8 @@ struct ks_checkpoint *make_plain(const char *text);
 /* A checkpoint as the training engine writes it, with all optional parts but reference results. */
 struct ks_checkpoint *make_full(void);
 
-/* The same with random reference results, for reading and writing only: an analysis refuses it. */
+/* Such a checkpoint with random reference results, for reading and writing only: an analysis
+ * refuses it. */
 struct ks_checkpoint *make_with_references(void);
 void write_one(const char *path, struct ks_checkpoint *c, bool single);
 void same_numbers(size_t n, const double *a, const double *b, bool single);

@@ -18,8 +18,8 @@ static const char EMBEDDING[] =
                   ACTION[] = "dense 3\nelu\noutputs\n", PAIR[] = "dense 5\noutputs\n",
                   MODEL[] = "dense 72\noutputs\n";
 
-/* With gamma 0, G is the reward. Those of cartpole-balance are nearly equal, so the largest one
- * decides about the divisor. Targets are copied every 4 updates: before these updates, a thread
+/* With gamma 0, G is the reward. The rewards of cartpole-balance are nearly equal, so the largest
+ * one decides about the divisor. Targets are copied every 4 updates: before these updates, a thread
  * that steps the environment must have ended. */
 static const char *const bounded[] = {"reward_scaling=bounded", "gamma=0", "target_period=4", NULL},
                          *const range[] = {"reward_scaling=range", "target_value=mean",

@@ -79,7 +79,7 @@ TEST(test_defaults)
     assert_ok(ks_settings_check(&s));
 }
 
-/* The same numbers where the engine reads them. */
+/* The numbers arrive where the engine reads them. */
 TEST(test_fields)
 {
     struct ks_settings s;
