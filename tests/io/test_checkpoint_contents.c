@@ -349,7 +349,12 @@ TEST_CLEAN(test_batch)
               3, 3, 3),
     };
     static const struct edit one_target[] = {
-        REALS(T, "/batch/target: expected shape [3, 4, 1], found [3, 4, 2]", 3, 4, 2)};
+        REALS(T, "/batch/target: expected shape [3, 4, 1], found [3, 4, 2]", 3, 4, 2),
+        REALS(T,
+              "/batch/target: expected [N, B, T] or [N, B], or [N, B, E, T] with the targets of "
+              "each critic, where N = 3 minibatches, B = 1 to 6 rows, E = 2 critics and T = 1 "
+              "targets of a row, found [3, 4, 3, 1]",
+              3, 4, 3, 1)};
 
     REFUSES(make_full(), edits);
     REFUSES(make_plain(MSE), one_target);

@@ -208,6 +208,32 @@ TEST(test_memory_of_vectors)
     free(v);
 }
 
+/* Without the memory for a basis in float64 it is in float32, as a message says; with even less the
+ * analysis is refused, with the sizes. */
+TEST(test_memory_of_the_basis)
+{
+    static const char WIDE[] = "layernorm\ndense 90\nlayernorm\nrelu\ndense 90\nrelu\ndense 1\n"
+                               "loss mse\n";
+    static const char OPTIONS[] = "--precision f64 --order 60 medium.h5";
+    size_t least;
+
+    assert_ok(ks_checkpoint_write(file("medium"), make(WIDE), false));
+    least = least_memory(OPTIONS);
+    assert_complains("the Lanczos vectors in float32 in ");
+    for (size_t k = 1; k <= 3; k += 2) {
+        struct ks_spectrum *s;
+
+        assert_runs("--memory %zuK %s", k * least, OPTIONS);
+        assert_int_equal(!strstr(complained, "GB for vectors (in float32, since they do not fit"),
+                         k > 1);
+        s = read_spectrum(file("medium.spectrum"));
+        assert_string_equal(ks_attribute_find(&s->attributes, "basis_precision")->string,
+                            k > 1 ? "f64" : "f32");
+    }
+    assert_int_equal(analyzer("--memory %zuK %s", least - 1, OPTIONS), 1);
+    remove(file("medium")), remove(file("medium.spectrum"));
+}
+
 /* Control characters in a file, its name or an option do not reach the terminal. */
 TEST(test_control_characters)
 {
