@@ -1,13 +1,20 @@
-"""Critics of other frameworks as checkpoints that `kappascope analyze` reads.
+"""Critics of other frameworks as checkpoints that `kappascope analyze` reads, and their runs as studies.
 
     import kappascope
     kappascope.save("mine.h5", critics=[qf1, qf2], inputs=(obs, actions), targets=y,
                     loss=torch.nn.functional.mse_loss, optimizer=optimizer, step=1000)
+    kappascope.analyze("mine.h5")["kappa_effective_bound"]
 
-save       PyTorch: the description is found by tracing the modules with torch.fx
-unstack    PyTorch: the critics of a stacked ensemble (torch.func), as a list for save
-save_flax  Flax, or any framework of JAX: the description is given, with a map of names
-Monitor    saves and analyzes in the background while a program trains, and logs the statistics
+save           PyTorch: the description is found by tracing the modules with torch.fx
+unstack        PyTorch: the critics of a stacked ensemble (torch.func), as a list for save
+save_flax      Flax, or any framework of JAX: the description is given, with a map of names
+save_arrays    arrays of any program: the description is given
+Run            checkpoints and returns of a training run, in the folder of a study
+Monitor        a Run that is analyzed in the background while it trains, with the statistics in its logs
+returns        the returns of a past run, from files of Stable-Baselines3 or TensorBoard
+analyze, audit run the programs, and return what they found
+load_spectrum  the arrays and statistics of a spectrum
+program        where a program of KappaScope is
 
 analysis/export/README.md has examples, and says what can be expressed. The package needs numpy and h5py.
 What it writes holds the results of the framework itself for its minibatches (outputs, losses, norms of the
@@ -20,10 +27,30 @@ Chain puts the values of one critic into the order of a description (chain.py); 
 numbers, and reference.py the results. The program `kappascope import` is import_program.py, which reads the
 options, and importing.py, with maps.py and arrays.py."""
 
+from kappascope.export_arrays import save_arrays
 from kappascope.export_flax import save_flax
 from kappascope.export_torch import save, unstack
 from kappascope.monitor import Monitor
+from kappascope.programs import ProgramError, analyze, audit, program
 from kappascope.refusal import Refused
+from kappascope.returns import returns
+from kappascope.run import Run
+from kappascope.spectra import Spectrum, load_spectrum
 
 __version__ = "0.6.0"
-__all__ = ["Monitor", "Refused", "save", "save_flax", "unstack"]
+__all__ = [
+    "Monitor",
+    "ProgramError",
+    "Refused",
+    "Run",
+    "Spectrum",
+    "analyze",
+    "audit",
+    "load_spectrum",
+    "program",
+    "returns",
+    "save",
+    "save_arrays",
+    "save_flax",
+    "unstack",
+]

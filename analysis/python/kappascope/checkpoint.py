@@ -82,10 +82,9 @@ def lock(file: Any) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
 
 
-def _write(path: Path, contents: Arrays, attributes: dict[str, dict[str, Any]]) -> None:
+def write_file(path: Path, image: bytes) -> None:
     """Writes a file that appears whole or not at all."""
     check_replaceable(path)
-    image = _image(contents, attributes)
     path = os.fspath(path)
     remove_abandoned(f"{glob.escape(path)}.[0-9]*-[0-9]*.part")
     temporary = f"{path}.{os.getpid()}-{time.time_ns()}.part"
@@ -96,9 +95,11 @@ def _write(path: Path, contents: Arrays, attributes: dict[str, dict[str, Any]]) 
             file.flush()
             os.fsync(file.fileno())
         replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         if os.path.exists(temporary):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename is None:  # of a write
+            error.filename = path
         raise
 
 
@@ -129,4 +130,4 @@ def write_checkpoint(
     for name, array in contents.items():
         if not np.isfinite(array).all():
             fail(f"{path}: {name}: expected finite numbers, found {array[~np.isfinite(array)][0]}")
-    _write(path, contents, objects)
+    write_file(path, _image(contents, objects))

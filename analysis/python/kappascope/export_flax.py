@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from kappascope.checkpoint import write_checkpoint
-from kappascope.description import Description, Layer, read_description
-from kappascope.losses import Loss
+from kappascope.description import Description, Layer
+from kappascope.export_arrays import described
 from kappascope.minibatches import read_minibatches, read_targets, read_weights, real_array
 from kappascope.names import Array, Arrays, Path
 from kappascope.reference import NO_MOMENTS, FlaxResults, compare_loss, leaves_of
 from kappascope.refusal import did_you_mean, fail
-from kappascope.stored import check_regular
 
 _FLAX = {
     "dense": "Dense_{}",
@@ -160,32 +158,13 @@ def _optax(
 
 def _flax_description(arch: Path, loss: str | None, inputs: int) -> tuple[str, Description]:
     """The text of the description with its loss, and what it says; inputs: columns."""
-    arch = os.fspath(arch)
-    if "\n" not in arch:
-        if not os.path.exists(arch):
-            fail(f"{arch}: no such file. Expected the path of a description, or its text")
-        check_regular(arch)
-        with open(arch, encoding="utf-8-sig") as file:
-            arch = file.read()
-    arch = arch.removeprefix("\ufeff")
-    description = read_description(arch, inputs)
+    arch, description = described(arch, loss, inputs)
     if any(layer.kind == "conv2d" for layer in description.layers):
         # Flax has images and kernels of convolutions in another order than the checkpoint.
         fail(
-            "description: conv2d: expected no convolutions here. Way out: write the checkpoint with h5py, "
-            "with kernels as configs/README.md has them"
+            "description: conv2d: expected no convolutions here. Way out: save_arrays, with kernels as "
+            "configs/README.md has them"
         )
-    arch = arch.rstrip() + "\n"
-    if not description.heads:
-        if loss is None:
-            fail("loss: expected it as an argument or as the last line of the description")
-        arch += f"loss {Loss(loss).text}\n"
-        description = read_description(arch, inputs)
-    elif loss is not None:
-        text, given = ", ".join(one.text for one, _ in description.heads), Loss(loss)
-        one = description.heads[0][0]
-        if len(description.heads) > 1 or (one.name, one.options) != (given.name, given.options):
-            fail(f"loss: the description has {text!r}, the argument is {given.text!r}")
     return arch, description
 
 

@@ -1,14 +1,11 @@
-"""Saves and analyzes critics in the background while a program trains, and logs the statistics."""
+"""A run whose checkpoints are analyzed in the background while it trains, with statistics in its logs."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import csv
-import io
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -18,6 +15,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kappascope.names import Path
+from kappascope.programs import program as find_program
+from kappascope.rows import append_row, cut_rows
+from kappascope.run import Run
 
 Row = dict[str, Any]
 Log = Callable[[int, Row], None]
@@ -52,103 +52,93 @@ def _logger(log: Any, folder: str) -> Log:
         return row
     path = os.fspath(log)
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    return lambda step, values: append_row(path, {"step": step} | values)
+
+    def table(step: int, values: Row) -> None:
+        cut_rows(path, step - 1)  # of a run that was stopped later
+        append_row(path, {"step": step} | values)
+
+    return table
 
 
-class Monitor:
-    """Saves and analyzes critics in the background while a program trains:
+class Monitor(Run):
+    """A Run that analyzes its checkpoints in the background and logs the statistics:
 
-        monitor = Monitor("audit", save, every=10_000, log="audit/curves.csv")
+        monitor = Monitor("mystudy", env="walker-run", name="mine", seed=0, every=25_000, save=save)
         monitor(step)        # in the loop
         monitor.close()
 
-    folder   for the checkpoints step_NNNNNNNNN.h5 and their spectra
-    save     save(path, step) writes a checkpoint, always of the same minibatches
-    every    steps between two analyses. While one runs, the next are left out
     log      where kappascope/NAME goes: a path of a CSV file, an object with add_scalar
              (TensorBoard's SummaryWriter), an object with log (a run of wandb), "tensorboard" (a
-             writer in folder), "wandb" (its current run), or a list
+             writer in the run's folder), "wandb" (its current run), or a list; by default curves.csv
+             in the run's folder. A run that starts again at an earlier step replaces rows of tables
     options  further options of `kappascope analyze`
-    program  the program, if it is not in the PATH
+    program  the program, if it is not where `kappascope.program` looks for it
     threads  that the analysis may use
-    keep     False: delete each checkpoint when its analysis has ended, well or not
     wait     seconds for which close, or the end of the program, waits for the last analysis before
              it is stopped
+    other arguments  those of Run
 
-    A call only looks whether an analysis has ended, unless it saves. No failure ends the training:
-    each is printed once, on standard error. Processes that the program forks do nothing here. If
-    the program is killed, an analysis that runs ends by itself."""
+    While an analysis runs, the next checkpoints are saved and not analyzed. Their spectra are in the
+    folder `monitor` of the run's folder. A call only looks whether an analysis has ended, unless it
+    saves. If the program is killed, an analysis that runs ends by itself."""
 
     def __init__(
         self,
-        folder: Path,
-        save: Callable[[str, int], Any],
-        every: int,
-        log: Any,
+        study: Path,
+        *,
+        log: Any = None,
         options: Iterable[str] = (),
-        program: str = "kappascope",
+        program: str | None = None,
         threads: int = 1,
-        keep: bool = True,
         wait: float = 600,
+        **run: Any,
     ) -> None:
-        if every < 1:
-            raise ValueError(f"Monitor: every: expected at least 1 step, found {every}")
-        self.folder, self.save, self.every = os.fspath(folder), save, every
-        self.keep, self.wait, self.owner = keep, wait, os.getpid()
-        nice = shutil.which("nice")
-        self.command = [
-            *([nice, "-n", "19"] if nice else []),
-            program,
-            "analyze",
-            "--json",
-            "--quiet",
-            *options,
-        ]
-        self.environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-        self.next, self.skipped = 0, 0
-        self.process: subprocess.Popen[bytes] | None = None
-        self.reported: set[str] = set()
-        os.makedirs(self.folder, exist_ok=True)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.skipped, self.wait, self._program, self._options = 0, wait, program, list(options)
+        self._environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+        super().__init__(study, **run)
+        log = os.path.join(self.folder, "curves.csv") if log is None else log
         logs = log if isinstance(log, (list, tuple)) else [log]
-        self.logs = [_logger(one, self.folder) for one in logs]
+        self._logs = [_logger(one, self.folder) for one in logs]
         atexit.register(self.close)
 
-    def __call__(self, step: int) -> bool:
-        """Looks for the end of an analysis; starts one if it is time. Returns whether it saved."""
-        if os.getpid() != self.owner:
+    def __call__(self, step: int, now: bool = False) -> bool:
+        """Looks for the end of an analysis; saves if it is time. Returns whether it saved."""
+        if os.getpid() != self._owner:
             return False
         try:
-            if self.process and self.process.poll() is not None:
+            if self._process and self._process.poll() is not None:
                 self._finish()
         except Exception as error:  # the training goes on, whatever happens here
-            self._report(self.step, error)
-        try:
-            if step < self.next:
-                return False
-            self.next = step - step % self.every + self.every
-            if self.process:
-                self.skipped += 1
-                return False
-            self._start(step)
-            return True
-        except Exception as error:
-            self._report(step, error)
-            return False
+            self._report(self._analyzed, error, "the statistics of this step are not logged")
+        return super().__call__(step, now)
 
-    def _start(self, step: int) -> None:
-        path = os.path.join(self.folder, f"step_{step:09d}.h5")
-        self.save(path, step)
-        self.path, self.step = path, step
-        self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+    def _saved(self, path: str, step: int) -> None:
+        if self._process:
+            self.skipped += 1
+            return
+        try:
+            self._start(path, step)
+        except Exception as error:
+            self._report(step, error, "this checkpoint is not analyzed")
+
+    def _start(self, path: str, step: int) -> None:
+        folder = os.path.join(self.folder, "monitor")
+        os.makedirs(folder, exist_ok=True)
+        nice = shutil.which("nice")
+        command = [*([nice, "-n", "19"] if nice else []), self._program or find_program(), "analyze"]
+        command += ["--json", "--quiet", f"--out={folder}", *self._options, path]
+        self._analyzed = step
+        self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         try:
             # In a session of its own: Ctrl-C at the terminal ends the training, which then ends the
             # analysis.
-            self.process = subprocess.Popen(
-                [*self.command, path],
+            self._process = subprocess.Popen(
+                command,
                 stdin=subprocess.DEVNULL,
-                stdout=self.out,
-                stderr=self.err,
-                env=self.environment,
+                stdout=self._out,
+                stderr=self._err,
+                env=self._environment,
                 start_new_session=True,
             )
         except BaseException:
@@ -157,15 +147,15 @@ class Monitor:
 
     def _finish(self) -> None:
         """Logs the statistics of the analysis that has ended."""
-        process, self.process = self.process, None
+        process, self._process = self._process, None
         try:
             values = self._read(process.returncode if process else None)
         finally:
             self._clean()
         failed = []
-        for log in self.logs:
+        for log in self._logs:
             try:
-                log(self.step, values)
+                log(self._analyzed, values)
             except Exception as error:  # the other logs get their values
                 failed.append(error)
         if failed:
@@ -173,11 +163,11 @@ class Monitor:
 
     def _read(self, status: int | None) -> Row:
         """The numbers that the analyzer printed."""
-        self.out.seek(0)
-        self.err.seek(0)
-        lines = self.out.read().splitlines()
+        self._out.seek(0)
+        self._err.seek(0)
+        lines = self._out.read().splitlines()
         if status != 0 or not lines:
-            said = self.err.read().decode(errors="replace").strip().splitlines()
+            said = self._err.read().decode(errors="replace").strip().splitlines()
             raise RuntimeError(
                 f"kappascope analyze: exit status {status}: "
                 f"{said[-1] if said else 'no statistics and no message'}"
@@ -189,54 +179,48 @@ class Monitor:
         }
 
     def _clean(self) -> None:
-        self.out.close()
-        self.err.close()
-        if not self.keep and os.path.exists(self.path):
-            os.unlink(self.path)
-
-    def _report(self, step: int, error: Exception) -> None:
-        """Prints a message, once for all steps."""
-        message = str(error) if type(error) is RuntimeError else f"{type(error).__name__}: {error}"
-        kind = re.sub(r"\d+", "", message)
-        if kind not in self.reported:
-            self.reported.add(kind)
-            print(
-                f"kappascope: step {step}: {message} (the training goes on; the same is not printed again)",
-                file=sys.stderr,
-                flush=True,
-            )
+        self._out.close()
+        self._err.close()
 
     def close(self, wait: float | None = None) -> None:
         """Waits for the last analysis, at most `wait` seconds, and logs it; a longer one is
         stopped. May be called twice."""
         atexit.unregister(self.close)
-        if not self.process or os.getpid() != self.owner:
+        if os.getpid() != self._owner:
             return
-        wait = self.wait if wait is None else wait
+        try:
+            self._end(self.wait if wait is None else wait)
+        finally:
+            super().close()
+
+    def _end(self, wait: float) -> None:
+        if not self._process:
+            return
         try:
             try:
-                self.process.wait(min(wait, 2))
+                self._process.wait(min(wait, 2))
             except subprocess.TimeoutExpired:
                 if wait > 2:
                     print(
-                        f"kappascope: waiting for the analysis of step {self.step}, at most {wait:g} s",
+                        f"kappascope: waiting for the analysis of step {self._analyzed}, at most {wait:g} s",
                         file=sys.stderr,
                         flush=True,
                     )
-                self.process.wait(max(wait - 2, 0))
+                self._process.wait(max(wait - 2, 0))
             self._finish()
         except subprocess.TimeoutExpired:
             self._stop()
-            self._report(self.step, RuntimeError("the analysis was stopped at the end of the program"))
+            error = RuntimeError("the analysis was stopped at the end of the program")
+            self._report(self._analyzed, error, "give Monitor a longer `wait`")
         except KeyboardInterrupt:
             self._stop()
             raise
         except Exception as error:
-            self._report(self.step, error)
+            self._report(self._analyzed, error, "the statistics of this step are not logged")
 
     def _stop(self) -> None:
         """Ends the analysis and what it started: they are a group of processes of their own."""
-        process, self.process = self.process, None
+        process, self._process = self._process, None
         if not process:
             return
         for sign in (signal.SIGTERM, signal.SIGKILL):
@@ -246,25 +230,3 @@ class Monitor:
                 process.wait(5 if sign == signal.SIGTERM else None)
                 break
         self._clean()
-
-
-def append_row(path: str, row: Row) -> None:
-    """A row of a CSV file, under the header that it has or gets; a value that is not resolved is
-    empty. On a full disk the file stays as it was."""
-    text = io.StringIO()
-    size = os.path.getsize(path) if os.path.exists(path) else 0
-    header = list(row)
-    if size > 0:
-        with open(path, encoding="utf-8", newline="") as file:
-            header = next(csv.reader(file))
-    writer = csv.DictWriter(text, header, restval="", extrasaction="ignore", lineterminator="\n")
-    if size == 0:
-        writer.writeheader()
-    writer.writerow({key: "" if value is None else value for key, value in row.items()})
-    try:
-        with open(path, "a", encoding="utf-8", newline="") as file:
-            file.write(text.getvalue())
-    except OSError:
-        if os.path.exists(path):
-            os.truncate(path, size)
-        raise

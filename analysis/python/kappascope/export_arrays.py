@@ -1,0 +1,146 @@
+"""Critics of any program as checkpoints, from arrays: save_arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from kappascope.checkpoint import write_checkpoint
+from kappascope.description import Description, read_description
+from kappascope.losses import Loss
+from kappascope.minibatches import read_minibatches, read_targets, read_weights, real_array
+from kappascope.names import Array, Arrays, Path
+from kappascope.refusal import did_you_mean, fail
+from kappascope.stored import check_regular
+
+_ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+
+
+def described(arch: Path, loss: str | None, inputs: int) -> tuple[str, Description]:
+    """The text of a description, given by a path or as text, with its loss; and what it says. inputs:
+    columns of the input. Raises Refused."""
+    arch = os.fspath(arch)
+    if "\n" not in arch:
+        if not os.path.exists(arch):
+            fail(f"{arch}: no such file. Expected the path of a description, or its text")
+        check_regular(arch)
+        with open(arch, encoding="utf-8-sig") as file:
+            arch = file.read()
+    arch = arch.removeprefix("\ufeff").rstrip() + "\n"
+    description = read_description(arch, inputs)
+    if not description.heads:
+        if loss is None:
+            fail("loss: expected it as an argument or as the last line of the description")
+        arch += f"loss {Loss(loss).text}\n"
+        description = read_description(arch, inputs)
+    elif loss is not None:
+        text, given = ", ".join(one.text for one, _ in description.heads), Loss(loss)
+        one = description.heads[0][0]
+        if len(description.heads) > 1 or (one.name, one.options) != (given.name, given.options):
+            fail(f"loss: the description has {text!r}, the argument is {given.text!r}")
+    return arch, description
+
+
+def _critics(what: str, given: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> Arrays:
+    """The arrays as [E, ...], with one E. shapes: of one critic."""
+    found = {name: real_array(f"{what}: {name}", value) for name, value in given.items()}
+    lines = [
+        f"{name}: the description has no such array{did_you_mean(name, shapes)}"
+        for name in found
+        if name not in shapes
+    ]
+    lines += [f"{name} {list(shape)} is missing" for name, shape in shapes.items() if name not in found]
+    there = {name: found[name] for name in shapes if name in found}
+    if all(a.shape == shapes[name] for name, a in there.items()):  # one critic, without E
+        there = {name: a[None] for name, a in there.items()}
+    ensemble = next((len(a) for name, a in there.items() if a.ndim == len(shapes[name]) + 1), 1)
+    for name, a in there.items():
+        if a.shape != (ensemble, *shapes[name]):
+            turned = a.ndim > 1 and (*a.shape[:-2], *a.shape[:-3:-1]) == (ensemble, *shapes[name])
+            hint = ": transpose it, kernels are [in, out]" if turned else ""
+            lines.append(f"{name}: expected {[ensemble, *shapes[name]]}, found {list(a.shape)}{hint}")
+    if lines:
+        fail(f"{what}: expected those of the description, as [critics, ...]:", lines)
+    return there
+
+
+def _results(given: Mapping[str, Any], shape: tuple[int, ...], rows: int) -> Arrays:
+    """Reference results. shape: (N, R, E, K); rows: B."""
+    found = {}
+    for name, value in given.items():
+        if name not in ("output", "loss", "gradient_norm"):
+            fail(f"results: expected output, loss or gradient_norm, found {name}")
+        a = real_array(f"results: {name}", value)
+        wants = [(n, r, *shape[2:]) for n in (shape[0], 1) for r in (shape[1], rows)]
+        if name != "output":
+            wants = [(n,) for n in (shape[0], 1)]
+        if a.shape not in wants:
+            fail(f"results: {name}: expected {list(wants[0])}, found {list(a.shape)}")
+        found[name] = a
+    return found
+
+
+def save_arrays(
+    path: Path,
+    arrays: Mapping[str, Any],
+    arch: Path,
+    inputs: Any,
+    targets: Any,
+    loss: str | None = None,
+    results: Mapping[str, Any] | None = None,
+    optimizer: Mapping[str, Any] | None = None,
+    step: int | None = None,
+    weights: Any = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> str:
+    """Writes critics of any program as a checkpoint, and returns their description:
+
+        kappascope.save_arrays("mine.h5", {"00_dense/kernel": w1, "00_dense/bias": b1, "02_dense/kernel": w2,
+            "02_dense/bias": b2}, "dense 64\\nrelu\\ndense 1\\n", x, y, loss="mse", results={"output": q})
+
+    arrays     {"NN_kind/name": array}: the parameters of each layer, [E, ...] for E critics, in the
+               description's shapes (kernels are [in, out]); running statistics may be left out
+    arch       the description: the path of an .arch file, or its text; without a line `loss` if
+               loss is given
+    inputs     [N, R, D] for N minibatches of R rows, or [R, D] for one
+    targets    [N, B, K], [N, B], or [N, B, E, K] if each critic has its own; without N for one
+               minibatch
+    loss       a line of the description, such as "mse" or "ce min=-10 max=10"
+    results    what the program computes for these minibatches, with which the analyzer compares its
+               own: "output" [N, R, E, K] in training mode, "loss" [N], the sum over the critics,
+               "gradient_norm" [N]. Without any, a wrong layout is not noticed
+    optimizer  {"m": arrays, "v": arrays, "step": updates}: Adam's moments, also "beta1", "beta2", "eps"
+    step       environment steps so far
+    weights    [N, B], weights of the rows that multiply the loss
+    attributes further root attributes, such as {"gamma": 0.99}
+
+    Raises Refused."""
+    read, batched = read_minibatches({"input": inputs})
+    x: Array = read["input"]
+    arch, description = described(arch, loss, x.shape[2])
+    layers = description.layers
+    shapes = {f"{one.group}/{name}": s for one in layers for name, s in one.params.items()}
+    states = {f"{one.group}/{name}": s for one in layers for name, s in one.state.items()}
+    if any(name in arrays for name in states) or any(one.kind == "batchrenorm" for one in layers):
+        critics = _critics("arrays", arrays, {**shapes, **states})
+    else:
+        critics = _critics("arrays", arrays, shapes)
+    ensemble = len(next(iter(critics.values())))
+    t = read_targets(targets, batched, x.shape[:2], description.heads, ensemble, description.joint)
+    w = read_weights(weights, t)
+    batch = {"input": x, "target": t} | ({} if w is None else {"weight": w})
+    batch |= _results(results or {}, (*x.shape[:2], ensemble, description.outputs), t.shape[1])
+    adam: dict[str, Any] | None = None
+    if optimizer is not None:
+        trained = {
+            f"{one.group}/{name}": s for one in layers if one.trainable for name, s in one.params.items()
+        }
+        if not {"m", "v", "step"} <= set(optimizer):
+            fail(f"optimizer: expected m, v and step, found {', '.join(map(str, optimizer)) or 'none'}")
+        adam = {"step": int(optimizer["step"])}
+        adam |= {name: float(optimizer.get(name, value)) for name, value in _ADAM.items()}
+        adam |= {name: _critics(f"optimizer: {name}", optimizer[name], trained) for name in "mv"}
+    root = {} if step is None else {"env_step": int(step)}
+    write_checkpoint(path, arch, ensemble, critics, batch, adam, {**root, **(attributes or {})})
+    return arch

@@ -1,0 +1,134 @@
+"""The programs of KappaScope: where they are, and analyze and audit as functions."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from typing import Any, Union, overload
+
+import h5py
+
+from kappascope.names import Path
+from kappascope.spectra import load_spectrum
+
+Row = dict[str, Any]
+# What may stand in a keyword for an option: True: the option alone; False, None: not given; a list: repeated.
+Option = Union[str, int, float, bool, None, list[str], "tuple[str, ...]"]
+
+_PACKAGE = os.path.dirname(os.path.realpath(__file__))
+# In this order: what a wheel has, what `make` builds in a checkout. Then the PATH.
+_FOLDERS = [os.path.join(_PACKAGE, "bin"), os.path.join(_PACKAGE, "..", "..", "..", "build", "bin")]
+
+
+class ProgramError(RuntimeError):
+    """A program of KappaScope failed: its message, in one line, and its exit status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def program(name: str = "kappascope") -> str:
+    """The path of a program: in the package, if it was installed as a wheel with programs; else in
+    build/bin of the checkout that the package is in; else in the PATH. Raises FileNotFoundError."""
+    for folder in _FOLDERS:
+        path = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    found = shutil.which(name)
+    if not found:
+        raise FileNotFoundError(
+            f"{name}: no such program in {_FOLDERS[0]}, in build/bin of a checkout or in the PATH: run "
+            "`make programs` in the checkout, or add the folder of the programs to the PATH"
+        )
+    return found
+
+
+def _arguments(options: dict[str, Option]) -> list[str]:
+    """["--weight-decay=0.1", "--exact"] from {"weight_decay": 0.1, "exact": True}."""
+    found = []
+    for key, value in options.items():
+        name = "--" + key.replace("_", "-")
+        if value is True:
+            found.append(name)
+        elif isinstance(value, (list, tuple)):
+            found += [f"{name}={one}" for one in value]
+        elif value is not None and value is not False:
+            found.append(f"{name}={value}")
+    return found
+
+
+def call(*arguments: str, allowed: Iterable[int] = (0,)) -> tuple[int, str]:
+    """Runs `kappascope ARGUMENTS`; returns its exit status, one of `allowed`, and what it printed.
+    Raises ProgramError."""
+    done = subprocess.run([program(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if done.returncode not in allowed:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        message = said[-1] if said else f"kappascope {arguments[0]}: exit status {done.returncode}"
+        raise ProgramError(message, done.returncode)
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def _paths(checkpoints: Any) -> list[str]:
+    """Paths as operands: one that begins with a dash would be taken for an option."""
+    given = [checkpoints] if isinstance(checkpoints, (str, os.PathLike)) else checkpoints
+    paths = [os.fspath(path) for path in given]
+    if not paths:
+        raise ValueError("checkpoints: expected at least one path, found none")
+    return [os.path.join(".", path) if path.startswith("-") else path for path in paths]
+
+
+@overload
+def analyze(checkpoints: Path, **options: Option) -> Row: ...
+@overload
+def analyze(checkpoints: list[Any] | tuple[Any, ...], **options: Option) -> list[Row]: ...
+def analyze(checkpoints: Any, **options: Option) -> Row | list[Row]:
+    """Runs `kappascope analyze`, which writes a spectrum beside each checkpoint (load_spectrum reads
+    it), and returns its statistics.
+
+        kappascope.analyze("mine.h5", order=60, start="gradient")["kappa_effective_bound"]
+
+    checkpoints  a path, or several
+    options      those of the program, with _ for -; True for an option without a value
+
+    Returns {statistic: number}, with None for one that is not resolved; of several paths a list of
+    these. Raises ProgramError with the line that the program printed, FileNotFoundError without the
+    program."""
+    _, text = call("analyze", "--json", "--quiet", *_arguments(options), *_paths(checkpoints))
+    rows: list[Row] = [json.loads(line) for line in text.splitlines()]
+    return rows[0] if isinstance(checkpoints, (str, os.PathLike)) else rows
+
+
+def audit(checkpoint: Path, **options: Option) -> Row:
+    """Runs `kappascope audit`, which keeps its spectra in the folder CHECKPOINT.audit.
+
+        found = kappascope.audit("mine.h5", output="page.html", fail_if=["kappa_effective_bound>1e4"])
+
+    checkpoint  a path
+    options     as for analyze; a list is an option that is repeated
+
+    Returns "text", the page as the program prints it; "findings", a list of sentences; "limit_met", whether
+    a limit of fail_if is met; and for each operator ("hessian", "ggn", "residual", with Adam's second moments
+    "preconditioned") {statistic: number}, NaN where one is not resolved. Raises as analyze does."""
+    path = _paths(checkpoint)[0]
+    status, text = call("audit", "--quiet", *_arguments(options), path, allowed=(0, 3))
+    findings = text.partition("\nFindings\n")[2].partition("\n\n")[0].split("\n  - ")
+    row: Row = {
+        "text": text,
+        "findings": [" ".join(one.removeprefix("  - ").split()) for one in findings if one.strip()],
+        "limit_met": status == 3,
+    }
+    folder, name = os.path.split(path)
+    folder = os.path.join(str(options.get("cache") or folder), name.removesuffix(".h5") + ".audit")
+    with h5py.File(path, "r") as file:
+        stored = len(file["batch/input"])
+    batches = min(stored, int(str(options.get("batches") or stored)))
+    end = f"-m{options.get('order') or 90}-n{batches}-s{options.get('seed') or 0}.spectrum.h5"
+    for operator in ("hessian", "ggn", "residual", "preconditioned"):
+        spectrum = os.path.join(folder, operator + end)
+        if os.path.exists(spectrum):
+            row[operator] = load_spectrum(spectrum).summary
+    return row

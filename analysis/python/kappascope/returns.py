@@ -1,0 +1,98 @@
+"""Returns of past runs, as other programs have stored them, as returns.csv."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from kappascope.checkpoint import write_file
+from kappascope.names import Array, Path
+from kappascope.refusal import did_you_mean, fail
+
+# Of Stable-Baselines3's evaluations, of CleanRL, of Stable-Baselines3's training; the first that is there.
+TAGS = ("eval/mean_reward", "charts/episodic_return", "rollout/ep_rew_mean")
+
+
+def returns(source: Path, folder: Path, tag: str | None = None) -> list[tuple[int, float]]:
+    """Writes returns.csv of a run from what another program has stored:
+
+        run = kappascope.Run("mystudy", env="Pendulum-v1", name="sac", seed=0, ...)
+        kappascope.returns("logs/evaluations.npz", run.folder)
+
+    source  Stable-Baselines3's evaluations.npz (timesteps [T], results [T, episodes]: their mean is the
+            return), or a file of TensorBoard's events, or a folder with such files (needs the package
+            tensorboard)
+    folder  of the run, mystudy/runs/ENV/NAME/seedS; it is made. An existing returns.csv is replaced
+    tag     of TensorBoard: the name of the returns; by default eval/mean_reward, charts/episodic_return
+            or rollout/ep_rew_mean
+
+    Values of one step become their mean; of a run that started again at an earlier step the later values
+    are taken. Returns the rows [(env_step, return)]. Raises Refused, before anything is written."""
+    source, folder = os.fspath(source), os.fspath(folder)
+    if not os.path.exists(source):
+        fail(f"{source}: no such file or folder")
+    pairs = _evaluations(source) if source.endswith(".npz") else _events(source, tag)
+    rows: list[tuple[int, list[float]]] = []
+    for step, value in pairs:
+        while rows and rows[-1][0] > step:
+            rows.pop()
+        if rows and rows[-1][0] == step:
+            rows[-1][1].append(value)
+        else:
+            rows.append((step, [value]))
+    found = [(step, float(np.mean(values))) for step, values in rows]
+    if not found:
+        fail(f"{source}: expected returns, found none")
+    os.makedirs(folder, exist_ok=True)
+    text = "".join(f"{step},{value!r}\n" for step, value in found)
+    write_file(os.path.join(folder, "returns.csv"), ("env_step,return\n" + text).encode())
+    return found
+
+
+def _evaluations(source: str) -> Iterable[tuple[int, float]]:
+    try:
+        with np.load(source, allow_pickle=False) as file:
+            arrays: dict[str, Array] = {name: file[name] for name in ("timesteps", "results")}
+    except (OSError, ValueError, KeyError) as error:
+        said = " ".join(str(error).split())
+        fail(f"{source}: expected evaluations.npz of Stable-Baselines3, with timesteps and results: {said}")
+    steps, results = arrays["timesteps"], arrays["results"]
+    real = steps.dtype.kind in "iu" and results.dtype.kind in "iuf"
+    if not real or steps.ndim != 1 or results.ndim != 2 or len(steps) != len(results) or not results.size:
+        fail(
+            f"{source}: expected timesteps [T] and results [T, episodes] of numbers, found "
+            f"{list(steps.shape)} of {steps.dtype} and {list(results.shape)} of {results.dtype}"
+        )
+    return zip(steps.tolist(), results.mean(1).tolist())
+
+
+def _events(source: str, tag: str | None) -> Iterable[tuple[int, float]]:
+    try:
+        from tensorboard.backend.event_processing import event_accumulator as reader
+        from tensorboard.util import tensor_util
+    except ImportError as error:
+        fail(
+            f"{source}: TensorBoard's event files need the package tensorboard ({error}): python3 -m pip "
+            "install tensorboard"
+        )
+    # Everything, in the order in which it was written; restarts are handled above
+    files = reader.EventAccumulator(
+        source, size_guidance={reader.SCALARS: 0, reader.TENSORS: 0}, purge_orphaned_data=False
+    ).Reload()
+    scalars, tensors = files.Tags()["scalars"], files.Tags()["tensors"]
+    known = [*scalars, *tensors]
+    tag = tag or next((one for one in TAGS if one in known), None)
+    if tag not in known:
+        listing = ", ".join(known) or "none: is this a file of events or their folder?"
+        fail(
+            f"{source}: expected tag={' or '.join(map(repr, [tag] if tag else TAGS))}"
+            f"{did_you_mean(tag, known) if tag else ''}, found {listing}"
+        )
+    events: list[Any] = files.Scalars(tag) if tag in scalars else files.Tensors(tag)
+    events.sort(key=lambda event: event.wall_time)
+    if tag in scalars:
+        return [(event.step, float(event.value)) for event in events]
+    return [(event.step, float(tensor_util.make_ndarray(event.tensor_proto))) for event in events]

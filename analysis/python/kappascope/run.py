@@ -1,0 +1,419 @@
+"""A training run as a part of a study: its folder, its checkpoints at regular steps, its returns."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import operator
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import h5py
+import numpy as np
+
+from kappascope.checkpoint import fixed_string, write_file
+from kappascope.names import Path
+from kappascope.refusal import printable
+from kappascope.rows import append_row, cut_rows, steps_of
+from kappascope.samples import Samples
+
+STUDY = """\
+; A study of runs that were trained elsewhere. Change it as you like: kappascope.Run writes it only once.
+[study]
+trained = elsewhere
+
+[analyze]
+"""
+_OWN = (
+    "format",
+    "version",
+    "env",
+    "seed",
+    "env_step",
+    "minibatches",
+)  # attributes that the caller cannot set
+_WAIT = 10  # seconds for the end of a process that is being replaced
+
+
+def whole(name: str, value: Any, least: int = 0) -> int:
+    """The value as an int: of Python, NumPy or a tensor. Raises TypeError or ValueError."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        real = None if isinstance(value, (str, bytes)) else _real(value)
+        if real is None or not real.is_integer():
+            raise TypeError(f"{name}: expected a whole number, found {value!r}") from None
+        number = int(real)
+    if number < least:
+        raise ValueError(f"{name}: expected at least {least}, found {number}")
+    return number
+
+
+def _real(value: Any) -> float | None:
+    """A number of Python, NumPy or a tensor as a float; None for something else."""
+    if isinstance(value, (str, bytes)):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _line(error: BaseException) -> str:
+    """What went wrong, in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return where + error.strerror
+    said = " ".join(str(error).split())
+    return (
+        said
+        if type(error) in (RuntimeError, TypeError, ValueError) and said
+        else (f"{type(error).__name__}: {said}")
+    )
+
+
+class Run:
+    """A training run of a study, with two lines in its loop:
+
+        run = kappascope.Run("mystudy", env="walker-run", name="mine", seed=0, every=25_000, save=save)
+        run(step)                          # each step: saves a checkpoint when it is time
+        run.evaluated(step, mean_return)   # after each evaluation
+
+    and when all runs are over, `kappascope study mystudy` analyzes and plots them.
+
+    study        the study's folder; study.study is written there if there is none
+    env          the task; characters other than letters, digits and +-_. become -
+    name         of the architecture, of letters, digits and +-_.
+    seed         a whole number
+    every        environment steps between two checkpoints: at the first call at or after each multiple
+    save         save(path, step) writes a checkpoint to `path`, for example by kappascope.save; with
+                 `draw` save(path, step, minibatches)
+    draw         draw() returns minibatches: arrays or tensors, in a tuple, list, dictionary, named tuple
+                 or data class. With minibatches="fixed" they are those of the first checkpoint, also
+                 when the run is resumed
+    minibatches  "fixed": the same for all checkpoints of a run; "fresh": drawn for each. Without `draw`
+                 it says what `save` does; if "fixed" is not true, a warning says so, and the file
+    attributes   further attributes of every checkpoint; `gamma`, the discount, and `reward_scale`, by
+                 which rewards were divided, say whether spectra can be compared
+
+    The folder is study/runs/ENV/NAME/seedS (`folder`): step_NNNNNNNNN.h5, and returns.csv with the
+    columns env_step and return. If a run starts again at an earlier step, what it had written after that
+    step is moved to the folder replaced-1 (-2, ...) there.
+
+    Wrong arguments here raise TypeError or ValueError. After that nothing ends the training: each kind of
+    error is one line on standard error. Processes that the program forks do nothing here."""
+
+    def __init__(
+        self,
+        study: Path,
+        *,
+        env: str,
+        name: str,
+        seed: int,
+        every: int,
+        save: Callable[..., Any],
+        draw: Callable[[], Any] | None = None,
+        minibatches: str = "fixed",
+        attributes: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not callable(save) or not (draw is None or callable(draw)):
+            raise TypeError("Run: save, draw: expected functions")
+        if minibatches not in ("fixed", "fresh"):
+            raise ValueError(f"Run: minibatches: expected 'fixed' or 'fresh', found {minibatches!r}")
+        for what, word in (("env", env), ("name", name)):
+            if not isinstance(word, str) or not word:
+                raise TypeError(f"Run: {what}: expected a name, found {word!r}")
+        if not re.fullmatch(r"[A-Za-z0-9+_][A-Za-z0-9+_.-]*", name):
+            raise ValueError(f"Run: name: expected letters, digits and +-_. as of a folder, found {name!r}")
+        self.attributes = dict(attributes or {})
+        for key, value in self.attributes.items():
+            if key in _OWN or not (isinstance(value, str) or _real(value) is not None):
+                raise ValueError(
+                    f"Run: attributes: expected numbers or strings, without {', '.join(_OWN)}, found "
+                    f"{key} = {value!r}"
+                )
+        self.study, self.name, self.seed = os.fspath(study), name, whole("Run: seed", seed)
+        self.env = re.sub(r"[^A-Za-z0-9+_.-]", "-", env).lstrip("-.") or "env"
+        self.every, self.save, self.draw = whole("Run: every", every, 1), save, draw
+        self.minibatches = minibatches
+        self.folder = os.path.join(self.study, "runs", self.env, self.name, f"seed{self.seed}")
+        self.returns = os.path.join(self.folder, "returns.csv")
+        self.step: int | None = None  # of the last call
+        self._due = 0  # the multiple of `every` that is saved next
+        self._samples: Samples | None = None
+        self._inputs: str | None = None  # of the first checkpoint: a checksum
+        self._lock: Any = None
+        self._other: bool = False  # another process writes into the folder
+        self._owner, self._reported = os.getpid(), set[str]()
+        try:
+            self._open(_WAIT)
+        except Exception as error:
+            self._report(None, error, "it is tried again at the next checkpoint and evaluation")
+
+    # --- what a training calls ---
+
+    def __call__(self, step: int, now: bool = False) -> bool:
+        """Saves a checkpoint if it is time, or in any case with now=True. Returns whether it saved."""
+        if os.getpid() != self._owner or self._other:
+            return False
+        try:
+            number = whole("step", step)
+            if self.step is None:
+                self._begin(number, number)
+            elif number < self.step:
+                self._backwards(number, self.step, "nothing is saved at such steps")
+                return False
+            self.step = number
+            if number < self._due * self.every and not now:
+                return False
+            self._due = number // self.every + 1
+            self._open()
+            if self._other:
+                return False
+            path = self._save(number)
+        except Exception as error:
+            next_one = f"the next checkpoint is saved at step {self._due * self.every}"
+            self._report(step, error, f"no checkpoint of this step; {next_one}")
+            return False
+        self._saved(path, number)
+        return True
+
+    def evaluated(self, step: int, mean_return: float, **further: float) -> None:
+        """Adds a row to returns.csv: step, mean return of the evaluation's episodes, and values of further
+        columns, the same in all calls. A second evaluation at a step replaces the first."""
+        if os.getpid() != self._owner or self._other:
+            return
+        try:
+            number, value = whole("step", step), _real(mean_return)
+            if value is None:
+                raise TypeError(f"the return of an evaluation: expected a number, found {mean_return!r}")
+            if self.step is None:
+                self._begin(number, number - 1)
+                self.step = number
+            self._open()
+            if self._other:
+                return
+            last = max(steps_of(self.returns), default=-1)
+            if number < last:
+                self._backwards(number, last, "no row is written for such steps")
+                return
+            if number == last:
+                cut_rows(self.returns, number - 1)
+                self._say(number, f"{self.returns}: evaluated twice: the last return is kept")
+            if not np.isfinite(value):
+                self._say(number, f"{self.returns}: a return of {value}: the study leaves this row out")
+            append_row(self.returns, {"env_step": number, "return": repr(value), **further})
+        except Exception as error:
+            self._report(step, error, f"{self.returns} has no row of this step")
+
+    def close(self) -> None:
+        """Gives the folder free for another process; the end of the program does so, too."""
+        if self._lock and os.getpid() == self._owner:
+            self._lock.close()
+            self._lock, self._other = None, True
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- the folder ---
+
+    def _open(self, wait: float = 0) -> None:
+        """Makes the folder and study.study, and locks the folder, what is not done yet."""
+        if self._lock:
+            return
+        os.makedirs(self.folder, exist_ok=True)
+        file = open(os.path.join(self.folder, "run.lock"), "a+", encoding="utf-8")  # noqa: SIM115
+        until = time.monotonic() + wait
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() < until:
+                    time.sleep(0.2)
+                    continue
+                file.seek(0)
+                holder = file.read().strip() or "unknown"
+                file.close()
+                self._other = True
+                self._say(
+                    None,
+                    f"{self.folder}: another process ({holder}) writes into it: nothing of this run is kept. "
+                    "Give it another seed, name or study",
+                )
+                return
+            except OSError:  # a file system that cannot lock
+                break
+        with contextlib.suppress(OSError):
+            file.truncate(0)
+            file.write(f"{os.uname().nodename}, process {os.getpid()}")
+            file.flush()
+        self._lock = file
+        self._write_study()
+        others = sorted(set(os.listdir(os.path.join(self.study, "runs"))) - {self.env})
+        if others:
+            self._say(
+                None,
+                f"{self.study}: a study has one task, found {others[0]} beside {self.env}: give each its own "
+                "folder, or say `env = ...` in its study.study",
+            )
+
+    def _write_study(self) -> None:
+        """study.study, unless there is one: runs that start at the same time write it once."""
+        path = os.path.join(self.study, "study.study")
+        if os.path.exists(path):
+            return
+        temporary = os.path.join(self.study, f".kappascope-{os.getpid()}-{time.time_ns()}")
+        try:
+            with open(temporary, "x", encoding="utf-8") as file:
+                file.write(STUDY)
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileExistsError):
+                os.link(temporary, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+    def checkpoints(self) -> list[int]:
+        """The steps of the checkpoints that the folder has."""
+        names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
+        return sorted(int(m[1]) for m in (re.fullmatch(r"step_(\d{9,})\.h5", name) for name in names) if m)
+
+    def _begin(self, step: int, row: int) -> None:
+        """At the first step of this process: moves away what a former one wrote later, checkpoints after
+        `step` and rows after `row`, and finds out which checkpoint comes next."""
+        self._open()
+        if self._other:
+            return
+        for name in os.listdir(self.folder):  # what killed processes left; the folder is locked
+            if name.startswith(".kappascope-"):
+                os.unlink(os.path.join(self.folder, name))
+        saved = self.checkpoints()
+        later = {f"step_{s:09d}" for s in saved if s > step}
+        names = [name for name in os.listdir(self.folder) if name.split(".")[0] in later]
+        if not any(s <= step for s in saved):
+            names += [name for name in [os.path.basename(self._drawn)] if os.path.exists(self._drawn)]
+        rows_later = max(steps_of(self.returns), default=-1) > row
+        if later or rows_later:
+            number = 1
+            while os.path.exists(os.path.join(self.folder, f"replaced-{number}")):
+                number += 1
+            away = os.path.join(self.folder, f"replaced-{number}")
+            os.mkdir(away)
+            if rows_later:
+                cut_rows(self.returns, row, os.path.join(away, "returns.csv"))
+            for name in names:
+                os.rename(os.path.join(self.folder, name), os.path.join(away, name))
+            self._say(
+                step, f"the run goes on from here: what it had written after this step is now in {away}"
+            )
+        cut_rows(self.returns, row)  # an incomplete last line goes
+        before = [s for s in saved if s < step]
+        self._due = before[-1] // self.every + 1 if before else -(-step // self.every)
+        if before and not self.draw:
+            self._check_inputs(self._path(before[0]))
+
+    @property
+    def _drawn(self) -> str:
+        return os.path.join(self.folder, "minibatches.npz")
+
+    def _path(self, step: int) -> str:
+        return os.path.join(self.folder, f"step_{step:09d}.h5")
+
+    # --- a checkpoint ---
+
+    def _save(self, step: int) -> str:
+        path = self._path(step)
+        temporary = os.path.join(self.folder, f".kappascope-{os.getpid()}-{os.path.basename(path)}")
+        minibatches = self.minibatches
+        try:
+            if self.draw is None:
+                self.save(temporary, step)
+            elif minibatches == "fresh":
+                self.save(temporary, step, self.draw())
+            else:
+                if self._samples is None:
+                    self._samples = Samples(self._drawn, self.draw)
+                self.save(temporary, step, self._samples.get())
+            if not os.path.exists(temporary):
+                raise RuntimeError("expected save to write the path that it is given, found no file there")
+            if self.draw is None and minibatches == "fixed" and not self._check_inputs(temporary):
+                minibatches = "fresh"
+                self._say(
+                    step,
+                    f"{path}: /batch/input is not that of the run's first checkpoint: the file says that the "
+                    "minibatches are fresh. Give Run draw=..., or minibatches='fresh'",
+                )
+            own = {"env": self.env, "seed": self.seed, "env_step": step, "minibatches": minibatches}
+            write_file(path, _with_attributes(temporary, {**self.attributes, **own}))
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        return path
+
+    def _check_inputs(self, path: str) -> bool:
+        """Whether the inputs are those of the first checkpoint that was looked at."""
+        with _open_checkpoint(path) as file:
+            found = hashlib.sha256(np.ascontiguousarray(file["batch/input"][()]).tobytes()).hexdigest()
+        self._inputs = self._inputs or found
+        return found == self._inputs
+
+    def _saved(self, path: str, step: int) -> None:
+        """What follows a checkpoint."""
+
+    # --- messages ---
+
+    def _backwards(self, step: int, last: int, so: str) -> None:
+        self._say(
+            step,
+            f"{self.folder}: a step after step {last}: {so}. Expected environment steps since the start of "
+            "the training; a run that starts again needs a new Run",
+        )
+
+    def _report(self, step: Any, error: Exception, so: str) -> None:
+        self._say(step, f"{self.folder}: {_line(error)}: {so}")
+
+    def _say(self, step: Any, message: str) -> None:
+        """Prints a line, once for all steps."""
+        kind = re.sub(r"\d+", "", message)
+        if kind in self._reported:
+            return
+        self._reported.add(kind)
+        where = "" if step is None else f"step {printable(str(step)[:40])}: "
+        with contextlib.suppress(OSError, ValueError):  # standard error may be closed
+            print(
+                f"kappascope: {where}{printable(message)} (the training goes on; this is said once)",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+@contextlib.contextmanager
+def _open_checkpoint(path: str, **how: Any) -> Iterator[Any]:
+    try:
+        file = h5py.File(path, **{"mode": "r", **how})
+    except OSError as error:
+        raise RuntimeError(f"expected save to write a checkpoint: {error}") from error
+    with file:
+        if "batch/input" not in file:
+            raise RuntimeError("expected save to write a checkpoint, found a file without /batch/input")
+        yield file
+
+
+def _with_attributes(path: str, attributes: Mapping[str, Any]) -> bytes:
+    """The bytes of a checkpoint with these attributes. It is changed in memory: HDF5 cannot give up a file
+    on a full disk."""
+    with _open_checkpoint(path, mode="r+", driver="core", backing_store=False) as file:
+        for name, value in attributes.items():
+            file.attrs[name] = fixed_string(value) if isinstance(value, str) else value
+        file.flush()
+        return bytes(file.id.get_file_image())
