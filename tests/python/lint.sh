@@ -17,5 +17,5 @@ fi
 PATH=$environment/bin:$PATH
 cd analysis/python
 mypy --strict --cache-dir "$environment/cache"
-ruff check --no-cache --config pyproject.toml . ../../tests/python
-ruff format --no-cache --check --config pyproject.toml . ../../tests/python
+ruff check --no-cache --config pyproject.toml . ../examples ../../tests/python
+ruff format --no-cache --check --config pyproject.toml . ../examples ../../tests/python

@@ -10,13 +10,11 @@ import sys
 import tempfile
 import typing
 import unittest
-from unittest import mock
 
 import h5py
 import numpy as np
 
 import kappascope
-from kappascope import run as run_module
 
 ARCH = "dense 1\n"
 
@@ -392,15 +390,35 @@ class TestNothingEndsTheTraining(RunTest):
         self.assertEqual(self.files(run), ["returns.csv", "step_000000100.h5"])
 
     def test_two_runs_of_one_seed(self):
+        """The second process waits, in case that the first one is about to end, and then keeps nothing."""
+        code = (
+            "import sys, kappascope, kappascope.run, test_run\n"
+            "kappascope.run._WAIT = 0\n"
+            "run = kappascope.Run(sys.argv[1], env='Pendulum-v1', name='mine', seed=0, every=1, save=print)\n"
+            "run(0), run(1), run.evaluated(7, 1.0)\n"
+        )
         first = self.run_of()
-        with mock.patch.object(run_module, "_WAIT", 0):
-            second = self.run_of()
         self.train(first, range(0, 101, 10))
         before = self.rows(first)
-        self.train(second, range(0, 301, 10))
+        done = subprocess.run(
+            [sys.executable, "-c", code, self.study], capture_output=True, text=True, check=False
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         self.assertEqual(self.rows(first), before)
         self.assertEqual(self.files(first), ["returns.csv", "step_000000000.h5", "step_000000100.h5"])
-        self.expect(rf"seed0: another process \(.*, process {os.getpid()}\) writes into it.*another seed")
+        self.said.write(done.stderr)
+        self.expect(rf"seed0: another process \(.*, process {os.getpid()}\) writes into .*another seed")
+
+    def test_again_in_one_process(self):
+        """As in a notebook whose cell is evaluated again: the later Run goes on."""
+        first = self.run_of()
+        self.train(first, range(0, 101, 10))
+        second = self.run_of()
+        self.assertFalse(first(200))
+        self.train(second, range(110, 201, 10))
+        self.assertEqual(len(self.files(second)), 4)
+        self.assertEqual(len(self.rows(second).splitlines()), 6)
+        self.expect(r"seed0: a later Run of this program continues this one")
 
     def test_backwards(self):
         run = self.run_of()

@@ -13,7 +13,6 @@ import itertools
 import math
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from kappascope.checkpoint import LOCK, check_replaceable, lock, remove_abandone
 from kappascope.description import Description, read_description
 from kappascope.maps import Map, Match, Object, Problems, read_map, read_text
 from kappascope.names import Array, Arrays
+from kappascope.programs import program
 from kappascope.refusal import fail, printable
 from kappascope.stored import Stored, Weights, shape_text
 
@@ -247,15 +247,11 @@ def _take_batch(batch: Weights, description: Description, critics: int) -> tuple
 
 
 def _program(name: str) -> str:
-    """The program, beside the one that started this, or in PATH."""
-    folder = os.environ.get("KAPPASCOPE_PROGRAMS")
-    path = shutil.which(name, path=folder) if folder else shutil.which(name)
-    if not path:
-        fail(
-            f"{name}: not found in {folder or 'PATH'}: install KappaScope, whose programs check what is "
-            "imported"
-        )
-    return path
+    """The program, which checks what is imported."""
+    try:
+        return program(name)
+    except FileNotFoundError as error:
+        fail(str(error))
 
 
 def _call(name: str, arguments: list[str], rename: dict[str, str]) -> str:

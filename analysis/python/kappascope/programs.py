@@ -32,17 +32,20 @@ class ProgramError(RuntimeError):
 
 
 def program(name: str = "kappascope") -> str:
-    """The path of a program: in the package, if it was installed as a wheel with programs; else in
+    """The path of a program: in the folder KAPPASCOPE_PROGRAMS of the environment, where the programs say
+    with it where they are; else in the package, if it was installed as a wheel with programs; else in
     build/bin of the checkout that the package is in; else in the PATH. Raises FileNotFoundError."""
-    for folder in _FOLDERS:
+    given = os.environ.get("KAPPASCOPE_PROGRAMS")
+    for folder in [given] if given else _FOLDERS:
         path = os.path.normpath(os.path.join(folder, name))
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    found = shutil.which(name)
+    found = None if given else shutil.which(name)
     if not found:
+        places = given or f"{_FOLDERS[0]}, in build/bin of a checkout, or in the PATH"
         raise FileNotFoundError(
-            f"{name}: no such program in {_FOLDERS[0]}, in build/bin of a checkout or in the PATH: run "
-            "`make programs` in the checkout, or add the folder of the programs to the PATH"
+            f"{name}: no such program in {places}: run `make programs` in the checkout, or add the folder of "
+            "the programs to the PATH"
         )
     return found
 

@@ -37,8 +37,8 @@ def returns(source: Path, folder: Path, tag: str | None = None) -> list[tuple[in
     pairs = _evaluations(source) if source.endswith(".npz") else _events(source, tag)
     rows: list[tuple[int, list[float]]] = []
     for step, value in pairs:
-        while rows and rows[-1][0] > step:
-            rows.pop()
+        if rows and rows[-1][0] > step:  # started again
+            rows = [row for row in rows if row[0] < step]
         if rows and rows[-1][0] == step:
             rows[-1][1].append(value)
         else:

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -38,6 +39,7 @@ _OWN = (
     "minibatches",
 )  # attributes that the caller cannot set
 _WAIT = 10  # seconds for the end of a process that is being replaced
+_held: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()  # by folder: of this process
 
 
 def whole(name: str, value: Any, least: int = 0) -> int:
@@ -148,7 +150,7 @@ class Run:
         self._samples: Samples | None = None
         self._inputs: str | None = None  # of the first checkpoint: a checksum
         self._lock: Any = None
-        self._other: bool = False  # another process writes into the folder
+        self._other = ""  # who else writes into the folder, so that this run does not
         self._owner, self._reported = os.getpid(), set[str]()
         try:
             self._open(_WAIT)
@@ -159,7 +161,7 @@ class Run:
 
     def __call__(self, step: int, now: bool = False) -> bool:
         """Saves a checkpoint if it is time, or in any case with now=True. Returns whether it saved."""
-        if os.getpid() != self._owner or self._other:
+        if self._is_idle():
             return False
         try:
             number = whole("step", step)
@@ -186,7 +188,7 @@ class Run:
     def evaluated(self, step: int, mean_return: float, **further: float) -> None:
         """Adds a row to returns.csv: step, mean return of the evaluation's episodes, and values of further
         columns, the same in all calls. A second evaluation at a step replaces the first."""
-        if os.getpid() != self._owner or self._other:
+        if self._is_idle():
             return
         try:
             number, value = whole("step", step), _real(mean_return)
@@ -213,9 +215,7 @@ class Run:
 
     def close(self) -> None:
         """Gives the folder free for another process; the end of the program does so, too."""
-        if self._lock and os.getpid() == self._owner:
-            self._lock.close()
-            self._lock, self._other = None, True
+        self._leave("this run is closed: nothing more is kept")
 
     def __enter__(self) -> Run:
         return self
@@ -225,10 +225,26 @@ class Run:
 
     # --- the folder ---
 
+    def _is_idle(self) -> bool:
+        """Whether calls do nothing: in a forked process, and where another run has the folder, as it says."""
+        if os.getpid() != self._owner:
+            return True
+        if self._other:
+            self._say(None, f"{self.folder}: {self._other}")
+        return bool(self._other)
+
+    def _leave(self, why: str) -> None:
+        if self._lock and os.getpid() == self._owner:
+            self._lock.close()
+            self._lock, self._other = None, why
+
     def _open(self, wait: float = 0) -> None:
         """Makes the folder and study.study, and locks the folder, what is not done yet."""
         if self._lock:
             return
+        former = _held.get(os.path.realpath(self.folder))
+        if former:  # a cell of a notebook, evaluated again
+            former._leave("a later Run of this program continues this one: nothing more is kept by this one")
         os.makedirs(self.folder, exist_ok=True)
         file = open(os.path.join(self.folder, "run.lock"), "a+", encoding="utf-8")  # noqa: SIM115
         until = time.monotonic() + wait
@@ -243,12 +259,11 @@ class Run:
                 file.seek(0)
                 holder = file.read().strip() or "unknown"
                 file.close()
-                self._other = True
-                self._say(
-                    None,
-                    f"{self.folder}: another process ({holder}) writes into it: nothing of this run is kept. "
-                    "Give it another seed, name or study",
+                self._other = (
+                    f"another process ({holder}) writes into this folder: nothing of this run is kept. Give "
+                    "it another seed, name or study"
                 )
+                self._is_idle()
                 return
             except OSError:  # a file system that cannot lock
                 break
@@ -257,6 +272,7 @@ class Run:
             file.write(f"{os.uname().nodename}, process {os.getpid()}")
             file.flush()
         self._lock = file
+        _held[os.path.realpath(self.folder)] = self
         self._write_study()
         others = sorted(set(os.listdir(os.path.join(self.study, "runs"))) - {self.env})
         if others:

@@ -1,0 +1,246 @@
+"""Functions of the package that need no framework: arrays as a checkpoint, the programs, spectra, returns."""
+
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+import h5py
+import numpy as np
+
+import kappascope
+from kappascope import programs
+
+ARCH = "dense 3\ntanh\ndense 1\n"
+
+
+def critic(rng, ensemble=2):
+    """Parameters, inputs, targets, and the outputs and the loss that NumPy computes."""
+    shapes = {
+        "00_dense/kernel": (4, 3),
+        "00_dense/bias": (3,),
+        "02_dense/kernel": (3, 1),
+        "02_dense/bias": (1,),
+    }
+    w = {name: rng.standard_normal((ensemble, *shape)) for name, shape in shapes.items()}
+    x, y = rng.standard_normal((2, 8, 4)), rng.standard_normal((2, 8, 1))
+    hidden = np.tanh(np.einsum("nri,eij->nrej", x, w["00_dense/kernel"]) + w["00_dense/bias"])
+    q = np.einsum("nrei,eij->nrej", hidden, w["02_dense/kernel"]) + w["02_dense/bias"]
+    loss = 0.5 * ((q - y[:, :, None]) ** 2).mean((1, 3)).sum(1)
+    return w, x, y, {"output": q, "loss": loss}
+
+
+class FunctionTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.path = folder.name, os.path.join(folder.name, "c.h5")
+        self.rng = np.random.default_rng(1)
+
+
+class TestSaveArrays(FunctionTest):
+    def test_reference_results(self):
+        """The analyzer finds the same outputs and losses; a wrong one is refused."""
+        w, x, y, results = critic(self.rng)
+        text = kappascope.save_arrays(self.path, w, ARCH, x, y, loss="mse", results=results, step=7)
+        self.assertEqual(text, ARCH + "loss mse\n")
+        self.assertEqual(kappascope.analyze(self.path, order=5)["dimension"], 2 * (4 * 3 + 3 + 3 + 1))
+        with h5py.File(self.path) as file:
+            self.assertEqual((file.attrs["env_step"], file["critic"].attrs["ensemble"]), (7, 2))
+        results["output"][1, 2, 0, 0] += 1e-3
+        kappascope.save_arrays(self.path, w, ARCH, x, y, loss="mse", results=results)
+        with self.assertRaisesRegex(kappascope.ProgramError, r"/batch/output") as raised:
+            kappascope.analyze(self.path)
+        self.assertEqual((raised.exception.status, len(str(raised.exception).splitlines())), (2, 1))
+
+    def test_one_critic_one_minibatch(self):
+        w, x, y, _ = critic(self.rng, 1)
+        kappascope.save_arrays(
+            self.path, {name: a[0] for name, a in w.items()}, ARCH, x[0], y[0, :, 0], loss="mse"
+        )
+        with h5py.File(self.path) as file:
+            self.assertEqual(file["critic/00_dense/kernel"].shape, (1, 4, 3))
+            self.assertEqual((file["batch/input"].shape, file["batch/target"].shape), ((1, 8, 4), (1, 8, 1)))
+
+    def test_optimizer(self):
+        w, x, y, _ = critic(self.rng)
+        moments = {name: a**2 for name, a in w.items()}
+        adam = {"m": w, "v": moments, "step": 12}
+        kappascope.save_arrays(self.path, w, ARCH, x, y, loss="mse", optimizer=adam)
+        self.assertEqual(kappascope.analyze(self.path, operator="preconditioned", order=4)["order"], 4)
+        with self.assertRaisesRegex(kappascope.Refused, "optimizer: expected m, v and step, found m"):
+            kappascope.save_arrays(self.path, w, ARCH, x, y, loss="mse", optimizer={"m": w})
+
+    def test_refusals(self):
+        w, x, y, results = critic(self.rng)
+        kernel = "00_dense/kernel"
+        for change, words in (
+            (dict(arrays={**w, kernel: w[kernel].swapaxes(1, 2)}), "transpose it, kernels are .in, out."),
+            (dict(arrays={**w, kernel: w[kernel][:1]}), r"expected \[1, 3\], found \[2, 3\]"),
+            (dict(arrays={k: a for k, a in w.items() if k != kernel}), r"kernel \[4, 3\] is missing"),
+            (
+                dict(arrays={**w, "00_dense/kernal": w[kernel]}),
+                "no such array; did you mean '00_dense/kernel'",
+            ),
+            (dict(arrays={**w, kernel: w[kernel] * np.nan}), "finite"),
+            (dict(results={"output": results["output"][:, :5]}), r"results: output: expected \[2, 8, 2, 1\]"),
+            (dict(results={"loss": [1.0, 2.0, 3.0]}), r"results: loss: expected \[2\], found \[3\]"),
+            (dict(results={"value": 1.0}), "expected output, loss or gradient_norm, found value"),
+            (dict(loss=None), "loss: expected it as an argument"),
+            (dict(targets=y[:, :, None]), "targets"),
+            (dict(arch="nowhere.arch"), "nowhere.arch: no such file"),
+        ):
+            given = dict(arrays=w, arch=ARCH, inputs=x, targets=y, loss="mse", results=results)
+            with self.subTest(words), self.assertRaisesRegex(kappascope.Refused, words):
+                kappascope.save_arrays(self.path, **{**given, **change})
+        self.assertFalse(os.path.exists(self.path))
+
+
+class TestPrograms(FunctionTest):
+    def setUp(self):
+        super().setUp()
+        w, x, y, results = critic(self.rng)
+        kappascope.save_arrays(self.path, w, ARCH, x, y, loss="mse", results=results)
+
+    def test_analyze(self):
+        one = kappascope.analyze(self.path, order=6, start="gradient", no_certificates=True, exact=False)
+        self.assertEqual((one["order"], one["probes"]), (6, 2))
+        self.assertNotIn("largest_quotient", one)
+        other = os.path.join(self.folder, "-d.h5")
+        shutil.copy(self.path, other)
+        several = kappascope.analyze([self.path, other], order=6)
+        self.assertEqual([row["checkpoint"] for row in several], [self.path, other])
+        with self.assertRaisesRegex(kappascope.ProgramError, r"\Akappascope-analyze: .*--ordre"):
+            kappascope.analyze(self.path, ordre=6)
+        with self.assertRaisesRegex(kappascope.ProgramError, "nowhere.h5"):
+            kappascope.analyze("nowhere.h5")
+        with self.assertRaises(ValueError):
+            kappascope.analyze([])
+
+    def test_audit(self):
+        found = kappascope.audit(self.path, fail_if=["kappa_effective_bound>1", "lambda_max>1e9"], order=30)
+        self.assertTrue(found["limit_met"])
+        self.assertFalse(kappascope.audit(self.path, fail_if="lambda_max>1e9", order=30)["limit_met"])
+        self.assertIn("Findings", found["text"])
+        self.assertTrue(any("condition number is at least" in one for one in found["findings"]))
+        exact = kappascope.analyze(self.path, exact=True)
+        self.assertAlmostEqual(found["hessian"]["lambda_max"] / exact["lambda_max"], 1, 5)
+        self.assertGreater(found["ggn"]["lambda_max"], 0)
+        self.assertNotIn("preconditioned", found)
+        with self.assertRaisesRegex(kappascope.ProgramError, "--fail-if"):
+            kappascope.audit(self.path, fail_if="kappa>1")
+
+    def test_load_spectrum(self):
+        """The Hessian of a linear critic with the squared error is X'X/N, of the inputs and a column of 1."""
+        x, y = self.rng.standard_normal((3, 8, 4)), self.rng.standard_normal((3, 8))
+        arrays = {"00_dense/kernel": np.ones((4, 1)), "00_dense/bias": np.ones(1)}
+        kappascope.save_arrays(self.path, arrays, "dense 1\n", x, y, loss="mse")
+        rows = np.concatenate([x, np.ones((3, 8, 1))], -1).reshape(24, 5)
+        expected = np.linalg.eigvalsh(rows.T @ rows / 24)
+        kappascope.analyze(self.path, exact=True, precision="f64")
+        spectrum = kappascope.load_spectrum(self.path.replace(".h5", ".spectrum.h5"))
+        np.testing.assert_allclose(spectrum["ritz/value"], expected[None], rtol=1e-10)
+        self.assertEqual(spectrum.attributes["operator"], "hessian")
+        self.assertAlmostEqual(spectrum.summary["lambda_max"], expected[-1])
+
+    def test_table(self):
+        kappascope.analyze(self.path, order=12, probes=2)
+        spectrum = kappascope.load_spectrum(self.path.replace(".h5", ".spectrum.h5"))
+        table = spectrum.table("ritz")
+        self.assertEqual(list(table), ["probe", "residual", "value", "weight"])
+        self.assertEqual(len(table["probe"]), spectrum["lanczos/steps"].sum())
+        probe, weight = np.asarray(table["probe"]), np.asarray(table["weight"])
+        self.assertAlmostEqual(weight[probe == 1].sum(), 1)
+        self.assertEqual(list(spectrum.table("distribution")), ["eigenvalue", "lower", "upper"])
+        with self.assertRaisesRegex(KeyError, "no group other"):
+            spectrum.table("other")
+
+    def test_without_pandas(self):
+        kappascope.analyze(self.path, order=12)
+        spectrum = kappascope.load_spectrum(self.path.replace(".h5", ".spectrum.h5"))
+        with mock.patch.dict(sys.modules, {"pandas": None}):
+            self.assertIsInstance(spectrum.table(), dict)
+
+    def test_no_spectrum(self):
+        for path, words in (
+            (self.path, "expected a spectrum .kappascope-spectrum., found kappascope-checkpoint"),
+            (os.path.join(self.folder, "nowhere"), "nowhere: expected a spectrum"),
+            (__file__, "test_functions.py: expected a spectrum"),
+        ):
+            with self.assertRaisesRegex(kappascope.Refused, words):
+                kappascope.load_spectrum(path)
+
+    def test_where_programs_are(self):
+        """Those of a wheel, of a checkout, of the PATH, in this order."""
+        folders = [os.path.join(self.folder, name) for name in ("wheel", "checkout", "path")]
+        found = []
+        with (
+            mock.patch.object(programs, "_FOLDERS", folders[:2]),
+            mock.patch.dict(os.environ, {"PATH": folders[2]}),
+        ):
+            del os.environ["KAPPASCOPE_PROGRAMS"]
+            with self.assertRaisesRegex(FileNotFoundError, r"kappascope: no such program in .*make programs"):
+                kappascope.program()
+            for folder in reversed(folders):
+                os.mkdir(folder)
+                path = os.path.join(folder, "kappascope")
+                open(path, "xb").close()
+                os.chmod(path, 0o755)
+                found.append(os.path.dirname(kappascope.program()))
+            os.environ["KAPPASCOPE_PROGRAMS"] = folders[2]  # as the programs say where they are
+            found.append(os.path.dirname(kappascope.program()))
+        self.assertEqual(found, [*folders[::-1], folders[2]])
+
+
+class TestReturns(FunctionTest):
+    def setUp(self):
+        super().setUp()
+        self.run_folder = os.path.join(self.folder, "study", "runs", "e", "n", "seed0")
+        self.source = os.path.join(self.folder, "evaluations.npz")
+
+    def text(self):
+        with open(os.path.join(self.run_folder, "returns.csv"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_evaluations(self):
+        """As Stable-Baselines3 writes them: the returns of each episode."""
+        np.savez(self.source, timesteps=[100, 200], results=[[1.0, 2.0], [3.0, 5.0]], ep_lengths=[[9, 9]] * 2)
+        self.assertEqual(kappascope.returns(self.source, self.run_folder), [(100, 1.5), (200, 4.0)])
+        self.assertEqual(self.text(), "env_step,return\n100,1.5\n200,4.0\n")
+
+    def test_started_again(self):
+        """Of steps that a run came to twice, the later values count."""
+        np.savez(self.source, timesteps=[100, 200, 300, 200, 300], results=np.arange(5.0)[:, None])
+        self.assertEqual(
+            kappascope.returns(self.source, self.run_folder), [(100, 0.0), (200, 3.0), (300, 4.0)]
+        )
+
+    def test_refusals(self):
+        for arrays, words in (
+            (dict(timesteps=[1]), "evaluations.npz of Stable-Baselines3"),
+            (dict(timesteps=[1, 2], results=[[1.0]]), r"found \[2\] of int64 and \[1, 1\] of float64"),
+            (dict(timesteps=[1.5], results=[[1.0]]), "expected timesteps"),
+            (dict(timesteps=[1], results=np.array([[None]])), "evaluations.npz of Stable-Baselines3"),
+            (dict(timesteps=[1], results=[["a"]]), "expected timesteps"),
+        ):
+            np.savez(self.source, **arrays)
+            with self.subTest(words), self.assertRaisesRegex(kappascope.Refused, words):
+                kappascope.returns(self.source, self.run_folder)
+        with self.assertRaisesRegex(kappascope.Refused, "nowhere: no such file or folder"):
+            kappascope.returns("nowhere", self.run_folder)
+        self.assertFalse(os.path.exists(self.run_folder))
+
+    def test_without_tensorboard(self):
+        with (
+            mock.patch.dict(sys.modules, {"tensorboard": None}),
+            self.assertRaisesRegex(
+                kappascope.Refused, r"need the package tensorboard .*pip install tensorboard"
+            ),
+        ):
+            kappascope.returns(self.folder, self.run_folder)
+
+
+if __name__ == "__main__":
+    unittest.main()
