@@ -4,6 +4,7 @@ import contextlib
 import io
 import multiprocessing
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -125,6 +126,35 @@ class TestRun(RunTest):
                 "a return of nan: the study leaves this row out (the training goes on; this is said once)",
             ],
         )
+
+    def test_columns(self):
+        run = self.run_of()
+        with open(run.returns, "w", encoding="utf-8") as file:
+            file.write("epoch,return\n")
+        run.evaluated(100, 1.0)
+        self.assertEqual(self.rows(run), "epoch,return\n")
+        os.unlink(run.returns)
+        run.evaluated(200, 1.0)
+        run.evaluated(300, 2.0, success=1.0)
+        self.assertEqual(self.rows(run), "env_step,return\n200,1.0\n300,2.0\n")
+        self.assertRegex(
+            self.lines()[0], r"returns.csv: expected columns env_step and return, found epoch, return"
+        )
+        self.assertRegex(self.lines()[1], r"returns.csv: it has no column success")
+
+    def test_random_numbers(self):
+        """Training is the same with and without checkpoints."""
+
+        def draw():
+            random.random()
+            return Transitions(np.random.standard_normal((2, 8, 3)), np.ones((2, 8, 1)))
+
+        run = self.run_of(draw=draw)
+        random.seed(1), np.random.seed(1)
+        expected = random.random(), np.random.random()
+        random.seed(1), np.random.seed(1)
+        self.assertTrue(run(0))
+        self.assertEqual((random.random(), np.random.random()), expected)
 
     def test_study_file(self):
         """It is written once; what the user made of it stays."""
@@ -308,6 +338,27 @@ class TestResume(RunTest):
             self.lines()[0], r"minibatches.npz: the minibatches of this run have 2 arrays .* remove the file"
         )
 
+    def test_lost_minibatches(self):
+        """Without the file, the resumed run says that its minibatches are others."""
+        first = self.run_of(draw=self.draw)
+        self.train(first, range(0, 101, 10))
+        first.close()
+        path = f"{first.folder}/minibatches.npz"
+        os.truncate(path, os.path.getsize(path) // 2)
+        again = self.run_of(draw=self.draw)
+        self.assertFalse(again(200))
+        os.unlink(path)
+        self.assertTrue(again(300))
+        again.close()
+        third = self.run_of(draw=self.draw)
+        self.assertTrue(third(400))
+        said = [read(f"{first.folder}/step_{step:09d}.h5")[0]["minibatches"] for step in (100, 300, 400)]
+        self.assertEqual(said, [b"fixed", b"fresh", b"fresh"])
+        self.assertRegex(
+            self.lines()[0], "minibatches.npz: the minibatches of this run cannot be read .*remove"
+        )
+        self.assertRegex(self.lines()[1], "minibatches.npz: expected the minibatches .* new ones are drawn")
+
 
 class TestNothingEndsTheTraining(RunTest):
     def expect(self, *patterns):
@@ -472,6 +523,8 @@ class TestNothingEndsTheTraining(RunTest):
             (dict(env=3), TypeError),
             (dict(save="mine.h5"), TypeError),
             (dict(draw=3), TypeError),
+            (dict(draw=self.draw, save=lambda path, step: None), TypeError),
+            (dict(save=lambda path, step, minibatches: None), TypeError),
             (dict(minibatches="other"), ValueError),
             (dict(attributes={"seed": 3}), ValueError),
             (dict(attributes={"gamma": [0.9, 0.99]}), ValueError),

@@ -31,6 +31,11 @@ def _column(header: str) -> int:
     return names.index("env_step") if "env_step" in names else 0
 
 
+def header_of(path: str) -> list[str]:
+    """The names of the columns; none without a file."""
+    return next(csv.reader(_lines(path)[:1]), [])
+
+
 def steps_of(path: str) -> list[int]:
     """The steps of the complete rows."""
     lines = _lines(path)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import inspect
 import operator
 import os
+import random
 import re
 import sys
 import time
@@ -20,7 +22,7 @@ import numpy as np
 from kappascope.checkpoint import fixed_string, write_file
 from kappascope.names import Path
 from kappascope.refusal import printable
-from kappascope.rows import append_row, cut_rows, steps_of
+from kappascope.rows import append_row, cut_rows, header_of, steps_of
 from kappascope.samples import Samples
 
 STUDY = """\
@@ -108,7 +110,8 @@ class Run:
     step is moved to the folder replaced-1 (-2, ...) there.
 
     Wrong arguments here raise TypeError or ValueError. After that nothing ends the training: each kind of
-    error is one line on standard error. Processes that the program forks do nothing here."""
+    error is one line on standard error. Processes that the program forks do nothing here. After a checkpoint
+    the global generators of random numbers of Python, NumPy and PyTorch are as before it."""
 
     def __init__(
         self,
@@ -125,6 +128,9 @@ class Run:
     ) -> None:
         if not callable(save) or not (draw is None or callable(draw)):
             raise TypeError("Run: save, draw: expected functions")
+        wanted = ("path", "step") if draw is None else ("path", "step", "minibatches")
+        if not _takes(save, len(wanted)):
+            raise TypeError(f"Run: save: expected a function save({', '.join(wanted)}), found {save!r}")
         if minibatches not in ("fixed", "fresh"):
             raise ValueError(f"Run: minibatches: expected 'fixed' or 'fresh', found {minibatches!r}")
         for what, word in (("env", env), ("name", name)):
@@ -142,7 +148,7 @@ class Run:
         self.study, self.name, self.seed = os.fspath(study), name, whole("Run: seed", seed)
         self.env = re.sub(r"[^A-Za-z0-9+_.-]", "-", env).lstrip("-.") or "env"
         self.every, self.save, self.draw = whole("Run: every", every, 1), save, draw
-        self.minibatches = minibatches
+        self.minibatches = self._label = minibatches  # what is asked for, and what checkpoints say
         self.folder = os.path.join(self.study, "runs", self.env, self.name, f"seed{self.seed}")
         self.returns = os.path.join(self.folder, "returns.csv")
         self.step: int | None = None  # of the last call
@@ -177,7 +183,8 @@ class Run:
             self._open()
             if self._other:
                 return False
-            path = self._save(number)
+            with _same_random_numbers():
+                path = self._save(number)
         except Exception as error:
             next_one = f"the next checkpoint is saved at step {self._due * self.every}"
             self._report(step, error, f"no checkpoint of this step; {next_one}")
@@ -209,6 +216,15 @@ class Run:
                 self._say(number, f"{self.returns}: evaluated twice: the last return is kept")
             if not np.isfinite(value):
                 self._say(number, f"{self.returns}: a return of {value}: the study leaves this row out")
+            header = header_of(self.returns) or ["env_step", "return", *further]
+            if not {"env_step", "return"} <= set(header):
+                raise ValueError(
+                    f"{self.returns}: expected columns env_step and return, found {', '.join(header)}: move "
+                    "this file away"
+                )
+            lost = sorted(set(further) - set(header))
+            if lost:
+                self._say(number, f"{self.returns}: it has no column {lost[0]}: this value is not kept")
             append_row(self.returns, {"env_step": number, "return": repr(value), **further})
         except Exception as error:
             self._report(step, error, f"{self.returns} has no row of this step")
@@ -335,8 +351,14 @@ class Run:
         cut_rows(self.returns, row)  # an incomplete last line goes
         before = [s for s in saved if s < step]
         self._due = before[-1] // self.every + 1 if before else -(-step // self.every)
-        if before and not self.draw:
-            self._check_inputs(self._path(before[0]))
+        if before:
+            with contextlib.suppress(Exception):  # a damaged one is found when it is analyzed
+                with _open_checkpoint(self._path(before[-1])) as file:
+                    said = file.attrs.get("minibatches", self._label)
+                if said in ("fresh", b"fresh"):
+                    self._label = "fresh"
+                if not self.draw:
+                    self._check_inputs(self._path(before[0]))
 
     @property
     def _drawn(self) -> str:
@@ -350,26 +372,32 @@ class Run:
     def _save(self, step: int) -> str:
         path = self._path(step)
         temporary = os.path.join(self.folder, f".kappascope-{os.getpid()}-{os.path.basename(path)}")
-        minibatches = self.minibatches
         try:
             if self.draw is None:
                 self.save(temporary, step)
-            elif minibatches == "fresh":
+            elif self.minibatches == "fresh":
                 self.save(temporary, step, self.draw())
             else:
                 if self._samples is None:
                     self._samples = Samples(self._drawn, self.draw)
+                    if self._samples.new and any(saved < step for saved in self.checkpoints()):
+                        self._label = "fresh"
+                        self._say(
+                            step,
+                            f"{self._drawn}: expected the minibatches of the run's first checkpoint, found "
+                            "no file: new ones are drawn, and the checkpoints say fresh",
+                        )
                 self.save(temporary, step, self._samples.get())
             if not os.path.exists(temporary):
                 raise RuntimeError("expected save to write the path that it is given, found no file there")
-            if self.draw is None and minibatches == "fixed" and not self._check_inputs(temporary):
-                minibatches = "fresh"
+            if self.draw is None and self._label == "fixed" and not self._check_inputs(temporary):
+                self._label = "fresh"
                 self._say(
                     step,
                     f"{path}: /batch/input is not that of the run's first checkpoint: the file says that the "
                     "minibatches are fresh. Give Run draw=..., or minibatches='fresh'",
                 )
-            own = {"env": self.env, "seed": self.seed, "env_step": step, "minibatches": minibatches}
+            own = {"env": self.env, "seed": self.seed, "env_step": step, "minibatches": self._label}
             write_file(path, _with_attributes(temporary, {**self.attributes, **own}))
         finally:
             with contextlib.suppress(OSError):
@@ -411,6 +439,34 @@ class Run:
                 file=sys.stderr,
                 flush=True,
             )
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # some functions of C do not say what they take
+        return True
+    return True
+
+
+@contextlib.contextmanager
+def _same_random_numbers() -> Iterator[None]:
+    """Afterwards the global generators are as before: the training is the one that it is without a Run."""
+    python, state = random.getstate(), np.random.get_state()
+    torch = sys.modules.get("torch")
+    cpu = torch.get_rng_state() if torch else None
+    cuda = torch.cuda.get_rng_state_all() if torch and torch.cuda.is_initialized() else None
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(state)
+        if torch:
+            torch.set_rng_state(cpu)
+        if torch and cuda is not None:
+            torch.cuda.set_rng_state_all(cuda)
 
 
 @contextlib.contextmanager

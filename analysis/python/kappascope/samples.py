@@ -18,15 +18,15 @@ from kappascope.names import Array
 class Samples:
     """What `draw` returned at first, kept in the file `path`. Where there is such a file already, its values
     take the places of those in what `draw` returns, which gives the structure, types and devices. Raises
-    ValueError if it has other arrays."""
+    ValueError if it cannot be read or has other arrays. `new`: they were drawn now."""
 
     def __init__(self, path: str, draw: Callable[[], Any]) -> None:
         self._template = draw()
         leaves: list[Any] = []
         _walk(self._template, lambda leaf: leaves.append(leaf))
-        if os.path.exists(path):
-            with np.load(path, allow_pickle=False) as file:
-                self._arrays = [file[str(i)] for i in range(len(file.files))]
+        self.new = not os.path.exists(path)
+        if not self.new:
+            self._arrays = _read(path)
             if [a.ndim for a in self._arrays] != [_plain(leaf).ndim for leaf in leaves]:
                 raise ValueError(
                     f"{path}: the minibatches of this run have {len(self._arrays)} arrays of "
@@ -36,13 +36,24 @@ class Samples:
             return
         self._arrays = [_plain(leaf) for leaf in leaves]
         image = io.BytesIO()
-        np.savez(image, **{str(i): a for i, a in enumerate(self._arrays)})
+        np.savez(image, *self._arrays)
         write_file(path, image.getvalue())
 
     def get(self) -> Any:
         """The minibatches, in memory of their own."""
         arrays = iter(self._arrays)
         return _walk(self._template, lambda leaf: _like(leaf, next(arrays)))
+
+
+def _read(path: str) -> list[Array]:
+    try:
+        with open(path, "rb") as file:
+            found = np.load(io.BytesIO(file.read()), allow_pickle=False)
+        return [found[f"arr_{i}"] for i in range(len(found.files))]
+    except Exception as error:  # zipfile and NumPy have many
+        raise ValueError(
+            f"{path}: the minibatches of this run cannot be read ({error}): remove the file to draw new ones"
+        ) from error
 
 
 def _walk(value: Any, change: Callable[[Any], Any]) -> Any:
