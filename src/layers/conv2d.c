@@ -22,9 +22,8 @@
  */
 #include <string.h>
 
-#include <cblas.h>
-
 #include "layers/layer.h"
+#include "layers/product.h"
 
 enum { MAX_FILTERS = 1 << 12, MAX_SIDE = 1 << 12, MAX_COLUMNS = 1 << 20 };
 static const double ORTHOGONAL_GAIN = 1.4142135623730951; /* sqrt(2): He et al., ICCV 2015 */
@@ -165,34 +164,69 @@ static void scatter(const struct settings *s, const real *restrict patches, real
 }
 
 /* y += W' patches */
-static void add_filtered(const struct settings *s, const real *w, const real *patches, real *y)
+static void add_filtered(const struct settings *s, enum ks_products products, const real *w,
+                         const real *patches, real *y)
 {
-    int filters = (int)s->out.channels, places = (int)s->places;
+    const size_t filters = s->out.channels, places = s->places;
 
-    KS_BLAS(gemm)
-    (CblasRowMajor, CblasTrans, CblasNoTrans, filters, places, (int)s->patch, 1, w, filters,
-     patches, places, 1, y, places);
+    KS(multiply)
+    (&(struct ks_product){.products = products,
+                          .m = filters,
+                          .n = places,
+                          .k = s->patch,
+                          .a_stride = filters,
+                          .a_transposed = true,
+                          .b_stride = places,
+                          .c_stride = places},
+     w, patches, y);
 }
 
 /* w += patches y' */
-static void add_outer(const struct settings *s, const real *patches, const real *y, real *w)
+static void add_outer(const struct settings *s, enum ks_products products, const real *patches,
+                      const real *y, real *w)
 {
-    int filters = (int)s->out.channels, places = (int)s->places;
+    const size_t filters = s->out.channels, places = s->places;
 
-    KS_BLAS(gemm)
-    (CblasRowMajor, CblasNoTrans, CblasTrans, (int)s->patch, filters, places, 1, patches, places, y,
-     places, 1, w, filters);
+    KS(multiply)
+    (&(struct ks_product){.products = products,
+                          .m = s->patch,
+                          .n = filters,
+                          .k = places,
+                          .a_stride = places,
+                          .b_stride = places,
+                          .b_transposed = true,
+                          .c_stride = filters},
+     patches, y, w);
 }
 
-/* patches = W y, or with `add` patches += W y */
-static void set_patches(const struct settings *s, const real *w, const real *y, bool add,
-                        real *patches)
+static struct ks_product shape_of_patches(const struct settings *s, enum ks_products products)
 {
-    int filters = (int)s->out.channels, places = (int)s->places;
+    return (struct ks_product){.products = products,
+                               .m = s->patch,
+                               .n = s->places,
+                               .k = s->out.channels,
+                               .a_stride = s->out.channels,
+                               .b_stride = s->places,
+                               .c_stride = s->places};
+}
 
-    KS_BLAS(gemm)
-    (CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)s->patch, places, filters, 1, w, filters, y,
-     places, add, patches, places);
+/* patches = W y */
+static void set_patches(const struct settings *s, enum ks_products products, const real *w,
+                        const real *y, real *patches)
+{
+    struct ks_product shape = shape_of_patches(s, products);
+
+    shape.sets = true;
+    KS(multiply)(&shape, w, y, patches);
+}
+
+/* patches += W y */
+static void add_patches(const struct settings *s, enum ks_products products, const real *w,
+                        const real *y, real *patches)
+{
+    struct ks_product shape = shape_of_patches(s, products);
+
+    KS(multiply)(&shape, w, y, patches);
 }
 
 /* y = b 1', zero without a bias; w: the parameters or their tangents */
@@ -222,7 +256,7 @@ static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
     for (size_t i = 0; i < p->rows; i++) {
         gather(s, p->x + i * l->in, p->cache);
         set_bias(s, p->w, p->y + i * l->out);
-        add_filtered(s, p->w, p->cache, p->y + i * l->out);
+        add_filtered(s, p->products, p->w, p->cache, p->y + i * l->out);
     }
 }
 
@@ -235,11 +269,11 @@ static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
 
         if (p->w_bar) {
             gather(s, p->x + i * l->in, p->cache);
-            add_outer(s, p->cache, y_bar, p->w_bar);
+            add_outer(s, p->products, p->cache, y_bar, p->w_bar);
             add_bias_bar(s, y_bar, p->w_bar);
         }
         if (p->x_bar) {
-            set_patches(s, p->w, y_bar, false, p->cache);
+            set_patches(s, p->products, p->w, y_bar, p->cache);
             scatter(s, p->cache, p->x_bar + i * l->in);
         }
     }
@@ -254,10 +288,10 @@ static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
 
         set_bias(s, p->w_dot, y_dot);
         gather(s, p->x + i * l->in, p->cache_dot);
-        add_filtered(s, p->w_dot, p->cache_dot, y_dot);
+        add_filtered(s, p->products, p->w_dot, p->cache_dot, y_dot);
         if (p->x_dot) {
             gather(s, p->x_dot + i * l->in, p->cache_dot);
-            add_filtered(s, p->w, p->cache_dot, y_dot);
+            add_filtered(s, p->products, p->w, p->cache_dot, y_dot);
         }
     }
 }
@@ -269,10 +303,10 @@ static void tangent_of_parameters(const struct KS(layer) *l, const struct KS(pas
 
     if (p->x_dot && !p->gauss_newton) {
         gather(s, p->x_dot + i * l->in, p->cache_dot);
-        add_outer(s, p->cache_dot, p->y_bar + i * l->out, p->w_bar_dot);
+        add_outer(s, p->products, p->cache_dot, p->y_bar + i * l->out, p->w_bar_dot);
     }
     gather(s, p->x + i * l->in, p->cache_dot);
-    add_outer(s, p->cache_dot, p->y_bar_dot + i * l->out, p->w_bar_dot);
+    add_outer(s, p->products, p->cache_dot, p->y_bar_dot + i * l->out, p->w_bar_dot);
     add_bias_bar(s, p->y_bar_dot + i * l->out, p->w_bar_dot);
 }
 
@@ -285,9 +319,9 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
             tangent_of_parameters(l, p, i);
         if (!p->x_bar_dot)
             continue;
-        set_patches(s, p->w, p->y_bar_dot + i * l->out, false, p->cache_dot);
+        set_patches(s, p->products, p->w, p->y_bar_dot + i * l->out, p->cache_dot);
         if (!p->gauss_newton)
-            set_patches(s, p->w_dot, p->y_bar + i * l->out, true, p->cache_dot);
+            add_patches(s, p->products, p->w_dot, p->y_bar + i * l->out, p->cache_dot);
         scatter(s, p->cache_dot, p->x_bar_dot + i * l->in);
     }
 }

@@ -9,10 +9,9 @@
  */
 #include <string.h>
 
-#include <cblas.h>
-
 #include "layers/kernel_norm.h"
 #include "layers/layer.h"
+#include "layers/product.h"
 
 struct settings {
     bool bias;
@@ -107,46 +106,67 @@ static struct group group(const struct KS(layer) *l, size_t g)
 /* Y += X W, group by group. Products are added to results that were set before: memset and an
  * addition by OpenBLAS are faster than its overwriting. Sizes fit an int: configure limits the
  * widths; the checkpoint reader and the training settings limit the rows. */
-static void add_product(const struct KS(layer) *l, size_t rows, const real *x, const real *w,
-                        real *y)
+static void add_product(const struct KS(layer) *l, const struct KS(pass) *p, const real *x,
+                        const real *w, real *y)
 {
     const struct settings *s = l->settings;
 
     for (size_t g = 0; g < s->groups; g++) {
         struct group q = group(l, g);
 
-        KS_BLAS(gemm)
-        (CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)q.out, (int)q.in, 1, x + q.x,
-         (int)l->in, w + q.y, (int)l->out, 1, y + q.y, (int)l->out);
+        KS(multiply)
+        (&(struct ks_product){.products = p->products,
+                              .m = p->rows,
+                              .n = q.out,
+                              .k = q.in,
+                              .a_stride = l->in,
+                              .b_stride = l->out,
+                              .c_stride = l->out},
+         x + q.x, w + q.y, y + q.y);
     }
 }
 
 /* X += Y W'. */
-static void add_product_transposed(const struct KS(layer) *l, size_t rows, const real *y,
-                                   const real *w, real *x)
+static void add_product_transposed(const struct KS(layer) *l, const struct KS(pass) *p,
+                                   const real *y, const real *w, real *x)
 {
     const struct settings *s = l->settings;
 
     for (size_t g = 0; g < s->groups; g++) {
         struct group q = group(l, g);
 
-        KS_BLAS(gemm)
-        (CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)q.in, (int)q.out, 1, y + q.y,
-         (int)l->out, w + q.y, (int)l->out, 1, x + q.x, (int)l->in);
+        KS(multiply)
+        (&(struct ks_product){.products = p->products,
+                              .m = p->rows,
+                              .n = q.in,
+                              .k = q.out,
+                              .a_stride = l->out,
+                              .b_stride = l->out,
+                              .b_transposed = true,
+                              .c_stride = l->in},
+         y + q.y, w + q.y, x + q.x);
     }
 }
 
 /* W += X' Y. */
-static void add_outer(const struct KS(layer) *l, size_t rows, const real *x, const real *y, real *w)
+static void add_outer(const struct KS(layer) *l, const struct KS(pass) *p, const real *x,
+                      const real *y, real *w)
 {
     const struct settings *s = l->settings;
 
     for (size_t g = 0; g < s->groups; g++) {
         struct group q = group(l, g);
 
-        KS_BLAS(gemm)
-        (CblasRowMajor, CblasTrans, CblasNoTrans, (int)q.in, (int)q.out, (int)rows, 1, x + q.x,
-         (int)l->in, y + q.y, (int)l->out, 1, w + q.y, (int)l->out);
+        KS(multiply)
+        (&(struct ks_product){.products = p->products,
+                              .m = q.in,
+                              .n = q.out,
+                              .k = p->rows,
+                              .a_stride = l->in,
+                              .a_transposed = true,
+                              .b_stride = l->out,
+                              .c_stride = l->out},
+         x + q.x, y + q.y, w + q.y);
     }
 }
 
@@ -170,11 +190,11 @@ static void set_to_bias(const struct KS(layer) *l, size_t rows, const real *w, r
 }
 
 /* X = Y W'. */
-static void set_to_product_transposed(const struct KS(layer) *l, size_t rows, const real *y,
-                                      const real *w, real *x)
+static void set_to_product_transposed(const struct KS(layer) *l, const struct KS(pass) *p,
+                                      const real *y, const real *w, real *x)
 {
-    memset(x, 0, rows * l->in * sizeof *x);
-    add_product_transposed(l, rows, y, w, x);
+    memset(x, 0, p->rows * l->in * sizeof *x);
+    add_product_transposed(l, p, y, w, x);
 }
 
 static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
@@ -184,7 +204,7 @@ static void forward(const struct KS(layer) *l, const struct KS(pass) *p)
     if (s->norm)
         s->norm->forward(l, p);
     set_to_bias(l, p->rows, p->w, p->y);
-    add_product(l, p->rows, p->x, kernel(l, p), p->y);
+    add_product(l, p, p->x, kernel(l, p), p->y);
 }
 
 /* The second matrix of a cache (kernel_norm.h), set to zero. */
@@ -201,14 +221,14 @@ static void backward(const struct KS(layer) *l, const struct KS(pass) *p)
     const struct settings *s = l->settings;
 
     if (s->norm && l->frozen == 0) { /* the tangents need W_bar, wanted or not */
-        add_outer(l, p->rows, p->x, p->y_bar, clear_kernel_bar(l, p->cache));
+        add_outer(l, p, p->x, p->y_bar, clear_kernel_bar(l, p->cache));
         s->norm->backward(l, p);
     } else if (p->w_bar)
-        add_outer(l, p->rows, p->x, p->y_bar, p->w_bar);
+        add_outer(l, p, p->x, p->y_bar, p->w_bar);
     if (p->w_bar && s->bias)
         add_column_sums(p->rows, l->out, p->y_bar, p->w_bar + s->bias_at);
     if (p->x_bar)
-        set_to_product_transposed(l, p->rows, p->y_bar, kernel(l, p), p->x_bar);
+        set_to_product_transposed(l, p, p->y_bar, kernel(l, p), p->x_bar);
 }
 
 static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
@@ -218,9 +238,9 @@ static void tangent_forward(const struct KS(layer) *l, const struct KS(pass) *p)
     if (s->norm)
         s->norm->tangent_forward(l, p);
     set_to_bias(l, p->rows, p->w_dot, p->y_dot);
-    add_product(l, p->rows, p->x, kernel_dot(l, p), p->y_dot);
+    add_product(l, p, p->x, kernel_dot(l, p), p->y_dot);
     if (p->x_dot)
-        add_product(l, p->rows, p->x_dot, kernel(l, p), p->y_dot);
+        add_product(l, p, p->x_dot, kernel(l, p), p->y_dot);
 }
 
 static void tangent_of_parameters(const struct KS(layer) *l, const struct KS(pass) *p)
@@ -229,8 +249,8 @@ static void tangent_of_parameters(const struct KS(layer) *l, const struct KS(pas
     real *kernel_bar_dot = s->norm ? clear_kernel_bar(l, p->cache_dot) : p->w_bar_dot;
 
     if (p->x_dot && !p->gauss_newton)
-        add_outer(l, p->rows, p->x_dot, p->y_bar, kernel_bar_dot);
-    add_outer(l, p->rows, p->x, p->y_bar_dot, kernel_bar_dot);
+        add_outer(l, p, p->x_dot, p->y_bar, kernel_bar_dot);
+    add_outer(l, p, p->x, p->y_bar_dot, kernel_bar_dot);
     if (s->norm)
         s->norm->tangent_backward(l, p);
     if (s->bias)
@@ -242,9 +262,9 @@ static void tangent_backward(const struct KS(layer) *l, const struct KS(pass) *p
     if (p->w_bar_dot)
         tangent_of_parameters(l, p);
     if (p->x_bar_dot) {
-        set_to_product_transposed(l, p->rows, p->y_bar_dot, kernel(l, p), p->x_bar_dot);
+        set_to_product_transposed(l, p, p->y_bar_dot, kernel(l, p), p->x_bar_dot);
         if (!p->gauss_newton)
-            add_product_transposed(l, p->rows, p->y_bar, kernel_dot(l, p), p->x_bar_dot);
+            add_product_transposed(l, p, p->y_bar, kernel_dot(l, p), p->x_bar_dot);
     }
 }
 

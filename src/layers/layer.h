@@ -23,6 +23,7 @@
 
 #include "core/error.h"
 #include "core/line.h"
+#include "core/products.h"
 #include "core/real.h"
 
 enum { KS_LAYER_ARRAYS = 3 };
@@ -98,6 +99,7 @@ struct KS(layer) {
 struct KS(pass) {
     size_t rows;                 /* samples                                          */
     bool evaluation;             /* batchnorm uses its running statistics            */
+    enum ks_products products;   /* of float32: how matrix products are computed     */
     const real *input;           /* forward, in: the network's input [rows, network_in], for kinds
                                   * with reads_input                                 */
     const real *x, *w;           /* forward, in: [rows, in], [parameters]            */

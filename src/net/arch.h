@@ -46,6 +46,7 @@ struct KS(arch) {
     struct KS(loss) loss; /* kind NULL for an actor, and for a network of an encoder, which has
                            * neither loss nor policy */
     struct ks_policy policy;
+    enum ks_products products; /* of float32: how layers multiply; set after parsing */
 };
 
 /* Parses `text` for inputs of `in` columns. `source` is its file name in messages
