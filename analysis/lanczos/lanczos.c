@@ -15,10 +15,10 @@
  * of the recurrence and the following Q' w are computed in one sweep over column blocks that stay
  * in the cache: two sweeps per step, four with a second pass.
  *
- * In a team (team.h) every rank stores and orthogonalizes a slice of each vector. Norms and inner
- * products with the basis are summed over the ranks; only A needs complete vectors. So a step
- * communicates two vectors: the slices of each rank's part of A v to the ranks that add them, and
- * the slices of q_{j+1} to all ranks. That is as much as one all-reduce.
+ * With several ranks (team.h) every rank stores and orthogonalizes a slice of each vector. Norms
+ * and inner products with the basis are summed over the ranks; only A needs complete vectors. So a
+ * step communicates two vectors: the slices of each rank's part of A v to the ranks that add them,
+ * and the slices of q_{j+1} to all ranks. That is as much as one all-reduce.
  *
  * A basis in float32 stores each q_{j+1} rounded. A multiplies the rounded vector, and later
  * vectors are made orthogonal to it. All arithmetic is float64: blocks of the basis are converted
@@ -38,6 +38,7 @@
 
 #include "core/memory.h"
 #include "core/rng.h"
+#include "operators/team.h"
 
 enum {
     BLOCK = 512,  /* columns of the basis at a time: 91 rows of them are 364 KiB */
@@ -75,14 +76,12 @@ static size_t slice_count(size_t n)
     return smaller((size_t)omp_get_max_threads(), 1 + n / SLICE);
 }
 
-double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32, const struct ks_team *team)
+double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32, size_t ranks)
 {
-    double vectors = (double)smaller(order, n) + 1, full = 0;
-    size_t first, length;
+    double vectors = (double)smaller(order, n) + 1;
+    double full = ranks > 1 ? 2 * (double)n * sizeof(double) : 0;
+    size_t length = (n - 1) / ranks + 1;
 
-    ks_team_slice(team, n, &first, &length);
-    if (ks_team_size(team) > 1)
-        full = (double)(ks_team_scratch(team, n) + n) * sizeof(double);
     if (!basis_f32)
         return full + vectors * (double)length * sizeof(double);
     return full + vectors * (double)length * sizeof(float) + 2 * (double)length * sizeof(double) +
@@ -96,9 +95,8 @@ static ks_status allocate_basis(struct ks_lanczos *l)
     if (l->n > SIZE_MAX / vectors)
         return ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu numbers", vectors,
                        l->n);
-    if (ks_team_size(l->team) > 1)
-        KS_TRY(ks_pool_alloc(&l->pool, ks_team_scratch(l->team, l->n) + l->n, sizeof *l->full,
-                             &l->full));
+    if (ks_team_size(l->a->team) > 1)
+        KS_TRY(ks_pool_alloc(&l->pool, 2 * l->n, sizeof *l->full, &l->full));
     if (!l->basis_f32)
         return ks_pool_alloc(&l->pool, vectors * l->length, sizeof *l->basis, &l->basis);
     KS_TRY(ks_pool_alloc(&l->pool, vectors * l->length, sizeof *l->rounded, &l->rounded));
@@ -106,28 +104,29 @@ static ks_status allocate_basis(struct ks_lanczos *l)
     return ks_pool_alloc(&l->pool, 2 * l->length, sizeof *l->pair, &l->pair);
 }
 
-ks_status ks_lanczos_new(size_t n, size_t order, bool basis_f32, const struct ks_team *team,
+ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f32,
                          struct ks_lanczos **lanczos)
 {
     ks_status status = KS_OK;
     struct ks_lanczos *l = NULL;
+    const size_t n = a->n;
 
     assert(n > 0 && order > 0);
     *lanczos = NULL;
-    if (ks_team_scratch(team, n) > INT_MAX)
+    if (n > INT_MAX)
         return ks_fail(KS_RUN, "Lanczos: %zu parameters are too many: BLAS and MPI count to %d", n,
                        INT_MAX);
     KS_TRY(ks_alloc(1, sizeof *l, &l));
+    l->a = a;
     l->n = n;
     l->order = smaller(order, n);
     l->basis_f32 = basis_f32;
-    l->team = team;
-    ks_team_slice(team, n, &l->first, &l->length);
+    ks_team_slice(a->team, n, &l->first, &l->length);
     l->slices = slice_count(l->length);
     KS_GO(ks_pool_alloc(&l->pool, l->order, sizeof(double), &l->alpha));
     KS_GO(ks_pool_alloc(&l->pool, l->order, sizeof(double), &l->beta));
     KS_GO(ks_pool_alloc(&l->pool, (l->slices + 1) * l->order, sizeof(double), &l->sums));
-    KS_GO(ks_pool_alloc(&l->pool, (size_t)ks_team_size(team), sizeof(double), &l->norms));
+    KS_GO(ks_pool_alloc(&l->pool, (size_t)ks_team_size(a->team), sizeof(double), &l->norms));
     KS_GO(allocate_basis(l));
     *lanczos = l, l = NULL;
 done:
@@ -184,8 +183,8 @@ static double norm(const struct ks_lanczos *l, const double *v)
         part[t * l->order] = cblas_dnrm2((int)(end - start), v + start, 1);
     }
     all[0] = finite_norm(l->slices, part, l->order);
-    ks_team_collect(l->team, all[0], all);
-    return finite_norm((size_t)ks_team_size(l->team), all, 1);
+    (void)ks_team_collect(l->a->team, all[0], all); /* NaN if a rank has failed */
+    return finite_norm((size_t)ks_team_size(l->a->team), all, 1);
 }
 
 /* q_j = w / divisor, w = work(l, j). */
@@ -262,6 +261,11 @@ static struct columns next_columns(const struct ks_lanczos *l, size_t t, size_t 
     return (struct columns){block, count, STRIDE};
 }
 
+ks_status ks_lanczos_sum(const struct ks_lanczos *l, size_t count, double *values)
+{
+    return ks_team_sum(l->a->team, count, values);
+}
+
 /* result [count] = the sums over all threads and ranks of what the threads of this rank left in
  * l->sums; in a fixed order, for the same bits. */
 static void sum_slices(const struct ks_lanczos *l, size_t count, double *result)
@@ -271,7 +275,7 @@ static void sum_slices(const struct ks_lanczos *l, size_t count, double *result)
         for (size_t t = 0; t < l->slices; t++)
             result[i] += l->sums[t * l->order + i];
     }
-    ks_team_sum(l->team, count, result);
+    (void)ks_lanczos_sum(l, count, result); /* NaN if a rank has failed */
 }
 
 /* q' w. */
@@ -340,17 +344,18 @@ static void count_step(struct ks_lanczos *l, size_t j)
 }
 
 /* w = this rank's slice of A q, given its slice of q. */
-static ks_status multiply(const struct ks_lanczos *l, const struct ks_operator *a, const double *q,
-                          double *w)
+static ks_status multiply(const struct ks_lanczos *l, const double *q, double *w)
 {
-    double *v = l->full, *product = v + ks_team_scratch(l->team, l->n);
+    struct ks_team *team = l->a->team;
+    double *v = l->full, *product = v + l->n;
 
-    if (ks_team_size(l->team) == 1)
-        return ks_operator_apply(a, q, w);
-    ks_team_gather(l->team, l->n, q, v);
-    KS_TRY(ks_team_agree(l->team, a->share(a->self, v, product)));
-    ks_team_sum_slices(l->team, l->n, product, v, w);
-    return KS_OK;
+    if (ks_team_size(team) == 1)
+        return ks_operator_apply(l->a, q, w);
+    for (size_t i = 0; i < l->length; i++)
+        v[l->first + i] = q[i];
+    KS_TRY(ks_team_gather(team, l->n, v));
+    KS_TRY(l->a->share(l->a->self, v, product));
+    return ks_team_sum_slices(team, l->n, product, w);
 }
 
 /* From q = q_j and A q_j in work(l, j + 1) to alpha_j, beta_j and beta_j q_{j+1} in the same place.
@@ -373,14 +378,14 @@ static void orthogonalize(struct ks_lanczos *l, size_t j, const double *q)
     }
 }
 
-ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
+ks_status ks_lanczos_step(struct ks_lanczos *l)
 {
     size_t j = l->steps;
     const double *q = ks_lanczos_widened(l, j);
     double *w = work(l, j + 1);
 
-    assert(a->n == l->n && j < l->order && !l->exhausted);
-    KS_TRY(multiply(l, a, q, w));
+    assert(j < l->order && !l->exhausted);
+    KS_TRY(multiply(l, q, w));
     if (!isfinite(norm(l, w)))
         return ks_fail(KS_NUMBER,
                        "Lanczos step %zu of %zu (probe %llu): the product holds a NaN or "
@@ -400,18 +405,19 @@ ks_status ks_lanczos_step(struct ks_lanczos *l, const struct ks_operator *a)
 }
 
 /* A sweep takes at most `order` rows, so the last vector of a full basis is added separately. */
-void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c, double *out)
+ks_status ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c, double *out)
 {
     size_t swept = smaller(rows, l->order);
-    double *negative = l->sums + l->slices * l->order;
+    double *negative = l->sums + l->slices * l->order, *slice = out + l->first;
 
     for (size_t j = 0; j < swept; j++)
         negative[j] = -c[j];
     for (size_t i = 0; i < l->length; i++)
-        out[i] = 0;
-    sweep(l, swept, out, (struct combination){0, negative}, NULL);
+        slice[i] = 0;
+    sweep(l, swept, slice, (struct combination){0, negative}, NULL);
     if (rows > swept)
-        cblas_daxpy((int)l->length, c[swept], ks_lanczos_widened(l, swept), 1, out, 1);
+        cblas_daxpy((int)l->length, c[swept], ks_lanczos_widened(l, swept), 1, slice, 1);
+    return ks_team_gather(l->a->team, l->n, out);
 }
 
 void ks_lanczos_remove(const struct ks_lanczos *l, double *v)

@@ -10,17 +10,16 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "operators/operator.h"
-#include "operators/team.h"
 
 /* The state of the iteration for one probe. After j steps, with Q = [q_0 .. q_{j-1}] and T the j x
  * j Jacobi matrix,
  *
  *   A Q - Q T = beta[j-1] q_j e_j'   and   [Q q_j]' [Q q_j] = I   to rounding. */
 struct ks_lanczos {
-    size_t n, order;            /* dimension; largest number of steps, at most n            */
-    const struct ks_team *team; /* the ranks that share the work; NULL: one rank            */
-    size_t first, length;       /* the slice of every vector that this rank stores, [first, first +
-                                 * length); a single rank stores entire vectors */
+    const struct ks_operator *a; /* A, whose ranks share the work. Not owned                 */
+    size_t n, order;             /* dimension; largest number of steps, at most n            */
+    size_t first, length;        /* the slice of every vector that this rank stores, [first, first +
+                                  * length); a single rank stores entire vectors */
     uint64_t seed, probe; /* what determines the random start vector; probe = KS_PROBE_GRADIENT:
                            * it is not random */
     double start_norm;    /* norm of the start vector before it was scaled to norm 1        */
@@ -37,7 +36,7 @@ struct ks_lanczos {
     double *sums;   /* [slices + 1, order]: scratch: inner products with the basis, by thread */
     double *norms;  /* [ranks]: scratch                                       */
     double *pair;   /* [2, length] if `basis_f32`: q_j and w in float64          */
-    double *full;   /* in a team: scratch for complete vectors v and A v         */
+    double *full;   /* [2, n] with several ranks: complete vectors v and A v     */
     double *blocks; /* if `basis_f32`: a block of the basis in float64 for each thread */
     struct ks_pool pool; /* all arrays. Owned */
 };
@@ -50,14 +49,14 @@ static inline size_t ks_lanczos_slice(const struct ks_lanczos *lanczos, size_t t
     return lanczos->length / lanczos->slices * t + (t < longer ? t : longer);
 }
 
-/* Allocates everything, with a basis in float32 if `basis_f32`; `team` may be NULL. The caller
- * frees with ks_lanczos_free. One struct can run any number of probes, one after the other.
- * KS_MEMORY; KS_RUN if n exceeds what BLAS and MPI count in an int. */
-ks_status ks_lanczos_new(size_t n, size_t order, bool basis_f32, const struct ks_team *team,
+/* Allocates everything, with a basis in float32 if `basis_f32`. The caller frees with
+ * ks_lanczos_free. One struct can run any number of probes of A, one after the other. KS_MEMORY;
+ * KS_RUN if n exceeds what BLAS and MPI count in an int. */
+ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f32,
                          struct ks_lanczos **lanczos);
 /* The bytes that ks_lanczos_new allocates, to within a few kB: 8 (order + 1) n, or in float32 half
- * of that and two float64 vectors; in a team a slice of these and two complete vectors. */
-double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32, const struct ks_team *team);
+ * of that and two float64 vectors; with several ranks a slice of these and two complete vectors. */
+double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32, size_t ranks);
 void ks_lanczos_free(struct ks_lanczos *lanczos); /* NULL is fine */
 
 /* Goes to step 0 with a start vector that depends on (seed, probe) alone: Gaussian entries, scaled
@@ -72,13 +71,15 @@ ks_status ks_lanczos_start_at(struct ks_lanczos *lanczos, const double *v);
 /* One step. The caller checks before that steps < order and that the iteration is not exhausted.
  * Fails as the operator does, or with KS_NUMBER, naming the step, if the product is not finite;
  * earlier steps stay valid. Results have the same bits for the same numbers of threads and ranks.
- * In a team all ranks call it, and fail together. */
-ks_status ks_lanczos_step(struct ks_lanczos *lanczos, const struct ks_operator *a);
+ * All ranks call it together. */
+ks_status ks_lanczos_step(struct ks_lanczos *lanczos);
 
-/* out [length] = this rank's slice of sum_{j < rows} c[j] q_j. rows <= steps, or steps + 1 if the
- * iteration is not exhausted. */
-void ks_lanczos_combine(const struct ks_lanczos *lanczos, size_t rows, const double *c,
-                        double *out);
+/* out [n] = sum_{j < rows} c[j] q_j. rows <= steps, or steps + 1 if the iteration is not exhausted.
+ * All ranks call it together, and get the complete vector; it fails only if another rank does. */
+ks_status ks_lanczos_combine(const struct ks_lanczos *lanczos, size_t rows, const double *c,
+                             double *out);
+/* values [count] = the sum of what all ranks have from their slices; NaN if a rank has failed. */
+ks_status ks_lanczos_sum(const struct ks_lanczos *lanczos, size_t count, double *values);
 /* v [length] -= Q Q' v, with Q = [q_0 .. q_{steps - 1}]: this rank's slice of v becomes orthogonal
  * to them. */
 void ks_lanczos_remove(const struct ks_lanczos *lanczos, double *v);

@@ -47,7 +47,7 @@ static double subtract(const struct ks_lanczos *l, float c, const float *q, cons
     }
     for (size_t t = 0; t < l->slices; t++) /* in a fixed order, for the same bits */
         sum += l->sums[t];
-    ks_team_sum(l->team, 1, &sum);
+    (void)ks_lanczos_sum(l, 1, &sum); /* NaN if a rank has failed */
     return sum;
 }
 

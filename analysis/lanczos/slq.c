@@ -49,26 +49,21 @@ ks_status ks_slq_store(const struct ks_lanczos *l, size_t row, struct ks_spectru
 }
 
 /* --- all eigenvalues: the products A e_j give the dense matrix; LAPACK gets its symmetric part,
- * from which it differs by rounding. In a team only rank 0 stores the matrix --- */
+ * from which it differs by rounding --- */
 
 static const uint64_t SEED = 0x6572726f72; /* of the start vector of the power iteration */
 enum { ERROR_PRODUCTS = 12 };
 
 struct dense {
-    double *unit, *matrix; /* [n]; [n, n], column by column, or [n] on ranks other than 0 */
+    double *unit, *matrix; /* [n]; [n, n], column by column */
 };
-
-static bool is_kept(const struct ks_operator *a)
-{
-    return ks_team_rank(a->team) == 0;
-}
 
 static ks_status allocate(const struct ks_operator *a, struct dense *d, struct ks_spectrum *s)
 {
     size_t n = a->n;
 
     KS_TRY(ks_alloc(n, sizeof *d->unit, &d->unit));
-    KS_TRY(ks_alloc(is_kept(a) ? n * n : n, sizeof *d->matrix, &d->matrix));
+    KS_TRY(ks_alloc(n * n, sizeof *d->matrix, &d->matrix));
     KS_TRY(ks_alloc(n, sizeof(double), &s->ritz));
     KS_TRY(ks_alloc(n, sizeof(double), &s->weight));
     return ks_alloc(n, sizeof(double), &s->residual); /* all 0 */
@@ -80,7 +75,7 @@ static ks_status fill(const struct ks_operator *a, void (*on_product)(void *, si
     size_t n = a->n;
 
     for (size_t j = 0; j < n; j++) {
-        double *column = d->matrix + (is_kept(a) ? j * n : 0);
+        double *column = d->matrix + j * n;
 
         d->unit[j] = 1;
         KS_TRY(ks_operator_apply(a, d->unit, column));
@@ -117,7 +112,7 @@ ks_status ks_exact_error(const struct ks_operator *a, const struct ks_operator *
     ks_status status = KS_OK;
 
     *error = 0;
-    KS_GO(ks_team_agree(a->team, ks_alloc(3 * a->n, sizeof *v, &v)));
+    KS_GO(ks_alloc(3 * a->n, sizeof *v, &v));
     image = v + a->n;
     exact = image + a->n;
     for (size_t i = 0; i < a->n; i++)
@@ -151,10 +146,9 @@ ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context
                        KS_EXACT_LIMIT, n);
     s->probes = 1;
     s->order = n;
-    KS_GO(ks_team_agree(a->team, allocate(a, &d, s)));
+    KS_GO(allocate(a, &d, s));
     KS_GO(fill(a, on_product, context, &d));
-    KS_GO(ks_team_agree(a->team, is_kept(a) ? find_eigenvalues(n, d.matrix, s->ritz) : KS_OK));
-    ks_team_broadcast(a->team, 0, n * sizeof *s->ritz, s->ritz);
+    KS_GO(find_eigenvalues(n, d.matrix, s->ritz));
     for (size_t i = 0; i < n; i++)
         s->weight[i] = 1 / (double)n;
 done:

@@ -1,5 +1,5 @@
 /* The structs behind the handles of include/kappascope.h. The public functions check their
- * arguments and call the pipeline as a team of one rank.
+ * arguments and call the pipeline in a single process.
  *
  * Only functions marked KAPPASCOPE_API are exported: all code has hidden visibility otherwise. */
 #ifndef KS_LIBRARY_LIBRARY_H

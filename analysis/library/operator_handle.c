@@ -122,8 +122,8 @@ enum kappascope_status kappascope_operator_new(const struct kappascope_checkpoin
     KS_GO(pose(problem, made));
     KS_GO(find_memory(problem->memory, made));
     KS_GO(ks_blas_reserve((size_t)omp_get_max_threads()));
-    KS_GO(ks_problem_operator(&made->p.problem, made->options.products_f32, NULL,
-                              made->p.budget.kept, &made->p.a));
+    KS_GO(ks_problem_operator(&made->p.problem, made->options.products_f32, made->p.budget.kept,
+                              &made->p.a));
     *a = made, made = NULL;
 done:
     kappascope_operator_free(made);

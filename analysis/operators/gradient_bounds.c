@@ -11,6 +11,7 @@
 #include "core/number.h"
 #include "operators/fold.h"
 #include "operators/primal.h"
+#include "operators/ranks.h"
 
 static bool has_loss(const struct ks_problem *problem, const char *name)
 {
@@ -23,20 +24,14 @@ bool ks_gradient_bounds_exist(const struct ks_problem *problem)
            problem->checkpoint->critic.arch->loss.weight > 0;
 }
 
-ks_status ks_gradient_bounds_sum(struct ks_gradient_bounds *b, const struct ks_team *team)
+ks_status ks_gradient_bounds_sum(struct ks_gradient_bounds *b, const struct ks_problem *problem)
 {
-    double *scratch = NULL;
-
-    KS_TRY(
-        ks_team_agree(team, ks_alloc(ks_team_scratch(team, b->rows), sizeof *scratch, &scratch)));
-    ks_team_sum_vector(team, b->rows, scratch, b->output);
-    ks_team_sum(team, b->pairs, b->gradient);
-    ks_team_sum(team, b->pairs, b->hidden);
-    ks_team_sum(team, b->pairs, b->radial);
-    ks_team_sum(team, KS_JACOBIAN_ROWS, b->jacobian);
-    ks_team_sum(team, KS_JACOBIAN_ROWS, b->hidden_jacobian);
-    free(scratch);
-    return KS_OK;
+    KS_TRY(ks_ranks_sum(problem, b->rows, b->output));
+    KS_TRY(ks_ranks_sum(problem, b->pairs, b->gradient));
+    KS_TRY(ks_ranks_sum(problem, b->pairs, b->hidden));
+    KS_TRY(ks_ranks_sum(problem, b->pairs, b->radial));
+    KS_TRY(ks_ranks_sum(problem, KS_JACOBIAN_ROWS, b->jacobian));
+    return ks_ranks_sum(problem, KS_JACOBIAN_ROWS, b->hidden_jacobian);
 }
 
 /* --- the gradient in the outputs of every row, g of every minibatch --- */

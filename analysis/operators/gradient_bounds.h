@@ -61,13 +61,14 @@ struct ks_gradient_bounds {
  * multiplied by 0. */
 bool ks_gradient_bounds_exist(const struct ks_problem *problem);
 
-/* Measures on this rank's minibatches, numbers rank, rank + size, ... of all (distribute.h), in
+/* Measures on this rank's minibatches, numbers rank, rank + size, ... of all (ranks.h), in
  * float64. The loss is neither scaled nor decayed, and its weight does not count. Fails as
  * ks_gradient does. The caller frees `pool`, also after a failure. */
 ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t rank, size_t size,
                                      struct ks_gradient_bounds *bounds);
-/* Completes the arrays by sums over the ranks of the team. KS_MEMORY. */
-ks_status ks_gradient_bounds_sum(struct ks_gradient_bounds *bounds, const struct ks_team *team);
+/* Completes the arrays by sums over the ranks. */
+ks_status ks_gradient_bounds_sum(struct ks_gradient_bounds *bounds,
+                                 const struct ks_problem *problem);
 
 /* Adds logit_gradient_, minibatch_gradient_ and logit_jacobian_, each with `largest` and `median`,
  * logit_jacobian_rows, minibatch_gradient_hidden_ and logit_jacobian_hidden_, again with both,

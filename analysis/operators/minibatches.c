@@ -8,6 +8,7 @@
 #include <omp.h>
 
 #include "core/memory.h"
+#include "operators/ranks.h"
 
 ks_status ks_minibatches_new(struct ks_minibatches *set, size_t count)
 {
@@ -31,10 +32,11 @@ ks_status ks_minibatches_make_one(struct ks_minibatches *set, size_t minibatch, 
     s->checkpoint = ks_checkpoint_minibatch(all->checkpoint, minibatch);
     s->problem = *all;
     s->problem.checkpoint = &s->checkpoint;
+    s->problem.team = NULL; /* this rank has it */
     s->problem.minibatches = 1;
     s->problem.other_minibatches += all->minibatches - 1;
     s->problem.omits_decay = !decays;
-    return ks_problem_operator(&s->problem, set->products_f32, NULL, set->memory, &s->a);
+    return ks_problem_operator(&s->problem, set->products_f32, set->memory, &s->a);
 }
 
 /* Saves the status and message of this thread. */
@@ -111,17 +113,17 @@ done:
     return status;
 }
 
-double ks_minibatches_mean(const struct ks_team *team, size_t count, const double *quotient,
+double ks_minibatches_mean(const struct ks_problem *q, size_t count, const double *quotient,
                            double all, double *se)
 {
     double mean = 0, square = 0;
 
     for (size_t i = 0; i < count; i++)
         mean += quotient[i] / all;
-    ks_team_sum(team, 1, &mean);
+    (void)ks_ranks_sum(q, 1, &mean); /* NaN if a rank has failed */
     for (size_t i = 0; i < count; i++)
         square += (quotient[i] - mean) * (quotient[i] - mean);
-    ks_team_sum(team, 1, &square);
+    (void)ks_ranks_sum(q, 1, &square);
     *se = all > 1 ? sqrt(square / (all - 1) / all) : NAN;
     return mean;
 }

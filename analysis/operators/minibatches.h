@@ -56,7 +56,7 @@ ks_status ks_minibatches_multiply(struct ks_minibatches *set, size_t begin, size
                                   const struct ks_minibatch_products *products);
 /* Returns the mean of this rank's `count` quotients, of `all` over all ranks; *se is its standard
  * error, NaN if there is only one. */
-double ks_minibatches_mean(const struct ks_team *team, size_t count, const double *quotient,
+double ks_minibatches_mean(const struct ks_problem *problem, size_t count, const double *quotient,
                            double all, double *se);
 void ks_minibatches_clear(struct ks_minibatches *set);
 

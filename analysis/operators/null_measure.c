@@ -258,8 +258,8 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
     struct trial t = {.space = space, .a = a, .on_product = on_product, .context = context};
 
     *null = (struct ks_null){.dimension = space->dimension, .product = NAN, .leak = NAN};
-    KS_GO(ks_team_agree(a->team, ks_alloc(a->n, sizeof *null->is_dead, &null->is_dead)));
-    KS_GO(ks_team_agree(a->team, allocate(&t)));
+    KS_GO(ks_alloc(a->n, sizeof *null->is_dead, &null->is_dead));
+    KS_GO(allocate(&t));
     KS_GO(try_directions(&t, &null->product));
     KS_GO(try_random(&t, null));
 done:

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "operators/team.h"
 
 ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, struct ks_operator **a)
 {
@@ -64,43 +65,37 @@ void ks_operator_free(struct ks_operator *a)
     free(a);
 }
 
-/* --- the sum of the operators of a team's ranks --- */
+/* --- the sum of the operators of several ranks --- */
 
-struct team_sum {
+struct sum {
     const struct ks_operator *a; /* this rank's share */
-    const struct ks_team *team;
-    double scratch[]; /* [ks_team_scratch] */
+    struct ks_team *team;
 };
 
 static ks_status sum_share(void *self, const double *v, double *out)
 {
-    return ks_operator_apply(((struct team_sum *)self)->a, v, out);
+    return ks_operator_apply(((struct sum *)self)->a, v, out);
 }
 
 static ks_status sum_apply(void *self, const double *v, double *out)
 {
-    struct team_sum *s = self;
+    struct sum *s = self;
 
-    KS_TRY(ks_team_agree(s->team, ks_operator_apply(s->a, v, out)));
-    ks_team_sum_vector(s->team, s->a->n, s->scratch, out);
-    return KS_OK;
+    KS_TRY(ks_operator_apply(s->a, v, out));
+    return ks_team_sum(s->team, s->a->n, out);
 }
 
-ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team,
-                               struct ks_operator **sum)
+ks_status ks_operator_sum(const struct ks_problem *q, struct ks_operator *a,
+                          struct ks_operator **sum)
 {
     static const struct ks_operator SUM = {.apply = sum_apply, .share = sum_share, .free = free};
-    struct team_sum *s;
 
     *sum = a;
-    if (ks_team_size(team) == 1)
+    if (ks_team_size(q->team) == 1)
         return KS_OK;
-    KS_TRY(ks_operator_around(&SUM, sizeof *s + ks_team_scratch(team, a->n) * sizeof *s->scratch, a,
-                              sum));
-    (*sum)->team = team;
-    s = (*sum)->self;
-    s->a = a;
-    s->team = team;
+    KS_TRY(ks_operator_around(&SUM, sizeof(struct sum), a, sum));
+    (*sum)->team = q->team;
+    *(struct sum *)(*sum)->self = (struct sum){a, q->team};
     return KS_OK;
 }
 
@@ -155,8 +150,8 @@ ks_status ks_hessian_new(const struct ks_problem *q, bool products_f32, struct k
     return ks_kind_new(ks_operator_kinds, q, products_f32, a);
 }
 
-ks_status ks_problem_operator(const struct ks_problem *q, bool products_f32,
-                              const struct ks_team *team, size_t memory, struct ks_operator **a)
+ks_status ks_problem_operator(const struct ks_problem *q, bool products_f32, size_t memory,
+                              struct ks_operator **a)
 {
     struct ks_operator *full = NULL, *block = NULL;
     ks_status status;
@@ -164,7 +159,7 @@ ks_status ks_problem_operator(const struct ks_problem *q, bool products_f32,
     *a = NULL;
     KS_TRY(ks_kind_new(q->kind, q, products_f32, &full));
     KS_TRY(ks_block_new(full, q->selection, &block));
-    KS_TRY(ks_team_operator_new(block, team, a));
+    KS_TRY(ks_operator_sum(q, block, a));
     status = ks_operator_prepare(*a, memory);
     if (status != KS_OK) {
         ks_operator_free(*a);

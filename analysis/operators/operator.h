@@ -9,7 +9,8 @@
 
 #include "core/error.h"
 #include "io/checkpoint.h"
-#include "operators/team.h"
+
+struct ks_team;
 
 struct ks_operator {
     size_t n;   /* dimension */
@@ -23,9 +24,8 @@ struct ks_operator {
     ks_status (*prepare)(void *self, size_t memory);
     /* out = A v, both [n]. */
     ks_status (*apply)(void *self, const double *v, double *out);
-    /* Of a ks_team_operator: the ranks that share the work, and this rank's share of A v. Otherwise
-     * NULL. */
-    const struct ks_team *team;
+    /* Of a sum over ranks: the ranks, and this rank's share of A v. Otherwise NULL. */
+    struct ks_team *team;
     ks_status (*share)(void *self, const double *v, double *out);
     void (*free)(void *self); /* `self` and what it owns; NULL: nothing is owned */
 };
@@ -42,15 +42,16 @@ ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory);
 /* Another handle to the same operator: the last one that is freed frees it. */
 struct ks_operator *ks_operator_share(struct ks_operator *a);
 ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double *out);
-/* The sum of the operators `a` of all ranks of a team; in a team of one, `a` itself. It owns `a`,
- * also after a failure. All ranks call this function and `apply` together, and `apply` gives the
- * full A v to each of them. KS_MEMORY. */
-ks_status ks_team_operator_new(struct ks_operator *a, const struct ks_team *team,
-                               struct ks_operator **sum);
 
 struct ks_problem;
 struct ks_selection;
 struct ks_layer_f64; /* of layers/layer.h, in code compiled for double */
+
+/* The sum of the operators `a` of all ranks that share the problem; of a single rank `a` itself. It
+ * owns `a`, also after a failure. All ranks call `apply` together, and get the complete A v.
+ * KS_MEMORY. */
+ks_status ks_operator_sum(const struct ks_problem *problem, struct ks_operator *a,
+                          struct ks_operator **sum);
 
 /* One row of the table; the last row has the name NULL. */
 struct ks_operator_kind {
@@ -85,6 +86,7 @@ struct ks_problem {
     const struct ks_operator_kind *kind;
     const struct ks_selection *selection;
     bool products_f32;
+    struct ks_team *team; /* the ranks that share it (ranks.h); NULL: a single one. Not owned */
     size_t minibatches;
     size_t other_minibatches; /* of other ranks: they count in N, and what is computed here is this
                                * rank's share of a sum over the ranks */
@@ -153,11 +155,11 @@ ks_status ks_kind_new(const struct ks_operator_kind *kind, const struct ks_probl
                       bool products_f32, struct ks_operator **a);
 ks_status ks_hessian_new(const struct ks_problem *problem, bool products_f32,
                          struct ks_operator **a);
-/* *a = the problem's operator on its selected coordinates, with products in float32 or float64,
- * summed over the team (NULL: one rank), which keeps at most `memory` bytes of activations.
- * KS_MEMORY; fails as the operator does. */
-ks_status ks_problem_operator(const struct ks_problem *problem, bool products_f32,
-                              const struct ks_team *team, size_t memory, struct ks_operator **a);
+/* *a = the problem's operator on its selected coordinates, summed over the ranks, with products in
+ * float32 or float64, which keeps at most `memory` bytes of activations. KS_MEMORY; fails as the
+ * operator does. */
+ks_status ks_problem_operator(const struct ks_problem *problem, bool products_f32, size_t memory,
+                              struct ks_operator **a);
 
 /* --- The coordinates of the parameters that an analysis is about, and the diagonal block of an
  * operator on them. --- */

@@ -1,13 +1,14 @@
 #include "operators/team.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
 
-enum { CHUNK = KS_TEAM_CHUNK, TEXT = 1024 }; /* numbers per rank at a time; bytes per message */
+enum { CHUNK = KS_TEAM_CHUNK, FEW = 512 }; /* FEW numbers are sent to all ranks */
 
 static bool is_alone(const struct ks_team *team)
 {
@@ -26,85 +27,108 @@ int ks_team_size(const struct ks_team *team)
 
 void ks_team_end(struct ks_team *world)
 {
-    if (world->comm)
-        world->transport->end(world);
-    free(world->comm);
+    if (world->transport)
+        world->transport->end();
     free(world->scratch);
     free(world->count);
     *world = (struct ks_team){.size = 1, .local_size = 1};
 }
 
-ks_status ks_team_agree(const struct ks_team *team, ks_status status)
+/* --- failures --- */
+
+/* The ranks tell each other how they are: the start of every communication, in which ranks meet
+ * that are at different places since one has failed. */
+ks_status ks_team_agree(struct ks_team *team, ks_status status)
 {
-    char text[TEXT];
     int first = 0;
 
     if (is_alone(team))
         return status;
-    ks_team_collect(team, (double)status, team->scratch);
-    while (first < team->size && team->scratch[first] == (double)KS_OK)
-        first++;
-    if (first == team->size)
-        return KS_OK;
-    status = (ks_status)team->scratch[first];
-    snprintf(text, sizeof text, "%s", ks_error_text());
-    ks_team_broadcast(team, first, sizeof text, text);
-    return ks_fail(status, "%s", text);
+    if (team->failed == KS_OK) {
+        team->scratch[team->size] = (double)status;
+        team->transport->collect(1, team->scratch + team->size, team->scratch);
+        while (first < team->size && team->scratch[first] == (double)KS_OK)
+            first++;
+        if (first == team->size)
+            return KS_OK;
+        team->failed = (ks_status)team->scratch[first];
+        snprintf(team->text, sizeof team->text, "%s", ks_error_text());
+        team->transport->broadcast(first, (int)sizeof team->text, team->text);
+    }
+    return ks_fail(team->failed, "%s", team->text);
 }
 
-void ks_team_broadcast(const struct ks_team *team, int root, size_t bytes, void *data)
+ks_status ks_team_settle(struct ks_team *team, ks_status status)
+{
+    status = ks_team_agree(team, status);
+    if (team)
+        team->failed = KS_OK;
+    return status;
+}
+
+/* --- few numbers --- */
+
+ks_status ks_team_broadcast(struct ks_team *team, size_t bytes, void *data)
 {
     char *next = data;
 
     if (is_alone(team))
-        return;
+        return KS_OK;
+    KS_TRY(ks_team_agree(team, KS_OK));
     while (bytes > 0) {
         size_t part = bytes < INT_MAX ? bytes : INT_MAX;
 
-        team->transport->broadcast(team, root, (int)part, next);
+        team->transport->broadcast(0, (int)part, next);
         next += part;
         bytes -= part;
     }
-}
-
-ks_status ks_team_broadcast_string(const struct ks_team *team, char **string)
-{
-    size_t bytes = *string ? strlen(*string) + 1 : 0;
-    ks_status status = KS_OK;
-
-    if (is_alone(team))
-        return KS_OK;
-    ks_team_broadcast(team, 0, sizeof bytes, &bytes);
-    if (team->rank > 0 && bytes > 0)
-        status = ks_alloc(bytes, 1, string);
-    KS_TRY(ks_team_agree(team, status));
-    ks_team_broadcast(team, 0, bytes, *string);
     return KS_OK;
 }
 
-void ks_team_collect(const struct ks_team *team, double number, double *all)
+/* No rank uses numbers of a team in which one has failed. */
+static ks_status spoil(ks_status status, size_t n, double *values)
 {
-    if (is_alone(team))
-        all[0] = number;
-    else
-        team->transport->collect(team, 1, &number, all);
+    for (size_t i = 0; status != KS_OK && i < n; i++)
+        values[i] = NAN;
+    return status;
 }
 
-void ks_team_sum(const struct ks_team *team, size_t n, double *values)
+ks_status ks_team_collect(struct ks_team *team, double number, double *all)
+{
+    all[0] = number;
+    if (is_alone(team))
+        return KS_OK;
+    KS_TRY(spoil(ks_team_agree(team, KS_OK), (size_t)team->size, all));
+    team->transport->collect(1, &number, all);
+    return KS_OK;
+}
+
+static ks_status sum_vector(struct ks_team *team, size_t n, double *values)
+{
+    size_t first, count;
+
+    ks_team_slice(team, n, &first, &count);
+    KS_TRY(ks_team_sum_slices(team, n, values, values + first));
+    return ks_team_gather(team, n, values);
+}
+
+ks_status ks_team_sum(struct ks_team *team, size_t n, double *values)
 {
     if (is_alone(team))
-        return;
-    for (size_t at = 0; at < n; at += CHUNK) {
-        size_t part = n - at < CHUNK ? n - at : CHUNK;
-
-        team->transport->collect(team, (int)part, values + at, team->scratch);
-        for (size_t i = 0; i < part; i++) {
-            values[at + i] = 0;
-            for (size_t r = 0; r < (size_t)team->size; r++)
-                values[at + i] += team->scratch[r * part + i];
-        }
+        return KS_OK;
+    if (n > FEW)
+        return spoil(sum_vector(team, n, values), n, values);
+    KS_TRY(spoil(ks_team_agree(team, KS_OK), n, values));
+    team->transport->collect((int)n, values, team->scratch);
+    for (size_t i = 0; i < n; i++) {
+        values[i] = 0;
+        for (size_t r = 0; r < (size_t)team->size; r++)
+            values[i] += team->scratch[r * n + i];
     }
+    return KS_OK;
 }
+
+/* --- vectors --- */
 
 static size_t slice_start(size_t n, int size, int rank)
 {
@@ -121,64 +145,60 @@ void ks_team_slice(const struct ks_team *team, size_t n, size_t *first, size_t *
     *count = slice_start(n, size, rank + 1) - *first;
 }
 
-size_t ks_team_scratch(const struct ks_team *team, size_t n)
+/* The numbers of a slice of `count` numbers from its number `at` on, but at most a chunk. */
+static size_t part_of(size_t count, size_t at)
 {
-    return is_alone(team) ? n : n + (size_t)team->size;
+    size_t left = at < count ? count - at : 0;
+
+    return left < CHUNK ? left : CHUNK;
 }
 
-/* The slices of all ranks in MPI's form: counts and displacements. */
-static void cut(const struct ks_team *team, size_t n, int *count, int *displacement)
+/* Each rank receives its slice of every rank's part, a chunk at a time, and adds them itself. This
+ * moves as many bytes as the best reduction, and the order of the sum is fixed. */
+ks_status ks_team_sum_slices(struct ks_team *team, size_t n, const double *part, double *slice)
 {
-    for (int r = 0; r < team->size; r++) {
-        displacement[r] = (int)slice_start(n, team->size, r);
-        count[r] = (int)slice_start(n, team->size, r + 1) - displacement[r];
-    }
-}
+    size_t first, count, ranks = (size_t)ks_team_size(team);
 
-/* Each rank receives its slice of every rank's part and adds them itself. This moves as many bytes
- * as the best reduction, and the order of the sum is fixed. */
-void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part, double *scratch,
-                        double *slice)
-{
-    int *send, *receive;
-    size_t first, mine;
-
-    ks_team_slice(team, n, &first, &mine);
+    ks_team_slice(team, n, &first, &count);
     if (is_alone(team)) {
         memmove(slice, part, n * sizeof *slice);
-        return;
+        return KS_OK;
     }
-    send = team->count, receive = send + 2 * team->size;
-    cut(team, n, send, send + team->size);
-    for (int r = 0; r < team->size; r++) {
-        receive[r] = (int)mine;
-        receive[team->size + r] = (int)mine * r;
-    }
-    team->transport->exchange(team, part, send, scratch, receive);
+    KS_TRY(ks_team_agree(team, KS_OK));
+    for (size_t at = 0; at <= n / ranks; at += CHUNK) {
+        const size_t mine = part_of(count, at);
+        int *send = team->count, *receive = send + 2 * ranks;
+
+        for (int r = 0; r < team->size; r++) {
+            size_t start = slice_start(n, team->size, r);
+
+            send[r] = (int)part_of(slice_start(n, team->size, r + 1) - start, at);
+            send[team->size + r] = send[r] > 0 ? (int)(start + at) : 0;
+            receive[r] = (int)mine;
+            receive[team->size + r] = (int)mine * r;
+        }
+        team->transport->exchange(team, part, send, team->scratch, receive);
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < mine; i++) {
-        double sum = 0;
+        for (size_t i = 0; i < mine; i++) {
+            double sum = 0;
 
-        for (size_t r = 0; r < (size_t)team->size; r++)
-            sum += scratch[r * mine + i];
-        slice[i] = sum;
+            for (size_t r = 0; r < ranks; r++)
+                sum += team->scratch[r * mine + i];
+            slice[at + i] = sum;
+        }
     }
+    return KS_OK;
 }
 
-void ks_team_gather(const struct ks_team *team, size_t n, const double *slice, double *vector)
-{
-    if (is_alone(team)) {
-        memmove(vector, slice, n * sizeof *vector);
-        return;
-    }
-    cut(team, n, team->count, team->count + team->size);
-    team->transport->gather(team, slice, team->count, vector);
-}
-
-void ks_team_sum_vector(const struct ks_team *team, size_t n, double *scratch, double *values)
+ks_status ks_team_gather(struct ks_team *team, size_t n, double *vector)
 {
     if (is_alone(team))
-        return;
-    ks_team_sum_slices(team, n, values, scratch, scratch);
-    ks_team_gather(team, n, scratch, values);
+        return KS_OK;
+    KS_TRY(ks_team_agree(team, KS_OK));
+    for (int r = 0; r < team->size; r++) {
+        team->count[team->size + r] = (int)slice_start(n, team->size, r);
+        team->count[r] = (int)slice_start(n, team->size, r + 1) - team->count[team->size + r];
+    }
+    team->transport->gather(team, team->count, vector);
+    return KS_OK;
 }

@@ -2,9 +2,14 @@
  * for a team of one rank. A team of one makes no MPI call; for it the functions below copy their
  * input or do nothing.
  *
- * All ranks of a team must call the same functions in the same order; only ks_team_end and
- * ks_team_slice are exempt. Sums are always formed in the order of the ranks, so every rank has the
- * same bits. */
+ * All ranks of a team communicate by the same functions in the same order, until one fails. A rank
+ * that fails returns to the function that started the work, which ends it with ks_team_settle.
+ * Whatever the other ranks' next communication is, they learn there that a rank has failed: it
+ * returns the status and message of the first rank that failed, sums are NaN, and no rank
+ * communicates any more until it arrives at ks_team_settle. So nothing between has to care for
+ * failures of other ranks.
+ *
+ * Sums are always formed in the order of the ranks, so every rank has the same bits. */
 #ifndef KS_OPERATORS_TEAM_H
 #define KS_OPERATORS_TEAM_H
 
@@ -13,7 +18,7 @@
 
 #include "core/error.h"
 
-enum { KS_TEAM_CHUNK = 512 }; /* numbers of every rank that `scratch` holds */
+enum { KS_TEAM_CHUNK = 16384 }; /* numbers of every rank that `scratch` holds */
 
 struct ks_team;
 
@@ -22,60 +27,54 @@ struct ks_team;
  * A `count` [2, size] has the number of elements of each rank, then the offset of each rank's
  * elements. */
 struct ks_team_transport {
-    void (*broadcast)(const struct ks_team *team, int root, int bytes, void *data);
+    void (*broadcast)(int root, int bytes, void *data);
     /* all [size, n] = the n numbers of every rank */
-    void (*collect)(const struct ks_team *team, int n, const double *mine, double *all);
+    void (*collect)(int n, const double *mine, double *all);
     void (*exchange)(const struct ks_team *team, const double *send, const int *send_count,
                      double *receive, const int *receive_count);
-    void (*gather)(const struct ks_team *team, const double *slice, const int *count,
-                   double *vector);
-    void (*end)(const struct ks_team *world);
+    /* completes `vector`, in which each rank has its own elements */
+    void (*gather)(const struct ks_team *team, const int *count, double *vector);
+    void (*end)(void);
 };
 
 struct ks_team {
     int rank, size; /* 0 <= rank < size                                    */
     int local_size; /* ranks of the team on this machine                   */
-    void *comm;     /* MPI's communicator. Owned; NULL in a team of one    */
     const struct ks_team_transport *transport; /* NULL in a team of one        */
-    double *scratch; /* [size, KS_TEAM_CHUNK]. Owned                        */
-    int *count;      /* [4, size] for MPI's counts and displacements. Owned */
+    double *scratch;  /* [size, KS_TEAM_CHUNK]. Owned                         */
+    int *count;       /* [4, size] for MPI's counts and displacements. Owned  */
+    ks_status failed; /* of the first rank that failed; KS_OK: none has       */
+    char text[1024];  /* its message                                          */
 };
 
 /* The team of all ranks that a launcher (mpirun, srun) has started; a team of one if the
- * environment shows no launcher. KS_RUN if MPI does not start. The caller ends with ks_team_end,
- * which waits for all ranks. */
+ * environment shows no launcher. Only rank 0 has a standard output. KS_RUN if MPI does not start.
+ * The caller ends with ks_team_end, which waits for all ranks. */
 ks_status ks_team_start(struct ks_team *world);
 void ks_team_end(struct ks_team *world);
 int ks_team_rank(const struct ks_team *team);
 int ks_team_size(const struct ks_team *team);
 
-/* If any rank's status is not KS_OK, every rank returns the status and message of the first rank
- * that failed. A status that can differ between ranks must pass through this function before the
- * next call of a function below, which would wait forever for a rank that has failed. */
-ks_status ks_team_agree(const struct ks_team *team, ks_status status);
-/* Copies `bytes` bytes from rank `root` to all ranks. */
-void ks_team_broadcast(const struct ks_team *team, int root, size_t bytes, void *data);
-/* Copies rank 0's string, or NULL, to all ranks, which own their copies. KS_MEMORY. */
-ks_status ks_team_broadcast_string(const struct ks_team *team, char **string);
+/* Returns the status and message of the first rank that failed. `status` is this rank's. Before
+ * rank 0 uses what all ranks have computed. */
+ks_status ks_team_agree(struct ks_team *team, ks_status status);
+/* Agrees likewise, and forgets the failure: the ranks can start other work. */
+ks_status ks_team_settle(struct ks_team *team, ks_status status);
 
+/* Copies `bytes` bytes from rank 0 to all ranks. */
+ks_status ks_team_broadcast(struct ks_team *team, size_t bytes, void *data);
 /* all [size] = the numbers of all ranks. */
-void ks_team_collect(const struct ks_team *team, double number, double *all);
-/* values [n] = the sum of all ranks' values; every rank receives all of them, so n should be small.
- */
-void ks_team_sum(const struct ks_team *team, size_t n, double *values);
+ks_status ks_team_collect(struct ks_team *team, double number, double *all);
+/* values [n] = the sum of all ranks' values. n <= INT_MAX. */
+ks_status ks_team_sum(struct ks_team *team, size_t n, double *values);
 
-/* This rank's slice of a long vector [n]: entries first .. first + count - 1. Slices differ by at
- * most one entry in length. */
+/* This rank's slice of a vector [n]: entries first .. first + count - 1. Slices differ by at most
+ * one entry in length. */
 void ks_team_slice(const struct ks_team *team, size_t n, size_t *first, size_t *count);
-/* The length of `scratch` for the functions below. */
-size_t ks_team_scratch(const struct ks_team *team, size_t n);
-/* Reduce-scatter: slice = this rank's slice of the sum of all ranks' `part` [n]. `slice` may be
- * `scratch`. Every rank sends and receives n numbers less its slice. n <= INT_MAX. */
-void ks_team_sum_slices(const struct ks_team *team, size_t n, const double *part, double *scratch,
-                        double *slice);
-/* All-gather: vector [n] from the slices of all ranks. */
-void ks_team_gather(const struct ks_team *team, size_t n, const double *slice, double *vector);
-/* All-reduce: values [n] = the sum of all ranks' values, for long vectors. */
-void ks_team_sum_vector(const struct ks_team *team, size_t n, double *scratch, double *values);
+/* Reduce-scatter: slice = this rank's slice of the sum of all ranks' `part` [n]; it may lie in its
+ * place in `part`. Every rank sends and receives n numbers less its slice. n <= INT_MAX. */
+ks_status ks_team_sum_slices(struct ks_team *team, size_t n, const double *part, double *slice);
+/* All-gather: completes vector [n], in which every rank has its slice. */
+ks_status ks_team_gather(struct ks_team *team, size_t n, double *vector);
 
 #endif

@@ -15,7 +15,7 @@ ks_status ks_team_start(struct ks_team *world)
     const char *const ranks[] = {getenv("PMIX_RANK"), getenv("PMI_RANK")};
 
     *world = (struct ks_team){.size = 1, .local_size = 1};
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if ((sizes[i] && atoi(sizes[i]) > 1) || (ranks[i] && atoi(ranks[i]) > 0))
             return ks_fail(KS_USAGE, "expected a single process, found several that a launcher "
                                      "started: this program was built without MPI");
@@ -38,81 +38,65 @@ static bool is_launched(void)
     return false;
 }
 
-static MPI_Comm comm_of(const struct ks_team *team)
+static void broadcast(int root, int bytes, void *data)
 {
-    return *(const MPI_Comm *)team->comm;
+    MPI_Bcast(data, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
 }
 
-static void broadcast(const struct ks_team *team, int root, int bytes, void *data)
+static void collect(int n, const double *mine, double *all)
 {
-    MPI_Bcast(data, bytes, MPI_BYTE, root, comm_of(team));
-}
-
-static void collect(const struct ks_team *team, int n, const double *mine, double *all)
-{
-    MPI_Allgather(mine, n, MPI_DOUBLE, all, n, MPI_DOUBLE, comm_of(team));
+    MPI_Allgather(mine, n, MPI_DOUBLE, all, n, MPI_DOUBLE, MPI_COMM_WORLD);
 }
 
 static void exchange(const struct ks_team *team, const double *send, const int *send_count,
                      double *receive, const int *receive_count)
 {
     MPI_Alltoallv(send, send_count, send_count + team->size, MPI_DOUBLE, receive, receive_count,
-                  receive_count + team->size, MPI_DOUBLE, comm_of(team));
+                  receive_count + team->size, MPI_DOUBLE, MPI_COMM_WORLD);
 }
 
-static void gather(const struct ks_team *team, const double *slice, const int *count,
-                   double *vector)
+static void gather(const struct ks_team *team, const int *count, double *vector)
 {
-    MPI_Allgatherv(slice, count[team->rank], MPI_DOUBLE, vector, count, count + team->size,
-                   MPI_DOUBLE, comm_of(team));
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, vector, count, count + team->size,
+                   MPI_DOUBLE, MPI_COMM_WORLD);
 }
 
-static void end(const struct ks_team *world)
+static void end(void)
 {
-    MPI_Barrier(comm_of(world));
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
 }
 
 static const struct ks_team_transport MPI = {
     .broadcast = broadcast, .collect = collect, .exchange = exchange, .gather = gather, .end = end};
 
-static int count_local_ranks(MPI_Comm comm)
+static int count_local_ranks(void)
 {
     MPI_Comm machine;
     int size;
 
-    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
     MPI_Comm_size(machine, &size);
     MPI_Comm_free(&machine);
     return size;
 }
 
-/* A rank without memory for these few numbers cannot report its failure to the others, so it aborts
- * all ranks. */
-static ks_status fill(MPI_Comm comm, struct ks_team *team)
+static ks_status fill(struct ks_team *team)
 {
-    MPI_Comm *own = NULL;
-    ks_status status = KS_OK;
-
-    MPI_Comm_rank(comm, &team->rank);
-    MPI_Comm_size(comm, &team->size);
-    team->local_size = count_local_ranks(comm);
-    KS_GO(ks_alloc((size_t)team->size * KS_TEAM_CHUNK, sizeof *team->scratch, &team->scratch));
-    KS_GO(ks_alloc((size_t)team->size * 4, sizeof *team->count, &team->count));
-    KS_GO(ks_alloc(1, sizeof(MPI_Comm), &own));
-    *own = comm;
-    team->comm = own;
+    MPI_Comm_rank(MPI_COMM_WORLD, &team->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &team->size);
+    team->local_size = count_local_ranks();
     team->transport = &MPI;
-done:
-    if (status != KS_OK) {
-        fprintf(stderr, "%s\n", ks_error_text());
-        MPI_Abort(MPI_COMM_WORLD, ks_exit_status(status));
-    }
-    return status;
+    KS_TRY(ks_alloc((size_t)team->size * KS_TEAM_CHUNK, sizeof *team->scratch, &team->scratch));
+    KS_TRY(ks_alloc((size_t)team->size * 4, sizeof *team->count, &team->count));
+    if (team->rank > 0 && !freopen("/dev/null", "w", stdout))
+        return ks_fail(KS_IO, "/dev/null cannot be opened");
+    return KS_OK;
 }
 
 ks_status ks_team_start(struct ks_team *world)
 {
+    ks_status status;
     int threads;
 
     *world = (struct ks_team){.size = 1, .local_size = 1};
@@ -122,7 +106,12 @@ ks_status ks_team_start(struct ks_team *world)
         threads < MPI_THREAD_FUNNELED)
         return ks_fail(KS_RUN,
                        "MPI does not start, or does not support threads (MPI_THREAD_FUNNELED)");
-    return fill(MPI_COMM_WORLD, world);
+    status = fill(world);
+    if (status != KS_OK) { /* a rank that fails here cannot tell the others */
+        ks_say("%s", ks_error_text());
+        MPI_Abort(MPI_COMM_WORLD, ks_exit_status(status));
+    }
+    return status;
 }
 
 #endif

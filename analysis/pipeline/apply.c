@@ -6,6 +6,7 @@
 
 #include "core/memory.h"
 #include "io/spectrum.h"
+#include "operators/ranks.h"
 
 static ks_status require_finite(size_t n, const double *v, const char *name)
 {
@@ -34,13 +35,10 @@ static ks_status write_vectors(const struct ks_pipeline *p, const char *path, si
 /* Before the operator is made: the vectors count against --memory. */
 static ks_status count_vectors(struct ks_pipeline *p)
 {
-    KS_TRY(ks_team_agree(
-        p->team, ks_pipeline_leads(p)
-                     ? ks_vectors_read(p->factors, ks_networks_parameters(&p->checkpoint->critic),
-                                       &p->budget.vectors, NULL)
-                     : KS_OK));
-    ks_team_broadcast(p->team, 0, sizeof p->budget.vectors, &p->budget.vectors);
-    return KS_OK;
+    if (ks_pipeline_leads(p))
+        KS_TRY(ks_vectors_read(p->factors, ks_networks_parameters(&p->checkpoint->critic),
+                               &p->budget.vectors, NULL));
+    return ks_ranks_copy(&p->problem, sizeof p->budget.vectors, &p->budget.vectors);
 }
 
 /* v: on rank 0 all vectors of the file, which their products replace; on the other ranks scratch
@@ -54,7 +52,7 @@ static ks_status multiply(struct ks_pipeline *p, double *v, double *pair)
         double *full = ks_pipeline_leads(p) ? v + i * p->selection->of : v;
 
         ks_selection_gather(p->selection, full, factor);
-        ks_team_broadcast(p->team, 0, n * sizeof *factor, factor);
+        KS_TRY(ks_ranks_copy(&p->problem, n * sizeof *factor, factor));
         KS_TRY(ks_operator_apply(p->a, factor, product));
         KS_TRY(require_finite(n, product, "a product"));
         ks_selection_scatter(p->selection, product, full);
@@ -67,11 +65,10 @@ static ks_status multiply(struct ks_pipeline *p, double *v, double *pair)
 static ks_status read_vectors(struct ks_pipeline *p, double **v)
 {
     const size_t n = p->selection->of;
-    ks_status status = ks_pipeline_leads(p) ? ks_vectors_read(p->factors, n, &p->budget.vectors, v)
-                                            : ks_alloc(n, sizeof **v, v);
 
-    KS_TRY(ks_team_agree(p->team, status));
-    ks_team_broadcast(p->team, 0, sizeof p->budget.vectors, &p->budget.vectors);
+    KS_TRY(ks_pipeline_leads(p) ? ks_vectors_read(p->factors, n, &p->budget.vectors, v)
+                                : ks_alloc(n, sizeof **v, v));
+    KS_TRY(ks_ranks_copy(&p->problem, sizeof p->budget.vectors, &p->budget.vectors));
     p->monitor.products = p->budget.vectors;
     return KS_OK;
 }
@@ -83,12 +80,11 @@ static ks_status apply_products(struct ks_pipeline *p, const char *products)
     double *v = NULL, *pair = NULL;
 
     KS_GO(read_vectors(p, &v));
-    KS_GO(ks_pipeline_agree(p, ks_alloc(2 * p->a->n, sizeof *pair, &pair)));
+    KS_GO(ks_pipeline_name(p, ks_alloc(2 * p->a->n, sizeof *pair, &pair)));
     ks_monitor_start(p);
-    KS_GO(ks_pipeline_name(p, multiply(p, v, pair)));
+    KS_GO(ks_pipeline_agree(p, multiply(p, v, pair)));
     if (ks_pipeline_leads(p))
         status = write_vectors(p, products, p->budget.vectors, v, NULL);
-    KS_GO(ks_team_agree(p->team, status));
 done:
     free(v);
     free(pair);
@@ -115,11 +111,10 @@ static ks_status find_gradient(const struct ks_pipeline *p, double limit, size_t
 }
 
 /* Sums loss and gradient over the ranks. */
-static ks_status sum_gradient(struct ks_pipeline *p, size_t n, double *scratch, double *loss,
-                              double *gradient)
+static ks_status sum_gradient(struct ks_pipeline *p, size_t n, double *loss, double *gradient)
 {
-    ks_team_sum(p->team, 1, loss);
-    ks_team_sum_vector(p->team, n, scratch, gradient);
+    KS_TRY(ks_ranks_sum(&p->problem, 1, loss));
+    KS_TRY(ks_ranks_sum(&p->problem, n, gradient));
     KS_TRY(require_finite(1, loss, "the loss"));
     return require_finite(n, gradient, "the gradient");
 }
@@ -129,23 +124,20 @@ static ks_status apply_gradient(struct ks_pipeline *p, const char *path)
 {
     const size_t n = ks_networks_parameters(&p->checkpoint->critic), before = ks_alloc_total();
     ks_status status = KS_OK;
-    double *gradient = NULL, *scratch = NULL, loss;
+    double *gradient = NULL, loss;
     size_t fixed;
 
     status = ks_alloc(n, sizeof *gradient, &gradient);
-    if (status == KS_OK)
-        status = ks_alloc(ks_team_scratch(p->team, n), sizeof *scratch, &scratch);
     fixed = ks_alloc_total() - p->allocated_before;
     if (status == KS_OK)
         status = find_gradient(p, ks_budget_limit(p, fixed), fixed, &loss, gradient);
+    if (status == KS_OK)
+        status = sum_gradient(p, n, &loss, gradient);
     KS_GO(ks_pipeline_agree(p, status));
-    KS_GO(ks_pipeline_name(p, sum_gradient(p, n, scratch, &loss, gradient)));
     if (ks_pipeline_leads(p))
         status = write_vectors(p, path, 1, gradient, &loss);
-    KS_GO(ks_team_agree(p->team, status));
 done:
     free(gradient);
-    free(scratch);
     ks_alloc_freed_since(before);
     return status;
 }

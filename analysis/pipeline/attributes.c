@@ -16,6 +16,7 @@
 #include "core/memory.h"
 #include "io/attribute.h"
 #include "net/loss.h"
+#include "operators/ranks.h"
 #include "statistics/statistics.h"
 
 /* --- the analysis --- */
@@ -96,8 +97,9 @@ static ks_status add_machines(const struct ks_pipeline *p, struct ks_attributes 
     KS_TRY(ks_attribute_add_string(list, "blas_version", ks_blas_version()));
     KS_TRY(ks_attribute_add_string(list, "blas_kernel", ks_blas_kernel()));
     KS_TRY(ks_attribute_add_integer(list, "threads", omp_get_max_threads()));
-    return p->problem.kind ? ks_attribute_add_integer(list, "processes", ks_team_size(p->team))
-                           : KS_OK;
+    return p->problem.kind
+               ? ks_attribute_add_integer(list, "processes", (int64_t)ks_ranks_count(&p->problem))
+               : KS_OK;
 }
 
 static ks_status add_run(const struct ks_pipeline *p, struct ks_attributes *list)

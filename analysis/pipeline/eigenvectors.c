@@ -12,6 +12,7 @@
 #include "io/spectrum.h"
 #include "lanczos/jacobi.h"
 #include "net/arch.h"
+#include "operators/ranks.h"
 #include "pipeline/report.h"
 #include "statistics/probe.h"
 
@@ -62,23 +63,16 @@ static ks_status find_ritz(const struct ks_lanczos *l, struct ritz *r)
 static ks_status form(const struct ks_lanczos *l, const struct ritz *r, size_t count,
                       struct ks_eigenpairs *p)
 {
-    ks_status status = KS_OK;
-    double *slice = NULL;
-
-    KS_GO(ks_team_agree(l->team, ks_alloc(l->length, sizeof *slice, &slice)));
     for (size_t i = 0; i < count; i++) {
         double *y = p->vector + i * p->n, norm;
 
         p->value[i] = r->sorted[i].value;
         p->residual[i] = r->sorted[i].residual;
-        ks_lanczos_combine(l, r->m, r->vector + r->sorted[i].index * r->m, slice);
-        ks_team_gather(l->team, p->n, slice, y);
+        KS_TRY(ks_lanczos_combine(l, r->m, r->vector + r->sorted[i].index * r->m, y));
         norm = cblas_dnrm2((int)p->n, y, 1); /* 1 up to the rounding of a basis in float32 */
         cblas_dscal((int)p->n, 1 / norm, y, 1);
     }
-done:
-    free(slice);
-    return status;
+    return KS_OK;
 }
 
 static ks_status refuse(const struct ks_lanczos *l, size_t count, size_t converged,
@@ -127,11 +121,11 @@ static ks_status search(struct ks_pipeline *p, struct ks_lanczos *l, struct ks_e
     bool found = false;
 
     while (!l->exhausted && l->steps < l->order && !found) {
-        KS_GO(ks_lanczos_step(l, p->a));
+        KS_GO(ks_lanczos_step(l));
         ks_monitor_step(p, l);
         if (l->steps < next && l->steps < l->order && !l->exhausted)
             continue;
-        KS_GO(ks_team_agree(l->team, find_ritz(l, &r)));
+        KS_GO(find_ritz(l, &r));
         converged = 0;
         for (size_t i = 0; i < count && i < r.m; i++)
             converged += r.sorted[i].residual <= tolerance * fabs(r.sorted[i].value);
@@ -160,9 +154,8 @@ static ks_status iterate(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
     ks_status status = KS_OK;
     struct ks_lanczos *l = NULL;
 
-    KS_GO(ks_team_agree(p->team,
-                        ks_lanczos_new(p->a->n, o->order, p->budget.basis_f32, p->team, &l)));
-    KS_GO(ks_team_agree(p->team, allocate(p->a->n, o->eigenvectors, &p->vectors)));
+    KS_GO(ks_lanczos_new(p->a, o->order, p->budget.basis_f32, &l));
+    KS_GO(allocate(p->a->n, o->eigenvectors, &p->vectors));
     l->products_f32 = o->products_f32;
     ks_lanczos_start(l, o->seed, 0);
     KS_GO(ks_pipeline_name(p, search(p, l, pairs)));
@@ -180,7 +173,7 @@ static ks_status multiply(const struct ks_operator *a, struct ks_eigenpairs *p)
     ks_status status = KS_OK;
     double *image = NULL;
 
-    KS_GO(ks_team_agree(a->team, ks_alloc(p->n, sizeof *image, &image)));
+    KS_GO(ks_alloc(p->n, sizeof *image, &image));
     for (size_t i = 0; i < p->count; i++) {
         const double *y = p->vector + i * p->n;
         double square = cblas_ddot(n, y, 1, y, 1);
@@ -207,9 +200,8 @@ static ks_status refine(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
     ks_operator_free(p->a); /* in favour of the activations in float64 */
     ks_operator_free(p->full);
     p->a = p->full = NULL;
-    KS_GO(ks_pipeline_agree(
-        p, ks_problem_operator(&p->problem, false, p->team, p->budget.kept, &wide)));
-    KS_GO(ks_pipeline_agree(p, multiply(wide, pairs)));
+    KS_GO(ks_pipeline_name(p, ks_problem_operator(&p->problem, false, p->budget.kept, &wide)));
+    KS_GO(ks_pipeline_name(p, multiply(wide, pairs)));
 done:
     ks_operator_free(wide);
     return status;
@@ -221,7 +213,7 @@ static ks_status share_gradient(struct ks_pipeline *p, struct ks_eigenvectors *v
     double *g = NULL, norm;
     ks_status status = KS_OK;
 
-    KS_GO(ks_gradient_start(&p->problem, p->team, &g));
+    KS_GO(ks_gradient_start(&p->problem, &g));
     norm = g ? cblas_dnrm2((int)e->n, g, 1) : 0;
     for (size_t i = 0; g && i < e->count; i++) {
         double cosine = cblas_ddot((int)e->n, g, 1, e->vector + i * e->n, 1) / norm;
@@ -344,10 +336,10 @@ ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)
     ks_monitor_start(p);
     KS_TRY(iterate(p, &v->pairs));
     KS_TRY(refine(p, &v->pairs));
-    KS_TRY(ks_pipeline_agree(p, share_gradient(p, v)));
+    KS_TRY(ks_pipeline_name(p, share_gradient(p, v)));
     KS_TRY(ks_pipeline_agree(p, share_layers(p, v)));
     warn(p, &v->pairs);
-    return ks_team_agree(p->team, ks_pipeline_leads(p) ? write_file(p, output) : KS_OK);
+    return ks_pipeline_leads(p) ? write_file(p, output) : KS_OK;
 }
 
 /* --- printing --- */

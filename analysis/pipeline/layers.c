@@ -65,7 +65,7 @@ static ks_status plan_layers(struct ks_pipeline *p, size_t *products)
     *products = 0;
     /* Of all layers: refuses a critic that does not exist. */
     KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
-    KS_TRY(ks_pipeline_agree(p, list_layers(p)));
+    KS_TRY(ks_pipeline_name(p, list_layers(p)));
     for (size_t i = 0; i < p->n_rows; i++) {
         const size_t n = p->rows[i].dimension;
 
@@ -82,7 +82,7 @@ static ks_status analyze_layer(struct ks_pipeline *p, struct ks_layer_row *row)
 {
     ks_pipeline_clear(p);
     KS_TRY(ks_pipeline_pose(p, (int)row->number));
-    KS_TRY(ks_pipeline_agree(p, ks_pipeline_make_block(p)));
+    KS_TRY(ks_pipeline_name(p, ks_pipeline_make_block(p)));
     p->monitor.null_products = ks_null_products(p->space);
     KS_TRY(ks_pipeline_from_operator(p));
     KS_TRY(ks_pipeline_agree(p, ks_pipeline_statistics(p)));

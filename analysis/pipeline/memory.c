@@ -9,6 +9,7 @@
 
 #include "core/memory.h"
 #include "lanczos/jacobi.h"
+#include "operators/ranks.h"
 
 /* --- memory --- */
 
@@ -26,16 +27,16 @@ static double held_bytes(const struct ks_pipeline *p)
     const size_t n = b->dimension;
 
     if (p->factors)
-        return ((ks_team_rank(p->team) == 0 ? 2 * (double)b->vectors : 1) * full + 2 * (double)n) *
+        return ((ks_pipeline_leads(p) ? 2 * (double)b->vectors : 1) * full + 2 * (double)n) *
                sizeof(double);
     if (o->eigenvectors > 0)
-        return ks_lanczos_bytes(n, o->order, b->basis_f32, p->team) +
-               (double)o->eigenvectors * ((double)n + (ks_team_rank(p->team) == 0 ? 2 * full : 0)) *
+        return ks_lanczos_bytes(n, o->order, b->basis_f32, ks_ranks_count(&p->problem)) +
+               (double)o->eigenvectors * ((double)n + (ks_pipeline_leads(p) ? 2 * full : 0)) *
                    sizeof(double) +
                3 * full * sizeof(double);
     if (o->exact)
-        return (double)n * (ks_team_rank(p->team) == 0 ? (double)n : 1) * sizeof(double);
-    return ks_lanczos_bytes(n, o->order, b->basis_f32, p->team) +
+        return (double)n * (double)n * sizeof(double);
+    return ks_lanczos_bytes(n, o->order, b->basis_f32, ks_ranks_count(&p->problem)) +
            (o->published ? 0 : ks_certificates_bytes(n)) +
            (o->tolerances.n > 0
                 ? (2 * (double)omp_get_max_threads() + 1) * (double)n * sizeof(double)
@@ -46,7 +47,7 @@ static double held_bytes(const struct ks_pipeline *p)
 double ks_budget_limit(const struct ks_pipeline *p, size_t fixed)
 {
     const struct ks_spectrum_options *o = p->options;
-    double left = (double)ks_memory_available("", p->team ? (size_t)p->team->local_size : 1);
+    double left = (double)ks_memory_available("", p->ranks_here > 0 ? p->ranks_here : 1);
 
     if (o->memory == 0)
         return ((double)fixed + left) / 2;
@@ -104,12 +105,12 @@ ks_status ks_budget_divide(struct ks_pipeline *p)
     b->basis_f32 = false;
     held = held_bytes(p);
     short_of = (double)b->fixed + held > all; /* on how many ranks */
-    ks_team_sum(p->team, 1, &short_of);
+    KS_TRY(ks_ranks_sum(&p->problem, 1, &short_of));
     b->squeezed = basis && !asked && short_of > 0;
     b->basis_f32 = basis && (asked || short_of > 0);
     if (b->basis_f32)
         held = held_bytes(p);
-    return ks_team_agree(p->team, divide(p, all, held));
+    return divide(p, all, held);
 }
 
 /* --- progress --- */

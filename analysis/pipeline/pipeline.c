@@ -10,6 +10,7 @@
 #include "core/memory.h"
 #include "lanczos/slq.h"
 #include "net/arch.h"
+#include "operators/ranks.h"
 
 struct ks_spectrum_options ks_spectrum_options_defaults(void)
 {
@@ -43,7 +44,7 @@ static ks_status find_null_space(struct ks_pipeline *p)
     }
     if (status == KS_OK)
         status = ks_null_basis_update(p->space, &p->null, &p->basis);
-    return ks_pipeline_agree(p, status);
+    return ks_pipeline_name(p, status);
 }
 
 /* --- nodes and weights --- */
@@ -71,12 +72,12 @@ static void count_exact_product(void *context, size_t products)
 static ks_status run_probes(struct ks_pipeline *p)
 {
     if (p->options->gradient_probe)
-        KS_TRY(ks_pipeline_agree(p, ks_gradient_start(&p->problem, p->team, &p->gradient)));
+        KS_TRY(ks_pipeline_name(p, ks_gradient_start(&p->problem, &p->gradient)));
     if (!p->options->exact) {
-        KS_TRY(ks_pipeline_agree(p, ks_probes_run(p)));
+        KS_TRY(ks_pipeline_name(p, ks_probes_run(p)));
     } else {
-        KS_TRY(ks_pipeline_agree(p, ks_probes_allocate(p, p->options->order)));
-        KS_TRY(ks_pipeline_agree(p, ks_exact(p->a, count_exact_product, p, p->spectrum)));
+        KS_TRY(ks_pipeline_name(p, ks_probes_allocate(p, p->options->order)));
+        KS_TRY(ks_pipeline_name(p, ks_exact(p->a, count_exact_product, p, p->spectrum)));
     }
     ks_monitor_end(p);
     if (!ks_pipeline_is_short(p))
@@ -96,8 +97,7 @@ static ks_status check_exact(struct ks_pipeline *p)
 
     if (!p->options->products_f32 || !p->space)
         return KS_OK;
-    KS_GO(ks_team_agree(p->team,
-                        ks_problem_operator(&p->problem, false, p->team, p->budget.kept, &wide)));
+    KS_GO(ks_problem_operator(&p->problem, false, p->budget.kept, &wide));
     KS_GO(ks_exact_error(p->a, wide, &p->exact_error));
     KS_GO(ks_null_measure(p->space, wide, NULL, NULL, &null));
     ks_null_take_dead(&p->null, &null);
@@ -117,7 +117,7 @@ static ks_status certify(struct ks_pipeline *p)
     if (ks_pipeline_is_short(p))
         return KS_OK;
     if (o->exact)
-        return ks_pipeline_agree(p, check_exact(p));
+        return ks_pipeline_name(p, check_exact(p));
     if (!ks_pipeline_has_certificates(p) || !o->certificates)
         return KS_OK;
     others = p->most_minibatches > 0 ? p->most_minibatches - p->minibatches : 0;
@@ -133,8 +133,8 @@ static ks_status certify(struct ks_pipeline *p)
     p->certificates.gradient = p->gradient;
     if (!p->problem.kind)
         return ks_certify_operator(&p->certificates, p->a);
-    return ks_pipeline_agree(p, ks_certify(&p->certificates, &p->problem, p->team,
-                                           p->budget.kept / (size_t)omp_get_max_threads()));
+    return ks_pipeline_name(p, ks_certify(&p->certificates, &p->problem,
+                                          p->budget.kept / (size_t)omp_get_max_threads()));
 }
 
 /* --- statistics --- */
@@ -158,10 +158,9 @@ static ks_status measure_bounds(struct ks_pipeline *p)
     if (p->options->published || !q->kind || q->layer >= 0 || q->arrays ||
         !ks_gradient_bounds_exist(q))
         return KS_OK;
-    KS_TRY(ks_pipeline_agree(p, ks_gradient_bounds_measure(q, (size_t)ks_team_rank(p->team),
-                                                           (size_t)ks_team_size(p->team),
-                                                           &p->bounds)));
-    return ks_pipeline_agree(p, ks_gradient_bounds_sum(&p->bounds, p->team));
+    KS_TRY(ks_pipeline_name(
+        p, ks_gradient_bounds_measure(q, ks_ranks_number(q), ks_ranks_count(q), &p->bounds)));
+    return ks_gradient_bounds_sum(&p->bounds, q);
 }
 
 /* The layer that holds a coordinate of a critic's parameters. */

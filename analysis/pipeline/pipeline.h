@@ -174,17 +174,17 @@ struct ks_monitor {
     struct ks_progress_bar progress;
 };
 
-/* The caller sets the first fields, up to `in_library`; the others are zero before, filled by
- * the functions below, and freed by ks_pipeline_close. */
+/* The caller sets the first fields, up to `in_library`, and problem.team; the others are zero
+ * before, filled by the functions below, and freed by ks_pipeline_close. */
 struct ks_pipeline {
     const struct ks_spectrum_options *options;
-    const char *path;           /* the checkpoint's file; "(memory)" if there is none     */
-    const struct ks_team *team; /* the ranks that share the work; NULL: a single one      */
-    bool quiet;                 /* no progress and no warnings on standard error          */
-    bool says_references;       /* the caller says itself if the file has no reference results */
-    bool trusts_files;          /* the caller has had the files read by a scout           */
-    const char *factors;        /* the file of vectors to be multiplied, for ks_pipeline_apply */
-    bool in_library; /* messages do not name the checkpoint, and the operator is kept       */
+    const char *path;     /* the checkpoint's file; "(memory)" if there is none     */
+    bool quiet;           /* no progress and no warnings on standard error          */
+    bool says_references; /* the caller says itself if the file has no reference results */
+    bool trusts_files;    /* the caller has had the files read by a scout           */
+    const char *factors;  /* the file of vectors to be multiplied, for ks_pipeline_apply */
+    size_t ranks_here;    /* MPI ranks on this machine, which share its memory; 0: one       */
+    bool in_library;      /* messages do not name the checkpoint, and the operator is kept       */
 
     /* What is analyzed. */
     struct ks_checkpoint *checkpoint;
@@ -222,9 +222,8 @@ struct ks_pipeline {
     struct ks_eigenvectors vectors;
 };
 
-/* All ranks of the team call the following functions together, and fail together: whatever can fail
- * on one rank alone passes through one function, `agree`, before the next communication. Messages
- * name the file that they are about. */
+/* All ranks that share the problem call the following functions together. What fails on one rank
+ * ends all (ranks.h). Messages name the file that they are about. */
 
 /* KS_FORMAT if the file's name ends like weights of another framework (.safetensors, .npz,
  * .msgpack, .pt, ...) and it is not an HDF5 file; the message names the command that imports it. */
@@ -283,8 +282,8 @@ void ks_pipeline_warn(const struct ks_pipeline *p);
 
 /* "CHECKPOINT: " in front of the message of a failure; KS_OK stays KS_OK. */
 ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status);
-/* The status of the first rank on which a stage failed, and its message with "CHECKPOINT: " in
- * front. */
+/* The status of the first rank that failed, and its message with "CHECKPOINT: " in front: before
+ * rank 0 writes a file. */
 ks_status ks_pipeline_agree(const struct ks_pipeline *p, ks_status status);
 /* Rank 0 reads, writes and prints; the others only compute. */
 bool ks_pipeline_leads(const struct ks_pipeline *p);
@@ -312,10 +311,9 @@ ks_status ks_pipeline_make_operator(struct ks_pipeline *p);
  *
  * *start [n of the problem's selection] = the gradient g of the loss in the operator's coordinates:
  * D^-1/2 g for `preconditioned`, the tangential component of g for `manifold`, otherwise g; NULL if
- * it is zero. The caller frees it. All ranks of the team call it and get the same bits. Fails as
- * ks_gradient does; KS_NUMBER if the gradient is not finite. */
-ks_status ks_gradient_start(const struct ks_problem *problem, const struct ks_team *team,
-                            double **start);
+ * it is zero. The caller frees it. All ranks call it and get the same bits. Fails as ks_gradient
+ * does; KS_NUMBER if the gradient is not finite. */
+ks_status ks_gradient_start(const struct ks_problem *problem, double **start);
 
 /* memory.c */
 
@@ -328,8 +326,8 @@ double ks_budget_limit(const struct ks_pipeline *p, size_t fixed);
 ks_status ks_budget_check(const struct ks_pipeline *p, double bytes, const char *what);
 /* Given `dimension`, `vectors` and `fixed` of the budget, divides what --memory or the machine
  * leaves. The vectors of this rank come first: in float64 if they fit on all ranks, otherwise, and
- * always for the published code, in float32. The rest is for activations. Collective: if any rank
- * has too little, all fail with KS_MEMORY and a message with the sizes. */
+ * always for the published code, in float32. The rest is for activations. KS_MEMORY and a message
+ * with the sizes if that is too little. */
 ks_status ks_budget_divide(struct ks_pipeline *p);
 
 /* The monitor of one spectrum. */

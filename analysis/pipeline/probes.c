@@ -15,6 +15,7 @@
 
 #include "core/memory.h"
 #include "lanczos/slq.h"
+#include "operators/ranks.h"
 
 static const double MARGIN = 1.25,
                     LEAST_GROWTH = 1.5; /* the error over minibatches is uncertain itself */
@@ -156,7 +157,7 @@ done:
 static ks_status step_to(const struct growth *g, size_t steps)
 {
     while (g->l->steps < steps && !g->l->exhausted) {
-        KS_TRY(ks_lanczos_step(g->l, g->p->a));
+        KS_TRY(ks_lanczos_step(g->l));
         ks_monitor_step(g->p, g->l);
     }
     return KS_OK;
@@ -202,7 +203,7 @@ static ks_status plan(struct growth *g, size_t *order, size_t *probes)
     list_candidates(g);
     for (*order = smaller(FIRST, most);; *order = smaller(*order + *order / EIGHTH, most)) {
         KS_TRY(step_to(g, *order));
-        KS_TRY(ks_team_agree(p->team, count_probes(g, &enough)));
+        KS_TRY(count_probes(g, &enough));
         /* once, as soon as the ends are roughly known: whether the minibatches are enough */
         if (p->minibatches < p->most_minibatches && !(p->early_error.steps > 0) &&
             !(g->ends > EARLY))
@@ -214,8 +215,8 @@ static ks_status plan(struct growth *g, size_t *order, size_t *probes)
         earlier = g->l->steps;
     }
     if (enough == g->n) {
-        KS_TRY(ks_team_agree(p->team, find_hopeless(g)));
-        KS_TRY(ks_team_agree(p->team, count_probes(g, &enough)));
+        KS_TRY(find_hopeless(g));
+        KS_TRY(count_probes(g, &enough));
     }
     *probes = g->probes[enough];
     return KS_OK;
@@ -226,7 +227,7 @@ static const struct ks_tolerance *find_trace(const struct ks_pipeline *p)
 {
     const struct ks_tolerances *t = &p->options->tolerances;
 
-    for (size_t i = 0; i < t->n && p->problem.kind && ks_team_size(p->team) == 1; i++)
+    for (size_t i = 0; i < t->n && p->problem.kind && ks_ranks_count(&p->problem) == 1; i++)
         if (t->list[i].statistic == KS_STAT_TRACE)
             return &t->list[i];
     return NULL;
@@ -234,8 +235,6 @@ static const struct ks_tolerance *find_trace(const struct ks_pipeline *p)
 
 ks_status ks_probes_allocate(struct ks_pipeline *p, size_t order)
 {
-    size_t first, length;
-
     KS_TRY(ks_alloc(1, sizeof *p->spectrum, &p->spectrum));
     if (!ks_pipeline_has_certificates(p))
         return KS_OK;
@@ -243,8 +242,7 @@ ks_status ks_probes_allocate(struct ks_pipeline *p, size_t order)
                                                .probes = p->options->probes,
                                                .prefix = KS_STATISTICS_PREFIX,
                                                .basis = p->basis};
-    ks_team_slice(p->team, p->budget.dimension, &first, &length);
-    return ks_certificates_new(length, order, &p->certificates);
+    return ks_certificates_new(order, &p->certificates);
 }
 
 static ks_status allocate(const struct growth *g, size_t order)
@@ -263,7 +261,7 @@ static ks_status finish(struct growth *g)
 
     if (ks_pipeline_has_certificates(p) && g->l->probe != KS_PROBE_GRADIENT)
         KS_TRY(ks_certificates_take(&p->certificates, g->l));
-    return ks_team_agree(p->team, ks_slq_store(g->l, s->probes++, s));
+    return ks_slq_store(g->l, s->probes++, s);
 }
 
 /* The probes after the first, one by one: as many as planned, and more until the intervals are
@@ -274,7 +272,7 @@ static ks_status add_probes(struct growth *g, size_t order, size_t planned)
 
     for (size_t probe = 1; probe < p->options->probes; probe++) {
         if (probe >= planned)
-            KS_TRY(ks_team_agree(p->team, find_statistics(g, p->spectrum, 1)));
+            KS_TRY(find_statistics(g, p->spectrum, 1));
         if (probe >= planned && find_excess(g, p->spectrum, ENDS | OTHERS) <= 1)
             break;
         ks_lanczos_start(g->l, p->options->seed, probe);
@@ -293,14 +291,13 @@ ks_status ks_probes_run(struct ks_pipeline *p)
     size_t order, planned;
     ks_status status = KS_OK;
 
-    KS_GO(ks_team_agree(p->team, ks_lanczos_new(p->budget.dimension, o->order, p->budget.basis_f32,
-                                                p->team, &g.l)));
+    KS_GO(ks_lanczos_new(p->a, o->order, p->budget.basis_f32, &g.l));
     g.l->products_f32 = o->products_f32;
     g.l->published = o->published;
     KS_GO(plan(&g, &order, &planned));
     if (ks_pipeline_is_short(p))
         goto done;
-    KS_GO(ks_team_agree(p->team, allocate(&g, order)));
+    KS_GO(allocate(&g, order));
     p->spectrum->probes = 0;
     KS_GO(finish(&g));
     if (g.trace) /* as long as the Lanczos vectors of the first probe are there */
@@ -312,8 +309,6 @@ ks_status ks_probes_run(struct ks_pipeline *p)
         KS_GO(finish(&g));
         p->spectrum->gradient = true;
     }
-    if (ks_pipeline_has_certificates(p))
-        KS_GO(ks_certificates_gather(&p->certificates, p->team));
 done:
     ks_lanczos_free(g.l);
     return status;
@@ -362,7 +357,7 @@ double ks_fewest_products(const struct ks_spectrum_options *o, size_t n, size_t 
 
 void ks_minibatches_begin(struct ks_pipeline *p)
 {
-    if (ks_team_size(p->team) > 1)
+    if (ks_ranks_count(&p->problem) > 1)
         return;
     p->allocated_read = ks_alloc_total();
     p->most_minibatches = p->minibatches;

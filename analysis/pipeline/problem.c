@@ -14,12 +14,13 @@
 #include "lanczos/slq.h"
 #include "net/arch.h"
 #include "operators/primal.h"
+#include "operators/ranks.h"
 
 /* --- the ranks --- */
 
 bool ks_pipeline_leads(const struct ks_pipeline *p)
 {
-    return ks_team_rank(p->team) == 0;
+    return ks_ranks_number(&p->problem) == 0;
 }
 
 ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status)
@@ -38,7 +39,7 @@ ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status)
 
 ks_status ks_pipeline_agree(const struct ks_pipeline *p, ks_status status)
 {
-    return ks_team_agree(p->team, ks_pipeline_name(p, status));
+    return ks_ranks_agree(&p->problem, ks_pipeline_name(p, status));
 }
 
 /* --- the problem --- */
@@ -69,7 +70,6 @@ static ks_status pose_loss(struct ks_pipeline *p, int layer)
     q->checkpoint = p->checkpoint;
     q->kind = o->kind;
     q->products_f32 = o->products_f32;
-    q->omits_decay = ks_team_rank(p->team) > 0;
     q->evaluation = o->evaluation;
     q->loss_rows_only = o->loss_rows_only;
     q->weight_decay = o->weight_decay;
@@ -91,7 +91,7 @@ static ks_status pose_loss(struct ks_pipeline *p, int layer)
 
 ks_status ks_pipeline_pose_loss(struct ks_pipeline *p, int layer)
 {
-    return ks_pipeline_agree(p, pose_loss(p, layer));
+    return ks_pipeline_name(p, pose_loss(p, layer));
 }
 
 /* Also after the gradient, which has the scale of the loss. */
@@ -99,7 +99,7 @@ ks_status ks_pipeline_pose_products(struct ks_pipeline *p)
 {
     if (p->options->published) /* the published code divides its products by N twice */
         p->problem.scale /= (double)ks_problem_minibatches(&p->problem);
-    return ks_pipeline_agree(
+    return ks_pipeline_name(
         p, ks_null_space_new(&p->problem, p->options->kind, p->selection, &p->space));
 }
 
@@ -116,7 +116,7 @@ ks_status ks_pipeline_check_memory(struct ks_pipeline *p)
 {
     double least = 0;
 
-    KS_TRY(ks_pipeline_agree(p, ks_primal_bytes(&p->problem, p->options->products_f32, &least)));
+    KS_TRY(ks_pipeline_name(p, ks_primal_bytes(&p->problem, p->options->products_f32, &least)));
     p->budget.fixed = ks_alloc_total() - p->allocated_before + (size_t)fmin(least, 0x1p62);
     return ks_budget_divide(p);
 }
@@ -129,7 +129,7 @@ ks_status ks_pipeline_make_block(struct ks_pipeline *p)
     if (!p->full)
         KS_TRY(ks_kind_new(p->options->kind, &p->problem, p->options->products_f32, &p->full));
     KS_TRY(ks_block_new(ks_operator_share(p->full), p->selection, &block));
-    return ks_team_operator_new(block, p->team, &p->a);
+    return ks_operator_sum(&p->problem, block, &p->a);
 }
 
 static ks_status keep_activations(struct ks_pipeline *p)
@@ -145,13 +145,13 @@ static ks_status keep_activations(struct ks_pipeline *p)
 ks_status ks_pipeline_make_operator(struct ks_pipeline *p)
 {
     KS_TRY(ks_pipeline_check_memory(p));
-    KS_TRY(ks_pipeline_agree(p, ks_pipeline_make_block(p)));
+    KS_TRY(ks_pipeline_name(p, ks_pipeline_make_block(p)));
     p->budget.fixed = ks_alloc_total() - p->allocated_before;
     KS_TRY(ks_budget_divide(p));
     if (p->by_layers) /* `full` stays while a layer's bounds are certified: half is for products */
         p->budget.kept /= 2;
     ks_monitor_set(p);
-    return ks_pipeline_agree(p, keep_activations(p));
+    return ks_pipeline_name(p, keep_activations(p));
 }
 
 /* --- the gradient as a start vector --- */
@@ -177,33 +177,18 @@ static void project(const struct ks_networks *critics, double *g)
         }
 }
 
-static ks_status sum_gradient(const struct ks_problem *problem, const struct ks_team *team,
-                              size_t n, double *g)
-{
-    double loss, *scratch = NULL;
-    ks_status status = ks_gradient(problem, NULL, &loss, g);
-
-    if (status == KS_OK)
-        status = ks_alloc(ks_team_scratch(team, n), sizeof *scratch, &scratch);
-    status = ks_team_agree(team, status);
-    if (status == KS_OK)
-        ks_team_sum_vector(team, n, scratch, g);
-    free(scratch);
-    return status;
-}
-
-ks_status ks_gradient_start(const struct ks_problem *problem, const struct ks_team *team,
-                            double **start)
+ks_status ks_gradient_start(const struct ks_problem *problem, double **start)
 {
     const struct ks_selection *selection = problem->selection;
     const struct ks_checkpoint *c = problem->checkpoint;
-    double *g = NULL, *block = NULL, norm;
+    double *g = NULL, *block = NULL, loss, norm;
     ks_status status = KS_OK;
 
     *start = NULL;
-    KS_GO(ks_team_agree(team, ks_alloc(selection->of, sizeof *g, &g)));
-    KS_GO(ks_team_agree(team, ks_alloc(selection->n, sizeof *block, &block)));
-    KS_GO(sum_gradient(problem, team, selection->of, g));
+    KS_GO(ks_alloc(selection->of, sizeof *g, &g));
+    KS_GO(ks_alloc(selection->n, sizeof *block, &block));
+    KS_GO(ks_gradient(problem, NULL, &loss, g));
+    KS_GO(ks_ranks_sum(problem, selection->of, g));
     if (problem->kind->spheres)
         project(&c->critic, g);
     if (problem->kind->moving)

@@ -1,5 +1,5 @@
 /* Reads a checkpoint's file: refuses weights of other programs, compares the reference results of
- * the program that wrote it, chooses the targets, and distributes the minibatches among the ranks.
+ * the program that wrote it, and chooses the targets.
  */
 #include "pipeline/pipeline.h"
 
@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "io/checkpoint.h"
 #include "io/reference.h"
+#include "operators/ranks.h"
 
 /* --- weights of other programs --- */
 
@@ -115,36 +116,13 @@ static ks_status choose_targets(struct ks_pipeline *p)
     return KS_OK;
 }
 
-/* An array of a checkpoint; `of_minibatches`: one for each of them, of `size` numbers. */
-struct array {
-    double **at;
-    size_t size;
-    bool of_minibatches;
-};
-enum { ARRAYS = 7 };
-
-static void list_arrays(struct ks_checkpoint *c, struct array list[ARRAYS])
-{
-    struct ks_networks *critic = &c->critic;
-    const struct array arrays[ARRAYS] = {
-        {&critic->w, ks_networks_parameters(critic), false},
-        {&critic->frozen, critic->ensemble * critic->arch->frozen, false},
-        {&critic->state, critic->ensemble * critic->arch->states, false},
-        {&c->adam_v, ks_networks_parameters(critic), false},
-        {&c->input, c->rows * critic->arch->in, true},
-        {&c->target, ks_checkpoint_target_size(c), true},
-        {&c->weight, c->loss_rows, true}};
-
-    memcpy(list, arrays, sizeof arrays);
-}
-
 /* Exchanges a minibatch with the first one. */
 static void bring_to_front(struct ks_checkpoint *c, size_t minibatch)
 {
-    struct array list[ARRAYS];
+    struct ks_checkpoint_array list[KS_CHECKPOINT_ARRAYS];
 
-    list_arrays(c, list);
-    for (const struct array *a = list; a < list + ARRAYS; a++)
+    ks_checkpoint_arrays(c, list);
+    for (const struct ks_checkpoint_array *a = list; a < list + KS_CHECKPOINT_ARRAYS; a++)
         for (size_t i = 0; *a->at && a->of_minibatches && i < a->size; i++) {
             double *one = *a->at + minibatch * a->size + i, first = (*a->at)[i];
 
@@ -190,126 +168,13 @@ static ks_status read_file(struct ks_pipeline *p)
     return ks_sha256_file(p->path, p->digest);
 }
 
-/* --- the ranks --- */
-
-/* What the other ranks need before they can allocate: the numbers of the checkpoint, without what
- * it owns, and which arrays it has. */
-struct header {
-    struct ks_checkpoint numbers;
-    size_t in, targets;
-    bool exists[ARRAYS];
-};
-
-static void fill_header(struct ks_checkpoint *c, struct header *h)
-{
-    struct array list[ARRAYS];
-
-    *h = (struct header){{.critic.ensemble = c->critic.ensemble,
-                          .rows = c->rows,
-                          .loss_rows = c->loss_rows,
-                          .targets_differ = c->targets_differ,
-                          .adam_step = c->adam_step,
-                          .adam = c->adam},
-                         .in = c->critic.arch->in,
-                         .targets = c->critic.arch->loss.targets};
-    list_arrays(c, list);
-    for (size_t k = 0; k < ARRAYS; k++)
-        h->exists[k] = *list[k].at != NULL;
-}
-
-/* Allocates all but the description's text, which the rank has. The arrays of minibatches are one
- * longer than `own`: other ranks' minibatches are received there. */
-static ks_status allocate(const struct header *h, size_t own, struct ks_checkpoint *c)
-{
-    struct array list[ARRAYS];
-
-    KS_TRY(ks_arch_parse_f64(c->critic.text, "/critic", h->in, &c->critic.arch));
-    c->critic.arch->loss.targets = h->targets;
-    list_arrays(c, list);
-    for (size_t k = 0; k < ARRAYS; k++)
-        if (h->exists[k])
-            KS_TRY(ks_alloc((list[k].of_minibatches ? own + 1 : 1) * list[k].size, sizeof(double),
-                            list[k].at));
-    return KS_OK;
-}
-
-/* The minibatches of this rank: numbers rank, rank + ranks, ..., `own` in all. */
-struct share {
-    size_t rank, ranks, own;
-};
-
-/* Sends minibatch `number` of an array, of `size` numbers, from rank 0 to all ranks. A rank stores
- * its own ones in order, and the others in one slot behind them, where each replaces the one
- * before. Rank 0 has all minibatches and moves its own to the front. */
-static void send_minibatch(const struct ks_team *team, const struct share *share, size_t number,
-                           size_t size, double *array)
-{
-    bool mine = number % share->ranks == share->rank;
-    size_t slot = mine ? number / share->ranks : share->own;
-    double *minibatch = array + (team->rank == 0 ? number : slot) * size;
-
-    ks_team_broadcast(team, 0, size * sizeof *minibatch, minibatch);
-    if (team->rank == 0 && mine)
-        memmove(array + slot * size, minibatch, size * sizeof *array);
-}
-
-static ks_status receive(const struct ks_team *team, size_t own, struct ks_checkpoint **checkpoint)
-{
-    struct header header = {.in = 0};
-    struct ks_checkpoint *c = *checkpoint;
-    ks_status status = KS_OK;
-    char *text = NULL;
-
-    if (team->rank == 0)
-        fill_header(c, &header);
-    else
-        status = ks_alloc(1, sizeof *c, checkpoint);
-    KS_TRY(ks_team_agree(team, status));
-    ks_team_broadcast(team, 0, sizeof header, &header);
-    c = *checkpoint;
-    text = c->critic.text;
-    if (team->rank > 0)
-        *c = header.numbers;
-    KS_TRY(ks_team_broadcast_string(team, &text));
-    c->critic.text = text;
-    return ks_team_agree(team, team->rank == 0 ? KS_OK : allocate(&header, own, c));
-}
-
-/* Distributes the checkpoint that rank 0 has read; the other ranks have none yet. Every rank gets
- * the critics, Adam's second moment and its share of the minibatches. */
-static ks_status distribute(const struct ks_team *team, size_t minibatches,
-                            struct ks_checkpoint **checkpoint)
-{
-    struct share share = {.rank = (size_t)ks_team_rank(team), .ranks = (size_t)ks_team_size(team)};
-    struct array list[ARRAYS];
-
-    share.own = share.rank < minibatches ? (minibatches - share.rank - 1) / share.ranks + 1 : 0;
-    KS_TRY(receive(team, share.own, checkpoint));
-    list_arrays(*checkpoint, list);
-    for (const struct array *a = list; a < list + ARRAYS; a++)
-        if (*a->at && !a->of_minibatches)
-            ks_team_broadcast(team, 0, a->size * sizeof(double), *a->at);
-        else if (*a->at)
-            for (size_t i = 0; i < minibatches; i++)
-                send_minibatch(team, &share, i, a->size, *a->at);
-    (*checkpoint)->minibatches = share.own;
-    return KS_OK;
-}
-
 ks_status ks_pipeline_open(struct ks_pipeline *p)
 {
-    const struct ks_team *team = p->team;
-
     p->allocated_before = ks_alloc_total();
-    KS_TRY(ks_team_agree(team, ks_pipeline_leads(p) ? read_file(p) : KS_OK));
-    p->problem.minibatches = p->minibatches;
-    if (ks_team_size(team) == 1)
-        return KS_OK;
-    ks_team_broadcast(team, 0, sizeof p->minibatches, &p->minibatches);
-    ks_team_broadcast(team, 0, sizeof p->digest, p->digest);
-    ks_team_broadcast(team, 0, sizeof p->raw, &p->raw);
-    KS_TRY(ks_pipeline_name(p, distribute(team, p->minibatches, &p->checkpoint)));
-    p->problem.minibatches = p->checkpoint->minibatches;
-    p->problem.other_minibatches = p->minibatches - p->problem.minibatches;
-    return KS_OK;
+    if (ks_pipeline_leads(p))
+        KS_TRY(read_file(p));
+    KS_TRY(ks_ranks_copy(&p->problem, sizeof p->minibatches, &p->minibatches));
+    KS_TRY(ks_ranks_copy(&p->problem, sizeof p->digest, p->digest));
+    KS_TRY(ks_ranks_copy(&p->problem, sizeof p->raw, &p->raw));
+    return name_memory(p, ks_ranks_distribute(&p->problem, p->minibatches, &p->checkpoint));
 }

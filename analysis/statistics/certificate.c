@@ -10,6 +10,7 @@
 #include "core/memory.h"
 #include "core/rng.h"
 #include "operators/minibatches.h"
+#include "operators/ranks.h"
 #include <cblas.h>
 
 static const uint64_t SEED = 0x6365727469; /* of the random vector that tests Z */
@@ -26,14 +27,13 @@ static const double UNDERFLOW = 1e-200;
 struct pass {
     struct ks_certificates *c;
     const struct ks_problem *problem; /* NULL: an operator that is not a mean over minibatches */
-    const struct ks_team *team;
     size_t minibatches;
     double all; /* N: minibatches of all ranks; 0: A is not a mean over minibatches */
     struct ks_minibatches set;
     const double *v[VECTORS];  /* NULL: no such vector           */
     double *image[VECTORS];    /* [n]: A v in float64            */
     double *quotient[VECTORS]; /* [minibatches + held_out]: v'A_n v N / v'v */
-    double *trial, *scratch;   /* [n]; [ks_team_scratch]            */
+    double *trial;             /* [n]                            */
     struct ks_pool pool;       /* the arrays. Owned */
 };
 
@@ -60,7 +60,6 @@ static ks_status allocate(struct pass *p)
     const size_t n = p->c->n;
 
     KS_TRY(ks_pool_alloc(&p->pool, n, sizeof(double), &p->trial));
-    KS_TRY(ks_pool_alloc(&p->pool, ks_team_scratch(p->team, n), sizeof(double), &p->scratch));
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         p->v[k] = p->c->vector[k].formed ? p->c->vector[k].y : NULL;
     p->v[TRIAL] = p->c->basis ? p->trial : NULL;
@@ -113,14 +112,17 @@ static void judge_minibatches(const struct pass *p, size_t k, struct ks_certific
 {
     const size_t held_out = p->c->held_out;
     const double *quotient = p->quotient[k];
-    double mean = ks_minibatches_mean(p->team, p->minibatches, quotient, p->all, &y->data_se);
+    double mean;
 
-    y->held_out_quotient = y->held_out_se = NAN;
+    y->held_out_quotient = y->held_out_se = y->data_se = NAN;
+    if (!p->problem)
+        return;
+    mean = ks_minibatches_mean(p->problem, p->minibatches, quotient, p->all, &y->data_se);
     if (held_out < KS_LEAST_HELD_OUT || k >= HELD_OUT_VECTORS)
         return;
     /* A weight decay does not belong to any minibatch's quotient. */
     y->held_out_quotient = y->quotient - mean +
-                           ks_minibatches_mean(p->team, held_out, quotient + p->minibatches,
+                           ks_minibatches_mean(p->problem, held_out, quotient + p->minibatches,
                                                (double)held_out, &y->held_out_se);
 }
 
@@ -175,9 +177,6 @@ static ks_status judge(struct pass *p)
     const double *g = p->v[GRADIENT];
     const int n = (int)p->c->n;
 
-    for (size_t k = 0; k < VECTORS; k++)
-        if (p->v[k])
-            ks_team_sum_vector(p->team, p->c->n, p->scratch, p->image[k]);
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         if (p->v[k])
             judge_vector(p, k, &p->c->vector[k]);
@@ -190,27 +189,28 @@ static ks_status judge(struct pass *p)
     return KS_OK;
 }
 
-ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
-                     const struct ks_team *team, size_t memory)
+ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem, size_t memory)
 {
     const size_t n = problem->minibatches;
     struct pass p = {.c = c,
                      .problem = problem,
-                     .team = team,
                      .minibatches = n,
                      .all = (double)ks_problem_minibatches(problem),
                      .set = {.problem = problem, .n = c->n, .memory = memory}};
     struct ks_minibatch_products products = {VECTORS, p.v, p.quotient, p.image};
     ks_status status = KS_OK;
 
-    KS_GO(ks_team_agree(team, ks_minibatches_new(&p.set, n)));
-    KS_GO(ks_team_agree(team, allocate(&p)));
-    KS_GO(ks_team_agree(team, ks_minibatches_multiply(&p.set, 0, n, &products)));
+    KS_GO(ks_minibatches_new(&p.set, n));
+    KS_GO(allocate(&p));
+    KS_GO(ks_minibatches_multiply(&p.set, 0, n, &products));
     products.vectors = HELD_OUT_VECTORS;
     products.image = NULL;
-    KS_GO(ks_team_agree(team, ks_minibatches_multiply(&p.set, n, n + c->held_out, &products)));
-    KS_GO(ks_team_agree(team, add_decay(&p)));
-    KS_GO(ks_team_agree(team, judge(&p)));
+    KS_GO(ks_minibatches_multiply(&p.set, n, n + c->held_out, &products));
+    KS_GO(add_decay(&p));
+    for (size_t k = 0; k < VECTORS; k++)
+        if (p.v[k])
+            KS_GO(ks_ranks_sum(problem, c->n, p.image[k]));
+    KS_GO(judge(&p));
 done:
     ks_minibatches_clear(&p.set);
     ks_pool_free(&p.pool);

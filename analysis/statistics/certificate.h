@@ -19,7 +19,6 @@
 #include "lanczos/lanczos.h"
 #include "operators/null_space.h"
 #include "operators/operator.h"
-#include "operators/team.h"
 
 /* A product_error above this causes a warning. */
 #define KS_WRONG_PRODUCT 1e-3
@@ -30,7 +29,7 @@ enum { KS_Y_LARGEST, KS_Y_SMALLEST, KS_Y_FLAT, KS_CERTIFICATES };
 struct ks_certificate {
     bool formed;
     double criterion; /* the vector of the probe with the smallest criterion is certified */
-    double *y;        /* owned; this rank's slice while probes run, then the complete vector */
+    double *y;        /* [n]; owned */
     double *image;    /* owned; A y as computed by the run, from the Lanczos recurrence */
     /* y'Ay/y'y, |Ay|/|y| and |Ay - y (y'Ay/y'y)|/|y|: with the run's products, and in float64. */
     double run_quotient, run_size, run_residual;
@@ -68,28 +67,24 @@ struct ks_certificates {
     size_t worst;   /* the coordinate with the largest error                              */
 };
 
-/* Allocates certificates for vectors of which this rank stores `length` numbers, and probes of at
- * most `order` steps. The caller has set n, probes, prefix and basis, which outlives them, and ends
- * with ks_certificates_clear, also after a failure. KS_MEMORY. */
-ks_status ks_certificates_new(size_t length, size_t order, struct ks_certificates *c);
+/* Allocates certificates for probes of at most `order` steps. The caller has set n, probes, prefix
+ * and basis, which outlives them, and ends with ks_certificates_clear, also after a failure.
+ * KS_MEMORY. */
+ks_status ks_certificates_new(size_t order, struct ks_certificates *c);
 void ks_certificates_clear(struct ks_certificates *c);
-/* The bytes that certificates of vectors [n] take: six vectors, and six more while they are
- * collected. */
+/* The bytes that certificates of vectors [n] take: six vectors. */
 double ks_certificates_bytes(size_t n);
 
-/* Forms the vectors of a finished probe and keeps each that is the best so far. All ranks of the
- * probe's team call it. KS_MEMORY, KS_NUMBER. */
+/* Forms the vectors of a finished probe and keeps each that is the best so far. All ranks
+ * call it. KS_MEMORY, KS_NUMBER. */
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *lanczos);
-/* After the last probe: gives every rank of the team the complete vectors. KS_MEMORY. */
-ks_status ks_certificates_gather(struct ks_certificates *c, const struct ks_team *team);
 
 /* Computes one float64 product of the analyzed operator with each vector, with the gradient if it
  * is set, and with a random vector v that tests Z: as A is symmetric, Z'A v = 0 with positive
  * probability only if A Z = 0. The products share one pass over the minibatches. `memory`: the
- * bytes of a minibatch's activations that a thread may keep between the products. All ranks of the
- * team call it. Fails as the operator does. */
-ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem,
-                     const struct ks_team *team, size_t memory);
+ * bytes of a minibatch's activations that a thread may keep between the products. All ranks
+ * call it. Fails as the operator does. */
+ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem, size_t memory);
 /* ks_certify for an operator that is not a mean over minibatches: one product of `a`, in float64,
  * with each vector; data_se is NaN. For a single rank. Fails as the operator does. */
 ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operator *a);

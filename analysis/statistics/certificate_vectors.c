@@ -12,7 +12,7 @@
 
 enum { CHUNK = 2048 }; /* dead coordinates at a time */
 
-ks_status ks_certificates_new(size_t length, size_t order, struct ks_certificates *c)
+ks_status ks_certificates_new(size_t order, struct ks_certificates *c)
 {
     size_t columns;
 
@@ -21,8 +21,8 @@ ks_status ks_certificates_new(size_t length, size_t order, struct ks_certificate
     if (c->basis && c->basis->dimension == 0)
         c->basis = NULL;
     for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        KS_TRY(ks_alloc(length, sizeof(double), &c->vector[i].y));
-        KS_TRY(ks_alloc(length, sizeof(double), &c->vector[i].image));
+        KS_TRY(ks_alloc(c->n, sizeof(double), &c->vector[i].y));
+        KS_TRY(ks_alloc(c->n, sizeof(double), &c->vector[i].image));
     }
     KS_TRY(ks_alloc(c->probes * columns, sizeof *c->sigma, &c->sigma));
     KS_TRY(ks_alloc(c->probes * columns, sizeof *c->length, &c->length));
@@ -80,18 +80,20 @@ static ks_status add_directions(struct forming *f)
     const struct ks_null_basis *b = f->c->basis;
     size_t size = f->l->steps + 1, d = b->n_directions;
     double *all = NULL; /* [rows, directions] */
+    ks_status status = KS_OK;
 
-    KS_TRY(ks_alloc(f->rows * d, sizeof *all, &all));
+    KS_GO(ks_alloc(f->rows * d, sizeof *all, &all));
     for (size_t j = 0; j < f->rows; j++) {
         ks_null_basis_multiply(b, f->l->first, f->l->length, ks_lanczos_widened(f->l, j),
                                all + j * d);
-        ks_team_sum(f->l->team, d, all + j * d);
+        KS_GO(ks_lanczos_sum(f->l, d, all + j * d));
         ks_null_basis_solve(b, all + j * d);
     }
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f->rows, (int)f->rows, (int)d, 1, all,
                 (int)d, all, (int)d, 1, f->gram, (int)size);
+done:
     free(all);
-    return KS_OK;
+    return status;
 }
 
 /* f->gram += the term of C'C from the dead coordinates, where the coefficients are the entries of
@@ -120,7 +122,7 @@ static ks_status add_dead(struct forming *f)
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f->rows, (int)f->rows, (int)n, 1,
                     block, CHUNK, block, CHUNK, 1, sum, (int)size);
     }
-    ks_team_sum(f->l->team, size * size, sum);
+    KS_GO(ks_lanczos_sum(f->l, size * size, sum));
     cblas_daxpy((int)(size * size), 1, sum, 1, f->gram, 1);
 done:
     free(block);
@@ -132,8 +134,9 @@ static ks_status find_gram(struct forming *f)
 {
     if (!f->c->basis)
         return KS_OK;
-    KS_TRY(ks_team_agree(f->l->team, add_directions(f)));
-    KS_TRY(ks_team_agree(f->l->team, f->c->basis->n_dead > 0 ? add_dead(f) : KS_OK));
+    KS_TRY(add_directions(f));
+    if (f->c->basis->n_dead > 0)
+        KS_TRY(add_dead(f));
     f->c->null_weight[f->l->probe] = fmin(f->gram[0], 1);
     return KS_OK;
 }
@@ -163,36 +166,38 @@ done:
 }
 
 /* v <- (I - P_Z) v */
-static void remove_null(struct forming *f, double *v)
+static ks_status remove_null(struct forming *f, double *v)
 {
     const struct ks_lanczos *l = f->l;
 
     if (!f->c->basis)
-        return;
-    ks_null_basis_multiply(f->c->basis, l->first, l->length, v, f->c_row);
-    ks_team_sum(l->team, f->c->basis->n_directions, f->c_row);
+        return KS_OK;
+    ks_null_basis_multiply(f->c->basis, l->first, l->length, v + l->first, f->c_row);
+    KS_TRY(ks_lanczos_sum(l, f->c->basis->n_directions, f->c_row));
     ks_null_basis_solve(f->c->basis, f->c_row);
-    ks_null_basis_remove(f->c->basis, f->c_row, l->first, l->length, v);
+    ks_null_basis_remove(f->c->basis, f->c_row, 0, l->n, v);
+    return KS_OK;
 }
 
 /* Sets certificate `which` to Q_m s, projected off the null space if `off`, if its criterion is the
  * smallest so far. */
-static void form(struct forming *f, int which, double criterion, const double *s, bool off)
+static ks_status form(struct forming *f, int which, double criterion, const double *s, bool off)
 {
     const struct ks_jacobi t = {f->l->steps, f->l->alpha, f->l->beta};
     struct ks_certificate *y = &f->c->vector[which];
 
     if (isnan(criterion) || (y->formed && !(criterion < y->criterion)))
-        return;
+        return KS_OK;
     y->formed = true;
     y->criterion = criterion;
-    ks_lanczos_combine(f->l, f->l->steps, s, y->y);
+    KS_TRY(ks_lanczos_combine(f->l, f->l->steps, s, y->y));
     ks_jacobi_multiply(&t, s, f->weight); /* A Q_m s = Q_{m+1} T~ s */
-    ks_lanczos_combine(f->l, f->rows, f->weight, y->image);
+    KS_TRY(ks_lanczos_combine(f->l, f->rows, f->weight, y->image));
     if (off) {
-        remove_null(f, y->y);
-        remove_null(f, y->image);
+        KS_TRY(remove_null(f, y->y));
+        KS_TRY(remove_null(f, y->image));
     }
+    return KS_OK;
 }
 
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *l)
@@ -202,37 +207,14 @@ ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczo
     size_t m = l->steps;
     ks_status status = KS_OK;
 
-    KS_GO(ks_team_agree(l->team, allocate(&f)));
+    KS_GO(allocate(&f));
     KS_GO(find_gram(&f));
-    KS_GO(ks_team_agree(l->team, find_sigma(&f)));
-    KS_GO(ks_team_agree(l->team, ks_jacobi_vectors(&t, f.theta, f.s)));
-    form(&f, KS_Y_LARGEST, -f.theta[m - 1], f.s + (m - 1) * m, false);
-    form(&f, KS_Y_SMALLEST, f.theta[0], f.s, false);
-    form(&f, KS_Y_FLAT, c->sigma[l->probe * (c->prefixes + 1) + c->prefixes], f.flat, true);
+    KS_GO(find_sigma(&f));
+    KS_GO(ks_jacobi_vectors(&t, f.theta, f.s));
+    KS_GO(form(&f, KS_Y_LARGEST, -f.theta[m - 1], f.s + (m - 1) * m, false));
+    KS_GO(form(&f, KS_Y_SMALLEST, f.theta[0], f.s, false));
+    KS_GO(form(&f, KS_Y_FLAT, c->sigma[l->probe * (c->prefixes + 1) + c->prefixes], f.flat, true));
 done:
     ks_pool_free(&f.pool);
     return status;
-}
-
-/* Replaces this rank's slice of a vector by the complete vector [n]. */
-static ks_status gather(const struct ks_team *team, size_t n, double **slice)
-{
-    double *full = NULL;
-
-    if (ks_team_size(team) == 1)
-        return KS_OK;
-    KS_TRY(ks_team_agree(team, ks_alloc(n, sizeof *full, &full)));
-    ks_team_gather(team, n, *slice, full);
-    free(*slice);
-    *slice = full;
-    return KS_OK;
-}
-
-ks_status ks_certificates_gather(struct ks_certificates *c, const struct ks_team *team)
-{
-    for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        KS_TRY(gather(team, c->n, &c->vector[i].y));
-        KS_TRY(gather(team, c->n, &c->vector[i].image));
-    }
-    return KS_OK;
 }

@@ -89,6 +89,16 @@ void ks_networks_clear(struct ks_networks *networks); /* frees what it holds */
 
 /* Minibatch n alone, without reference results. The copy borrows all arrays; do not free it. */
 struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *checkpoint, size_t n);
+/* The arrays of the critic's loss and of its operators: where the checkpoint points to them (to
+ * NULL if it has none), and how many numbers they have, in all or for each minibatch. */
+struct ks_checkpoint_array {
+    double **at;
+    size_t size;
+    bool of_minibatches;
+};
+enum { KS_CHECKPOINT_ARRAYS = 7 };
+void ks_checkpoint_arrays(struct ks_checkpoint *checkpoint,
+                          struct ks_checkpoint_array list[KS_CHECKPOINT_ARRAYS]);
 /* The numbers in the targets of a minibatch. */
 size_t ks_checkpoint_target_size(const struct ks_checkpoint *checkpoint);
 /* The targets [B, T] of a critic in minibatch n. */

@@ -325,6 +325,22 @@ const double *ks_checkpoint_weight(const struct ks_checkpoint *c, size_t n)
     return c->weight ? c->weight + n * c->loss_rows : NULL;
 }
 
+void ks_checkpoint_arrays(struct ks_checkpoint *c,
+                          struct ks_checkpoint_array list[KS_CHECKPOINT_ARRAYS])
+{
+    struct ks_networks *critic = &c->critic;
+    const struct ks_checkpoint_array arrays[KS_CHECKPOINT_ARRAYS] = {
+        {&critic->w, ks_networks_parameters(critic), false},
+        {&critic->frozen, critic->ensemble * critic->arch->frozen, false},
+        {&critic->state, critic->ensemble * critic->arch->states, false},
+        {&c->adam_v, ks_networks_parameters(critic), false},
+        {&c->input, c->rows * critic->arch->in, true},
+        {&c->target, ks_checkpoint_target_size(c), true},
+        {&c->weight, c->loss_rows, true}};
+
+    memcpy(list, arrays, sizeof arrays);
+}
+
 struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *c, size_t n)
 {
     struct ks_checkpoint one = *c;

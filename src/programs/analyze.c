@@ -9,6 +9,7 @@
 #include "core/blas.h"
 #include "core/program.h"
 #include "io/h5.h"
+#include "operators/team.h"
 #include "pipeline/options.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/report.h"
@@ -46,35 +47,40 @@ static ks_status check_outputs(const struct ks_analyze_options *o, const char *c
     return KS_OK;
 }
 
-/* Analyzes one checkpoint. Rank 0 writes files and prints after all ranks have computed.
- * `spectrum`: the file of its spectrum, NULL on other ranks. */
-static ks_status analyze(struct ks_pipeline *p, const struct ks_analyze_options *o,
-                         const char *spectrum, struct ks_report *report)
+static ks_status compute(struct ks_pipeline *p, const struct ks_analyze_options *o)
 {
-    const bool leads = ks_team_rank(p->team) == 0;
-
-    KS_TRY(ks_team_agree(p->team, leads ? check_outputs(o, p->path, spectrum) : KS_OK));
     KS_TRY(ks_pipeline_open(p));
     if (o->apply || o->gradient)
         return ks_pipeline_apply(p, o->gradient, o->output);
-    if (o->spectrum.eigenvectors > 0) {
-        KS_TRY(ks_pipeline_eigenvectors(p, o->output));
-        return leads ? ks_eigenvectors_report(report, p) : KS_OK;
-    }
-    if (o->layers) {
-        KS_TRY(ks_pipeline_layers(p));
-        return leads ? ks_layers_report(report, p) : KS_OK;
-    }
-    KS_TRY(ks_pipeline_spectrum(p));
-    if (!leads)
+    if (o->spectrum.eigenvectors > 0)
+        return ks_pipeline_eigenvectors(p, o->output);
+    return o->layers ? ks_pipeline_layers(p) : ks_pipeline_spectrum(p);
+}
+
+/* Analyzes one checkpoint. Rank 0 writes the file `spectrum` (NULL on other ranks) and prints after
+ * all ranks have computed. */
+static ks_status analyze(struct ks_pipeline *p, const struct ks_analyze_options *o,
+                         const char *spectrum, struct ks_report *report)
+{
+    const bool leads = ks_team_rank(p->problem.team) == 0;
+    ks_status status = leads ? check_outputs(o, p->path, spectrum) : KS_OK;
+
+    if (status == KS_OK)
+        status = compute(p, o);
+    KS_TRY(ks_team_settle(p->problem.team, status));
+    if (!leads || o->apply || o->gradient)
         return KS_OK;
+    if (o->spectrum.eigenvectors > 0)
+        return ks_eigenvectors_report(report, p);
+    if (o->layers)
+        return ks_layers_report(report, p);
     KS_TRY(ks_spectrum_write(spectrum, p->spectrum));
     return ks_report_add(report, p->path, p->spectrum);
 }
 
 /* Analyzes all checkpoints. One that fails gets a line on standard error, and the others go on.
  * Returns the worst exit status. */
-static int analyze_all(const struct ks_analyze_options *o, const struct ks_team *world,
+static int analyze_all(const struct ks_analyze_options *o, struct ks_team *world,
                        const struct ks_arguments *arguments, char *const *outputs,
                        struct ks_report *report)
 {
@@ -84,7 +90,8 @@ static int analyze_all(const struct ks_analyze_options *o, const struct ks_team 
     for (size_t i = 0; i < arguments->n_rest; i++) {
         struct ks_pipeline p = {.options = &o->spectrum,
                                 .path = arguments->rest[i],
-                                .team = world,
+                                .problem.team = world,
+                                .ranks_here = (size_t)world->local_size,
                                 .quiet = arguments->quiet || !leads,
                                 .factors = o->apply};
         ks_status status = analyze(&p, o, outputs ? outputs[i] : NULL, report);
@@ -129,26 +136,32 @@ static struct ks_report new_report(const struct ks_analyze_options *o,
     return report;
 }
 
+/* Reads the options; *outputs: on rank 0 the names of the spectra, if any are written. */
+static ks_status prepare(const struct ks_words *words, const struct ks_arguments *arguments,
+                         bool leads, struct ks_analyze_options *o, char ***outputs)
+{
+    KS_TRY(ks_options_read(words, o));
+    KS_TRY(check_arguments(o, arguments));
+    if (leads && !o->apply && !o->gradient && !o->layers && o->spectrum.eigenvectors == 0)
+        KS_TRY(ks_outputs_new(arguments->n_rest, arguments->rest, o->folder, o->name, outputs));
+    return ks_blas_reserve((size_t)omp_get_max_threads());
+}
+
 /* Reads the options and analyzes, on all ranks; *worst: the exit status of the worst checkpoint. */
 static ks_status run(const struct ks_words *words, const struct ks_arguments *arguments,
-                     const struct ks_team *world, int *worst)
+                     struct ks_team *world, int *worst)
 {
+    const bool leads = world->rank == 0;
     ks_status status = KS_OK;
     struct ks_analyze_options o;
     struct ks_report report;
     char **outputs = NULL;
-    bool writes;
 
-    KS_GO(ks_options_read(words, &o));
-    KS_GO(ks_team_agree(world, check_arguments(&o, arguments)));
+    KS_GO(ks_team_settle(world, prepare(words, arguments, leads, &o, &outputs)));
     report = new_report(&o, arguments);
-    writes = !o.apply && !o.gradient && world->rank == 0;
-    if (writes && !o.layers && o.spectrum.eigenvectors == 0)
-        status = ks_outputs_new(arguments->n_rest, arguments->rest, o.folder, o.name, &outputs);
-    KS_GO(ks_team_agree(world, status));
-    KS_GO(ks_team_agree(world, ks_blas_reserve((size_t)omp_get_max_threads())));
     *worst = analyze_all(&o, world, arguments, outputs, &report);
-    KS_GO(ks_team_agree(world, writes ? ks_report_end(&report) : KS_OK));
+    if (leads && !o.apply && !o.gradient)
+        status = ks_report_end(&report);
 done:
     ks_outputs_free(arguments->n_rest, outputs);
     return status;
@@ -168,10 +181,6 @@ int main(int argc, char **argv)
     program.options = words.table;
     ks_program_begin(argv); /* before MPI starts, since it may execute the program again */
     KS_GO(ks_team_start(&world));
-    if (world.rank > 0 &&
-        !freopen("/dev/null", "w", stdout)) /* only rank 0 prints --help and --version */
-        status = ks_fail(KS_IO, "/dev/null cannot be opened");
-    KS_GO(ks_team_agree(&world, status));
     KS_GO(ks_program_start(&program, argc, argv, &arguments));
     if (!arguments.done)
         status = run(&words, &arguments, &world, &worst);

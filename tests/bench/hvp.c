@@ -316,7 +316,7 @@ static void measure_run(const struct critic *s, size_t minibatches)
 
     must(ks_hessian_new_f32(&q, &h));
     must(ks_operator_prepare(h, MEMORY));
-    must(ks_lanczos_new(idle.n, ORDER, false, NULL, &l));
+    must(ks_lanczos_new(&idle, ORDER, false, &l));
     must(ks_alloc(idle.n, sizeof *out, &out));
     idle.self = &idle.n;
     ks_lanczos_start(l, 0, 0);
@@ -324,7 +324,7 @@ static void measure_run(const struct critic *s, size_t minibatches)
         product = fmin(product, time_product(h, l->basis, out));
     start = ks_seconds();
     while (l->steps < ORDER)
-        must(ks_lanczos_step(l, &idle));
+        must(ks_lanczos_step(l));
     steps = ks_seconds() - start;
     printf("  Lanczos alone, m = %d: %.2f s, %.1f%% of the run; memory of the run %.2f GB\n", ORDER,
            steps, 100 * steps / (steps + ORDER * product), gigabytes());

@@ -15,10 +15,10 @@ static struct ks_lanczos *run(const struct ks_operator *a, size_t order, uint64_
 {
     struct ks_lanczos *l;
 
-    assert_ok(ks_lanczos_new(a->n, order, false, NULL, &l));
+    assert_ok(ks_lanczos_new(a, order, false, &l));
     ks_lanczos_start(l, seed, 0);
     while (l->steps < l->order && !l->exhausted)
-        assert_ok(ks_lanczos_step(l, a));
+        assert_ok(ks_lanczos_step(l));
     return l;
 }
 
@@ -144,7 +144,7 @@ TEST(test_start)
     double fourth = 0, *first = malloc(N * sizeof *first);
     struct ks_rng rng = ks_rng_start(5, 2);
 
-    assert_ok(ks_lanczos_new(N, 3, false, NULL, &l));
+    assert_ok(ks_lanczos_new(&(struct ks_operator){.n = N}, 3, false, &l));
     ks_lanczos_start(l, 5, 2);
     memcpy(first, l->basis, N * sizeof *first);
     for (size_t i = 0; i < N; i++)

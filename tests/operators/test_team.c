@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "core/memory.h"
+#include "operators/team.h"
 #include "programs.h"
 #include "spectra.h"
 
@@ -30,7 +31,7 @@ static double value[N];
 struct share {
     size_t products, fail_at, nan_at;
     int culprit;
-    const struct ks_team *team;
+    struct ks_team *team;
 };
 
 static ks_status share_apply(void *self_, const double *v, double *out)
@@ -50,7 +51,7 @@ static ks_status share_apply(void *self_, const double *v, double *out)
     return KS_OK;
 }
 
-static struct ks_operator *new_share(const struct ks_team *team, struct share *s)
+static struct ks_operator *new_share(struct ks_team *team, struct share *s)
 {
     struct ks_operator *part, *a;
 
@@ -59,7 +60,7 @@ static struct ks_operator *new_share(const struct ks_team *team, struct share *s
     s->team = team;
     must(ks_alloc(1, sizeof *part, &part) == KS_OK);
     *part = (struct ks_operator){.n = N, .self = s, .apply = share_apply};
-    must(ks_team_operator_new(part, team, &a) == KS_OK);
+    must(ks_operator_sum(&(struct ks_problem){.team = team}, part, &a) == KS_OK);
     return a;
 }
 
@@ -67,7 +68,7 @@ static bool same_on_all_ranks(double x)
 {
     double all[16];
 
-    ks_team_collect(&world, x, all);
+    must(ks_team_collect(&world, x, all) == KS_OK);
     for (int r = 0; r < world.size; r++)
         if (all[r] != all[0])
             return false;
@@ -92,32 +93,26 @@ static double total(size_t i)
 
 static void sums(void)
 {
-    const size_t sizes[] = {1, 2, 5, 1000, 3001};
+    const size_t sizes[] = {1, 2, 5, 512, 1000, 4 * KS_TEAM_CHUNK, 4 * KS_TEAM_CHUNK + 3};
 
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         size_t n = sizes[k], first, count, end = 0;
-        double *values = malloc(n * sizeof *values), *slice = malloc((n + 1) * sizeof *slice);
-        double *scratch = malloc(ks_team_scratch(&world, n) * sizeof *scratch);
-        double *full = malloc(n * sizeof *full);
+        double *values = malloc(n * sizeof *values), *full = calloc(n, sizeof *full);
 
-        for (int round = 0; round < 2; round++) {
-            for (size_t i = 0; i < n; i++)
-                values[i] = piece(world.rank, i);
-            if (round == 0)
-                ks_team_sum(&world, n, values);
-            else
-                ks_team_sum_vector(&world, n, scratch, values);
-            for (size_t i = 0; i < n; i++)
-                must(values[i] == total(i));
-        }
+        for (size_t i = 0; i < n; i++)
+            values[i] = piece(world.rank, i);
+        must(ks_team_sum(&world, n, values) == KS_OK);
+        for (size_t i = 0; i < n; i++)
+            must(values[i] == total(i));
         for (size_t i = 0; i < n; i++)
             values[i] = piece(world.rank, i);
         ks_team_slice(&world, n, &first, &count);
         must(count == n / (size_t)world.size || count == n / (size_t)world.size + 1);
-        ks_team_sum_slices(&world, n, values, scratch, slice);
-        for (size_t i = 0; i < count; i++)
-            must(slice[i] == total(first + i));
-        ks_team_gather(&world, n, slice, full);
+        must(ks_team_sum_slices(&world, n, values, full + first) == KS_OK);
+        for (size_t i = 0; i < n; i++)
+            must(full[i] == (i - first < count ? total(i) : 0) &&
+                 values[i] == piece(world.rank, i));
+        must(ks_team_gather(&world, n, full) == KS_OK);
         for (size_t i = 0; i < n; i++)
             must(full[i] == total(i));
         for (int r = 0; r < world.size;
@@ -129,34 +124,66 @@ static void sums(void)
             end += count;
         }
         must(end == n);
-        free(values), free(slice), free(scratch), free(full);
+        free(values), free(full);
     }
 }
 
 static void messages(void)
 {
-    char *string = NULL, text[32] = "????";
+    char text[32] = "none";
 
-    memcpy(text, world.rank == world.size - 1 ? "last" : "none", 4);
-    ks_team_broadcast(&world, world.size - 1, 4, text);
-    must(strcmp(text, "last") == 0);
-    must(ks_team_broadcast_string(&world, &string) == KS_OK && !string);
-    if (world.rank == 0)
-        string = strdup("from the first");
-    must(ks_team_broadcast_string(&world, &string) == KS_OK &&
-         strcmp(string, "from the first") == 0);
-    free(string);
+    memcpy(text, world.rank == 0 ? "from" : "none", 4);
+    must(ks_team_broadcast(&world, 4, text) == KS_OK && strcmp(text, "from") == 0);
     must(ks_team_agree(&world, KS_OK) == KS_OK);
     for (int culprit = 0; culprit < world.size; culprit++) {
         ks_status status = KS_OK;
 
         if (world.rank >= culprit)
             status = ks_fail(culprit % 2 ? KS_IO : KS_NUMBER, "rank %d", world.rank);
-        status = ks_team_agree(&world, status);
+        status = ks_team_settle(&world, status);
         snprintf(text, sizeof text, "%d", culprit);
         must(status == (culprit % 2 ? KS_IO : KS_NUMBER));
         must(strncmp(ks_error_text(), "rank ", 5) == 0 && strcmp(ks_error_text() + 5, text) == 0);
     }
+}
+
+/* A rank that fails settles at once. The others learn it in whatever they communicate next, then
+ * they settle as well, and all can work again. */
+static void meetings(void)
+{
+    enum { WAYS = 6 };
+
+    for (int culprit = 0; culprit < world.size; culprit++)
+        for (int way = 0; way < WAYS; way++) {
+            double x[2000] = {1}, all[16];
+            ks_status status = KS_OK;
+
+            if (world.rank == culprit)
+                status = ks_fail(KS_IO, "rank %d", culprit);
+            else if (way == 0)
+                status = ks_team_sum(&world, 1, x);
+            else if (way == 1)
+                status = ks_team_sum(&world, 2000, x);
+            else if (way == 2)
+                status = ks_team_collect(&world, 1, all), x[0] = all[world.size - 1];
+            else if (way == 3)
+                status = ks_team_broadcast(&world, sizeof x, x);
+            else if (way == 4)
+                status = ks_team_gather(&world, 2000, x);
+            else
+                status = ks_team_sum_slices(&world, 2000, x, x);
+            must(status == KS_IO && ks_error_text()[5] == '0' + culprit);
+            if (world.rank != culprit) {
+                must(way > 2 || isnan(x[0]));
+                ks_fail(KS_FORMAT, "what else is said on the way");
+                must(ks_team_sum(&world, 1, x) == KS_IO); /* communicates no more */
+                ks_fail(KS_FORMAT, "what else is said on the way");
+                status = KS_FORMAT;
+            }
+            must(ks_team_settle(&world, status) == KS_IO);
+            must(ks_error_text()[5] == '0' + culprit);
+            must(same_on_all_ranks(culprit));
+        }
 }
 
 /* Lanczos in a team gives the numbers of Lanczos on one rank, with the same bits on every rank. */
@@ -167,14 +194,14 @@ static void lanczos(void)
         struct ks_operator *alone = new_share(NULL, &all), *a = new_share(&world, &mine);
         struct ks_lanczos *l, *m;
 
-        must(ks_lanczos_new(N, ORDER, single, &world, &l) == KS_OK);
-        must(ks_lanczos_new(N, ORDER, single, NULL, &m) == KS_OK);
+        must(ks_lanczos_new(a, ORDER, single, &l) == KS_OK);
+        must(ks_lanczos_new(alone, ORDER, single, &m) == KS_OK);
         ks_lanczos_start(l, 3, 1);
         ks_lanczos_start(m, 3, 1);
         while (l->steps < ORDER) {
             size_t j = l->steps;
 
-            must(ks_lanczos_step(l, a) == KS_OK && ks_lanczos_step(m, alone) == KS_OK);
+            must(ks_lanczos_step(l) == KS_OK && ks_lanczos_step(m) == KS_OK);
             must(fabs(l->alpha[j] - m->alpha[j]) < (single ? 1e-6 : 1e-13));
             must(fabs(l->beta[j] - m->beta[j]) < (single ? 1e-6 : 1e-13));
             must(same_on_all_ranks(l->alpha[j]) && same_on_all_ranks(l->beta[j]));
@@ -191,12 +218,12 @@ static size_t fail_at; /* the number of the allocation that fails on the last ra
 
 static struct ks_spectrum *estimate(struct share *s, size_t probes, ks_status *status)
 {
-    const struct slq slq = {.order = ORDER, .probes = probes, .seed = 2, .team = &world};
+    const struct slq slq = {.order = ORDER, .probes = probes, .seed = 2};
     struct ks_spectrum *spectrum = spectrum_new();
     struct ks_operator *a = new_share(&world, s);
 
     ks_alloc_fail_at(world.rank == world.size - 1 ? fail_at : 0);
-    *status = slq_run(a, &slq, spectrum);
+    *status = ks_team_settle(&world, slq_run(a, &slq, spectrum));
     ks_alloc_fail_at(0);
     ks_operator_free(a);
     return spectrum;
@@ -255,11 +282,8 @@ static void failures(void)
 static const struct worker {
     const char *name;
     void (*run)(void);
-} workers[] = {{"sums", sums},
-               {"messages", messages},
-               {"lanczos", lanczos},
-               {"spectra", spectra},
-               {"failures", failures}};
+} workers[] = {{"sums", sums},       {"messages", messages}, {"meetings", meetings},
+               {"lanczos", lanczos}, {"spectra", spectra},   {"failures", failures}};
 
 static int work(void)
 {
@@ -284,20 +308,21 @@ TEST(test_ranks)
 /* A team of one does not call MPI. */
 TEST(test_alone)
 {
-    double values[] = {1, 2}, all, scratch[2];
+    double values[] = {1, 2}, all;
     size_t first, count;
     struct ks_team team;
 
     assert_ok(ks_team_start(&team));
     assert_int_equal(team.size, 1);
     assert_int_equal(team.local_size, 1);
-    assert_null(team.comm);
-    ks_team_sum(&team, 2, values);
-    ks_team_sum_vector(NULL, 2, scratch, values);
-    ks_team_collect(NULL, 3, &all);
+    assert_null(team.transport);
+    assert_ok(ks_team_sum(&team, 2, values));
+    assert_ok(ks_team_sum(NULL, 2, values));
+    assert_ok(ks_team_collect(NULL, 3, &all));
     ks_team_slice(&team, 2, &first, &count);
     assert_true(values[0] == 1 && values[1] == 2 && all == 3 && first == 0 && count == 2);
     assert_fails(ks_team_agree(&team, ks_fail(KS_IO, "words")), KS_IO, "words");
+    assert_fails(ks_team_settle(NULL, ks_fail(KS_IO, "words")), KS_IO, "words");
     ks_team_end(&team);
 }
 

@@ -131,7 +131,7 @@ static ks_status slq_probe(const struct ks_operator *a, const struct slq *slq, s
     else
         KS_TRY(ks_lanczos_start_at(l, slq->gradient));
     while (l->steps < l->order && !l->exhausted)
-        KS_TRY(ks_lanczos_step(l, a));
+        KS_TRY(ks_lanczos_step(l));
     return slq->on_finished && probe < slq->probes ? slq->on_finished(slq->context, l) : KS_OK;
 }
 
@@ -141,14 +141,13 @@ ks_status slq_run(const struct ks_operator *a, const struct slq *slq, struct ks_
     ks_status status = KS_OK;
 
     s->gradient = slq->gradient != NULL;
-    KS_GO(ks_team_agree(slq->team, ks_slq_room(s, slq->probes + s->gradient, slq->order)));
-    KS_GO(
-        ks_team_agree(slq->team, ks_lanczos_new(a->n, slq->order, slq->basis_f32, slq->team, &l)));
+    KS_GO(ks_slq_room(s, slq->probes + s->gradient, slq->order));
+    KS_GO(ks_lanczos_new(a, slq->order, slq->basis_f32, &l));
     l->products_f32 = slq->products_f32;
     l->published = slq->published;
     for (size_t probe = 0; probe < s->probes; probe++) {
         KS_GO(slq_probe(a, slq, l, probe));
-        KS_GO(ks_team_agree(slq->team, ks_slq_store(l, probe, s)));
+        KS_GO(ks_slq_store(l, probe, s));
     }
 done:
     ks_lanczos_free(l);
@@ -272,7 +271,7 @@ struct certified *estimate_certified(struct diagonal *d, const struct certified_
         e->basis = first_coordinates(d->n, null->dimension + null->dead);
     e->certificates = (struct ks_certificates){
         .n = d->n, .probes = how->probes, .prefix = KS_STATISTICS_PREFIX, .basis = e->basis};
-    assert_ok(ks_certificates_new(d->n, how->order, &e->certificates));
+    assert_ok(ks_certificates_new(how->order, &e->certificates));
     e->s = spectrum_new();
     assert_ok(slq_run(&a, &slq, e->s));
     if (how->certify)

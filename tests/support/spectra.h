@@ -55,8 +55,7 @@ struct slq {
     size_t order, probes;
     uint64_t seed;
     bool basis_f32, products_f32, published; /* as in struct ks_lanczos */
-    const struct ks_team *team;
-    const double *gradient; /* the start vector of one more probe; NULL: none */
+    const double *gradient;                  /* the start vector of one more probe; NULL: none */
     /* Called after each probe with a random start vector; may be NULL. */
     ks_status (*on_finished)(void *context, const struct ks_lanczos *lanczos);
     void *context;

@@ -289,7 +289,7 @@ static ks_status analysis_operator(struct analysis *o, bool single, struct ks_op
 {
     o->problem.kind = o->kind;
     o->problem.selection = o->selection;
-    return ks_problem_operator(&o->problem, single, NULL, KEPT, a);
+    return ks_problem_operator(&o->problem, single, KEPT, a);
 }
 
 static ks_status analysis_finished(void *context, const struct ks_lanczos *lanczos)
@@ -333,13 +333,13 @@ static ks_status analysis_spectrum(struct analysis *o, const struct ks_operator 
     }
     o->certificates = (struct ks_certificates){
         .n = a->n, .probes = o->probes, .prefix = KS_STATISTICS_PREFIX, .basis = o->basis};
-    KS_TRY(ks_certificates_new(a->n, o->order, &o->certificates));
+    KS_TRY(ks_certificates_new(o->order, &o->certificates));
     if (o->gradient)
-        KS_TRY(ks_gradient_start(problem, NULL, &o->start));
+        KS_TRY(ks_gradient_start(problem, &o->start));
     slq.gradient = o->start;
     KS_TRY(slq_run(a, &slq, o->spectrum));
     o->certificates.gradient = o->start;
-    return ks_certify(&o->certificates, problem, NULL, KEPT);
+    return ks_certify(&o->certificates, problem, KEPT);
 }
 
 ks_status analysis_run(struct analysis *o)
