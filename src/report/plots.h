@@ -50,9 +50,10 @@ void ks_panels_place(size_t n, const struct ks_study_architecture *const *archit
                      struct ks_panels *panels);
 
 /* Draws dir/figures/NAME.png, .pdf and .svg with plots/NAME.gp from dir/tables; each file appears
- * complete or not at all. Plots without data are left out, and their old files are removed. Fails
- * with KS_MISSING if gnuplot or a script is missing, KS_RUN if gnuplot fails. The SVG stands alone,
- * its text is text, and its marks have tooltips (see below). */
+ * complete or not at all. Plots without data are left out, as are formats that gnuplot cannot draw
+ * (without cairo all but SVG), and their old files are removed. Fails with KS_MISSING if gnuplot or
+ * a script is missing, KS_RUN if gnuplot fails. The SVG stands alone, its text is text, and its
+ * marks have tooltips (see below). */
 ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table);
 
 /* --- gnuplot, run with a script of plots/ on the tables in a folder --- */
@@ -79,7 +80,8 @@ ks_status ks_gnuplot_find(struct ks_gnuplot *gnuplot);
 void ks_gnuplot_clear(struct ks_gnuplot *gnuplot);
 
 /* Runs plots/NAME.gp, which writes dir/figures/NAME.FORMAT (png, pdf, svg); the file appears
- * complete or not at all. KS_MISSING if the script is missing, KS_RUN if gnuplot fails. */
+ * complete or not at all. If this gnuplot cannot draw the format, an old file is removed.
+ * KS_MISSING if the script is missing, KS_RUN if gnuplot fails. */
 ks_status ks_gnuplot_draw(const struct ks_gnuplot *gnuplot, const char *name, const char *format);
 /* Draws it in all three formats or, without `draw`, removes what an earlier call drew from data
  * that have gone. */

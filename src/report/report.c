@@ -18,7 +18,7 @@ static void announce(const struct ks_results *r, const struct ks_summary_table *
 {
     for (const struct ks_plot *p = ks_plots; p->name; p++)
         if (ks_plot_has_data(table, p))
-            printf("%s/figures/%s.png (and .pdf, .svg): %s\n", r->dir, p->name, p->title);
+            printf("%s/figures/%s.svg: %s\n", r->dir, p->name, p->title);
         else
             printf("%s: not drawn: %s\n", p->name, p->missing);
     printf("%s/report.html: all plots and the table\n\n", r->dir);

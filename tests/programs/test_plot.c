@@ -2,6 +2,7 @@
 #include "studies.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "core/memory.h"
 
@@ -35,7 +36,7 @@ TEST_IN_STUDY(test_plots_and_report)
 
     need_gnuplot();
     plot_study(50);
-    assert_contains(file_text("said"), "figures/kappa_return.png");
+    assert_contains(file_text("said"), "figures/kappa_return.svg");
     assert_contains(file_text("said"), "266.7");
     assert_contains(file_text("said"), "28 of the paper's 28 claims cannot be judged");
     assert_true(exists("tables/claims.csv") && exists("tables/theorems.csv"));
@@ -220,6 +221,30 @@ TEST_IN_STUDY(test_data_that_goes)
     write_text("figures/layers.svg", "old");
     assert_ok(ks_plots_draw(o->results, &o->table));
     assert_false(exists("figures/layers.svg"));
+}
+
+/* A gnuplot that can draw only SVG leaves no PNG of older tables. */
+TEST_IN_STUDY(test_gnuplot_without_cairo)
+{
+    struct outcome *o = outcome_new(0);
+    char *gnuplot = NULL, *path;
+
+    need_gnuplot();
+    assert_ok(ks_locate_program("gnuplot", &gnuplot));
+    write_text("bin/gnuplot", text_of("#!/bin/sh\ncase $3 in *\"format='svg'\"*) exec %s \"$@\";; "
+                                      "*) exit 3;; esac\n",
+                                      gnuplot));
+    free(gnuplot);
+    assert_int_equal(chmod(scratch("bin/gnuplot"), 0755), 0);
+    path = strdup(getenv("PATH"));
+    setenv("PATH", text_of("%s:%s", scratch("bin"), path), 1);
+    assert_ok(ks_tables_write(o->results, &o->table, 0));
+    write_text("figures/returns.png", "old");
+    assert_ok(ks_plots_draw(o->results, &o->table));
+    setenv("PATH", path, 1);
+    free(path);
+    assert_true(exists("figures/returns.svg"));
+    assert_false(exists("figures/returns.png") || exists("figures/returns.pdf"));
 }
 
 /* The next call removes temporary files of a killed one. */
