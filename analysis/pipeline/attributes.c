@@ -105,6 +105,8 @@ static ks_status add_machines(const struct ks_pipeline *p, struct ks_attributes 
 static ks_status add_run(const struct ks_pipeline *p, struct ks_attributes *list)
 {
     KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)p->options->seed));
+    if (p->options->count_above > 0)
+        KS_TRY(ks_attribute_add_number(list, "count_above", p->options->count_above));
     if (p->options->exact)
         return KS_OK;
     return ks_attribute_add_string(list, "basis_precision", p->budget.basis_f32 ? "f32" : "f64");

@@ -65,6 +65,11 @@ static ks_status real_number(const char *name, const char *text, const char *exp
     return KS_OK;
 }
 
+ks_status ks_option_count_above(const char *text, double *size)
+{
+    return real_number("count-above", text, "a number above 0", DBL_TRUE_MIN, size);
+}
+
 /* "512M": an integer and a suffix, powers of 1024. */
 static ks_status bytes(const char *name, const char *text, size_t *value)
 {
@@ -143,6 +148,8 @@ static const struct row {
     {"start", "random (the default); gradient: one more probe, which starts at the loss's gradient",
      "random|gradient", 0},
     {"no-certificates", "leave out the float64 products that certify the bounds", NULL, 0},
+    {"count-above", "also count the eigenvalues of an absolute value above X (directions_above)",
+     "X", 0},
     {"learning-rate", "the optimizer's learning rate, for sharpness_ratio (the checkpoint's)",
      "ETA", 0},
     {"apply", "multiply the operator by the vectors in file IN", "IN", 0},
@@ -201,17 +208,17 @@ static bool is_given(const struct ks_words *w, const char *name)
 /* --- options that exclude or require each other --- */
 
 #define LANCZOS  "order", "probes", "tolerance", "seed", "start", "no-certificates"
-#define SPECTRUM "exact", "layers", "out", "name", "json", "csv", LANCZOS
+#define SPECTRUM "exact", "layers", "count-above", "out", "name", "json", "csv", LANCZOS
 
 static const struct rule {
     const char *option, *message; /* %s: the excluded option that is found                     */
-    const char *excluded[13];     /* by `option`; "start gradient" has a value                 */
+    const char *excluded[14];     /* by `option`; "start gradient" has a value                 */
     const char *needs, *unless;   /* what `option` needs; what suspends the rule (NULL: none)  */
 } rules[] = {
     {"tolerance", "--tolerance: expected no --%s", {"compat", "layers"}, .unless = "eigenvectors"},
     {"eigenvectors", "--eigenvectors: expected no --%s",
      .excluded = {"apply", "gradient", "layers", "exact", "compat", "probes", "start",
-                  "no-certificates", "out", "name"}},
+                  "no-certificates", "count-above", "out", "name"}},
     {"eigenvectors", "--eigenvectors: expected a file for them, --output OUT", .needs = "output"},
     {"apply", "--apply IN and --output OUT: expected both or neither, found --apply",
      .needs = "output", .unless = "eigenvectors"},
@@ -221,7 +228,10 @@ static const struct rule {
      .excluded = {LANCZOS}},
     {"json", "--json and --csv: expected at most one of them", .excluded = {"csv"}},
     {"layers", "--layers: expected no --%s",
-     .excluded = {"layer", "array", "exact", "compat", "start gradient", "out", "name"}},
+     .excluded = {"layer", "array", "exact", "compat", "start gradient", "count-above", "out",
+                  "name"}},
+    {"compat", "--compat xqc: expected no --%s: the published code has no intervals",
+     .excluded = {"count-above"}},
     {"array", "--array: expected no --%s", .excluded = {"layer"}},
     /* These write vectors and no spectrum. The gradient belongs to the full loss. */
     {"batch", "--batch: expected no --%s: it is one minibatch", .excluded = {"batches"}},
@@ -322,10 +332,21 @@ static ks_status read_eigenvectors(const struct ks_words *w, struct ks_spectrum_
     return KS_OK;
 }
 
+static ks_status read_tolerances(const char *text, struct ks_spectrum_options *o)
+{
+    KS_TRY(ks_tolerances_read(text, &o->tolerances));
+    for (size_t i = 0; i < o->tolerances.n && o->count_above == 0; i++)
+        if (o->tolerances.list[i].statistic == KS_STAT_DIRECTIONS_ABOVE)
+            return ks_fail(KS_USAGE, "--tolerance: directions_above: expected a size, "
+                                     "--count-above X, found none");
+    return KS_OK;
+}
+
 static ks_status read_steps(const struct ks_words *w, struct ks_spectrum_options *o)
 {
     const char *tolerance = text_of(w, "tolerance");
 
+    KS_TRY(ks_option_count_above(text_of(w, "count-above"), &o->count_above));
     KS_TRY(ks_option_size("order", text_of(w, "order"), 1, 10000, &o->order));
     KS_TRY(ks_option_size("probes", text_of(w, "probes"), 1, 10000, &o->probes));
     KS_TRY(ks_option_integer("seed", text_of(w, "seed"), 0, INT64_MAX, &o->seed));
@@ -334,7 +355,7 @@ static ks_status read_steps(const struct ks_words *w, struct ks_spectrum_options
         return read_eigenvectors(w, o);
     if (tolerance && !is_given(w, "probes"))
         o->probes = KS_OPTIONS_MOST_PROBES;
-    return tolerance ? ks_tolerances_read(tolerance, &o->tolerances) : KS_OK;
+    return tolerance ? read_tolerances(tolerance, o) : KS_OK;
 }
 
 static ks_status read_loss(const struct ks_words *w, struct ks_spectrum_options *o)

@@ -22,7 +22,7 @@ struct ks_analyze_options {
 
 /* The words as popt reads them, by the rows of the table of options: NULL and 0 if an option is
  * absent. All values are strings, so that every refusal has the same form. */
-enum { KS_WORDS = 30 };
+enum { KS_WORDS = 31 };
 struct ks_words {
     char *text[KS_WORDS]; /* owned */
     int flag[KS_WORDS];
@@ -36,6 +36,9 @@ void ks_words_clear(struct ks_words *words);
 /* Checks the words and converts them. Fails with KS_USAGE and the option's name, what was expected
  * and what was found. Strings in `options` belong to `words`. */
 ks_status ks_options_read(const struct ks_words *words, struct ks_analyze_options *options);
+
+/* --count-above X, which an audit has as well; *size is unchanged if `text` is NULL. KS_USAGE. */
+ks_status ks_option_count_above(const char *text, double *size);
 
 /* The characters of an analysis's name (--name), and the most that it may have. */
 extern const char ks_options_name_characters[];

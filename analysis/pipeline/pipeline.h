@@ -63,6 +63,7 @@ struct ks_spectrum_options {
     bool certificates;               /* certify bounds by float64 products                 */
     bool gradient_probe;             /* one more probe, which starts at the gradient       */
     double learning_rate;            /* used by sharpness_ratio; NaN: the checkpoint's     */
+    double count_above;              /* the size of directions_above; 0: not wanted        */
     size_t order, probes;            /* Lanczos steps; random start vectors                */
     struct ks_tolerances tolerances; /* none: `order` and `probes` are fixed, else limits  */
     size_t eigenvectors;             /* how many are wanted in place of a spectrum; 0: none */

@@ -228,6 +228,7 @@ struct ks_statistics_inputs ks_pipeline_terms(const struct ks_pipeline *p)
         .basis_epsilon = p->budget.basis_f32 ? FLT_EPSILON : DBL_EPSILON,
         .exact_error = p->exact_error,
         .gradient = o->gradient_probe,
+        .count_above = o->count_above,
         .certificates = ks_pipeline_has_certificates(p) ? &p->certificates : NULL,
         .published = o->published};
 

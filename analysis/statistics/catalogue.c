@@ -207,6 +207,12 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
     [KS_STAT_DIRECTIONS_1E4] = {
      .name = "directions_1e4", .kind = KS_IS_COUNT, ENDS("directions_1e4"),
      .tolerance = KS_WIDTH_RATIO, .words = "eigenvalues above 1/10,000 of the largest"},
+    [KS_STAT_DIRECTIONS_ABOVE] = {
+     .name = "directions_above", .kind = KS_IS_COUNT, ENDS("directions_above"),
+     .tolerance = KS_WIDTH_RATIO, .words = "eigenvalues above the size of --count-above",
+     .definition =
+        "with `--count-above X`, the number of eigenvalues with an absolute value above X, "
+        "whatever the largest is"},
     [KS_STAT_KAPPA_Q99] = {
      .name = "kappa_q99", .kind = KS_IS_RATIO, ENDS("kappa_q99"), .tolerance = KS_WIDTH_RATIO,
      .words = "the largest over the 99% quantile of all",
@@ -295,6 +301,7 @@ const enum ks_statistic_id ks_catalogue_for_readers[] = {KS_STAT_KAPPA_EFFECTIVE
                                                          KS_STAT_DIRECTIONS_1E2,
                                                          KS_STAT_DIRECTIONS_1E3,
                                                          KS_STAT_DIRECTIONS_1E4,
+                                                         KS_STAT_DIRECTIONS_ABOVE,
                                                          KS_STAT_KAPPA_Q99,
                                                          KS_STAT_KAPPA_Q90,
                                                          KS_STAT_KAPPA_Q50,

@@ -48,6 +48,7 @@ enum ks_statistic_id {
     KS_STAT_DIRECTIONS_1E2,
     KS_STAT_DIRECTIONS_1E3,
     KS_STAT_DIRECTIONS_1E4,
+    KS_STAT_DIRECTIONS_ABOVE,
     KS_STAT_KAPPA_Q99, /* one row for each ks_quantile_percent of shares.h */
     KS_STAT_KAPPA_Q90,
     KS_STAT_KAPPA_Q50,

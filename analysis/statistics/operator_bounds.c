@@ -136,6 +136,7 @@ struct ks_bounds ks_bounds_find(const struct ks_statistics_inputs *t, bool exact
                           .probes = n_probes,
                           .pretend_probes = t->pretend_probes > 0 ? t->pretend_probes : 1,
                           .exact = exact,
+                          .count_above = t->count_above,
                           .published = t->published && !exact,
                           .certificates = c};
 

@@ -30,6 +30,7 @@ struct ks_statistics_inputs {
     bool published;
     size_t pretend_probes; /* intervals as if each probe had been run this many times
                             * (share_bounds.h); 0 counts as 1 */
+    double count_above;    /* the size of directions_above; 0: it is not wanted */
     bool draft; /* only the statistics of the full run: no prefixes of its steps, no band, no probe
                  * at the gradient */
 };

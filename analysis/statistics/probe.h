@@ -15,6 +15,7 @@ struct ks_bounds {
     size_t n, probes;   /* dimension of the operator; probes with random start vectors          */
     size_t pretend_probes; /* as if each probe had been run this many times: 1, unless widths of
                             * more probes are wanted */
+    double count_above;    /* the size of directions_above; 0: it is not wanted                   */
     bool exact;         /* the Ritz values are all the eigenvalues                               */
     bool published;     /* all Ritz values of a probe have the same weight                       */
     bool certified;     /* abs_max comes from a certificate, computed in float64                 */

@@ -31,6 +31,7 @@ struct ks_shares_input {
     double h;              /* half the noise floor: |operator of the run - A| <= h              */
     double abs_max_lower;  /* lower bound of lambda_abs_max, from a certificate                 */
     double abs_max_upper;  /* upper bound of it (probe.h), 0.25% for each end                   */
+    double count_above;    /* an absolute size; 0: none                                         */
 };
 
 /* The number of start vectors that the intervals count. */

@@ -55,6 +55,24 @@ static ks_status directions(const struct ks_share_bounds *b, double factor,
     return KS_OK;
 }
 
+/* The threshold itself is exact; that no eigenvalue, or at least one, is above it may follow from
+ * the bounds of lambda_abs_max. */
+static ks_status directions_above(const struct ks_share_bounds *b, double x,
+                                  struct ks_estimate *above)
+{
+    double others = (double)b->others, lower, upper;
+    struct ks_interval inside;
+
+    *above = (struct ks_estimate){0, {0, 0}};
+    if (!(x > 0) || b->in->abs_max_upper <= x)
+        return KS_OK;
+    KS_TRY(ks_share_bounds_count_within(b, x, x, &inside));
+    lower = fmax(others - inside.upper, b->in->abs_max_lower > x ? 1 : 0);
+    upper = fmax(others - inside.lower, lower);
+    *above = between(others * (1 - estimate(b, -x, x, true)), lower, upper);
+    return KS_OK;
+}
+
 /* A count as a share of all n eigenvalues. */
 static double share_of_all(const struct ks_share_bounds *b, double k)
 {
@@ -113,6 +131,7 @@ ks_status ks_shares(const struct ks_shares_input *in, struct ks_shares *shares)
     KS_GO(ks_share_bounds_new(in, &b));
     for (size_t i = 0; i < KS_DIRECTIONS; i++)
         KS_GO(directions(b, ks_direction_factor[i], &shares->directions[i]));
+    KS_GO(directions_above(b, in->count_above, &shares->above));
     for (size_t i = 0; i < KS_QUANTILES; i++)
         KS_GO(kappa(b, ks_quantile_percent[i], &shares->kappa_q[i]));
     KS_GO(masses(b, shares));
@@ -218,11 +237,13 @@ static ks_status add_ratio(struct ks_spectrum *s, size_t id, const char *suffix,
     return ks_statistic_add_interval(s, (enum ks_statistic_id)id, suffix, ratio);
 }
 
-static ks_status add_shares(struct ks_spectrum *s, const char *suffix,
+static ks_status add_shares(struct ks_spectrum *s, const struct ks_bounds *k, const char *suffix,
                             const struct ks_shares *shares)
 {
     for (size_t i = 0; i < KS_DIRECTIONS; i++)
         KS_TRY(add_estimate(s, KS_STAT_DIRECTIONS_1E1 + i, suffix, &shares->directions[i]));
+    if (k->count_above > 0)
+        KS_TRY(add_estimate(s, KS_STAT_DIRECTIONS_ABOVE, suffix, &shares->above));
     for (size_t i = 0; i < KS_QUANTILES; i++)
         KS_TRY(add_ratio(s, KS_STAT_KAPPA_Q99 + i, suffix, shares->kappa_q[i]));
     KS_TRY(add_estimate(s, KS_STAT_ZERO_MASS, suffix, &shares->zero_mass));
@@ -261,6 +282,16 @@ static struct ks_interval exact_quantile(const struct ks_bounds *k, const double
                                 x > k->h ? (k->abs_max + k->h) / (x - k->h) : INFINITY};
 }
 
+/* The number of eigenvalues above the size x, which together with an eigenvalue may be wrong by
+ * `slack`. */
+static struct ks_estimate exact_count(const struct ks_probe *p, double x, double slack)
+{
+    size_t most = x < slack ? p->steps : count_above(p, x - slack);
+
+    return (struct ks_estimate){(double)count_above(p, x),
+                                {(double)count_above(p, x + slack), (double)most}};
+}
+
 /* All intervals from all eigenvalues, each of which rounding may have moved by h. */
 static ks_status find_exact(const struct ks_bounds *k, const struct ks_probe *p,
                             struct ks_shares *shares)
@@ -271,13 +302,9 @@ static ks_status find_exact(const struct ks_bounds *k, const struct ks_probe *p,
     for (size_t i = 0; i < p->steps; i++)
         size[i] = fabs(p->theta[i]);
     qsort(size, p->steps, sizeof *size, ks_ascending);
-    for (size_t i = 0; i < KS_DIRECTIONS; i++) {
-        double x = k->abs_max / ks_direction_factor[i], slack = 2 * k->h;
-        size_t most = x < slack ? p->steps : count_above(p, x - slack);
-
-        shares->directions[i] = (struct ks_estimate){
-            (double)count_above(p, x), {(double)count_above(p, x + slack), (double)most}};
-    }
+    for (size_t i = 0; i < KS_DIRECTIONS; i++)
+        shares->directions[i] = exact_count(p, k->abs_max / ks_direction_factor[i], 2 * k->h);
+    shares->above = exact_count(p, k->count_above, k->h);
     for (size_t i = 0; i < KS_QUANTILES; i++)
         shares->kappa_q[i] = exact_quantile(k, size,
                                             (p->steps * ks_quantile_percent[i] + 99) / 100);
@@ -295,7 +322,8 @@ static ks_status find_exact(const struct ks_bounds *k, const struct ks_probe *p,
 static struct ks_shares find_nothing(const struct ks_bounds *k)
 {
     const struct ks_estimate share = {NAN, {0, 1}}, count = {NAN, {1, (double)k->n}};
-    struct ks_shares shares = {.zero_mass = share, .negative_mass = share};
+    struct ks_shares shares = {
+        .above = {NAN, {0, (double)k->n}}, .zero_mass = share, .negative_mass = share};
 
     for (size_t i = 0; i < KS_DIRECTIONS; i++)
         shares.directions[i] = count;
@@ -331,7 +359,8 @@ static ks_status share_input(const struct ks_spectrum *s, const struct ks_bounds
                                    .pretend_probes = k->pretend_probes,
                                    .h = k->h,
                                    .abs_max_lower = k->abs_max,
-                                   .abs_max_upper = k->outer};
+                                   .abs_max_upper = k->outer,
+                                   .count_above = k->count_above};
     return KS_OK;
 }
 
@@ -398,10 +427,10 @@ ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_bounds *bounds
     struct ks_shares shares = find_nothing(bounds);
 
     if (bounds->unresolved)
-        return add_shares(s, suffix, &shares);
+        return add_shares(s, bounds, suffix, &shares);
     KS_TRY(bounds->exact ? find_exact(bounds, probe, &shares)
                          : find_shares(s, bounds, probe, &shares));
-    return add_shares(s, suffix, &shares);
+    return add_shares(s, bounds, suffix, &shares);
 }
 
 static ks_status add_gradient(struct ks_spectrum *s, const struct ks_energy *energy,

@@ -42,6 +42,8 @@ extern const unsigned ks_quantile_percent[KS_QUANTILES];
 struct ks_shares {
     /* The number of eigenvalues with |lambda| > lambda_abs_max / ks_direction_factor[i]. */
     struct ks_estimate directions[KS_DIRECTIONS];
+    /* The number of eigenvalues with |lambda| > count_above; 0 without such a size. */
+    struct ks_estimate above;
     /* lambda_abs_max / x_q, x_q the ceil(q n)-th smallest |lambda|. */
     struct ks_interval kappa_q[KS_QUANTILES];
     /* Shares of the n eigenvalues: |lambda| <= 2h; lambda < -2h. */
@@ -72,10 +74,11 @@ ks_status ks_energy(const struct ks_share_probe *probe, double h, double abs_max
 
 /* --- of a spectrum --- */
 
-/* Adds directions_1e1 .. _1e4, kappa_q99, _q90, _q50, zero_mass and negative_mass to the
- * statistics: NAME_lower and NAME_upper, for counts and shares also NAME, each followed by
- * `suffix`. For an exact spectrum they are computed from its eigenvalues +- h, otherwise from the
- * probes with random start vectors, probe [bounds->probes]. KS_MEMORY, KS_NUMBER. */
+/* Adds directions_1e1 .. _1e4, with bounds->count_above also directions_above, kappa_q99, _q90,
+ * _q50, zero_mass and negative_mass to the statistics: NAME_lower and NAME_upper, for counts and
+ * shares also NAME, each followed by `suffix`. For an exact spectrum they are computed from its
+ * eigenvalues +- h, otherwise from the probes with random start vectors, probe [bounds->probes].
+ * KS_MEMORY, KS_NUMBER. */
 ks_status ks_intervals_add(struct ks_spectrum *spectrum, const struct ks_bounds *bounds,
                            const struct ks_probe *probe, const char *suffix);
 

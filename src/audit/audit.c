@@ -129,6 +129,7 @@ static ks_status analyze(const struct ks_audit *audit, const struct task *t,
     options->seed = o->seed;
     options->batches = t->batches;
     options->gradient_probe = t->gradient;
+    options->count_above = o->count_above;
     *p = (struct ks_pipeline){.options = options,
                               .path = audit->path,
                               .quiet = o->quiet,
@@ -176,11 +177,13 @@ static ks_status get_spectrum(struct ks_audit *a, enum ks_audit_spectrum which)
     const struct ks_audit_options *o = a->options;
     const struct task t = task_of(which, a->summary.minibatches);
     struct ks_spectrum **s = &a->spectrum[which];
-    char *path = NULL;
+    char *path = NULL, above[32] = "";
     ks_status status = KS_OK;
 
-    KS_TRY(ks_print_string(&path, "%s/%s-m%zu-n%zu-s%llu.spectrum.h5", a->folder, t.operator_name,
-                           o->order, t.batches, (unsigned long long)o->seed));
+    if (o->count_above > 0)
+        snprintf(above, sizeof above, "-c%.17g", o->count_above);
+    KS_TRY(ks_print_string(&path, "%s/%s-m%zu-n%zu-s%llu%s.spectrum.h5", a->folder, t.operator_name,
+                           o->order, t.batches, (unsigned long long)o->seed, above));
     if (ks_path_exists(path) && ks_spectrum_read(path, s) == KS_OK &&
         is_current(*s, a->summary.digest))
         goto done;

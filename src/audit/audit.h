@@ -20,6 +20,7 @@ struct ks_audit_options {
     size_t layer_order; /* for the block of a layer; 0: layers are left out                */
     uint64_t seed;      /* of the start vectors                                            */
     size_t batches;     /* how many minibatches are used, from the first on; 0: all        */
+    double count_above; /* the size of directions_above; 0: it is not wanted               */
     bool quiet;
     const char *cache; /* the folder for spectra; NULL: beside the checkpoint              */
 };

@@ -110,6 +110,10 @@ ks_status ks_limit_judge(const struct ks_limit *l, const char *path, const struc
     double value;
     char found[32] = "not resolved";
 
+    if (ks_catalogue_of_column(l->name) == KS_STAT_DIRECTIONS_ABOVE &&
+        !ks_statistic_present(s, KS_STAT_DIRECTIONS_ABOVE))
+        return ks_fail(KS_USAGE, "%s: --fail-if: %s: expected a size, --count-above X, found none",
+                       path, l->name);
     if (!ks_attribute_find(&s->statistics, l->name))
         return ks_fail(KS_USAGE, "%s: --fail-if: expected a statistic of analyze, found '%s'", path,
                        l->name);

@@ -16,13 +16,13 @@
 #include "io/checkpoint.h"
 #include "io/file.h"
 #include "io/h5.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/options.h"
 
 enum { LIMITS = 32, STUDIES = 3 }; /* the most --fail-if; the shipped studies */
 enum { MET = 3 };                  /* the exit status if a limit is met       */
 enum { WIDTH = 100 };              /* of a printed line                       */
 
-static char *against, *page, *cache, *order, *layer_order, *batches, *seed, **fail_if;
+static char *against, *page, *cache, *order, *layer_order, *batches, *seed, *count_above, **fail_if;
 static bool met; /* whether a limit is met */
 
 static const struct poptOption options[] = {
@@ -35,6 +35,9 @@ static const struct poptOption options[] = {
      "exit with status 3 if a bound is beyond a limit, e.g. 'kappa_effective_bound>1e4'; "
      "may be repeated",
      "EXPRESSION"},
+    {"count-above", '\0', POPT_ARG_STRING, &count_above, 0,
+     "also count the eigenvalues of an absolute value above X, for 'directions_above_lower<10'",
+     "X"},
     {"order", '\0', POPT_ARG_STRING, &order, 0, "Lanczos steps (90)", "M"},
     {"layer-order", '\0', POPT_ARG_STRING, &layer_order, 0,
      "Lanczos steps for the block of each layer (30); 0: no layers", "M"},
@@ -96,6 +99,7 @@ static ks_status read_options(const struct ks_arguments *arguments, struct job *
     KS_TRY(ks_option_size("order", order, 1, 10000, &o->order));
     KS_TRY(ks_option_size("layer-order", layer_order, 0, 10000, &o->layer_order));
     KS_TRY(ks_option_size("batches", batches, 1, 10000, &o->batches));
+    KS_TRY(ks_option_count_above(count_above, &o->count_above));
     if (seed && !ks_parse_integer(seed, 0, INT64_MAX, &o->seed))
         return ks_fail(KS_USAGE, "--seed: expected an integer from 0, found '%s'", seed);
     for (size_t i = 0; fail_if && fail_if[i]; i++) {

@@ -75,6 +75,43 @@ TEST(test_estimates)
     }
 }
 
+/* The number of eigenvalues above an absolute size, by sizes from below the smallest to above the
+ * largest eigenvalue; in all forms. */
+TEST(test_count_above)
+{
+    for (size_t i = 0; i < ARCHS; i++) {
+        struct ks_spectrum *exact = spectrum(archs[i].name, "--exact --precision f64");
+        double largest = fmax(ks_statistic(exact, "lambda_max"),
+                              -ks_statistic(exact, "lambda_min"));
+
+        for (double size = 2 * largest; size > 1e-3 * largest; size /= 3) {
+            static const char *const ways[] = {"--exact --precision f64", "--probes 3",
+                                               "--order 20"};
+            double count = 0;
+
+            for (size_t k = 0; k < exact->order; k++)
+                count += fabs(exact->ritz[k]) > size;
+            for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+                struct ks_spectrum *s = spectrum(archs[i].name,
+                                                 text_of("%s --count-above %.17g", ways[k], size));
+
+                assert_true(ks_statistic(s, "directions_above_lower") <= count);
+                assert_true(ks_statistic(s, "directions_above_upper") >= count);
+                if (k == 0)
+                    assert_close(ks_statistic(s, "directions_above"), count, 0);
+                assert_close(ks_attribute_number(&s->attributes, "count_above"), size, 0);
+            }
+        }
+        assert_null(ks_attribute_find(&exact->statistics, "directions_above"));
+    }
+    assert_runs("--json --count-above 1e-3 bn+ce.h5");
+    assert_shows("\"count_above\":0.001,");
+    assert_shows("\"directions_above\":");
+    assert_shows("\"directions_above_lower\":");
+    assert_runs("--csv --count-above 1e-3 bn+ce.h5");
+    assert_shows(",directions_above_upper,");
+}
+
 /* Why the noise floor is 16 eps lambda_abs_max: no eigenvalue moves by more when products are
  * rounded to float32, and some move by more than a two-hundredth of it. */
 TEST(test_noise_floor_of_float32)

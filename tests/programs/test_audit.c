@@ -144,8 +144,24 @@ TEST(test_absent_statistics)
 {
     assert_int_equal(limit("stable_rank_upper>1"), 2);
     assert_complains("plain.h5: --fail-if: expected a statistic of analyze, found");
+    assert_int_equal(limit("directions_above_upper>1"), 2);
+    assert_complains("directions_above_upper: expected a size, --count-above X, found none");
     assert_int_equal(limit("sharpness_ratio>1"), 2);
     assert_complains("expected the attribute learning_rate, found none");
+}
+
+/* With another size the kept spectra are computed anew. */
+TEST(test_count_above)
+{
+    static const char AUDIT[] = "--quiet --order 20 --layer-order 0 --count-above %s "
+                                "--fail-if 'directions_above_upper<1' plain.h5";
+
+    assert_int_equal(audit(text_of(AUDIT, "1e9")), 3);
+    assert_shows("directions_above_upper < 1, found 0: met: shown by a bound.");
+    assert_int_equal(audit(text_of(AUDIT, "1e-9")), 0);
+    assert_shows("not met: not shown to be worse");
+    assert_int_equal(audit(text_of(AUDIT, "0")), 2);
+    assert_complains("--count-above: expected a number above 0, found '0'");
 }
 
 /* --- comparisons --- */

@@ -53,6 +53,39 @@ TEST(test_certain_counts)
     assert_true(isinf(shares.kappa_q[2].upper));
 }
 
+/* Of the operator with the eigenvalues 0, 2 and 2.5, whose Krylov space has ended: what is above an
+ * absolute size. Beyond the largest eigenvalue there is none, just below it one; nothing says how
+ * many of the others are above 1e-13, which is less than h. */
+TEST(test_absolute_counts)
+{
+    const double value[] = {0, 2, 2.5}, start[] = {1, 1, 1};
+    static const struct {
+        double size, lower, upper;
+    } counts[] = {{3, 0, 0}, {2.5, 0, 0}, {2.4, 1, 1}, {2.1, 1, 1}, {1.9, 2, 2}, {1e-13, 2, 3}};
+    double alpha[3], beta[3];
+    bool ended;
+    struct lanczos_run run = {
+        .n = 3, .most = 3, .value = value, .start = start, .breakdown = 1e-12};
+    struct ks_share_probe probe;
+    struct ks_shares_input in = {.n = 3,
+                                 .probes = 1,
+                                 .probe = &probe,
+                                 .h = 1e-12,
+                                 .abs_max_lower = 2.5,
+                                 .abs_max_upper = 2.5};
+    struct ks_shares shares;
+
+    assert_int_equal(run_lanczos(&run, alpha, beta, &ended), 3);
+    probe = probe_of(3, alpha, beta, true);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        in.count_above = counts[i].size;
+        assert_ok(ks_shares(&in, &shares));
+        assert_close(shares.above.in.lower, counts[i].lower, 0);
+        assert_close(shares.above.in.upper, counts[i].upper, 0);
+        assert_true(shares.above.value >= counts[i].lower && shares.above.value <= counts[i].upper);
+    }
+}
+
 /* Two eigenvalues, and a start vector with a tiny component along one of them. The weights alone
  * would suggest that both are 2 or both 1, but both have been found. */
 TEST(test_certain_overrides_likely)

@@ -2,11 +2,11 @@
 #include "statistics/beta_distribution.h"
 #include "trials.h"
 
-enum { TRIALS = 40, CLAIMS = KS_DIRECTIONS + KS_QUANTILES + 2 };
+enum { TRIALS = 40, CLAIMS = KS_DIRECTIONS + KS_QUANTILES + 3 };
 
-static const char *const claims[CLAIMS] = {"directions_1e1", "directions_1e2", "directions_1e3",
-                                           "directions_1e4", "kappa_q99",      "kappa_q90",
-                                           "kappa_q50",      "zero_mass",      "negative_mass"};
+static const char *const claims[CLAIMS] = {
+    "directions_1e1", "directions_1e2", "directions_1e3", "directions_1e4", "kappa_q99",
+    "kappa_q90",      "kappa_q50",      "zero_mass",      "negative_mass",  "directions_above"};
 
 /* The most misses in `runs` runs that are consistent with a miss rate of 1%, at the 1% level. */
 static size_t most_misses(size_t runs)
@@ -45,6 +45,9 @@ static void list(const struct ks_shares *shares, const struct ks_shares *truth,
     claim[k] = (struct interval){shares->negative_mass.in.lower, shares->negative_mass.value,
                                  shares->negative_mass.in.upper};
     value[k++] = truth->negative_mass.value;
+    claim[k] = (struct interval){shares->above.in.lower, shares->above.value,
+                                 shares->above.in.upper};
+    value[k++] = truth->above.value;
 }
 
 static void print_widths(const char *name, size_t probes, const double *width)
@@ -75,7 +78,8 @@ static void cover(size_t kind, size_t probes, size_t misses[CLAIMS])
         double value[CLAIMS];
 
         make_trial(&s, probes, seed, 0, &t);
-        truth = truth_of(&s, t.in.h);
+        t.in.count_above = 0.03 * t.in.abs_max_lower;
+        truth = truth_of(&s, t.in.h, t.in.count_above);
         assert_ok(ks_shares(&t.in, &shares));
         list(&shares, &truth, claim, value);
         for (size_t k = 0; k < CLAIMS; k++) {
@@ -92,7 +96,7 @@ static void cover(size_t kind, size_t probes, size_t misses[CLAIMS])
     print_widths(spectra[kind].name, probes, median);
 }
 
-/* Each of the nine intervals in 480 runs of each kind of spectrum, and all of them together. */
+/* Each of the ten intervals in 480 runs of each kind of spectrum, and all of them together. */
 TEST(test_coverage)
 {
     size_t misses[CLAIMS] = {0}, runs = 0, all = 0;

@@ -123,6 +123,19 @@ static void check_directions(const struct oracle *o, const struct ks_shares *sha
     }
 }
 
+/* The threshold is known exactly. */
+static void check_above(const struct oracle *o, const struct ks_shares *shares)
+{
+    double x = o->in->count_above, h = o->in->h, others = (double)o->others;
+    struct ks_interval in = mean_of(o, x - h, false), out = mean_of(o, x + h, false);
+    double certain = certain_beyond(o, x, 1) + certain_beyond(o, x, -1);
+    double lower = fmax(others - count_of(o, 0, out.upper).upper, fmax(certain, 1));
+
+    assert_close(shares->above.in.lower, lower, 0);
+    assert_close(shares->above.in.upper,
+                 others - fmax(count_of(o, in.lower, 1).lower, (double)o->zeros), 0);
+}
+
 /* For all x on a grid, the intervals are no wider than the brute force's, and narrower by at most
  * one grid step. */
 static void check_kappa(const struct oracle *o, const struct ks_shares *shares)
@@ -201,9 +214,11 @@ TEST(test_brute_force)
             make_trial(&s, probes, 7, 0, &t);
             if (probes == 2)
                 t.in.h = t.in.abs_max_lower * (kind == 1 ? 1e-5 : 2e-3);
+            t.in.count_above = 0.02 * t.in.abs_max_lower;
             assert_ok(ks_shares(&t.in, &shares));
             o = oracle_new(&t.in);
             check_directions(&o, &shares);
+            check_above(&o, &shares);
             check_kappa(&o, &shares);
             check_masses(&o, &shares);
             oracle_free(&o);

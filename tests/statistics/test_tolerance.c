@@ -110,21 +110,26 @@ static void write_critic(size_t k)
  * as its options. */
 TEST(test_same_as_fixed)
 {
-    static const char *const wanted[] = {"lambda_max=0.01", "directions_1e1=2",
-                                         "directions_1e2=2 --start gradient"};
+    static const struct {
+        const char *tolerance, *others;
+    } wanted[] = {{"lambda_max=0.01", ""},
+                  {"directions_1e1=2", ""},
+                  {"directions_above=1", "--count-above 0.3"},
+                  {"directions_1e2=2", "--start gradient"}};
 
     write_critic(1);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         struct ks_spectrum *s, *fixed;
         char arguments[256];
 
-        snprintf(arguments, sizeof arguments, "--tolerance %s", wanted[i]);
+        snprintf(arguments, sizeof arguments, "--tolerance %s %s", wanted[i].tolerance,
+                 wanted[i].others);
         s = run(arguments);
         assert_contains(outcome(s), "reached");
         assert_null(strstr(outcome(s), "not reached"));
         assert_true(s->order < 90);
         snprintf(arguments, sizeof arguments, "--order %zu --probes %zu %s", s->order,
-                 ks_spectrum_random(s), s->gradient ? "--start gradient" : "");
+                 ks_spectrum_random(s), wanted[i].others);
         fixed = run(arguments);
         assert_int_equal(fixed->probes, s->probes);
         assert_memory_equal(fixed->alpha, s->alpha, s->probes * s->order * sizeof(double));

@@ -151,16 +151,18 @@ int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-struct ks_shares truth_of(const struct spectrum *s, double h)
+struct ks_shares truth_of(const struct spectrum *s, double h, double count_above)
 {
     struct ks_shares truth;
     double size[N], zero = 0, negative = 0;
 
+    truth.above.value = 0;
     memcpy(size, s->value, sizeof size);
     qsort(size, N, sizeof *size, by_size);
     for (size_t i = 0; i < N; i++) {
         size[i] = fabs(size[i]);
         zero += size[i] <= 2 * h;
+        truth.above.value += size[i] > count_above;
         negative += s->value[i] < -2 * h;
     }
     for (size_t k = 0; k < KS_DIRECTIONS; k++) {

@@ -54,6 +54,6 @@ void make_trial(const struct spectrum *s, size_t probes, uint64_t seed, double n
 int by_size(const void *a, const void *b);
 
 /* The true values for a spectrum, with the resolution h. */
-struct ks_shares truth_of(const struct spectrum *s, double h);
+struct ks_shares truth_of(const struct spectrum *s, double h, double count_above);
 
 #endif
