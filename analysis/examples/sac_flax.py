@@ -14,7 +14,7 @@ import optax
 
 import kappascope  # [k]
 
-study, name, seed, steps = sys.argv[1], sys.argv[2], int(sys.argv[3]), int((sys.argv[4:] or ["6000"])[0])
+study, name, seed, steps = sys.argv[1], sys.argv[2], int(sys.argv[3]), int((sys.argv[4:] or ["3000"])[0])
 WIDTH, BATCH, GAMMA, TAU, ALPHA, LR, START, EVERY = 64, 128, 0.99, 0.005, 0.1, 1e-3, 500, 1000
 SCALE = 2.0  # of the actions of Pendulum-v1
 

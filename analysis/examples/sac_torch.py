@@ -13,16 +13,18 @@ from torch.nn import functional as F
 
 import kappascope  # [k]
 
-study, name, seed, steps = sys.argv[1], sys.argv[2], int(sys.argv[3]), int((sys.argv[4:] or ["6000"])[0])
+study, name, seed, steps = sys.argv[1], sys.argv[2], int(sys.argv[3]), int((sys.argv[4:] or ["3000"])[0])
 WIDTH, BATCH, GAMMA, TAU, ALPHA, LR, START, EVERY = 64, 128, 0.99, 0.005, 0.1, 1e-3, 500, 1000
 torch.set_num_threads(1)
 random.seed(seed), np.random.seed(seed), torch.manual_seed(seed)
 
 
 def network(inputs, outputs):
-    norm = [nn.LayerNorm(WIDTH)] if name == "layernorm" else []
-    hidden = [nn.Linear(inputs, WIDTH), *norm, nn.ReLU(), nn.Linear(WIDTH, WIDTH), *norm, nn.ReLU()]
-    return nn.Sequential(*hidden, nn.Linear(WIDTH, outputs))
+    layers = []
+    for width in (inputs, WIDTH):
+        norm = [nn.LayerNorm(WIDTH)] if name == "layernorm" else []
+        layers += [nn.Linear(width, WIDTH), *norm, nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(WIDTH, outputs))
 
 
 class Critic(nn.Module):

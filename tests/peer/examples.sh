@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: tests/peer/examples.sh
 #
-# Runs the programs of analysis/examples as its README says, with fewer steps: SAC in PyTorch and in Flax, and
+# Runs the programs of analysis/examples as its README says: SAC in PyTorch and in Flax, and
 # Stable-Baselines3's; `kappascope study` of each; and the README's loop over models of the past, with returns from
 # Stable-Baselines3's evaluations and from TensorBoard's events (examples.py).
 #
@@ -36,11 +36,11 @@ install_sb3() { # sets sb3
 }
 
 # The runs of an example, two side by side.
-train() { # PYTHON PROGRAM STUDY STEPS NAME NAME
-    for name in "$5" "$6"; do
-        "$1" "analysis/examples/$2" "$folder/$3" "$name" 0 "$4" &
+train() { # PYTHON PROGRAM STUDY NAME NAME
+    for name in "$4" "$5"; do
+        "$1" "analysis/examples/$2" "$folder/$3" "$name" 0 &
         first=$!
-        "$1" "analysis/examples/$2" "$folder/$3" "$name" 1 "$4" || die "$2 failed"
+        "$1" "analysis/examples/$2" "$folder/$3" "$name" 1 || die "$2 failed"
         wait "$first" || die "$2 failed"
     done
 }
@@ -54,9 +54,9 @@ make --no-print-directory deps >&2
 make --no-print-directory BUILD="$build" programs >&2
 rm -rf "$folder"
 mkdir -p "$folder"
-train "$sb3" sac_torch.py torch 2000 plain layernorm
-train "$environment/bin/python" sac_flax.py flax 2000 plain layernorm
-train "$sb3" sac_sb3.py sb3 3000 relu tanh
+train "$sb3" sac_torch.py torch plain layernorm
+train "$environment/bin/python" sac_flax.py flax plain layernorm
+train "$sb3" sac_sb3.py sb3 relu tanh
 for study in torch flax sb3; do
     "$build/bin/kappascope" study --quiet "$folder/$study"
 done

@@ -21,7 +21,7 @@ import numpy as np
 
 from kappascope.checkpoint import fixed_string, write_file
 from kappascope.names import Path
-from kappascope.refusal import printable
+from kappascope.refusal import Refused, printable
 from kappascope.rows import append_row, cut_rows, header_of, steps_of
 from kappascope.samples import Samples
 
@@ -69,16 +69,14 @@ def _real(value: Any) -> float | None:
 
 
 def _line(error: BaseException) -> str:
-    """What went wrong, in one line."""
+    """What went wrong, in one line: of several refusals the first."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return where + error.strerror
-    said = " ".join(str(error).split())
-    return (
-        said
-        if type(error) in (RuntimeError, TypeError, ValueError) and said
-        else (f"{type(error).__name__}: {said}")
-    )
+    lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
+    said = " ".join(lines[:2]) + (f" (and {len(lines) - 2} more)" if len(lines) > 2 else "")
+    plain = isinstance(error, Refused) or type(error) in (RuntimeError, TypeError, ValueError)
+    return said if plain and said else f"{type(error).__name__}: {said}"
 
 
 class Run:
