@@ -185,9 +185,10 @@ class TestPrograms(FunctionTest):
                 kappascope.program()
             for folder in reversed(folders):
                 os.mkdir(folder)
-                path = os.path.join(folder, "kappascope")
-                open(path, "xb").close()
-                os.chmod(path, 0o755)
+                for name in ("kappascope", "kappascope-analyze"):
+                    path = os.path.join(folder, name)
+                    open(path, "xb").close()
+                    os.chmod(path, 0o755)
                 found.append(os.path.dirname(kappascope.program()))
             os.environ["KAPPASCOPE_PROGRAMS"] = folders[2]  # as the programs say where they are
             found.append(os.path.dirname(kappascope.program()))

@@ -40,14 +40,16 @@ def program(name: str = "kappascope") -> str:
         path = os.path.normpath(os.path.join(folder, name))
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    found = None if given else shutil.which(name)
-    if not found:
+    # In the PATH `kappascope` may be the command of this package, which looks for the programs, too
+    found = None if given else shutil.which("kappascope-analyze")
+    path = os.path.join(os.path.dirname(found or ""), name)
+    if not found or not os.path.isfile(path):
         places = given or f"{_FOLDERS[0]}, in build/bin of a checkout, or in the PATH"
         raise FileNotFoundError(
             f"{name}: no such program in {places}: run `make programs` in the checkout, or add the folder of "
             "the programs to the PATH"
         )
-    return found
+    return path
 
 
 def _arguments(options: dict[str, Option]) -> list[str]:
