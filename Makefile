@@ -177,10 +177,13 @@ larger = $(filter-out $(STUDY),small trot dogtrot)
 # their folders are those of `make deps` and `make deps-myosuite`.
 root    = $(DESTDIR)$(abspath $(PREFIX))
 bundled = $(root)/lib/kappascope
+comma  := ,
+# A manual page from the text that a command prints.
+page    = $(1) | awk -v version=$(version) -f src/programs/man.awk >$(root)/share/man/man1/$(2).1
 install: all ## install programs, library and studies into DESTDIR/PREFIX
 	@$(MAKE) --no-print-directory libraries
 	@mkdir -p $(root)/bin $(root)/include $(root)/lib/pkgconfig $(root)/share/kappascope/configs \
-	    $(root)/share/kappascope/plots
+	    $(root)/share/kappascope/plots $(root)/share/man/man1
 	@install $(programs) $(root)/bin
 	@install -m 644 include/kappascope.h include/kappascope_env.h $(root)/include
 	@install -m 644 $(shared) $(static) $(root)/lib
@@ -196,6 +199,8 @@ install: all ## install programs, library and studies into DESTDIR/PREFIX
 	@install -D -m 644 -t $(root)/share/kappascope/python analysis/python/*.py
 	@install -D -m 644 -t $(root)/share/kappascope/python/kappascope analysis/python/kappascope/*.py
 	@install -m 644 LICENSE $(root)/share/kappascope
+	@for p in $(notdir $(programs)); do $(call page,$(BUILD)/bin/$$p --help,$$p) || exit 1; done
+	@$(call page,sed -n '/^HELP = /$(comma)/^"""/{//!{s/\\\\/\\/;p}}' analysis/python/kappascope/import_program.py,kappascope-import)
 ifeq ($(MUJOCO_DIR),$(CURDIR)/$(DEPS)/mujoco)
 	@mkdir -p $(bundled)/mujoco && install -m 644 $(LIBMUJOCO) $(MUJOCO_DIR)/LICENSE* $(bundled)/mujoco
 	@ln -sf mujoco/$(notdir $(LIBMUJOCO)) $(bundled)/libmujoco.so
@@ -212,7 +217,7 @@ endif
 	@echo "installed in $(root), compiled with $(CFLAGS)$(if $(findstring native,$(CFLAGS)),: for processors like this one)"
 uninstall: ## remove what install has installed
 	@rm -f $(addprefix $(root)/bin/,$(notdir $(programs))) $(root)/include/kappascope.h $(root)/include/kappascope_env.h \
-	    $(root)/lib/libkappascope.* $(root)/lib/pkgconfig/kappascope.pc
+	    $(root)/lib/libkappascope.* $(root)/lib/pkgconfig/kappascope.pc $(root)/share/man/man1/kappascope*.1
 	@rm -rf $(root)/share/kappascope $(bundled)
 
 wheel: deps ## make build/wheel/kappascope-*.whl: the Python package with the programs inside, for pip

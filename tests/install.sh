@@ -45,6 +45,15 @@ kappascope import --version # needs python3-numpy and python3-h5py
 kappascope study quick --dry-run --out study | tail -n 3
 kappascope plot --help >plot.txt
 
+say "manual pages"
+for program in kappascope 'kappascope\-train' 'kappascope\-analyze' 'kappascope\-study' 'kappascope\-plot' \
+    'kappascope\-scores' 'kappascope\-inspect' 'kappascope\-audit' 'kappascope\-import'; do
+    page=$prefix/share/man/man1/$(echo "$program" | tr -d '\\').1
+    for line in "$program \\- " '.SH SYNOPSIS' '  \-h, \-\-help ' '.SH EXIT STATUS'; do
+        grep -qF -e "$line" "$page" || die "$page: expected '$line'"
+    done
+done
+
 say "names that the libraries export"
 nm -D --defined-only "$prefix/lib/libkappascope.so" | awk '{ print $3 }' >shared.names
 nm --extern-only --defined-only "$prefix/lib/libkappascope.a" | awk 'NF == 3 { print $3 }' >static.names

@@ -30,7 +30,8 @@ mkdir -p "$stage"
 make --no-print-directory install BUILD="$folder" MPI=no PREFIX="$bundle" \
     CFLAGS='-O3 -march=x86-64-v3 -ffp-contract=fast -fno-math-errno'
 strip "$bundle"/bin/*
-rm -r "$bundle/include" "$bundle"/lib/libkappascope* "$bundle/lib/pkgconfig" "$bundle/share/kappascope/python/kappascope"
+rm -r "$bundle/include" "$bundle"/lib/libkappascope* "$bundle/lib/pkgconfig" "$bundle/share/man" \
+    "$bundle/share/kappascope/python/kappascope"
 mv "$bundle"/lib/kappascope/mujoco/libmujoco.so.* "$bundle/lib/kappascope/libmujoco.so" # wheels have no links
 cp -r analysis/python/* LICENSE "$stage"
 
