@@ -3,8 +3,8 @@
 #
 # Makes the wheel (make wheel) and installs it where nothing else is: as an ordinary user of a new system of that
 # release of Debian (default: the next one, which has another glibc), with python3-venv and make and no further package.
-# There the package writes a critic whose spectrum is known and audits it. COMMAND, such as 'kappascope study quick', runs
-# last. Where no system can be made, as in some containers, it uses a new virtual environment of this machine, and says so.
+# There the package writes a critic whose spectrum is known and audits it. COMMAND, such as 'kappascope study quick',
+# runs last. Where no system can be made, as in some containers, a new virtual environment of this machine has to do.
 set -eu
 cd "$(dirname "$0")/.."
 . tests/chroot.sh

@@ -34,8 +34,10 @@ kappascope.save_arrays(
     arch="dense 1 bias=no\n",
     loss="mse",
     inputs=x[None],
-    targets=rng.standard_normal((1, 64)),
+    targets=(y := rng.standard_normal((1, 64))),
 )
+np.savez("weights.npz", w=rng.standard_normal((8, 1)))
+np.savez("batch.npz", input=x[None], target=y)
 true = np.linalg.eigvalsh(x.T @ x / len(x))
 found = kappascope.analyze("critic.h5", exact=True)
 print(kappascope.program(), found["lambda_max"], true[-1])
@@ -43,6 +45,11 @@ assert abs(found["lambda_max"] / true[-1] - 1) < 1e-6
 audit = kappascope.audit("critic.h5", output="page.html")
 assert abs(audit["hessian"]["lambda_max"] / true[-1] - 1) < 1e-6, audit["hessian"]
 END
+echo 'dense 1 bias=no
+loss mse' >critic.arch
+echo 'layout = flax
+00_dense/kernel = w' >critic.map
+kappascope import --quiet --arch critic.arch --map critic.map --batch batch.npz weights.npz -o imported.h5
 kappascope audit --quiet --output page.html critic.h5 >page.txt
 head -n 4 page.txt
 grep -q '<svg' page.html || die "the page has no plot"

@@ -38,6 +38,28 @@ class TestPackage(unittest.TestCase):
         self.assertEqual(run(sys.executable, "-c", code).stdout, "set()\n")
 
 
+class TestCommand(unittest.TestCase):
+    """The command of an installed package without programs."""
+
+    def run_command(self, path, *arguments):
+        code = "import sys, kappascope_command; sys.exit(kappascope_command.main())"
+        return run(sys.executable, "-c", code, *arguments, PATH=path)
+
+    def test_programs_in_the_path(self):
+        folder = os.environ["KAPPASCOPE_PROGRAMS"]
+        self.assertEqual(
+            self.run_command(folder, "--help").stdout,
+            run(os.path.join(folder, "kappascope"), "--help").stdout,
+        )
+        done = self.run_command(folder, "import", "--version")
+        self.assertRegex(done.stdout, r"\Akappascope-import \d", done.stderr)
+
+    def test_no_programs(self):
+        done = self.run_command("/nowhere", "analyze")
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+        self.assertIn("has no programs", done.stderr)
+
+
 class TestCheckpoint(unittest.TestCase):
     def test_abandoned(self):
         """What a killed save has left is removed by the next one, what another one writes is not."""
