@@ -22,7 +22,6 @@ TEST(test_delay)
         assert_int_not_equal(memcmp(b.actor_state, a->actor.state, states * sizeof(double)), 0);
         if (k == 0)
             assert_close(a->log_temperature - log_t, u.entropy > -1.5 ? -1e-3 : 1e-3, 1e-9);
-        forget(&b);
     }
     assert_int_equal(a->critic_adam.step, 7);
     assert_int_equal(a->actor_adam.step, 3);
@@ -108,7 +107,6 @@ TEST(test_act)
         assert_close((double)mean[j], tanh(head[j]), 1e-7);
         assert_close((double)sample[j], tanh(head[j] + exp(head[ACTIONS + j]) * noise[j]), 1e-7);
     }
-    free(head);
 }
 
 TEST(test_not_finite)

@@ -7,7 +7,7 @@
 static double *both_halves(const struct KS(agent) *a)
 {
     struct ks_rng rng = ks_stream(SEED, KS_NEXT_ACTION, 0);
-    double *x = calloc(2 * BATCH * WIDTH, sizeof *x), next[BATCH * OBSERVATIONS], *head;
+    double *x = hold(calloc(2 * BATCH * WIDTH, sizeof *x)), next[BATCH * OBSERVATIONS], *head;
 
     for (size_t i = 0; i < BATCH * OBSERVATIONS; i++)
         next[i] = (double)last.next_s[i];
@@ -29,7 +29,6 @@ static double *both_halves(const struct KS(agent) *a)
                                          exp(fmin(fmax(h[ACTIONS], -10), 2)) * ks_rng_normal(&rng));
         }
     }
-    free(head);
     return x;
 }
 
@@ -95,7 +94,7 @@ static struct published published(const struct KS(arch) *arch, size_t rows, cons
     double *primal, *y;
 
     assert_ok(KS(net_new)(arch, rows, rows, false, &net));
-    assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
+    primal = hold(calloc(net->primal, sizeof *primal));
     KS(net_forward)(net, w, NULL, x, primal);
     for (size_t l = 0; l < arch->n_layers; l++) {
         size_t d = arch->layer[l].out;
@@ -112,10 +111,8 @@ static struct published published(const struct KS(arch) *arch, size_t rows, cons
         p.layers++;
         if (!head)
             p.rank = published_rank(rows, d, y);
-        free(y);
     }
     KS(net_free)(net);
-    free(primal);
     return p;
 }
 
@@ -189,7 +186,6 @@ static void check_published(const char *name)
                  (critic[0].dormant + critic[1].dormant) / 2);
     check_layers(&m, "actor_feature_norm_xqc", actor.layers, actor.norm);
     check_layers(&m, "actor_dormant_xqc", actor.layers, actor.dormant);
-    free(x);
 }
 
 TEST(test_published)

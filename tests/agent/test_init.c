@@ -70,8 +70,8 @@ TEST(test_critic)
 
     assert_ok(KS(arch_parse)("batchnorm\ndense 6\nrelu\ndense 2\nloss ce min=0 max=1\n", "test", 9,
                              &arch));
-    w = calloc(arch->parameters, sizeof *w);
-    s = calloc(arch->states, sizeof *s);
+    w = hold(calloc(arch->parameters, sizeof *w));
+    s = hold(calloc(arch->states, sizeof *s));
     assert_ok(KS(init_network)(arch, &standard, &rng, w, s));
     for (size_t j = 0; j < 9; j++) {
         assert_true(w[j] == 1 && w[9 + j] == 0); /* scale, bias */
@@ -84,8 +84,6 @@ TEST(test_critic)
     l = &arch->layer[3];
     assert_close(deviation(6, 2, 2, sqrt(2), w + l->offset), 0, 20 * (double)KS_EPSILON);
     KS(arch_free)(arch);
-    free(w);
-    free(s);
 }
 
 /* The g of a weight normalization are the norms of the columns of v, which differ here: then W = v.
@@ -121,14 +119,13 @@ TEST(test_actor_heads)
 
     assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 6\npolicy tanh-gaussian log-std=clip\n", "test",
                              5, &arch));
-    w = calloc(arch->parameters, sizeof *w);
+    w = hold(calloc(arch->parameters, sizeof *w));
     assert_ok(KS(init_network)(arch, &standard, &rng, w, w));
     head = w + arch->layer[2].offset;
     assert_close(deviation(8, 3, 6, sqrt(2), head), 0, 20 * (double)KS_EPSILON);
     assert_close(deviation(8, 3, 6, 1, head + 3), 0, 20 * (double)KS_EPSILON);
     assert_true(deviation(8, 6, 6, 1, head) > 0.1);
     KS(arch_free)(arch);
-    free(w);
 }
 
 /* A layer before groups is two layers, also behind another kind; one before that is one. */
@@ -142,7 +139,7 @@ TEST(test_side_by_side)
     assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 16 bias=no\nscaler\n"
                              "dense 6 groups=2\npolicy tanh-gaussian log-std=clip\n",
                              "test", 8, &arch));
-    w = calloc(arch->parameters, sizeof *w);
+    w = hold(calloc(arch->parameters, sizeof *w));
     assert_ok(KS(init_network)(arch, &standard, &rng, w, w));
     two = w + arch->layer[2].offset;
     assert_close(deviation(8, 8, 8, sqrt(2), w), 0, 20 * (double)KS_EPSILON);
@@ -150,7 +147,6 @@ TEST(test_side_by_side)
     assert_close(deviation(8, 8, 16, sqrt(2), two + 8), 0, 20 * (double)KS_EPSILON);
     assert_true(fabs((double)(two[0] - two[8])) > 0.01); /* independent of each other */
     KS(arch_free)(arch);
-    free(w);
 }
 
 TEST(test_shift)
@@ -161,12 +157,11 @@ TEST(test_shift)
 
     assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 3 bias=no\npolicy shift gain=0.25\n", "test", 5,
                              &arch));
-    w = calloc(arch->parameters, sizeof *w);
+    w = hold(calloc(arch->parameters, sizeof *w));
     assert_ok(KS(init_network)(arch, &standard, &rng, w, w));
     assert_close(deviation(5, 8, 8, sqrt(2), w), 0, 20 * (double)KS_EPSILON);
     assert_close(deviation(8, 3, 3, 0.25, w + arch->layer[2].offset), 0, 20 * (double)KS_EPSILON);
     KS(arch_free)(arch);
-    free(w);
 }
 
 /* The mean, the mean square and the largest of independent entries. 0.8796 is the deviation of a
@@ -201,7 +196,7 @@ TEST(test_normal)
     assert_ok(KS(arch_parse)("dense 80\nresidual {\ndense 60\nrelu\ndense 80\n}\ndense 60\n"
                              "loss quantile\n",
                              "test", IN, &arch));
-    w = calloc(arch->parameters, sizeof *w);
+    w = hold(calloc(arch->parameters, sizeof *w));
     assert_ok(KS(init_network)(arch, &mixed, &rng, w, NULL));
     check_normal(IN, WIDE, w + arch->layer[0].offset, 1.0 / IN);
     check_normal(WIDE, OUT, w + arch->layer[1].offset, 2.0 / WIDE);
@@ -212,5 +207,4 @@ TEST(test_normal)
                  100 * (double)KS_EPSILON);
     check_normal(WIDE, OUT, w + arch->layer[1].offset, 2.0 / WIDE);
     KS(arch_free)(arch);
-    free(w);
 }

@@ -99,7 +99,6 @@ TEST(test_encoder_gradient)
                 t->w[i] = x;
                 assert_close(g[i], (up - down) / (2 * h), 1e-8 * (1 + fabs(g[i])));
             }
-            free(g);
         }
     }
 }
@@ -116,15 +115,13 @@ static double *apply(const struct KS(agent) *a, enum ks_module k, bool target, s
 /* pair([z; action(actions)]) */
 static double *embed(const struct KS(agent) *a, bool target, const double *z, const double *actions)
 {
-    double *u = apply(a, KS_ACTION_MODULE, target, BATCH, actions), x[BATCH * INPUT], *y;
+    double *u = apply(a, KS_ACTION_MODULE, target, BATCH, actions), x[BATCH * INPUT];
 
     for (size_t b = 0; b < BATCH; b++) {
         memcpy(x + b * INPUT, z + b * STATE, STATE * sizeof *x);
         memcpy(x + b * INPUT + STATE, u + b * 4, 4 * sizeof *x);
     }
-    y = apply(a, KS_PAIR_MODULE, target, BATCH, x);
-    free(u);
-    return y;
+    return apply(a, KS_PAIR_MODULE, target, BATCH, x);
 }
 
 static void to_double(size_t n, const float *from, double *to)
@@ -182,10 +179,8 @@ TEST(test_encoder_loss)
                         (cross_entropy(row + 7, (double)w.reward[at]) +
                          pow(row[0] - (1 - (double)w.mask[at]), 2));
         }
-        free(x), free(f), free(next);
     }
     assert_close(KS(encoder_gradient)(a, &windows), expected, 1e-12);
-    free(z);
 }
 
 TEST(test_two_hot)
@@ -233,7 +228,6 @@ TEST(test_actor_gradient)
         a->actor.w[i] = x;
         assert_close(g[i], (up - down) / (2 * h), 1e-8);
     }
-    free(g);
 }
 
 /* The networks' inputs, the targets and the deviations by their definitions. */
@@ -256,7 +250,6 @@ TEST(test_update)
     for (size_t i = 0; i < BATCH * ACTIONS; i++)
         actions[i] = fmin(fmax(tanh(head[i]) + fmin(fmax(0.2 * a->next.noise[i], -0.3), 0.3), -1),
                           1);
-    free(head);
     head = embed(a, true, next, actions);
     for (size_t e = 0; e < 2; e++) {
         f[e] = forward(&(struct network){a->critic_arch, a->critic[e].target, NULL, true}, BATCH,
@@ -274,8 +267,6 @@ TEST(test_update)
         assert_close(a->deviation[i], fmax(fabs(q[0][i] - y), fabs(q[1][i] - y)), 1e-13);
     }
     assert_true(KS(agent_temperature)(a) == 0 && isnan(u.entropy));
-    free(z), free(x), free(next), free(head);
-    free(f[0]), free(f[1]), free(q[0]), free(q[1]);
 }
 
 /* The gradients of both critics have together at most that norm, and the same direction. */
@@ -327,10 +318,8 @@ TEST(test_targets)
     KS(agent_refresh)(a, 2);
     for (size_t k = 0; k < 3; k++) {
         assert_memory_equal(t[k]->target, t[k]->w, n[k] * sizeof **target);
-        free(target[k]);
     }
     assert_true(a->value_scale == 2 && a->encoder->adam.step == 1);
-    free(pair);
 }
 
 /* tanh of the actor's outputs; with noise, 0.2 n is added and the sum clipped. */
@@ -351,7 +340,6 @@ TEST(test_act)
     KS(agent_act)(a, observation, noise, action);
     for (size_t j = 0; j < ACTIONS; j++)
         assert_close((double)action[j], fmin(fmax(tanh(head[j]) + 0.2 * noise[j], -1), 1), 1e-7);
-    free(z), free(head);
 }
 
 TEST(test_refusals)
@@ -426,11 +414,10 @@ TEST(test_xavier)
     assert_close(squares, bound * bound / 3, 5 * bound * bound * sqrt(4.0 / 45 / 3200));
     assert_ok(KS(arch_parse)("dense 80\npolicy tanh\n", "test", 40, &arch));
     rng = ks_rng_start(3, 3);
-    assert_ok(ks_alloc(arch->parameters, sizeof *whole, &whole));
+    whole = hold(calloc(arch->parameters, sizeof *whole));
     assert_ok(KS(init_network)(arch, &starts, &rng, whole, NULL));
     assert_memory_equal(whole, w, sizeof w);
     for (size_t j = 0; j < 80; j++)
         assert_true(whole[3200 + j] == 0);
-    free(whole);
     KS(arch_free)(arch);
 }

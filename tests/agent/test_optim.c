@@ -371,7 +371,7 @@ TEST(test_fused_step)
     setup(&fused, text);
     setup(&plain, free_text);
     n = plain.arch->parameters;
-    target = calloc(n, sizeof *target);
+    target = hold(calloc(n, sizeof *target));
     for (size_t i = 0; i < n; i++)
         target[i] = (real)i / 10;
     fused.t.target = target;
@@ -385,7 +385,6 @@ TEST(test_fused_step)
         assert_close((double)target[i], 0.75 * ((double)i / 10) + 0.25 * (double)plain.t.w[i],
                      8 * (double)KS_EPSILON);
     }
-    free(target);
     teardown(&fused);
     teardown(&plain);
 }

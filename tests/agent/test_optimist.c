@@ -48,7 +48,6 @@ TEST(test_gradient)
             o->shift.w[i] = w;
             assert_close(g[i], (up - down) / (2 * h), 1e-8 * (1 + fabs(g[i])));
         }
-        free(g);
     }
 }
 
@@ -88,7 +87,6 @@ TEST(test_loss)
                  (BATCH * 11);
     assert_close(kl, expected_kl, 1e-12);
     assert_close(found, KS(dual_value)(&o->price) * kl - bound, 1e-12);
-    free(head), free(shift), free(f[0]), free(f[1]);
 }
 
 /* Optimism 1 and price 1/4 at the start. Far from the actor optimism falls and the price rises,
@@ -138,7 +136,6 @@ TEST(test_act)
     KS(agent_act)(a, observation, NULL, action);
     for (size_t j = 0; j < ACTIONS; j++)
         assert_close((double)action[j], tanh(head[j]), 1e-7);
-    free(head), free(shift);
 }
 
 /* After a reset the agent has the parameters, moments, rates and dual variables of a new one. */

@@ -30,7 +30,8 @@ static void check_gradient(const char *name, struct KS(agent) *a, size_t e)
 {
     enum { DIRECTIONS = 4 };
     size_t n = e == 2 ? a->actor_arch->parameters : a->critic_arch->parameters;
-    double *w = e == 2 ? a->actor.w : a->critic[e].w, *v = calloc(2 * n, sizeof *v), *g = v + n;
+    double *w = e == 2 ? a->actor.w : a->critic[e].w, *v = hold(calloc(2 * n, sizeof *v)),
+           *g = v + n;
 
     for (size_t d = 0; d < DIRECTIONS; d++) {
         struct ks_rng rng = ks_rng_start(10 + d, 6);
@@ -50,7 +51,6 @@ static void check_gradient(const char *name, struct KS(agent) *a, size_t e)
             fail_msg("%s, network %zu: %.12g, difference %.12g", name, e, dot(n, g, v),
                      (up - down) / (2 * h));
     }
-    free(v);
 }
 
 static void check_gradients(const char *name, enum ks_value value)
@@ -133,9 +133,6 @@ static void check_targets(const struct KS(agent) *a, const struct before *b,
      i, scratch, target);
     for (size_t i = 0; i < BATCH * k; i++)
         assert_close(a->target[i], target[i], 1e-12);
-    free(head);
-    free(f[0]);
-    free(f[1]);
 }
 
 /* Step 5: theta' moves towards theta as step 4 left it, projected. */
@@ -191,9 +188,6 @@ static void check_actor_loss(const struct KS(agent) *a, const struct before *b,
     assert_close(u->actor_loss, loss, 1e-12);
     assert_close(u->entropy, entropy, 1e-12);
     assert_close(u->temperature_loss, temperature * (entropy + 1.5), 1e-12);
-    free(head);
-    free(f[0]);
-    free(f[1]);
 }
 
 /* The noise of a' in update 0, drawn again, because a later step has overwritten it. */
@@ -223,8 +217,6 @@ static void check_steps(const char *name, enum ks_value value)
     check_average(a, &b);
     check_statistics(a, statistics);
     check_actor_loss(a, &b, &batch, 0.2, &u);
-    forget(&b);
-    free(statistics);
 }
 
 TEST(test_steps)
@@ -259,10 +251,8 @@ TEST(test_q_mean)
 
             for (size_t r = 0; r < BATCH; r++)
                 sum += KS(critic_value)(&a->critic_arch->loss, f + r * a->critic_arch->out, p);
-            free(f);
         }
         assert_close(u.q_mean, sum / (2 * BATCH), 1e-12);
-        forget(&b);
     }
 }
 

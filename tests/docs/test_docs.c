@@ -256,7 +256,7 @@ static size_t print_page(FILE *out, char *page)
 TEST(tables_are_those_of_the_code)
 {
     const char *mode = getenv("KS_DOCS");
-    char *page = malloc(TEXT);
+    char *page = hold(malloc(TEXT));
 
     assert_non_null(page);
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
@@ -286,5 +286,4 @@ TEST(tables_are_those_of_the_code)
         }
         free(expected);
     }
-    free(page);
 }

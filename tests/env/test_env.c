@@ -69,7 +69,7 @@ static void check_restored(struct ks_env *env, struct ks_env *other, size_t befo
     size_t size = ks_env_state_size(env), last;
     double here[WIDEST], there[WIDEST], *saved = NULL, sum;
 
-    assert_ok(ks_alloc(size, sizeof *saved, &saved));
+    saved = hold(calloc(size, sizeof *saved));
     play(env, 6, before, here);
     ks_env_state_get(env, saved);
     sum = step_on(env, 60, here);
@@ -80,7 +80,6 @@ static void check_restored(struct ks_env *env, struct ks_env *other, size_t befo
     assert_true(step_on(other, 60, there) == sum);
     assert_memory_equal(here, there, ks_env_observations(env) * sizeof *here);
     assert_int_equal(other->step, last);
-    free(saved);
 }
 
 /* --- every task --- */
@@ -198,7 +197,7 @@ TEST(test_restored_state_diverges)
     double here[WIDEST], there[WIDEST], bad[38] = {NAN}, reward, *saved = NULL;
     enum ks_env_end end;
 
-    assert_ok(ks_alloc(size, sizeof *saved, &saved));
+    saved = hold(calloc(size, sizeof *saved));
     play(trot, 6, 5, here);
     ks_env_state_get(trot, saved);
     play(trot, 7, 5, there);
@@ -206,7 +205,6 @@ TEST(test_restored_state_diverges)
     assert_ok(ks_env_step(trot, bad, there, &reward, &end));
     assert_int_equal(end, KS_ENV_TRUNCATED);
     assert_memory_equal(here, there, 223 * sizeof *here);
-    free(saved);
 }
 
 TEST(test_states_that_do_not_fit)
@@ -214,7 +212,7 @@ TEST(test_states_that_do_not_fit)
     size_t size = ks_env_state_size(trot);
     double here[WIDEST], there[WIDEST], *saved = NULL;
 
-    assert_ok(ks_alloc(size, sizeof *saved, &saved));
+    saved = hold(calloc(size, sizeof *saved));
     play(trot, 6, 3, here);
     ks_env_state_get(trot, saved);
     step_on(trot, 5, here);
@@ -230,7 +228,6 @@ TEST(test_states_that_do_not_fit)
     assert_fails(ks_env_state_set(trot, size, saved, false), KS_FORMAT, "saved state");
     step_on(trot, 5, there); /* nothing has changed */
     assert_memory_equal(here, there, 223 * sizeof *here);
-    free(saved);
 }
 
 /* --- divergence --- */

@@ -182,7 +182,7 @@ TEST_IN_FOLDER(test_restored)
     assert_ok(ks_env_reset(one, &rng, seen));
     for (size_t k = 0; k < 7; k++)
         assert_ok(ks_env_step(one, &action, seen, &reward, &end));
-    saved = calloc(ks_env_state_size(one), sizeof *saved);
+    saved = hold(calloc(ks_env_state_size(one), sizeof *saved));
     ks_env_state_get(one, saved);
     assert_ok(ks_env_step(one, &action, expected, &reward, &end));
     assert_ok(ks_env_state_set(two, ks_env_state_size(two), saved, false));
@@ -190,7 +190,6 @@ TEST_IN_FOLDER(test_restored)
     assert_memory_equal(seen, expected, sizeof seen);
     assert_fails(ks_env_state_set(two, ks_env_state_size(two) - 1, saved, false), KS_FORMAT,
                  "not a state of point in its version 1");
-    free(saved);
     ks_env_free(one);
     ks_env_free(two);
 }

@@ -275,7 +275,6 @@ TEST(test_refusals)
     bytes = read_bytes(scratch("c.h5"), &size);
     write_bytes(scratch("cut.h5"), bytes, size / 2);
     refuses("cut.h5", "cut.h5: ");
-    free(bytes);
     set_string(scratch("c.h5"), "/", "format", "other\033[2J");
     refuses("c.h5", "found 'other\\x1b[2J'");
 }

@@ -66,7 +66,6 @@ TEST_CLEAN(test_truncated)
         assert_true(status == KS_FORMAT || status == KS_IO);
         assert_one_line(part);
     }
-    free(bytes);
 }
 
 /* A flipped byte is detected, or lies in unused space and changes nothing. */
@@ -97,7 +96,6 @@ TEST_CLEAN(test_flipped_bytes)
     }
     assert_true(found > FLIPS / 4);
     ks_checkpoint_free(good);
-    free(bytes);
 }
 
 TEST_CLEAN(test_not_written)

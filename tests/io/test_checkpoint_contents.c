@@ -116,7 +116,6 @@ static void refuses(struct ks_checkpoint *c, size_t count, const struct edit *ed
         if (edits[i].make == integers) /* their words are the same for all objects */
             assert_contains(ks_error_text(), edits[i].object);
     }
-    free(bytes);
 }
 #define REFUSES(checkpoint, edits) refuses(checkpoint, sizeof(edits) / sizeof *(edits), edits)
 
@@ -167,7 +166,6 @@ static void off_by_one(struct ks_checkpoint *c, size_t count, const char *const 
                 resize(path, objects[i], dim, by);
                 refused(path, bytes, n, "expected shape [");
             }
-    free(bytes);
 }
 
 TEST_CLEAN(test_shapes_off_by_one)

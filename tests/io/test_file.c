@@ -19,7 +19,6 @@ static void expect_bytes(const char *path, const char *expected)
 
     assert_int_equal(size, strlen(expected));
     assert_memory_equal(bytes, expected, size);
-    free(bytes);
 }
 
 TEST_CLEAN(test_replaces)
@@ -110,7 +109,7 @@ TEST_CLEAN(test_full_disk)
 {
     const char *path = scratch("a");
     struct rlimit old, small;
-    char *big = calloc(BIG, 1);
+    char *big = hold(calloc(BIG, 1));
     ks_status status;
 
     assert_non_null(big);
@@ -121,7 +120,6 @@ TEST_CLEAN(test_full_disk)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     status = ks_file_write(path, big, BIG);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-    free(big);
     assert_fails(status, KS_FULL, "cannot be written");
     assert_one_line(path);
     expect_bytes(path, "old");

@@ -64,7 +64,7 @@ static void take(const struct ks_checkpoint *full, const struct KS(arch) *arch, 
 /* The same numbers twice: with all layers trainable, and with frozen ones. */
 static void make_pair(const char *text, struct ks_checkpoint **full, struct ks_checkpoint **frozen)
 {
-    char *plain = with_option(text, false), *option = with_option(text, true);
+    char *plain = hold(with_option(text, false)), *option = hold(with_option(text, true));
     const struct KS(arch) *arch;
 
     *full = make_plain(plain), *frozen = make_plain(option);
@@ -76,7 +76,6 @@ static void make_pair(const char *text, struct ks_checkpoint **full, struct ks_c
     memcpy((*frozen)->input, (*full)->input, MINIBATCHES * ROWS * IN * sizeof(double));
     memcpy((*frozen)->target, (*full)->target,
            MINIBATCHES * LOSS_ROWS * arch->loss.targets * sizeof(double));
-    free(plain), free(option);
 }
 
 /* The gradient is that of all parameters without the frozen entries; a product is the product with
@@ -89,8 +88,9 @@ static void check_operators(const struct ks_checkpoint *full, const struct ks_ch
     const struct KS(arch) *arch = frozen->critic.arch;
     size_t n = ks_networks_parameters(&full->critic), m = ks_networks_parameters(&frozen->critic);
     struct ks_rng rng = ks_rng_start(6, 0);
-    double *g = numbers(&rng, n), *part = numbers(&rng, m), *h = numbers(&rng, m), loss[2];
-    double *v = numbers(&rng, n), *v_part = numbers(&rng, m), squares;
+    double *g = hold(numbers(&rng, n)), *part = hold(numbers(&rng, m)), *h = hold(numbers(&rng, m)),
+           loss[2];
+    double *v = hold(numbers(&rng, n)), *v_part = hold(numbers(&rng, m)), squares;
 
     assert_ok(ks_gradient(&p, NULL, &loss[0], g));
     assert_ok(ks_gradient(&q, NULL, &loss[1], h));
@@ -109,9 +109,7 @@ static void check_operators(const struct ks_checkpoint *full, const struct ks_ch
 
         take(full, arch, false, expected, part);
         assert_close(relative_error(m, found, part), 0, k < 3 ? 1e-12 : 1e-5);
-        free(expected), free(found);
     }
-    free(g), free(part), free(h), free(v), free(v_part);
 }
 
 TEST(test_operators)

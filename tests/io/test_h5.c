@@ -246,7 +246,7 @@ TEST_CLEAN(test_large_dataset)
     double *values, *read;
     struct ks_h5 *h5;
 
-    assert_ok(ks_alloc(n, sizeof *values, &values));
+    values = hold(calloc(n, sizeof *values));
     for (size_t i = 0; i < n; i++)
         values[i] = ks_rng_normal(&rng);
     assert_ok(ks_h5_create(path, "test", KS_H5_VERSION, &h5));
@@ -268,7 +268,6 @@ TEST_CLEAN(test_large_dataset)
     assert_memory_equal(read, values, 2 * 140001 * sizeof *read);
     free(read);
     ks_h5_close(h5);
-    free(values);
 }
 
 TEST_CLEAN(test_storage)

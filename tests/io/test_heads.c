@@ -137,14 +137,14 @@ TEST(test_sum)
     struct ks_checkpoint *two = make_plain(HEADS), *one[2];
     size_t p = TRUNK + HEAD_1 + HEAD_2, n[2] = {TRUNK + HEAD_1, TRUNK + HEAD_2};
     struct ks_rng rng = ks_rng_start(1, 1);
-    double *g = numbers(&rng, ENSEMBLE * p), *part[2], loss;
+    double *g = hold(numbers(&rng, ENSEMBLE * p)), *part[2], loss;
 
     normalize(two);
     one[0] = one_head(two, FIRST, TRUNK, 0);
     one[1] = one_head(two, SECOND, TRUNK + HEAD_1, 1);
     loss = gradient_of(two, g);
     for (int k = 0; k < 2; k++) {
-        part[k] = numbers(&rng, ENSEMBLE * n[k]);
+        part[k] = hold(numbers(&rng, ENSEMBLE * n[k]));
         loss -= gradient_of(one[k], part[k]);
     }
     assert_close(loss, 0, 1e-13);
@@ -157,7 +157,6 @@ TEST(test_sum)
 
             assert_close(g[e * p + i], first + second, 1e-13 * (1 + fabs(first) + fabs(second)));
         }
-    free(part[0]), free(part[1]), free(g);
 }
 
 /* Only the columns of a ce head must be distributions. */

@@ -159,7 +159,6 @@ TEST_CLEAN(test_damage)
         assert_int_equal(remove(scratch(name)), 0);
         assert_damaged(&mark, 1, name);
         write_bytes(scratch(name), bytes, size);
-        free(bytes);
     }
 }
 

@@ -38,7 +38,6 @@ static void break_heap(const char *path, uint64_t size)
         assert_true(heap + OBJECT_SIZE + sizeof size < bytes + n);
     memcpy(heap + OBJECT_SIZE, &size, sizeof size);
     write_bytes(path, bytes, n);
-    free(bytes);
 }
 
 /* HDF5 1.10 crashes on this file, 1.14 refuses it. */

@@ -34,10 +34,9 @@ static double evaluate(const struct ks_checkpoint *c, int critic, double *gradie
     q.critic = critic;
     assert_ok(ks_gradient(&q, NULL, &loss, gradient));
     assert_ok(prepared(ks_hessian_new_f64, &q, &a));
-    v = numbers(&rng, a->n);
+    v = hold(numbers(&rng, a->n));
     assert_ok(ks_operator_apply(a, v, product));
     ks_operator_free(a);
-    free(v);
     return loss;
 }
 
@@ -87,7 +86,7 @@ TEST(test_more_targets)
     struct ks_checkpoint *one = make_plain(QUANTILE), *two = make_plain(QUANTILE);
     struct ks_rng rng = ks_rng_start(2, 2);
     size_t p = ENSEMBLE * one->critic.arch->parameters, rows = MINIBATCHES * LOSS_ROWS;
-    double *four = numbers(&rng, rows * 4), *eight = numbers(&rng, rows * 8), loss[2];
+    double *four = hold(numbers(&rng, rows * 4)), *eight = hold(numbers(&rng, rows * 8)), loss[2];
     double *g[2] = {numbers(&rng, p), numbers(&rng, p)},
            *hv[2] = {numbers(&rng, p), numbers(&rng, p)};
 
@@ -98,7 +97,6 @@ TEST(test_more_targets)
     assert_close(loss[0], loss[1], 1e-13 * loss[1]);
     assert_close(relative_error(p, g[0], g[1]), 0, 1e-13);
     assert_close(relative_error(p, hv[0], hv[1]), 0, 1e-13);
-    free(four), free(eight);
     for (int i = 0; i < 2; i++)
         free(g[i]), free(hv[i]);
 }
@@ -130,13 +128,12 @@ TEST(test_round_trip)
         ks_checkpoint_read(path, &read), KS_FORMAT,
         "/batch/target: row 2 of minibatch 1, critic 1: expected probabilities, found -0.25");
     written = make_plain(QUANTILE);
-    five = numbers(&rng, MINIBATCHES * LOSS_ROWS * 5);
+    five = hold(numbers(&rng, MINIBATCHES * LOSS_ROWS * 5));
     set_targets(written, 5, five);
     assert_ok(ks_checkpoint_write(path, written, false));
     read = read_checkpoint(path);
     assert_int_equal(read->critic.arch->loss.targets, 5);
     same_numbers(MINIBATCHES * LOSS_ROWS * 5, read->target, five, false);
-    free(five);
 }
 
 /* --- weights of rows: in the loss and its operators, and in a file --- */
@@ -153,22 +150,20 @@ static void assert_same_loss(const struct ks_checkpoint *a, const struct ks_chec
     struct ks_problem p = full_problem(a), q = full_problem(b);
     size_t n = ks_networks_parameters(&a->critic);
     struct ks_rng rng = ks_rng_start(6, 0);
-    double *g = numbers(&rng, n), *h = numbers(&rng, n), *v = numbers(&rng, n), loss[2];
+    double *g = hold(numbers(&rng, n)), *h = hold(numbers(&rng, n)), *v = hold(numbers(&rng, n)),
+           loss[2];
 
     assert_ok(ks_gradient(&p, NULL, &loss[0], g));
     assert_ok(ks_gradient(&q, NULL, &loss[1], h));
     assert_close(loss[0], loss[1], 1e-13 * fabs(loss[1]));
     assert_close(relative_error(n, g, h), 0, 1e-13);
-    free(g), free(h);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         g = product_of(kinds[k], &p, v), h = product_of(kinds[k], &q, v);
         assert_true(cblas_dnrm2((int)n, h, 1) > 0 || kinds[k] != ks_hessian_new_f64);
         cblas_daxpy((int)n, -1, h, 1, g, 1);
         assert_close(cblas_dnrm2((int)n, g, 1), 0,
                      (k < 3 ? 1e-12 : 1e-5) * cblas_dnrm2((int)n, h, 1));
-        free(g), free(h);
     }
-    free(v);
 }
 
 static void set_weights(struct ks_checkpoint *c, const double *weight)

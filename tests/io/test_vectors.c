@@ -8,7 +8,7 @@ TEST_CLEAN(test_vectors)
     const struct stored flat = {.rank = 1, .dims = {N}};
     const char *path = scratch("v.h5");
     struct ks_rng rng = ks_rng_start(1, 2);
-    double *vectors = numbers(&rng, K * N), *read;
+    double *vectors = hold(numbers(&rng, K * N)), *read;
     struct ks_attribute loss = {.name = "loss", .type = KS_ATTRIBUTE_NUMBER, .number = 0.25}, a;
     struct ks_h5 *h5;
     size_t k;
@@ -37,7 +37,6 @@ TEST_CLEAN(test_vectors)
                  "/vector: expected finite numbers, found inf at element 5");
     set_integer(path, "/", "version", 3);
     assert_fails(ks_vectors_read(path, N, &k, &read), KS_FORMAT, "expected 1, found 3");
-    free(vectors);
 }
 
 /* An attribute that nothing reads is refused; those that the analyzer writes are not. */
@@ -48,7 +47,7 @@ TEST_CLEAN(test_attributes)
     struct ks_attributes attributes = {.n = 0};
     double *v;
 
-    assert_ok(ks_alloc(n, sizeof *v, &v));
+    v = hold(calloc(n, sizeof *v));
     v[3] = 1;
     write_one(scratch("a.h5"), c, false);
     assert_ok(ks_vectors_write(scratch("v.h5"), &(struct ks_vectors){1, n, v, NULL, NULL}));
@@ -61,7 +60,6 @@ TEST_CLEAN(test_attributes)
     assert_int_equal(analyzer("-q --apply v.h5 --output hv.h5 a.h5%s", ""), 2);
     assert_complains("v.h5: /: unknown attribute order: expected only format");
     ks_attributes_clear(&attributes);
-    free(v);
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;

@@ -51,7 +51,7 @@ static void check_orthonormal(const struct ks_lanczos *l)
 static void check_identities(const struct ks_operator *a, const struct ks_lanczos *l, double bound)
 {
     size_t n = l->n, m = l->steps;
-    double *image = malloc(n * sizeof *image);
+    double *image = hold(malloc(n * sizeof *image));
 
     check_orthonormal(l);
     for (size_t j = 0; j < m; j++) {
@@ -64,7 +64,6 @@ static void check_identities(const struct ks_operator *a, const struct ks_lanczo
             assert_close(image[k], before + l->alpha[j] * q[k] + l->beta[j] * q[n + k], bound);
         }
     }
-    free(image);
 }
 
 TEST(test_identities)
@@ -141,7 +140,7 @@ TEST(test_start)
 {
     enum { N = 10000 };
     struct ks_lanczos *l;
-    double fourth = 0, *first = malloc(N * sizeof *first);
+    double fourth = 0, *first = hold(malloc(N * sizeof *first));
     struct ks_rng rng = ks_rng_start(5, 2);
 
     assert_ok(ks_lanczos_new(&(struct ks_operator){.n = N}, 3, false, &l));
@@ -159,7 +158,6 @@ TEST(test_start)
     assert_close(dot(N, first, l->basis), 0, 0.05);
     ks_lanczos_start(l, 5, 2);
     assert_memory_equal(first, l->basis, N * sizeof *first);
-    free(first);
     ks_lanczos_free(l);
 }
 

@@ -178,7 +178,7 @@ static void check_uses(struct fixture *s)
     size_t n = s->in[X].n + s->y.n;
     unsigned uses = s->layer.uses;
     struct KS(pass) p = pass_of(s);
-    real *nothing = random_array(n), *y_dot;
+    real *nothing = hold(random_array(n)), *y_dot;
 
     for (size_t i = 0; i < n; i++)
         nothing[i] = (real)NAN;
@@ -192,12 +192,11 @@ static void check_uses(struct fixture *s)
     p.skip = uses & KS_USES_SKIP ? p.skip : nothing;
     clear(s->in[W].bar_dot, s->in[W].n);
     s->layer.kind->tangent_forward(&s->layer, &p);
-    y_dot = keep(s->y.n, s->y.dot);
+    y_dot = hold(keep(s->y.n, s->y.dot));
     memcpy(s->y.dot, nothing, s->y.n * sizeof(real));
     s->layer.kind->tangent_backward(&s->layer, &p);
     memcpy(s->y.dot, y_dot, s->y.n * sizeof(real));
     check_products(s, full, check_same);
-    free(nothing), free(y_dot);
 }
 
 /* The results have the same bits if y aliases x (unless later passes read x) and x_bar aliases
@@ -205,7 +204,7 @@ static void check_uses(struct fixture *s)
 static void check_first_order_in_place(struct fixture *s)
 {
     struct KS(pass) p = pass_of(s);
-    real *forward = keep(s->y.n, s->in[X].value), *backward = keep(s->y.n, s->y.bar);
+    real *forward = hold(keep(s->y.n, s->in[X].value)), *backward = hold(keep(s->y.n, s->y.bar));
     real *y, *x_bar;
 
     first_order(s);
@@ -218,7 +217,6 @@ static void check_first_order_in_place(struct fixture *s)
         p.y_bar = p.x_bar = backward;
     s->layer.kind->backward(&s->layer, &p);
     check_same(s->y.n, p.x_bar, x_bar);
-    free(forward), free(backward);
 }
 
 /* The results do not change if y_dot aliases x_dot and x_bar_dot aliases y_bar_dot. */
@@ -233,14 +231,13 @@ static void check_in_place(struct fixture *s)
     check_first_order_in_place(s);
     second_order(s);
     struct products apart = keep_products(s);
-    forward = keep(s->y.n, s->in[X].dot), backward = keep(s->y.n, s->y.bar_dot);
+    forward = hold(keep(s->y.n, s->in[X].dot)), backward = hold(keep(s->y.n, s->y.bar_dot));
     p.x_dot = p.y_dot = forward;
     p.y_bar_dot = p.x_bar_dot = backward;
     tangents(s, &p);
     memcpy(s->y.dot, forward, s->y.n * sizeof(real));
     memcpy(s->in[X].bar_dot, backward, s->y.n * sizeof(real));
     check_products(s, apart, check_same);
-    free(forward), free(backward);
 }
 
 /* tangent_backward recomputes x_bar. */
@@ -265,7 +262,7 @@ static void check_recomputes_x_bar(struct fixture *s)
 static void check_takes_gate(struct fixture *s)
 {
     struct KS(pass) p = pass_of(s);
-    real *gate = random_array(s->y.n), *y_bar_dot = keep(s->y.n, s->y.bar_dot);
+    real *gate = hold(random_array(s->y.n)), *y_bar_dot = hold(keep(s->y.n, s->y.bar_dot));
 
     if (s->layer.kind->takes_gate) {
         gate[0] = 0;
@@ -282,7 +279,6 @@ static void check_takes_gate(struct fixture *s)
         tangents(s, &p);
         check_products(s, explicit, check_near);
     }
-    free(gate), free(y_bar_dot);
 }
 
 /* The tangent functions of a kind with `gates` only set entries to zero, where y is not positive.
@@ -308,13 +304,12 @@ static void check_couples_rows(struct fixture *s)
     bool changed;
 
     first_order(s);
-    y = keep(s->y.n, s->y.value);
+    y = hold(keep(s->y.n, s->y.value));
     for (size_t j = 0; j < s->layer.in; j++)
         s->in[X].value[j] += (real)0.5;
     first_order(s);
     changed = memcmp(y + width, s->y.value + width, others * sizeof *y) != 0;
     assert_int_equal(changed, s->layer.kind->couples_rows && !s->evaluation);
-    free(y);
 }
 
 /* Doubling x leaves y as it is exactly if scale_free, where x is so large that no epsilon counts.
@@ -329,7 +324,7 @@ static void check_scale_free(struct fixture *s)
     for (size_t j = 0; j < s->in[X].n; j++)
         s->in[X].value[j] *= declared ? 1 << 14 : 1;
     first_order(s);
-    y = keep(s->y.n, s->y.value);
+    y = hold(keep(s->y.n, s->y.value));
     for (size_t j = 0; j < s->in[X].n; j++)
         s->in[X].value[j] *= 2;
     first_order(s);
@@ -339,7 +334,6 @@ static void check_scale_free(struct fixture *s)
         assert_close(change, 0, 20 * KS_EPSILON * norm(s->y.n, y) + 1e-7);
     else if (!s->layer.reads_state)
         assert_true(change > 0.02 * norm(s->y.n, y));
-    free(y);
 }
 
 /* The largest |sum| over sets of n entries: a set's entries are `stride` apart, its start is `step`
@@ -407,10 +401,9 @@ static void check_affine(struct fixture *s)
 {
     size_t d = s->layer.out, n = s->layer.n_params;
     struct variable *w = &s->in[W];
-    real *random = keep(w->n, w->value), *y;
+    real *random = hold(keep(w->n, w->value)), *y;
 
     if (!s->layer.kind->affine) {
-        free(random);
         return;
     }
     assert_true(n <= 2 && w->n == n * d && d == s->layer.in);
@@ -422,7 +415,6 @@ static void check_affine(struct fixture *s)
     for (size_t i = 0; i < s->y.n && n > 0; i++)
         s->y.value[i] = random[i % d] * s->y.value[i] + (n > 1 ? random[d + i % d] : 0);
     check_near(s->y.n, s->y.value, y);
-    free(random);
 }
 
 /* Inputs of magnitude 1e4 and inputs of 0 give finite numbers. */

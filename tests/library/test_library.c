@@ -15,8 +15,6 @@ static void assert_same_bytes(const char *a, const char *b)
 
     assert_int_equal(n, m);
     assert_memory_equal(x, y, n);
-    free(x);
-    free(y);
 }
 
 /* The analyzer and the library write identical spectrum files. */
@@ -153,9 +151,9 @@ TEST(test_apply)
     struct kappascope_operator *all, *block;
     struct ks_operator *a;
     struct ks_rng rng = ks_rng_start(8, 0);
-    double *v = numbers(&rng, n_all), *expected = numbers(&rng, n_all),
-           *found = numbers(&rng, n_all);
-    size_t *index = calloc(n_all, sizeof *index), n;
+    double *v = hold(numbers(&rng, n_all)), *expected = hold(numbers(&rng, n_all)),
+           *found = hold(numbers(&rng, n_all));
+    size_t *index = hold(calloc(n_all, sizeof *index)), n;
 
     assert_ok(ks_hessian_new_f64(&inside, &a));
     assert_ok(ks_operator_prepare(a, SIZE_MAX / 2));
@@ -185,7 +183,6 @@ TEST(test_apply)
     kappascope_operator_free(all);
     kappascope_checkpoint_free(checkpoint);
     ks_checkpoint_free(c);
-    free(v), free(expected), free(found), free(index);
 }
 
 /* --- the caller's operators --- */

@@ -133,8 +133,8 @@ static double gradient(struct fixture *s)
 static void product(struct fixture *s, const real *v)
 {
     const struct KS(loss) *l = &s->arch->loss;
-    double *primal = widen(s->net->primal, s->primal),
-           *adjoint = widen(s->net->adjoint, s->adjoint);
+    double *primal = hold(widen(s->net->primal, s->primal)),
+           *adjoint = hold(widen(s->net->adjoint, s->adjoint));
     struct KS(net_tangent) pass = tangent_along(s, v);
     real *c = (real *)KS(net_kept_output)(s->net, s->kept);
 
@@ -146,14 +146,13 @@ static void product(struct fixture *s, const real *v)
     (l, &(struct KS(loss_hessian)){OUT_ROWS, c, 1}, KS(net_output_dot)(s->net, s->tangent),
      s->f_bar_dot);
     KS(net_tangent_backward)(s->net, &pass, s->f_bar_dot, s->scratch, s->hv);
-    free(primal), free(adjoint);
 }
 
 static void check_symmetry(struct fixture *s)
 {
     size_t n = s->arch->parameters;
     struct ks_rng rng = ks_rng_start(6, 0);
-    real *u = random_array(&rng, n);
+    real *u = hold(random_array(&rng, n));
     double uhv, vhu, scale;
 
     gradient(s);
@@ -163,7 +162,6 @@ static void check_symmetry(struct fixture *s)
     product(s, u);
     vhu = dot(n, s->v, s->hv);
     assert_close(uhv, vhu, 100 * KS_EPSILON * scale);
-    free(u);
 }
 
 #ifndef KS_SINGLE
@@ -178,7 +176,7 @@ static void check_differences(struct fixture *s)
         for (size_t i = 0; i < n; i++)
             s->w[i] += (side == 0 ? h : -2 * h) * s->v[i];
         value[side] = gradient(s);
-        assert_ok(ks_alloc(n, sizeof **g, &g[side]));
+        g[side] = hold(calloc(n, sizeof **g));
         memcpy(g[side], s->g, n * sizeof **g);
     }
     for (size_t i = 0; i < n; i++)
@@ -190,7 +188,6 @@ static void check_differences(struct fixture *s)
     scale = sqrt(dot(n, s->hv, s->hv));
     for (size_t i = 0; i < n; i++)
         assert_close(s->hv[i], (g[0][i] - g[1][i]) / (2 * h), 1e-7 * (1 + scale));
-    free(g[0]), free(g[1]);
 }
 #endif
 
@@ -267,7 +264,8 @@ TEST(test_gauss_newton)
         u = KS(net_output_bar)(s.net, s.adjoint);
         memset(u, 0, OUT_ROWS * s.arch->out * sizeof *u);
         backward(&s, NULL, NULL);
-        primal = widen(s.net->primal, s.primal), adjoint = widen(s.net->adjoint, s.adjoint);
+        primal = hold(widen(s.net->primal, s.primal)),
+        adjoint = hold(widen(s.net->adjoint, s.adjoint));
         KS(net_keep)(s.net, primal, adjoint, s.kept);
         pass = tangent_along(&s, s.v);
         pass.gauss_newton = true;
@@ -280,7 +278,6 @@ TEST(test_gauss_newton)
         scale = sqrt(dot(s.arch->parameters, s.g, s.g));
         for (size_t k = 0; k < s.arch->parameters; k++)
             assert_close(s.hv[k], s.g[k], 50 * KS_EPSILON * scale);
-        free(primal), free(adjoint);
         teardown(&s);
     }
 }

@@ -53,9 +53,8 @@ static ks_status manifold_new(const struct ks_problem *problem, struct ks_operat
 
 static double *product(const struct ks_operator *a, const double *v)
 {
-    double *out;
+    double *out = hold(calloc(a->n, sizeof *out));
 
-    assert_ok(ks_alloc(a->n, sizeof *out, &out));
     assert_ok(ks_operator_apply(a, v, out));
     return out;
 }
@@ -88,7 +87,7 @@ TEST(test_ggn_and_residual)
         struct ks_rng rng = ks_rng_start(42, k);
         size_t n = dimension(c);
         struct ks_operator *a[3];
-        double *v = numbers(&rng, n), *out[3];
+        double *v = hold(numbers(&rng, n)), *out[3];
 
         assert_ok(prepared(ks_hessian_new_f64, &q, &a[0]));
         assert_ok(prepared(ks_ggn_new_f64, &q, &a[1]));
@@ -100,7 +99,6 @@ TEST(test_ggn_and_residual)
         assert_true(largest(n, out[1]) > 0 && largest(n, out[2]) > 0);
         for (size_t i = 0; i < 3; i++)
             free(out[i]), ks_operator_free(a[i]);
-        free(v);
     }
 }
 
@@ -141,7 +139,6 @@ TEST(test_preconditioned)
 
             assert_close(p[i * n + j], in ? h[i * n + j] / sqrt(di * dj) : 0, 1e-14 * size);
         }
-    free(h), free(p);
     c->adam_step = 0;
     assert_fails(preconditioned_new(&q, &a), KS_FORMAT, "/optimizer/v");
 }
@@ -198,7 +195,8 @@ TEST(test_manifold)
     struct ks_rng rng = ks_rng_start(43, 0);
     const struct KS(arch) *arch = c->critic.arch;
     size_t n = dimension(c);
-    double *w = c->critic.w, *v = numbers(&rng, n), *found, *g[2], *moved = numbers(&rng, n), loss;
+    double *w = c->critic.w, *v = hold(numbers(&rng, n)), *found, *g[2],
+           *moved = hold(numbers(&rng, n)), loss;
     struct ks_operator *a;
 
     project(arch, w, v);
@@ -207,7 +205,7 @@ TEST(test_manifold)
     c->critic.w = moved;
     for (int side = 0; side < 2; side++) {
         geodesic(arch, w, v, side == 0 ? h : -h, moved);
-        assert_ok(ks_alloc(n, sizeof(double), &g[side]));
+        g[side] = hold(calloc(n, sizeof(double)));
         assert_ok(ks_gradient(&q, NULL, &loss, g[side]));
         project(arch, moved, g[side]);
     }
@@ -217,7 +215,6 @@ TEST(test_manifold)
     project(arch, w, g[0]);
     for (size_t i = 0; i < n; i++)
         assert_close(found[i], g[0][i], 1e-8 * largest(n, found));
-    free(v), free(found), free(g[0]), free(g[1]), free(moved);
     ks_operator_free(a);
 
     w[arch->layer[1].offset] *= 1.001;
@@ -228,7 +225,6 @@ TEST(test_manifold)
     found = product(a, c->adam_v);
     assert_close(largest(n / 2, found), 0, 0);
     assert_true(largest(n / 2, found + n / 2) > 0);
-    free(found);
     ks_operator_free(a);
     q.critic = -1;
     c = make(FREE);
@@ -278,7 +274,6 @@ static void check_part(struct ks_operator *a, const struct ks_selection *s, cons
             assert_close(block[i * s->n + j],
                          h[(s->index ? s->index[i] : i) * n + (s->index ? s->index[j] : j)],
                          1e-14 * largest(n * n, h));
-    free(block);
 }
 
 /* The block of a critic and a layer equals the corresponding part of the dense matrix. */
@@ -342,7 +337,6 @@ TEST(test_arrays)
         check_part(a, s, h);
         free_block(s, a);
     }
-    free(h);
 }
 
 TEST(test_unknown_arrays)
@@ -393,7 +387,6 @@ TEST(test_blocks)
     assert_fails(ks_selection_new(&q, false, &s), KS_USAGE, "expected 0 to 7, found 99");
     q.layer = -1, q.critic = ENSEMBLE;
     assert_fails(ks_selection_new(&q, false, &s), KS_USAGE, "expected 0 to 1, found 2");
-    free(h);
 }
 
 /* Coordinates that never had a gradient are excluded from the preconditioned operator. */

@@ -49,11 +49,10 @@ static void find_logits(const struct ks_problem *q, size_t critic, size_t n, dou
     struct KS(net) *net;
 
     assert_ok(KS(net_new)(arch, rows, LOSS_ROWS, q->evaluation, &net));
-    assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
+    primal = hold(calloc(net->primal, sizeof *primal));
     KS(net_forward)
     (net, c->critic.w + critic * arch->parameters, state, c->input + n * ROWS * IN, primal);
     memcpy(f, KS(net_output)(net, primal), LOSS_ROWS * arch->out * sizeof *f);
-    free(primal);
     KS(net_free)(net);
 }
 
@@ -162,10 +161,10 @@ static void check_pair(const struct ks_problem *q, const struct ks_gradient_boun
     size_t critic = pair / MINIBATCHES, n = pair % MINIBATCHES;
     const struct KS(arch) *arch = q->checkpoint->critic.arch;
     size_t p = arch->parameters;
-    double f[LOSS_ROWS * K], *jacobian = find_jacobians(q, critic, n), *g;
+    double f[LOSS_ROWS * K], *jacobian = hold(find_jacobians(q, critic, n)), *g;
 
     find_logits(q, critic, n, f);
-    assert_ok(ks_alloc(p, sizeof *g, &g));
+    g = hold(calloc(p, sizeof *g));
     for (size_t i = 0; i < LOSS_ROWS; i++) {
         double d[K];
 
@@ -178,13 +177,10 @@ static void check_pair(const struct ks_problem *q, const struct ks_gradient_boun
     }
     assert_close(b->gradient[pair], norm(p, g), 1e-6 * norm(p, g));
     check_hidden(q, b, hidden, pair, g);
-    free(g);
     check_bounds(p, pair, jacobian, b->gradient[pair], b->jacobian);
-    free(jacobian);
-    jacobian = find_jacobians(q, critic, n);
+    jacobian = hold(find_jacobians(q, critic, n));
     leave_hidden(arch, hidden, LOSS_ROWS * K, jacobian);
     check_bounds(p, pair, jacobian, b->hidden[pair], b->hidden_jacobian);
-    free(jacobian);
 }
 
 /* With 4 logits, five Lanczos steps find the singular value to rounding. In training mode the
@@ -262,7 +258,7 @@ TEST(test_row_weights)
             assert_close(b.output[i], masked ? 0 : a.output[i], 1e-13);
         }
         for (size_t pair = 0; pair < b.pairs && !constant; pair++) {
-            double *jacobians = find_jacobians(&r, pair / MINIBATCHES, pair % MINIBATCHES);
+            double *jacobians = hold(find_jacobians(&r, pair / MINIBATCHES, pair % MINIBATCHES));
             double largest = 0;
 
             for (size_t i = 0; i < LOSS_ROWS; i++)
@@ -270,7 +266,6 @@ TEST(test_row_weights)
                                             plain->critic.arch->parameters,
                                             jacobians + i * K * plain->critic.arch->parameters));
             assert_true(b.gradient[pair] <= sqrt(2) * largest && b.gradient[pair] > 0);
-            free(jacobians);
         }
         ks_pool_free(&a.pool);
         ks_pool_free(&b.pool);

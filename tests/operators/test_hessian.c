@@ -42,7 +42,7 @@ static double *product_within(size_t memory,
 
     assert_ok(new (q, &a));
     assert_ok(ks_operator_prepare(a, memory));
-    assert_ok(ks_alloc(a->n, sizeof *out, &out));
+    out = hold(calloc(a->n, sizeof *out));
     assert_ok(a->apply(a->self, v, out));
     a->free(a->self);
     free(a);
@@ -66,12 +66,12 @@ TEST(test_against_gradient)
             struct ks_problem q = full_problem(c);
             struct ks_rng rng = ks_rng_start(12, i);
             size_t n = dimension(c);
-            double *v = numbers(&rng, n), *g[2], loss[2], *hv, slope = 0;
+            double *v = hold(numbers(&rng, n)), *g[2], loss[2], *hv, slope = 0;
 
             q.evaluation = evaluation, q.weight_decay = 0.1, q.scale = 3;
             hv = product_of(ks_hessian_new_f64, &q, v);
             for (int side = 0; side < 2; side++) {
-                g[side] = numbers(&rng, n);
+                g[side] = hold(numbers(&rng, n));
                 for (size_t k = 0; k < n; k++)
                     c->critic.w[k] += (side == 0 ? h : -2 * h) * v[k];
                 assert_ok(ks_gradient(&q, NULL, &loss[side], g[side]));
@@ -82,7 +82,6 @@ TEST(test_against_gradient)
             }
             assert_close(slope, (loss[0] - loss[1]) / (2 * h), 1e-6 * (1 + fabs(slope)));
             assert_close(relative_error(n, g[0], hv), 0, 1e-7);
-            free(v), free(g[0]), free(g[1]), free(hv);
         }
 }
 
@@ -92,13 +91,12 @@ TEST(test_single_precision)
         struct ks_checkpoint *c = make(TEXTS[i]);
         struct ks_problem q = full_problem(c);
         struct ks_rng rng = ks_rng_start(13, i);
-        double *v = numbers(&rng, dimension(c));
+        double *v = hold(numbers(&rng, dimension(c)));
         double *single = product_of(ks_hessian_new_f32, &q, v);
         double *exact = product_of(ks_hessian_new_f64, &q, v);
 
         assert_close(relative_error(dimension(c), single, exact), 0, 3e-6);
         assert_true(relative_error(dimension(c), single, exact) > 0);
-        free(v), free(single), free(exact);
     }
 }
 
@@ -109,15 +107,14 @@ TEST(test_memory_and_threads)
     struct ks_checkpoint *c = make(TEXTS[0]);
     struct ks_problem q = full_problem(c);
     struct ks_rng rng = ks_rng_start(14, 0);
-    double *v = numbers(&rng, dimension(c)), *kept = product_of(ks_hessian_new_f64, &q, v), *other;
+    double *v = hold(numbers(&rng, dimension(c))), *kept = product_of(ks_hessian_new_f64, &q, v),
+           *other;
 
     other = product_within(0, ks_hessian_new_f64, &q, v);
     assert_memory_equal(kept, other, dimension(c) * sizeof *v);
-    free(other);
     omp_set_num_threads(3);
     other = product_of(ks_hessian_new_f64, &q, v);
     assert_close(relative_error(dimension(c), other, kept), 0, 1e-14);
-    free(v), free(kept), free(other);
 }
 
 /* A minibatch of so many rows that it is divided into microbatches, the last with fewer rows than
@@ -150,7 +147,8 @@ static void check_microbatches(const struct ks_problem *q, const struct ks_probl
                  {ks_ggn_new_f32, 2e-5}};
     const size_t n = dimension(q->checkpoint);
     struct ks_rng rng = ks_rng_start(23, 0);
-    double *v = numbers(&rng, n), *g = numbers(&rng, n), *other = numbers(&rng, n), loss[2];
+    double *v = hold(numbers(&rng, n)), *g = hold(numbers(&rng, n)),
+           *other = hold(numbers(&rng, n)), loss[2];
 
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         double *found = product_of(kinds[k].new, q, v), *expected;
@@ -159,13 +157,11 @@ static void check_microbatches(const struct ks_problem *q, const struct ks_probl
         expected = product_of(kinds[k].new, single, v);
         assert_close(relative_error(n, found, expected), 0, kinds[k].bound);
         assert_memory_equal(found, without, n * sizeof *v);
-        free(found), free(expected), free(without);
     }
     assert_ok(ks_gradient(q, NULL, &loss[0], g));
     assert_ok(ks_gradient(single, NULL, &loss[1], other));
     assert_close(loss[0], loss[1], 1e-12 * fabs(loss[1]));
     assert_close(relative_error(n, g, other), 0, 1e-12);
-    free(v), free(g), free(other);
 }
 
 TEST(test_microbatches)
@@ -195,13 +191,12 @@ TEST(test_microbatches_of_bounds)
     assert_int_equal(b.rows, each.rows);
     for (size_t i = 0; i < b.rows; i++)
         assert_close(b.output[i], each.output[i], 1e-13);
-    assert_ok(ks_alloc(ENSEMBLE * n, sizeof *g, &g));
+    g = hold(calloc(ENSEMBLE * n, sizeof *g));
     assert_ok(ks_gradient(&q, NULL, &loss, g));
     for (size_t e = 0; e < ENSEMBLE; e++)
         assert_close(b.gradient[e] * mean, cblas_dnrm2((int)n, g + e * n, 1), 1e-12);
     ks_pool_free(&b.pool);
     ks_pool_free(&each.pool);
-    free(g);
 }
 
 /* The outputs, the loss and the gradient that a file is compared with. */
@@ -216,7 +211,7 @@ TEST(test_microbatches_of_references)
     struct ks_problem q = full_problem(c);
     const size_t n = dimension(c);
     struct ks_rng rng = ks_rng_start(24, 0);
-    double loss = 0, *g = numbers(&rng, n);
+    double loss = 0, *g = hold(numbers(&rng, n));
 
     assert_ok(ks_references_compute(c, &found));
     assert_ok(ks_references_compute(&single_rows, &expected));
@@ -230,7 +225,6 @@ TEST(test_microbatches_of_references)
                  1e-12 * found.gradient_norm.value[0]);
     ks_references_clear(&found);
     ks_references_clear(&expected);
-    free(g);
 }
 
 TEST(test_refusals)

@@ -21,8 +21,8 @@ static size_t zero_eigenvalues(const char *text, const struct ks_operator *a, do
 static void check_directions(const char *text, const struct ks_null_space *s,
                              const struct ks_operator *a, double bound)
 {
-    double *all = all_directions(s), *u = malloc(a->n * sizeof *u);
-    double *image = malloc(a->n * sizeof *image), size;
+    double *all = all_directions(s), *u = hold(malloc(a->n * sizeof *u));
+    double *image = hold(malloc(a->n * sizeof *image)), size;
 
     for (size_t k = 0; k < s->dimension; k++) {
         ks_selection_gather(s->selection, all + k * s->selection->of, u);
@@ -33,7 +33,6 @@ static void check_directions(const char *text, const struct ks_null_space *s,
         if (!(size <= bound))
             fail_msg("%s: direction %zu: %g, bound %g", text, k, size, bound);
     }
-    free(all), free(u), free(image);
 }
 
 /* The result of measuring the null space; also checks each single direction. `largest`: the
@@ -109,7 +108,6 @@ TEST(test_operators)
 
         assert_int_equal(null.dimension, 2 * study_dimension(a->name, 6, 2));
         assert_true(null.dead == 0 || strncmp(a->name, "dense", 5) == 0);
-        free(text);
     }
 }
 
@@ -203,7 +201,7 @@ TEST(test_products)
         "dense 4\nlayernorm\nrelu\ndense 3\nloss ce min=0 max=1\n", 1);
     struct ks_problem q = full_problem(c);
     struct ks_null_space *space = predict(&q, HESSIAN);
-    double *value = calloc(space->selection->n, sizeof *value);
+    double *value = hold(calloc(space->selection->n, sizeof *value));
     struct diagonal d = {.n = space->selection->n, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     struct ks_null null;
@@ -241,7 +239,6 @@ TEST(test_products)
     assert_fails(ks_null_measure(space, &a, NULL, NULL, &null), KS_NUMBER, "NaN");
     ks_null_clear(&null);
     release(space);
-    free(value);
 }
 
 /* Without known directions one product looks for dead coordinates. */
@@ -273,7 +270,7 @@ TEST(test_out_of_memory)
     struct ks_problem q = full_problem(c);
     struct ks_null_space *good = predict(&q, HESSIAN);
     const struct ks_selection *selection = good->selection;
-    double *value = calloc(selection->n, sizeof *value);
+    double *value = hold(calloc(selection->n, sizeof *value));
     struct diagonal d = {.n = selection->n, .value = value};
     struct ks_operator a = diagonal_operator(&d);
     struct starved s = {.least = 8};
@@ -289,7 +286,6 @@ TEST(test_out_of_memory)
         ks_null_space_free(space);
     }
     release(good);
-    free(value);
 }
 
 CMFixtureFunction tests_setup = one_thread;

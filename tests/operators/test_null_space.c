@@ -9,7 +9,8 @@
 static size_t rank(const char *text, size_t rows, size_t columns, const double *matrix)
 {
     size_t least = rows < columns ? rows : columns, count;
-    double *copy = malloc(rows * columns * sizeof *copy), *size = malloc(least * sizeof *size);
+    double *copy = hold(malloc(rows * columns * sizeof *copy)),
+           *size = hold(malloc(least * sizeof *size));
 
     memcpy(copy, matrix, rows * columns * sizeof *copy);
     assert_int_equal(LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'N', (lapack_int)rows, (lapack_int)columns,
@@ -17,7 +18,6 @@ static size_t rank(const char *text, size_t rows, size_t columns, const double *
                                     (lapack_int)columns),
                      0);
     count = least - zeros(text, least, size);
-    free(copy), free(size);
     return count;
 }
 
@@ -52,7 +52,7 @@ static size_t check_directions(const char *text, bool evaluation, bool counted, 
     q.evaluation = evaluation;
     space = predict(&q, HESSIAN);
     *dimension = space->dimension;
-    gradients = random_gradients(&q, c, samples);
+    gradients = hold(random_gradients(&q, c, samples));
     u = all_directions(space);
     for (size_t i = 0; i < samples; i++)
         for (size_t k = 0; k < space->dimension; k++) {
@@ -64,7 +64,6 @@ static size_t check_directions(const char *text, bool evaluation, bool counted, 
     if (space->dimension > 0)
         assert_int_equal(rank(text, space->dimension, n, u), space->dimension);
     missed = counted ? n - rank(text, samples, n, gradients) - space->dimension : 0;
-    free(gradients), free(u);
     release(space);
     return missed;
 }
@@ -275,17 +274,16 @@ TEST(test_arrays)
         struct ks_checkpoint *c = null_critic(blocks[i].text, 1);
         struct ks_problem q = full_problem(c);
         size_t samples = c->critic.arch->parameters + 20;
-        double *gradients = random_gradients(&q, c, samples), *block;
+        double *gradients = hold(random_gradients(&q, c, samples)), *block;
         struct ks_null_space *space;
 
         q.arrays = blocks[i].arrays;
         space = predict(&q, HESSIAN);
         assert_int_equal(space->dimension, blocks[i].dimension);
-        block = select_columns(space->selection, samples, gradients);
+        block = hold(select_columns(space->selection, samples, gradients));
         assert_int_equal(space->selection->n -
                              rank(blocks[i].text, samples, space->selection->n, block),
                          blocks[i].dimension);
-        free(gradients), free(block);
         release(space);
     }
 }
@@ -351,7 +349,6 @@ TEST(test_study)
 
             assert_int_equal(dimension, study_dimension(a->name, 4, depth));
             assert_int_equal(missed, 0);
-            free(text);
         }
 }
 
@@ -370,7 +367,6 @@ TEST(test_full_size)
     assert_int_equal(ks_null_products(space), 2 + 1 + 1);
     release(space);
     KS(arch_free)(c.critic.arch);
-    free(text);
 }
 
 CMFixtureFunction tests_setup = one_thread;

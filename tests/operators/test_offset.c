@@ -77,9 +77,7 @@ static void compare(const struct ks_checkpoint *c, const struct ks_checkpoint *r
         if (!(error <= (single ? F32 : F64)))
             fail_msg("%s, %s, offset %g, %s: off by %g of the largest |eigenvalue|", kind->name,
                      single ? "f32" : "f64", offset, c->critic.text, error);
-        free(found);
     }
-    free(expected);
 }
 
 static void compare_all(const struct ks_checkpoint *c, const struct ks_checkpoint *reference,
@@ -157,7 +155,6 @@ TEST(test_constant_inputs)
                 assert_true(m[j * n + 6 + k] == 0 && m[j * n + 4 * 6 + k] == 0);
                 assert_true(m[(6 + k) * n + j] == 0 && m[(4 * 6 + k) * n + j] == 0);
             }
-        free(m);
         assert_ok(prepared_kind(HESSIAN, single, &q, &a));
         assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
         assert_int_equal(null.dead, 12);
@@ -185,9 +182,8 @@ static double *gradient(struct ks_checkpoint *c, double step, const double *v)
 {
     struct ks_problem q = full_problem(c);
     size_t n = c->critic.arch->parameters;
-    double *g, loss;
+    double *g = hold(calloc(n, sizeof *g)), loss;
 
-    assert_ok(ks_alloc(n, sizeof *g, &g));
     cblas_daxpy((int)n, step, v, 1, c->critic.w, 1);
     assert_ok(ks_gradient(&q, NULL, &loss, g));
     cblas_daxpy((int)n, -step, v, 1, c->critic.w, 1);
@@ -205,8 +201,8 @@ static void check_difference(struct ks_checkpoint *c)
     double *v, *product, *plus, *minus, error;
 
     assert_ok(prepared_kind(HESSIAN, false, &q, &a));
-    assert_ok(ks_alloc(n, sizeof *v, &v));
-    assert_ok(ks_alloc(n, sizeof *product, &product));
+    v = hold(calloc(n, sizeof *v));
+    product = hold(calloc(n, sizeof *product));
     fill_normal(&rng, n, v);
     assert_ok(ks_operator_apply(a, v, product));
     plus = gradient(c, h, v), minus = gradient(c, -h, v);
@@ -216,7 +212,6 @@ static void check_difference(struct ks_checkpoint *c)
     if (!(error <= 1e-6))
         fail_msg("%s: off by %g from a difference of gradients", c->critic.text, error);
     ks_operator_free(a);
-    free(v), free(product), free(plus), free(minus);
 }
 
 /* Large means that arise at the input of an inner dense layer or norm. With the small offsets a
@@ -276,9 +271,8 @@ TEST(test_what_is_not_centred)
             struct ks_problem q = full_problem(c);
 
             q.evaluation = critics[i].evaluation;
-            assert_ok(ks_alloc(c->critic.arch->parameters, sizeof *g, &g));
+            g = hold(calloc(c->critic.arch->parameters, sizeof *g));
             assert_ok(ks_gradient(&q, NULL, &loss[k], g));
-            free(g);
         }
         assert_true(fabs(loss[1] / loss[0] - 1) > 1e-3);
     }

@@ -34,14 +34,14 @@ static void check(const struct ks_operator *a, double bound)
     double *v[3], *image[3], *again, *kept, size;
 
     for (size_t k = 0; k < 3; k++) {
-        v[k] = numbers(&rng, a->n);
-        image[k] = numbers(&rng, a->n);
+        v[k] = hold(numbers(&rng, a->n));
+        image[k] = hold(numbers(&rng, a->n));
     }
     for (size_t i = 0; i < a->n; i++)
         v[2][i] = v[0][i] - 3 * v[1][i];
-    kept = malloc(a->n * sizeof *kept);
+    kept = hold(malloc(a->n * sizeof *kept));
     memcpy(kept, v[0], a->n * sizeof *kept);
-    again = numbers(&rng, a->n);
+    again = hold(numbers(&rng, a->n));
     for (size_t k = 0; k < 3; k++)
         assert_ok(ks_operator_apply(a, v[k], image[k]));
     assert_ok(ks_operator_apply(a, v[0], again));
@@ -52,9 +52,6 @@ static void check(const struct ks_operator *a, double bound)
     for (size_t i = 0; i < a->n; i++)
         again[i] = image[0][i] - 3 * image[1][i];
     assert_close(relative_error(a->n, image[2], again), 0, bound);
-    for (size_t k = 0; k < 3; k++)
-        free(v[k]), free(image[k]);
-    free(again), free(kept);
 }
 
 TEST(test_table)

@@ -9,7 +9,7 @@ TEST(test_apply_and_exact)
     for (size_t i = 0; i < ARCHS; i++) {
         size_t n = dimension(archs[i].text);
         double *h = dense_hessian(archs[i].name, n), size;
-        double *eigenvalue = calloc(n, sizeof *eigenvalue);
+        double *eigenvalue = hold(calloc(n, sizeof *eigenvalue));
         struct ks_spectrum *s;
 
         for (size_t k = 0; k < n * n; k++)
@@ -25,7 +25,6 @@ TEST(test_apply_and_exact)
             assert_close(s->ritz[k], eigenvalue[k], 1e-13 * size);
             assert_close(s->weight[k], 1 / (double)n, 1e-16);
         }
-        free(h), free(eigenvalue);
     }
 }
 
@@ -39,7 +38,7 @@ TEST(test_gradient)
         struct ks_checkpoint *c = make(archs[i].text);
         struct ks_rng rng = ks_rng_start(22, i);
         size_t n = dimension(archs[i].text);
-        double *v = numbers(&rng, n), *g, loss[2], slope = 0;
+        double *v = hold(numbers(&rng, n)), *g, loss[2], slope = 0;
 
         assert_runs("--gradient g.h5 --weight-decay 0.3 --scale 2 %s.h5", archs[i].name);
         g = read_vectors("g.h5", n, 1);
@@ -52,7 +51,6 @@ TEST(test_gradient)
         }
         slope = dot(n, g, v);
         assert_close(slope, (loss[0] - loss[1]) / (2 * h), 1e-6 * fabs(slope));
-        free(v), free(g);
         ks_checkpoint_free(c);
     }
 }
@@ -310,10 +308,6 @@ TEST(test_single_minibatches)
             mean += g[i][j] / MINIBATCHES;
         assert_close(mean, all[j], 1e-12);
     }
-    for (size_t i = 0; i < MINIBATCHES; i++)
-        free(g[i]);
-    free(all);
-    free(first);
     assert_runs("--order 4 --batch 2 bn+ce.h5%s", "");
     assert_close(read_root_number(file("bn+ce.spectrum"), "batch"), 2, 0);
     assert_close(read_root_number(file("bn+ce.spectrum"), "batches"), 1, 0);
@@ -331,7 +325,6 @@ TEST(test_gradient_bounds)
     assert_runs("--gradient g.h5 --batches 1 bn+ce.h5%s", "");
     g = read_vectors("g.h5", ENSEMBLE * n, 1);
     square = dot(n, g, g);
-    free(g);
     s = spectrum("bn+ce", "--order 4 --batches 1 --critic 0");
     assert_close(ks_statistic(s, largest), sqrt(square), 1e-12);
     assert_close(ks_statistic(s, "minibatch_gradient_median"), sqrt(square), 1e-12);

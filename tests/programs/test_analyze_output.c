@@ -11,7 +11,7 @@ TEST(test_attributes_of_vectors)
 {
     const char *name = archs[0].name;
     size_t n = dimension(archs[0].text);
-    double *v = calloc(n, sizeof *v);
+    double *v = hold(calloc(n, sizeof *v));
 
     assert_ok(ks_vectors_write(file("v"), &(struct ks_vectors){1, n, v, NULL, NULL}));
     assert_runs("--apply v.h5 --output o.h5 --gradient g.h5 --operator ggn --precision f64 "
@@ -26,7 +26,6 @@ TEST(test_attributes_of_vectors)
         assert_true(read_root_number(path, "weight_decay") == 0.3);
         assert_true(read_root_number(path, "scale") == 1);
     }
-    free(v);
 }
 
 static const struct ks_attribute *attribute(const struct ks_spectrum *s, const char *name)

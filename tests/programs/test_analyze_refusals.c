@@ -182,7 +182,6 @@ TEST(test_outputs_among_inputs)
     assert_int_equal(same, size);
     assert_memory_equal(after, before, size);
     assert_runs("-q --order 5 hard.h5 ln+ce.spectrum.h5");
-    free(before), free(after);
     remove(scratch("hard.h5")), remove(scratch("soft.h5")), remove(file("ln+ce.spectrum"));
     remove(scratch("hard.spectrum.h5")), remove(scratch("ln+ce.spectrum.spectrum.h5"));
 }
@@ -196,7 +195,7 @@ TEST(test_memory_of_vectors)
                                         "--gradient g.h5 ln+ce.h5"};
     size_t n = dimension(archs[2].text), least[2];
     struct ks_rng rng = ks_rng_start(31, 0);
-    double *v = numbers(&rng, (1 + MORE) * n);
+    double *v = hold(numbers(&rng, (1 + MORE) * n));
 
     for (size_t i = 0; i < 2; i++) {
         assert_ok(ks_vectors_write(file("v"),
@@ -212,7 +211,6 @@ TEST(test_memory_of_vectors)
     }
     assert_runs("--memory %zuK --gradient g.h5 %s", least[1] + 1,
                 cases[0]); /* one after the other */
-    free(v);
 }
 
 /* Without the memory for a basis in float64 it is in float32, as a message says; with even less the

@@ -75,9 +75,7 @@ static void assert_table_mended(const char *arguments, const char *before)
         again = read_bytes(scratch(find_table()), &same);
         assert_int_equal(same, size);
         assert_memory_equal(again, table, size);
-        free(again);
     }
-    free(table);
 }
 
 /* The spectra and the table of layers are used again only for the same bytes of the checkpoint. */

@@ -128,7 +128,6 @@ static void audit_file(const char *name, size_t *checked)
     snprintf(path, sizeof path, "%s/%s.h5", FOLDER, name);
     bytes = read_bytes(path, &size);
     write_bytes(scratch("golden.h5"), bytes, size);
-    free(bytes);
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         assert_int_equal(audit(text_of("--quiet --order %d --layer-order 0 golden.h5", orders[i])),
                          0);

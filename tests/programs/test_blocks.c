@@ -88,8 +88,8 @@ TEST(test_layer_name)
 TEST(test_arrays)
 {
     const size_t n = dimension(archs[5].text), p = n / ENSEMBLE, block = ENSEMBLE * 31;
-    double *h = dense_hessian("dense+mse", n), *part = calloc(block * block, sizeof *part);
-    double *eigenvalue = calloc(block, sizeof *eigenvalue);
+    double *h = dense_hessian("dense+mse", n), *part = hold(calloc(block * block, sizeof *part));
+    double *eigenvalue = hold(calloc(block, sizeof *eigenvalue));
     struct ks_spectrum *s = spectrum("dense+mse",
                                      "--exact --precision f64 --array 4/bias,00_dense/kernel");
     size_t index[ENSEMBLE * 31];
@@ -108,7 +108,6 @@ TEST(test_arrays)
     assert_close(ks_attribute_number(&s->attributes, "layer"), -1, 0);
     assert_non_null(
         strstr(ks_attribute_text(&s->attributes, "claim"), "H (4/bias,00_dense/kernel)"));
-    free(h), free(part), free(eigenvalue);
 }
 
 /* All arrays of a layer are the layer, whatever the operator; of the projected kernel the manifold

@@ -28,14 +28,13 @@ static void add_multiple(size_t n, float c, const float *x, float *w)
 
 static void multiply(const struct ks_operator *a, const float *v, float *w)
 {
-    double *in = calloc(2 * a->n, sizeof *in), *out = in + a->n;
+    double *in = hold(calloc(2 * a->n, sizeof *in)), *out = in + a->n;
 
     for (size_t i = 0; i < a->n; i++)
         in[i] = (double)v[i];
     assert_ok(ks_operator_apply(a, in, out));
     for (size_t i = 0; i < a->n; i++)
         w[i] = (float)out[i];
-    free(in);
 }
 
 struct coefficients {
@@ -83,7 +82,7 @@ static void check_steps(const struct diagonal *d, size_t order)
 {
     struct ks_operator a = diagonal_operator((struct diagonal *)d);
     struct ks_lanczos *l = run(&a, order);
-    float alpha[MOST_STEPS], beta[MOST_STEPS], *next = calloc(d->n, sizeof *next);
+    float alpha[MOST_STEPS], beta[MOST_STEPS], *next = hold(calloc(d->n, sizeof *next));
     double size = 0;
 
     assert_int_equal(l->steps, order); /* the published code has no breakdown test */
@@ -100,7 +99,6 @@ static void check_steps(const struct diagonal *d, size_t order)
             square += pow((double)l->rounded[(i + 1) * d->n + k] - (double)next[k], 2);
         assert_true(sqrt(square) < 1e-5);
     }
-    free(next);
     ks_lanczos_free(l);
 }
 
@@ -166,8 +164,8 @@ TEST(test_program)
     struct ks_spectrum *s = spectrum("raw+mse", "--order 16 --seed 4 --compat xqc");
     struct ks_rng rng = ks_rng_start(4, 0);
     const size_t n = dimension(archs[1].text);
-    float *vectors = calloc((ORDER + 1) * n, sizeof *vectors), alpha[ORDER], beta[ORDER];
-    double *start = numbers(&rng, n), norm = sqrt(dot(n, start, start)),
+    float *vectors = hold(calloc((ORDER + 1) * n, sizeof *vectors)), alpha[ORDER], beta[ORDER];
+    double *start = hold(numbers(&rng, n)), norm = sqrt(dot(n, start, start)),
            size = fabs(s->ritz[ORDER - 1]);
     struct ks_operator *a;
 
@@ -185,7 +183,6 @@ TEST(test_program)
                     (double)(float)s->alpha[i]);
     }
     ks_operator_free(a);
-    free(vectors), free(start);
     ks_checkpoint_free(c);
 }
 
@@ -247,7 +244,7 @@ TEST(test_vectors)
 {
     size_t n = dimension(archs[0].text);
     struct ks_rng rng = ks_rng_start(23, 0);
-    double *v = numbers(&rng, n), *x[4];
+    double *v = hold(numbers(&rng, n)), *x[4];
 
     assert_ok(ks_vectors_write(file("v"), &(struct ks_vectors){1, n, v, NULL, NULL}));
     for (int i = 0; i < 2; i++) {
@@ -260,9 +257,6 @@ TEST(test_vectors)
     for (size_t k = 0; k < n; k++)
         assert_close(x[2][k], x[0][k] / MINIBATCHES, 1e-14 * (1 + fabs(x[0][k])));
     assert_memory_equal(x[3], x[1], n * sizeof *v);
-    for (int i = 0; i < 4; i++)
-        free(x[i]);
-    free(v);
 }
 
 /* --rewards raw gives the same bytes as a checkpoint whose targets are the raw ones, and is
@@ -302,7 +296,6 @@ TEST(test_rewards)
     assert_true(loss[0] == loss[1]);
     check_word(scratch("g.h5"), "rewards", "raw");
     assert_ok(ks_vectors_write(file("v"), &(struct ks_vectors){1, n, found[0], NULL, NULL}));
-    free(found[0]), free(found[1]);
     for (int i = 0; i < 2; i++) {
         assert_runs("--apply v.h5 --output o.h5 %s",
                     i == 0 ? "only+mse.h5" : "--rewards raw raw+mse.h5");
@@ -310,7 +303,6 @@ TEST(test_rewards)
         found[i] = read_vectors("o.h5", n, 1);
     }
     assert_memory_equal(found[0], found[1], n * sizeof *found[0]);
-    free(found[0]), free(found[1]);
     ks_checkpoint_free(c);
 }
 

@@ -17,7 +17,7 @@ static double *read_table(struct ks_h5 *h5, const char *name, struct ks_h5_shape
 
     assert_ok(ks_h5_shape(h5, name, shape));
     assert_ok(ks_h5_read_new(h5, name, shape, &values));
-    return values;
+    return hold(values);
 }
 
 static struct tables read_tables(const char *name)
@@ -35,7 +35,6 @@ static struct tables read_tables(const char *name)
         assert_int_equal(shape.n_dims, 1);
         assert_int_equal(shape.dims[0], COUNT);
         memcpy(to[i], values, COUNT * sizeof *values);
-        free(values);
     }
     t.share = read_table(h5, "/layer_share", &shape);
     assert_int_equal(shape.dims[0], COUNT);
@@ -54,12 +53,11 @@ static int descending(const void *a, const void *b)
 /* The eigenvalues of a symmetric matrix, by descending modulus; the caller frees. */
 static double *eigenvalues(size_t n, const double *h)
 {
-    double *value = calloc(n, sizeof *value), *copy = malloc(n * n * sizeof *copy);
+    double *value = hold(calloc(n, sizeof *value)), *copy = hold(malloc(n * n * sizeof *copy));
 
     memcpy(copy, h, n * n * sizeof *copy);
     assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)n, copy, (int)n, value), 0);
     qsort(value, n, sizeof *value, descending);
-    free(copy);
     return value;
 }
 
@@ -96,7 +94,7 @@ TEST(test_against_dense)
         const char *name = archs[k].name;
         size_t n = dimension(archs[k].text);
         double *h = dense_hessian(name, n), *expected = eigenvalues(n, h), *y, *g;
-        double *image = calloc(n, sizeof *image);
+        double *image = hold(calloc(n, sizeof *image));
         struct tables t;
 
         assert_runs("--gradient g.h5 %s.h5", name);
@@ -119,7 +117,6 @@ TEST(test_against_dense)
             assert_close(t.gradient[i], cosine * cosine, 1e-12);
             check_shares(archs[k].text, v, t.share + i * t.layers, t.layers);
         }
-        free(h), free(expected), free(y), free(g), free(image), free(t.share);
     }
 }
 
@@ -141,7 +138,6 @@ TEST(test_single_precision)
         assert_true(single.residual[i] > wide.residual[i]);
         assert_true(single.residual[i] < 1e-5 * fabs(wide.value[0]));
     }
-    free(wide.share), free(single.share);
 }
 
 /* To a coarse tolerance a Ritz value converges in a few steps; but the search goes on until a
@@ -169,9 +165,7 @@ TEST(test_largest_of_all)
             if (!(fabs(*found) >= fabs(t.value[0]) / (1 + tolerances[k])))
                 fail_msg("%s, tolerance %g: %g, expected %g", archs[i].name, tolerances[k], *found,
                          t.value[0]);
-            free(found);
         }
-        free(t.share);
     }
 }
 
@@ -186,7 +180,6 @@ TEST(test_block)
     for (size_t i = 0; i < n / ENSEMBLE; i++)
         assert_true(y[i] == 0);
     assert_close(cblas_dnrm2((int)n, y, 1), 1, 1e-12);
-    free(y);
 }
 
 /* Nothing is written unless all vectors are good enough; other options are refused. */

@@ -52,7 +52,7 @@ static void check_products(const char *name, size_t n, const char *options, cons
     for (size_t i = 0; i < VECTORS; i++)
         keep_worst(name, stored, relative_error(n, found + i * n, expected + i * n),
                    precision->bound, &precision->worst);
-    free(expected), free(found);
+    free(expected);
 }
 
 /* All products stored for this checkpoint, in both precisions. */
@@ -87,7 +87,6 @@ static void check_gradient(const char *name, size_t n, const double *gradient, d
     keep_worst(name, "gradient", relative_error(n, found, gradient), F64, &worst_gradient);
     keep_worst(name, "loss", fabs(read_root_number(scratch("g.h5"), "loss") / loss - 1), F64,
                &worst_gradient);
-    free(found);
 }
 
 static void check_exact(const char *name, size_t n, const double *eigenvalue)
@@ -125,7 +124,6 @@ static void check(const char *name)
     check_operators(name, n);
     check_exact(name, n, eigenvalue);
     check_lanczos(name, n, eigenvalue);
-    free(eigenvalue), free(gradient);
 }
 
 TEST(test_golden)

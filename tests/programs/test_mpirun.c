@@ -173,7 +173,7 @@ TEST(test_exact_and_vectors)
 {
     size_t n = dimension(archs[0].text);
     struct ks_rng rng = ks_rng_start(62, 0);
-    double *v = numbers(&rng, 3 * n), *expected, *found, loss;
+    double *v = hold(numbers(&rng, 3 * n)), *expected, *found, loss;
     struct ks_spectrum *alone, *together;
 
     need_mpirun();
@@ -194,14 +194,12 @@ TEST(test_exact_and_vectors)
     assert_runs("--apply v.h5 --output hv.h5 --precision f64 --weight-decay 2 bn+ce.h5");
     found = read_vectors("hv.h5", n, 3);
     assert_true(relative_error(3 * n, found, expected) < 1e-14);
-    free(found), free(expected);
     expected = read_vectors("g.h5", n, 1);
     loss = read_root_number(file("g"), "loss");
     assert_runs("--gradient g.h5 --weight-decay 2 bn+ce.h5");
     found = read_vectors("g.h5", n, 1);
     assert_true(relative_error(n, found, expected) < 1e-14);
     assert_close(read_root_number(file("g"), "loss"), loss, 1e-14 * fabs(loss));
-    free(found), free(expected), free(v);
 }
 
 /* Eigenvectors, up to their signs. */
@@ -225,7 +223,6 @@ TEST(test_eigenvectors)
             product += found[0][k * n + j] * found[1][k * n + j];
         assert_close(fabs(product), 1, 1e-10);
     }
-    free(found[0]), free(found[1]);
 }
 
 /* The basis is in float32 if one rank lacks the memory for float64; less is refused. */

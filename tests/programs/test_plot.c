@@ -49,7 +49,6 @@ TEST_IN_STUDY(test_plots_and_report)
     assert_contains(page, "<title>bn+wn+ce"); /* the value of a point */
     assert_contains(page, "<b>normalized</b> rewards");
     assert_contains(page, "bootstrap intervals are too narrow");
-    free(page);
 }
 
 /* Gives the spectrum at a place a resolved conditioning along the gradient. */
@@ -126,7 +125,6 @@ TEST_IN_STUDY(test_every_plot)
     assert_contains(svg, "<title>bn+wn+ce: ");
     assert_contains(svg, ">bn+wn+ce<"); /* a name, as text */
     assert_null(strstr(svg, "onmousemove"));
-    free(svg);
 }
 
 /* The report has a table of each further analysis. */
@@ -148,7 +146,6 @@ TEST_IN_STUDY(test_further_analysis)
     assert_contains(page, "<h3>Further analysis: xqc</h3>");
     assert_contains(page, "<code>compat = xqc</code>");
     assert_contains(page, "<td data-value=\"1e+30\">1.00e+30</td>");
-    free(page);
 }
 
 TEST_IN_STUDY(test_no_intervals)
@@ -160,7 +157,6 @@ TEST_IN_STUDY(test_no_intervals)
     page = file_bytes("report.html", NULL);
     assert_null(strstr(page, "intervals are too narrow"));
     assert_contains(page, "no interval");
-    free(page);
 }
 
 /* If a script fails, the old plot stays and the message contains gnuplot's. */

@@ -321,7 +321,6 @@ TEST(test_gymnasium)
     text = read_bytes(scratch("hopper/run.json"), &size);
     text[size] = '\0';
     assert_contains((char *)text, "\"action_repeat\": 1,");
-    free(text);
 }
 
 /* With a learning rate of 1 and 32 layers without normalization, values overflow float. Earlier

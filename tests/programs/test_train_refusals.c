@@ -120,8 +120,6 @@ TEST(test_folders)
     mkdir(scratch("strange"), 0777);
     write_bytes(scratch("strange/step_000000200.h5"), "mine", 4);
     refused("no run.json", "--env dog-trot --arch bn+wn+ce --out strange");
-    free(before);
-    free(after);
 }
 
 /* A run of a system with an optimistic actor is not that of the system without it. */

@@ -105,7 +105,7 @@ static char *page;
 static void replace(const struct ks_summary_table *tables, const char *name, const char *text)
 {
     struct ks_table *table = (struct ks_table *)ks_tables_find(tables, name);
-    char *copy = strdup(text), *rows = strchr(copy, '\n');
+    char *copy = hold(strdup(text)), *rows = strchr(copy, '\n');
 
     *rows++ = '\0';
     ks_table_free(table);
@@ -118,7 +118,6 @@ static void replace(const struct ks_summary_table *tables, const char *name, con
         else
             ks_table_cells(table, KS_NUMBER(*end ? NAN : number));
     }
-    free(copy);
 }
 
 /* The study with these rows in a table (NULL: as the program fills it), and with these claims. */

@@ -167,7 +167,7 @@ TEST(test_each_task)
     for (size_t i = 0; i < KS_SCORE_RANGES; i++) {
         const char *task = table[i].task;
         struct ks_score_table *raw = read_scores(STATES, 1, &task, false);
-        double *last = column(raw, raw->n_steps - 1), normalized;
+        double *last = hold(column(raw, raw->n_steps - 1)), normalized;
         const struct ks_score_range *range;
         const struct ks_scores scores = {1, raw->runs, 1, &raw->step[raw->n_steps - 1], last};
         struct ks_estimate iqm;
@@ -183,7 +183,6 @@ TEST(test_each_task)
             assert_ok(ks_score_normalize(range, iqm.value, &normalized));
             assert_digits(task, normalized, table[i].normalized, 6);
         }
-        free(last);
         ks_score_table_free(raw);
     }
 }
@@ -193,12 +192,11 @@ TEST(test_each_task_from_pixels)
     for (size_t i = 0; i < sizeof pixels / sizeof *pixels; i++) {
         const char *task = pixels[i].task;
         struct ks_score_table *raw = read_scores(PIXELS, 1, &task, false);
-        double *last = column(raw, raw->n_steps - 1);
+        double *last = hold(column(raw, raw->n_steps - 1));
 
         assert_close(raw->step[raw->n_steps - 1], strncmp(task, "humanoid", 8) ? 3e6 : 3e7, 0);
         assert_int_equal(raw->n_runs, strcmp(task, "reach_duplo") ? 10 : 9);
         assert_digits(task, ks_iqm(raw->n_runs, last), pixels[i].iqm, 4);
-        free(last);
         ks_score_table_free(raw);
     }
 }
@@ -239,7 +237,7 @@ static void check_group(unsigned groups, const char *name, size_t tasks, const d
     struct ks_score_table *t = read_group(groups);
     const struct ks_scores scores = ks_score_table_scores(t);
     struct ks_estimate curve[STEPS], area;
-    double *last = column(t, LAST), mean = 0;
+    double *last = hold(column(t, LAST)), mean = 0;
 
     assert_int_equal(t->n_steps, STEPS);
     assert_int_equal(t->n_tasks, tasks);
@@ -252,7 +250,6 @@ static void check_group(unsigned groups, const char *name, size_t tasks, const d
     assert_digits(name, mean, expected[3], 6);
     assert_estimate(name, area, (struct ks_estimate){expected[4], {expected[5], expected[6]}}, 6);
     check_suite(name, tasks, expected);
-    free(last);
     ks_score_table_free(t);
 }
 
@@ -351,7 +348,7 @@ TEST(test_profile)
     static const double expected_means[TAUS] = {0.981481, 0.981481, 0.907407, 0.851852,
                                                 0.740741, 0.574074, 0.203704, 0.074074};
     struct ks_score_table *t = read_group(ALL);
-    double *last = column(t, LAST);
+    double *last = hold(column(t, LAST));
     const struct ks_profile profile = {
         {t->n_tasks, t->runs, last}, TAUS, tau, KS_PROFILE_RESAMPLES, 0};
     struct ks_estimate runs[TAUS], means[TAUS];
@@ -361,7 +358,6 @@ TEST(test_profile)
         assert_estimate("profile", runs[k], expected[k], 6);
         assert_digits("task means", means[k].value, expected_means[k], 6);
     }
-    free(last);
     ks_score_table_free(t);
 }
 
@@ -397,7 +393,7 @@ TEST(test_area_of_runs_that_do_not_exist)
     const size_t one[] = {10};
     const struct ks_bootstrap draws = {KS_BOOTSTRAP_RESAMPLES * STEPS, 0, KS_BOOTSTRAP_LEVEL, 1,
                                        one};
-    double *area = malloc(KS_BOOTSTRAP_RESAMPLES * sizeof *area);
+    double *area = hold(malloc(KS_BOOTSTRAP_RESAMPLES * sizeof *area));
 
     assert_non_null(area);
     for (size_t b = 0; b < KS_BOOTSTRAP_RESAMPLES; b++) {
@@ -415,14 +411,14 @@ TEST(test_area_of_runs_that_do_not_exist)
     qsort(area, KS_BOOTSTRAP_RESAMPLES, sizeof *area, ks_ascending);
     assert_digits("low", ks_quantile(KS_BOOTSTRAP_RESAMPLES, area, 0.05), 0.6497, 4);
     assert_digits("high", ks_quantile(KS_BOOTSTRAP_RESAMPLES, area, 0.95), 0.6713, 4);
-    free(area);
     ks_score_table_free(t);
 }
 
 TEST(test_improvement)
 {
     struct ks_score_table *t = read_scores(STATES, 1, &DOG, false);
-    double *at_1000k = column(t, 10), *at_700k = column(t, 7), *at_500k = column(t, 5);
+    double *at_1000k = hold(column(t, 10)), *at_700k = hold(column(t, 7)),
+           *at_500k = hold(column(t, 5));
     const struct ks_sample x = {1, t->runs, at_1000k}, y = {1, t->runs, at_700k},
                            z = {1, t->runs, at_500k};
     struct ks_estimate p;
@@ -433,6 +429,5 @@ TEST(test_improvement)
     assert_close(p.value, 0.66, 1e-12);
     assert_close(p.in.lower, 0.4495, 1e-9);
     assert_close(p.in.upper, 0.85, 1e-9);
-    free(at_1000k), free(at_700k), free(at_500k);
     ks_score_table_free(t);
 }

@@ -112,12 +112,11 @@ static void set_up_variant(const char *text, const struct variant *v, bool singl
     s->matrix = dense_of(exact);
     ks_operator_free(exact);
     s->abs_max = largest_eigenvalue(s->n, s->matrix);
-    dead = calloc(s->n, sizeof *dead);
+    dead = hold(calloc(s->n, sizeof *dead));
     for (size_t i = 0; i < s->n; i++)
         dead[i] = cblas_dnrm2((int)s->n, s->matrix + i * s->n, 1) == 0;
     if (s->space->shift == 0)
         assert_ok(ks_null_basis_new(s->space, dead, &s->basis));
-    free(dead);
 }
 
 static void set_up(const char *text, bool single, struct setting *s)
@@ -127,7 +126,6 @@ static void set_up(const char *text, bool single, struct setting *s)
 
 static void tear_down(struct setting *s)
 {
-    free(s->matrix);
     ks_null_basis_free(s->basis);
     ks_operator_free(s->a);
     release(s->space);
@@ -140,11 +138,10 @@ static void remove_null(const struct ks_null_basis *b, double *v)
 
     if (!b)
         return;
-    c = calloc(b->n_directions + 1, sizeof *c);
+    c = hold(calloc(b->n_directions + 1, sizeof *c));
     ks_null_basis_multiply(b, 0, b->n, v, c);
     ks_null_basis_solve(b, c);
     ks_null_basis_remove(b, c, 0, b->n, v);
-    free(c);
 }
 
 /* I - P_Z is symmetric and idempotent and has the rank that the basis implies; A vanishes on the
@@ -158,9 +155,9 @@ TEST(test_basis)
 
         set_up(TEXTS[t], false, &s);
         n = (int)s.n;
-        p = calloc(s.n * s.n, sizeof *p);
-        again = calloc(s.n, sizeof *again);
-        product = calloc(s.n * s.n, sizeof *product);
+        p = hold(calloc(s.n * s.n, sizeof *p));
+        again = hold(calloc(s.n, sizeof *again));
+        product = hold(calloc(s.n * s.n, sizeof *product));
 
         for (size_t j = 0; j < s.n; j++) {
             p[j * s.n + j] = 1;
@@ -180,9 +177,6 @@ TEST(test_basis)
                     product, n);
         for (size_t i = 0; i < s.n * s.n; i++)
             assert_close(product[i], s.matrix[i], 1e-13 * s.abs_max);
-        free(p);
-        free(again);
-        free(product);
         tear_down(&s);
     }
 }
@@ -191,8 +185,8 @@ TEST(test_basis)
 static double brute_sigma(const struct setting *s, const struct ks_lanczos *l)
 {
     size_t n = s->n, m = l->steps, rank = 0;
-    double *y = calloc(n * m, sizeof *y), *image = calloc(n * m, sizeof *image), sigma;
-    double *value = calloc(n + m, sizeof *value);
+    double *y = hold(calloc(n * m, sizeof *y)), *image = hold(calloc(n * m, sizeof *image)), sigma;
+    double *value = hold(calloc(n + m, sizeof *value));
 
     for (size_t j = 0; j < m; j++) {
         double *to = y + rank * n;
@@ -211,9 +205,6 @@ static double brute_sigma(const struct setting *s, const struct ks_lanczos *l)
                                     NULL, 1, NULL, 1),
                      0);
     sigma = value[rank - 1];
-    free(y);
-    free(image);
-    free(value);
     return sigma;
 }
 
@@ -251,7 +242,7 @@ static void check(const char *text, const struct variant *v, bool single, bool s
     }
     assert_ok(certify(&s, &c));
     assert_false(c.refuted);
-    image = calloc(s.n, sizeof *image);
+    image = hold(calloc(s.n, sizeof *image));
     for (size_t k = 0; k < KS_CERTIFICATES; k++) {
         const struct ks_certificate *y = &c.vector[k];
         double norm = cblas_dnrm2((int)s.n, y->y, 1);
@@ -268,7 +259,6 @@ static void check(const char *text, const struct variant *v, bool single, bool s
     }
     assert_close(c.vector[KS_Y_FLAT].run_size, brute, bound);
     assert_true(c.vector[KS_Y_LARGEST].residual < 0.1 * s.abs_max);
-    free(image);
     ks_certificates_clear(&c);
     tear_down(&s);
 }
@@ -297,7 +287,7 @@ TEST(test_data_se)
 
     set_up(TEXTS[0], false, &s);
     l = run(&s, 20, 0, false);
-    image = calloc(s.n, sizeof *image);
+    image = hold(calloc(s.n, sizeof *image));
     assert_ok(new_certificates(&s, 1, 30, &c));
     assert_ok(ks_certificates_take(&c, l));
     s.q.weight_decay = 0.1; /* the same for all minibatches */
@@ -323,7 +313,6 @@ TEST(test_data_se)
     assert_close(c.vector[KS_Y_LARGEST].data_se, sqrt(square / (MINIBATCHES - 1) / MINIBATCHES),
                  1e-12 * s.abs_max);
     assert_close(c.vector[KS_Y_LARGEST].quotient, mean + 0.1, 1e-12 * s.abs_max);
-    free(image);
     ks_certificates_clear(&c);
     ks_lanczos_free(l);
     tear_down(&s);
@@ -379,7 +368,7 @@ TEST(test_refuted)
 
     set_up(TEXTS[0], false, &s);
     l = run(&s, 20, 0, false);
-    dead = calloc(s.n, sizeof *dead);
+    dead = hold(calloc(s.n, sizeof *dead));
     dead[s.n - 4] = true; /* an entry of the head's kernel */
     ks_null_basis_free(s.basis);
     assert_ok(ks_null_basis_new(s.space, dead, &s.basis));
@@ -387,7 +376,6 @@ TEST(test_refuted)
     assert_ok(ks_certificates_take(&c, l));
     assert_ok(certify(&s, &c));
     assert_true(c.refuted);
-    free(dead);
     ks_certificates_clear(&c);
     ks_lanczos_free(l);
     tear_down(&s);

@@ -41,7 +41,7 @@ static void set_second_moments(const struct ks_problem *q, struct ks_checkpoint 
     size_t n = ks_networks_parameters(&c->critic);
     double *g, loss;
 
-    assert_ok(ks_alloc(n, sizeof *g, &g));
+    g = hold(calloc(n, sizeof *g));
     assert_ok(ks_alloc(n, sizeof *c->adam_v, &c->adam_v));
     assert_ok(ks_gradient(q, NULL, &loss, g));
     for (size_t i = 0; i < n; i++)
@@ -50,7 +50,6 @@ static void set_second_moments(const struct ks_problem *q, struct ks_checkpoint 
                                  : pow(10, ks_rng_uniform(&rng, -4, -2));
     c->adam_step = 20;
     c->adam = KS_ADAM_DEFAULTS;
-    free(g);
 }
 
 /* The number of zero eigenvalues equals that of known directions and dead coordinates; returns the
@@ -108,7 +107,6 @@ TEST(test_manifold)
         if (strstr(a->name, "wn"))
             check_manifold(text, 6 + 6 + (ce ? 4 : 1),
                            (strncmp(a->name, "bn", 2) == 0 ? IN : 0) + (ce ? 1 : 0));
-        free(text);
     }
 }
 
@@ -131,8 +129,8 @@ TEST(test_manifold_layers)
  * bias before a batchnorm is exactly zero. */
 static size_t with_gradient(const struct ks_null_space *s, const double *adam_v)
 {
-    size_t count = 0, *at = calloc(s->selection->of, sizeof *at);
-    double *value = calloc(s->selection->of, sizeof *value);
+    size_t count = 0, *at = hold(calloc(s->selection->of, sizeof *at));
+    double *value = hold(calloc(s->selection->of, sizeof *value));
 
     for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(s, &u);) {
         size_t n = ks_null_space_entries(s, &u, at, value), moving = 0;
@@ -141,8 +139,6 @@ static size_t with_gradient(const struct ks_null_space *s, const double *adam_v)
             moving += adam_v[at[i]] > 0;
         count += moving == n;
     }
-    free(at);
-    free(value);
     return count;
 }
 
@@ -185,8 +181,9 @@ TEST(test_left_out)
 static double *null_basis(const struct ks_null_space *space)
 {
     size_t n = space->selection->n, of = space->selection->of, k = space->dimension;
-    double *whole_ones = calloc(of * (k + 1), sizeof *whole_ones), *z = malloc(k * n * sizeof *z);
-    double *tau = malloc(k * sizeof *tau);
+    double *whole_ones = hold(calloc(of * (k + 1), sizeof *whole_ones)),
+           *z = malloc(k * n * sizeof *z);
+    double *tau = hold(malloc(k * sizeof *tau));
     size_t at = 0;
 
     for (struct ks_null_direction d = {NULL, 0, 0}; ks_null_space_next(space, &d);) {
@@ -199,7 +196,6 @@ static double *null_basis(const struct ks_null_space *space)
     assert_int_equal(at, k);
     assert_int_equal(LAPACKE_dgeqrf(LAPACK_COL_MAJOR, (int)n, (int)k, z, (int)n, tau), 0);
     assert_int_equal(LAPACKE_dorgqr(LAPACK_COL_MAJOR, (int)n, (int)k, (int)k, z, (int)n, tau), 0);
-    free(whole_ones), free(tau);
     return z;
 }
 
@@ -224,8 +220,8 @@ TEST(test_biases_beside_normals)
 static double known_zeros(const struct ks_null_space *space, const struct ks_operator *a)
 {
     size_t n = a->n, k = space->dimension;
-    double *z = null_basis(space), *m = dense_of(a), largest;
-    double *mz = malloc(n * k * sizeof *mz), *zmz = malloc(k * k * sizeof *zmz);
+    double *z = hold(null_basis(space)), *m = dense_of(a), largest;
+    double *mz = hold(malloc(n * k * sizeof *mz)), *zmz = hold(malloc(k * k * sizeof *zmz));
 
     cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)k, (int)n, 0.5, m, (int)n,
                 z, (int)n, 0, mz, (int)n);
@@ -234,7 +230,6 @@ static double known_zeros(const struct ks_null_space *space, const struct ks_ope
     cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)k, (int)k, (int)n, 1, z, (int)n, mz,
                 (int)n, 0, zmz, (int)k);
     largest = largest_eigenvalue(k, zmz);
-    free(z), free(m), free(mz), free(zmz);
     return largest;
 }
 
@@ -300,7 +295,6 @@ TEST(test_noise_floor)
         char *text = study_text(a->name, 6, 2);
 
         worst = fmax(worst, largest_zeros(text));
-        free(text);
     }
     assert_true(worst > 0.05);
 }

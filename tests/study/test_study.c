@@ -432,7 +432,7 @@ TEST_IN_FOLDER(test_names_of_studies)
                  {"./quick", "./quick"},
                  {"mine", "mine"},
                  {"new.study", "new.study"}};
-    char *path = NULL, *here = getcwd(NULL, 0);
+    char *path = NULL, *here = hold(getcwd(NULL, 0));
 
     assert_non_null(here);
     write_text("quick/study.study", "");
@@ -450,5 +450,4 @@ TEST_IN_FOLDER(test_names_of_studies)
     assert_fails(ks_study_find("no-such-study", &path), KS_USAGE, "no-such-study");
     assert_null(path);
     assert_int_equal(chdir(here), 0);
-    free(here);
 }

@@ -156,24 +156,22 @@ double *forward(const struct network *network, size_t rows, const double *x)
 {
     const struct KS(arch) *arch = network->arch;
     struct KS(net) *net;
-    double *primal, *moved = calloc(arch->states + 1, sizeof *moved);
-    double *y = calloc(rows * arch->out, sizeof *y);
+    double *primal, *moved = hold(calloc(arch->states + 1, sizeof *moved));
+    double *y = hold(calloc(rows * arch->out, sizeof *y));
 
     assert_ok(KS(net_new)(arch, rows, rows, network->evaluation, &net));
-    assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
+    primal = hold(calloc(net->primal, sizeof *primal));
     if (network->state)
         memcpy(moved, network->state, arch->states * sizeof *moved);
     KS(net_forward)(net, network->w, moved, x, primal);
     memcpy(y, KS(net_output)(net, primal), rows * arch->out * sizeof *y);
     KS(net_free)(net);
-    free(primal);
-    free(moved);
     return y;
 }
 
 double *copy(size_t n, const double *from)
 {
-    double *to = calloc(n + 1, sizeof *to);
+    double *to = hold(calloc(n + 1, sizeof *to));
 
     memcpy(to, from, n * sizeof *to);
     return to;
@@ -190,16 +188,6 @@ struct before remember(const struct KS(agent) *a)
     b.actor = copy(a->actor_arch->parameters, a->actor.w);
     b.actor_state = copy(a->actor_arch->states, a->actor.state);
     return b;
-}
-
-void forget(struct before *b)
-{
-    for (size_t e = 0; e < 2; e++) {
-        free(b->critic[e]);
-        free(b->target[e]);
-    }
-    free(b->actor);
-    free(b->actor_state);
 }
 
 struct ks_batch last;

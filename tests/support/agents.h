@@ -59,7 +59,6 @@ struct before {
 
 double *copy(size_t n, const double *from);
 struct before remember(const struct KS(agent) *a);
-void forget(struct before *b);
 
 extern struct ks_batch last;
 void update_with(struct KS(agent) *a, uint64_t seed);

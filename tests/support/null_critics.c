@@ -85,7 +85,7 @@ void release(struct ks_null_space *space)
 double *all_directions(const struct ks_null_space *s)
 {
     size_t n = s->selection->of, at = 0;
-    double *u = calloc(s->dimension * n + 1, sizeof *u);
+    double *u = hold(calloc(s->dimension * n + 1, sizeof *u));
 
     for (struct ks_null_direction d = {NULL, 0, 0}; ks_null_space_next(s, &d); at++) {
         ks_null_space_add(s, &d, 1, u + at * n);
@@ -113,7 +113,7 @@ char *study_text(const char *name, size_t width, size_t depth)
     settings.hidden = width, settings.depth = depth, settings.atoms = 4;
     assert_ok(ks_architecture(name, &settings, 1, text));
     free(text[KS_ACTOR_TEXT]);
-    return text[KS_CRITIC_TEXT];
+    return hold(text[KS_CRITIC_TEXT]);
 }
 
 struct ks_operator *build(const struct ks_problem *q, const struct ks_operator_kind *kind,

@@ -119,7 +119,7 @@ double *read_vectors(const char *name, size_t n, size_t k)
 
     assert_ok(ks_vectors_read(scratch(name), n, &found, &vectors));
     assert_int_equal(found, k);
-    return vectors;
+    return hold(vectors);
 }
 
 double *read_list(const char *path, const char *object, size_t *n)
@@ -134,7 +134,7 @@ double *read_list(const char *path, const char *object, size_t *n)
     assert_ok(ks_h5_read_new(h5, object, &shape, &values));
     *n = shape.dims[0];
     ks_h5_close(h5);
-    return values;
+    return hold(values);
 }
 
 void check_word(const char *path, const char *name, const char *expected)

@@ -228,7 +228,6 @@ struct image read_point(const char *path)
     p.state = malloc(p.state_size);
     assert_non_null(p.state);
     memcpy(p.state, bytes + HEADER + description_size, p.state_size);
-    free(bytes);
     return p;
 }
 

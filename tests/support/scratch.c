@@ -70,7 +70,7 @@ unsigned char *read_bytes(const char *path, size_t *size)
     assert_non_null(file);
     assert_int_equal(fstat(fileno(file), &stat), 0);
     *size = (size_t)stat.st_size;
-    bytes = malloc(*size + 1);
+    bytes = hold(malloc(*size + 1));
     assert_non_null(bytes);
     assert_int_equal(fread(bytes, 1, *size, file), *size);
     fclose(file);
@@ -117,8 +117,6 @@ void assert_same_files(const char *found, const char *expected)
 
     assert_int_equal(n, m);
     assert_memory_equal(a, b, m);
-    free(a);
-    free(b);
 }
 
 void assert_one_line(const char *path)

@@ -75,13 +75,11 @@ size_t dimension(const char *text)
 
 double *dense_hessian(const char *name, size_t n)
 {
-    double *h;
+    double *h = hold(calloc(n * n, sizeof *h));
 
-    assert_ok(ks_alloc(n * n, sizeof *h, &h));
     for (size_t k = 0; k < n; k++)
         h[k * n + k] = 1;
     assert_ok(ks_vectors_write(file("units"), &(struct ks_vectors){n, n, h, NULL, NULL}));
-    free(h);
     assert_runs("--apply units.h5 --output columns.h5 --precision f64 %s.h5", name);
     return read_vectors("columns.h5", n, n);
 }

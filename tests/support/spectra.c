@@ -27,7 +27,7 @@ double *product_of(ks_status (*new)(const struct ks_problem *, struct ks_operato
 
     assert_ok(prepared(new, problem, &a));
     assert_int_equal(a->n, ks_networks_parameters(&problem->checkpoint->critic));
-    assert_ok(ks_alloc(a->n, sizeof *out, &out));
+    out = hold(calloc(a->n, sizeof *out));
     assert_ok(ks_operator_apply(a, v, out));
     ks_operator_free(a);
     return out;
@@ -35,16 +35,14 @@ double *product_of(ks_status (*new)(const struct ks_problem *, struct ks_operato
 
 double *dense_of(const struct ks_operator *a)
 {
-    double *matrix, *unit;
+    double *matrix = hold(calloc(a->n * a->n, sizeof *matrix));
+    double *unit = hold(calloc(a->n, sizeof *unit));
 
-    assert_ok(ks_alloc(a->n * a->n, sizeof *matrix, &matrix));
-    assert_ok(ks_alloc(a->n, sizeof *unit, &unit));
     for (size_t j = 0; j < a->n; j++) {
         unit[j] = 1;
         assert_ok(ks_operator_apply(a, unit, matrix + j * a->n));
         unit[j] = 0;
     }
-    free(unit);
     return matrix;
 }
 

@@ -293,7 +293,7 @@ char *file_bytes(const char *name, size_t *size)
     char *bytes = NULL;
 
     assert_ok(ks_text_read(scratch(name), &bytes, size));
-    return bytes;
+    return hold(bytes);
 }
 
 void plot_study(size_t resamples)

@@ -27,6 +27,62 @@ void add_test(int line, struct CMUnitTest test)
     tests[at] = test;
 }
 
+/* --- what is held until a test ends --- */
+
+static struct held {
+    void *object;
+    void (*release)(void *object);
+} * held;
+static size_t n_held, room, n_before; /* n_before: held before the first test */
+
+void *hold_object(void *object, void (*release)(void *object))
+{
+    if (n_held == room) {
+        room = 2 * room + 64;
+        held = realloc(held, room * sizeof *held);
+        assert_non_null(held);
+    }
+    held[n_held++] = (struct held){object, release};
+    return object;
+}
+
+void *hold(void *memory)
+{
+    return hold_object(memory, free);
+}
+
+static void release_down_to(size_t n)
+{
+    while (n_held > n) {
+        n_held--;
+        held[n_held].release(held[n_held].object);
+    }
+}
+
+int end_test(void **state, CMFixtureFunction teardown)
+{
+    const int status = teardown ? teardown(state) : 0;
+
+    release_down_to(n_before);
+    return status;
+}
+
+static int begin_tests(void **state)
+{
+    const int status = tests_setup ? tests_setup(state) : 0;
+
+    n_before = n_held;
+    return status;
+}
+
+static int end_tests(void **state)
+{
+    const int status = tests_teardown ? tests_teardown(state) : 0;
+
+    release_down_to(0);
+    return status;
+}
+
 int one_thread(void **state)
 {
     omp_set_num_threads(1);
@@ -64,5 +120,5 @@ const char *text_of(const char *format, ...)
 
 int run_all_tests(void)
 {
-    return _cmocka_run_group_tests("tests", tests, count, tests_setup, tests_teardown);
+    return _cmocka_run_group_tests("tests", tests, count, begin_tests, end_tests);
 }

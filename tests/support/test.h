@@ -22,13 +22,23 @@
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 #define TEST_WITH(name, setup, teardown)                                                           \
     static void name(void **state);                                                                \
+    static int end_##name(void **state)                                                            \
+    {                                                                                              \
+        return end_test(state, teardown);                                                          \
+    }                                                                                              \
     __attribute__((constructor)) static void add_##name(void)                                      \
     {                                                                                              \
-        add_test(__LINE__, (struct CMUnitTest){#name, name, setup, teardown, NULL});               \
+        add_test(__LINE__, (struct CMUnitTest){#name, name, setup, end_##name, NULL});             \
     }                                                                                              \
     static void name(void **state)
 
 void add_test(int line, struct CMUnitTest test);
+int end_test(void **state, CMFixtureFunction teardown);
+
+/* Frees `memory`, or releases an object, when the test has ended in which this is called, after its
+ * teardown; what is held before the first test stays until the last one has ended. */
+void *hold(void *memory);
+void *hold_object(void *object, void (*release)(void *object));
 
 /* Called before and after all tests of a program; NULL if the program does not define them. */
 extern CMFixtureFunction tests_setup, tests_teardown;

@@ -43,7 +43,6 @@ static void damage(const char *file, long at, bool cut)
     place = at < 0 ? size - (size_t)-at : (size_t)at;
     bytes[place] ^= 16;
     write_bytes(in_run(file), bytes, cut ? place : size);
-    free(bytes);
 }
 
 TEST(test_undamaged)
@@ -134,7 +133,6 @@ TEST(test_versions)
     bytes[0]++;
     write_bytes(in_run("resume/point.1"), bytes, size);
     assert_same_after("resume/point.1: not a resume point");
-    free(bytes);
 }
 
 /* Folders in place of files cannot be read: that is an error, and the older point is not used
@@ -193,7 +191,6 @@ TEST(test_interval)
             bytes = read_bytes(in_run(k == 0 ? "resume/point.0" : "resume/point.1"), &size);
             memcpy(&number, bytes + 32, sizeof number);
             newest = number > newest ? number : newest;
-            free(bytes);
         }
         assert_int_equal(newest, expected[i]); /* counted from 0 */
     }

@@ -104,13 +104,12 @@ static void draw_raw(const struct run_fixture *s, struct ks_rng *rng, double *re
     size_t n = s->observations;
     struct ks_rows rows = {.n = BATCH, .reward = reward};
 
-    assert_ok(ks_alloc(BATCH * (2 * n + s->actions + 1), sizeof *block, &block));
+    block = hold(calloc(BATCH * (2 * n + s->actions + 1), sizeof *block));
     rows.s = block;
     rows.next_s = rows.s + BATCH * n;
     rows.a = rows.next_s + BATCH * n;
     rows.mask = rows.a + BATCH * s->actions;
     ks_replay_draw(s->run->learner.replay, rng, &(struct ks_window){.n = 1}, &rows);
-    free(block);
 }
 
 static double running_scale(const struct run_fixture *s)
@@ -269,8 +268,8 @@ TEST(test_references)
     assert_int_equal(c->references.output.minibatches, 1);
     assert_int_equal(c->references.output.rows, BATCH);
     assert_false(c->references.output.wide);
-    assert_ok(ks_alloc(net->rows * net->arch->in, sizeof *x, &x));
-    assert_ok(ks_alloc(net->primal, sizeof *primal, &primal));
+    x = hold(calloc(net->rows * net->arch->in, sizeof *x));
+    primal = hold(calloc(net->primal, sizeof *primal));
     for (size_t i = 0; i < net->rows * net->arch->in; i++)
         x[i] = (float)c->input[i];
     for (size_t e = 0; e < c->critic.ensemble; e++) {
@@ -292,7 +291,6 @@ TEST(test_references)
     c->critic.w[0] += 1;
     assert_fails(ks_references_compare(c, "a run", FROZEN), KS_FORMAT,
                  "a run: /batch/output: minibatch 0, row ");
-    free(x), free(primal);
     ks_checkpoint_free(c);
     teardown(&s);
 }
@@ -333,7 +331,7 @@ TEST(test_evaluation)
 
     setup(&s, RANDOM_STEPS);
     steps(&s, RANDOM_STEPS + 1);
-    assert_ok(ks_alloc(s.observations, sizeof *before, &before));
+    before = hold(calloc(s.observations, sizeof *before));
     memcpy(before, s.run->learner.player.s, s.observations * sizeof *before);
     drawn = s.run->learner.replay->count;
     assert_ok(ks_evaluate(&s.run->evaluation, &s.run->learner, 1));
@@ -345,7 +343,6 @@ TEST(test_evaluation)
     assert_true(s.run->evaluation.return_mean > 0);
     assert_memory_equal(before, s.run->learner.player.s, s.observations * sizeof *before);
     assert_int_equal(s.run->learner.replay->count, drawn);
-    free(before);
     teardown(&s);
 }
 
@@ -362,7 +359,7 @@ TEST(test_episodes)
     struct run_fixture s;
 
     setup(&s, 2 * LAST);
-    assert_ok(ks_alloc(s.observations, sizeof *start, &start));
+    start = hold(calloc(s.observations, sizeof *start));
     assert_ok(ks_env_new("dog-trot", NULL, &env));
     assert_ok(ks_env_reset(env, &resets, start));
     assert_ok(ks_env_reset(env, &resets, start));
@@ -378,7 +375,6 @@ TEST(test_episodes)
     assert_true(last.mask == 1 && last.last);
     assert_true(!after.last && !ks_replay_get(s.run->learner.replay, LAST - 1).last);
     ks_env_free(env);
-    free(start);
     teardown(&s);
 }
 

@@ -125,7 +125,6 @@ static size_t newest_point(const char *name)
         if (number >= newest)
             memcpy(&rows, bytes + ROWS, sizeof rows);
         newest = number > newest ? number : newest;
-        free(bytes);
     }
     return rows;
 }
@@ -206,7 +205,6 @@ static void assert_whole_rows(const char *name)
         return;
     bytes = read_bytes(scratch(path), &size);
     assert_true(size == 0 || bytes[size - 1] == '\n');
-    free(bytes);
 }
 
 /* The disk is full from some operation on: one line that names a file, exit status 1. */
