@@ -20,6 +20,11 @@ struct trainee {
     struct ks_adam adam;
 };
 
+static void free_arch(void *arch)
+{
+    KS(arch_free)(arch);
+}
+
 static void setup(struct trainee *s, const char *description)
 {
     struct ks_rng rng = ks_rng_start(6, 0);
@@ -27,8 +32,9 @@ static void setup(struct trainee *s, const char *description)
 
     memset(s, 0, sizeof *s);
     assert_ok(KS(arch_parse)(description, "test", IN, &s->arch));
+    hold_object(s->arch, free_arch);
     n = s->arch->parameters;
-    s->block = calloc(5 * n + KS(widest)(s->arch), sizeof *s->block);
+    s->block = hold(calloc(5 * n + KS(widest)(s->arch), sizeof *s->block));
     s->g = s->block + 3 * n;
     s->t = (struct KS(trained)){.w = s->block,
                                 .m = s->block + n,
@@ -40,12 +46,6 @@ static void setup(struct trainee *s, const char *description)
         s->g[i] = (real)ks_rng_normal(&rng);
     }
     s->adam = (struct ks_adam){.rate = {0.01, 0.001, 10}, .beta1 = KS_ADAM_BETA1};
-}
-
-static void teardown(struct trainee *s)
-{
-    KS(arch_free)(s->arch);
-    free(s->block);
 }
 
 TEST(test_schedule)
@@ -96,7 +96,6 @@ TEST(test_adam)
     }
     for (size_t i = 0; i < s.arch->parameters; i++)
         assert_close((double)s.t.w[i], expected[i], 50 * (double)KS_EPSILON);
-    teardown(&s);
 }
 
 /* From zero moments, the first step is rate * sign(g), for any size of g. */
@@ -257,7 +256,6 @@ TEST(test_first_moments)
         assert_close((double)s.t.m[i], (1 - 0.9) * g, few * fabs(0.1 * g));
         assert_close((double)s.t.v[i], (1 - 0.999) * g * g, few * 0.001 * g * g);
     }
-    teardown(&s);
 }
 
 /* Every kind with parameters, and a head. */
@@ -289,9 +287,6 @@ static void check_decay(enum ks_decay decayed, bool norms, bool heads, bool othe
         decaying += decays && layer->parameters > 0;
     }
     assert_int_equal(decaying, (size_t)norms + (size_t)heads + (others ? 5 : 0));
-    teardown(&start);
-    teardown(&with);
-    teardown(&without);
 }
 
 TEST(test_decay)
@@ -343,8 +338,6 @@ TEST(test_projection)
     KS(project)(s.arch, s.t.w, s.t.columns); /* once more changes nothing */
     for (size_t i = 0; i < n; i++)
         assert_close((double)s.t.w[i], (double)free_one.t.w[i], 2 * (double)KS_EPSILON);
-    teardown(&s);
-    teardown(&free_one);
 }
 
 /* A column of zeros has no direction: it stays zero, and nothing becomes infinite. */
@@ -358,7 +351,6 @@ TEST(test_zero_column)
     KS(project)(s.arch, s.t.w, s.t.columns);
     for (size_t i = 0; i <= IN; i++)
         assert_true(s.t.w[i * 4 + 1] == 0);
-    teardown(&s);
 }
 
 /* The fused step is a step without projection, then the projection, then the average. */
@@ -385,8 +377,6 @@ TEST(test_fused_step)
         assert_close((double)target[i], 0.75 * ((double)i / 10) + 0.25 * (double)plain.t.w[i],
                      8 * (double)KS_EPSILON);
     }
-    teardown(&fused);
-    teardown(&plain);
 }
 
 TEST(test_not_finite)
@@ -402,6 +392,5 @@ TEST(test_not_finite)
         assert_true(KS(adam_step)(s.arch, &s.adam, &s.t));
         s.g[k == 0 ? last : 5] = (real)bad[k];
         assert_false(KS(adam_step)(s.arch, &s.adam, &s.t));
-        teardown(&s);
     }
 }

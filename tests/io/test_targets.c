@@ -33,10 +33,9 @@ static double evaluate(const struct ks_checkpoint *c, int critic, double *gradie
 
     q.critic = critic;
     assert_ok(ks_gradient(&q, NULL, &loss, gradient));
-    assert_ok(prepared(ks_hessian_new_f64, &q, &a));
+    a = operator_of(ks_hessian_new_f64, &q);
     v = hold(numbers(&rng, a->n));
     assert_ok(ks_operator_apply(a, v, product));
-    ks_operator_free(a);
     return loss;
 }
 

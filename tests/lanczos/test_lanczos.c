@@ -13,9 +13,8 @@ static double value[MOST]; /* eigenvalues of the diagonal operators */
 
 static struct ks_lanczos *run(const struct ks_operator *a, size_t order, uint64_t seed)
 {
-    struct ks_lanczos *l;
+    struct ks_lanczos *l = lanczos_of(a, order, false);
 
-    assert_ok(ks_lanczos_new(a, order, false, &l));
     ks_lanczos_start(l, seed, 0);
     while (l->steps < l->order && !l->exhausted)
         assert_ok(ks_lanczos_step(l));
@@ -76,7 +75,6 @@ TEST(test_identities)
     l = run(&a, 60, 1);
     assert_int_equal(l->steps, 60);
     check_identities(&a, l, 1e-12);
-    ks_lanczos_free(l);
 }
 
 /* The identities hold for long vectors that are divided among threads and blocks, with a partial
@@ -102,9 +100,6 @@ TEST(test_identities_of_long_vectors)
     assert_true(relative_error(12, l->alpha, alone->alpha) < 1e-12);
     assert_true(relative_error(12, l->beta, alone->beta) < 1e-12);
     omp_set_num_threads(threads);
-    ks_lanczos_free(l);
-    ks_lanczos_free(again);
-    ks_lanczos_free(alone);
 }
 
 /* y = 1e-6 x_i (i + 1) / n + u (v' x) with u_i = sqrt(2 / n) cos(i), v_i = sqrt(2 / n) sin(i), both
@@ -132,7 +127,6 @@ TEST(test_orthonormal_without_symmetry)
 
     assert_int_equal(l->steps, 8);
     check_orthonormal(l);
-    ks_lanczos_free(l);
 }
 
 /* The start vector is Gaussian, has norm 1, and depends on seed and probe. */
@@ -143,7 +137,7 @@ TEST(test_start)
     double fourth = 0, *first = hold(malloc(N * sizeof *first));
     struct ks_rng rng = ks_rng_start(5, 2);
 
-    assert_ok(ks_lanczos_new(&(struct ks_operator){.n = N}, 3, false, &l));
+    l = lanczos_of(&(struct ks_operator){.n = N}, 3, false);
     ks_lanczos_start(l, 5, 2);
     memcpy(first, l->basis, N * sizeof *first);
     for (size_t i = 0; i < N; i++)
@@ -158,7 +152,6 @@ TEST(test_start)
     assert_close(dot(N, first, l->basis), 0, 0.05);
     ks_lanczos_start(l, 5, 2);
     assert_memory_equal(first, l->basis, N * sizeof *first);
-    ks_lanczos_free(l);
 }
 
 /* m nodes integrate the start vector's moments sum_i q_i^2 lambda_i^k exactly up to k = 2m - 1, but
@@ -186,7 +179,6 @@ TEST(test_moments)
         else
             assert_true(fabs(quadrature - moment) > 1e-6);
     }
-    ks_lanczos_free(l);
 }
 
 TEST(test_laplacian)
@@ -224,11 +216,9 @@ TEST(test_whole_space)
     assert_int_equal(l->order, 5);
     assert_int_equal(l->steps, 5);
     assert_true(l->exhausted);
-    ks_lanczos_free(l);
     l = run(&a, 4, 1);
     assert_int_equal(l->steps, 4);
     assert_false(l->exhausted);
-    ks_lanczos_free(l);
 }
 
 /* Each Ritz value has an eigenvalue within its residual bound. */

@@ -89,16 +89,14 @@ TEST(test_ggn_and_residual)
         struct ks_operator *a[3];
         double *v = hold(numbers(&rng, n)), *out[3];
 
-        assert_ok(prepared(ks_hessian_new_f64, &q, &a[0]));
-        assert_ok(prepared(ks_ggn_new_f64, &q, &a[1]));
-        assert_ok(prepared(ks_residual_new_f64, &q, &a[2]));
+        a[0] = operator_of(ks_hessian_new_f64, &q);
+        a[1] = operator_of(ks_ggn_new_f64, &q);
+        a[2] = operator_of(ks_residual_new_f64, &q);
         for (size_t i = 0; i < 3; i++)
             out[i] = product(a[i], v);
         for (size_t i = 0; i < n; i++)
             assert_close(out[1][i] + out[2][i], out[0][i], 1e-14 * largest(n, out[0]));
         assert_true(largest(n, out[1]) > 0 && largest(n, out[2]) > 0);
-        for (size_t i = 0; i < 3; i++)
-            free(out[i]), ks_operator_free(a[i]);
     }
 }
 
@@ -110,11 +108,10 @@ TEST(test_ggn_is_semidefinite)
     struct ks_operator *a;
 
     q.weight_decay = 0;
-    assert_ok(prepared(ks_ggn_new_f64, &q, &a));
+    a = operator_of(ks_ggn_new_f64, &q);
     assert_ok(ks_exact(a, NULL, NULL, s));
     assert_true(s->ritz[0] >= -1e-15 * s->ritz[s->order - 1]);
     assert_true(s->ritz[s->order - 1] > 0);
-    ks_operator_free(a);
 }
 
 TEST(test_preconditioned)
@@ -200,7 +197,7 @@ TEST(test_manifold)
     struct ks_operator *a;
 
     project(arch, w, v);
-    assert_ok(prepared(manifold_new, &q, &a));
+    a = operator_of(manifold_new, &q);
     found = product(a, v);
     c->critic.w = moved;
     for (int side = 0; side < 2; side++) {
@@ -215,17 +212,15 @@ TEST(test_manifold)
     project(arch, w, g[0]);
     for (size_t i = 0; i < n; i++)
         assert_close(found[i], g[0][i], 1e-8 * largest(n, found));
-    ks_operator_free(a);
 
     w[arch->layer[1].offset] *= 1.001;
     assert_fails(manifold_new(&q, &a), KS_FORMAT, "layer 1, critic 0");
     q.critic = 1; /* all columns of this critic are on their spheres */
-    assert_ok(prepared(manifold_new, &q, &a));
+    a = operator_of(manifold_new, &q);
     /* any vector: the product is zero outside this critic's parameters */
     found = product(a, c->adam_v);
     assert_close(largest(n / 2, found), 0, 0);
     assert_true(largest(n / 2, found + n / 2) > 0);
-    ks_operator_free(a);
     q.critic = -1;
     c = make(FREE);
     q.checkpoint = c;

@@ -64,7 +64,6 @@ static size_t check_directions(const char *text, bool evaluation, bool counted, 
     if (space->dimension > 0)
         assert_int_equal(rank(text, space->dimension, n, u), space->dimension);
     missed = counted ? n - rank(text, samples, n, gradients) - space->dimension : 0;
-    release(space);
     return missed;
 }
 
@@ -284,7 +283,6 @@ TEST(test_arrays)
         assert_int_equal(space->selection->n -
                              rank(blocks[i].text, samples, space->selection->n, block),
                          blocks[i].dimension);
-        release(space);
     }
 }
 
@@ -365,7 +363,6 @@ TEST(test_full_size)
     space = predict(&q, HESSIAN);
     assert_int_equal(space->dimension, 2 * (261 + 513));
     assert_int_equal(ks_null_products(space), 2 + 1 + 1);
-    release(space);
     KS(arch_free)(c.critic.arch);
 }
 

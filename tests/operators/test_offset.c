@@ -49,8 +49,8 @@ static double *matrix(const struct ks_checkpoint *c, const struct ks_operator_ki
     double *m;
 
     assert_ok(prepared_kind(kind, single, &q, &a));
+    hold_operator(a);
     m = dense_of(a);
-    ks_operator_free(a);
     return m;
 }
 
@@ -156,11 +156,10 @@ TEST(test_constant_inputs)
                 assert_true(m[(6 + k) * n + j] == 0 && m[(4 * 6 + k) * n + j] == 0);
             }
         assert_ok(prepared_kind(HESSIAN, single, &q, &a));
+        hold_operator(a);
         assert_ok(ks_null_measure(space, a, NULL, NULL, &null));
         assert_int_equal(null.dead, 12);
         ks_null_clear(&null);
-        ks_operator_free(a);
-        release(space);
     }
     compare_all(c, c, 0);
 }
@@ -201,6 +200,7 @@ static void check_difference(struct ks_checkpoint *c)
     double *v, *product, *plus, *minus, error;
 
     assert_ok(prepared_kind(HESSIAN, false, &q, &a));
+    hold_operator(a);
     v = hold(calloc(n, sizeof *v));
     product = hold(calloc(n, sizeof *product));
     fill_normal(&rng, n, v);
@@ -211,7 +211,6 @@ static void check_difference(struct ks_checkpoint *c)
     error = relative_error(n, product, plus);
     if (!(error <= 1e-6))
         fail_msg("%s: off by %g from a difference of gradients", c->critic.text, error);
-    ks_operator_free(a);
 }
 
 /* Large means that arise at the input of an inner dense layer or norm. With the small offsets a

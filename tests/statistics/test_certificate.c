@@ -74,6 +74,7 @@ static void block_of(const struct setting *s, bool single, struct ks_operator **
     assert_ok(ks_kind_new(s->kind, &s->q, single, &all));
     assert_ok(ks_block_new(all, s->space->selection, a));
     assert_ok(ks_operator_prepare(*a, 1 << 24));
+    hold_operator(*a);
 }
 
 static ks_status certify(const struct setting *s, struct ks_certificates *c)
@@ -93,6 +94,11 @@ static ks_status new_certificates(const struct setting *s, size_t probes, size_t
     return ks_certificates_new(20, c);
 }
 
+static void free_basis(void *basis)
+{
+    ks_null_basis_free(basis);
+}
+
 static void set_up_variant(const char *text, const struct variant *v, bool single,
                            struct setting *s)
 {
@@ -110,25 +116,18 @@ static void set_up_variant(const char *text, const struct variant *v, bool singl
     block_of(s, single, &s->a);
     block_of(s, false, &exact);
     s->matrix = dense_of(exact);
-    ks_operator_free(exact);
     s->abs_max = largest_eigenvalue(s->n, s->matrix);
     dead = hold(calloc(s->n, sizeof *dead));
     for (size_t i = 0; i < s->n; i++)
         dead[i] = cblas_dnrm2((int)s->n, s->matrix + i * s->n, 1) == 0;
     if (s->space->shift == 0)
         assert_ok(ks_null_basis_new(s->space, dead, &s->basis));
+    hold_object(s->basis, free_basis);
 }
 
 static void set_up(const char *text, bool single, struct setting *s)
 {
     set_up_variant(text, &PLAIN, single, s);
-}
-
-static void tear_down(struct setting *s)
-{
-    ks_null_basis_free(s->basis);
-    ks_operator_free(s->a);
-    release(s->space);
 }
 
 /* v -> (I - P_Z) v */
@@ -177,7 +176,6 @@ TEST(test_basis)
                     product, n);
         for (size_t i = 0; i < s.n * s.n; i++)
             assert_close(product[i], s.matrix[i], 1e-13 * s.abs_max);
-        tear_down(&s);
     }
 }
 
@@ -210,9 +208,8 @@ static double brute_sigma(const struct setting *s, const struct ks_lanczos *l)
 
 static struct ks_lanczos *run(const struct setting *s, size_t order, uint64_t probe, bool single)
 {
-    struct ks_lanczos *l;
+    struct ks_lanczos *l = lanczos_of(s->a, order, single);
 
-    assert_ok(ks_lanczos_new(s->a, order, single, &l));
     ks_lanczos_start(l, 3, probe);
     while (l->steps < l->order && !l->exhausted)
         assert_ok(ks_lanczos_step(l));
@@ -238,7 +235,6 @@ static void check(const char *text, const struct variant *v, bool single, bool s
             assert_close(c.sigma[2 * probe + 1], brute_sigma(&s, l), 1e-9 * s.abs_max);
         assert_true(c.sigma[2 * probe] >= c.sigma[2 * probe + 1]);
         brute = fmin(brute, c.sigma[2 * probe + 1]);
-        ks_lanczos_free(l);
     }
     assert_ok(certify(&s, &c));
     assert_false(c.refuted);
@@ -260,7 +256,6 @@ static void check(const char *text, const struct variant *v, bool single, bool s
     assert_close(c.vector[KS_Y_FLAT].run_size, brute, bound);
     assert_true(c.vector[KS_Y_LARGEST].residual < 0.1 * s.abs_max);
     ks_certificates_clear(&c);
-    tear_down(&s);
 }
 
 TEST(test_against_dense)
@@ -302,11 +297,10 @@ TEST(test_data_se)
         one.minibatches = 1;
         one.input += n * ROWS * IN;
         one.target += n * LOSS_ROWS * one.critic.arch->loss.targets;
-        assert_ok(prepared(ks_hessian_new_f64, &q, &a));
+        a = operator_of(ks_hessian_new_f64, &q);
         assert_ok(ks_operator_apply(a, y, image));
         quotient[n] = cblas_ddot((int)s.n, y, 1, image, 1) / cblas_ddot((int)s.n, y, 1, y, 1);
         mean += quotient[n] / MINIBATCHES;
-        ks_operator_free(a);
     }
     for (size_t n = 0; n < MINIBATCHES; n++)
         square += (quotient[n] - mean) * (quotient[n] - mean);
@@ -314,8 +308,6 @@ TEST(test_data_se)
                  1e-12 * s.abs_max);
     assert_close(c.vector[KS_Y_LARGEST].quotient, mean + 0.1, 1e-12 * s.abs_max);
     ks_certificates_clear(&c);
-    ks_lanczos_free(l);
-    tear_down(&s);
 }
 
 /* Fresh minibatches, here copies of the first one, which is the run's: the first two vectors are
@@ -354,8 +346,6 @@ TEST(test_held_out)
         assert_close(y->held_out_se, 0, 1e-7 * s.abs_max);
     }
     ks_certificates_clear(&c);
-    ks_lanczos_free(l);
-    tear_down(&s);
 }
 
 /* A coordinate that is falsely declared dead is detected. */
@@ -377,8 +367,6 @@ TEST(test_refuted)
     assert_ok(certify(&s, &c));
     assert_true(c.refuted);
     ks_certificates_clear(&c);
-    ks_lanczos_free(l);
-    tear_down(&s);
 }
 
 /* The number of threads changes no bit. */
@@ -403,8 +391,6 @@ TEST(test_threads)
         for (size_t k = 0; k < KS_CERTIFICATES; k++)
             quotient[t][k] = c.vector[k].quotient;
         ks_certificates_clear(&c);
-        ks_lanczos_free(l);
-        tear_down(&s);
     }
     assert_memory_equal(quotient[0], quotient[1], sizeof quotient[0]);
 }

@@ -74,7 +74,6 @@ TEST_IN_FOLDER(test_time_left)
     assert_ok(ks_forecast_read(stage.graph, scratch_folder, &f));
     assert_close(ks_forecast_run(&f, 1).training, 4 * TRAINING + evaluations(&stage, 4), 1e-9);
     ks_forecast_clear(&f);
-    stage_free(&stage);
 }
 
 /* An architecture's own pace comes before the mean of all. */
@@ -91,7 +90,6 @@ TEST_IN_FOLDER(test_own_pace)
     assert_int_equal(f.n_runs, 2);
     assert_close(ks_forecast_run(&f, 1).training, 4 * 100 + evaluations(&stage, 4) / ACTING, 1e-9);
     ks_forecast_clear(&f);
-    stage_free(&stage);
 }
 
 TEST_IN_FOLDER(test_nothing_recorded)
@@ -105,7 +103,6 @@ TEST_IN_FOLDER(test_nothing_recorded)
     assert_true(isnan(ks_forecast_run(&f, 0).spectra));
     assert_true(isnan(ks_forecast_all(&f, 2).all));
     ks_forecast_clear(&f);
-    stage_free(&stage);
 }
 
 /* A critic and an actor with one hidden layer of 2 units; counted by hand. */
@@ -126,5 +123,4 @@ TEST_IN_FOLDER(test_disk)
     assert_ok(ks_study_disk(s, 3, 2, &disk));
     assert_close(disk.checkpoints, 3 * 3 * 4 * (4 * 3 * critic + actor + 7 * batch), 0);
     assert_close(disk.resume, 4 * (2 * (4 * 3 * critic + 3 * actor) + 30 * (3 + 3 + 2 + 2)), 0);
-    ks_study_free(s);
 }

@@ -28,7 +28,6 @@ TEST_IN_FOLDER(test_commands)
     assert_string_equal(g->job[6].target[0],
                         "runs/dog-trot/bn+wn+ce/seed3/step_000000200.spectrum.h5");
     ks_graph_free(g);
-    ks_study_free(s);
     assert_ok(study_of_text("[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[analyze]\n"
                             "memory = 2G\n",
                             &s));
@@ -37,7 +36,6 @@ TEST_IN_FOLDER(test_commands)
     assert_contains(g->job[0].command, " --resume=any --quiet");
     assert_contains(g->job[1].command, "analyze --memory=2G --quiet ");
     ks_graph_free(g);
-    ks_study_free(s);
 }
 
 /* Characters that are special to make or the shell reach the programs unchanged; control characters
@@ -69,7 +67,6 @@ TEST_IN_FOLDER(test_special_characters)
     assert_fails(ks_graph_new(study, &programs, &g), KS_USAGE,
                  "train toy/bn+ce/seed0: expected no control characters, found '");
     assert_null(g);
-    ks_study_free(study);
 }
 
 /* The printed commands, run by a shell, complete the study. */
@@ -88,7 +85,6 @@ TEST_IN_FOLDER(test_printed_commands)
     run_printed(&stage);
     assert_int_equal(count(file_text("calls"), "train "), 2);
     assert_int_equal(count(file_text("calls"), "analyze "), 2 * 6);
-    stage_free(&stage);
 }
 
 /* Runs the graph; its standard error goes to the file "said". */
@@ -135,7 +131,6 @@ TEST_IN_FOLDER(test_progress)
     write_text("runs/toy/bn+ce/seed0/run.json", "{\n  \"state\": \"running\"\n}\n");
     run_aloud(&stage);
     assert_said("to do: 1 x train, 3 x analyze (4 of 8 jobs are done), 1 at a time\n", 5);
-    stage_free(&stage);
 }
 
 /* As FAKE_ANALYZE, for analyses with names. */
@@ -189,7 +184,6 @@ TEST_IN_FOLDER(test_graph_runs_once)
     assert_int_equal(unlink(scratch("runs/toy/ln+ce/seed0/step_000000004.spectrum.h5")), 0);
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     assert_int_equal(count(file_text("calls"), "analyze "), 7);
-    stage_free(&stage);
 }
 
 /* The runs of a seed come before those of the next seed, and the spectra of a run right after its
@@ -201,8 +195,6 @@ TEST_IN_FOLDER(test_order)
                                "steps = 8\n[train]\ncheckpoints = 2\nrandom_steps = 1\n"
                                "[analyze xqc]\ncompat = xqc\n";
     struct stage stage = stage_new(":");
-
-    stage_free(&stage);
     write_script("bin/fake-analyze", FAKE_ANALYZE_NAMED);
     assert_ok(study_of_text(text, &stage.study));
     assert_ok(new_graph(stage.study, &stage.graph));
@@ -213,7 +205,6 @@ TEST_IN_FOLDER(test_order)
         assert_order(runs, 4, jobs);
         assert_true(jobs > 1 || rename(scratch("runs"), scratch("first")) == 0);
     }
-    stage_free(&stage);
 }
 
 /* Checkpoints of a complete run may be removed. If then a spectrum is missing, its run is trained
@@ -250,7 +241,6 @@ TEST_IN_FOLDER(test_removed_checkpoints)
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     assert_int_equal(count(file_text("calls"), "train ln+ce"), 2);
     assert_int_equal(count(file_text("calls"), "analyze "), 7 + 3);
-    stage_free(&stage);
 }
 
 TEST_IN_FOLDER(test_failure_is_named)
@@ -267,7 +257,6 @@ TEST_IN_FOLDER(test_failure_is_named)
     write_text("behave", ":");
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 1, false, true));
     assert_true(exists("runs/toy/bn+ce/seed0/step_000000008.spectrum.h5"));
-    stage_free(&stage);
 }
 
 /* A program that fails without a spectrum, or with an incomplete one, leaves no spectrum. */
@@ -280,7 +269,6 @@ TEST_IN_FOLDER(test_half_a_spectrum_is_removed)
     assert_fails(ks_graph_run(stage.graph, scratch_folder, 1, false, true), KS_RUN,
                  "analyze toy/bn+ce/seed0/step_000000002 failed: no message");
     assert_false(exists("runs/toy/bn+ce/seed0/step_000000002.spectrum.h5"));
-    stage_free(&stage);
 }
 
 static void nap(void)
@@ -343,7 +331,6 @@ TEST_IN_FOLDER(test_interrupted_graph_resumes)
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     assert_int_equal(count(file_text("calls"), "train bn+ce"), 1); /* not again */
     assert_int_equal(count(file_text("calls"), "train ln+ce"), 2);
-    stage_free(&stage);
 }
 
 /* With SIGHUP ignored, as by nohup, closing the terminal does not stop the study. */
@@ -361,7 +348,6 @@ TEST_IN_FOLDER(test_ignored_signal)
     write_text("wake", "");
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 0);
-    stage_free(&stage);
 }
 
 /* The study cannot handle SIGKILL, but its jobs end, so that a second call does not run beside
@@ -378,5 +364,4 @@ TEST_IN_FOLDER(test_killed_graph_leaves_no_job)
     write_text("behave", ":");
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     assert_int_equal(count(file_text("calls"), "train bn+ce"), 1);
-    stage_free(&stage);
 }

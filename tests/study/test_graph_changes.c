@@ -60,7 +60,6 @@ static void run_until(const char *line, size_t done_before, size_t trainings, si
     assert_ok(
         ks_graph_run(stage.graph, scratch_folder, 2, false, true)); /* nothing is left to do */
     assert_int_equal(count(file_text("calls"), "train "), trainings);
-    stage_free(&stage);
 }
 
 /* Runs that reached `stop` are complete and go on when it is raised or removed, without repeating
@@ -120,11 +119,9 @@ TEST_IN_FOLDER(test_removed_checkpoints)
     assert_restarts(&stage,
                     "train toy/bn+ce/seed0: has to start from the beginning: it was stopped at "
                     "step 4, but its resume point is gone");
-    stage_free(&stage);
     stage = stage_until("stop = 4\n");
     assert_restarts(&stage, NULL);
     assert_int_equal(jobs_done(&stage), 6);
-    stage_free(&stage);
 }
 
 /* Writes run.json and the header of a resume point of the first run; or the whole point, of a run
@@ -187,7 +184,6 @@ TEST_IN_FOLDER(test_lost_checkpoints_of_unfinished_runs)
     write_text("runs/toy/bn+ce/seed0/step_000000004.h5", "");
     write_unfinished("running", "", 2);
     assert_restarts(&stage, NULL);
-    stage_free(&stage);
 }
 
 /* All checkpoints exist, but the run did not reach `stop`: it is not complete. */
@@ -203,7 +199,6 @@ TEST_IN_FOLDER(test_killed_before_stop)
     assert_true(exists("runs/toy/bn+ce/seed0/step_000000004.h5"));
     assert_int_equal(jobs_done(&stage), 0);
     assert_int_equal(unlink(scratch("kill")), 0);
-    stage_free(&stage);
     run_until("stop = 6\n", 0, 3, 4);
 }
 
@@ -222,7 +217,6 @@ TEST_IN_FOLDER(test_stale_spectra)
     assert_ok(ks_graph_run(stage.graph, scratch_folder, 2, false, true));
     assert_int_equal(count(file_text("calls"), "train "), 2);
     assert_int_equal(count(file_text("calls"), "analyze "), 2 * 6);
-    stage_free(&stage);
 }
 
 static const char *const strangers[] = {"runs/toy/bn+ce/seed0/step_000000005.probe0.basis",
@@ -261,7 +255,6 @@ TEST_IN_FOLDER(test_strangers)
     write_all(spectra);
     run_printed(&stage);
     assert_all(strangers, true);
-    stage_free(&stage);
 }
 
 /* Every analysis has its own jobs and files; a change of its options affects no other analysis. */
@@ -294,8 +287,6 @@ TEST_IN_FOLDER(test_further_analyses)
     assert_ok(ks_graph_drop_stale(g, scratch_folder, NULL));
     for (size_t i = 0; i < g->n_jobs; i++)
         assert_int_equal(exists(g->job[i].target[0]), g->job[i].analysis == 0);
-    ks_graph_free(g);
-    ks_study_free(study);
 }
 
 /* Only the analyses that the study asks for have jobs. Spectra outside of a scope are removed with
@@ -320,8 +311,6 @@ TEST_IN_FOLDER(test_scopes)
     ks_graph_set_changed(g, 1);
     assert_ok(ks_graph_drop_stale(g, scratch_folder, NULL));
     assert_false(exists(left));
-    ks_graph_free(g);
-    ks_study_free(study);
 }
 
 /* If options change, spectra after an earlier `stop` are removed, too, although they have no jobs:
@@ -339,5 +328,4 @@ TEST_IN_FOLDER(test_stale_spectra_behind_stop)
     ks_graph_set_changed(stage.graph, 0);
     assert_ok(ks_graph_drop_stale(stage.graph, scratch_folder, NULL));
     assert_all(spectra, false);
-    stage_free(&stage);
 }

@@ -22,7 +22,6 @@ TEST_IN_FOLDER(test_submission)
         "--dependency=aftercorr:101 " KILL MODE "analyze-%A_%a.log slurm/task.sh analyze\n"
         "sbatch --parsable --job-name=some:plot --dependency=afterok:101:102 " KILL MODE
         "plot-%j.log slurm/task.sh plot\n");
-    stage_free(&stage);
 }
 
 /* --sbatch, --jobs and --keep-going; the given options come last, so that they count. */
@@ -44,7 +43,6 @@ TEST_IN_FOLDER(test_options)
     assert_fails(ks_slurm_add_options(&s, "-p long\\"), KS_USAGE, "found '-p long");
     assert_fails(ks_slurm_add_options(&s, "a\nb"), KS_USAGE, "--sbatch: expected no control");
     free(s.options);
-    stage_free(&stage);
 }
 
 /* A task is only submitted for what is missing, and only waits for a training that is. */
@@ -68,7 +66,6 @@ TEST_IN_FOLDER(test_only_what_is_missing)
     assert_ok(ks_slurm_submit(stage.graph, scratch_folder, &s));
     assert_int_equal(count(file_text("slurm.calls"), "sbatch "), 1);
     assert_int_equal(count(file_text("slurm.calls"), "some:plot --requeue "), 1);
-    stage_free(&stage);
 }
 
 /* Either all jobs are submitted or none. */
@@ -85,7 +82,6 @@ TEST_IN_FOLDER(test_refused_submission)
     write_text("refused", "1");
     assert_fails(ks_slurm_submit(stage.graph, scratch_folder, &s), KS_RUN, "invalid partition");
     assert_null(strstr(file_text("slurm.calls"), "scancel"));
-    stage_free(&stage);
 }
 
 /* The printed commands, run by a shell, submit the same. */
@@ -109,7 +105,6 @@ TEST_IN_FOLDER(test_printed_submission)
     assert_int_equal(system(text_of("sh -e %s", scratch("commands"))), 0);
     assert_string_equal(file_text("slurm.calls"), submitted);
     free(s.options);
-    stage_free(&stage);
 }
 
 /* --- the queue --- */
@@ -125,10 +120,10 @@ static void write_queue(const char *folder)
 
 TEST_IN_FOLDER(test_queue)
 {
-    struct stage stage = stage_with_slurm(":");
     struct ks_slurm_task *task;
     size_t n;
 
+    stage_with_slurm(":");
     write_queue(scratch_folder);
     assert_ok(ks_slurm_queue(scratch_folder, &n, &task)); /* nothing was submitted from here */
     assert_int_equal(n, 0);
@@ -150,5 +145,4 @@ TEST_IN_FOLDER(test_queue)
     write_text("squeue.fails", "");
     assert_fails(ks_slurm_refuse(scratch_folder), KS_RUN, "squeue failed: no controller; if");
     assert_ok(ks_slurm_refuse("/"));
-    stage_free(&stage);
 }

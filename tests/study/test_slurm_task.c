@@ -58,7 +58,6 @@ TEST_IN_FOLDER(test_tasks)
     assert_int_equal(end_task(start_task("plot", "")), 0);
     assert_contains(file_text("task.log"), "\n.\n");
     assert_string_equal(file_text("slurm.calls"), "");
-    stage_free(&stage);
 }
 
 /* Waits until the file exists, at most ten seconds; then removes it. */
@@ -90,7 +89,6 @@ TEST_IN_FOLDER(test_time_limit)
     assert_contains(file_text("task.log"), "no progress within the time limit");
     write_text("behave", ":");
     assert_int_equal(end_task(start_task("train", "0")), 0);
-    stage_free(&stage);
 }
 
 /* A task that is cancelled waits until its program has stopped, and is not requeued. */
@@ -118,7 +116,6 @@ TEST_IN_FOLDER(test_cancelled_task)
     assert_int_not_equal(end_task(child), 0);
     assert_contains(file_text("calls"), "end\n");
     assert_string_equal(file_text("slurm.calls"), "");
-    stage_free(&stage);
 }
 
 /* A run's task waits for another one that still holds the run's lock. */
@@ -142,5 +139,4 @@ TEST_IN_FOLDER(test_lock_of_a_run)
     close(lock);
     assert_int_equal(end_task(child), 0);
     assert_int_equal(count(file_text("calls"), "train bn+ce"), 1);
-    stage_free(&stage);
 }

@@ -79,7 +79,6 @@ TEST_IN_FOLDER(test_study_is_read)
     assert_ok(ks_study_run_folder(s, 1, 0, &folder));
     assert_string_equal(folder, "runs/dog-trot/dense+mse/seed3");
     free(folder);
-    ks_study_free(s);
 }
 
 /* The milestones are those of `steps`, cut off at `stop`, which is rounded up to a whole agent
@@ -105,7 +104,6 @@ TEST_IN_FOLDER(test_stop)
                      (const size_t[]){200, 334, 668, 1000});
         assert_steps(s->n_evaluations, s->evaluation, cases[i].evaluations,
                      (const size_t[]){0, 250, 500, 750, 1000});
-        ks_study_free(s);
     }
     snprintf(text, sizeof text, head, 1001);
     assert_fails(study_of_text(text, &s), KS_FORMAT,
@@ -142,7 +140,6 @@ TEST_IN_FOLDER(test_further_analyses)
     assert_string_equal(s->analysis[2].name, "all_defaults");
     assert_int_equal(s->analysis[2].n, 0);
     assert_null(ks_study_find_analysis(s, "ggn"));
-    ks_study_free(s);
 }
 
 /* checkpoints = last and a list of architectures limit a further analysis. */
@@ -166,7 +163,6 @@ TEST_IN_FOLDER(test_scopes)
             assert_true(ks_study_asks(s, 2, a, i));
             assert_int_equal(ks_study_asks(s, 3, a, i), i > 0);
         }
-    ks_study_free(s);
 }
 
 /* [train] accepts every setting. */
@@ -182,7 +178,6 @@ TEST_IN_FOLDER(test_all_settings)
     assert_ok(study_of_text(text, &s));
     assert_int_equal(s->n_train, n);
     assert_true(s->settings.skip == 1 && s->settings.n_step == 1 && s->settings.utd == 2);
-    ks_study_free(s);
 }
 
 TEST_IN_FOLDER(test_all_and_long_lists)
@@ -193,7 +188,6 @@ TEST_IN_FOLDER(test_all_and_long_lists)
         "[study]\nenv=dog-run\narchitectures = all\nseeds = 0\n  1\n  2\nsteps=9\n", &s));
     assert_int_equal(s->n_architectures, 12);
     assert_int_equal(s->n_seeds, 3);
-    ks_study_free(s);
 }
 
 /* An architecture from a file is named by the file's name with its ending, so it differs from all
@@ -215,7 +209,6 @@ TEST_IN_FOLDER(test_architecture_of_a_file)
     assert_string_equal(s->architecture[1].argument, scratch("nets/link.arch.arch"));
     assert_string_equal(s->architecture[2].name, "bn+ce");
     assert_string_equal(s->architecture[2].loss, "ce");
-    ks_study_free(s);
 }
 
 /* Text after a newline would be a command of the makefile. */
@@ -357,17 +350,14 @@ TEST_IN_FOLDER(test_options_that_do_not_fit)
         snprintf(text, sizeof text, head, wrong[i].architecture, wrong[i].line);
         assert_ok(study_of_text(text, &s));
         assert_fails(ks_study_check(s, 223, 38), KS_FORMAT, wrong[i].words);
-        ks_study_free(s);
     }
     snprintf(text, sizeof text, head, "tiny.arch",
              "batches = 2\ncritic = 1\narray = 2/bias, 0/bias");
     assert_ok(study_of_text(text, &s));
     assert_ok(ks_study_check(s, 223, 38));
-    ks_study_free(s);
     snprintf(text, sizeof text, head, "", "operator = manifold");
     assert_ok(study_of_text(text, &s));
     assert_ok(ks_study_check(s, 223, 38));
-    ks_study_free(s);
 }
 
 TEST_IN_FOLDER(test_long_line_is_refused)

@@ -32,7 +32,6 @@ TEST_IN_FOLDER(test_settings)
     assert_string_equal(s->architecture[1].argument, "simba-v2");
     assert_string_equal(s->architecture[2].argument, scratch("own.system"));
     assert_string_equal(s->architecture[2].name, "own.system");
-    ks_study_free(s);
 }
 
 /* A system has sizes of its own: beside a [train] with other ones a variant sets them back. */
@@ -48,13 +47,11 @@ TEST_IN_FOLDER(test_sizes_in_train)
     snprintf(filled, sizeof filled, text, "");
     assert_ok(study_of_text(filled, &s));
     assert_fails(ks_study_check(s, 223, 38), KS_USAGE, "the settings hidden, depth, atoms");
-    ks_study_free(s);
     snprintf(filled, sizeof filled, text, "hidden=512\n");
     assert_ok(study_of_text(filled, &s));
     assert_ok(ks_study_check(s, 223, 38));
     assert_int_equal(s->architecture[0].settings.hidden, 128);
     assert_int_equal(s->architecture[1].settings.random_steps, 10);
-    ks_study_free(s);
 }
 
 TEST_IN_FOLDER(test_refusals)

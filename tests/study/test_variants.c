@@ -34,7 +34,6 @@ TEST_IN_FOLDER(test_settings)
     assert_int_equal(s->architecture[1].settings.utd, 8);
     assert_int_equal(s->architecture[1].settings.random_steps, 100);
     assert_int_equal(s->architecture[0].settings.batch, 64);
-    ks_study_free(s);
 }
 
 /* A variant looks like the architecture that it changes, but is none of the twelve. */
@@ -55,7 +54,6 @@ TEST_IN_FOLDER(test_kind)
     assert_int_equal(ks_study_base(s, 3), 0);
     assert_string_equal(s->architecture[2].normalization, "bn");
     assert_true(s->architecture[2].weight_normalization);
-    ks_study_free(s);
 }
 
 /* The sections may stand in any order. */
@@ -69,7 +67,6 @@ TEST_IN_FOLDER(test_order)
     assert_int_equal(s->n_architectures, 1);
     assert_int_equal(s->architecture[0].settings.utd, 4);
     assert_int_equal(s->architecture[0].settings.random_steps, 10);
-    ks_study_free(s);
 }
 
 static void assert_refused(const char *sections, const char *message)
@@ -109,7 +106,6 @@ TEST_IN_FOLDER(test_steps)
     assert_ok(read_more("[variant a]\narchitecture = bn+ce\naction_repeat = 1\n"
                         "random_steps = 200\n",
                         &s));
-    ks_study_free(s);
 }
 
 /* The command names the network, sets each setting once, and writes to the variant's folder. */
@@ -130,7 +126,6 @@ TEST_IN_FOLDER(test_command)
     assert_contains(command, "--set checkpoints=2");
     assert_contains(graph->job[0].command, "batch=64");
     ks_graph_free(graph);
-    ks_study_free(s);
 }
 
 static void assert_difference(const char *asked, const char *held, const char *expected)
@@ -145,8 +140,6 @@ static void assert_difference(const char *asked, const char *held, const char *e
         assert_string_equal(difference, expected);
     else
         assert_null(difference);
-    ks_study_free(a);
-    ks_study_free(b);
 }
 
 /* A folder takes more variants, but not another network or settings under the same name. */
@@ -183,6 +176,5 @@ TEST_IN_FOLDER(test_action_repeat)
         assert_int_equal(s->settings.action_repeat, cases[i].action_repeat);
         assert_int_equal(s->first_update, 5000 * cases[i].action_repeat);
         assert_int_equal(s->architecture[0].settings.action_repeat, cases[i].action_repeat);
-        ks_study_free(s);
     }
 }

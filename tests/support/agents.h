@@ -22,7 +22,8 @@ static const char SKIPS[] = "skips";
 /* A critic of quantiles, whose loss has 11 of them. */
 static const char QUANTILES[] = "quantiles";
 
-/* Descriptions of a small network: one of the twelve, or one named above. The caller frees both. */
+/* Descriptions of a small network: one of the twelve, or one named above. Both are held until the
+ * test ends. */
 void describe_small(const char *name, char **critic, char **actor);
 
 /* Settings for a small agent of these descriptions, and of those of a name, which are owned until
@@ -49,7 +50,7 @@ struct network {
     bool evaluation;         /* the mode of batch normalization */
 };
 
-/* The outputs [rows, out] of a network for the inputs x; the caller frees. */
+/* The outputs [rows, out] of a network for the inputs x; held until the test ends. */
 double *forward(const struct network *network, size_t rows, const double *x);
 
 /* Parameters before an update. */

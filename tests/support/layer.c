@@ -6,9 +6,8 @@ static struct ks_rng rng;
 
 real *random_array(size_t n)
 {
-    real *a;
+    real *a = hold(calloc(n, sizeof *a));
 
-    assert_ok(ks_alloc(n, sizeof *a, &a));
     for (size_t i = 0; i < n; i++) {
         double z = ks_rng_normal(&rng);
 
@@ -20,11 +19,6 @@ real *random_array(size_t n)
 static struct variable random_variable(size_t n)
 {
     return (struct variable){n, random_array(n), random_array(n), random_array(n), random_array(n)};
-}
-
-static void free_variable(struct variable *v)
-{
-    free(v->value), free(v->bar), free(v->dot), free(v->bar_dot);
 }
 
 static size_t count(const struct ks_array *arrays, size_t n)
@@ -48,6 +42,7 @@ void setup_width(struct fixture *s, const struct KS(layer_kind) *kind, const cha
     s->layer.in = s->layer.network_in = width;
     assert_int_equal(line.opens, kind->container);
     assert_ok(KS(layer_configure)(&s->layer, &line));
+    hold(s->layer.settings);
     assert_ok(ks_line_end(&line));
     s->layer.parameters = count(s->layer.param, s->layer.n_params);
     s->layer.states = s->ns = count(s->layer.state, s->layer.n_states);
@@ -68,16 +63,6 @@ void setup(struct fixture *s, const struct KS(layer_kind) *kind, const char *exa
 {
     setup_width(s, kind, example, WIDTH);
     s->evaluation = evaluation;
-}
-
-void teardown(struct fixture *s)
-{
-    for (int k = 0; k < INPUTS; k++)
-        free_variable(&s->in[k]);
-    free_variable(&s->y);
-    free(s->input);
-    free(s->state), free(s->cache), free(s->cache_dot);
-    free(s->layer.settings);
 }
 
 struct KS(pass) pass_of(const struct fixture *s)
@@ -154,14 +139,12 @@ real *keep(size_t n, const real *a)
 void check_same(size_t n, const real *a, real *kept)
 {
     assert_memory_equal(a, kept, n * sizeof *a);
-    free(kept);
 }
 
 void check_near(size_t n, const real *a, real *kept)
 {
     for (size_t i = 0; i < n; i++)
         assert_close(a[i], kept[i], 20 * KS_EPSILON * (1 + norm(n, kept)));
-    free(kept);
 }
 
 struct products keep_products(const struct fixture *s)

@@ -15,7 +15,6 @@ enum { ROWS = 7, WIDTH = 6 };
 #define random_array   KS(layer_random_array)
 #define setup_width    KS(layer_setup_width)
 #define setup          KS(layer_setup)
-#define teardown       KS(layer_teardown)
 #define pass_of        KS(layer_pass)
 #define clear          KS(layer_clear)
 #define first_order    KS(layer_first_order)
@@ -53,7 +52,6 @@ void setup_width(struct fixture *s, const struct KS(layer_kind) *kind, const cha
                  size_t width);
 void setup(struct fixture *s, const struct KS(layer_kind) *kind, const char *example,
            bool evaluation);
-void teardown(struct fixture *s);
 struct KS(pass) pass_of(const struct fixture *s);
 void clear(real *a, size_t n);
 void first_order(struct fixture *s);
@@ -61,7 +59,7 @@ void tangents(struct fixture *s, const struct KS(pass) *p);
 void second_order(struct fixture *s);
 double norm(size_t n, const real *a);
 
-/* A copy of `a` for a later comparison; the caller frees. */
+/* A copy of `a` for a later comparison. Held until the test ends. */
 real *keep(size_t n, const real *a);
 void check_same(size_t n, const real *a, real *kept);
 void check_near(size_t n, const real *a, real *kept);

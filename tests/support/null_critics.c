@@ -66,20 +66,25 @@ size_t zeros(const char *text, size_t n, const double *value)
     return count;
 }
 
+static void free_selection(void *selection)
+{
+    ks_selection_free(selection);
+}
+
+static void free_space(void *space)
+{
+    ks_null_space_free(space);
+}
+
 struct ks_null_space *predict(const struct ks_problem *q, const struct ks_operator_kind *kind)
 {
     struct ks_selection *selection;
     struct ks_null_space *space;
 
     assert_ok(ks_selection_new(q, kind->moving, &selection));
+    hold_object(selection, free_selection);
     assert_ok(ks_null_space_new(q, kind, selection, &space));
-    return space;
-}
-
-void release(struct ks_null_space *space)
-{
-    ks_selection_free((struct ks_selection *)space->selection);
-    ks_null_space_free(space);
+    return hold_object(space, free_space);
 }
 
 double *all_directions(const struct ks_null_space *s)
@@ -123,5 +128,5 @@ struct ks_operator *build(const struct ks_problem *q, const struct ks_operator_k
 
     assert_ok(prepared_kind(kind, single, q, &full));
     assert_ok(ks_block_new(full, selection, &a));
-    return a;
+    return hold_operator(a);
 }

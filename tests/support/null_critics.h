@@ -21,9 +21,8 @@ struct ks_checkpoint *null_critic(const char *text, size_t ensemble);
 /* How many of the values are zero relative to the largest. Fails if a value is in between. */
 size_t zeros(const char *text, size_t n, const double *value);
 
-/* The predicted null space; `release` frees it and its selection. */
+/* The predicted null space, held until the test ends. */
 struct ks_null_space *predict(const struct ks_problem *q, const struct ks_operator_kind *kind);
-void release(struct ks_null_space *space);
 
 /* The operator of this kind, restricted to the selection. */
 struct ks_operator *build(const struct ks_problem *q, const struct ks_operator_kind *kind,

@@ -60,11 +60,11 @@ void audit_refuses(const char *arguments, const char *words);
  * which a later refusal may raise. `complained` holds the last refusal. */
 size_t least_memory(const char *arguments);
 
-/* The vectors of a file in the scratch folder, n numbers each; the caller frees. */
+/* The vectors of a file in the scratch folder, n numbers each; held until the test ends. */
 double *read_vectors(const char *name, size_t n, size_t k);
 
 /* A numeric root attribute of an HDF5 file. */
-/* The numbers of a dataset of one dimension; the caller frees. */
+/* The numbers of a dataset of one dimension; held until the test ends. */
 double *read_list(const char *path, const char *object, size_t *n);
 double read_root_number(const char *path, const char *name);
 /* Asserts that a vector file has this word as an attribute. */

@@ -31,7 +31,7 @@ int scratch_remove(void **state);
 const char *scratch(const char *name);
 bool exists(const char *name);
 
-/* A file's bytes; the caller frees. */
+/* A file's bytes; held until the test ends. */
 unsigned char *read_bytes(const char *path, size_t *size);
 void write_bytes(const char *path, const void *bytes, size_t size);
 

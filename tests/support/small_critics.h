@@ -34,13 +34,13 @@ const char *file(const char *name);
 /* Writes the critic to NAME.h5 and frees it. */
 void save(const char *name, struct ks_checkpoint *c);
 
-/* The spectrum from a run with these arguments on NAME.h5; the caller frees it. */
+/* The spectrum from a run with these arguments on NAME.h5; held until the test ends. */
 struct ks_spectrum *spectrum(const char *name, const char *arguments);
 
 /* One statistic of that spectrum. */
 double statistic_of(const char *name, const char *arguments, const char *statistic_name);
 size_t dimension(const char *text);
-/* The Hessian [n, n], by products with the unit vectors; the caller frees. */
+/* The Hessian [n, n], by products with the unit vectors; held until the test ends. */
 double *dense_hessian(const char *name, size_t n);
 int write_checkpoints(void **state);
 

@@ -19,6 +19,38 @@ ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operato
     return ks_operator_prepare(*a, (size_t)1 << 24);
 }
 
+static void free_operator(void *a)
+{
+    ks_operator_free(a);
+}
+
+struct ks_operator *hold_operator(struct ks_operator *a)
+{
+    return hold_object(a, free_operator);
+}
+
+struct ks_operator *operator_of(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
+                                const struct ks_problem *problem)
+{
+    struct ks_operator *a;
+
+    assert_ok(prepared(new, problem, &a));
+    return hold_operator(a);
+}
+
+static void free_lanczos(void *l)
+{
+    ks_lanczos_free(l);
+}
+
+struct ks_lanczos *lanczos_of(const struct ks_operator *a, size_t order, bool basis_f32)
+{
+    struct ks_lanczos *l;
+
+    assert_ok(ks_lanczos_new(a, order, basis_f32, &l));
+    return hold_object(l, free_lanczos);
+}
+
 double *product_of(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
                    const struct ks_problem *problem, const double *v)
 {

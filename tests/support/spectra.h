@@ -20,7 +20,12 @@ ks_status prepared_kind(const struct ks_operator_kind *kind, bool single,
 ks_status prepared(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
                    const struct ks_problem *problem, struct ks_operator **a);
 
-/* A v, by a new operator of a problem; the matrix [n, n]; the caller frees both. The largest
+/* An operator, and a Lanczos recurrence, held until the test ends. */
+struct ks_operator *hold_operator(struct ks_operator *a);
+struct ks_operator *operator_of(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
+                                const struct ks_problem *problem);
+struct ks_lanczos *lanczos_of(const struct ks_operator *a, size_t order, bool basis_f32);
+/* A v, by a new operator of a problem; the matrix [n, n]; held until the test ends. The largest
  * |eigenvalue| of a symmetric matrix. */
 double *product_of(ks_status (*new)(const struct ks_problem *, struct ks_operator **),
                    const struct ks_problem *problem, const double *v);

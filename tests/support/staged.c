@@ -1,9 +1,16 @@
 #include "staged.h"
 
+static void free_study(void *study)
+{
+    ks_study_free(study);
+}
+
 ks_status study_of_text(const char *text, struct ks_study **study)
 {
     write_text("some.study", text);
-    return ks_study_read(scratch("some.study"), true, study);
+    KS_TRY(ks_study_read(scratch("some.study"), true, study));
+    hold_object(*study, free_study);
+    return KS_OK;
 }
 
 void write_script(const char *name, const char *text)
@@ -12,12 +19,19 @@ void write_script(const char *name, const char *text)
     assert_int_equal(chmod(scratch(name), 0755), 0);
 }
 
+static void free_graph(void *graph)
+{
+    ks_graph_free(graph);
+}
+
 ks_status new_graph(const struct ks_study *study, struct ks_graph **graph)
 {
     const struct ks_graph_programs programs = {.train = scratch("bin/fake train"),
                                                .analyze = scratch("bin/fake-analyze")};
 
-    return ks_graph_new(study, &programs, graph);
+    KS_TRY(ks_graph_new(study, &programs, graph));
+    hold_object(*graph, free_graph);
+    return KS_OK;
 }
 
 struct stage stage_new(const char *behaviour)
@@ -32,12 +46,6 @@ struct stage stage_new(const char *behaviour)
     assert_ok(new_graph(stage.study, &stage.graph));
     assert_ok(ks_graph_write(stage.graph, scratch_folder));
     return stage;
-}
-
-void stage_free(struct stage *stage)
-{
-    ks_graph_free(stage->graph);
-    ks_study_free(stage->study);
 }
 
 bool job_is_done(struct ks_graph *graph, size_t i)

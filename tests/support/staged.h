@@ -62,7 +62,6 @@ struct stage {
 void write_script(const char *name, const char *text);
 ks_status new_graph(const struct ks_study *study, struct ks_graph **graph);
 struct stage stage_new(const char *behaviour);
-void stage_free(struct stage *stage);
 bool job_is_done(struct ks_graph *graph, size_t i);
 
 /* What a training leaves that has finished. */

@@ -87,7 +87,7 @@ const struct ks_csv *make_table(const char *name, size_t resamples);
 void need_gnuplot(void);
 void assert_starts(const char *name, const char *magic);
 
-/* A file's bytes, followed by a zero; the caller frees. */
+/* A file's bytes, followed by a zero; held until the test ends. */
 char *file_bytes(const char *name, size_t *size);
 void plot_study(size_t resamples);
 
