@@ -174,7 +174,7 @@ class TestRun(RunTest):
             "    kappascope.Run(f'{sys.argv[1]}/{k}', env='e', name='n', seed=int(sys.argv[2]), every=1,\n"
             "                   save=print)\n"
             "    text = open(f'{sys.argv[1]}/{k}/study.study').read()\n"
-            "    assert text.endswith('[analyze]\\n'), text\n"
+            "    assert text.endswith('compat = xqc\\n'), text\n"
         )
         started = [
             subprocess.Popen([sys.executable, "-c", code, self.study, str(seed)], stderr=subprocess.PIPE)
@@ -405,6 +405,11 @@ class TestNothingEndsTheTraining(RunTest):
         )
         self.assertEqual(self.files(run), ["step_000000500.h5"])
         self.assertEqual([name for name in os.listdir(run.folder) if name.startswith(".")], [])
+
+    def test_draw_raises(self):
+        run = self.run_of(draw=lambda: random.sample([1, 2], 3))
+        self.assertFalse(run(100))
+        self.expect(r"step 100: .*seed0: draw: Sample larger than population")
 
     def test_full_disk(self):
         """No file may grow beyond a few bytes: checkpoints, minibatches, rows."""

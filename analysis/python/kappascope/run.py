@@ -31,6 +31,11 @@ STUDY = """\
 trained = elsewhere
 
 [analyze]
+start = gradient
+
+; Figure 4 of the XQC paper with the statistics of its published code.
+[analyze xqc]
+compat = xqc
 """
 _OWN = (
     "format",
@@ -374,10 +379,10 @@ class Run:
             if self.draw is None:
                 self.save(temporary, step)
             elif self.minibatches == "fresh":
-                self.save(temporary, step, self.draw())
+                self.save(temporary, step, self._draw())
             else:
                 if self._samples is None:
-                    self._samples = Samples(self._drawn, self.draw)
+                    self._samples = Samples(self._drawn, self._draw)
                     if self._samples.new and any(saved < step for saved in self.checkpoints()):
                         self._label = "fresh"
                         self._say(
@@ -401,6 +406,13 @@ class Run:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
         return path
+
+    def _draw(self) -> Any:
+        assert self.draw
+        try:
+            return self.draw()
+        except Exception as error:
+            raise RuntimeError(f"draw: {_line(error)}") from error
 
     def _check_inputs(self, path: str) -> bool:
         """Whether the inputs are those of the first checkpoint that was looked at."""
