@@ -292,7 +292,6 @@ TEST(test_page)
     assert_null(strstr(page, "{{"));
     check_ids(page);
     assert_null(strstr(page, "http://www.example"));
-    free(page);
 }
 
 TEST(test_refusals)
