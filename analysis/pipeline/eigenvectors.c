@@ -158,7 +158,7 @@ static ks_status iterate(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
     KS_GO(allocate(p->a->n, o->eigenvectors, &p->vectors));
     l->products_f32 = o->products_f32;
     ks_lanczos_start(l, o->seed, 0);
-    KS_GO(ks_pipeline_name(p, search(p, l, pairs)));
+    KS_GO(search(p, l, pairs));
 done:
     ks_monitor_end(p);
     ks_lanczos_free(l);
@@ -334,7 +334,7 @@ ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)
     p->monitor.null_products = 0; /* the null space plays no part */
     p->monitor.products = p->options->order;
     ks_monitor_start(p);
-    KS_TRY(iterate(p, &v->pairs));
+    KS_TRY(ks_pipeline_name(p, iterate(p, &v->pairs)));
     KS_TRY(refine(p, &v->pairs));
     KS_TRY(ks_pipeline_name(p, share_gradient(p, v)));
     KS_TRY(ks_pipeline_agree(p, share_layers(p, v)));

@@ -149,7 +149,7 @@ static ks_status read_file(struct ks_pipeline *p)
     double bytes;
 
     KS_TRY(scout(p));
-    KS_TRY(ks_checkpoint_bytes(p->path, &bytes));
+    KS_TRY(name_memory(p, ks_checkpoint_bytes(p->path, &bytes)));
     KS_TRY(ks_budget_check(p, bytes, "the checkpoint's arrays alone take"));
     KS_TRY(name_memory(p, ks_checkpoint_read_loss(p->path, &p->checkpoint)));
     p->minibatches = batches > 0 ? batches : p->checkpoint->minibatches;

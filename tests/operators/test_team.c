@@ -3,11 +3,13 @@
 #include <limits.h>
 
 #include "core/memory.h"
+#include "critics.h"
 #include "operators/team.h"
+#include "pipeline/pipeline.h"
 #include "programs.h"
 #include "spectra.h"
 
-static const char *self; /* this program */
+static const char *self, *checkpoint, *output; /* this program; files of an analysis */
 
 /* --- under mpirun --------------------------------------------------------------------------- */
 
@@ -279,11 +281,48 @@ static void failures(void)
     fail_at = 0;
 }
 
+/* Whichever allocation of an analysis fails on one rank: all ranks end with its message. */
+static void analyses(void)
+{
+    struct ks_spectrum_options o = ks_spectrum_options_defaults();
+
+    o.order = 5;
+    o.residual = 10; /* eigenvectors are found at once */
+    for (size_t vectors = 0; vectors < 2; vectors++)
+        for (int culprit = 0; culprit<world.size; culprit += world.size> 1 ? world.size - 1 : 1) {
+            ks_status status = KS_MEMORY;
+
+            o.eigenvectors = vectors;
+            for (size_t n = 1; status != KS_OK; n += 1 + n / 8) {
+                struct ks_pipeline p = {.options = &o,
+                                        .path = checkpoint,
+                                        .quiet = true,
+                                        .trusts_files = true,
+                                        .problem.team = &world};
+
+                ks_alloc_fail_at(world.rank == culprit ? n : 0);
+                status = ks_pipeline_open(&p);
+                if (status == KS_OK)
+                    status = vectors ? ks_pipeline_eigenvectors(&p, output)
+                                     : ks_pipeline_spectrum(&p);
+                status = ks_team_settle(&world, status);
+                ks_alloc_fail_at(0);
+                ks_pipeline_close(&p);
+                must(same_on_all_ranks((double)status));
+                must(status == KS_OK ? n > 50
+                                     : status == KS_MEMORY && access(output, F_OK) != 0 &&
+                                           strstr(ks_error_text(), "out of memory"));
+            }
+            must(world.rank > 0 || !vectors || remove(output) == 0);
+        }
+}
+
 static const struct worker {
     const char *name;
     void (*run)(void);
-} workers[] = {{"sums", sums},       {"messages", messages}, {"meetings", meetings},
-               {"lanczos", lanczos}, {"spectra", spectra},   {"failures", failures}};
+} workers[] = {{"sums", sums},        {"messages", messages}, {"meetings", meetings},
+               {"lanczos", lanczos},  {"spectra", spectra},   {"failures", failures},
+               {"analyses", analyses}};
 
 static int work(void)
 {
@@ -299,10 +338,17 @@ static int work(void)
 
 TEST(test_ranks)
 {
+    static const char critic[] = "dense 6\nlayernorm\nrelu\ndense 4\nloss ce min=-5 max=5\n";
+    struct critic_sizes sizes = {2, 5, 4, 10, 6};
+
     need_mpirun();
-    for (int n = 1; n <= 4; n++) {
-        assert_int_equal(system(text_of("timeout -k 10 120 mpirun -n %d '%s' work", n, self)), 0);
-    }
+    assert_ok(ks_checkpoint_write(scratch("critic.h5"),
+                                  keep_checkpoint(random_critic(critic, sizes, 63)), false));
+    for (int n = 1; n <= 4; n++)
+        assert_int_equal(system(text_of("timeout -k 10 120 mpirun -n %d '%s' work '%s/critic.h5' "
+                                        "'%s/vectors.h5'",
+                                        n, self, scratch_folder, scratch_folder)),
+                         0);
 }
 
 /* A team of one does not call MPI. */
@@ -331,7 +377,9 @@ CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;
 int main(int argc, char **argv)
 {
     self = argv[0];
-    if (argc > 1)
+    if (argc > 3) {
+        checkpoint = argv[2], output = argv[3];
         return work();
+    }
     return run_all_tests();
 }
