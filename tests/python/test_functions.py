@@ -118,6 +118,14 @@ class TestPrograms(FunctionTest):
             kappascope.analyze("nowhere.h5")
         with self.assertRaises(ValueError):
             kappascope.analyze([])
+        with self.assertRaisesRegex(TypeError, "no option csv"):
+            kappascope.analyze(self.path, csv=True)
+        self.assertEqual(
+            [row["layer"] for row in kappascope.analyze(self.path, layers=True)["layers"]], [0, 2]
+        )
+        gradient = os.path.join(self.folder, "gradient.h5")
+        self.assertIsNone(kappascope.analyze(self.path, gradient=gradient))
+        self.assertTrue(os.path.exists(gradient))
 
     def test_audit(self):
         found = kappascope.audit(self.path, fail_if=["kappa_effective_bound>1", "lambda_max>1e9"], order=30)

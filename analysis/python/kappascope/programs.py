@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable
-from typing import Any, Union, overload
+from typing import Any, Union
 
 import h5py
 
@@ -86,11 +86,7 @@ def _paths(checkpoints: Any) -> list[str]:
     return [os.path.join(".", path) if path.startswith("-") else path for path in paths]
 
 
-@overload
-def analyze(checkpoints: Path, **options: Option) -> Row: ...
-@overload
-def analyze(checkpoints: list[Any] | tuple[Any, ...], **options: Option) -> list[Row]: ...
-def analyze(checkpoints: Any, **options: Option) -> Row | list[Row]:
+def analyze(checkpoints: Any, **options: Option) -> Any:
     """Runs `kappascope analyze`, which writes a spectrum beside each checkpoint (load_spectrum reads
     it), and returns its statistics.
 
@@ -99,12 +95,18 @@ def analyze(checkpoints: Any, **options: Option) -> Row | list[Row]:
     checkpoints  a path, or several
     options      those of the program, with _ for -; True for an option without a value
 
-    Returns {statistic: number}, with None for one that is not resolved; of several paths a list of
-    these. Raises ProgramError with the line that the program printed, FileNotFoundError without the
-    program."""
-    _, text = call("analyze", "--json", "--quiet", *_arguments(options), *_paths(checkpoints))
-    rows: list[Row] = [json.loads(line) for line in text.splitlines()]
-    return rows[0] if isinstance(checkpoints, (str, os.PathLike)) else rows
+    Returns {statistic: number}, with None for one that is not resolved; of several paths a list
+    of these; None with options that print no statistics (apply, gradient). Raises ProgramError with the
+    line that the program printed, FileNotFoundError without the program."""
+    wrong = sorted({"json", "csv", "quiet", "help", "version"} & set(options))
+    if wrong:
+        raise TypeError(f"analyze: expected no option {wrong[0]}, as its output is read here")
+    shape = [] if {"apply", "gradient"} & set(options) else ["--json"]
+    _, text = call("analyze", *shape, "--quiet", *_arguments(options), *_paths(checkpoints))
+    rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    if isinstance(checkpoints, (str, os.PathLike)):
+        return rows[0] if rows else None
+    return rows
 
 
 def audit(checkpoint: Path, **options: Option) -> Row:
