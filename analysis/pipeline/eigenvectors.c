@@ -1,5 +1,5 @@
-/* The eigenvectors of largest |eigenvalue|, in which layers they lie, and how much of the gradient
- * lies along them. */
+/* The eigenvectors of largest |eigenvalue| or of smallest eigenvalue, in which layers they lie, and
+ * how much of the gradient lies along them. */
 #include "pipeline/pipeline.h"
 
 #include <math.h>
@@ -16,17 +16,18 @@
 #include "pipeline/report.h"
 #include "statistics/probe.h"
 
-/* The probability with which an eigenvalue of larger modulus is missed, for each sign. */
+/* The probability with which an eigenvalue beyond those that were found is missed, for each sign.
+ */
 static const double FAILURE = 0.0025;
 
 /* The Ritz values are computed after each further thirty-second of the steps. */
 enum { OFTEN = 32 };
 
-/* The eigenpairs of the Jacobi matrix, by descending modulus. */
+/* The eigenpairs of the Jacobi matrix, by descending key: the modulus, or minus the value. */
 struct ritz {
     size_t m;
     struct ritz_value {
-        double value, residual;
+        double value, residual, key;
         size_t index;    /* of its vector */
     } * sorted;          /* [m]            */
     double *value;       /* [m], ascending */
@@ -37,12 +38,12 @@ struct ritz {
 static int compare(const void *a, const void *b)
 {
     const struct ritz_value *x = a, *y = b;
-    const double p = fabs(x->value), q = fabs(y->value);
+    const double p = x->key, q = y->key;
 
     return p != q ? (p < q) - (p > q) : (x->index > y->index) - (x->index < y->index);
 }
 
-static ks_status find_ritz(const struct ks_lanczos *l, struct ritz *r)
+static ks_status find_ritz(const struct ks_lanczos *l, bool smallest, struct ritz *r)
 {
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
 
@@ -53,8 +54,11 @@ static ks_status find_ritz(const struct ks_lanczos *l, struct ritz *r)
     KS_TRY(ks_pool_alloc(&r->pool, r->m * r->m, sizeof *r->vector, &r->vector));
     KS_TRY(ks_jacobi_vectors(&t, r->value, r->vector));
     for (size_t i = 0; i < r->m; i++)
-        r->sorted[i] = (struct ritz_value){
-            r->value[i], l->beta[r->m - 1] * fabs(r->vector[i * r->m + r->m - 1]), i};
+        r->sorted[i] = (struct ritz_value){.value = r->value[i],
+                                           .residual = l->beta[r->m - 1] *
+                                                       fabs(r->vector[i * r->m + r->m - 1]),
+                                           .key = smallest ? -r->value[i] : fabs(r->value[i]),
+                                           .index = i};
     qsort(r->sorted, r->m, sizeof *r->sorted, compare);
     return KS_OK;
 }
@@ -75,14 +79,30 @@ static ks_status form(const struct ks_lanczos *l, const struct ritz *r, size_t c
     return KS_OK;
 }
 
-static ks_status refuse(const struct ks_lanczos *l, size_t count, size_t converged,
-                        double tolerance)
+static ks_status refuse(const struct ks_lanczos *l, const struct ritz *r,
+                        const struct ks_spectrum_options *o, size_t converged)
 {
+    const size_t count = o->eigenvectors;
+    const double tolerance = o->residual;
+    char negative[64] = "";
+    size_t n = 0;
+
     if (l->exhausted && l->steps < count)
         return ks_fail(KS_NUMBER,
                        "eigenvectors: expected at most %zu, found %zu: the Krylov space ends after "
                        "%zu Lanczos steps",
                        l->steps, count, l->steps);
+    while (n < r->m && r->value[n] < 0)
+        n++;
+    if (o->smallest)
+        snprintf(negative, sizeof negative, " (%zu Ritz values are negative)", n);
+    if (converged == count && o->smallest)
+        return ks_fail(
+            KS_NUMBER,
+            "eigenvectors: an eigenvalue that is smaller by more than %g of the smallest "
+            "cannot be excluded after %zu Lanczos steps: expected a larger order or "
+            "tolerance",
+            tolerance, l->steps);
     if (converged == count)
         return ks_fail(KS_NUMBER,
                        "eigenvectors: an eigenvalue whose modulus is larger by more than a factor "
@@ -91,29 +111,33 @@ static ks_status refuse(const struct ks_lanczos *l, size_t count, size_t converg
                        1 + tolerance, l->steps);
     return ks_fail(KS_NUMBER,
                    "eigenvectors: %zu of %zu have a relative residual of at most %g after %zu "
-                   "Lanczos steps: expected a larger order or tolerance, or fewer eigenvectors",
-                   converged, count, tolerance, l->steps);
+                   "Lanczos steps%s: expected a larger order or tolerance, or fewer eigenvectors",
+                   converged, count, tolerance, l->steps, negative);
 }
 
 /* A Ritz value may have converged while an eigenvalue of larger modulus has not shown yet. So the
  * search goes on until the random start vector, whose component along any eigenvector is at least
- * `component` but for FAILURE, excludes a modulus that is larger by more than the tolerance. */
+ * `component` but for FAILURE, excludes a modulus that is larger by more than the tolerance; of the
+ * smallest eigenvalues, one that is smaller by more than the tolerance. */
 static bool is_complete(const struct ks_lanczos *l, const double *ritz, double component,
-                        double tolerance)
+                        const struct ks_spectrum_options *o)
 {
-    const double low = ritz[0], high = ritz[l->steps - 1];
+    const double low = ritz[0], high = ritz[l->steps - 1], tolerance = o->residual;
 
+    if (o->smallest)
+        return ks_extreme_bound_excess(l->steps, ritz, l->beta, low, component) <=
+               tolerance * fabs(low);
     return fmax(high + ks_extreme_bound_excess(l->steps, ritz, l->beta, high, component),
                 ks_extreme_bound_excess(l->steps, ritz, l->beta, low, component) - low) <=
            (1 + tolerance) * fmax(high, -low);
 }
 
-/* Takes Lanczos steps until the residual bounds of the Ritz values of largest modulus are within
- * the tolerance and no eigenvalue is missed; then forms the vectors. */
+/* Takes Lanczos steps until the residual bounds of the wanted Ritz values are within the tolerance
+ * and no eigenvalue is missed; then forms the vectors. */
 static ks_status search(struct ks_pipeline *p, struct ks_lanczos *l, struct ks_eigenpairs *pairs)
 {
-    const size_t count = p->options->eigenvectors;
-    const double tolerance = p->options->residual;
+    const struct ks_spectrum_options *o = p->options;
+    const size_t count = o->eigenvectors;
     const double component = ks_extreme_bound_component(l->n, FAILURE);
     struct ritz r = {.m = 0};
     ks_status status = KS_OK;
@@ -125,15 +149,15 @@ static ks_status search(struct ks_pipeline *p, struct ks_lanczos *l, struct ks_e
         ks_monitor_step(p, l);
         if (l->steps < next && l->steps < l->order && !l->exhausted)
             continue;
-        KS_GO(find_ritz(l, &r));
+        KS_GO(find_ritz(l, o->smallest, &r));
         converged = 0;
         for (size_t i = 0; i < count && i < r.m; i++)
-            converged += r.sorted[i].residual <= tolerance * fabs(r.sorted[i].value);
-        found = converged == count && is_complete(l, r.value, component, tolerance);
+            converged += r.sorted[i].residual <= o->residual * fabs(r.sorted[i].value);
+        found = converged == count && is_complete(l, r.value, component, o);
         next = l->steps + 1 + l->steps / OFTEN;
     }
     pairs->steps = l->steps;
-    KS_GO(found ? form(l, &r, count, pairs) : refuse(l, count, converged, tolerance));
+    KS_GO(found ? form(l, &r, count, pairs) : refuse(l, &r, o, converged));
 done:
     ks_pool_free(&r.pool);
     return status;
@@ -290,6 +314,8 @@ static ks_status list_attributes(const struct ks_pipeline *p, struct ks_attribut
     KS_TRY(ks_attributes_vectors(p, NULL, list));
     KS_TRY(ks_attribute_add_integer(list, "steps", (int64_t)v->pairs.steps));
     KS_TRY(ks_attribute_add_number(list, "tolerance", p->options->residual));
+    if (p->options->smallest)
+        KS_TRY(ks_attribute_add_string(list, "which", "smallest"));
     KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)p->options->seed));
     KS_TRY(ks_alloc(v->n_layers + 1, sizeof *v->layer, &names));
     for (size_t k = 0; k < v->n_layers; k++)
@@ -383,11 +409,12 @@ static void print_table(FILE *out, const struct ks_pipeline *p)
         together += v->gradient[i];
     }
     fprintf(out,
-            "\n%s: %zu eigenvectors of largest |eigenvalue| that were found, of %s in %zu "
+            "\n%s: %zu eigenvectors of %s that were found, of %s in %zu "
             "dimensions,\nafter %zu products with all minibatches; a row's value is within its "
             "residual (both by products in float64)\nof an eigenvalue. %.3g%% of the squared norm "
             "of the gradient lies along them.\n",
-            name, e->count, p->options->kind->name, e->n, e->steps, 100 * together);
+            name, e->count, p->options->smallest ? "smallest eigenvalue" : "largest |eigenvalue|",
+            p->options->kind->name, e->n, e->steps, 100 * together);
 }
 
 /* --- CSV and JSON --- */
@@ -403,6 +430,8 @@ static ks_status list_settings(const struct ks_pipeline *p, bool json, struct ks
     if (!json)
         return KS_OK;
     KS_TRY(ks_attribute_add_number(list, "tolerance", o->residual));
+    if (o->smallest)
+        KS_TRY(ks_attribute_add_string(list, "which", "smallest"));
     return ks_attribute_add_integer(list, "probe_seed", (int64_t)o->seed);
 }
 

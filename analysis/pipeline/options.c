@@ -157,6 +157,10 @@ static const struct row {
      "write the K eigenvectors of largest |eigenvalue| to --output, to a relative residual of "
      "--tolerance (" NUMBER_TEXT(KS_DEFAULT_RESIDUAL) "), and print a table of them",
      "K", 0},
+    {"which",
+     "eigenvectors of largest |eigenvalue| (the default), or of smallest, that is most negative, "
+     "eigenvalue",
+     "largest|smallest", 0},
     {"output", "write the products of --apply, or the eigenvectors, to OUT", "OUT", 0},
     {"gradient", "write loss and gradient to OUT", "OUT", 0},
 };
@@ -220,6 +224,7 @@ static const struct rule {
      .excluded = {"apply", "gradient", "layers", "exact", "compat", "probes", "start",
                   "no-certificates", "count-above", "out", "name"}},
     {"eigenvectors", "--eigenvectors: expected a file for them, --output OUT", .needs = "output"},
+    {"which", "--which: expected with --eigenvectors K", .needs = "eigenvectors"},
     {"apply", "--apply IN and --output OUT: expected both or neither, found --apply",
      .needs = "output", .unless = "eigenvectors"},
     {"output", "--apply IN and --output OUT: expected both or neither, found --output",
@@ -317,6 +322,7 @@ static ks_status read_eigenvectors(const struct ks_words *w, struct ks_spectrum_
 {
     const char *tolerance = text_of(w, "tolerance"), *order = text_of(w, "order");
 
+    KS_TRY(choice("which", text_of(w, "which"), "largest", "smallest", &o->smallest));
     KS_TRY(ks_option_size("eigenvectors", text_of(w, "eigenvectors"), 1, 10000, &o->eigenvectors));
     KS_TRY(real_number("tolerance", tolerance, "a number above 0 and below 1", 0, &o->residual));
     if (!(o->residual > 0 && o->residual < 1))

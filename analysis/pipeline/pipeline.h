@@ -67,6 +67,7 @@ struct ks_spectrum_options {
     size_t order, probes;            /* Lanczos steps; random start vectors                */
     struct ks_tolerances tolerances; /* none: `order` and `probes` are fixed, else limits  */
     size_t eigenvectors;             /* how many are wanted in place of a spectrum; 0: none */
+    bool smallest;                   /* of the smallest eigenvalues, not of largest |..|   */
     double residual;                 /* the largest relative residual of eigenvectors      */
     size_t batches;                  /* how many minibatches are used; 0: all              */
     size_t batch;                    /* the only one that is used, from 1; 0: see batches  */
@@ -128,15 +129,15 @@ struct ks_layer_row {
 struct ks_eigenpairs {
     size_t n, count;  /* dimension of the operator; number of pairs */
     size_t steps;     /* Lanczos steps, each with one product       */
-    double *value;    /* [count], by descending |value|             */
+    double *value;    /* [count], by descending |value|, or ascending  */
     double *residual; /* [count] |A y - value y| for |y| = 1        */
     double *vector;   /* [count, n] of norm 1                       */
 };
 
-/* Eigenvectors of largest |eigenvalue|. Each value is within its residual of an eigenvalue. That no
- * eigenvalue of larger modulus was missed follows for a random start vector with a probability
- * only; of a multiple eigenvalue one eigenvector is found. Layers are named like their groups in a
- * checkpoint, "02_dense". */
+/* Eigenvectors of largest |eigenvalue|, or of the smallest eigenvalues. Each value is within its
+ * residual of an eigenvalue. That no eigenvalue beyond them was missed follows for a random start
+ * vector with a probability only; of a multiple eigenvalue one eigenvector is found. Layers are
+ * named like their groups in a checkpoint, "02_dense". */
 struct ks_eigenvectors {
     struct ks_eigenpairs pairs;
     size_t n_layers;     /* layers with parameters                                          */

@@ -50,14 +50,15 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The eigenvalues of a symmetric matrix, by descending modulus; the caller frees. */
-static double *eigenvalues(size_t n, const double *h)
+/* The eigenvalues of a symmetric matrix, by descending modulus, or ascending; the caller frees. */
+static double *eigenvalues(size_t n, const double *h, bool smallest)
 {
     double *value = hold(calloc(n, sizeof *value)), *copy = hold(malloc(n * n * sizeof *copy));
 
     memcpy(copy, h, n * n * sizeof *copy);
     assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', (int)n, copy, (int)n, value), 0);
-    qsort(value, n, sizeof *value, descending);
+    if (!smallest)
+        qsort(value, n, sizeof *value, descending);
     return value;
 }
 
@@ -93,7 +94,7 @@ TEST(test_against_dense)
     for (size_t k = 0; k < ARCHS; k++) {
         const char *name = archs[k].name;
         size_t n = dimension(archs[k].text);
-        double *h = dense_hessian(name, n), *expected = eigenvalues(n, h), *y, *g;
+        double *h = dense_hessian(name, n), *expected = eigenvalues(n, h, false), *y, *g;
         double *image = hold(calloc(n, sizeof *image));
         struct tables t;
 
@@ -118,6 +119,42 @@ TEST(test_against_dense)
             check_shares(archs[k].text, v, t.share + i * t.layers, t.layers);
         }
     }
+}
+
+/* The most negative eigenvalues, in ascending order, with the residuals of the stored vectors. */
+TEST(test_smallest)
+{
+    for (size_t k = 0; k < ARCHS; k++) {
+        const char *name = archs[k].name;
+        size_t n = dimension(archs[k].text), negative = 0, i = 0;
+        double *h = dense_hessian(name, n), *expected = eigenvalues(n, h, true), *y;
+        double *image = hold(calloc(n, sizeof *image));
+        struct tables t;
+
+        while (expected[negative] < 0)
+            negative++;
+        assert_true(negative > COUNT);
+        assert_runs("--eigenvectors %d --which smallest --tolerance 1e-6 --output e.h5 "
+                    "--precision f64 %s.h5",
+                    COUNT, name);
+        assert_shows("5 eigenvectors of smallest eigenvalue that were found");
+        y = read_vectors("e.h5", n, COUNT);
+        t = read_tables("e");
+        for (; i < COUNT; i++) {
+            const double *v = y + i * n;
+
+            assert_close(t.value[i], expected[i], 1e-9 * fabs(expected[n - 1]));
+            assert_true(t.residual[i] <= 1e-6 * fabs(t.value[i]));
+            cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)n, (int)n, 1, h, (int)n, v, 1, 0, image,
+                        1);
+            cblas_daxpy((int)n, -t.value[i], v, 1, image, 1);
+            assert_close(t.residual[i], cblas_dnrm2((int)n, image, 1),
+                         1e-11 * fabs(expected[n - 1]));
+        }
+    }
+    assert_runs("--eigenvectors 2 --which smallest --json --output e.h5 bn+ce.h5");
+    assert_shows("\"which\":\"smallest\"");
+    assert_runs("--apply e.h5 --output o.h5 bn+ce.h5"); /* which reads the file's attributes */
 }
 
 /* Residuals of float32 products are those that float64 products show, and a warning says if that is
@@ -202,6 +239,11 @@ TEST(test_refusals)
         {"--eigenvectors 2 --tolerance lambda_max=1 --output no.h5",
          "--tolerance: expected a number above 0 and below 1, found 'lambda_max=1'", 2},
         {"--eigenvectors 2 --output no.h5 --probes 2", "--eigenvectors: expected no --probes", 2},
+        {"--which smallest", "--which: expected with --eigenvectors K", 2},
+        {"--eigenvectors 2 --which lowest --output no.h5",
+         "--which: expected largest or smallest, found 'lowest'", 2},
+        {"--eigenvectors 2 --which smallest --operator ggn --output no.h5",
+         " Ritz values are negative): expected a larger order", 1},
         {"--eigenvectors 2 --output no.h5 --exact", "--eigenvectors: expected no --exact", 2},
         {"--eigenvectors 2 --output no.h5 -o .", "--eigenvectors: expected no --out", 2},
         {"--eigenvectors 2 --output bn+ce.h5",
