@@ -304,6 +304,33 @@ static void warn(const struct ks_pipeline *p, const struct ks_eigenpairs *e)
 
 /* --- the file --- */
 
+/* "00_dense/kernel [5, 6], 00_dense/bias [6]": all trained arrays. */
+static ks_status list_parameters(const struct KS(arch) *arch, struct ks_attributes *list)
+{
+    enum { LONGEST = 128 }; /* bytes of an array's name and shape */
+    size_t n = 0, used = 0;
+    char *text = NULL, group[32];
+    ks_status status;
+
+    for (size_t k = 0; k < arch->n_layers; k++)
+        n += arch->layer[k].n_params;
+    KS_TRY(ks_alloc(n + 1, LONGEST, &text));
+    for (size_t k = 0; k < arch->n_layers; k++)
+        for (size_t i = 0; arch->layer[k].frozen == 0 && i < arch->layer[k].n_params; i++) {
+            const struct ks_array *a = &arch->layer[k].param[i];
+
+            KS(arch_group)(&arch->layer[k], group);
+            used += (size_t)snprintf(text + used, LONGEST, "%s%s/%s [", used ? ", " : "", group,
+                                     a->name);
+            if (a->rows > 0)
+                used += (size_t)sprintf(text + used, "%zu, ", a->rows);
+            used += (size_t)sprintf(text + used, "%zu]", a->columns);
+        }
+    status = ks_attribute_add_string(list, "parameters", text);
+    free(text);
+    return status;
+}
+
 static ks_status list_attributes(const struct ks_pipeline *p, struct ks_attributes *list)
 {
     const struct ks_eigenvectors *v = &p->vectors;
@@ -322,7 +349,8 @@ static ks_status list_attributes(const struct ks_pipeline *p, struct ks_attribut
         used += (size_t)sprintf(names + used, "%s%s", k > 0 ? " " : "", v->layer[k]);
     status = ks_attribute_add_string(list, "layers", names);
     free(names);
-    return status;
+    KS_TRY(status);
+    return list_parameters(p->checkpoint->critic.arch, list);
 }
 
 static ks_status write_file(const struct ks_pipeline *p, const char *output)

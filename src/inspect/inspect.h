@@ -2,6 +2,7 @@
 #ifndef KS_INSPECT_INSPECT_H
 #define KS_INSPECT_INSPECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -15,10 +16,19 @@
  * kind. */
 ks_status ks_inspect(const char *path, size_t inputs, FILE *out);
 
-/* For inspect.c: checkpoints and architecture files. */
+/* Prints how far the leading eigenspaces of two vector files of one architecture agree, for the
+ * first 1, 2, ... eigenvectors of both; `json`: as one object on a line. KS_FORMAT if a file has no
+ * eigenvectors, or if the critics differ; otherwise fails as ks_inspect. */
+ks_status ks_inspect_overlap(const char *path, const char *against, bool json, FILE *out);
+
+/* For inspect.c: checkpoints, vectors and architecture files. */
 ks_status ks_inspect_checkpoint(const char *path, FILE *out);
+ks_status ks_inspect_vectors(const char *path, FILE *out);
 ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out);
 
+/* Fails with KS_MEMORY if `bytes` are more than half of the free memory. The message starts with
+ * `path` and says how many bytes `what` take. */
+ks_status ks_inspect_expect_memory(const char *path, const char *what, double bytes);
 /* ks_checkpoint_read_loss, after a check that the arrays which the file declares fit. Fails
  * in the same way, and with KS_MEMORY. The caller frees with ks_checkpoint_free. */
 ks_status ks_inspect_read(const char *path, struct ks_checkpoint **checkpoint);

@@ -258,6 +258,62 @@ static void refuses(const char *arguments, const char *words)
         fail_msg("'%s' is not in '%s'", words, complained);
 }
 
+/* --- overlaps --- */
+
+enum { OF = 3, LONG = 4 }; /* vectors; their numbers */
+
+static void write_eigenvectors(const char *name, const double *values, const char *parameters)
+{
+    const double value[OF] = {3, 2, 1};
+    const struct ks_vectors_table tables[] = {{"/eigenvalue", 0, value}, {NULL, 0, NULL}};
+    struct ks_attributes list = {.n = 0};
+
+    assert_ok(ks_attribute_add_string(&list, "parameters", parameters));
+    assert_ok(ks_attribute_add_string(&list, "operator", "hessian"));
+    assert_ok(
+        ks_vectors_write(scratch(name), &(struct ks_vectors){OF, LONG, values, &list, tables}));
+    ks_attributes_clear(&list);
+}
+
+/* By hand: u_1 = v_1 turned by an angle whose squared cosine is 0.36 towards v_3, u_2 = v_2, u_3 =
+ * the rest of the plane of v_1 and v_3. The spaces of one: 0.36; of two: (0.36 + 1)/2; of three:
+ * the same. Scaled vectors and a component along an earlier vector change no space. */
+TEST(test_overlap)
+{
+    const double a[] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0},
+                 b[] = {0.6, 0, 0.8, 0, 0, 1, 0, 0, -0.8, 0, 0.6, 0},
+                 c[] = {3, 0, 4, 0, 3, 7, 4, 0, -4, 1, 3, 0},
+                 d[] = {0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0},
+                 e[] = {1, 0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0};
+
+    write_eigenvectors("a.h5", a, "00_dense/kernel [4, 1]");
+    write_eigenvectors("b.h5", b, "00_dense/kernel [4, 1]");
+    write_eigenvectors("c.h5", c, "00_dense/kernel [4, 1]");
+    write_eigenvectors("d.h5", d, "00_dense/kernel [4, 1]");
+    assert_int_equal(inspect("a.h5 --against b.h5"), 0);
+    assert_shows("     1   0.360000              3              3\n"
+                 "       2   0.680000              2              2\n"
+                 "       3   1.000000              1              1\n");
+    assert_shows("k/4 on average for random ones");
+    assert_int_equal(inspect("b.h5 --against a.h5"), 0);
+    assert_shows("     2   0.680000");
+    assert_int_equal(inspect("a.h5 --against c.h5"), 0);
+    assert_shows("     1   0.360000");
+    assert_shows("     2   0.680000");
+    assert_int_equal(inspect("--json a.h5 --against d.h5"), 0);
+    assert_shows("\"dimension\":4,\"overlap\":[0.0,0.5,0.66666666666666");
+    write_eigenvectors("e.h5", e, "00_dense/kernel [4, 1]");
+    refuses("a.h5 --against e.h5", "e.h5: expected linearly independent vectors, found vector 2");
+    write_eigenvectors("e.h5", a, "00_dense/kernel [2, 2]");
+    refuses("a.h5 --against e.h5",
+            "same parameters as a.h5 has, 00_dense/kernel [4, 1]; found 00_dense/kernel [2, 2]");
+    assert_ok(ks_vectors_write(scratch("e.h5"), &(struct ks_vectors){3, 4, a, NULL, NULL}));
+    refuses("a.h5 --against e.h5", "e.h5: expected eigenvectors, as analyze --eigenvectors writes");
+    refuses("e.h5 --against a.h5", "e.h5: expected eigenvectors");
+    refuses("--json a.h5", "--json: expected with --against FILE");
+    refuses("a.h5 --against none.h5", "none.h5: ");
+}
+
 TEST(test_refusals)
 {
     size_t size;

@@ -277,6 +277,14 @@ TEST(test_output)
     assert_shows("\"layers\":{\"00_batchnorm\":");
     assert_int_equal(run_program("kappascope-inspect", "e.h5"), 0);
     assert_shows("number         norm  largest |x|      zeros   eigenvalue\n");
+    assert_shows("00_batchnorm/scale [5], 00_batchnorm/bias [5], 01_dense/kernel [5, 6]");
+    assert_runs("--eigenvectors 2 --output o.h5 bn+mse.h5");
+    assert_int_equal(run_program("kappascope-inspect", "e.h5 --against o.h5"), 2);
+    assert_complains("o.h5: expected vectors of ");
+    assert_runs("--eigenvectors 3 --tolerance 1e-5 --precision f64 --output o.h5 bn+ce.h5");
+    assert_int_equal(run_program("kappascope-inspect", "e.h5 --against o.h5"), 0);
+    assert_shows("     2   1.00000");
+    assert_null(strstr(printed, "     3   "));
 }
 
 CMFixtureFunction tests_setup = write_checkpoints, tests_teardown = scratch_remove;

@@ -1,0 +1,272 @@
+/* Prints vector files, and how far the leading eigenspaces of two of them agree. */
+#include "inspect/inspect.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <jansson.h>
+
+#include "core/memory.h"
+#include "io/h5.h"
+
+struct vectors {
+    const char *path;
+    size_t k, n;
+    double *values;     /* [k, n]                                 */
+    double *eigenvalue; /* [k]; NULL: they are not eigenvectors   */
+    struct ks_attributes attributes;
+};
+
+static void clear(struct vectors *v)
+{
+    free(v->values);
+    free(v->eigenvalue);
+    ks_attributes_clear(&v->attributes);
+}
+
+static ks_status read_eigenvalues(const struct ks_h5 *h5, struct vectors *v)
+{
+    const struct ks_h5_shape shape = {.n_dims = 1, .dims = {v->k}};
+    bool found;
+
+    KS_TRY(ks_h5_has(h5, "/eigenvalue", &found));
+    if (!found)
+        return KS_OK;
+    KS_TRY(ks_h5_expect_reals(h5, "/eigenvalue", &shape));
+    return ks_h5_read_new(h5, "/eigenvalue", &shape, &v->eigenvalue);
+}
+
+/* The caller clears, also after a failure. */
+static ks_status read(const char *path, struct vectors *v)
+{
+    ks_status status = KS_OK;
+    struct ks_h5 *h5 = NULL;
+    struct ks_h5_shape shape;
+
+    *v = (struct vectors){.path = path};
+    KS_TRY(ks_h5_open(path, "kappascope-vector", &h5));
+    KS_GO(ks_h5_shape(h5, "/vector", &shape));
+    if (shape.n_dims != 2) {
+        status = ks_fail(KS_FORMAT, "%s: /vector: expected [k, n], found %zu dimensions", path,
+                         shape.n_dims);
+        goto done;
+    }
+    v->n = shape.dims[1];
+    KS_GO(ks_inspect_expect_memory(path, "its vectors",
+                                   sizeof(double) * (double)shape.dims[0] * (double)v->n));
+    KS_GO(ks_vectors_read(path, v->n, &v->k, &v->values));
+    KS_GO(read_eigenvalues(h5, v));
+    KS_GO(ks_h5_read_attributes(h5, "/", &v->attributes));
+done:
+    ks_h5_close(h5);
+    return status;
+}
+
+/* --- one file --- */
+
+enum { SHOWN = 20 }; /* vectors whose norms are printed */
+
+static void print_norms(const struct vectors *v, FILE *out)
+{
+    const size_t k = v->k, n = v->n;
+    const double *vectors = v->values, *eigenvalue = v->eigenvalue;
+
+    ks_title_print(out, "Vectors");
+    fprintf(out, "  %6s %12s %12s %10s%s\n", "number", "norm", "largest |x|", "zeros",
+            eigenvalue ? "   eigenvalue" : "");
+    for (size_t i = 0; i < k && i < SHOWN; i++) {
+        double sum = 0, largest = 0;
+        size_t zeros = 0;
+
+        for (size_t j = 0; j < n; j++) {
+            double x = vectors[i * n + j];
+
+            sum += x * x;
+            largest = fmax(largest, fabs(x));
+            zeros += x == 0;
+        }
+        fprintf(out, "  %6zu %12.6g %12.6g %10zu", i, sqrt(sum), largest, zeros);
+        if (eigenvalue)
+            fprintf(out, " %12.6g", eigenvalue[i]);
+        fputc('\n', out);
+    }
+    if (k > SHOWN)
+        fprintf(out, "  and %zu more\n", k - SHOWN);
+}
+
+ks_status ks_inspect_vectors(const char *path, FILE *out)
+{
+    struct vectors v;
+    ks_status status = read(path, &v);
+
+    if (status == KS_OK) {
+        ks_line_print(out, "vector file", "%s", path);
+        ks_line_print(out, "vectors", "%zu of %zu numbers", v.k, v.n);
+        for (size_t i = 0; i < v.attributes.n; i++)
+            ks_attribute_print(out, &v.attributes.list[i]);
+        print_norms(&v, out);
+    }
+    clear(&v);
+    return status;
+}
+
+/* --- two files --- */
+
+/* A vector that is this close to the span of those before it gives no direction of its own. */
+static const double INDEPENDENT = 1e-6;
+
+static ks_status read_eigenvectors(const char *path, struct vectors *v)
+{
+    KS_TRY(ks_scout(path, 0));
+    KS_TRY(read(path, v));
+    return v->eigenvalue ? KS_OK
+                         : ks_fail(KS_FORMAT,
+                                   "%s: expected eigenvectors, as analyze --eigenvectors writes "
+                                   "them, found vectors without /eigenvalue",
+                                   path);
+}
+
+/* The names and shapes of the parameters; of older files the names of the layers. */
+static ks_status check_same(const struct vectors *a, const struct vectors *b)
+{
+    static const char *const names[] = {"parameters", "layers"};
+
+    if (a->n != b->n)
+        return ks_fail(KS_FORMAT, "%s: expected vectors of %zu numbers, as %s has, found %zu",
+                       b->path, a->n, a->path, b->n);
+    for (size_t i = 0; i < 2; i++) {
+        const char *one = ks_attribute_text(&a->attributes, names[i]),
+                   *two = ks_attribute_text(&b->attributes, names[i]);
+
+        if (one && two && strcmp(one, two) != 0)
+            return ks_fail(KS_FORMAT,
+                           "%s: expected eigenvectors of a critic with the same %s as %s has, "
+                           "%.200s; found %.200s",
+                           b->path, names[i], a->path, one, two);
+    }
+    return KS_OK;
+}
+
+/* Makes the first `count` vectors orthonormal, in their order, by Gram-Schmidt twice: the first k
+ * span what they spanned. Vectors of analyze are orthonormal up to the rounding of its basis. */
+static ks_status orthonormalize(struct vectors *v, size_t count)
+{
+    const int n = (int)v->n;
+
+    for (size_t i = 0; i < count; i++) {
+        double *y = v->values + i * v->n, before = cblas_dnrm2(n, y, 1), after;
+
+        for (int pass = 0; pass < 2; pass++)
+            for (size_t j = 0; j < i; j++)
+                cblas_daxpy(n, -cblas_ddot(n, y, 1, v->values + j * v->n, 1), v->values + j * v->n,
+                            1, y, 1);
+        after = cblas_dnrm2(n, y, 1);
+        if (!(after > INDEPENDENT * before))
+            return ks_fail(KS_FORMAT,
+                           "%s: expected linearly independent vectors, found vector %zu in the "
+                           "span of those before it",
+                           v->path, i);
+        cblas_dscal(n, 1 / after, y, 1);
+    }
+    return KS_OK;
+}
+
+/* overlap[k - 1] = (1/k) sum_{i<k} |P_k v_i|^2 for k = 1..count, with the orthonormal vectors v_i
+ * of `a` and the projection P_k onto the first k vectors u_j of `b`, that is (1/k) sum_{i,j<k}
+ * (u_j' v_i)^2. Gur-Ari, Roberts, Dyer: Gradient descent happens in a tiny subspace, arXiv
+ * 1812.04754, 2018; Schneider et al.: Identifying policy gradient subspaces, ICLR 2024. */
+static void measure(const struct vectors *a, const struct vectors *b, size_t count, double *overlap)
+{
+    double sum = 0;
+
+    for (size_t k = 0; k < count; k++) {
+        for (size_t i = 0; i <= k; i++) {
+            const double *v = a->values, *u = b->values;
+            double one = cblas_ddot((int)a->n, v + i * a->n, 1, u + k * a->n, 1);
+            double two = cblas_ddot((int)a->n, v + k * a->n, 1, u + i * a->n, 1);
+
+            sum += one * one + (i < k ? two * two : 0);
+        }
+        overlap[k] = fmin(sum / (double)(k + 1), 1); /* above 1 by rounding only */
+    }
+}
+
+static void print_file(FILE *out, const char *name, const struct vectors *v)
+{
+    const char *checkpoint = ks_attribute_text(&v->attributes, "checkpoint"),
+               *operator_name = ks_attribute_text(&v->attributes, "operator"),
+               *which = ks_attribute_text(&v->attributes, "which");
+
+    ks_line_print(out, name, "%s", v->path);
+    ks_line_print(out, "", "%zu vectors of %s%s, checkpoint %s", v->k,
+                  operator_name ? operator_name : "an unknown operator",
+                  which ? ", smallest eigenvalues" : "", checkpoint ? checkpoint : "unknown");
+}
+
+static void print_overlaps(FILE *out, const struct vectors *a, const struct vectors *b,
+                           size_t count, const double *overlap)
+{
+    char text[512];
+
+    print_file(out, "eigenvectors", a);
+    print_file(out, "against", b);
+    ks_title_print(out, "Overlap of the first k eigenvectors' spaces");
+    fprintf(out, "  %6s %10s %14s %14s\n", "k", "overlap", "eigenvalue", "against");
+    for (size_t k = 0; k < count; k++)
+        fprintf(out, "  %6zu %10.6f %14.7g %14.7g\n", k + 1, overlap[k], a->eigenvalue[k],
+                b->eigenvalue[k]);
+    snprintf(text, sizeof text,
+             "The mean squared norm of the projections of the first k eigenvectors onto the space "
+             "of the other file's first k: 1 for the same space, 0 for orthogonal spaces, k/%zu on "
+             "average for random ones (Gur-Ari et al. 2018; Schneider et al. 2024).",
+             a->n);
+    fputc('\n', out);
+    ks_paragraph_print(out, text);
+}
+
+static ks_status print_json(FILE *out, const struct vectors *a, const struct vectors *b,
+                            size_t count, const double *overlap)
+{
+    json_t *list = json_array(), *object;
+    char *line;
+
+    for (size_t k = 0; k < count; k++)
+        json_array_append_new(list, json_real(overlap[k]));
+    object = json_pack("{s:s%, s:s%, s:I, s:o}", "file", a->path, strlen(a->path), "against",
+                       b->path, strlen(b->path), "dimension", (json_int_t)a->n, "overlap", list);
+    line = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    json_decref(object);
+    if (!line)
+        return ks_fail(KS_FORMAT, "--json: a path is not valid UTF-8, or memory is out");
+    fprintf(out, "%s\n", line);
+    free(line);
+    return KS_OK;
+}
+
+ks_status ks_inspect_overlap(const char *path, const char *against, bool json, FILE *out)
+{
+    struct vectors a = {.n = 0}, b = {.n = 0};
+    double *overlap = NULL;
+    size_t count;
+    ks_status status = KS_OK;
+
+    KS_GO(read_eigenvectors(path, &a));
+    KS_GO(read_eigenvectors(against, &b));
+    KS_GO(check_same(&a, &b));
+    count = a.k < b.k ? a.k : b.k;
+    KS_GO(orthonormalize(&a, count));
+    KS_GO(orthonormalize(&b, count));
+    KS_GO(ks_alloc(count, sizeof *overlap, &overlap));
+    measure(&a, &b, count, overlap);
+    if (json)
+        KS_GO(print_json(out, &a, &b, count, overlap));
+    else
+        print_overlaps(out, &a, &b, count, overlap);
+done:
+    free(overlap);
+    clear(&a);
+    clear(&b);
+    return status;
+}
