@@ -14,6 +14,7 @@ Monitor        a Run that is analyzed in the background while it trains, with th
 returns        the returns of a past run, from files of Stable-Baselines3 or TensorBoard
 analyze, audit run the programs, and return what they found
 load_spectrum  the arrays and statistics of a spectrum
+load_vectors   eigenvectors in the layout of PyTorch's parameters
 program        where a program of KappaScope is
 
 analysis/export/README.md has examples, and says what can be expressed. The package needs numpy and h5py.
@@ -36,6 +37,7 @@ from kappascope.refusal import Refused
 from kappascope.returns import returns
 from kappascope.run import Run
 from kappascope.spectra import Spectrum, load_spectrum
+from kappascope.vectors import load_vectors
 
 __version__ = "0.6.0"
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "analyze",
     "audit",
     "load_spectrum",
+    "load_vectors",
     "program",
     "returns",
     "save",

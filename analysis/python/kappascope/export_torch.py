@@ -54,7 +54,7 @@ def _has_no_values(module: Module) -> bool:
     return any(p.is_meta for p in (*module.parameters(), *module.buffers()))
 
 
-def _bind(module: Module, inputs: Any) -> tuple[dict[str, Any], bool]:
+def bind(module: Module, inputs: Any) -> tuple[dict[str, Any], bool]:
     """{name: tensor} in the order of forward's parameters, and whether the caller gave the
     names."""
     signature = inspect.signature(module.forward)
@@ -133,7 +133,7 @@ def _torch_adam(
     return adam, rate
 
 
-def _modules(critics: Any) -> list[Module]:
+def modules_of(critics: Any) -> list[Module]:
     """The list of modules that are the critics."""
     if type(critics).__name__ == "ModuleList":
         critics = list(critics)
@@ -151,7 +151,7 @@ def _modules(critics: Any) -> list[Module]:
     return modules
 
 
-def _share_layers(modules: list[Module]) -> bool:
+def share_layers(modules: list[Module]) -> bool:
     """Whether modules, each another one, have parameters in common."""
     own = [{id(p) for p in m.parameters()} for m in modules]
     shared = any(a & b for i, a in enumerate(own) for b in own[:i])
@@ -211,11 +211,11 @@ def save(
     The modules are copied: neither they nor their running statistics change. Raises Refused."""
     import torch
 
-    modules, losses = _modules(critics), loss if isinstance(loss, (list, tuple)) else [loss]
+    modules, losses = modules_of(critics), loss if isinstance(loss, (list, tuple)) else [loss]
     losses = [torch_loss(one) for one in losses]
-    arrays, by_name = _bind(plain_module(modules[0]), inputs)
+    arrays, by_name = bind(plain_module(modules[0]), inputs)
     arrays, batched = read_minibatches(arrays)
-    if len(losses) == 1 and _share_layers(modules):
+    if len(losses) == 1 and share_layers(modules):
         modules = [_together(modules)]
     with surroundings(torch):
         traced = [
@@ -226,7 +226,7 @@ def save(
             count = len(traced[0].chains)
             losses, targets = losses * count, targets_of_heads(targets, batched, count)
             traced = [Critic(c.graph, losses, project or {}) for c in traced]
-        description = _common_description(traced, arrays)
+        description = common_description(traced, arrays)
         ensemble = sum(c.ensemble(chain) for c in traced for chain in c.chains)
         heads = description.heads
         heads = [(one, outputs) for one, (_, outputs) in zip(losses, heads)]  # with their functions
@@ -253,7 +253,7 @@ def save(
     return arch
 
 
-def _common_description(critics: list[Critic], arrays: Arrays) -> Description:
+def common_description(critics: list[Critic], arrays: Arrays) -> Description:
     """The description that all critics have, read by the rules of the file format."""
     first = critics[0].chains[0]
     for critic, chain in ((c, chain) for c in critics for chain in c.chains):

@@ -1,0 +1,148 @@
+"""Vectors over the parameters, such as eigenvectors, in the layout of PyTorch's modules: load_vectors."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import h5py
+import numpy as np
+
+from kappascope.critics import Critic, collect
+from kappascope.description import Description, Layer
+from kappascope.export_torch import bind, common_description, modules_of, share_layers
+from kappascope.graph import Graph
+from kappascope.losses import Loss
+from kappascope.minibatches import read_minibatches
+from kappascope.names import Array, Arrays, Module, Path, Tensor
+from kappascope.refusal import fail
+from kappascope.tracing import plain_module, surroundings
+
+ROWS = 8  # of inputs that are made up to trace a module
+
+
+def load_vectors(path: Path, critics: Any, inputs: Any = None) -> list[Any]:
+    """The vectors of a file of `kappascope analyze` (--eigenvectors, --gradient, --apply) as PyTorch's
+    parameters: for each vector a dict {name: tensor} like state_dict() of the critic, with shape, dtype and
+    device of each parameter, and 0 in those that are not trained; of several critics, a list of such dicts.
+
+        for v in kappascope.load_vectors("top.h5", qf1):
+            moved = {name: p + 0.1 * v[name] for name, p in qf1.named_parameters()}
+
+    critics    as for save, in the same order; their values do not matter
+    inputs     as for save; without them the modules are traced with random rows, which is enough for a
+               forward(x) or a forward(x, y) that joins both
+
+    Raises Refused if the file is of other critics."""
+    import torch
+
+    with h5py.File(path) as file:
+        if str(_text(file.attrs.get("format", ""))) != "kappascope-vector" or "vector" not in file:
+            fail(f"{path}: expected a file of vectors, format kappascope-vector with the dataset /vector")
+        vectors = np.asarray(file["vector"][()], np.float64)
+        parameters = _text(file.attrs.get("parameters", ""))
+    modules, error = modules_of(critics), ""
+    if share_layers(modules):
+        fail("critics: they share layers. Way out: one module, whose forward returns a tuple, as for save")
+    with surroundings(torch):
+        for given in _inputs(path, plain_module(modules[0]), inputs, parameters):
+            try:
+                arrays, by_name = bind(plain_module(modules[0]), given)
+                arrays, _ = read_minibatches(arrays)
+                positions = _positions(torch, modules, arrays, by_name, parameters)
+            except Exception as failure:  # of a forward that does not take such rows
+                if inputs is not None:
+                    raise
+                positions, error = None, error or str(failure).strip().splitlines()[0]
+            if positions is not None and len(positions) == vectors.shape[1]:
+                own = [_named(torch, modules, positions, vector) for vector in vectors]
+                return own if isinstance(critics, (list, tuple)) or len(modules) > 1 else [v[0] for v in own]
+    way = "" if inputs is not None else f"{error and ' (' + error + ')'}. Way out: inputs=, as for save"
+    return fail(
+        f"{path}: expected vectors over the parameters of these critics, found {vectors.shape[1]} numbers"
+        + (f" over {parameters[:300]}" if parameters else "")
+        + way
+    )
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _inputs(path: Path, module: Module, inputs: Any, parameters: str) -> Iterator[Any]:
+    """The inputs that are given; or random ones of the width that the first array has, for one argument
+    of forward, or for two that together have this width."""
+    if inputs is not None:
+        yield inputs
+        return
+    first = re.match(r"[^[]*\[(\d+)", parameters)
+    if not first:
+        fail(f"{path}: the file does not say what its parameters are. Way out: inputs=, as for save")
+    width, rows = int(first[1]), np.random.default_rng(0).standard_normal((ROWS, int(first[1])))
+    takes = [
+        p
+        for p in inspect.signature(module.forward).parameters.values()
+        if p.default is p.empty and p.kind is not p.VAR_KEYWORD
+    ]
+    if len(takes) == 1:
+        yield (rows,)
+    elif len(takes) == 2:
+        for k in range(1, width):
+            yield rows[:, :k], rows[:, k:]
+
+
+def _positions(
+    torch: Any, modules: list[Module], arrays: Arrays, by_name: bool, parameters: str
+) -> Array | None:
+    """[E P]: where the numbers of a vector are among all numbers of the modules' parameters, one after the
+    other; None if the modules do not have these parameters."""
+    starts: dict[tuple[str, str], int] = {}
+    total = 0
+    for i, module in enumerate(modules):
+        for name, p in plain_module(module).named_parameters():
+            starts[f"critics[{i}]", name] = total
+            total += p.numel()
+
+    def read(graph: Graph, name: str) -> Tensor:
+        shape, start = graph.parameters[name].shape, starts[graph.name, name]
+        return torch.arange(start, start + shape.numel(), dtype=torch.float64).reshape(shape)
+
+    graphs = [Graph(m, f"critics[{i}]", arrays, by_name) for i, m in enumerate(modules)]
+    for heads in dict.fromkeys((1, len(graphs[0].roots))):
+        traced = [Critic(graph, [Loss("mse")] * heads, {}) for graph in graphs]
+        if heads == 1 and any(c.shares_layers() for c in traced):
+            continue
+        description = common_description(traced, arrays)
+        if parameters and _list(description) != parameters:
+            continue
+        trained = [x if x.trainable else Layer(0, x.kind, x.out) for x in description.layers]
+        found = collect(traced, trained, read)
+        return np.concatenate([a.reshape(len(a), -1) for a in found.values()], 1).ravel().astype(np.int64)
+    return None
+
+
+def _list(description: Description) -> str:
+    """As the attribute `parameters` of a file of eigenvectors."""
+    return ", ".join(
+        f"{layer.group}/{name} [{', '.join(map(str, shape))}]"
+        for layer in description.layers
+        if layer.trainable
+        for name, shape in layer.params.items()
+    )
+
+
+def _named(torch: Any, modules: list[Module], positions: Array, vector: Array) -> list[dict[str, Tensor]]:
+    """{name: tensor} of each module."""
+    named = [list(plain_module(m).named_parameters()) for m in modules]
+    flat = np.zeros(sum(p.numel() for own in named for _, p in own))
+    flat[positions] = vector
+    parts = iter(np.split(flat, np.cumsum([p.numel() for own in named for _, p in own])[:-1]))
+    return [
+        {
+            name: torch.as_tensor(next(parts).reshape(p.shape), dtype=p.dtype, device=p.device)
+            for name, p in own
+        }
+        for own in named
+    ]
