@@ -270,7 +270,7 @@ def run_examples(programs, folder):
         fail(f"{FILES}: expected examples in python and sh")
     for kind, block in blocks:
         run([sys.executable if kind == "python" else "sh", "-c", block], f"{folder}/examples",
-            os.environ | {"PATH": paths})
+            os.environ | {"PATH": paths, "PYTHONPATH": os.path.abspath("analysis/python")})
 
 
 def main():
