@@ -288,9 +288,22 @@ class TestResume(RunTest):
                     again.evaluated(200, 7.0)
                 self.assertTrue(again(200))
                 again.evaluated(250, 8.0)
+                again.evaluated(250, 8.0)
                 end = "200,7.0\n250,8.0\n" if evaluation_first else "200,-200.0\n250,8.0\n"
                 self.assertTrue(self.rows(again).endswith(end), self.rows(again))
                 self.assertEqual(len(self.rows(again).splitlines()), 7)
+                again.close()
+        third = self.run_of(name="nTrue")
+        self.assertTrue(third(300))
+        before = len(self.lines())
+        third.evaluated(300, 9.0)
+        self.assertEqual(len(self.lines()), before)
+        third.close()
+        fourth = self.run_of(name="nTrue")
+        self.assertTrue(fourth(300))
+        fourth.evaluated(300, 10.0)  # not twice: the row is of the process that was stopped here
+        self.assertTrue(self.rows(fourth).endswith("250,8.0\n300,10.0\n"))
+        self.assertEqual(len(self.lines()), before)
 
     def test_missed(self):
         """The checkpoint that was due between the last step of one process and the first of the next."""

@@ -155,6 +155,7 @@ class Run:
         self.folder = os.path.join(self.study, "runs", self.env, self.name, f"seed{self.seed}")
         self.returns = os.path.join(self.folder, "returns.csv")
         self.step: int | None = None  # of the last call
+        self._evaluated = -1  # the step of the last evaluation
         self._due = 0  # the multiple of `every` that is saved next
         self._samples: Samples | None = None
         self._inputs: str | None = None  # of the first checkpoint: a checksum
@@ -216,7 +217,9 @@ class Run:
                 return
             if number == last:
                 cut_rows(self.returns, number - 1)
-                self._say(number, f"{self.returns}: evaluated twice: the last return is kept")
+                if number == self._evaluated:  # else by a former process, which was at this step, too
+                    self._say(number, f"{self.returns}: evaluated twice: the last return is kept")
+            self._evaluated = number
             if not np.isfinite(value):
                 self._say(number, f"{self.returns}: a return of {value}: the study leaves this row out")
             header = header_of(self.returns) or ["env_step", "return", *further]
