@@ -87,6 +87,7 @@ struct ks_problem {
     const struct ks_selection *selection;
     bool products_f32;
     struct ks_team *team; /* the ranks that share it (ranks.h); NULL: a single one. Not owned */
+    enum ks_products products; /* of operators in float32: how layers multiply */
     size_t minibatches;
     size_t other_minibatches; /* of other ranks: they count in N, and what is computed here is this
                                * rank's share of a sum over the ranks */

@@ -81,6 +81,9 @@ static ks_status add_product(const struct ks_pipeline *p, struct ks_attributes *
 {
     KS_TRY(ks_attribute_add_string(list, "operator", p->problem.kind->name));
     KS_TRY(ks_attribute_add_string(list, "precision", p->options->products_f32 ? "f32" : "f64"));
+    KS_TRY(ks_attribute_add_string(
+        list, "products",
+        ks_products_names[p->options->products_f32 ? p->options->products : KS_PRODUCTS_BLAS]));
     KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->selection->n));
     KS_TRY(ks_attribute_add_integer(list, "critic", p->problem.critic));
     KS_TRY(ks_attribute_add_integer(list, "layer", p->problem.layer));

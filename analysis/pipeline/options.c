@@ -134,6 +134,10 @@ static const struct row {
      "TOL", 0},
     {"seed", "seed of the start vectors (0)", "S", 0},
     {"precision", "precision of the products (f32; preconditioned: f64)", "f32|f64", 0},
+    {"products",
+     "float32 products by OpenBLAS (blas) or of bfloat16 parts (split3), as accurate; auto (the "
+     "default): split3 with AMX",
+     "auto|blas|split3", 0},
     {"batches", "use the first N minibatches (all)", "N", 0},
     {"batch", "use minibatch I alone, from 0", "I", 0},
     {"weight-decay", "add MU2/2 |theta|^2 to the loss (0)", "MU2", 0},
@@ -301,6 +305,27 @@ static ks_status find_operator(const char *name, const struct ks_operator_kind *
     return ks_fail(KS_USAGE, "--operator: expected one of %s; found '%s'", list, name);
 }
 
+/* Parts are of float32, and two of them are not accurate enough for a spectrum. */
+static ks_status read_products(const struct ks_words *w, struct ks_spectrum_options *o)
+{
+    const char *text = text_of(w, "products");
+    const bool compat = is_given(w, "compat");
+    enum ks_products wish = KS_PRODUCTS_BLAS;
+
+    while (text && ks_products_names[wish] && strcmp(text, ks_products_names[wish]) != 0)
+        wish++;
+    if (!text)
+        wish = KS_PRODUCTS_AUTO;
+    if (wish > KS_PRODUCTS_AUTO || wish == KS_PRODUCTS_SPLIT2)
+        return ks_fail(KS_USAGE, "--products: expected auto, blas or split3, found '%s'", text);
+    if (wish == KS_PRODUCTS_SPLIT3 && !o->products_f32)
+        return ks_fail(KS_USAGE, "--products split3: expected --precision f32, found f64");
+    if (wish == KS_PRODUCTS_SPLIT3 && compat)
+        return ks_fail(KS_USAGE, "--compat xqc: expected --products blas, found split3");
+    o->products = o->products_f32 && !compat ? ks_products_choose(wish) : KS_PRODUCTS_BLAS;
+    return KS_OK;
+}
+
 static ks_status read_operator(const struct ks_words *w, struct ks_spectrum_options *o)
 {
     const char *precision = text_of(w, "precision"), *critic = text_of(w, "critic");
@@ -311,6 +336,7 @@ static ks_status read_operator(const struct ks_words *w, struct ks_spectrum_opti
     KS_TRY(read_batchnorm(text_of(w, "batchnorm"), o));
     KS_TRY(choice("precision", precision, "f32", "f64", &f64));
     o->products_f32 = precision ? !f64 : is_given(w, "compat") || !o->kind->wide;
+    KS_TRY(read_products(w, o));
     KS_TRY(ks_option_integer("critic", critic, 0, INT32_MAX, &number));
     o->critic = critic ? (int)number : -1;
     KS_TRY(read_arrays(text_of(w, "array"), o));

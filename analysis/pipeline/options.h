@@ -22,7 +22,7 @@ struct ks_analyze_options {
 
 /* The words as popt reads them, by the rows of the table of options: NULL and 0 if an option is
  * absent. All values are strings, so that every refusal has the same form. */
-enum { KS_WORDS = 32 };
+enum { KS_WORDS = 33 };
 struct ks_words {
     char *text[KS_WORDS]; /* owned */
     int flag[KS_WORDS];

@@ -16,6 +16,7 @@ struct ks_spectrum_options ks_spectrum_options_defaults(void)
 {
     return (struct ks_spectrum_options){.kind = ks_operator_kinds,
                                         .products_f32 = !ks_operator_kinds->wide,
+                                        .products = ks_products_choose(KS_PRODUCTS_AUTO),
                                         .certificates = true,
                                         .learning_rate = NAN,
                                         .order = KS_DEFAULT_ORDER,

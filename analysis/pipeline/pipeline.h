@@ -52,13 +52,14 @@ enum { KS_ARRAYS_TEXT = 256 };
 
 struct ks_spectrum_options {
     const struct ks_operator_kind *kind;
-    bool products_f32;   /* products are in float32                              */
-    bool basis_f32;      /* Lanczos vectors are in float32 even if float64 fits   */
-    bool evaluation;     /* batch normalization by running statistics           */
-    bool loss_rows_only; /* batch statistics of the loss's rows alone           */
-    bool exact;          /* all eigenvalues, from the dense operator            */
-    bool published;      /* the published code's Lanczos recurrence, unweighted statistics, products
-                          * divided by N once more                               */
+    bool products_f32;         /* products are in float32                              */
+    enum ks_products products; /* how layers multiply then; not AUTO */
+    bool basis_f32;            /* Lanczos vectors are in float32 even if float64 fits   */
+    bool evaluation;           /* batch normalization by running statistics           */
+    bool loss_rows_only;       /* batch statistics of the loss's rows alone           */
+    bool exact;                /* all eigenvalues, from the dense operator            */
+    bool published; /* the published code's Lanczos recurrence, unweighted statistics, products
+                     * divided by N once more                               */
     enum ks_rewards rewards;
     bool certificates;               /* certify bounds by float64 products                 */
     bool gradient_probe;             /* one more probe, which starts at the gradient       */

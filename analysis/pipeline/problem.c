@@ -70,6 +70,7 @@ static ks_status pose_loss(struct ks_pipeline *p, int layer)
     q->checkpoint = p->checkpoint;
     q->kind = o->kind;
     q->products_f32 = o->products_f32;
+    q->products = o->products;
     q->evaluation = o->evaluation;
     q->loss_rows_only = o->loss_rows_only;
     q->weight_decay = o->weight_decay;

@@ -13,13 +13,17 @@
 #include "statistics/statistics.h"
 
 /* The root attributes that stand in a row beside the statistics: what was computed, and how. */
-static const char *const settings[] = {"operator",    "batchnorm",    "precision",
-                                       "order",       "probes",       "probe_seed",
-                                       "dimension",   "weight_decay", "scale",
-                                       "batches",     "critic",       "layer",
-                                       "array",       "count_above",  "blas_version",
-                                       "blas_kernel", "threads",      "basis_precision",
-                                       "rewards",     "compat",       "minibatch_products",
+static const char *const settings[] = {"operator",        "batchnorm",
+                                       "precision",       "order",
+                                       "probes",          "probe_seed",
+                                       "dimension",       "weight_decay",
+                                       "scale",           "batches",
+                                       "critic",          "layer",
+                                       "array",           "count_above",
+                                       "blas_version",    "blas_kernel",
+                                       "products",        "threads",
+                                       "basis_precision", "rewards",
+                                       "compat",          "minibatch_products",
                                        "tolerance"};
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 

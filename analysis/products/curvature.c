@@ -363,6 +363,7 @@ static ks_status build(const struct ks_problem *problem, enum kind kind, struct 
     KS_TRY(ks_primal_new(problem, kind == GGN, &h->primal));
     KS_TRY(KS(fold_arch)(h->primal->fold, &h->arch));
     h->arch->loss.weight /= h->primal->unit;
+    h->arch->products = problem->products;
     KS_TRY(
         KS(net_new)(h->arch, h->primal->rows, h->primal->loss_rows, problem->evaluation, &h->net));
     h->n = problem->minibatches * h->primal->microbatches;

@@ -111,6 +111,7 @@ static ks_status parse(struct KS(agent) *a)
     }
     KS_TRY(KS(arch_parse)(c->critic, name, critic_in, &a->critic_arch));
     KS_TRY(KS(arch_parse)(c->actor, "actor", actor_in, &a->actor_arch));
+    a->critic_arch->products = a->actor_arch->products = c->products;
     KS_TRY(check_critic(a, name));
     return check_actor(a, name);
 }

@@ -46,6 +46,7 @@ struct ks_agent_config {
     double weight_decay, temperature_decay; /* decoupled: of the networks; of log T        */
     enum ks_decay decay;
     struct ks_starts starts;
+    enum ks_products products; /* how layers multiply; not AUTO */
     uint64_t seed;
     int threads; /* rows and critics are divided among them; results do not depend on them */
 };

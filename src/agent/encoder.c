@@ -23,6 +23,7 @@ static ks_status parse(const struct KS(agent) *a, enum ks_module module, size_t 
 
     KS_TRY(KS(arch_parse)(a->config.encoder[module], names[module], in, &e->arch[module]));
     arch = e->arch[module];
+    arch->products = a->config.products;
     if (arch->loss.kind || arch->policy.actions > 0)
         return ks_fail(KS_FORMAT, "%s: expected a description that ends in 'outputs', found a %s",
                        names[module], arch->loss.kind ? "loss" : "policy");

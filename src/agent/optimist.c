@@ -57,6 +57,7 @@ ks_status KS(optimist_new)(struct KS(agent) *a, const char *description,
     KS_TRY(ks_alloc(1, sizeof *o, optimist));
     o = *optimist;
     KS_TRY(KS(arch_parse)(description, "optimist", width, &o->arch));
+    o->arch->products = a->config.products;
     KS_TRY(check(a, o->arch));
     KS_TRY(KS(net_new)(o->arch, batch, batch, false, &o->train));
     KS_TRY(KS(net_new)(o->arch, 1, 1, true, &o->one));

@@ -333,9 +333,10 @@ static void multiply_block(struct work *w, const struct range *columns)
     }
 }
 
-bool ks_split_suits(const struct ks_product *p)
+/* Weak: a test replaces it to see small products split, too. */
+__attribute__((weak)) bool ks_split_suits(const struct ks_product *p)
 {
-    return p->m >= HALF && p->n >= HALF && p->k >= STEP;
+    return p->m >= HALF && p->n >= HALF && p->k >= HALF;
 }
 
 void ks_split_multiply(const struct ks_product *p, ks_split_kernel *kernel, const float *a,

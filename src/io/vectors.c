@@ -11,12 +11,12 @@ static const char OBJECT[] = "/vector";
 /* The attributes of products, gradients and eigenvectors. They say where vectors come from.
  * Products do not depend on them, because a vector of one operator may be multiplied by another. */
 static const char *const known[] = {
-    "format", "version", "checkpoint", "checkpoint_sha256", "parameters",   "which",
-    "array",  "rewards", "batchnorm",  "weight_decay",      "scale",        "batches",
-    "batch",  "loss",    "operator",   "precision",         "dimension",    "critic",
-    "layer",  "compat",  "steps",      "tolerance",         "probe_seed",   "start_at",
-    "layers", "threads", "processes",  "analyzer_version",  "blas_version", "blas_kernel",
-    NULL,
+    "format",   "version", "checkpoint", "checkpoint_sha256", "parameters",   "which",
+    "array",    "rewards", "batchnorm",  "weight_decay",      "scale",        "batches",
+    "batch",    "loss",    "operator",   "precision",         "dimension",    "critic",
+    "layer",    "compat",  "steps",      "tolerance",         "probe_seed",   "start_at",
+    "layers",   "threads", "processes",  "analyzer_version",  "blas_version", "blas_kernel",
+    "products", NULL,
 };
 
 /* Reads the dataset's shape, which must be [k, n] with k > 0. Refuses unknown attributes. */

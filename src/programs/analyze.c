@@ -159,6 +159,8 @@ static ks_status run(const struct ks_words *words, const struct ks_arguments *ar
 
     KS_GO(ks_team_settle(world, prepare(words, arguments, leads, &o, &outputs)));
     report = new_report(&o, arguments);
+    if (!arguments->quiet && leads && ks_products_warning(o.spectrum.products))
+        ks_say("note: %s", ks_products_warning(o.spectrum.products));
     *worst = analyze_all(&o, world, arguments, outputs, &report);
     if (leads && !o.apply && !o.gradient)
         status = ks_report_end(&report);

@@ -90,7 +90,8 @@ static void count_json(json_t *counts, const char *name, const json_t *value)
 /* What run.json says; a run without it, or with a malformed one, is not counted. */
 static ks_status count_run(const struct ks_results *r, const struct ks_result *run, json_t *counts)
 {
-    static const char *const names[] = {"processor", "blas_kernel", "threads", "mujoco_flags"};
+    static const char *const names[] = {"processor", "blas_kernel", "products", "threads",
+                                        "mujoco_flags"};
     char *path = NULL;
     json_t *file, *versions;
 
@@ -109,9 +110,9 @@ static ks_status count_run(const struct ks_results *r, const struct ks_result *r
 static void count_spectrum(const struct ks_spectrum *s, json_t *counts)
 {
     static const char *const names[] = {
-        "analyzer_version", "library_versions", "operator",        "batchnorm",
-        "rewards",          "precision",        "basis_precision", "order",
-        "probes",           "batches",          "threads",         "processes"};
+        "analyzer_version", "library_versions", "operator",        "batchnorm", "rewards",
+        "precision",        "products",         "basis_precision", "order",     "probes",
+        "batches",          "threads",          "processes"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct ks_attribute *a = ks_attribute_find(&s->attributes, names[i]);

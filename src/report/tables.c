@@ -122,7 +122,7 @@ static ks_status find_statistics(const struct ks_results *r, size_t *n, char ***
 static void add_spectrum(const struct ks_spectrum *s, size_t n, char *const *names,
                          struct ks_table *out)
 {
-    static const char *const origin[] = {"loss_kind", "blas_version", "blas_kernel"};
+    static const char *const origin[] = {"loss_kind", "blas_version", "blas_kernel", "products"};
 
     ks_table_cells(out, KS_NUMBER(ks_attribute_number(&s->attributes, "update")),
                    KS_NUMBER(ks_attribute_number(&s->attributes, "return_mean")));
@@ -268,7 +268,8 @@ static ks_status fill_theorems(const struct ks_tables *t, struct ks_table *out)
          "kappa_starts,kappa_starts_least,kappa_starts_most"
 const struct ks_table_file ks_table_files[] = {
     {"checkpoints", "checkpoint and analysis",
-     "env,architecture,seed,env_step,analysis,update,return_mean,loss,blas_version,blas_kernel,...",
+     "env,architecture,seed,env_step,analysis,update,return_mean,loss,blas_version,blas_kernel,"
+     "products,...",
      "then all statistics. `loss`: `loss_kind` of the spectrum, empty if an older version made it",
      .all = fill_checkpoints},
     {"returns", "evaluation", "env,architecture,seed,env_step,return_mean", "",

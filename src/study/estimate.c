@@ -273,16 +273,21 @@ static ks_status make_checkpoint(const struct ks_run *run, struct ks_checkpoint 
 }
 
 /* Seconds of a product with all critics on one minibatch. */
-static ks_status measure_product(const struct ks_checkpoint *c, bool f32, double *seconds)
+static ks_status measure_product(const struct ks_checkpoint *c, const struct ks_spectrum_options *o,
+                                 double *seconds)
 {
-    const struct ks_problem problem = {
-        .checkpoint = c, .minibatches = 1, .scale = 1, .critic = -1, .layer = -1};
+    const struct ks_problem problem = {.checkpoint = c,
+                                       .products = o->products,
+                                       .minibatches = 1,
+                                       .scale = 1,
+                                       .critic = -1,
+                                       .layer = -1};
     struct ks_operator *a = NULL;
     double *v = NULL, *out = NULL, start = 0;
     ks_status status = KS_OK;
     size_t n;
 
-    KS_GO(ks_hessian_new(&problem, f32, &a));
+    KS_GO(ks_hessian_new(&problem, o->products_f32, &a));
     KS_GO(fill(a->n, 1, &v));
     KS_GO(ks_alloc(a->n, sizeof *out, &out));
     KS_GO(ks_operator_prepare(a, SIZE_MAX / 2));
@@ -303,21 +308,22 @@ static ks_status measure_spectra(const struct ks_study *study, const struct ks_r
 {
     const struct ks_settings *settings = &run->plan.options->settings;
     struct ks_checkpoint *c = NULL;
-    double product[2] = {0, 0}; /* in float64, in float32; 0: not measured */
+    double product[3] = {0}; /* in float64; in float32, by BLAS or not; 0: not measured */
     ks_status status = KS_OK;
 
     KS_GO(ks_alloc(1, sizeof *c, &c));
     KS_GO(make_checkpoint(run, c));
     for (size_t k = 0; k < study->n_analyses; k++) {
         struct ks_spectrum_options o;
-        double pace;
+        double *measured, pace;
 
         if (paces->spectrum[k].amount > 0)
             continue;
         KS_GO(ks_study_read_analysis(&study->analysis[k], &o));
-        if (product[o.products_f32] == 0)
-            KS_GO(measure_product(c, o.products_f32, &product[o.products_f32]));
-        pace = product[o.products_f32] / (o.critic >= 0 ? (double)settings->critics : 1);
+        measured = &product[!o.products_f32 ? 0 : o.products == KS_PRODUCTS_BLAS ? 1 : 2];
+        if (*measured == 0)
+            KS_GO(measure_product(c, &o, measured));
+        pace = *measured / (o.critic >= 0 ? (double)settings->critics : 1);
         paces->spectrum[k] = (struct ks_pace){
             pace * ks_most_products(&o, ks_networks_parameters(&c->critic),
                                     settings->analysis_minibatches),

@@ -189,6 +189,17 @@ static ks_status take_setting(const struct ks_words *w, const char *key, const c
     return KS_OK;
 }
 
+/* How a study multiplies if it does not say: as studies from before the option existed. */
+static const char PRODUCTS[] = "products", BLAS[] = "blas";
+
+static bool has_products(const struct ks_study_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->n; i++)
+        if (strcmp(analysis->setting[i].key, PRODUCTS) == 0)
+            return true;
+    return false;
+}
+
 ks_status ks_study_read_analysis(const struct ks_study_analysis *asked,
                                  struct ks_spectrum_options *options)
 {
@@ -199,6 +210,8 @@ ks_status ks_study_read_analysis(const struct ks_study_analysis *asked,
     ks_words_start(&words);
     for (size_t i = 0; i < asked->n && status == KS_OK; i++)
         status = take_setting(&words, asked->setting[i].key, asked->setting[i].value);
+    if (status == KS_OK && !has_products(asked))
+        status = take_setting(&words, PRODUCTS, BLAS);
     if (status == KS_OK)
         status = ks_options_read(&words, &read);
     if (status == KS_OK)
@@ -216,6 +229,8 @@ bool ks_study_print_options(const struct ks_study_analysis *analysis, FILE *out)
     ks_words_start(&words);
     if (strcmp(analysis->name, KS_STUDY_STANDARD) != 0)
         ks_shell_option(out, "name", analysis->name);
+    if (!has_products(analysis))
+        ks_shell_option(out, PRODUCTS, BLAS);
     for (size_t i = 0; i < analysis->n; i++) {
         const char *key = analysis->setting[i].key, *value = analysis->setting[i].value;
         const struct poptOption *o = find_option(&words, key);

@@ -151,15 +151,20 @@ done:
     return status;
 }
 
+/* Resume points from before this condition existed: blas. */
+static const char PRODUCTS[] = "products";
+
 /* Only recorded: OpenBLAS selects the same kernel on processors of several names. */
 static const char PROCESSOR[] = "processor";
 
-ks_status ks_conditions_init(int threads, const char *mujoco_flags, struct ks_conditions *c)
+ks_status ks_conditions_init(const struct ks_agent_config *config, const char *mujoco_flags,
+                             struct ks_conditions *c)
 {
     c->changes = json_array();
-    c->now = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:s}", "threads", threads, "kappascope",
-                       KS_VERSION, "blas", ks_blas_version(), "blas_kernel", ks_blas_kernel(),
-                       "mujoco", ks_env_mujoco_version(), "mujoco_flags", mujoco_flags, PROCESSOR,
+    c->now = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "threads", config->threads,
+                       "kappascope", KS_VERSION, "blas", ks_blas_version(), "blas_kernel",
+                       ks_blas_kernel(), PRODUCTS, ks_products_names[config->products], "mujoco",
+                       ks_env_mujoco_version(), "mujoco_flags", mujoco_flags, PROCESSOR,
                        ks_processor_name());
     return c->now && c->changes
                ? KS_OK
@@ -170,6 +175,12 @@ void ks_conditions_free(struct ks_conditions *c)
 {
     json_decref(c->now);
     json_decref(c->changes);
+}
+
+void ks_conditions_complete(json_t *found)
+{
+    if (!json_object_get(found, PRODUCTS))
+        json_object_set_new(found, PRODUCTS, json_string(ks_products_names[KS_PRODUCTS_BLAS]));
 }
 
 ks_status ks_conditions_compare(const struct ks_conditions *c, const char *path,

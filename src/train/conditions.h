@@ -1,6 +1,7 @@
 /* The conditions under which a run is computed: threads, versions of the program, of OpenBLAS and
- * of MuJoCo, BLAS kernel, MuJoCo's flags, and the processor's name. They affect only how results
- * are rounded. --resume=exact requires the same conditions, except for the processor's name;
+ * of MuJoCo, BLAS kernel, how layers multiply, MuJoCo's flags, and the processor's name. They
+ * affect only how results are rounded. --resume=exact requires the same conditions, except for the
+ * processor's name;
  * --resume=any records what has changed. */
 #ifndef KS_TRAIN_CONDITIONS_H
 #define KS_TRAIN_CONDITIONS_H
@@ -21,10 +22,13 @@ struct ks_conditions {
 };
 
 /* Fails with KS_MEMORY; the caller still frees. */
-ks_status ks_conditions_init(int threads, const char *mujoco_flags,
+ks_status ks_conditions_init(const struct ks_agent_config *config, const char *mujoco_flags,
                              struct ks_conditions *conditions);
 void ks_conditions_free(struct ks_conditions *conditions); /* frees what it holds */
 
+/* Adds to `found`, the description in a resume point, what older versions did not write because it
+ * was always so. */
+void ks_conditions_complete(struct json_t *found);
 /* Compares with those in `found`, the description in the resume point `path`. Fails with KS_USAGE,
  * naming the first condition that differs and --resume=any. */
 ks_status ks_conditions_compare(const struct ks_conditions *conditions, const char *path,

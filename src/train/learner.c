@@ -31,6 +31,7 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
     c.beta1 = KS_ADAM_BETA1;
     c.starts.gain = isnan(s->init_gain) ? 0 : s->init_gain;
     c.target_entropy = isnan(s->target_entropy) ? -(double)c.actions / 2 : s->target_entropy;
+    c.products = ks_products_choose(s->products);
     c.seed = plan->options->seed;
     c.threads = (int)(s->threads < s->critics ? s->threads : s->critics);
     return c;

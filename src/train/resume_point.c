@@ -243,6 +243,7 @@ static ks_status restore(struct ks_resume_points *p, struct ks_run *r,
     KS_GO(ks_fingerprint_compare(&r->plan, f->path, "--resume needs what the run was started with",
                                  found));
     KS_GO(ks_state_check(r, f->path, &state));
+    ks_conditions_complete(found);
     if (!any)
         KS_GO(ks_conditions_compare(&r->conditions, f->path, found));
     KS_GO(take_point(p, r, f));

@@ -44,7 +44,7 @@ ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run
     KS_GO(ks_plan_init(options, env, &r->plan));
     KS_GO(ks_evaluation_init(&r->plan, &r->evaluation));
     KS_GO(ks_learner_init(&r->plan, &r->learner));
-    KS_GO(ks_conditions_init(r->learner.agent->config.threads, ks_env_flags(env), &r->conditions));
+    KS_GO(ks_conditions_init(&r->learner.agent->config, ks_env_flags(env), &r->conditions));
     KS_GO(ks_alloc(ks_env_state_size(env), sizeof *r->env_state, &r->env_state));
     *run = r;
     return KS_OK;
@@ -111,14 +111,15 @@ static json_t *describe_course(const struct ks_run *r, enum ks_run_state state, 
 
     run_time(now);
     return json_pack(
-        "{s:o, s:o, s:s, s:s, s:i, s:s, s:f, s:s, s:s?, s:O, s:s?, s:s, s:o, s:b, s:I, "
+        "{s:o, s:o, s:s, s:s, s:s, s:i, s:s, s:f, s:s, s:s?, s:O, s:s?, s:s, s:o, s:b, s:I, "
         "s:I, s:I, s:I}",
         "command", describe_command(r->plan.options), "versions", describe_versions(),
-        "blas_kernel", ks_blas_kernel(), "processor", ks_processor_name(), "threads",
-        l->agent->config.threads, "mujoco_flags", ks_env_flags(l->player.env), "gamma",
-        r->plan.gamma, "start", r->started, "resumed", *r->resumed ? r->resumed : NULL, "changes",
-        r->conditions.changes, "end", state == KS_RUNNING ? NULL : now, "state", run_states[state],
-        "reason", text ? text : json_null(), "resumable",
+        "blas_kernel", ks_blas_kernel(), "products", ks_products_names[l->agent->config.products],
+        "processor", ks_processor_name(), "threads", l->agent->config.threads, "mujoco_flags",
+        ks_env_flags(l->player.env), "gamma", r->plan.gamma, "start", r->started, "resumed",
+        *r->resumed ? r->resumed : NULL, "changes", r->conditions.changes, "end",
+        state == KS_RUNNING ? NULL : now, "state", run_states[state], "reason",
+        text ? text : json_null(), "resumable",
         state != KS_FINISHED && state != KS_FAILED_PERMANENTLY, "env_step", (json_int_t)l->env_step,
         "update", (json_int_t)l->agent->updates, "divergences",
         (json_int_t)ks_env_divergences(l->player.env), "evaluation_divergences",
@@ -331,6 +332,8 @@ static ks_status train_and_describe(struct ks_run *r, struct ks_resume_points *p
 
     ks_progress_start(&progress, plan->name, plan->end, plan->options->quiet);
     ks_progress_restart(&progress, r->learner.env_step);
+    if (!plan->options->quiet && ks_products_warning(r->learner.agent->config.products))
+        ks_say("note: %s", ks_products_warning(r->learner.agent->config.products));
     if (!resumed)
         status = ks_checkpoint_files_check(plan, r->learner.env_step, r->recorded);
     if (status == KS_OK)

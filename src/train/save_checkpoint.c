@@ -71,12 +71,12 @@ static ks_status add_references(const struct ks_learner *l, struct ks_checkpoint
     return KS_OK;
 }
 
-/* "kappascope 0.2.0; OpenBLAS 0.3.21, kernel Haswell; ...": the caller frees. */
-static ks_status print_versions(char **text)
+/* "kappascope 0.2.0; OpenBLAS 0.3.21, kernel Haswell, products blas; ...": the caller frees. */
+static ks_status print_versions(enum ks_products products, char **text)
 {
-    return ks_print_string(text, "kappascope %s; %s, kernel %s; HDF5 %s; MuJoCo %s", KS_VERSION,
-                           ks_blas_version(), ks_blas_kernel(), ks_h5_version(),
-                           ks_env_mujoco_version());
+    return ks_print_string(text, "kappascope %s; %s, kernel %s, products %s; HDF5 %s; MuJoCo %s",
+                           KS_VERSION, ks_blas_version(), ks_blas_kernel(),
+                           ks_products_names[products], ks_h5_version(), ks_env_mujoco_version());
 }
 
 /* learning_rate: of the critics, in their next step; reward_scale: the divisor of rewards;
@@ -106,7 +106,7 @@ static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
     KS_TRY(ks_attribute_add_number(a, "temperature", KS(agent_temperature)(l->agent)));
     if (changes > 0)
         KS_TRY(ks_attribute_add_integer(a, "resumed_any", (int64_t)changes));
-    KS_TRY(print_versions(&versions));
+    KS_TRY(print_versions(l->agent->config.products, &versions));
     status = ks_attribute_add_string(a, "library_versions", versions);
     free(versions);
     return status;

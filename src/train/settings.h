@@ -25,6 +25,7 @@ struct ks_settings {
      * policy_delay, order, target_value, policy_value, temperature, temperature_beta1,
      * temperature_decay, starts, weight_decay, decay. */
     struct ks_agent_config agent;
+    enum ks_products products; /* as asked for: may be AUTO */
     enum ks_reward_scale reward_scaling;
     size_t reward_normalization, raw_rewards, observation_normalization;
     size_t eval_episodes, evaluations, checkpoints, analysis_minibatches, threads;

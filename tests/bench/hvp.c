@@ -5,6 +5,8 @@
  *   - relative to the peak rate of fused multiply-adds, measured in the same minute;
  *   - relative to the gradient;
  *   - with 1 worker and with OMP_NUM_THREADS workers;
+ *   - where the processor has AMX, by products of bfloat16 parts (split3, split2), too, relative to
+ *     the same matrix products in float32;
  *
  * and the time that Lanczos adds to 90 products, and the memory of that run.
  *
@@ -26,6 +28,7 @@
 #include "core/memory.h"
 #include "core/progress.h"
 #include "core/rng.h"
+#include "core/split.h"
 #include "lanczos/lanczos.h"
 #include "operators/fold.h"
 #include "operators/operator.h"
@@ -258,6 +261,27 @@ struct best {
     double product, dense, gradient, peak;
 };
 
+/* The products of bfloat16 parts, beside the time of the dense layers alone in float32. */
+static void measure_parts(const struct ks_checkpoint *c, struct ks_problem q, double dense)
+{
+    double *v = normal(ks_networks_parameters(&c->critic), 1), *out;
+
+    must(ks_alloc(ks_networks_parameters(&c->critic), sizeof *out, &out));
+    for (q.products = KS_PRODUCTS_SPLIT3; q.products <= KS_PRODUCTS_SPLIT2; q.products++) {
+        struct ks_operator *a;
+        double product = INFINITY;
+
+        must(ks_hessian_new_f32(&q, &a));
+        must(ks_operator_prepare(a, MEMORY));
+        for (int round = 0; round < ROUNDS; round++)
+            product = fmin(product, time_product(a, v, out));
+        printf("\n  %-9s %7.2f ms %24.3f", ks_products_names[q.products],
+               1e3 * product / (double)c->minibatches, product / dense);
+        ks_operator_free(a);
+    }
+    free(v), free(out);
+}
+
 static struct best measure(const struct ks_checkpoint *c, const struct ks_problem *q,
                            size_t workers)
 {
@@ -344,10 +368,15 @@ static void measure_critic(const struct critic *s, size_t minibatches, size_t wo
 
     printf("%s, %zu rows, %zu minibatches\n", s->name, c->rows, minibatches);
     one = measure(c, &q, 1);
+    if (ks_split_has_amx())
+        measure_parts(c, q, one.dense);
     printf("\n");
     if (workers > 1) {
         many = measure(c, &q, workers);
-        printf(" %8.2f\n", one.product / many.product);
+        printf(" %8.2f", one.product / many.product);
+        if (ks_split_has_amx())
+            measure_parts(c, q, many.dense);
+        printf("\n");
     }
     ks_checkpoint_free(c);
     snprintf(command, sizeof command, "OMP_NUM_THREADS=%zu '%s' %zu '%s'", workers, program,
@@ -380,7 +409,8 @@ int main(int argc, char **argv)
         measure_run(find_critic(argv[2]), minibatches);
         return 0;
     }
-    printf("%s, kernel %s\n", ks_blas_version(), ks_blas_kernel());
+    printf("%s: %s, kernel %s%s\n", ks_processor_name(), ks_blas_version(), ks_blas_kernel(),
+           ks_split_has_amx() ? "" : "; no AMX, so split3 and split2 are left out");
     printf("  %-9s %10s %16s %7s %10s %9s %8s\n", "", "minibatch", "product", "/GEMMs", "/peak",
            "/gradient", "speed-up");
     for (size_t i = 0; i < sizeof CRITICS / sizeof *CRITICS; i++)

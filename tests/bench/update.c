@@ -16,6 +16,7 @@
 #include "core/memory.h"
 #include "core/progress.h"
 #include "core/rng.h"
+#include "core/split.h"
 #include "train/architecture.h"
 
 #include "must.h"
@@ -24,7 +25,7 @@ enum { OBSERVATIONS = 223, ACTIONS = 38, BATCH = 256, ENSEMBLE = 2, CYCLE = 3, T
 
 static char *NAMES[] = {"bn+wn+ce", "ln+wn+ce", "dense+ce", NULL};
 
-static struct KS(agent) *make_agent(const char *name, int threads)
+static struct KS(agent) *make_agent(const char *name, int threads, enum ks_products products)
 {
     struct ks_settings settings;
     struct KS(agent) *agent;
@@ -47,6 +48,7 @@ static struct KS(agent) *make_agent(const char *name, int threads)
                                                  .policy_delay = CYCLE,
                                                  .temperature = 0.01,
                                                  .target_entropy = -19,
+                                                 .products = products,
                                                  .threads = threads},
                        &agent));
     ks_texts_free(text);
@@ -205,9 +207,22 @@ static double time_gemms(const struct KS(agent) *agent, double *operations)
     return best;
 }
 
+/* Updates by layers that multiply in bfloat16 parts, beside sgemm's time for their products. */
+static void measure_parts(const char *name, int threads, double gemm)
+{
+    for (enum ks_products p = KS_PRODUCTS_SPLIT3; p <= KS_PRODUCTS_SPLIT2; p++) {
+        struct KS(agent) *agent = make_agent(name, threads, p);
+        const double update = time_updates(agent);
+
+        printf("%-10s %d thread%s: %6.2f ms per update by %s; ratio %.3f\n", name, threads,
+               threads > 1 ? "s" : " ", 1e3 * update, ks_products_names[p], update / gemm);
+        KS(agent_free)(agent);
+    }
+}
+
 static void measure(const char *name, int threads)
 {
-    struct KS(agent) *agent = make_agent(name, threads);
+    struct KS(agent) *agent = make_agent(name, threads, KS_PRODUCTS_BLAS);
     double update = time_updates(agent), operations, gemm = time_gemms(agent, &operations);
 
     printf(
@@ -216,6 +231,8 @@ static void measure(const char *name, int threads)
         name, threads, threads > 1 ? "s" : " ", 1e3 * update, 1 / update, 1e-9 * operations,
         1e-9 * operations / update, 1e3 * gemm, 1e-9 * operations / gemm, update / gemm);
     KS(agent_free)(agent);
+    if (ks_split_has_amx())
+        measure_parts(name, threads, gemm);
 }
 
 int main(int argc, char **argv)
@@ -224,7 +241,8 @@ int main(int argc, char **argv)
     int threads = argc > 1 ? atoi(argv[1]) : 0;
 
     ks_blas_start(argv);
-    printf("%s, kernel %s\n", ks_blas_version(), ks_blas_kernel());
+    printf("%s: %s, kernel %s%s\n", ks_processor_name(), ks_blas_version(), ks_blas_kernel(),
+           ks_split_has_amx() ? "" : "; no AMX, so split3 and split2 are left out");
     for (size_t i = 0; names[i]; i++)
         for (int t = 1; t <= 2; t++)
             if (threads == 0 || threads == t)

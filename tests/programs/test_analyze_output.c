@@ -126,6 +126,7 @@ TEST(test_spectrum_file)
     check_integer(s, "env_step", 50000);
     assert_int_equal(attribute(s, "returns")->n, 2);
     assert_non_null(attribute(s, "blas_kernel"));
+    check_string(s, "products", ks_products_names[ks_products_choose(KS_PRODUCTS_AUTO)]);
     check_weights(s);
     assert_true(s->n_grid > 100);
     assert_non_null(object);
@@ -147,6 +148,26 @@ TEST(test_spectrum_file)
     assert_true(isfinite(ks_statistic(s, "kappa_m30")) && isfinite(ks_statistic(s, "trace_se")));
     check_string(s, "claim", json_string_value(json_object_get(object, "claim")));
     json_decref(object);
+}
+
+/* What layers multiplied by is recorded, in JSON and in the file. */
+TEST(test_products)
+{
+    static const struct {
+        const char *options, *products;
+    } runs[] = {{"--products blas", "blas"},
+                {"--products split3", "split3"},
+                {"--products auto --precision f64", "blas"},
+                {"--compat xqc", "blas"}};
+
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        struct ks_spectrum *s = spectrum("bn+ce", text_of("--order 5 --json %s", runs[i].options));
+
+        check_string(s, "products", runs[i].products);
+        assert_shows(text_of("\"products\":\"%s\"", runs[i].products));
+        assert_int_equal(strstr(complained, "has no AMX") != NULL,
+                         i == 1 && ks_products_warning(KS_PRODUCTS_SPLIT3));
+    }
 }
 
 TEST(test_csv)

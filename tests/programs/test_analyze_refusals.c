@@ -58,6 +58,10 @@ static const struct refusal {
     {"--compat pytorch ln+ce.h5", "--compat"},
     {"--compat xqc --probes 2 ln+ce.h5", "--compat xqc"},
     {"--compat xqc --precision f64 ln+ce.h5", "--compat xqc"},
+    {"--compat xqc --products split3 ln+ce.h5", "expected --products blas, found split3"},
+    {"--products split2 ln+ce.h5", "--products: expected auto, blas or split3, found 'split2'"},
+    {"--products split3 --precision f64 ln+ce.h5", "expected --precision f32, found f64"},
+    {"--products split3 --operator preconditioned ln+ce.h5", "--products split3: expected --prec"},
     {"--compat xqc --rewards normalized ln+ce.h5", "--compat xqc: expected --rewards raw"},
     {"--rewards clipped ln+ce.h5", "--rewards: expected normalized or raw, found 'clipped'"},
     {"--rewards raw ln+ce.h5", "ln+ce.h5: --rewards raw: expected the dataset /batch/target"},
@@ -264,10 +268,10 @@ TEST(test_control_characters)
 TEST(test_help_and_version)
 {
     static const char *const options[] = {
-        "--out",          "--json",   "--csv",      "--operator",  "--batchnorm",
-        "--order",        "--probes", "--seed",     "--precision", "--batches",
-        "--weight-decay", "--scale",  "--memory",   "--exact",     "--compat",
-        "--apply",        "--output", "--gradient", "--rewards",   "--quiet"};
+        "--out",     "--json",  "--csv",       "--operator", "--batchnorm",    "--order",
+        "--probes",  "--seed",  "--precision", "--batches",  "--weight-decay", "--scale",
+        "--memory",  "--exact", "--compat",    "--apply",    "--output",       "--gradient",
+        "--rewards", "--quiet", "--products"};
 
     assert_runs("--help");
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)

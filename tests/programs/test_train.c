@@ -191,6 +191,40 @@ TEST(test_same_again)
     assert_false(exists("half/resume"));
 }
 
+/* Layers that multiply in bfloat16 parts: other numbers than OpenBLAS's, the same ones with every
+ * number of threads and after a stop; what was asked for and what was computed are recorded. */
+TEST(test_products)
+{
+    static const char *const products[] = {"blas", "split3", "split2"};
+    struct ks_checkpoint *c[3];
+    json_t *json;
+
+    for (size_t i = 0; i < 3; i++) {
+        const char *wide = text_of(SMALL "--set hidden=40 --set batch=24 --arch bn+wn+ce "
+                                         "--set evaluations=1 --set products=%s ",
+                                   products[i]);
+        const char *folder = products[i];
+
+        assert_trains("%s --out %s --set threads=2", wide, folder);
+        assert_string_equal(describe(text_of("%s/run.json", folder), "products", &json),
+                            products[i]);
+        json_decref(json);
+        c[i] = read_checkpoint(text_of("%s/step_000000120.h5", folder));
+        assert_string_equal(ks_attribute_find(&c[i]->settings, "products")->string, products[i]);
+        assert_contains(attribute(c[i], "library_versions")->string,
+                        text_of(", products %s;", products[i]));
+        assert_trains("%s --out stopped-%s --set threads=1 --stop-at 61", wide, folder);
+        assert_trains("%s --out stopped-%s --set threads=1 --resume", wide, folder);
+        assert_same_checkpoint(text_of("%s/step_000000120.h5", folder),
+                               text_of("stopped-%s/step_000000120.h5", folder));
+        for (size_t k = 0; k < i; k++)
+            assert_memory_not_equal(c[k]->critic.w, c[i]->critic.w,
+                                    ks_networks_parameters(&c[i]->critic) * sizeof *c[i]->critic.w);
+    }
+    for (size_t i = 0; i < 3; i++)
+        ks_checkpoint_free(c[i]);
+}
+
 /* The time of a file's last change, in nanoseconds. */
 static struct timespec changed(const char *name)
 {

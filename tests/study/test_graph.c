@@ -23,7 +23,7 @@ TEST_IN_FOLDER(test_commands)
         "--set checkpoints=3 --set random_steps=100 --set evaluations=2 --set "
         "gamma=auto --out=runs/dog-trot/bn+wn+ce/seed3 --resume --quiet");
     assert_string_equal(g->job[6].command,
-                        "analyze --order=30 --precision=f64 --memory=500 --quiet "
+                        "analyze --products=blas --order=30 --precision=f64 --memory=500 --quiet "
                         "runs/dog-trot/bn+wn+ce/seed3/step_000000200.h5");
     assert_string_equal(g->job[6].target[0],
                         "runs/dog-trot/bn+wn+ce/seed3/step_000000200.spectrum.h5");
@@ -34,7 +34,13 @@ TEST_IN_FOLDER(test_commands)
     programs.resume_any = true;
     assert_ok(ks_graph_new(s, &programs, &g));
     assert_contains(g->job[0].command, " --resume=any --quiet");
-    assert_contains(g->job[1].command, "analyze --memory=2G --quiet ");
+    assert_contains(g->job[1].command, "analyze --products=blas --memory=2G --quiet ");
+    ks_graph_free(g);
+    assert_ok(study_of_text("[study]\nenv=e\narchitectures=bn+ce\nseeds=0\nsteps=9\n[analyze]\n"
+                            "products = auto\n",
+                            &s));
+    assert_ok(ks_graph_new(s, &programs, &g));
+    assert_contains(g->job[1].command, "analyze --products=auto --");
     ks_graph_free(g);
 }
 

@@ -271,7 +271,7 @@ TEST_IN_FOLDER(test_further_analyses)
     job = &g->job[2 + 3];
     assert_int_equal(job->analysis, 1);
     assert_int_equal(job->step, 4);
-    assert_contains(job->command, "fake-analyze --name=xqc --compat=xqc --quiet "
+    assert_contains(job->command, "fake-analyze --name=xqc --products=blas --compat=xqc --quiet "
                                   "runs/toy/bn+ce/seed0/step_000000004.h5");
     assert_string_equal(job->target[0], "runs/toy/bn+ce/seed0/step_000000004.xqc.spectrum.h5");
     assert_string_equal(job->log, "runs/toy/bn+ce/seed0/step_000000004.xqc.analyze.log");

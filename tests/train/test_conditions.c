@@ -27,8 +27,8 @@ static double changes_in_checkpoint(const char *file)
  * written it. The computation does not change, so the rows are those of an uninterrupted run. */
 TEST(test_each_condition)
 {
-    static const char *const names[] = {"threads",     "kappascope", "blas",
-                                        "blas_kernel", "mujoco",     "mujoco_flags"};
+    static const char *const names[] = {"threads", "kappascope",   "blas",    "blas_kernel",
+                                        "mujoco",  "mujoco_flags", "products"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct image p = open_stopped_run();
@@ -65,6 +65,21 @@ TEST(test_processor)
         else
             assert_changes(json_pack("[{s:i, s:s, s:s, s:s}]", "env_step", STOPPED, "what",
                                      "processor", "from", "80386", "to", ks_processor_name()));
+    }
+}
+
+/* A resume point from before layers could multiply otherwise is one of blas. */
+TEST(test_before_products)
+{
+    for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
+        struct image p = open_stopped_run();
+
+        assert_int_equal(json_object_del(p.description, "products"), 0);
+        assert_int_equal(json_object_del(json_object_get(p.description, "settings"), "products"),
+                         0);
+        write_stopped_run(&p);
+        assert_resumes(how);
+        assert_same_run(RUN, REFERENCE);
     }
 }
 

@@ -56,6 +56,7 @@ static const char *const defaults[][2] = {
     {"checkpoints", "20"},
     {"analysis_minibatches", "50"},
     {"threads", "2"},
+    {"products", "blas"},
     {"nativeccd", "auto"},
     {"multiccd", "auto"},
 };
