@@ -18,8 +18,11 @@ return_axis = ' \
     set ylabel (c == 0 ? "return at the end" : "") offset 0.2, 0; \
     set format y number_format(c == 0)'
 
-# A statistic x in the rows of architecture i.
-of(i, x) = of_row(i) ? x : NaN
+# A statistic x in the rows of architecture i, of the group of comparable spectra that is drawn (0: of all).
+group = 0
+of(i, x) = of_row(i) && (group == 0 || group_of(i) == group) ? x : NaN
+group_heading(g) = g == 1 ? 'comparable' : 'apart: '.word(group_names, g)
+heading_size(text, width) = (fit = width/(0.075*strlen(text)), fit > 1 ? 8 : fit > 0.6 ? 8*fit : 5)
 # A note in a panel with `finite` values says how many architectures are missing. An empty panel has no axis of values.
 count_missing = ' \
     if (finite < words(at_rank)) { \

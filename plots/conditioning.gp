@@ -1,14 +1,14 @@
 # Shared by kappa_return.gp and preconditioned_return.gp: kappa, the largest eigenvalue and the kurtosis, pooled over
 # checkpoints and seeds, against the return. Before it is loaded, `table` and `source` (what they are statistics of) are
 # set, and `factors`: for each of these a column of panels shows the pairs of architectures that differ in it alone, joined
-# by lines; the last column shows all architectures.
-lone = words(factors) == 0
+# by lines; then come all architectures, with a column for each group of comparable spectra.
+lone = words(factors) == 0 && group_count == 1
 width = lone ? 5 : 7; height = (lone ? 2.5 : 5.5) + 0.14*ceil(words(archs)/(lone ? 3. : 5.))
 load plots.'/style.gp'
 has_first = 1
 of_row(i) = is(word(archs, i))
 load plots.'/against_return.gp'
-columns = lone ? 3 : words(factors) + 1; rows = lone ? 1 : 3
+columns = lone ? 3 : words(factors) + group_count; rows = lone ? 1 : 3
 starts = 1
 stats table using (starts = number('kappa_starts') > starts ? number('kappa_starts') : starts, 0) nooutput
 eval find_shade
@@ -23,6 +23,7 @@ heading(factor) = factor eq 'bn' ? 'batch normalization' : factor eq 'wn' ? 'wei
 tip_value(n) = sprintf('%s: %s %.4g', strcol('architecture'), title, number(n)).interval(n). \
                (n eq 'kappa' ? tip_rounding(0) : '').sprintf('; return %.4g', number('return')).interval('return')
 shown_pair(dummy) = (sum [i=1:words(archs)] (of_row(i) && in_pair(factor, i))) > 0
+shown_row(dummy) = (sum [i=1:words(archs)] (of(i, 1) == 1)) > 0
 array x_of[words(archs)]
 join_pairs = ' \
     arrow_tag = 100; \
@@ -44,8 +45,9 @@ note = 'returns at step 0'; note_fill = before_colour; note_edge = before_edge
 if (has_first) { eval note_box; k = k + 1 }
 note = sprintf('κ of %d start vectors', starts); note_lw = 2.6; note_colour = gray
 if (starts > 1) { eval note_line }
-do for [s=0:2] { do for [f=1:words(factors)+1] {
+do for [s=0:2] { do for [f=1:words(factors)+group_count] {
     last = f > words(factors)
+    group = last && group_count > 1 ? f - words(factors) : 0
     c = lone ? s : f - 1; g = lone ? 0 : s
     factor = last ? '' : word(factors, f)
     name = word(names, s + 1); title = word(titles, s + 1)
@@ -67,9 +69,11 @@ do for [s=0:2] { do for [f=1:words(factors)+1] {
             at screen (left + width - right)/2/width, screen (y0 - (lone ? 0.45 : 0.33))/height center
     } else { unset label 3 }
     if (s == 0 && !lone) {
-        set label 1 (last ? 'all' : heading(factor)) at screen (x0 + x1)/2/width, screen (y1 + 0.12)/height center
+        panel_heading = !last ? heading(factor) : group > 0 ? group_heading(group) : 'all'
+        set label 1 panel_heading at screen (x0 + x1)/2/width, screen (y1 + 0.12)/height center noenhanced \
+            font sprintf(",%.1f", heading_size(panel_heading, panel_w + gap_x))
     } else { unset label 1 }
-    if (last) { eval count_missing }
+    if (last && group < 2) { eval count_missing }
     if (finite == 0) { eval draw_nothing; continue }
     if (!last) {
         do for [i=1:words(archs)] {
@@ -94,7 +98,7 @@ do for [s=0:2] { do for [f=1:words(factors)+1] {
          for [i=1:words(archs)] table \
              using (last || in_pair(factor, i) ? of(i, number(name)) : NaN):(number('return')):(tip_value(name)) \
              with labels hypertext point pt mark(i) ps 1 lc rgb colour(i), \
-         table using (s == 0 && by_rounding(0) && (last || shown_pair(0)) ? number(name) : NaN):(number('return')) \
+         table using (s == 0 && by_rounding(0) && (last ? shown_row(0) : shown_pair(0)) ? number(name) : NaN):(number('return')) \
              with points pt 2 ps 1.5 lw 1.1 lc rgb dark
     eval remove_legend
     eval remove_pairs

@@ -4,7 +4,7 @@
 table = 'tables/kappa_return.csv'
 # whether architectures i and j differ in the factor alone, and j has it
 same(i, j, list) = word(list, i) eq word(list, j)
-named_one(i) = word(norms, i) ne 'other' && word(losses, i) ne 'other' && word(bases, i) eq '-'
+named_one(i) = group_of(i) == 1 && word(norms, i) ne 'other' && word(losses, i) ne 'other' && word(bases, i) eq '-'
 differ(factor, i, j) = !named_one(i) || !named_one(j) ? 0 : \
     factor eq 'bn' ? same(i, j, wns) && same(i, j, losses) && word(norms, j) eq 'bn' && word(norms, i) ne 'bn' : \
     factor eq 'wn' ? same(i, j, norms) && same(i, j, losses) && word(wns, j) eq '1' && word(wns, i) eq '0' : \

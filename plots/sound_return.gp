@@ -1,10 +1,12 @@
 # Conditioning against return by statistics that are known as intervals, a mark per architecture: 99% intervals at the last
 # checkpoint of the number of eigenvalues within a factor of 100 of the largest, the factor by which 99% of them are
-# smaller than the largest, and the conditioning along the gradient. Of the standard analysis.
-width = 5; height = 2.2 + 0.14*ceil(words(archs)/3.)
+# smaller than the largest, and the conditioning along the gradient. Of the standard analysis; a row of panels for each
+# group of comparable spectra.
+rows = group_count
+width = 5; height = 2.2*rows + 0.14*ceil(words(archs)/3.)
 load plots.'/style.gp'
-columns = 3; rows = 1
-left = 0.55; right = 0.1; top = 0.08; bottom = 0.45; gap_x = 0.12; gap_y = 0
+columns = 3
+left = 0.55; right = 0.1; top = rows > 1 ? 0.28 : 0.08; bottom = 0.45; gap_x = 0.12; gap_y = rows > 1 ? 0.65 : 0
 table = 'tables/summary.csv'
 has_first = 0
 of_row(i) = is(word(archs, i)) && strcol('analysis') eq 'standard'
@@ -28,9 +30,10 @@ most_or(x) = number(name.'_most') == number(name.'_most') ? number(name.'_most')
 middle(i) = upper_or(-1) < 0 ? lower(i) : sqrt(lower(i)*in_axis(upper_or(-1)))
 
 set multiplot
-axis = 'x'; most = 4; named = 1; g = 0
+axis = 'x'; most = 4; named = 1
 eval draw_legend
-do for [c=0:2] {
+do for [g=0:rows-1] { do for [c=0:2] {
+    group = rows > 1 ? g + 1 : 0
     name = word(names, c + 1); title = word(titles, c + 1)
     eval place
     eval return_axis
@@ -43,7 +46,11 @@ do for [c=0:2] {
     if (finite > 0) { low = positive(low); high = high > 12*low ? high : 12*low }
     eval choose_axis
     unset mxtics
-    eval count_missing
+    if (rows > 1 && c == 1) {
+        set label 1 group_heading(group) at screen (x0 + x1)/2/width, screen (y1 + 0.12)/height center noenhanced \
+            font sprintf(",%.1f", heading_size(group_heading(group), width - left))
+    } else { unset label 1 }
+    if (group < 2) { eval count_missing }
     if (finite == 0) { eval draw_nothing; continue }
     plot for [i=1:words(archs)] table \
              using (of(i, in_axis(number(name.'_least')))):(number('return')): \
@@ -61,5 +68,5 @@ do for [c=0:2] {
              with labels hypertext point pt mark(i) ps 1 lc rgb colour(i)
     eval remove_legend
     unset label 20
-}
+} }
 unset multiplot

@@ -5,7 +5,10 @@
 # ce, mse, other), bases (the architecture that a variant changes, ? if it is not there, - of other architectures), and
 # the places of their panels in a grid: grid_x, grid_y (from 0), grid_columns, grid_rows. If the architectures fill most of
 # a grid with a row per loss and a column per normalization with or without weight normalization, and up to two others
-# further columns, wide_x, wide_y, wide_columns and wide_rows are their places there.
+# further columns, wide_x, wide_y, wide_columns and wide_rows are their places there. Of a study also: families (the number of
+# a group that shares a colour; 0: in none); group_count groups of comparable spectra: groups (their numbers, from 1),
+# group_names (in what each differs from the first), group_of(i).
+if (!exists('families')) { families = '' }
 if (!exists('wide')) { wide = 0 }
 if (!exists('width')) { width = wide && wide_columns > 3 ? 7 : 5 }
 dpi = 200
@@ -35,14 +38,18 @@ short_steps_title = unit > 1 ? 'steps (thousands)' : 'steps'    # of narrow pane
 # colours are used up.
 gray = '#8a8a8a'; dark = '#333333'
 norm_colour(norm) = norm eq 'bn' ? '#e13971' : norm eq 'ln' ? '#4477aa' : '#64ab70'
-is_own(i) = word(norms, i) eq 'other' || word(bases, i) ne '-'
-rank(i) = int(sum [j=1:i-1] is_own(j))     # among these
+family(i) = words(families) < i ? 0 : int(word(families, i))
+in_family(i) = int(sum [j=1:i-1] (family(j) == family(i)))     # before it
+most_families = 0
+do for [i=1:words(families)] { most_families = family(i) > most_families ? family(i) : most_families }
+is_own(i) = !family(i) && (word(norms, i) eq 'other' || word(bases, i) ne '-')
+rank(i) = most_families + int(sum [j=1:i-1] is_own(j))     # among these
 own_colours = '#7b3294 #8c510a #17a5b8 #999933 #333333 #c7a76c #56b4e9'
 is_simba_v2(i) = substr(word(archs, i), 1, 8) eq 'simba-v2'
-colour(i) = is_simba_v2(i) ? '#ff8000' : is_own(i) ? word(own_colours, rank(i)%7 + 1) : norm_colour(word(norms, i))
+colour(i) = family(i) ? word(own_colours, (family(i) - 1)%7 + 1) : is_simba_v2(i) ? '#ff8000' : is_own(i) ? word(own_colours, rank(i)%7 + 1) : norm_colour(word(norms, i))
 has_wn(i) = word(wns, i) eq '1'
 mark_of(loss, wn) = loss eq 'mse' ? (wn ? 8 : 9) : loss eq 'ce' ? (wn ? 6 : 7) : (wn ? 4 : 5)
-mark(i) = is_simba_v2(i) ? 6 : is_own(i) && rank(i) > 6 ? (rank(i) < 14 ? 12 : 10) + !has_wn(i) : \
+mark(i) = family(i) ? word('7 5 9 11 13 6 4 8 10 12', in_family(i)%10 + 1) + 0 : is_simba_v2(i) ? 6 : is_own(i) && rank(i) > 6 ? (rank(i) < 14 ? 12 : 10) + !has_wn(i) : \
           mark_of(word(losses, i), has_wn(i))
 dash(i) = is_own(i) ? 1 + rank(i)/7 : has_wn(i) ? 2 : 1
 

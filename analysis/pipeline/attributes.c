@@ -144,6 +144,8 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
         return add_machines(p, list);
     }
     KS_TRY(add_loss(p, list));
+    KS_TRY(ks_attribute_add_integer(list, "minibatch_rows",
+                                    (int64_t)p->problem.checkpoint->loss_rows));
     KS_TRY(add_product(p, list));
     KS_TRY(add_run(p, list));
     KS_TRY(add_machines(p, list));

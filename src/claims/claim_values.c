@@ -222,7 +222,7 @@ static void follow_spectra(const struct ks_results *r, const struct ks_result *r
     if (statistic == KS_CLAIM_CONTROL)
         statistic = KS_CLAIM_SOUND; /* the same statistic, of another analysis */
     for (size_t i = 0; i < end; i++)
-        if (is_used(r, i))
+        if (is_used(r, i) && ks_study_has_any(r->study, run->architecture, i))
             add(c, source->quantity == KS_CLAIM_NEGATIVE
                        ? find_negative(ks_results_spectrum(r, run, analysis, i))
                        : find_span(ks_results_spectrum(r, run, analysis, i),

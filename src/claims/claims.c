@@ -59,11 +59,18 @@ static enum ks_verdict find_verdict(const struct ks_claim_row *row, size_t seeds
                                                                 : KS_NOT_DECIDED;
 }
 
+/* Whether its spectra are not comparable with those of the first group. */
+static bool is_apart(const struct ks_results *r, size_t architecture)
+{
+    return r->conditions && r->conditions[architecture].group > 1;
+}
+
 ks_status ks_claims_judge(const struct ks_results *r, size_t resamples, struct ks_claims *claims)
 {
     size_t architecture[KS_JUDGED];
 
     *claims = (struct ks_claims){
+        .elsewhere = !ks_study_trains(r->study),
         .seeds = r->study->n_seeds,
         .checkpoints = ks_claim_checkpoints(r),
         .has_control = ks_claim_analysis(r->study, KS_CLAIM_CONTROL) < r->study->n_analyses,
@@ -77,7 +84,8 @@ ks_status ks_claims_judge(const struct ks_results *r, size_t resamples, struct k
 
         ks_paper_claim_needs(claim, needed);
         for (size_t k = 0; k < KS_JUDGED; k++)
-            claims->skipped[c] = claims->skipped[c] || (needed[k] && claims->lacks[k]);
+            claims->skipped[c] = claims->skipped[c] ||
+                                 (needed[k] && (claims->lacks[k] || is_apart(r, architecture[k])));
         for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++) {
             if (claims->skipped[c] || !ks_paper_claim_has(claim, s) ||
                 (s == KS_CLAIM_CONTROL && !claims->has_control))
@@ -224,7 +232,7 @@ static void print_missing(const struct ks_claims *claims, FILE *out)
 
     for (size_t i = 0; i < KS_CLAIMS; i++)
         skipped += claims->skipped[i];
-    if (skipped > 0)
+    if (skipped > 0 && !claims->elsewhere)
         print_skipped(claims, skipped, out);
     if (claims->n == 0)
         return;
@@ -257,6 +265,8 @@ void ks_claims_print(const struct ks_claims *claims, FILE *out)
 {
     enum { NAME = 29, WORD = 18 };
 
+    if (claims->n == 0 && claims->elsewhere)
+        return;
     putc('\n', out);
     if (claims->n > 0)
         fprintf(out, "%-*s  %-*s  %-*s  %-*s  %s\n", NAME, "claim of the paper", WORD,

@@ -34,6 +34,7 @@ struct ks_claim_row {
 };
 
 struct ks_claims {
+    bool elsewhere; /* nothing is trained here: nobody asked about claims that are skipped */
     size_t seeds, checkpoints; /* of the study; that are used                                  */
     bool has_paper;            /* whether the study has the analysis of the paper's statistic  */
     bool has_control;          /* likewise of the control      */

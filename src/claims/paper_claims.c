@@ -159,7 +159,8 @@ static size_t find_simba_v2(const struct ks_study *study)
     size_t n = 0, found = study->n_architectures;
 
     for (size_t a = 0; a < study->n_architectures; a++)
-        if (strncmp(study->architecture[a].name, simba_v2, strlen(simba_v2)) == 0) {
+        if (!study->architecture[a].elsewhere &&
+            strncmp(study->architecture[a].name, simba_v2, strlen(simba_v2)) == 0) {
             found = a;
             n++;
         }

@@ -116,6 +116,20 @@ ks_status ks_print_string(char **out, const char *format, ...)
     return KS_OK;
 }
 
+ks_status ks_list_print(char ***list, size_t *n, size_t *room, const char *format, va_list values)
+{
+    size_t size;
+    FILE *out;
+
+    KS_TRY(ks_grow(*n, sizeof **list, room, list));
+    out = open_memstream(&(*list)[*n], &size);
+    if (out) {
+        ++*n;
+        vfprintf(out, format, values);
+    }
+    return ks_stream_close(out);
+}
+
 ks_status ks_stream_close(FILE *stream)
 {
     bool failed = !stream || ferror(stream) != 0;

@@ -2,6 +2,7 @@
 #ifndef KS_CORE_MEMORY_H
 #define KS_CORE_MEMORY_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -33,6 +34,11 @@ ks_status ks_copy_string(const char *string, char **out);
 /* Prints into a newly allocated *out, like asprintf. */
 ks_status ks_print_string(char **out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Appends a string, printed like by vprintf, to a list of *n with room for *room. Both the list and
+ * its strings are the caller's. */
+ks_status ks_list_print(char ***list, size_t *n, size_t *room, const char *format, va_list values)
+    __attribute__((format(printf, 4, 0)));
 
 /* Closes a stream of open_memstream; NULL: it could not be opened. KS_MEMORY if anything failed. */
 ks_status ks_stream_close(FILE *stream);

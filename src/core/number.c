@@ -53,6 +53,13 @@ int ks_ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+int ks_ascending_sizes(const void *a, const void *b)
+{
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+    return (x > y) - (x < y);
+}
+
 double ks_median(size_t n, double *values)
 {
     qsort(values, n, sizeof *values, ks_ascending);

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "io/checkpoint_groups.h"
@@ -21,8 +22,19 @@ static const struct {
     {"returns", KS_ATTRIBUTE_LIST},         {"gamma", KS_ATTRIBUTE_NUMBER},
     {"learning_rate", KS_ATTRIBUTE_NUMBER}, {"reward_scale", KS_ATTRIBUTE_NUMBER},
     {"temperature", KS_ATTRIBUTE_NUMBER},   {"library_versions", KS_ATTRIBUTE_STRING},
-    {"resumed_any", KS_ATTRIBUTE_INTEGER},
+    {"resumed_any", KS_ATTRIBUTE_INTEGER},  {"minibatches", KS_ATTRIBUTE_STRING},
 };
+
+/* Whether all checkpoints of a run hold the same minibatches. */
+static ks_status check_minibatches(const char *path, const struct ks_attributes *list)
+{
+    const char *word = ks_attribute_text(list, "minibatches");
+
+    return !word || strcmp(word, "fixed") == 0 || strcmp(word, "fresh") == 0
+               ? KS_OK
+               : ks_fail(KS_FORMAT, "%s: minibatches: expected fixed or fresh, found '%s'", path,
+                         word);
+}
 
 static ks_status read_attributes(const struct ks_h5 *h5, struct ks_checkpoint *c)
 {
@@ -36,7 +48,7 @@ static ks_status read_attributes(const struct ks_h5 *h5, struct ks_checkpoint *c
         KS_TRY(ks_h5_read_attribute(h5, "/", known[i].name, known[i].type, &one));
         KS_TRY(ks_attribute_add(&c->attributes, &one));
     }
-    return KS_OK;
+    return check_minibatches(h5->path, &c->attributes);
 }
 
 /* Adam's second moment is a mean of squares. */

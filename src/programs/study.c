@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <omp.h>
@@ -109,10 +110,11 @@ static const struct ks_program program = {
 /* The state of the program; job_clear frees it. */
 struct job {
     char *path, *dir, *train, *analyze, *plot; /* owned */
-    struct ks_study *study;                    /* owned */
-    struct ks_graph *graph;                    /* owned */
-    size_t jobs;                               /* at a time */
-    bool held;                                 /* the folder's study.study has the same text */
+    char *record; /* the file in the folder that says which study its spectra match; owned */
+    struct ks_study *study;          /* owned */
+    struct ks_graph *graph;          /* owned */
+    size_t jobs;                     /* at a time */
+    bool held;                       /* the folder's study.study has the same text */
     bool differs[KS_STUDY_ANALYSES]; /* the folder's study has this analysis with other options */
     struct ks_env_about task;        /* that of the study */
     struct ks_slurm slurm;           /* how to submit; owned */
@@ -125,6 +127,7 @@ static void job_clear(struct job *job)
     ks_study_free(job->study);
     free(job->path);
     free(job->dir);
+    free(job->record);
     free(job->train);
     free(job->analyze);
     free(job->plot);
@@ -143,6 +146,8 @@ static ks_status check_study(struct job *job)
 {
     const char *task = job->study->env_argument;
 
+    if (!ks_study_trains(job->study))
+        return KS_OK;
     if (ks_env_is_file(task))
         KS_TRY(ks_env_about_file(task, &job->task));
     if (ks_env_is_file(task) || ks_env_about_task(task, &job->task))
@@ -155,11 +160,9 @@ static ks_status check_study(struct job *job)
 static ks_status compare_folder(struct job *job)
 {
     struct ks_study *held = NULL;
-    const char *difference;
-    char path[KS_PATH];
+    const char *difference, *path = job->record;
     ks_status status = KS_OK;
 
-    KS_TRY(ks_path_print(path, "%s/study.study", job->dir));
     if (!ks_path_exists(path))
         return KS_OK;
     KS_TRY(ks_study_read(path, false, &held));
@@ -215,12 +218,10 @@ static ks_status check_restarts(const struct job *job, bool quiet)
     return ks_fail(KS_USAGE, "%s (runs that have to: %zu); --retrain allows that", first, n);
 }
 
-/* Makes and locks the folder, and removes stale spectra. Writes study.study last: its presence
+/* Makes and locks the folder, and removes stale spectra. Writes the record last: its presence
  * asserts that the existing spectra match it. */
 static ks_status claim_folder(struct job *job, bool quiet)
 {
-    char path[KS_PATH];
-
     KS_TRY(ks_folder_make("%s", job->dir));
     KS_TRY(ks_folder_lock(job->dir, program.name, &job->lock));
     KS_TRY(ks_slurm_refuse(job->dir));
@@ -230,8 +231,8 @@ static ks_status claim_folder(struct job *job, bool quiet)
     KS_TRY(check_restarts(job, quiet));
     say_stale(job, "are", quiet);
     KS_TRY(ks_graph_drop_stale(job->graph, job->dir, NULL));
-    KS_TRY(ks_path_print(path, "%s/study.study", job->dir));
-    return job->held ? KS_OK : ks_file_write(path, job->study->text, strlen(job->study->text));
+    return job->held ? KS_OK
+                     : ks_file_write(job->record, job->study->text, strlen(job->study->text));
 }
 
 /* With --keep-going, plots what is complete after a failure, and still fails. With --slurm it only
@@ -257,21 +258,39 @@ static ks_status make(struct job *job, bool quiet)
     return ks_fail(status, "%s", message);
 }
 
+/* "cp STUDY RECORD", in the study's folder. */
+static ks_status print_claim(const struct job *job, char **claim)
+{
+    char *path = realpath(job->path, NULL);
+    ks_status status = path ? ks_shell_check("the study's path", path) : KS_OK;
+    size_t size;
+    FILE *text = status == KS_OK && path ? open_memstream(claim, &size) : NULL;
+
+    if (text) {
+        fprintf(text, "cp ");
+        ks_shell_word(text, path);
+        fprintf(text, " %s", ks_path_base(job->record));
+        status = ks_stream_close(text);
+    }
+    free(path);
+    return status;
+}
+
 /* The forecast consists of comments for the shell. */
 static ks_status print_commands(const struct job *job, const struct ks_study_view *view, bool quiet)
 {
-    char *study = job->held ? NULL : realpath(job->path, NULL);
-    ks_status status = study ? ks_shell_check("the study's path", study) : KS_OK;
+    char *claim = NULL;
+    ks_status status = job->held ? KS_OK : print_claim(job, &claim);
 
     if (status == KS_OK && check_restarts(job, true) != KS_OK)
         printf("# without --retrain this is refused: %s\n", ks_error_text());
     if (status == KS_OK && !quiet)
         status = ks_study_print_forecast(view, job->task.observations, job->task.actions, stdout);
     if (status == KS_OK && !slurm)
-        status = ks_graph_print(job->graph, job->dir, study, job->plot, stdout);
+        status = ks_graph_print(job->graph, job->dir, claim, job->plot, stdout);
     else if (status == KS_OK)
         status = ks_slurm_print(job->graph, job->dir, &job->slurm, stdout);
-    free(study);
+    free(claim);
     return status;
 }
 
@@ -306,6 +325,46 @@ static ks_status find_program(const char *name, char **path)
     return ks_shell_check("the program's path", *path);
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+static bool has_elsewhere(const struct ks_study *s)
+{
+    return s->has_checkpoint != NULL;
+}
+
+/* Runs from elsewhere lie beside the study's file, so this is the study's folder; and so is a
+ * folder that is given in place of its study.study. */
+static ks_status find_folder(const char *argument, struct job *job)
+{
+    const struct ks_study *s = job->study;
+    const bool here = has_elsewhere(s) || is_same_file(argument, s->folder);
+
+    if (out && has_elsewhere(s) && !is_same_file(out, s->folder))
+        return ks_fail(KS_USAGE,
+                       "--out: expected %s, the folder of the study's file, as its runs from "
+                       "elsewhere are there, found %s",
+                       s->folder, out);
+    return out    ? ks_copy_string(out, &job->dir)
+           : here ? ks_copy_string(s->folder, &job->dir)
+                  : ks_print_string(&job->dir, "checkpoints/%s", s->name);
+}
+
+/* The folder's study.study, unless that is the file which is to be changed by hand. */
+static ks_status find_record(struct job *job)
+{
+    KS_TRY(ks_print_string(&job->record, "%s/study.study", job->dir));
+    if (!is_same_file(job->record, job->path))
+        return KS_OK;
+    free(job->record);
+    return ks_print_string(&job->record, "%s/analyzed.study", job->dir);
+}
+
 static ks_status run(const struct ks_arguments *arguments, struct job *job)
 {
     struct ks_graph_programs programs;
@@ -320,9 +379,9 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(ks_study_find(arguments->rest[0], &job->path));
     KS_TRY(ks_study_read(job->path, true, &job->study));
     KS_TRY(read_jobs(job->study, &job->jobs));
-    KS_TRY(out ? ks_copy_string(out, &job->dir)
-               : ks_print_string(&job->dir, "checkpoints/%s", job->study->name));
+    KS_TRY(find_folder(arguments->rest[0], job));
     KS_TRY(ks_shell_check("--out", job->dir));
+    KS_TRY(find_record(job));
     KS_TRY(find_program("kappascope-train", &job->train));
     KS_TRY(find_program("kappascope-analyze", &job->analyze));
     KS_TRY(find_program("kappascope-plot", &job->plot));

@@ -13,21 +13,27 @@ const struct ks_study_architecture *ks_tables_architecture(const struct ks_table
     return &t->r->study->architecture[t->table->row[row].architecture];
 }
 
+const char *ks_tables_trained(const struct ks_tables *t, size_t row)
+{
+    return ks_tables_architecture(t, row)->elsewhere ? "elsewhere" : "here";
+}
+
 const struct ks_result *ks_tables_run(const struct ks_tables *t, size_t row)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
     size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
 
     for (size_t i = 0; i < n; i++)
-        if (run[i]->spectrum[t->r->study->n_checkpoints - 1])
+        if (run[i]->spectrum[ks_study_last_checkpoint(t->r->study, run[i]->architecture)])
             return run[i];
     return run[0];
 }
 
 const struct ks_spectrum *ks_tables_spectrum(const struct ks_tables *t, size_t row, size_t analysis)
 {
-    return ks_results_spectrum(t->r, ks_tables_run(t, row), analysis,
-                               t->r->study->n_checkpoints - 1);
+    return ks_results_spectrum(
+        t->r, ks_tables_run(t, row), analysis,
+        ks_study_last_checkpoint(t->r->study, t->table->row[row].architecture));
 }
 
 const struct ks_spectrum *ks_tables_any_spectrum(const struct ks_tables *t, size_t row,
@@ -85,6 +91,15 @@ ks_status ks_series_aggregate(struct ks_series *s, size_t resamples)
     return ks_iqm_curve(&scores, resamples, 0, s->curve, NULL);
 }
 
+/* Whether a curve of an architecture has a checkpoint or, with `returns`, an evaluation. */
+static bool is_in_curve(const struct ks_tables *t, size_t row, bool returns, size_t k)
+{
+    const size_t architecture = t->table->row[row].architecture;
+
+    return returns ? ks_results_has_return(t->r, architecture, k)
+                   : ks_results_has(t->r, architecture, k);
+}
+
 /* Fills a series at the aggregated checkpoints with a statistic of an analysis or, if it is none,
  * at the aggregated evaluations with the returns. */
 static ks_status read_series(const struct ks_tables *t, size_t row, size_t analysis,
@@ -92,7 +107,6 @@ static ks_status read_series(const struct ks_tables *t, size_t row, size_t analy
 {
     const struct ks_study *study = t->r->study;
     const bool returns = statistic == KS_STATISTICS;
-    const bool *common = returns ? t->r->common_evaluation : t->r->common_checkpoint;
     const size_t *step = returns ? study->evaluation : study->checkpoint;
     const size_t n = returns ? study->n_evaluations : study->n_checkpoints;
     const struct ks_result *run[KS_STUDY_SEEDS];
@@ -101,11 +115,11 @@ static ks_status read_series(const struct ks_tables *t, size_t row, size_t analy
     KS_TRY(ks_series_new(ks_results_runs(t->r, t->table->row[row].architecture, run), n, s));
     s->steps = 0;
     for (size_t k = 0; k < n; k++)
-        if (common[k])
+        if (is_in_curve(t, row, returns, k))
             s->step[s->steps++] = (double)step[k];
     for (size_t i = 0; i < s->runs; i++)
         for (size_t k = 0; k < n; k++)
-            if (common[k])
+            if (is_in_curve(t, row, returns, k))
                 s->value[at++] = returns
                                      ? run[i]->returns[k]
                                      : ks_results_statistic(t->r, run[i], analysis, k, statistic);
@@ -132,7 +146,7 @@ ks_status ks_intervals_fill(const struct ks_tables *t, size_t row, struct ks_tab
     for (size_t k = 0; k < t->r->study->n_checkpoints; k++) {
         struct ks_seed_range range[KS_RANGES];
 
-        if (!t->r->common_checkpoint[k])
+        if (!ks_results_has(t->r, t->table->row[row].architecture, k))
             continue;
         ks_range_find(&(struct ks_range_place){t->r, 0, k}, n, run, range);
         ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
@@ -166,13 +180,13 @@ static ks_status fill_kappa(const struct ks_tables *t, size_t row, size_t analys
     for (size_t k = 0, used = 0; status == KS_OK && k < study->n_checkpoints; k++) {
         const struct ks_noise noise = find_noise(t, row, analysis, k);
 
-        if (t->r->common_checkpoint[k] &&
+        if (is_in_curve(t, row, false, k) &&
             ks_study_asks(study, analysis, t->table->row[row].architecture, k))
             ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
                            KS_TEXT(study->analysis[analysis].name), KS_COUNT(study->checkpoint[k]),
                            KS_ESTIMATE(s.curve[used]), KS_NUMBER(noise.limit),
                            KS_NUMBER(noise.beyond));
-        used += t->r->common_checkpoint[k];
+        used += is_in_curve(t, row, false, k);
     }
     ks_pool_free(&s.pool);
     return status;

@@ -166,8 +166,13 @@ static ks_status print_extent(void *data, FILE *out)
             n == 1 ? "" : "s", s->n_seeds, s->n_seeds == 1 ? "" : "s", s->stop ? s->end : s->steps);
     if (s->stop)
         fprintf(out, ": <b>stopped early</b>, of %zu planned", s->steps);
-    fprintf(out, ". %zu checkpoint%s per run, of which those at the first update are not pooled.",
-            s->n_checkpoints, s->n_checkpoints == 1 ? "" : "s");
+    if (s->has_checkpoint)
+        fprintf(out, ". Checkpoints up to step %zu are not pooled. %s", s->first_update,
+                ks_study_trains(s) ? "Some runs were trained elsewhere." : "Trained elsewhere.");
+    else
+        fprintf(out,
+                ". %zu checkpoint%s per run, of which those at the first update are not pooled.",
+                s->n_checkpoints, s->n_checkpoints == 1 ? "" : "s");
     if (n < s->n_architectures)
         fprintf(out, " <b>%zu of the study's %zu architectures are left out</b>: see the warnings.",
                 s->n_architectures - n, s->n_architectures);
@@ -193,6 +198,13 @@ static ks_status print_targets(void *data, FILE *out)
 {
     const struct ks_settings *set = &study_of(data)->settings;
 
+    if (!ks_study_trains(study_of(data))) {
+        fputs("Eigenvalues are those of the loss averaged over the minibatches in the checkpoint, "
+              "with "
+              "the targets that are in it.",
+              out);
+        return KS_OK;
+    }
     fprintf(out,
             "The targets in the checkpoints' batches are of <b>%s</b> rewards%s Eigenvalues are "
             "those of the loss averaged over the checkpoint's %zu minibatches; the published code "

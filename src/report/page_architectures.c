@@ -128,6 +128,21 @@ static void print_header(const struct rows *rows, FILE *out)
     fprintf(out, "<th>runs</th></tr></thead>\n");
 }
 
+/* Who trained it, beside runs that are trained here; and what makes it incomparable. */
+static void print_origin(const struct ks_results *r, size_t architecture, FILE *out)
+{
+    const struct ks_conditions *c = &r->conditions[architecture];
+    char text[KS_CONDITIONS_TEXT];
+
+    if (r->study->architecture[architecture].elsewhere && ks_study_trains(r->study))
+        fputs("<small>trained elsewhere</small>", out);
+    if (c->group > 1 || c->mixed) {
+        ks_conditions_print(c, NULL, sizeof text, text);
+        ks_html_between(out, "<small>not comparable: ", text, "</small>");
+    }
+    fputs("</td>", out);
+}
+
 static void print_row(const struct rows *rows, size_t i, FILE *out)
 {
     const struct ks_row *row = &rows->row[i];
@@ -137,7 +152,8 @@ static void print_row(const struct rows *rows, size_t i, FILE *out)
     ks_html_between(out, "<tr data-normalization=\"", a->normalization, "\"");
     fprintf(out, " data-wn=\"%d\"", a->weight_normalization);
     ks_html_between(out, " data-loss=\"", a->loss, "\">");
-    ks_html_between(out, "<td class=\"name\">", a->name, "</td>");
+    ks_html_between(out, "<td class=\"name\">", a->name, "");
+    print_origin(rows->page->results, row->architecture, out);
     for (size_t c = 0; c < COLUMNS; c++)
         if (!has_column(rows, &columns[c]))
             continue;

@@ -61,11 +61,9 @@ static const char *find_statement(const struct ks_page *page, size_t row)
 {
     const struct ks_results *r = page->results;
     const struct ks_result *run[KS_STUDY_SEEDS];
-    size_t k = r->study->n_checkpoints - 1;
+    const size_t k = ks_results_last(r, page->table->row[row].architecture);
     const struct ks_spectrum *s;
 
-    while (k > 0 && !r->common_checkpoint[k])
-        k--;
     if (!r->common_checkpoint[k] ||
         ks_results_runs(r, page->table->row[row].architecture, run) == 0)
         return NULL;

@@ -30,13 +30,20 @@ static double iqm_at(const struct ks_results *r, size_t architecture, size_t eva
 static size_t count_learned(const struct ks_page *page)
 {
     const struct ks_results *r = page->results;
-    size_t first = 0, learned = 0;
+    size_t learned = 0;
 
-    while (first + 1 < r->study->n_evaluations && !r->common_evaluation[first])
-        first++;
     for (size_t i = 0; i < page->table->n_rows; i++) {
         const struct ks_row *row = &page->table->row[i];
+        size_t first = 0;
 
+        while (first + 1 < r->study->n_evaluations &&
+               !ks_results_has_return(r, row->architecture, first))
+            first++;
+        if (r->study->architecture[row->architecture].elsewhere &&
+            r->study->evaluation[first] > 0) {
+            learned++; /* the return before training is not known */
+            continue;
+        }
         learned += row->value[KS_RETURN].value > 2 * iqm_at(r, row->architecture, first);
     }
     return learned;
@@ -202,7 +209,11 @@ ks_status ks_page_headline(void *data, FILE *out)
     size_t n = page->table->n_rows, learned = count_learned(page);
     struct cited cited;
 
-    if (2 * learned < n)
+    if (page->results->n_groups > 1)
+        fputs("<p class=\"headline\"><b>These runs cannot answer that</b>: their spectra are not "
+              "all comparable, so no correlation is computed (see the warnings).</p>\n",
+              out);
+    else if (2 * learned < n)
         print_not_learned(n, learned, out);
     else if (find_cited(page, &cited))
         print_answer(&cited, out);
@@ -220,7 +231,7 @@ ks_status ks_page_evidence(void *data, FILE *out)
 
     fputs("<p>", out);
     print_extremes(page, out);
-    if (find_cited(page, &cited))
+    if (page->results->n_groups == 1 && find_cited(page, &cited))
         print_evidence(&cited, out);
     fputs("</p>\n", out);
     return KS_OK;

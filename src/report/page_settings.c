@@ -41,7 +41,9 @@ ks_status ks_page_settings(void *data, FILE *out)
     const struct ks_study *s = ((const struct ks_page *)data)->results->study;
 
     fprintf(out, "<dl>\n<dt>Training</dt>\n<dd>");
-    for (const struct ks_key *key = ks_keys; key->name; key++) {
+    if (!ks_study_trains(s))
+        fputs("elsewhere", out);
+    for (const struct ks_key *key = ks_keys; key->name && ks_study_trains(s); key++) {
         char value[KS_VALUE_LENGTH];
 
         ks_settings_print(&s->settings, key, value);

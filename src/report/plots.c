@@ -130,6 +130,33 @@ static size_t checkpoint_gap(const struct ks_study *s)
     return gap;
 }
 
+/* Groups of colours, and of comparable spectra with what they differ in, each a word in quotes. */
+static void print_names(const struct ks_results *r, const struct ks_summary_table *table, FILE *out)
+{
+    fputs("families='", out);
+    for (size_t i = 0; i < table->n_rows; i++)
+        fprintf(out, "%s%zu", i ? " " : "",
+                r->study->architecture[table->row[i].architecture].family);
+    fputs("'; groups='", out);
+    for (size_t i = 0; i < table->n_rows; i++)
+        fprintf(out, "%s%zu", i ? " " : "", r->conditions[table->row[i].architecture].group);
+    fputs("'; group_names='", out);
+    for (size_t g = 1; g <= r->n_groups; g++)
+        for (size_t i = 0; i < table->n_rows; i++) {
+            const struct ks_conditions *of = &r->conditions[table->row[i].architecture];
+            char text[KS_CONDITIONS_TEXT];
+
+            if (of->group != g)
+                continue;
+            ks_conditions_print(of, NULL, sizeof text, text);
+            for (char *c = text; *c; c++) /* as a word of gnuplot */
+                *c = strchr("'\"\\", *c) ? '-' : *c;
+            fprintf(out, "\"%s\" ", text);
+            break;
+        }
+    fprintf(out, "'; group_of(i)=int(word(groups,i)); group_count=%zu; ", r->n_groups);
+}
+
 static ks_status list_panels(const struct ks_results *r, const struct ks_summary_table *table,
                              char **list)
 {
@@ -150,6 +177,7 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
     print_panels("grid", table->n_rows, &panels, out);
     if (ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, table->n_rows, architecture, &panels))
         print_panels("wide", table->n_rows, &panels, out);
+    print_names(r, table, out);
     fprintf(out, "checkpoint_gap=%zu; ", checkpoint_gap(r->study));
     return ks_stream_close(out);
 }

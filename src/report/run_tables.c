@@ -191,7 +191,7 @@ static ks_status read_costs(const struct ks_results *r, const struct ks_result *
     ks_status status = KS_OK;
 
     *costs = (struct costs){{NAN, NAN, false}, {NAN, NAN, false}};
-    if (!ks_env_about_task(r->study->env, &about))
+    if (of->elsewhere || !ks_env_about_task(r->study->env, &about))
         return KS_OK;
     status = ks_architecture(of->argument, &of->settings, about.actions, text);
     if (status == KS_IO)

@@ -12,6 +12,7 @@
 
 #include "core/memory.h"
 #include "core/number.h"
+#include "results/comparison.h"
 #include "results/correlation.h"
 #include "results/scores.h"
 #include "statistics/statistics.h"
@@ -94,11 +95,14 @@ struct pool {
     double *statistic[KS_POOLED];       /* [runs, checkpoints] */
     double *limit;                      /* [runs, checkpoints] ks_noise_limit */
     double *returns;                    /* [runs, evaluations] */
+    double *last;                       /* [runs] the return at the end of each */
+    size_t dropped;                     /* values of kappa that are NaN         */
     const struct ks_score_range *range; /* of the task; NULL: it has no scores */
     double *step;                       /* [evaluations] */
 };
 
-static ks_status pool_new(const struct ks_results *r, size_t analysis, struct pool *p)
+static ks_status pool_new(const struct ks_results *r, size_t analysis, size_t architecture,
+                          struct pool *p)
 {
     const struct ks_study *s = r->study;
     double any;
@@ -109,12 +113,13 @@ static ks_status pool_new(const struct ks_results *r, size_t analysis, struct po
     for (size_t i = 0; i < s->n_checkpoints; i++)
         p->checkpoints += ks_results_is_pooled(r, analysis, i);
     for (size_t k = 0; k < s->n_evaluations; k++)
-        p->evaluations += r->common_evaluation[k];
+        p->evaluations += ks_results_has_return(r, architecture, k);
     for (size_t f = 0; f < KS_POOLED; f++)
         KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->checkpoints, sizeof(double),
                              &p->statistic[f]));
     KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->checkpoints, sizeof(double), &p->limit));
     KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->evaluations, sizeof(double), &p->returns));
+    KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds, sizeof(double), &p->last));
     return ks_pool_alloc(&p->arrays, p->evaluations, sizeof(double), &p->step);
 }
 
@@ -126,17 +131,22 @@ static void pool_fill(const struct ks_results *r, size_t analysis, const struct 
     for (size_t n = 0; n < p->runs; n++) {
         size_t used = 0;
 
+        p->last[n] = ks_comparison_last(r, run[n]);
         for (size_t i = 0; i < s->n_checkpoints; i++)
             if (ks_results_is_pooled(r, analysis, i)) {
                 for (size_t f = 0; f < KS_POOLED; f++)
                     p->statistic[f][n * p->checkpoints + used] = ks_results_statistic(
                         r, run[n], analysis, i, ks_pooled[f]);
+                p->dropped += isnan(p->statistic[KS_KAPPA][n * p->checkpoints + used]) &&
+                              ks_study_has_checkpoint(
+                                  s,
+                                  (struct ks_study_place){run[n]->architecture, run[n]->seed, i});
                 p->limit[n * p->checkpoints + used++] = ks_noise_limit(
                     ks_results_spectrum(r, run[n], analysis, i));
             }
         used = 0;
         for (size_t k = 0; k < s->n_evaluations; k++)
-            if (r->common_evaluation[k]) {
+            if (ks_results_has_return(r, run[n]->architecture, k)) {
                 p->step[used] = (double)s->evaluation[k];
                 p->returns[n * p->evaluations + used++] = run[n]->returns[k];
             }
@@ -183,7 +193,9 @@ static void evaluate(const void *data, const size_t *index, double *work, double
     out[KS_KAPPA_GEOMETRIC] = pow(10, ks_iqm_drop(n, work, NULL));
     for (size_t k = 0; k < p->evaluations; k++)
         curve[k] = normalize(p, iqm_at(p, k, index, work));
-    out[KS_RETURN] = iqm_at(p, p->evaluations - 1, index, work);
+    for (size_t i = 0; i < p->runs; i++)
+        work[i] = p->last[index[i]];
+    out[KS_RETURN] = ks_iqm(p->runs, work);
     out[KS_AREA] = p->evaluations > 1 ? ks_curve_area(p->evaluations, p->step, curve) : NAN;
 }
 
@@ -207,16 +219,6 @@ struct ks_noise ks_noise_find(size_t n, const double *kappa, double *limit)
                              .limit = ks_iqm_drop(n, limit, NULL)};
 }
 
-/* The last checkpoint that is aggregated. */
-static size_t last_checkpoint(const struct ks_results *r)
-{
-    size_t last = r->study->n_checkpoints - 1;
-
-    while (last > 0 && !r->common_checkpoint[last])
-        last--;
-    return last;
-}
-
 static ks_status fill_row(const struct ks_results *r, size_t resamples, struct ks_row *row)
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
@@ -227,12 +229,11 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
 
     row->runs = ks_results_runs(r, row->architecture, run);
     pool.runs = row->runs;
-    KS_GO(pool_new(r, row->analysis, &pool));
+    KS_GO(pool_new(r, row->analysis, row->architecture, &pool));
     pool_fill(r, row->analysis, run, &pool);
-    ks_range_find(&(struct ks_range_place){r, row->analysis, last_checkpoint(r)}, row->runs, run,
-                  row->range);
-    for (size_t i = 0; i < pool.runs * pool.checkpoints; i++)
-        row->dropped += isnan(pool.statistic[KS_KAPPA][i]);
+    ks_range_find(&(struct ks_range_place){r, row->analysis, ks_results_last(r, row->architecture)},
+                  row->runs, run, row->range);
+    row->dropped = pool.dropped;
     row->noise = ks_noise_find(pool.runs * pool.checkpoints, pool.statistic[KS_KAPPA], pool.limit);
     estimator.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
     KS_GO(ks_bootstrap_run(&bootstrap, &estimator, row->value));
@@ -241,12 +242,14 @@ done:
     return status;
 }
 
-static ks_status correlate(struct ks_summary_table *table)
+static ks_status correlate(size_t n_groups, struct ks_summary_table *table)
 {
     double *values = NULL;
     ks_status status;
     size_t n = 0;
 
+    if (n_groups > 1)
+        return KS_OK;
     KS_TRY(ks_alloc(2 * table->n_rows, sizeof *values, &values));
     for (size_t i = 0; i < table->n_rows; i++) {
         const struct ks_estimate *value = table->row[i].value;
@@ -280,7 +283,7 @@ ks_status ks_summary_table(const struct ks_results *r, size_t resamples,
             row->asked = r->study->analysis[k].scope.of[order[i]];
             KS_TRY(fill_row(r, resamples, row));
         }
-    return correlate(table);
+    return correlate(r->n_groups, table);
 }
 
 void ks_value_print(double value, char text[32])
@@ -332,14 +335,25 @@ static void print_line(const char *first, int width, const struct ks_row *row, F
     putc('\n', out);
 }
 
+/* Beside runs that are trained here, those from elsewhere say so. */
+static const char *print_name(const struct ks_study *s, const struct ks_row *row, char name[128])
+{
+    const struct ks_study_architecture *a = &s->architecture[row->architecture];
+
+    snprintf(name, 128, "%.100s%s", a->name,
+             a->elsewhere && ks_study_trains(s) ? " (elsewhere)" : "");
+    return name;
+}
+
 void ks_summary_print(const struct ks_results *r, const struct ks_summary_table *table, FILE *out)
 {
+    const struct ks_study *s = r->study;
     int width = (int)strlen("architecture");
+    char name[128];
 
     for (size_t i = 0; i < table->n_rows; i++)
-        width = ks_wider(width, r->study->architecture[table->row[i].architecture].name);
+        width = ks_wider(width, print_name(s, &table->row[i], name));
     print_line("architecture", width, NULL, out);
     for (size_t i = 0; i < table->n_rows; i++)
-        print_line(r->study->architecture[table->row[i].architecture].name, width, &table->row[i],
-                   out);
+        print_line(print_name(s, &table->row[i], name), width, &table->row[i], out);
 }

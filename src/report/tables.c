@@ -260,6 +260,21 @@ static ks_status fill_theorems(const struct ks_tables *t, struct ks_table *out)
     return KS_OK;
 }
 
+static ks_status fill_conditions(const struct ks_tables *t, size_t row, struct ks_table *out)
+{
+    const size_t architecture = t->table->row[row].architecture;
+    const struct ks_conditions *of = &t->r->conditions[architecture];
+    char differs[KS_CONDITIONS_TEXT];
+
+    ks_conditions_print(of, NULL, sizeof differs, differs);
+    ks_table_cells(out, KS_TEXT(t->r->study->architecture[architecture].name),
+                   KS_TEXT(ks_tables_trained(t, row)), KS_COUNT(of->group),
+                   KS_TEXT(*differs ? differs : "-"));
+    for (enum ks_condition c = 0; c < KS_CONDITIONS; c++)
+        ks_table_cells(out, KS_TEXT(of->value[c]));
+    return KS_OK;
+}
+
 /* --- all tables --- */
 
 #define LOOK "architecture*"
@@ -329,6 +344,10 @@ const struct ks_table_file ks_table_files[] = {
      "gradient descent on (x1^2 + kappa x2^2)/2 with the best constant step; `distance` relative "
      "to step 0. The same for all studies",
      .all = fill_quadratics},
+    {"conditions", "architecture",
+     "architecture,trained,group,differs,minibatches,rows,order,operator,discount,reward_scale,"
+     "loss,minibatch_kind",
+     "[below](#conditionscsv)", .of_row = fill_conditions},
     {"variants", "variant of an architecture of the study",
      "architecture,base,changes,return,base_return,kappa,base_kappa,lambda_max,base_lambda_max",
      "beside the architecture that it changes; as in `summary.csv`", .of_row = fill_variants},

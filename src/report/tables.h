@@ -46,6 +46,9 @@ const struct ks_study_architecture *ks_tables_architecture(const struct ks_table
     KS_TEXT((a)->name), KS_TEXT((a)->normalization), KS_COUNT((a)->weight_normalization),          \
         KS_TEXT((a)->loss)
 
+/* "here" or "elsewhere": where the runs of a row were trained. */
+const char *ks_tables_trained(const struct ks_tables *t, size_t row);
+
 /* The run whose spectra are drawn: the first aggregated one that has its last spectrum, else the
  * first one. And the last spectrum of it in an analysis; NULL if that analysis failed. */
 const struct ks_result *ks_tables_run(const struct ks_tables *t, size_t row);

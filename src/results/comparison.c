@@ -147,11 +147,11 @@ struct ks_sample ks_comparison_sample(const struct ks_comparison *c, size_t i)
 
 double ks_comparison_last(const struct ks_results *r, const struct ks_result *run)
 {
-    size_t k = r->study->n_evaluations - 1;
+    struct ks_study_place at = {run->architecture, run->seed, r->study->n_evaluations - 1};
 
-    while (k > 0 && !r->common_evaluation[k])
-        k--;
-    return run->returns[k];
+    while (at.step > 0 && !(r->common_evaluation[at.step] && ks_study_has_return(r->study, at)))
+        at.step--;
+    return run->returns[at.step];
 }
 
 ks_status ks_comparison_begin(const struct ks_results *r, size_t resamples, struct ks_comparison *c)

@@ -321,6 +321,10 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis
     struct ks_p_value p;
     ks_status status = KS_OK;
 
+    if (r->n_groups > 1) { /* a mixture of spectra that are not comparable */
+        *out = (struct ks_correlation){.spearman = {NAN, {NAN, NAN}}, .p = NAN};
+        return KS_OK;
+    }
     *out = (struct ks_correlation){
         .logarithm = statistic->logarithm, .spearman = {NAN, {NAN, NAN}}, .p = NAN};
     KS_GO(ks_alloc(r->n_runs * r->study->n_checkpoints, sizeof *x, &x));

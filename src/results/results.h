@@ -21,6 +21,7 @@ struct ks_result {
     double *returns; /* [n_evaluations] of the study; NaN: missing                */
     bool is_over;    /* trained to the end or to `stop`, as its run.json says     */
     bool complete;   /* whether it can be aggregated                              */
+    bool exists;     /* false: a name from elsewhere lacks this seed              */
 };
 
 struct ks_results {
@@ -29,8 +30,10 @@ struct ks_results {
     struct ks_study *own_study; /* what `study` points to if it was read from the folder; owned */
     struct ks_pool pool;        /* the arrays, also of runs. Owned */
     size_t n_runs;
-    struct ks_result *run; /* [architectures, seeds] */
-    bool *included;        /* [architectures] whether any of its runs is complete */
+    struct ks_result *run;            /* [architectures, seeds] */
+    bool *included;                   /* [architectures] whether any of its runs is complete */
+    struct ks_conditions *conditions; /* [architectures] of the included ones     */
+    size_t n_groups;                  /* of architectures whose spectra are comparable       */
     /* The steps that are aggregated: all, or with grid = common the steps that every completed run
      * has. [n_checkpoints], [n_evaluations]. */
     bool *common_checkpoint, *common_evaluation;
@@ -80,6 +83,13 @@ double ks_results_statistic(const struct ks_results *results, const struct ks_re
  * spectra say nothing about training), and the study asks for it. */
 bool ks_results_is_pooled(const struct ks_results *results, size_t analysis, size_t checkpoint);
 
+/* Whether a checkpoint is aggregated and any run of the architecture has it; the last such one. */
+bool ks_results_has(const struct ks_results *results, size_t architecture, size_t checkpoint);
+size_t ks_results_last(const struct ks_results *results, size_t architecture);
+/* Whether an evaluation is aggregated and every complete run of the architecture has its return. */
+bool ks_results_has_return(const struct ks_results *results, size_t architecture,
+                           size_t evaluation);
+
 /* The operator of a spectrum of all critics and layers; NULL for one of a block. Points into it. */
 const char *ks_results_operator(const struct ks_spectrum *spectrum);
 
@@ -87,6 +97,42 @@ const char *ks_results_operator(const struct ks_spectrum *spectrum);
  * normalization (bn, ln, dense, other), then without weight normalization before with it, then
  * variants behind what they change. Returns their number. */
 size_t ks_results_order(const struct ks_results *results, size_t *architecture);
+
+/* --- What makes spectra incomparable (conditions.c). --- */
+
+enum ks_condition {
+    KS_CONDITION_MINIBATCHES, /* their number                                           */
+    KS_CONDITION_ROWS,        /* their size: rows that carry loss                       */
+    KS_CONDITION_ORDER,       /* Lanczos steps                                          */
+    KS_CONDITION_OPERATOR,
+    KS_CONDITION_DISCOUNT,
+    KS_CONDITION_REWARD_SCALE,
+    KS_CONDITION_LOSS,
+    KS_CONDITION_KIND, /* of minibatches: fixed in a run, or fresh at each checkpoint    */
+    KS_CONDITIONS
+};
+extern const char *const ks_condition_names[KS_CONDITIONS];
+
+struct ks_conditions {
+    /* The value in all spectra of the standard analysis, "not said" without one; distinct values
+     * are joined by " and ". */
+    char value[KS_CONDITIONS][64];
+    bool mixed;                  /* its own spectra differ in one                           */
+    size_t group;                /* from 1: those of group 1 can be compared, ...           */
+    bool differs[KS_CONDITIONS]; /* from those of group 1                                   */
+};
+
+/* Fills results->conditions and n_groups. Architectures that are trained here are in group 1: in
+ * what they differ, such as their losses, is the study's design; likewise the losses of runs from
+ * elsewhere with `factors`. The reward scale of runs that are trained here is not compared, as they
+ * set it by their own returns. Others are in the group of the first architecture with which they
+ * agree. */
+ks_status ks_conditions_find(struct ks_results *results);
+/* "loss huber; discount 0.9": in what an architecture differs from group 1, or in itself. With
+ * `first`, one of group 1, "discount 0.9 against 0.99". */
+enum { KS_CONDITIONS_TEXT = 1024 };
+void ks_conditions_print(const struct ks_conditions *conditions, const struct ks_conditions *first,
+                         size_t room, char *text);
 
 /* --- The returns of one run of a study, from its progress.csv. --- */
 
@@ -98,12 +144,14 @@ struct ks_study_run {
     bool is_over; /* as its run.json says: its table has all returns */
 };
 
-/* Reads the returns of a run from the progress.csv in `folder` into returns [n_evaluations of the
- * study]; missing returns leave their entries as they are. If the file cannot be read as a table,
- * *malformed is true, the message is in ks_error_text() and the status is KS_OK. Fails with
- * KS_FORMAT on two returns at one step, and on a NaN or infinite return unless the study says
- * missing = drop; if the run is over, also on a file that is missing or no table (KS_IO,
- * KS_FORMAT), and on a missing return unless the study says grid = common. */
+/* Reads the returns of a run from the progress.csv in `folder`, or the returns.csv of one from
+ * elsewhere, into returns [n_evaluations of the study]; missing returns leave their entries as they
+ * are. If the file cannot be read as a table, *malformed is true, the message is in ks_error_text()
+ * and the status is KS_OK. Fails with KS_FORMAT on two returns at one step, and on a NaN or
+ * infinite return unless the study says missing = drop; if the run is over, also on a file that is
+ * missing or no table (KS_IO, KS_FORMAT), and on a missing return unless the study says grid =
+ * common. Of a run from elsewhere, a table whose last return is not usable counts as malformed, and
+ * other such returns as missing. */
 ks_status ks_returns_read(const struct ks_study *study, struct ks_study_run run, const char *folder,
                           double *returns, bool *malformed);
 

@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "io/csv.h"
 #include "io/file.h"
+#include "study/elsewhere.h"
 
 enum { STEP, RETURN, COLUMNS };
 
@@ -53,6 +54,40 @@ static ks_status read_table(const char *path, const char *name, struct ks_csv **
     return KS_OK;
 }
 
+/* What is wrong with single rows has been warned about. A run whose last return is not a number has
+ * not ended with the one before it. */
+static ks_status read_elsewhere(const struct ks_study *s, const char *folder, double *returns,
+                                bool *malformed)
+{
+    struct ks_elsewhere_return *row = NULL;
+    size_t n = 0;
+    char *path = NULL;
+    ks_status status;
+
+    KS_TRY(ks_print_string(&path, "%s/" KS_ELSEWHERE_RETURNS, folder));
+    status = ks_path_exists(path) ? ks_elsewhere_returns(path, NULL, &n, &row) : KS_OK;
+    while (n > 0 && row[n - 1].step > s->end)
+        n--;
+    if (status == KS_OK && n > 0 && isnan(row[n - 1].value))
+        status = ks_fail(KS_FORMAT, "%s:%zu: the last return of the run is not usable", path,
+                         row[n - 1].line);
+    *malformed = status == KS_FORMAT || status == KS_IO;
+    for (size_t i = 0, k = 0; status == KS_OK && i < n; i++) {
+        while (k < s->n_evaluations && s->evaluation[k] < row[i].step)
+            k++;
+        if (k < s->n_evaluations && s->evaluation[k] == row[i].step)
+            returns[k] = row[i].value;
+    }
+    free(row);
+    free(path);
+    return *malformed ? KS_OK : status;
+}
+
+static bool is_due(const struct ks_study *s, struct ks_study_run run, size_t evaluation)
+{
+    return ks_study_has_return(s, (struct ks_study_place){run.architecture, run.seed, evaluation});
+}
+
 ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, const char *folder,
                           double *returns, bool *malformed)
 {
@@ -62,6 +97,8 @@ ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, con
     ks_status status = KS_OK;
 
     *malformed = false;
+    if (s->architecture[run.architecture].elsewhere)
+        return read_elsewhere(s, folder, returns, malformed);
     KS_TRY(ks_print_string(&path, "%s/progress.csv", folder));
     if (!run.is_over && !ks_path_exists(path))
         goto done;
@@ -87,7 +124,7 @@ ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, con
                                "in [study] leaves such runs out)",
                                csv->path, s->env, s->architecture[run.architecture].name,
                                s->seed[run.seed], s->evaluation[k], value);
-        else if (run.is_over && !s->common_grid)
+        else if (run.is_over && !s->common_grid && is_due(s, run, k))
             status = ks_fail(KS_FORMAT,
                              "%s: expected a return at step %zu, as run.json says that the run is "
                              "over, found none",

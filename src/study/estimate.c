@@ -303,35 +303,47 @@ done:
     return status;
 }
 
-static ks_status measure_spectra(const struct ks_study *study, const struct ks_run *run,
-                                 struct ks_paces *paces)
+/* Of a checkpoint; for analyses with so many minibatches. */
+static ks_status measure_spectra(const struct ks_study *study, const struct ks_checkpoint *c,
+                                 size_t minibatches, struct ks_paces *paces)
 {
-    const struct ks_settings *settings = &run->plan.options->settings;
-    struct ks_checkpoint *c = NULL;
     double product[3] = {0}; /* in float64; in float32, by BLAS or not; 0: not measured */
-    ks_status status = KS_OK;
 
-    KS_GO(ks_alloc(1, sizeof *c, &c));
-    KS_GO(make_checkpoint(run, c));
     for (size_t k = 0; k < study->n_analyses; k++) {
         struct ks_spectrum_options o;
         double *measured, pace;
 
         if (paces->spectrum[k].amount > 0)
             continue;
-        KS_GO(ks_study_read_analysis(&study->analysis[k], &o));
+        KS_TRY(ks_study_read_analysis(&study->analysis[k], &o));
         measured = &product[!o.products_f32 ? 0 : o.products == KS_PRODUCTS_BLAS ? 1 : 2];
         if (*measured == 0)
-            KS_GO(measure_product(c, &o, measured));
-        pace = *measured / (o.critic >= 0 ? (double)settings->critics : 1);
+            KS_TRY(measure_product(c, &o, measured));
+        pace = *measured / (o.critic >= 0 ? (double)c->critic.ensemble : 1);
         paces->spectrum[k] = (struct ks_pace){
-            pace * ks_most_products(&o, ks_networks_parameters(&c->critic),
-                                    settings->analysis_minibatches),
-            1};
-        paces->best[k] = pace * ks_fewest_products(&o, ks_networks_parameters(&c->critic),
-                                                   settings->analysis_minibatches);
+            pace * ks_most_products(&o, ks_networks_parameters(&c->critic), minibatches), 1};
+        paces->best[k] = pace *
+                         ks_fewest_products(&o, ks_networks_parameters(&c->critic), minibatches);
     }
-done:
+    return KS_OK;
+}
+
+/* Of runs from elsewhere, by their first checkpoint. */
+static ks_status measure_elsewhere(const struct ks_graph *graph, size_t a, struct ks_paces *paces)
+{
+    const struct ks_study *s = graph->study;
+    struct ks_checkpoint *c = NULL;
+    char path[KS_PATH] = "";
+    ks_status status;
+
+    for (size_t i = graph->n_runs; i < graph->n_jobs && !*path; i++)
+        if (graph->job[i].run % s->n_architectures == a &&
+            ks_graph_has(s->folder, graph->job[i].needs))
+            KS_TRY(ks_path_print(path, "%s/%s", s->folder, graph->job[i].needs));
+    if (!*path)
+        return KS_OK;
+    KS_TRY(ks_checkpoint_read_loss(path, &c));
+    status = measure_spectra(s, c, c->minibatches, paces);
     ks_checkpoint_free(c);
     return status;
 }
@@ -346,6 +358,7 @@ static ks_status calibrate(const struct ks_study *study, size_t a, struct ks_pac
                                        .steps = study->steps,
                                        .settings = study->architecture[a].settings,
                                        .quiet = true};
+    struct ks_checkpoint *c = NULL;
     struct ks_run *run = NULL;
     ks_status status;
     int threads = omp_get_max_threads();
@@ -358,7 +371,12 @@ static ks_status calibrate(const struct ks_study *study, size_t a, struct ks_pac
     if (status == KS_OK)
         status = measure_run(run, paces);
     if (status == KS_OK)
-        status = measure_spectra(study, run, paces);
+        status = ks_alloc(1, sizeof *c, &c);
+    if (status == KS_OK)
+        status = make_checkpoint(run, c);
+    if (status == KS_OK)
+        status = measure_spectra(study, c, options.settings.analysis_minibatches, paces);
+    ks_checkpoint_free(c);
     ks_run_free(run);
     omp_set_num_threads(threads);
     return status;
@@ -375,7 +393,8 @@ ks_status ks_forecast_measure(struct ks_forecast *f, size_t *measured)
         for (size_t n = a; n < f->graph->n_runs; n += s->n_architectures)
             known = known && !isnan(ks_forecast_run(f, n).all);
         if (!known) {
-            KS_TRY(calibrate(s, a, &f->own[a]));
+            KS_TRY(s->architecture[a].elsewhere ? measure_elsewhere(f->graph, a, &f->own[a])
+                                                : calibrate(s, a, &f->own[a]));
             ++*measured;
         }
     }

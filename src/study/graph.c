@@ -59,22 +59,30 @@ static ks_status set_command(const struct ks_study *s, const struct ks_graph_pro
     return ks_shell_check(job->label, job->command);
 }
 
+static ks_status print_checkpoint(const struct ks_study *s, const char *folder, size_t checkpoint,
+                                  char **path)
+{
+    char name[32];
+
+    ks_checkpoint_name(s->checkpoint[checkpoint], name);
+    return ks_print_string(path, "%s/%s", folder, name);
+}
+
 static ks_status set_training(const struct ks_study *s, const struct ks_graph_programs *programs,
                               struct ks_graph_job *job)
 {
+    struct ks_study_place at = {job->run % s->n_architectures, job->run / s->n_architectures, 0};
+
     job->trains = true;
-    KS_TRY(ks_study_run_folder(s, job->run % s->n_architectures, job->run / s->n_architectures,
-                               &job->folder));
+    job->elsewhere = s->architecture[at.architecture].elsewhere;
+    KS_TRY(ks_study_run_folder(s, at.architecture, at.seed, &job->folder));
     KS_TRY(ks_print_string(&job->label, "train %s", job->folder + strlen("runs/")));
     KS_TRY(ks_print_string(&job->log, "%s/train.log", job->folder));
     KS_TRY(ks_alloc(s->n_checkpoints, sizeof *job->target, &job->target));
-    for (; job->n_targets < s->n_checkpoints; job->n_targets++) {
-        char name[32];
-
-        ks_checkpoint_name(s->checkpoint[job->n_targets], name);
-        KS_TRY(ks_print_string(&job->target[job->n_targets], "%s/%s", job->folder, name));
-    }
-    return set_command(s, programs, job);
+    for (; at.step < s->n_checkpoints; at.step++)
+        if (ks_study_has_checkpoint(s, at))
+            KS_TRY(print_checkpoint(s, job->folder, at.step, &job->target[job->n_targets++]));
+    return job->elsewhere ? ks_copy_string(":", &job->command) : set_command(s, programs, job);
 }
 
 /* An analysis of a checkpoint that `training` writes. */
@@ -85,7 +93,7 @@ static ks_status set_analysis(const struct ks_study *s, const struct ks_graph_pr
 
     job->step = s->checkpoint[job->checkpoint];
     KS_TRY(ks_copy_string(training->folder, &job->folder));
-    KS_TRY(ks_copy_string(training->target[job->checkpoint], &job->needs));
+    KS_TRY(print_checkpoint(s, job->folder, job->checkpoint, &job->needs));
     KS_TRY(ks_study_output(analysis, job->folder, job->step, ".analyze.log", &job->log));
     KS_TRY(ks_print_string(&job->label, "analyze %.*s",
                            (int)ks_path_stem(job->log, ".analyze.log") - (int)strlen("runs/"),
@@ -94,6 +102,16 @@ static ks_status set_analysis(const struct ks_study *s, const struct ks_graph_pr
     KS_TRY(ks_study_output(analysis, job->folder, job->step, KS_STUDY_SPECTRUM, &job->target[0]));
     job->n_targets = 1;
     return set_command(s, programs, job);
+}
+
+/* Whether the study asks for this analysis of a checkpoint that the run has. */
+static bool asks(const struct ks_study *s, size_t analysis, size_t run, size_t checkpoint)
+{
+    const struct ks_study_place at = {run % s->n_architectures, run / s->n_architectures,
+                                      checkpoint};
+
+    return ks_study_asks(s, analysis, at.architecture, checkpoint) &&
+           ks_study_has_checkpoint(s, at);
 }
 
 static ks_status set_jobs(const struct ks_graph_programs *programs, struct ks_graph *graph)
@@ -108,7 +126,7 @@ static ks_status set_jobs(const struct ks_graph_programs *programs, struct ks_gr
     for (size_t run = 0; run < graph->n_runs; run++)
         for (size_t i = 0; i < s->n_checkpoints; i++)
             for (size_t k = 0; k < s->n_analyses; k++)
-                if (ks_study_asks(s, k, run % s->n_architectures, i)) {
+                if (asks(s, k, run, i)) {
                     job->run = run;
                     job->checkpoint = i;
                     job->analysis = k;
@@ -117,23 +135,24 @@ static ks_status set_jobs(const struct ks_graph_programs *programs, struct ks_gr
     return KS_OK;
 }
 
-size_t ks_study_spectra(const struct ks_study *s, size_t architecture)
+size_t ks_study_spectra(const struct ks_study *s, size_t run)
 {
     size_t n = 0;
 
-    for (size_t k = 0; k < s->n_analyses; k++)
-        if (s->analysis[k].scope.of[architecture])
-            n += ks_study_asked_checkpoints(s, k);
+    for (size_t i = 0; i < s->n_checkpoints; i++)
+        for (size_t k = 0; k < s->n_analyses; k++)
+            n += asks(s, k, run, i);
     return n;
 }
 
 size_t ks_graph_jobs(const struct ks_study *s)
 {
-    size_t n = 0; /* of one seed */
+    const size_t runs = s->n_architectures * s->n_seeds;
+    size_t n = runs;
 
-    for (size_t a = 0; a < s->n_architectures; a++)
-        n += 1 + ks_study_spectra(s, a);
-    return n * s->n_seeds;
+    for (size_t run = 0; run < runs; run++)
+        n += ks_study_spectra(s, run);
+    return n;
 }
 
 ks_status ks_graph_new(const struct ks_study *s, const struct ks_graph_programs *programs,
@@ -255,13 +274,16 @@ static ks_status look(struct ks_graph *graph, size_t run, const char *dir)
 
     free(training->restart);
     training->restart = NULL;
-    KS_TRY(ks_study_run_state(dir, training->folder, &training->state));
-    view.over = ks_study_run_is_over(graph->study, &training->state);
+    if (training->elsewhere)
+        snprintf(training->state.word, sizeof training->state.word, "elsewhere");
+    else
+        KS_TRY(ks_study_run_state(dir, training->folder, &training->state));
+    view.over = training->elsewhere || ks_study_run_is_over(graph->study, &training->state);
     if (view.over)
         view.step = graph->study->end;
     else if (training->state.resumable)
         KS_TRY(find_resume_point(graph, run, dir, &view));
-    if (view.over || view.resumes)
+    if (!training->elsewhere && (view.over || view.resumes))
         lost = find_lost(graph, run, dir, &view);
     training->done = view.over && !lost;
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
@@ -290,7 +312,7 @@ ks_status ks_graph_look(struct ks_graph *graph, const char *dir)
     return KS_OK;
 }
 
-ks_status ks_graph_print(struct ks_graph *graph, const char *dir, const char *study,
+ks_status ks_graph_print(struct ks_graph *graph, const char *dir, const char *claim,
                          const char *plot, FILE *out)
 {
     fprintf(out, "mkdir -p -- ");
@@ -299,11 +321,8 @@ ks_status ks_graph_print(struct ks_graph *graph, const char *dir, const char *st
     ks_shell_word(out, dir);
     fprintf(out, " || exit\n");
     KS_TRY(ks_graph_drop_stale(graph, dir, out));
-    if (study) { /* after stale spectra are removed: it asserts that the others match it */
-        fprintf(out, "cp ");
-        ks_shell_word(out, study);
-        fprintf(out, " study.study\n");
-    }
+    if (claim) /* after stale spectra are removed: it asserts that the others match it */
+        fprintf(out, "%s\n", claim);
     fprintf(out, "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1\n");
     for (size_t n = 0; n < graph->n_runs; n++)
         for (size_t i = n; i < graph->n_jobs; i = i < graph->n_runs ? graph->n_runs : i + 1)

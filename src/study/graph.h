@@ -21,6 +21,7 @@ enum { KS_GRAPH_POINTS = 2 };
 /* All paths are relative to the study's folder; all strings are owned. */
 struct ks_graph_job {
     bool trains;             /* it trains a run; false: it analyzes a checkpoint       */
+    bool elsewhere;          /* the run was trained elsewhere: there is nothing to do  */
     bool stale;              /* the existing spectrum is outdated and counts as missing */
     size_t run;              /* index of the run: seed * n_architectures + architecture */
     size_t analysis;         /* index in the study; 0 for a training                   */
@@ -60,8 +61,8 @@ struct ks_graph_programs {
                                   * 0: the analyzer's default */
 };
 
-/* The number of spectra of one run of an architecture; the number of jobs of a study. */
-size_t ks_study_spectra(const struct ks_study *study, size_t architecture);
+/* The number of spectra of a run (numbered as above); the number of jobs of a study. */
+size_t ks_study_spectra(const struct ks_study *study, size_t run);
 size_t ks_graph_jobs(const struct ks_study *study);
 
 /* The study must outlive the graph. The caller frees with ks_graph_free. */
@@ -80,9 +81,9 @@ size_t ks_graph_targets(const struct ks_graph *graph, size_t i, const char *dir)
  * resume from the checkpoint's step or a later one. The functions below look themselves. */
 ks_status ks_graph_look(struct ks_graph *graph, const char *dir);
 
-/* Prints the remaining work as shell commands, ending with the program `plot`. `study`: the
- * absolute path of the file to copy to the folder's study.study; NULL: the folder has it. */
-ks_status ks_graph_print(struct ks_graph *graph, const char *dir, const char *study,
+/* Prints the remaining work as shell commands, ending with the program `plot`. `claim`: the command
+ * that records the study in the folder; NULL: it is there. */
+ks_status ks_graph_print(struct ks_graph *graph, const char *dir, const char *claim,
                          const char *plot, FILE *out);
 
 /* Marks the spectra of an analysis as made with other options than the study has now: they become

@@ -65,6 +65,10 @@ static void print_need(FILE *out, const struct ks_graph *graph, size_t n)
  * signals. The lines around its output tell how long it took. */
 static void print_rule(FILE *out, const struct ks_graph *graph, const struct ks_graph_job *job)
 {
+    if (job->elsewhere) {
+        fprintf(out, "\nneed-%zu :=\n", job->run);
+        return;
+    }
     if (job->trains) {
         print_need(out, graph, job->run);
         fprintf(out, "$(need-%zu) &: $(if $(filter %s/run.json,$(over)),,again)\n\t@mkdir -p %s\n",
@@ -175,24 +179,34 @@ ks_status ks_graph_find_make(char **path)
     return ks_locate_program(name && *name ? name : "make", path);
 }
 
-/* Announces the work, since the first job may take minutes; *done: how many jobs are done already.
- */
-static void announce(const struct ks_graph *graph, size_t jobs, bool quiet, size_t *done)
+/* The jobs of the study, and how many of them are done. */
+struct work {
+    size_t all, done;
+};
+
+/* Announces the work, since the first job may take minutes. */
+static struct work announce(const struct ks_graph *graph, size_t jobs, bool quiet)
 {
+    struct work work = {0, 0};
     size_t trainings = 0, analyses = 0;
+    char train[48] = "";
 
     for (size_t i = 0; i < graph->n_jobs; i++)
         if (!graph->job[i].done)
             ++*(graph->job[i].trains ? &trainings : &analyses);
-    *done = graph->n_jobs - trainings - analyses;
-    if (!quiet && *done < graph->n_jobs)
-        ks_say("to do: %zu x train, %zu x analyze (%zu of %zu jobs are done), %zu at a "
-               "time",
-               trainings, analyses, *done, graph->n_jobs, jobs);
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        work.all += !graph->job[i].elsewhere;
+    work.done = work.all - trainings - analyses;
+    if (ks_study_trains(graph->study))
+        snprintf(train, sizeof train, "%zu x train, ", trainings);
+    if (!quiet && work.done < work.all)
+        ks_say("to do: %s%zu x analyze (%zu of %zu jobs are done), %zu at a time", train, analyses,
+               work.done, work.all, jobs);
+    return work;
 }
 
 /* Reads what make prints: a recipe prints the label of its job when the job is done. */
-static void follow(const struct ks_graph *graph, size_t done, FILE *output, bool quiet)
+static void follow(struct work work, FILE *output, bool quiet)
 {
     double started = ks_seconds();
     char line[LINE];
@@ -202,10 +216,10 @@ static void follow(const struct ks_graph *graph, size_t done, FILE *output, bool
 
         if (strncmp(line, "train ", 6) != 0 && strncmp(line, "analyze ", 8) != 0)
             continue;
-        done += done < graph->n_jobs;
+        work.done += work.done < work.all;
         line[strcspn(line, "\n")] = '\0';
         if (!quiet)
-            ks_say("[%*zu/%zu] %3lu:%02lu  %s", graph->n_jobs > 99 ? 4 : 2, done, graph->n_jobs,
+            ks_say("[%*zu/%zu] %3lu:%02lu  %s", work.all > 99 ? 4 : 2, work.done, work.all,
                    seconds / 60, seconds % 60, line);
     }
 }
@@ -286,7 +300,7 @@ ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, boo
     struct ks_process process = {0};
     struct sigaction old[SIGNALS];
     ks_status status = KS_OK;
-    size_t done = 0;
+    struct work work;
     int code = 0;
 
     snprintf(count, sizeof count, "-j%zu", jobs);
@@ -295,7 +309,7 @@ ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, boo
     argv[0] = make;
     KS_GO(ks_path_print(log, "%s/make.log", dir));
     KS_GO(ks_graph_look(graph, dir));
-    announce(graph, jobs, quiet, &done);
+    work = announce(graph, jobs, quiet);
     clean_environment();
     stopped = 0;
     for (size_t i = 0; i < SIGNALS; i++)
@@ -305,7 +319,7 @@ ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, boo
     if (stopped) /* a signal arrived before `group` was set */
         stop(0);
     if (status == KS_OK)
-        follow(graph, done, process.output, quiet);
+        follow(work, process.output, quiet);
     if (ks_process_end(&process, &code) != KS_OK)
         status = KS_RUN;
     group = 0;

@@ -18,7 +18,7 @@
 struct digests {
     char checkpoint[KS_SHA256_TEXT];
     char spectrum[KS_STUDY_ANALYSES][KS_SHA256_TEXT];
-    bool wanted; /* whether any spectrum exists, so that the checkpoint has to be read */
+    const char *wanted; /* the checkpoint's path, if any spectrum exists; else NULL */
 };
 
 static void say_stale(const char *message, bool quiet)
@@ -51,18 +51,18 @@ static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct
     sha = ks_attribute_find(&spectrum->attributes, "checkpoint_sha256");
     snprintf(digests->spectrum[job->analysis], KS_SHA256_TEXT, "%s",
              sha && sha->type == KS_ATTRIBUTE_STRING ? sha->string : "none");
-    digests->wanted = true;
+    digests->wanted = job->needs;
     ks_spectrum_free(spectrum);
     return KS_OK;
 }
 
-static ks_status read_checkpoint(const char *dir, const char *checkpoint, struct digests *digests)
+static ks_status read_checkpoint(const char *dir, struct digests *digests)
 {
     char path[KS_PATH];
 
-    if (!digests->wanted || !ks_graph_has(dir, checkpoint))
+    if (!digests->wanted || !ks_graph_has(dir, digests->wanted))
         return KS_OK;
-    KS_TRY(ks_path_print(path, "%s/%s", dir, checkpoint));
+    KS_TRY(ks_path_print(path, "%s/%s", dir, digests->wanted));
     return ks_sha256_file(path, digests->checkpoint);
 }
 
@@ -76,8 +76,7 @@ static ks_status read_checkpoints(const struct ks_graph *graph, const char *dir,
 
 #pragma omp parallel for schedule(dynamic)
     for (size_t i = 0; i < graph->n_runs * checkpoints; i++) {
-        const char *path = graph->job[i / checkpoints].target[i % checkpoints];
-        ks_status mine = read_checkpoint(dir, path, &digests[i]);
+        ks_status mine = read_checkpoint(dir, &digests[i]);
 
         if (mine != KS_OK) {
 #pragma omp critical(ks_graph_check)

@@ -12,12 +12,14 @@
 /* Counts the work, and names the trainings that start again. */
 static void print_work(const struct ks_graph *graph, FILE *out)
 {
-    size_t left[2] = {0, 0}; /* spectra, trainings */
+    size_t left[2] = {0, 0}, all[2] = {0, 0}; /* spectra, trainings */
 
-    for (size_t i = 0; i < graph->n_jobs; i++)
+    for (size_t i = 0; i < graph->n_jobs; i++) {
         left[graph->job[i].trains] += !graph->job[i].done;
-    fprintf(out, "# to do: %zu of %zu trainings, %zu of %zu spectra\n", left[1], graph->n_runs,
-            left[0], graph->n_jobs - graph->n_runs);
+        all[graph->job[i].trains] += !graph->job[i].elsewhere;
+    }
+    fprintf(out, "# to do: %zu of %zu trainings, %zu of %zu spectra\n", left[1], all[1], left[0],
+            all[0]);
     for (size_t n = 0; n < graph->n_runs; n++)
         if (graph->job[n].restart)
             fprintf(out, "# %s\n", graph->job[n].restart);
@@ -77,10 +79,12 @@ ks_status ks_study_print_forecast(const struct ks_study_view *view, size_t obser
     KS_GO(ks_forecast_measure(&f, &measured));
     print_work(view->graph, out);
     print_time(view, &f, measured, out);
-    fprintf(out, "# disk: at most ");
-    print_bytes(disk.checkpoints, "for all checkpoints, ", out);
-    print_bytes(disk.resume, "for each unfinished run to resume; spectra and plots are small\n",
-                out);
+    if (ks_study_trains(view->graph->study)) {
+        fprintf(out, "# disk: at most ");
+        print_bytes(disk.checkpoints, "for all checkpoints, ", out);
+        print_bytes(disk.resume, "for each unfinished run to resume; spectra and plots are small\n",
+                    out);
+    }
 done:
     ks_forecast_clear(&f);
     return status;
@@ -118,7 +122,7 @@ static void print_task(const struct queue *queue, size_t run)
 
 /* The number of existing checkpoints and spectra of all runs. */
 struct sums {
-    size_t checkpoints, spectra;
+    size_t runs, checkpoints, all, spectra; /* all: checkpoints that the runs have in the end */
 };
 
 static void print_run(const struct ks_study_view *view, const struct ks_forecast *f,
@@ -135,8 +139,11 @@ static void print_run(const struct ks_study_view *view, const struct ks_forecast
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
         if (graph->job[i].run == n)
             analyzed += ks_graph_targets(graph, i, view->dir);
+    if (run->elsewhere && run->n_targets == 0)
+        return; /* this name lacks this seed */
     printf("%-40s  checkpoints %2zu/%zu  spectra %2zu/%zu  %s", run->folder + strlen("runs/"),
-           trained, s->n_checkpoints, analyzed, ks_study_spectra(s, n % s->n_architectures), word);
+           trained, run->n_targets, analyzed, ks_study_spectra(s, n),
+           run->elsewhere ? "trained elsewhere" : word);
     if (strcmp(word, "stopped") == 0)
         printf(" at step %zu%s", run->state.env_step,
                run->restart || ks_study_run_is_over(s, &run->state) ? "" : ", will go on");
@@ -150,6 +157,8 @@ static void print_run(const struct ks_study_view *view, const struct ks_forecast
         printf(", about %s left", duration);
     }
     putchar('\n');
+    sums->runs++;
+    sums->all += run->n_targets;
     sums->checkpoints += trained;
     sums->spectra += analyzed;
 }
@@ -158,10 +167,9 @@ static void print_sums(const struct ks_study_view *view, const struct queue *que
                        const struct sums *sums)
 {
     const struct ks_study *s = view->graph->study;
-    size_t runs = view->graph->n_runs;
 
-    printf("%zu runs: %zu of %zu checkpoints, %zu of %zu spectra", runs, sums->checkpoints,
-           runs * s->n_checkpoints, sums->spectra, view->graph->n_jobs - runs);
+    printf("%zu runs: %zu of %zu checkpoints, %zu of %zu spectra", sums->runs, sums->checkpoints,
+           sums->all, sums->spectra, view->graph->n_jobs - view->graph->n_runs);
     if (s->stop > 0)
         printf(", up to step %zu of %zu (stop)", s->end, s->steps);
     putchar('\n');
@@ -194,7 +202,7 @@ static void print_time_left(const struct ks_study_view *view, const struct ks_fo
 
 ks_status ks_study_print_status(const struct ks_study_view *view)
 {
-    struct sums sums = {0, 0};
+    struct sums sums = {0, 0, 0, 0};
     struct ks_forecast f;
     struct queue queue;
     ks_status status;

@@ -124,7 +124,7 @@ ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t a
             return fail_at(&c, "batch", NULL);
         }
         for (size_t i = 0; i < s->n_architectures; i++)
-            if (s->analysis[k].scope.of[i])
+            if (s->analysis[k].scope.of[i] && !s->architecture[i].elsewhere)
                 KS_TRY(check_architecture(&c, &s->architecture[i]));
     }
     return KS_OK;
@@ -166,7 +166,11 @@ ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_
     for (size_t a = 0; a < study->n_architectures; a++) {
         const struct ks_settings *s = &study->architecture[a].settings;
         struct networks n;
-        ks_status status = networks_read(&study->architecture[a], observations, actions, &n);
+        ks_status status;
+
+        if (study->architecture[a].elsewhere)
+            continue;
+        status = networks_read(&study->architecture[a], observations, actions, &n);
 
         if (status == KS_OK) {
             double resume = resume_bytes(study, s, &n, 2 * observations + actions);
@@ -224,6 +228,8 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
 {
     if (strcmp(asked->env, held->env) != 0)
         return "env";
+    if (!ks_study_trains(held)) /* there is nothing to lose */
+        return NULL;
     for (size_t i = 0; i < held->n_seeds; i++)
         if (!has_seed(asked, held->seed[i]))
             return "seeds";
@@ -232,8 +238,9 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
     for (size_t i = 0; i < held->n_architectures; i++) {
         const struct ks_study_architecture *b = &held->architecture[i];
         const struct ks_study_architecture *a = find_architecture(asked, b);
-        const char *difference = a ? different_setting(&a->settings, &b->settings, any_threads)
-                                   : "architectures";
+        const char *difference = b->elsewhere ? NULL
+                                 : a ? different_setting(&a->settings, &b->settings, any_threads)
+                                     : "architectures";
 
         if (difference)
             return difference;
@@ -272,13 +279,15 @@ static ks_status check_origin(const struct ks_study *study,
                               const struct ks_study_checkpoint *checkpoint, const char *path,
                               const struct ks_spectrum *s)
 {
-    /* A run records its network: the name, or the file's name. A variant has another name. */
-    const char *name = ks_path_base(study->architecture[checkpoint->architecture].argument);
+    /* A run records its network: the name, or the file's name. A variant has another name, and the
+     * name of runs from elsewhere is that of their folder. */
+    const struct ks_study_architecture *of = &study->architecture[checkpoint->architecture];
+    const char *name = ks_path_base(of->argument);
     const struct ks_attribute *a = ks_attribute_find(&s->attributes, "architecture");
     double step = ks_attribute_number(&s->attributes, "env_step");
     double seed = ks_attribute_number(&s->attributes, "seed");
 
-    if (a && a->type == KS_ATTRIBUTE_STRING && strcmp(a->string, name) != 0)
+    if (a && a->type == KS_ATTRIBUTE_STRING && !of->elsewhere && strcmp(a->string, name) != 0)
         return ks_fail(KS_FORMAT, "%s: architecture: expected '%s', found '%s'", path, name,
                        a->string);
     if (!isnan(step) && step != (double)checkpoint->step)

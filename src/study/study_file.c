@@ -1,8 +1,10 @@
 #include "study/study_file.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 
@@ -11,6 +13,7 @@
 #include "core/process.h"
 #include "env/env.h"
 #include "io/file.h"
+#include "study/elsewhere.h"
 #include "study/study_parse.h"
 #include "train/architecture.h"
 
@@ -22,6 +25,7 @@ const struct ks_setting *ks_setting_find(const struct ks_setting *list, size_t n
     return NULL;
 }
 
+/* Of a study that trains no runs, the folders say all of this. */
 static ks_status require(const struct ks_study *s)
 {
     const char *missing = !s->env               ? "env"
@@ -30,6 +34,16 @@ static ks_status require(const struct ks_study *s)
                           : !s->steps           ? "steps"
                                                 : NULL;
 
+    if (s->elsewhere && ks_study_trains(s))
+        return ks_fail(KS_FORMAT,
+                       "%s: [study]: trained = elsewhere: nothing is trained here, but there are "
+                       "architectures or variants (names of runs from elsewhere: elsewhere = ...)",
+                       s->path);
+    if (s->elsewhere && s->n_train > 0)
+        return ks_fail(KS_FORMAT, "%s:%zu: [train]: nothing is trained here (trained = elsewhere)",
+                       s->path, s->train[0].line);
+    if (s->elsewhere)
+        return KS_OK;
     return missing ? ks_fail(KS_FORMAT, "%s: [study]: '%s' is missing", s->path, missing) : KS_OK;
 }
 
@@ -162,22 +176,31 @@ static ks_status derive(struct ks_study *s)
     ks_status status;
 
     /* as training does where [train] does not say it */
-    if (!ks_setting_find(s->train, s->n_train, "action_repeat") &&
+    if (!s->elsewhere && !ks_setting_find(s->train, s->n_train, "action_repeat") &&
         ks_env_about_task(s->env, &about))
         s->settings.action_repeat = about.action_repeat;
     if (ks_settings_check(set) != KS_OK)
         return ks_study_fail_at(s, 0, "[train]", KS_FORMAT);
+    KS_TRY(ks_elsewhere_names(s));
     for (size_t i = 0; i < s->n_architectures; i++)
-        KS_TRY(derive_settings(s, &s->architecture[i]));
+        if (s->architecture[i].elsewhere)
+            s->architecture[i].settings = *set;
+        else
+            KS_TRY(derive_settings(s, &s->architecture[i]));
+    KS_TRY(ks_study_resolve_names(s));
+    KS_TRY(ks_study_resolve_scopes(s));
+    if (!ks_study_trains(s))
+        return ks_elsewhere_steps(s);
     s->first_update = set->random_steps * set->action_repeat;
     status = list_milestones(s->steps, set, &steps); /* the study owns the lists in any case */
     s->checkpoint = steps.checkpoint, s->n_checkpoints = steps.n_checkpoints;
     s->evaluation = steps.evaluation, s->n_evaluations = steps.n_evaluations;
     KS_TRY(status);
-    KS_TRY(ks_study_resolve_scopes(s));
     for (size_t i = 0; i < s->n_architectures; i++)
-        KS_TRY(check_milestones(s, &s->architecture[i]));
-    return apply_stop(s);
+        if (!s->architecture[i].elsewhere)
+            KS_TRY(check_milestones(s, &s->architecture[i]));
+    KS_TRY(apply_stop(s));
+    return ks_elsewhere_steps(s);
 }
 
 ks_status ks_study_read(const char *path, bool check_files, struct ks_study **out)
@@ -191,6 +214,9 @@ ks_status ks_study_read(const char *path, bool check_files, struct ks_study **ou
     KS_GO(ks_alloc(1, sizeof *study, &study));
     KS_GO(ks_copy_string(path, &study->path));
     KS_GO(ks_print_string(&study->name, "%.*s", (int)ks_path_stem(base, ".study"), base));
+    KS_GO(base == path ? ks_copy_string(".", &study->folder)
+                       : ks_print_string(&study->folder, "%.*s",
+                                         (int)(base - path > 1 ? base - path - 1 : 1), path));
     KS_GO(ks_text_read(path, &study->text, &size));
     if (strlen(study->text) != size) {
         status = ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", path);
@@ -202,6 +228,17 @@ ks_status ks_study_read(const char *path, bool check_files, struct ks_study **ou
     *out = study, study = NULL;
 done:
     ks_study_free(study);
+    return status;
+}
+
+ks_status ks_study_warn(struct ks_study *s, const char *format, ...)
+{
+    va_list values;
+    ks_status status;
+
+    va_start(values, format);
+    status = ks_list_print(&s->warning, &s->n_warnings, &s->warning_room, format, values);
+    va_end(values);
     return status;
 }
 
@@ -228,6 +265,14 @@ void ks_study_free(struct ks_study *s)
         free_settings(s->analysis[i].setting, s->analysis[i].n);
         free(s->analysis[i].scope.architectures);
     }
+    free_settings(s->factors, s->n_factors);
+    for (size_t i = 0; i < s->n_warnings; i++)
+        free(s->warning[i]);
+    free(s->warning);
+    free(s->has_checkpoint);
+    free(s->has_return);
+    free(s->family);
+    free(s->folder);
     free(s->checkpoint);
     free(s->evaluation);
     free(s->path);
@@ -285,19 +330,28 @@ bool ks_study_run_is_over(const struct ks_study *s, const struct ks_study_run_st
            (strcmp(state->word, "stopped") == 0 && s->stop > 0 && state->env_step >= s->end);
 }
 
+static ks_status copy_path(const char *argument, char **path)
+{
+    struct stat about;
+
+    return stat(argument, &about) == 0 && S_ISDIR(about.st_mode)
+               ? ks_print_string(path, "%s/study.study", argument)
+               : ks_copy_string(argument, path);
+}
+
 ks_status ks_study_find(const char *argument, char **path)
 {
     char relative[KS_PATH];
     ks_status status;
 
     if (strchr(argument, '/') || ks_path_ends(argument, ".study"))
-        return ks_copy_string(argument, path);
+        return copy_path(argument, path);
     KS_TRY(ks_path_print(relative, "configs/%s.study", argument));
     status = ks_installed_shared(relative, path);
     if (status != KS_MISSING)
         return status;
     return ks_path_exists(argument)
-               ? ks_copy_string(argument, path)
+               ? copy_path(argument, path)
                : ks_fail(KS_USAGE, "%s: neither a file nor the name of a shipped study", argument);
 }
 

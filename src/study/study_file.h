@@ -56,14 +56,18 @@ struct ks_study_architecture {
      * "mse"; else "other". */
     const char *normalization, *loss;
     bool weight_normalization;
-    size_t line;  /* of [variant NAME] in the file; 0: from the list `architectures` */
-    size_t n_own; /* settings that the variant changes */
+    bool elsewhere;   /* its runs were trained elsewhere: the name is only their folder's      */
+    bool has_factors; /* a key `factors NAME` says the three above of runs from elsewhere      */
+    size_t family;    /* the number of its group in `family`, from 1; 0: it is in none         */
+    size_t line;      /* of [variant NAME] in the file; 0: from the list `architectures` */
+    size_t n_own;     /* settings that the variant changes */
     struct ks_setting own[KS_STUDY_SETTINGS];
     struct ks_settings settings; /* the defaults, [train] and its own */
 };
 
 struct ks_study {
     char *path, *name, *text; /* the file, its name without folder and .study, its bytes; owned */
+    char *folder;             /* that of the file: runs from elsewhere are there; owned */
     size_t env_line;          /* the line of env in the file */
     char *env;                /* the task's name, owned */
     char *env_argument;       /* what training gets: the name, or the path of its file; owned */
@@ -72,6 +76,10 @@ struct ks_study {
                              * run of `steps`; its line in the file */
     struct ks_study_architecture architecture[KS_STUDY_ARCHITECTURES];
     size_t seed[KS_STUDY_SEEDS];
+    bool elsewhere; /* trained = elsewhere: it trains no runs */
+    char *family;   /* groups of names that share a colour: "a b | c"; NULL: none; owned */
+    size_t family_line, n_factors;
+    struct ks_setting factors[KS_STUDY_ARCHITECTURES]; /* NAME, and its factors: "bn wn ce" */
     bool drop_missing; /* missing = drop: runs with a NaN return are left out */
     bool common_grid;  /* grid = common: only the steps that all runs have    */
     size_t n_train, n_analyses;
@@ -85,6 +93,11 @@ struct ks_study {
     size_t n_checkpoints, *checkpoint; /* [n_scheduled] owned; the first n_checkpoints are <= end */
     size_t n_scheduled;                /* checkpoints of runs that go on to `steps`              */
     size_t n_evaluations, *evaluation; /* [n_evaluations] owned; those up to `end`               */
+    /* Of a study with runs from elsewhere: which steps each run has, [architectures, seeds, steps].
+     * NULL: every run has all. Owned. */
+    bool *has_checkpoint, *has_return;
+    size_t n_warnings, warning_room;
+    char **warning; /* [n_warnings] about files of runs from elsewhere, a line each; owned */
 };
 
 /* Reads and checks a file. Errors name file and line (KS_FORMAT, KS_IO). With `check_files` the
@@ -107,12 +120,31 @@ struct ks_disk {
 ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_t actions,
                         struct ks_disk *disk);
 
-/* Whether the study asks for this analysis at this checkpoint (an index), and of this architecture.
- * [analyze] is of all. */
+/* Whether a run has a checkpoint, and a return, at a step (an index). Of runs that are trained here
+ * these are the steps that they are to have; of runs from elsewhere, what their folders hold. */
+struct ks_study_place {
+    size_t architecture, seed, step; /* indices in the study */
+};
+bool ks_study_has_checkpoint(const struct ks_study *study, struct ks_study_place at);
+bool ks_study_has_return(const struct ks_study *study, struct ks_study_place at);
+/* Whether any run of the architecture has a checkpoint there; the last such one. */
+bool ks_study_has_any(const struct ks_study *study, size_t architecture, size_t checkpoint);
+size_t ks_study_last_checkpoint(const struct ks_study *study, size_t architecture);
+/* Whether the study has this run: not every name from elsewhere has all seeds. */
+bool ks_study_has_run(const struct ks_study *study, size_t architecture, size_t seed);
+bool ks_study_trains(const struct ks_study *study); /* whether it has architectures to train */
+
+/* Whether the study asks for this analysis at this checkpoint (an index) of any architecture, or of
+ * this one. [analyze] is of all. */
 bool ks_study_asks_checkpoint(const struct ks_study *study, size_t analysis, size_t checkpoint);
-size_t ks_study_asked_checkpoints(const struct ks_study *study, size_t analysis); /* their number */
 bool ks_study_asks(const struct ks_study *study, size_t analysis, size_t architecture,
                    size_t checkpoint);
+size_t ks_study_asked_checkpoints(const struct ks_study *study, size_t analysis,
+                                  size_t architecture); /* their number */
+
+/* Adds a warning. */
+ks_status ks_study_warn(struct ks_study *study, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Compares a study with the one that its folder holds. Returns the name of a difference because of
  * which the runs of `held` cannot go on as runs of `asked`, NULL if they can. `asked` may have
@@ -155,8 +187,8 @@ ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_stud
 bool ks_study_run_is_over(const struct ks_study *study, const struct ks_study_run_state *state);
 
 /* Resolves a command-line argument to a file: an argument with a slash, or that ends in ".study",
- * is a path; another one is the name of a shipped study, or if there is none, a path. The caller
- * frees *path. */
+ * is a path; another one is the name of a shipped study, or if there is none, a path. The path of a
+ * folder stands for its study.study. The caller frees *path. */
 ks_status ks_study_find(const char *argument, char **path);
 
 /* The changes of the run in dir/folder: 'from environment step 16 on, blas_kernel was "Haswell", is

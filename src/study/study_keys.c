@@ -18,9 +18,7 @@
 
 enum { MOST_SEED = 1000000000 };
 
-/* Whether a name is safe as a folder, an option and a make target: letters, digits and +-_. only,
- * and no leading dot or dash. */
-static bool is_plain(const char *name)
+bool ks_study_is_plain(const char *name)
 {
     for (const char *c = name; *c; c++)
         if (!isalnum((unsigned char)*c) && !strchr("+-_.", *c))
@@ -79,7 +77,7 @@ static ks_status set_env(struct ks_study_parser *p, const char *word)
 
     s->env_line = p->line;
     KS_TRY(ks_print_string(&s->env, "%.*s", file ? (int)(dot - base) : INT_MAX, base));
-    if (!is_plain(s->env) || (base != word && !file) || ks_path_ends(base, ".task"))
+    if (!ks_study_is_plain(s->env) || (base != word && !file) || ks_path_ends(base, ".task"))
         return ks_fail(KS_FORMAT, "env: expected the name of a task or of a .so file, found '%s'",
                        word);
     return file ? find_file(p, "env", word, &s->env_argument)
@@ -101,7 +99,7 @@ static ks_status set_network(const struct ks_study_parser *p, const char *word,
     a->normalization = named ? named->normalization : "other";
     a->weight_normalization = named && named->weight_normalization;
     a->loss = named ? named->loss : "other";
-    if (!file && !is_plain(word))
+    if (!file && !ks_study_is_plain(word))
         return ks_fail(KS_FORMAT, "architectures: unknown architecture '%s'", word);
     KS_TRY(ks_copy_string(word, &a->word));
     if (!a->name)
@@ -141,7 +139,7 @@ static ks_status check_name(const struct ks_study *s)
 {
     const char *name = s->architecture[s->n_architectures - 1].name;
 
-    if (!is_plain(name))
+    if (!ks_study_is_plain(name))
         return ks_fail(KS_FORMAT,
                        "architectures: '%s': expected a name of letters, digits and +-_.", name);
     return find_architecture(s, name) == s->n_architectures - 1
@@ -181,6 +179,37 @@ ks_status ks_study_add_variant(struct ks_study_parser *p, const char *name)
     return ks_architecture_find(name)
                ? ks_fail(KS_FORMAT, "[variant %s]: this is the name of an architecture", name)
                : KS_OK;
+}
+
+/* --- runs from elsewhere --- */
+
+ks_status ks_study_add_elsewhere(struct ks_study *s, const char *name)
+{
+    struct ks_study_architecture *a = NULL;
+
+    KS_TRY(new_architecture(s, &a));
+    a->elsewhere = true;
+    a->normalization = a->loss = "other";
+    KS_TRY(ks_copy_string(name, &a->name));
+    KS_TRY(ks_copy_string(name, &a->word));
+    KS_TRY(ks_copy_string(name, &a->argument));
+    return check_name(s);
+}
+
+static ks_status add_elsewhere(struct ks_study_parser *p, const char *word)
+{
+    return ks_study_add_elsewhere(p->study, word);
+}
+
+static ks_status set_elsewhere(struct ks_study_parser *p, const char *value)
+{
+    return split(p, value, add_elsewhere);
+}
+
+static ks_status set_family(struct ks_study_parser *p, const char *value)
+{
+    p->study->family_line = p->line;
+    return ks_copy_string(value, &p->study->family);
 }
 
 static ks_status set_variant(struct ks_study_parser *p, const char *word)
@@ -265,6 +294,11 @@ static ks_status set_switch(const char *key, const char *value, const char *off,
     return KS_OK;
 }
 
+static ks_status set_trained(struct ks_study_parser *p, const char *value)
+{
+    return set_switch("trained", value, "here", "elsewhere", &p->study->elsewhere);
+}
+
 static ks_status set_missing(struct ks_study_parser *p, const char *value)
 {
     return set_switch("missing", value, "error", "drop", &p->study->drop_missing);
@@ -342,32 +376,38 @@ ks_status ks_study_resolve_scopes(struct ks_study *s)
     return KS_OK;
 }
 
-bool ks_study_asks_checkpoint(const struct ks_study *s, size_t analysis, size_t checkpoint)
+bool ks_study_asks(const struct ks_study *s, size_t analysis, size_t architecture,
+                   size_t checkpoint)
 {
-    switch (s->analysis[analysis].scope.checkpoints) {
+    const struct ks_study_scope *scope = &s->analysis[analysis].scope;
+
+    if (!scope->of[architecture] || !ks_study_has_any(s, architecture, checkpoint))
+        return false;
+    switch (scope->checkpoints) {
     case KS_STUDY_TRAINED:
         return s->checkpoint[checkpoint] > s->first_update;
     case KS_STUDY_LAST:
-        return checkpoint + 1 == s->n_checkpoints;
+        return checkpoint == ks_study_last_checkpoint(s, architecture);
     default:
         return true;
     }
 }
 
-size_t ks_study_asked_checkpoints(const struct ks_study *s, size_t analysis)
+bool ks_study_asks_checkpoint(const struct ks_study *s, size_t analysis, size_t checkpoint)
+{
+    for (size_t a = 0; a < s->n_architectures; a++)
+        if (ks_study_asks(s, analysis, a, checkpoint))
+            return true;
+    return false;
+}
+
+size_t ks_study_asked_checkpoints(const struct ks_study *s, size_t analysis, size_t architecture)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < s->n_checkpoints; i++)
-        n += ks_study_asks_checkpoint(s, analysis, i);
+        n += ks_study_asks(s, analysis, architecture, i);
     return n;
-}
-
-bool ks_study_asks(const struct ks_study *s, size_t analysis, size_t architecture,
-                   size_t checkpoint)
-{
-    return ks_study_asks_checkpoint(s, analysis, checkpoint) &&
-           s->analysis[analysis].scope.of[architecture];
 }
 
 /* --- all keys --- */
@@ -385,6 +425,9 @@ static const struct {
     {"seeds", set_seeds, KS_STUDY_SECTION, true},
     {"steps", set_steps, KS_STUDY_SECTION, false},
     {"stop", set_stop, KS_STUDY_SECTION, false},
+    {"trained", set_trained, KS_STUDY_SECTION, false},
+    {"elsewhere", set_elsewhere, KS_STUDY_SECTION, true},
+    {"family", set_family, KS_STUDY_SECTION, false},
     {"missing", set_missing, KS_STUDY_SECTION, false},
     {"grid", set_grid, KS_STUDY_SECTION, false},
     {"architecture", set_variant, KS_VARIANT_SECTION, false},
@@ -414,6 +457,7 @@ static ks_status add_setting(const struct ks_study_parser *p, struct ks_setting 
 ks_status ks_study_take(struct ks_study_parser *p, enum ks_study_section section, const char *key,
                         const char *value)
 {
+    static const char factors[] = "factors ";
     struct ks_study *s = p->study;
     struct ks_study_architecture *v = p->variant;
     struct ks_study_analysis *a = p->analysis;
@@ -429,6 +473,12 @@ ks_status ks_study_take(struct ks_study_parser *p, enum ks_study_section section
         }
     switch (section) {
     case KS_STUDY_SECTION:
+        if (strncmp(key, factors, strlen(factors)) == 0)
+            return s->n_factors == KS_STUDY_ARCHITECTURES
+                       ? ks_fail(KS_FORMAT, "factors: more than %d", KS_STUDY_ARCHITECTURES)
+                       : add_setting(p, s->factors, &s->n_factors,
+                                     key + strlen(factors) + strspn(key + strlen(factors), " \t"),
+                                     value);
         return ks_fail(KS_FORMAT, "unknown option '%s' for [study]", key);
     case KS_TRAIN_SECTION:
         KS_TRY(add_setting(p, s->train, &s->n_train, key, value));

@@ -25,7 +25,7 @@ enum ks_study_section {
     KS_VARIANT_SECTION,
     KS_ANALYZE_SECTION
 };
-enum { KS_STUDY_KEYS = 10 };
+enum { KS_STUDY_KEYS = 13 };
 
 struct ks_study_parser {
     struct ks_study *study;
@@ -47,6 +47,13 @@ ks_status ks_study_add_variant(struct ks_study_parser *parser, const char *name)
 /* Takes a key of the current section, with its value. */
 ks_status ks_study_take(struct ks_study_parser *parser, enum ks_study_section section,
                         const char *key, const char *value);
+/* Adds an architecture whose runs were trained elsewhere. */
+ks_status ks_study_add_elsewhere(struct ks_study *study, const char *name);
+/* Whether a name is safe as a folder, an option and a make target: letters, digits and +-_. only,
+ * and no leading dot or dash. */
+bool ks_study_is_plain(const char *name);
+/* Applies `family` and `factors` to the names, which are known by now. */
+ks_status ks_study_resolve_names(struct ks_study *study);
 /* Sets of which architectures the analyses are. Fails with KS_FORMAT, file and line if the study
  * does not have one of them. */
 ks_status ks_study_resolve_scopes(struct ks_study *study);

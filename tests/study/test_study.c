@@ -419,7 +419,7 @@ TEST_IN_FOLDER(test_names_of_studies)
     static const struct {
         const char *argument, *end;
     } found[] = {{"quick", "/configs/quick.study"},
-                 {"./quick", "./quick"},
+                 {"./quick", "./quick/study.study"},
                  {"mine", "mine"},
                  {"new.study", "new.study"}};
     char *path = NULL, *here = hold(getcwd(NULL, 0));

@@ -67,7 +67,8 @@ void run_printed(const struct stage *stage)
     FILE *out = fopen(scratch("commands"), "w");
 
     assert_non_null(out);
-    assert_ok(ks_graph_print(stage->graph, scratch_folder, scratch("some.study"),
+    assert_ok(ks_graph_print(stage->graph, scratch_folder,
+                             text_of("cp '%s' study.study", scratch("some.study")),
                              scratch("bin/fake plot"), out));
     assert_int_equal(fclose(out), 0);
     assert_int_equal(
