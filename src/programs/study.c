@@ -61,17 +61,23 @@ static const struct poptOption options[] = {
 static const struct ks_program program = {
     .libraries = {{"HDF5", ks_h5_version}},
     .name = "kappascope-study",
-    .synopsis = "[OPTION...] FILE.study|NAME",
+    .synopsis = "[OPTION...] FILE.study|FOLDER|NAME",
     .description = "train, analyze and plot a whole study",
     .details = "FILE.study is an INI file with these sections:\n"
-               "  [study]         env, architectures, seeds, steps, stop, missing, grid\n"
+               "  [study]         env, architectures, seeds, steps, stop, missing, grid;\n"
+               "                  trained, elsewhere, family, factors NAME\n"
                "  [train]         settings of kappascope train\n"
                "  [variant NAME]  a further network: architecture, and settings that differ\n"
                "  [analyze]       options of kappascope analyze, without dashes\n"
                "  [analyze NAME]  the options of a further analysis of every checkpoint\n"
                "On the command line, NAME is a study that the project ships: quick, small, dog,\n"
                "trot, trot-small, dogtrot, exact, reference, ablations or ablations-small. Write\n"
-               "./NAME for a file of that name.\n"
+               "./NAME for a file of that name. FOLDER stands for FOLDER/study.study.\n"
+               "\n"
+               "With trained = elsewhere nothing is trained: the runs are in the folders\n"
+               "runs/ENV/NAME/seedS beside the study's file, with checkpoints step_*.h5 and\n"
+               "returns.csv. With elsewhere = NAME ... such runs stand beside those that are\n"
+               "trained here.\n"
                "\n"
                "GNU make runs the jobs of the study, one per core. If the study was stopped or\n"
                "failed, the same command makes the files that are missing and resumes\n"
