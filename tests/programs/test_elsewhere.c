@@ -164,7 +164,7 @@ TEST_IN_FOLDER(test_refused_studies)
         {"trained = elsewhere\nfactors c = bn\n", ":3: factors: expected names of the study"},
         {"trained = elsewhere\nfactors a = bn\nfactors a = ln\n", "is given twice"},
         {"trained = elsewhere\nfactors a = bn\nfactors b = bn mse\n",
-         ":3: factors: 'b' has the same"},
+         ":4: factors: 'a' has the same"},
         {"trained = elsewhere\nenv = none\n", "found none"},
     };
 
@@ -424,7 +424,73 @@ TEST_IN_FOLDER(test_incomparable)
     write_run("c", 0, &(struct sort){.network = CE}, 50);
     set_study("[study]\ntrained = elsewhere\nfactors a = dense\nfactors b = ln\nfactors c = dense "
               "ce\nfactors d = bn\n[analyze]\norder = 8\n");
-    study_says("", "claim of the paper");
+    study_says("", "drawing the plots");
     assert_null(strstr(file_text("said"), "not comparable"));
     assert_null(strstr(file_text("said"), "cannot be judged"));
+}
+
+/* The paper's claims are judged by names that have its factors: here by all twelve. */
+TEST_IN_FOLDER(test_factors)
+{
+    static const char *const norms[] = {"bn", "ln", "dense"};
+    char text[2048] = "[study]\ntrained = elsewhere\n";
+    const struct ks_csv *csv;
+
+    need_programs();
+    for (size_t k = 0; k < 12; k++) {
+        write_run(text_of("n%zu", k), 0, &(struct sort){.network = k % 2 ? MSE : CE}, (int)k);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "factors n%zu = %s %s%s\n", k,
+                 norms[k / 4], k / 2 % 2 ? "wn " : "", k % 2 ? "mse" : "ce");
+    }
+    snprintf(text + strlen(text), sizeof text - strlen(text), "[analyze]\norder = 8\n");
+    set_study(text);
+    study_says("", "claim of the paper");
+    assert_null(strstr(file_text("said"), "not comparable"));
+    csv = read_csv("s/tables/claims.csv");
+    assert_true(csv->rows > 10);
+    csv = read_csv("s/tables/kappa_return.csv");
+    check_row(csv, 0, "architecture=n0 normalization=bn weight_normalization=0 loss=ce");
+    assert_int_equal(csv->rows, 12);
+}
+
+/* Beside runs that are trained here. */
+TEST_IN_FOLDER(test_mixed)
+{
+    const struct ks_csv *csv;
+    struct ks_study *s;
+
+    need_programs();
+    if (run_here("kappascope-train", "--list") != 0)
+        skip();
+    set_study("[study]\nenv = cartpole-balance\narchitectures = bn+ce dense+mse\nelsewhere = mine\n"
+              "seeds = 0\nsteps = 400\n"
+              "[train]\nhidden = 16\ndepth = 1\nactor_hidden = 16\nactor_depth = 1\nbatch = 16\n"
+              "random_steps = 50\nreplay = 1000\ncheckpoints = 2\nevaluations = 2\n"
+              "eval_episodes = 1\nanalysis_minibatches = 2\nthreads = 1\n[analyze]\norder = 8\n");
+    study_refuses("elsewhere: 'mine': expected folders ");
+    write_run("mine", 0, &(struct sort){.rows = 16, .minibatches = "fresh"}, 5);
+    write_checkpoint("mine", 0, 500, &(struct sort){.rows = 16, .minibatches = "fresh"});
+    assert_int_equal(rename(scratch("s/runs/toy"), scratch("s/runs/cartpole-balance")), 0);
+    s = read_study();
+    assert_int_equal(s->n_architectures, 3);
+    assert_int_equal(s->end, 400);
+    assert_int_equal(s->n_checkpoints, 4); /* here at 100, 200, 400; mine also at 300 */
+    assert_true(ks_study_has_checkpoint(s, (struct ks_study_place){0, 0, 3}));
+    assert_false(ks_study_has_checkpoint(s, (struct ks_study_place){0, 0, 2}));
+    assert_false(ks_study_has_checkpoint(s, (struct ks_study_place){2, 0, 3}));
+    assert_int_equal(count_warnings(s, "mine/seed0: left out: 1 checkpoint after step 400"), 1);
+    ks_study_free(s);
+    study_says("--status",
+               "/mine/seed0          checkpoints  3/3  spectra  0/3  trained elsewhere");
+    study_says("", "to do: 2 x train, 9 x analyze (0 of 11 jobs are done)");
+    assert_said("mine (elsewhere)", 0);
+    assert_said("the returns at the end are at different steps, from 300 (mine, seed 0) to 400", 0);
+    csv = read_csv("s/tables/kappa_return.csv");
+    assert_int_equal(csv->rows, 3);
+    check_row(csv, 2, "architecture=mine return=5");
+    csv = read_csv("s/tables/conditions.csv");
+    check_row(csv, 0, "architecture=bn+ce trained=here group=1 minibatch_kind=fresh");
+    check_row(csv, 2, "architecture=mine trained=elsewhere minibatch_kind=fresh loss=mse rows=16");
+    assert_non_null(strstr(file_text("s/report.html"), "trained elsewhere"));
+    study_says("--status", "3 runs: 9 of 9 checkpoints, 9 of 9 spectra\n");
 }
