@@ -112,6 +112,8 @@ ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, con
         size_t found;
         double value;
 
+        if (!is_due(s, run, k)) /* a step of other runs */
+            continue;
         KS_GO(find_return(csv, column, s->evaluation[k], &found, &value));
         if (found > 0 && isfinite(value))
             returns[k] = value;
@@ -124,7 +126,7 @@ ks_status ks_returns_read(const struct ks_study *s, struct ks_study_run run, con
                                "in [study] leaves such runs out)",
                                csv->path, s->env, s->architecture[run.architecture].name,
                                s->seed[run.seed], s->evaluation[k], value);
-        else if (run.is_over && !s->common_grid && is_due(s, run, k))
+        else if (run.is_over && !s->common_grid)
             status = ks_fail(KS_FORMAT,
                              "%s: expected a return at step %zu, as run.json says that the run is "
                              "over, found none",
