@@ -95,9 +95,12 @@ static ks_status pose(const struct kappascope_problem *from, struct kappascope_o
 /* Before anything large is allocated: the memory for activations. */
 static ks_status find_memory(size_t asked, struct kappascope_operator *a)
 {
+    const struct ks_selection *selection = a->p.selection;
+    struct ks_problem_bytes bytes;
     double least;
 
-    KS_TRY(ks_primal_bytes(&a->p.problem, a->options.products_f32, &least));
+    KS_TRY(ks_problem_bytes(&a->p.problem, selection->index, &bytes));
+    least = bytes.products.most;
     KS_TRY(ks_library_fits("the operator", least));
     a->p.budget.kept = asked > 0
                            ? asked
@@ -124,6 +127,8 @@ enum kappascope_status kappascope_operator_new(const struct kappascope_checkpoin
     KS_GO(ks_blas_reserve((size_t)omp_get_max_threads()));
     KS_GO(ks_problem_operator(&made->p.problem, made->options.products_f32, made->p.budget.kept,
                               &made->p.a));
+    made->p.budget.wide = made->p.budget.kept -
+                          (problem->memory > 0 ? ks_operator_kept(made->p.a) : 0);
     *a = made, made = NULL;
 done:
     kappascope_operator_free(made);

@@ -141,7 +141,7 @@ ks_status ks_manifold_new(const struct ks_problem *problem, bool products_f32,
     m = a->self;
     m->w = problem->checkpoint->critic.w;
     KS_GO(ks_pool_alloc(&m->pool, n, sizeof *m->v, &m->v));
-    KS_GO(ks_gradient(problem, NULL, &loss, m->v)); /* in the space of P v */
+    KS_GO(ks_gradient(problem, &loss, m->v)); /* in the space of P v */
     KS_GO(find_spheres(problem, m->v, m));
     KS_GO(ks_hessian_new(problem, products_f32, &a->of));
     m->hessian = a->of;

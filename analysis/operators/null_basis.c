@@ -230,6 +230,49 @@ static ks_status orthonormalize(const struct raw *r, struct ks_null_basis *b)
     return KS_OK;
 }
 
+/* The range of coordinates of a critic in which the directions of a family have entries. */
+static size_t length_of(const struct ks_null_family *f)
+{
+    return f->count * f->step + f->length * f->stride;
+}
+
+/* Whether directions of two families may share coordinates of a critic. */
+static bool may_overlap(const struct ks_null_family *a, const struct ks_null_family *b)
+{
+    const size_t starts[2][2] = {{a->offset, a->partner}, {b->offset, b->partner}};
+
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < 2; j++) {
+            const size_t x = starts[0][i], y = starts[1][j];
+
+            if (x != KS_NO_PARTNER && y != KS_NO_PARTNER && x <= y + length_of(b) &&
+                y <= x + length_of(a))
+                return true;
+        }
+    return false;
+}
+
+/* The largest group that can result: of the families that overlap, also by way of others. */
+double ks_null_basis_bytes(const struct ks_null_space *space, double n)
+{
+    const double critics = (double)space->critics;
+    double directions = 0, entries = 0, lower = 0;
+
+    for (size_t i = 0; i < space->n_families; i++) {
+        const struct ks_null_family *f = &space->family[i];
+        double group = 0; /* directions of families that overlap with it */
+
+        for (size_t j = 0; j < space->n_families; j++)
+            group += i != j && may_overlap(f, &space->family[j]) ? (double)space->family[j].count
+                                                                 : 0;
+        directions += critics * (double)f->count;
+        entries += critics * (double)f->count *
+                   (double)(f->length * (1 + (f->partner != KS_NO_PARTNER)));
+        lower += critics * (double)f->count * (group > 0 ? group + (double)f->count : 1);
+    }
+    return sizeof(double) * (4 * entries + 8 * directions + lower + 4 * n);
+}
+
 ks_status ks_null_basis_new(const struct ks_null_space *space, const bool *dead,
                             struct ks_null_basis **basis)
 {

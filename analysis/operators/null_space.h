@@ -79,7 +79,8 @@ struct ks_null {
 };
 
 /* Finds the null directions that the problem's architecture implies for an operator of this kind.
- * `selection` holds the coordinates of the problem's block. The caller frees with
+ * `selection` holds the coordinates of the problem's block. Of a checkpoint without parameters,
+ * whose shapes alone are known, all directions that may exist are counted. The caller frees with
  * ks_null_space_free. KS_MEMORY. */
 ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_operator_kind *kind,
                             const struct ks_selection *selection, struct ks_null_space **space);
@@ -152,6 +153,8 @@ struct ks_null_basis {
     struct ks_pool pool; /* all arrays. Owned                                               */
 };
 
+/* An upper bound of the bytes that the basis in n dimensions takes while it is made. */
+double ks_null_basis_bytes(const struct ks_null_space *space, double n);
 /* Builds Z from the directions of `space` and from `dead` [space->selection->n] (NULL: no
  * coordinate is dead). Directions that are linear combinations of others are left out. The caller
  * frees with ks_null_basis_free. KS_MEMORY. */

@@ -44,6 +44,13 @@ ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory)
     return a->of ? ks_operator_prepare(a->of, memory) : KS_OK;
 }
 
+size_t ks_operator_kept(const struct ks_operator *a)
+{
+    while (a && !a->kept)
+        a = a->of;
+    return a ? a->kept(a->self) : 0;
+}
+
 ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double *out)
 {
     return a->apply(a->self, v, out);

@@ -22,6 +22,7 @@ struct ks_operator {
      * of it as fits in `memory` bytes; the rest is recomputed in each product. NULL: nothing to
      * prepare, or only `of`. */
     ks_status (*prepare)(void *self, size_t memory);
+    size_t (*kept)(const void *self); /* the bytes that it keeps; NULL: as `prepare` */
     /* out = A v, both [n]. */
     ks_status (*apply)(void *self, const double *v, double *out);
     /* Of a sum over ranks: the ranks, and this rank's share of A v. Otherwise NULL. */
@@ -39,6 +40,7 @@ ks_status ks_operator_around(const struct ks_operator *prototype, size_t size,
                              struct ks_operator *of, struct ks_operator **a);
 void ks_operator_free(struct ks_operator *a); /* NULL is fine */
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory);
+size_t ks_operator_kept(const struct ks_operator *a); /* the bytes that it keeps */
 /* Another handle to the same operator: the last one that is freed frees it. */
 struct ks_operator *ks_operator_share(struct ks_operator *a);
 ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double *out);
@@ -141,11 +143,8 @@ ks_status ks_preconditioned_new(const struct ks_problem *problem, bool products_
 ks_status ks_manifold_new(const struct ks_problem *problem, bool products_f32,
                           struct ks_operator **a);
 
-/* This rank's share of L and of its gradient [E P], over all critics, always in float64. *memory is
- * the number of bytes that the computation may use; it is set to the number that it needs, and
- * KS_MEMORY is returned if that is more. NULL: no limit. */
-ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *loss,
-                      double *gradient);
+/* This rank's share of L and of its gradient [E P], over all critics, always in float64. */
+ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient);
 
 /* The row with this name, or NULL. */
 const struct ks_operator_kind *ks_operator_kind_find(const char *name);

@@ -92,26 +92,80 @@ void ks_primal_free(struct ks_primal *primal)
     free(primal);
 }
 
-ks_status ks_primal_bytes(const struct ks_problem *problem, bool products_f32, double *bytes)
+/* --- bytes --- */
+
+/* The curvature operator of `workers` threads (curvature.c), with products in float32 or float64,
+ * before it is prepared. */
+static double curvature_bytes(const struct ks_primal *p, bool f32, size_t workers)
 {
-    const double number = products_f32 ? sizeof(float) : sizeof(double);
-    size_t before = ks_alloc_total();
+    const struct ks_networks *critic = &p->problem->checkpoint->critic;
+    const double number = f32 ? sizeof(float) : sizeof(double);
+    const double critics = (double)ks_primal_critics(p->problem);
+    const double extended = (double)ks_arch_extended(p->fold->arch);
+    const double folded = (double)p->fold->arch->parameters, bar = p->fold->folded ? folded : 0;
+    const struct KS(net) *net = p->net;
+    const double worker = ((double)ks_primal_size(p) + critics * bar) * sizeof(double) +
+                          ((double)(net->kept + net->tangent + net->scratch + p->input) +
+                           (double)p->loss_rows * (double)p->fold->arch->out + folded) *
+                              number;
+
+    return ((double)critic->ensemble * extended + 2 * folded + critics * bar) * sizeof(double) +
+           (critics + 1) * extended * number + (double)workers * worker;
+}
+
+/* ks_gradient with `workers` threads. */
+static double gradient_bytes(const struct ks_primal *p, size_t workers)
+{
+    const double critics = (double)p->problem->checkpoint->critic.ensemble;
+
+    return (critics * (double)ks_arch_extended(p->fold->arch) +
+            (double)workers *
+                ((double)ks_primal_size(p) + critics * (double)p->fold->arch->parameters + 1)) *
+           sizeof(double);
+}
+
+/* What the kinds of operators (preconditioned.c, manifold.c) and the selection of coordinates add
+ * to the curvature; *before: what was freed when the curvature was made. */
+static double added_bytes(const struct ks_primal *p, size_t workers, bool selected, double *before)
+{
+    const struct ks_operator_kind *kind = p->problem->kind;
+    const double full = sizeof(double) *
+                        (double)ks_networks_parameters(&p->problem->checkpoint->critic);
+
+    *before = kind->spheres ? full + gradient_bytes(p, workers) : 0;
+    return (kind->moving ? 2 * full : kind->spheres ? 2 * full : 0) + (selected ? 2 * full : 0);
+}
+
+static struct ks_operator_bytes bytes_of(const struct ks_primal *p, bool f32, size_t workers,
+                                         bool selected)
+{
+    const double full = (double)ks_networks_parameters(&p->problem->checkpoint->critic);
+    struct ks_operator_bytes b;
+    double before;
+
+    b.made = curvature_bytes(p, f32, workers) + added_bytes(p, workers, selected, &before);
+    b.most = b.made;
+    if (f32) /* find_stretch in curvature.c */
+        b.most += curvature_bytes(p, false, 1) + 4 * full * sizeof(double);
+    b.most = fmax(b.most, before);
+    return b;
+}
+
+ks_status ks_problem_bytes(const struct ks_problem *problem, bool selected,
+                           struct ks_problem_bytes *bytes)
+{
+    const size_t before = ks_alloc_total(), workers = ks_primal_workers(problem);
     struct ks_primal *p = NULL;
     ks_status status = KS_OK;
-    double parameters, worker;
 
-    *bytes = 0;
-    KS_TRY(check(problem));
+    *bytes = (struct ks_problem_bytes){.gradient = 0};
     KS_GO(ks_alloc(1, sizeof *p, &p));
     KS_GO(lay_out(problem, p));
-    parameters = (double)ks_arch_extended(p->fold->arch);
-    worker = (double)ks_primal_size(p) * sizeof(double) +
-             ((double)(p->net->kept + p->net->tangent + p->net->scratch) + parameters) * number;
-    *bytes = (double)problem->checkpoint->critic.ensemble * parameters * sizeof(double) +
-             ((double)ks_primal_critics(problem) * parameters +
-              (double)problem->minibatches * (double)p->input) *
-                 number +
-             (double)ks_primal_workers(problem) * worker;
+    bytes->products = bytes_of(p, problem->products_f32, workers, selected);
+    bytes->wide = bytes_of(p, false, workers, selected);
+    bytes->minibatch = bytes_of(p, problem->products_f32, 1, selected).most;
+    bytes->wide_minibatch = bytes_of(p, false, 1, selected).most;
+    bytes->gradient = gradient_bytes(p, workers);
 done:
     ks_primal_free(p);
     ks_alloc_freed_since(before);
@@ -266,19 +320,7 @@ static void unfold(const struct ks_primal *primal, size_t workers, double *sums,
                                                                 .out = gradient + e * n});
 }
 
-/* `taken`: bytes allocated so far; *memory as in ks_gradient. */
-static ks_status check_memory(const struct ks_primal *primal, size_t workers, size_t taken,
-                              size_t *memory)
-{
-    size_t all = primal->problem->checkpoint->critic.ensemble * primal->fold->arch->parameters;
-    size_t most = *memory;
-
-    *memory = taken + workers * (ks_primal_size(primal) + all + 1) * sizeof(double);
-    return *memory <= most ? KS_OK : ks_fail(KS_MEMORY, "the gradient takes %zu bytes", *memory);
-}
-
-ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *loss,
-                      double *gradient)
+ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient)
 {
     const struct ks_networks *critic = &problem->checkpoint->critic;
     size_t n = ks_networks_parameters(critic), workers = 0, before = ks_alloc_total();
@@ -289,8 +331,6 @@ ks_status ks_gradient(const struct ks_problem *problem, size_t *memory, double *
 
     KS_GO(ks_primal_new(problem, false, &primal));
     workers = ks_primal_workers(problem);
-    if (memory)
-        KS_GO(check_memory(primal, workers, ks_alloc_total() - before, memory));
     KS_GO(ks_alloc(workers * ks_primal_size(primal), sizeof *block, &block));
     KS_GO(
         ks_alloc(workers * critic->ensemble * primal->fold->arch->parameters, sizeof *sums, &sums));

@@ -41,10 +41,21 @@ ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
                         struct ks_primal **primal);
 void ks_primal_free(struct ks_primal *primal);
 
-/* A lower bound of the bytes that any operator of the problem allocates before it is prepared, with
- * products in float32 if `products_f32`. It follows from sizes alone, so a problem that does not
- * fit is refused before anything large is allocated. */
-ks_status ks_primal_bytes(const struct ks_problem *problem, bool products_f32, double *bytes);
+/* What an operator takes beside the activations that it keeps: when it has been made, and at most
+ * until it is prepared. */
+struct ks_operator_bytes {
+    double made, most;
+};
+/* Upper bounds of what is allocated for a problem. They follow from sizes alone, so the checkpoint
+ * needs no arrays, and a problem that does not fit is refused before anything large is allocated.
+ * `selected`: the operator is a block on selected coordinates. KS_MEMORY. */
+struct ks_problem_bytes {
+    struct ks_operator_bytes products, wide; /* the operator, and the same in float64 */
+    double minibatch, wide_minibatch;        /* at most, for the operator of a single minibatch */
+    double gradient;                         /* while ks_gradient computes                      */
+};
+ks_status ks_problem_bytes(const struct ks_problem *problem, bool selected,
+                           struct ks_problem_bytes *bytes);
 
 /* A microbatch has the rows first, first + 1, ..., first + rows - 1 of a minibatch's loss. */
 struct ks_microbatch {

@@ -32,15 +32,6 @@ static ks_status write_vectors(const struct ks_pipeline *p, const char *path, si
 
 /* --- products --- */
 
-/* Before the operator is made: the vectors count against --memory. */
-static ks_status count_vectors(struct ks_pipeline *p)
-{
-    if (ks_pipeline_leads(p))
-        KS_TRY(ks_vectors_read(p->factors, ks_networks_parameters(&p->checkpoint->critic),
-                               &p->budget.vectors, NULL));
-    return ks_ranks_copy(&p->problem, sizeof p->budget.vectors, &p->budget.vectors);
-}
-
 /* v: on rank 0 all vectors of the file, which their products replace; on the other ranks scratch
  * for one vector. pair [2, n]: scratch for a factor and its product. */
 static ks_status multiply(struct ks_pipeline *p, double *v, double *pair)
@@ -93,23 +84,6 @@ done:
 
 /* --- the gradient --- */
 
-/* Computes this rank's share of loss and gradient with at most `limit` bytes in total, of which
- * `fixed` are already allocated. */
-static ks_status find_gradient(const struct ks_pipeline *p, double limit, size_t fixed,
-                               double *loss, double *gradient)
-{
-    size_t left = limit > (double)fixed ? (size_t)(limit - (double)fixed) : 0, taken = left;
-    ks_status status = ks_gradient(&p->problem, &taken, loss, gradient);
-
-    if (taken <= left)
-        return status;
-    return ks_fail(KS_MEMORY,
-                   "--memory: expected at least %.0fK, found %.0fK: checkpoint and gradient take "
-                   "%.0fK, finding it %.0fK",
-                   ceil((double)(fixed + taken) / 1024), floor(limit / 1024),
-                   ceil((double)fixed / 1024), ceil((double)taken / 1024));
-}
-
 /* Sums loss and gradient over the ranks. */
 static ks_status sum_gradient(struct ks_pipeline *p, size_t n, double *loss, double *gradient)
 {
@@ -125,12 +99,10 @@ static ks_status apply_gradient(struct ks_pipeline *p, const char *path)
     const size_t n = ks_networks_parameters(&p->checkpoint->critic), before = ks_alloc_total();
     ks_status status = KS_OK;
     double *gradient = NULL, loss;
-    size_t fixed;
 
     status = ks_alloc(n, sizeof *gradient, &gradient);
-    fixed = ks_alloc_total() - p->allocated_before;
     if (status == KS_OK)
-        status = find_gradient(p, ks_budget_limit(p, fixed), fixed, &loss, gradient);
+        status = ks_gradient(&p->problem, &loss, gradient);
     if (status == KS_OK)
         status = sum_gradient(p, n, &loss, gradient);
     KS_GO(ks_pipeline_agree(p, status));
@@ -150,7 +122,6 @@ ks_status ks_pipeline_apply(struct ks_pipeline *p, const char *gradient, const c
     if (!p->factors)
         return KS_OK;
     KS_TRY(ks_pipeline_pose_products(p));
-    KS_TRY(count_vectors(p));
     KS_TRY(ks_pipeline_make_operator(p));
     return apply_products(p, products);
 }

@@ -224,7 +224,7 @@ static ks_status refine(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
     ks_operator_free(p->a); /* in favour of the activations in float64 */
     ks_operator_free(p->full);
     p->a = p->full = NULL;
-    KS_GO(ks_pipeline_name(p, ks_problem_operator(&p->problem, false, p->budget.kept, &wide)));
+    KS_GO(ks_pipeline_name(p, ks_problem_operator(&p->problem, false, p->budget.wide, &wide)));
     KS_GO(ks_pipeline_name(p, multiply(wide, pairs)));
 done:
     ks_operator_free(wide);

@@ -60,16 +60,18 @@ static ks_status list_layers(struct ks_pipeline *p)
 static ks_status plan_layers(struct ks_pipeline *p, size_t *products)
 {
     const size_t order = p->options->order, probes = p->options->probes;
-    size_t largest = 0;
+    size_t largest = 0, before;
 
     *products = 0;
     /* Of all layers: refuses a critic that does not exist. */
     KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
     KS_TRY(ks_pipeline_name(p, list_layers(p)));
+    before = ks_alloc_total();
     for (size_t i = 0; i < p->n_rows; i++) {
         const size_t n = p->rows[i].dimension;
 
         ks_pipeline_clear(p);
+        ks_alloc_freed_since(before);
         KS_TRY(ks_pipeline_pose(p, (int)p->rows[i].number));
         *products += probes * (n < order ? n : order) + ks_null_products(p->space);
         largest = n > largest ? n : largest;

@@ -92,13 +92,15 @@ static ks_status run_probes(struct ks_pipeline *p)
  * float64 products, since in float32 a product may also be zero by underflow. */
 static ks_status check_exact(struct ks_pipeline *p)
 {
+    const struct ks_budget *b = &p->budget;
+    const size_t memory = b->wide > b->kept ? b->wide - b->kept : 0;
     struct ks_operator *wide = NULL;
     struct ks_null null = {.is_dead = NULL};
     ks_status status = KS_OK;
 
     if (!p->options->products_f32 || !p->space)
         return KS_OK;
-    KS_GO(ks_problem_operator(&p->problem, false, p->budget.kept, &wide));
+    KS_GO(ks_problem_operator(&p->problem, false, memory, &wide));
     KS_GO(ks_exact_error(p->a, wide, &p->exact_error));
     KS_GO(ks_null_measure(p->space, wide, NULL, NULL, &null));
     ks_null_take_dead(&p->null, &null);
@@ -135,7 +137,7 @@ static ks_status certify(struct ks_pipeline *p)
     if (!p->problem.kind)
         return ks_certify_operator(&p->certificates, p->a);
     return ks_pipeline_name(p, ks_certify(&p->certificates, &p->problem,
-                                          p->budget.kept / (size_t)omp_get_max_threads()));
+                                          p->budget.wide / (size_t)omp_get_max_threads()));
 }
 
 /* --- statistics --- */
@@ -261,7 +263,6 @@ ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
     ks_minibatches_begin(p);
     do {
         KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
-        KS_TRY(ks_pipeline_check_memory(p)); /* before anything large is allocated */
         KS_TRY(measure_bounds(p));
         KS_TRY(ks_pipeline_pose_products(p));
         KS_TRY(ks_pipeline_make_operator(p));

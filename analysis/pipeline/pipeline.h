@@ -159,6 +159,8 @@ struct ks_budget {
     size_t kept;      /* activations kept between products: the limit before the operator is
                        * prepared, then the bytes used                                   */
     size_t spare;     /* what the limit leaves then                                      */
+    size_t wide;      /* the limit of activations in float64, of all threads, while the vectors
+                       * that the steps gave are multiplied again                        */
     bool basis_f32;   /* the Lanczos basis is in float32 ...                             */
     bool squeezed;    /* ... because it does not fit in float64                          */
 };
@@ -186,6 +188,8 @@ struct ks_pipeline {
     bool says_references; /* the caller says itself if the file has no reference results */
     bool trusts_files;    /* the caller has had the files read by a scout           */
     const char *factors;  /* the file of vectors to be multiplied, for ks_pipeline_apply */
+    bool finds_gradient;  /* the gradient is written, by ks_pipeline_apply          */
+    bool by_layers;       /* the block of every layer is analyzed                   */
     size_t ranks_here;    /* MPI ranks on this machine, which share its memory; 0: one       */
     bool in_library;      /* messages do not name the checkpoint, and the operator is kept       */
 
@@ -204,7 +208,6 @@ struct ks_pipeline {
     size_t most_minibatches, spent;
 
     /* How. */
-    bool by_layers;          /* the block of every layer is analyzed                 */
     size_t allocated_before; /* ks_alloc_total() at the start, for the budget ... */
     size_t allocated_read;   /* ... and when the checkpoint was read              */
     struct ks_budget budget;
@@ -298,11 +301,10 @@ bool ks_pipeline_is_short(const struct ks_pipeline *p);
 /* What the statistics need besides the spectrum; it points into `p`. */
 struct ks_statistics_inputs ks_pipeline_terms(const struct ks_pipeline *p);
 
-/* The problem of one layer (-1: all); then its products. */
+/* Sets p->problem by the options; then the problem of one layer (-1: all); then its products. */
+void ks_pipeline_fill_problem(struct ks_pipeline *p, int layer);
 ks_status ks_pipeline_pose_loss(struct ks_pipeline *p, int layer);
 ks_status ks_pipeline_pose_products(struct ks_pipeline *p);
-/* Refuses an operator that does not fit into --memory. */
-ks_status ks_pipeline_check_memory(struct ks_pipeline *p);
 /* The operator of the selected coordinates, by products of `full`, which the first call makes. */
 ks_status ks_pipeline_make_block(struct ks_pipeline *p);
 /* Makes the operator of the analysis, and keeps as many activations as the memory allows. */
@@ -318,20 +320,23 @@ ks_status ks_pipeline_make_operator(struct ks_pipeline *p);
  * does; KS_NUMBER if the gradient is not finite. */
 ks_status ks_gradient_start(const struct ks_problem *problem, double **start);
 
-/* memory.c */
+/* budget.c */
 
 /* The total bytes that a rank which has already allocated `fixed` may use: --memory, but not more
  * than is free; without it half of what was free before `fixed` bytes were allocated. The ranks on
  * one machine share its free memory. */
 double ks_budget_limit(const struct ks_pipeline *p, size_t fixed);
-/* KS_MEMORY if what is allocated next, `bytes` in total, needs more; `what`: "checkpoint and the
- * comparison of its outputs take". */
-ks_status ks_budget_check(const struct ks_pipeline *p, double bytes, const char *what);
-/* Given `dimension`, `vectors` and `fixed` of the budget, divides what --memory or the machine
- * leaves. The vectors of this rank come first: in float64 if they fit on all ranks, otherwise, and
- * always for the published code, in float32. The rest is for activations. KS_MEMORY and a message
- * with the sizes if that is too little. */
+/* Before anything large is allocated: KS_MEMORY if the analysis needs more than the limit, with the
+ * size that is enough. `shapes`: the checkpoint, whose arrays take `bytes` and need not be there;
+ * p->problem has the numbers of minibatches, the budget that of the vectors to be multiplied. */
+ks_status ks_budget_check(const struct ks_pipeline *p, const struct ks_checkpoint *shapes,
+                          double bytes);
+/* Given `dimension` and `vectors` of the budget, divides the limit before the operator is made. The
+ * vectors of this rank come first: in float64 if they fit on all ranks, otherwise, and always for
+ * the published code, in float32. The rest is for activations. KS_MEMORY. */
 ks_status ks_budget_divide(struct ks_pipeline *p);
+
+/* monitor.c */
 
 /* The monitor of one spectrum. */
 void ks_monitor_set(struct ks_pipeline *p);

@@ -62,7 +62,7 @@ static ks_status check_layer_kind(const struct ks_pipeline *p, int number)
     return KS_OK;
 }
 
-static ks_status pose_loss(struct ks_pipeline *p, int layer)
+void ks_pipeline_fill_problem(struct ks_pipeline *p, int layer)
 {
     const struct ks_spectrum_options *o = p->options;
     struct ks_problem *q = &p->problem;
@@ -78,6 +78,14 @@ static ks_status pose_loss(struct ks_pipeline *p, int layer)
     q->critic = o->critic;
     q->layer = layer;
     q->arrays = *o->arrays ? o->arrays : NULL;
+}
+
+static ks_status pose_loss(struct ks_pipeline *p, int layer)
+{
+    const struct ks_spectrum_options *o = p->options;
+    struct ks_problem *q = &p->problem;
+
+    ks_pipeline_fill_problem(p, layer);
     KS_TRY(check_layer_kind(p, layer));
     KS_TRY(ks_selection_new(q, o->kind->moving, &p->selection));
     q->selection = p->selection;
@@ -112,16 +120,6 @@ ks_status ks_pipeline_pose(struct ks_pipeline *p, int layer)
 
 /* --- the operator --- */
 
-/* Before the operator is made: the memory in use, plus the least that the operator will need. */
-ks_status ks_pipeline_check_memory(struct ks_pipeline *p)
-{
-    double least = 0;
-
-    KS_TRY(ks_pipeline_name(p, ks_primal_bytes(&p->problem, p->options->products_f32, &least)));
-    p->budget.fixed = ks_alloc_total() - p->allocated_before + (size_t)fmin(least, 0x1p62);
-    return ks_budget_divide(p);
-}
-
 /* The operator of the selected coordinates, by products of `full`, which the first call makes. */
 ks_status ks_pipeline_make_block(struct ks_pipeline *p)
 {
@@ -135,22 +133,18 @@ ks_status ks_pipeline_make_block(struct ks_pipeline *p)
 
 static ks_status keep_activations(struct ks_pipeline *p)
 {
-    const size_t before = ks_alloc_total(), limit = p->budget.kept;
+    const size_t limit = p->budget.kept;
 
     KS_TRY(ks_operator_prepare(p->a, limit));
-    p->budget.kept = ks_alloc_total() - before;
+    p->budget.kept = ks_operator_kept(p->a);
     p->budget.spare = limit > p->budget.kept ? limit - p->budget.kept : 0;
     return KS_OK;
 }
 
 ks_status ks_pipeline_make_operator(struct ks_pipeline *p)
 {
-    KS_TRY(ks_pipeline_check_memory(p));
-    KS_TRY(ks_pipeline_name(p, ks_pipeline_make_block(p)));
-    p->budget.fixed = ks_alloc_total() - p->allocated_before;
     KS_TRY(ks_budget_divide(p));
-    if (p->by_layers) /* `full` stays while a layer's bounds are certified: half is for products */
-        p->budget.kept /= 2;
+    KS_TRY(ks_pipeline_name(p, ks_pipeline_make_block(p)));
     ks_monitor_set(p);
     return ks_pipeline_name(p, keep_activations(p));
 }
@@ -188,7 +182,7 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start)
     *start = NULL;
     KS_GO(ks_alloc(selection->of, sizeof *g, &g));
     KS_GO(ks_alloc(selection->n, sizeof *block, &block));
-    KS_GO(ks_gradient(problem, NULL, &loss, g));
+    KS_GO(ks_gradient(problem, &loss, g));
     KS_GO(ks_ranks_sum(problem, selection->of, g));
     if (problem->kind->spheres)
         project(&c->critic, g);

@@ -66,13 +66,11 @@ static ks_status name_memory(const struct ks_pipeline *p, ks_status status)
     return status == KS_MEMORY ? ks_pipeline_name(p, status) : status;
 }
 
-/* Compares what the file, whose arrays take `bytes`, holds for the minibatches to be analyzed, and
- * frees it. */
-static ks_status check_reference(struct ks_pipeline *p, double bytes)
+/* Compares what the file holds for the minibatches to be analyzed, and frees it. */
+static ks_status check_reference(struct ks_pipeline *p)
 {
     struct ks_references *references = &p->checkpoint->references;
     const size_t before = ks_alloc_total();
-    double more;
 
     if (!ks_references_exist(references)) {
         if (!p->quiet && !p->says_references)
@@ -81,8 +79,6 @@ static ks_status check_reference(struct ks_pipeline *p, double bytes)
                    p->path);
         return KS_OK;
     }
-    KS_TRY(name_memory(p, ks_references_bytes(p->checkpoint, references, &more)));
-    KS_TRY(ks_budget_check(p, bytes + more, "checkpoint and the comparison of its outputs take"));
     KS_TRY(name_memory(p, ks_references_compare(p->checkpoint, p->path, p->minibatches)));
     ks_alloc_freed_since(before);
     ks_references_clear(references);
@@ -143,14 +139,40 @@ static ks_status scout(const struct ks_pipeline *p)
     return p->factors ? ks_scout(p->factors, memory) : KS_OK;
 }
 
+/* Refuses what does not fit into --memory, by its shapes. */
+static ks_status check_memory(struct ks_pipeline *p)
+{
+    const struct ks_spectrum_options *o = p->options;
+    const size_t ranks = ks_ranks_count(&p->problem);
+    struct ks_checkpoint *shapes = NULL;
+    struct ks_problem *q = &p->problem;
+    size_t all, n;
+    double bytes;
+    ks_status status = KS_OK;
+
+    KS_GO(name_memory(p, ks_checkpoint_shapes(p->path, &bytes, &shapes)));
+    all = o->batch > 0                                         ? 1
+          : o->batches > 0 && o->batches < shapes->minibatches ? o->batches
+                                                               : shapes->minibatches;
+    q->minibatches = (all - 1) / ranks + 1;
+    q->other_minibatches = all - q->minibatches;
+    n = ks_networks_parameters(&shapes->critic);
+    if (p->factors) /* if it fails, a checkpoint that is too large is refused first */
+        status = ks_vectors_read(p->factors, n, &p->budget.vectors, NULL);
+    KS_GO(ks_budget_check(p, shapes, bytes));
+    if (p->factors)
+        KS_GO(ks_vectors_read(p->factors, n, &p->budget.vectors, NULL));
+done:
+    ks_checkpoint_free(shapes);
+    return status;
+}
+
 static ks_status read_file(struct ks_pipeline *p)
 {
     const size_t batches = p->options->batches, batch = p->options->batch;
-    double bytes;
 
     KS_TRY(scout(p));
-    KS_TRY(name_memory(p, ks_checkpoint_bytes(p->path, &bytes)));
-    KS_TRY(ks_budget_check(p, bytes, "the checkpoint's arrays alone take"));
+    KS_TRY(check_memory(p));
     KS_TRY(name_memory(p, ks_checkpoint_read_loss(p->path, &p->checkpoint)));
     p->minibatches = batches > 0 ? batches : p->checkpoint->minibatches;
     if (p->minibatches > p->checkpoint->minibatches)
@@ -159,7 +181,7 @@ static ks_status read_file(struct ks_pipeline *p)
     if (batch > p->checkpoint->minibatches)
         return ks_fail(KS_USAGE, "%s: --batch: expected 0 to %zu, found %zu", p->path,
                        p->checkpoint->minibatches - 1, batch - 1);
-    KS_TRY(check_reference(p, bytes));
+    KS_TRY(check_reference(p));
     KS_TRY(choose_targets(p));
     if (batch > 0) {
         bring_to_front(p->checkpoint, batch - 1);
@@ -176,5 +198,9 @@ ks_status ks_pipeline_open(struct ks_pipeline *p)
     KS_TRY(ks_ranks_copy(&p->problem, sizeof p->minibatches, &p->minibatches));
     KS_TRY(ks_ranks_copy(&p->problem, sizeof p->digest, p->digest));
     KS_TRY(ks_ranks_copy(&p->problem, sizeof p->raw, &p->raw));
-    return name_memory(p, ks_ranks_distribute(&p->problem, p->minibatches, &p->checkpoint));
+    KS_TRY(ks_ranks_copy(&p->problem, sizeof p->budget.vectors, &p->budget.vectors));
+    KS_TRY(name_memory(p, ks_ranks_distribute(&p->problem, p->minibatches, &p->checkpoint)));
+    if (ks_pipeline_leads(p))
+        return KS_OK;
+    return ks_budget_check(p, p->checkpoint, (double)(ks_alloc_total() - p->allocated_before));
 }

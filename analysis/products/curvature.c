@@ -216,6 +216,13 @@ static ks_status allocate_kept(struct curvature *h, size_t memory)
     return ks_pool_alloc(&h->pool, h->n_kept * h->net->kept, sizeof *h->kept, &h->kept);
 }
 
+static size_t curvature_kept(const void *self)
+{
+    const struct curvature *h = self;
+
+    return ((h->input ? h->n * h->primal->input : 0) + h->n_kept * h->net->kept) * sizeof(real);
+}
+
 /* The worker that computes a microbatch: it takes minibatches k, k + workers, ..., so the order of
  * the sums is fixed. */
 static size_t worker_of(const struct curvature *h, size_t microbatch)
@@ -374,8 +381,10 @@ static ks_status build(const struct ks_problem *problem, enum kind kind, struct 
 static ks_status curvature_new(const struct ks_problem *problem, enum kind kind,
                                struct ks_operator **out)
 {
-    static const struct ks_operator CURVATURE = {
-        .prepare = curvature_prepare, .apply = curvature_apply, .free = curvature_free};
+    static const struct ks_operator CURVATURE = {.prepare = curvature_prepare,
+                                                 .kept = curvature_kept,
+                                                 .apply = curvature_apply,
+                                                 .free = curvature_free};
     ks_status status = KS_OK;
     struct ks_operator *a = NULL;
 

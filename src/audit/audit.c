@@ -134,7 +134,8 @@ static ks_status analyze(const struct ks_audit *audit, const struct task *t,
                               .path = audit->path,
                               .quiet = o->quiet,
                               .says_references = true,
-                              .trusts_files = true};
+                              .trusts_files = true,
+                              .by_layers = t->layers};
     if (!o->quiet)
         ks_say("%s: %s%s, %zu minibatch%s", audit->path, t->operator_name,
                t->layers ? ", layer by layer" : "", t->batches, t->batches == 1 ? "" : "es");

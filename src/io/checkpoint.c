@@ -172,13 +172,17 @@ ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **out)
     return read_file(path, false, NULL, out);
 }
 
+ks_status ks_checkpoint_shapes(const char *path, double *bytes, struct ks_checkpoint **out)
+{
+    *bytes = 0;
+    return read_file(path, false, bytes, out);
+}
+
 ks_status ks_checkpoint_bytes(const char *path, double *bytes)
 {
     struct ks_checkpoint *c = NULL;
-    ks_status status;
+    ks_status status = ks_checkpoint_shapes(path, bytes, &c);
 
-    *bytes = 0;
-    status = read_file(path, false, bytes, &c);
     ks_checkpoint_free(c);
     return status;
 }

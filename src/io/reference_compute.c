@@ -247,7 +247,7 @@ ks_status ks_references_bytes(const struct ks_checkpoint *c, const struct ks_ref
     size_t size[ARRAYS];
 
     *bytes = 0;
-    if (!ks_references_exist(references))
+    if (to.output.minibatches + to.loss.minibatches + to.gradient_norm.minibatches == 0)
         return KS_OK;
     KS_GO(evaluation_new(c, &to, &e));
     worker_sizes(&e, size);

@@ -93,7 +93,9 @@ static int analyze_all(const struct ks_analyze_options *o, struct ks_team *world
                                 .problem.team = world,
                                 .ranks_here = (size_t)world->local_size,
                                 .quiet = arguments->quiet || !leads,
-                                .factors = o->apply};
+                                .factors = o->apply,
+                                .finds_gradient = o->gradient,
+                                .by_layers = o->layers};
         ks_status status = analyze(&p, o, outputs ? outputs[i] : NULL, report);
 
         ks_pipeline_close(&p);

@@ -92,8 +92,8 @@ static void check_operators(const struct ks_checkpoint *full, const struct ks_ch
            loss[2];
     double *v = hold(numbers(&rng, n)), *v_part = hold(numbers(&rng, m)), squares;
 
-    assert_ok(ks_gradient(&p, NULL, &loss[0], g));
-    assert_ok(ks_gradient(&q, NULL, &loss[1], h));
+    assert_ok(ks_gradient(&p, &loss[0], g));
+    assert_ok(ks_gradient(&q, &loss[1], h));
     take(full, arch, false, g, part);
     assert_close(relative_error(m, h, part), 0, 1e-13);
     squares = dot(ENSEMBLE * arch->frozen, frozen->critic.frozen, frozen->critic.frozen);

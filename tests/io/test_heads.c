@@ -96,7 +96,7 @@ static double gradient_of(const struct ks_checkpoint *c, double *g)
         .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = -1, .layer = -1};
     double loss;
 
-    assert_ok(ks_gradient(&q, NULL, &loss, g));
+    assert_ok(ks_gradient(&q, &loss, g));
     return loss;
 }
 

@@ -113,7 +113,8 @@ TEST_CLEAN(test_scales)
     assert_complains("of their root mean square in this critic");
 }
 
-/* What the comparison allocates counts against --memory, before it is allocated. */
+/* What the comparison allocates counts against --memory, before it is allocated; the size that a
+ * refusal names is enough. */
 TEST_CLEAN(test_memory)
 {
     static const char WORDS[] = "--memory: expected at least ";
@@ -122,11 +123,10 @@ TEST_CLEAN(test_memory)
 
     write_file("a.h5", c);
     assert_int_equal(analyzer("-q --order 5 --memory 1 a.h5%s", ""), 1);
-    assert_complains("the checkpoint's arrays alone take");
+    assert_complains("analyze: a.h5: --memory: expected at least ");
     assert_int_equal(sscanf(strstr(complained, WORDS) + strlen(WORDS), "%zuK", &least), 1);
-    assert_int_equal(analyzer("-q --order 5 --memory %zuK a.h5", least), 1);
-    assert_complains("a.h5: --memory: expected at least ");
-    assert_complains("checkpoint and the comparison of its outputs take");
+    assert_int_equal(analyzer("-q --order 5 --memory %zuK a.h5", least - 1), 1);
+    assert_runs("-q --order 5 --memory %zuK a.h5", least);
 }
 
 /* A frozen layer is right if the description says so. */

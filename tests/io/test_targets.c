@@ -32,7 +32,7 @@ static double evaluate(const struct ks_checkpoint *c, int critic, double *gradie
     double *v, loss;
 
     q.critic = critic;
-    assert_ok(ks_gradient(&q, NULL, &loss, gradient));
+    assert_ok(ks_gradient(&q, &loss, gradient));
     a = operator_of(ks_hessian_new_f64, &q);
     v = hold(numbers(&rng, a->n));
     assert_ok(ks_operator_apply(a, v, product));
@@ -152,8 +152,8 @@ static void assert_same_loss(const struct ks_checkpoint *a, const struct ks_chec
     double *g = hold(numbers(&rng, n)), *h = hold(numbers(&rng, n)), *v = hold(numbers(&rng, n)),
            loss[2];
 
-    assert_ok(ks_gradient(&p, NULL, &loss[0], g));
-    assert_ok(ks_gradient(&q, NULL, &loss[1], h));
+    assert_ok(ks_gradient(&p, &loss[0], g));
+    assert_ok(ks_gradient(&q, &loss[1], h));
     assert_close(loss[0], loss[1], 1e-13 * fabs(loss[1]));
     assert_close(relative_error(n, g, h), 0, 1e-13);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {

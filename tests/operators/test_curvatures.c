@@ -203,7 +203,7 @@ TEST(test_manifold)
     for (int side = 0; side < 2; side++) {
         geodesic(arch, w, v, side == 0 ? h : -h, moved);
         g[side] = hold(calloc(n, sizeof(double)));
-        assert_ok(ks_gradient(&q, NULL, &loss, g[side]));
+        assert_ok(ks_gradient(&q, &loss, g[side]));
         project(arch, moved, g[side]);
     }
     c->critic.w = w;

@@ -74,7 +74,7 @@ TEST(test_against_gradient)
                 g[side] = hold(numbers(&rng, n));
                 for (size_t k = 0; k < n; k++)
                     c->critic.w[k] += (side == 0 ? h : -2 * h) * v[k];
-                assert_ok(ks_gradient(&q, NULL, &loss[side], g[side]));
+                assert_ok(ks_gradient(&q, &loss[side], g[side]));
             }
             for (size_t k = 0; k < n; k++) {
                 slope += v[k] * (g[0][k] + g[1][k]) / 2;
@@ -158,8 +158,8 @@ static void check_microbatches(const struct ks_problem *q, const struct ks_probl
         assert_close(relative_error(n, found, expected), 0, kinds[k].bound);
         assert_memory_equal(found, without, n * sizeof *v);
     }
-    assert_ok(ks_gradient(q, NULL, &loss[0], g));
-    assert_ok(ks_gradient(single, NULL, &loss[1], other));
+    assert_ok(ks_gradient(q, &loss[0], g));
+    assert_ok(ks_gradient(single, &loss[1], other));
     assert_close(loss[0], loss[1], 1e-12 * fabs(loss[1]));
     assert_close(relative_error(n, g, other), 0, 1e-12);
 }
@@ -192,7 +192,7 @@ TEST(test_microbatches_of_bounds)
     for (size_t i = 0; i < b.rows; i++)
         assert_close(b.output[i], each.output[i], 1e-13);
     g = hold(calloc(ENSEMBLE * n, sizeof *g));
-    assert_ok(ks_gradient(&q, NULL, &loss, g));
+    assert_ok(ks_gradient(&q, &loss, g));
     for (size_t e = 0; e < ENSEMBLE; e++)
         assert_close(b.gradient[e] * mean, cblas_dnrm2((int)n, g + e * n, 1), 1e-12);
     ks_pool_free(&b.pool);
@@ -220,7 +220,7 @@ TEST(test_microbatches_of_references)
     for (size_t i = 0; i < LARGE; i++)
         loss += expected.loss.value[i] / LARGE;
     assert_close(found.loss.value[0], loss, 1e-12 * loss);
-    assert_ok(ks_gradient(&q, NULL, &loss, g));
+    assert_ok(ks_gradient(&q, &loss, g));
     assert_close(found.gradient_norm.value[0], cblas_dnrm2((int)n, g, 1),
                  1e-12 * found.gradient_norm.value[0]);
     ks_references_clear(&found);

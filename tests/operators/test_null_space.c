@@ -32,7 +32,7 @@ static double *random_gradients(const struct ks_problem *q, struct ks_checkpoint
         double *g = gradients + i * n;
 
         draw(&rng, c);
-        assert_ok(ks_gradient(q, NULL, &loss, g));
+        assert_ok(ks_gradient(q, &loss, g));
         cblas_dscal((int)n, 1 / cblas_dnrm2((int)n, g, 1), g, 1);
     }
     return gradients;

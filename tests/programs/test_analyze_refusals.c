@@ -199,11 +199,11 @@ TEST(test_memory_of_vectors)
                                         "--gradient g.h5 ln+ce.h5"};
     size_t n = dimension(archs[2].text), least[2];
     struct ks_rng rng = ks_rng_start(31, 0);
-    double *v = hold(numbers(&rng, (1 + MORE) * n));
+    double *v = hold(numbers(&rng, 2 * MORE * n));
 
     for (size_t i = 0; i < 2; i++) {
-        assert_ok(ks_vectors_write(file("v"),
-                                   &(struct ks_vectors){i == 0 ? 1 : 1 + MORE, n, v, NULL, NULL}));
+        assert_ok(
+            ks_vectors_write(file("v"), &(struct ks_vectors){(1 + i) * MORE, n, v, NULL, NULL}));
         least[i] = least_memory(cases[0]);
     }
     assert_close((double)(least[1] - least[0]), 2 * MORE * (double)n * sizeof *v / 1024, 2);

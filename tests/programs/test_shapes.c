@@ -80,11 +80,11 @@ TEST(test_declared)
         {"huge-ensemble", {1000000000000000000, 1, 1, 1, 1}},
         {"minibatches", {1, 1000000000, 4, 5, 6}},
         {"huge-minibatches", {1, 1000000000000000000, 1, 1, 1}},
-        {"rows", {1, 1, 10000000, 1, 1000}},
+        {"rows", {1, 1, 100000000, 1, 1000}},
         {"wide", {1, 1, 1, 50000, 50000}},
         {"both", {2000000000, 2000000000, 1000000000, 1, 1}},
     };
-    enum { PARAMETERS = 3001 }; /* of the case "rows"; the other cases are refused earlier */
+    enum { PARAMETERS = 3001 }; /* of the case "rows" */
     static const double v[PARAMETERS];
 
     assert_ok(ks_vectors_write(file("v"), &(struct ks_vectors){1, PARAMETERS, v, NULL, NULL}));

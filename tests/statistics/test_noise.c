@@ -43,7 +43,7 @@ static void set_second_moments(const struct ks_problem *q, struct ks_checkpoint 
 
     g = hold(calloc(n, sizeof *g));
     assert_ok(ks_alloc(n, sizeof *c->adam_v, &c->adam_v));
-    assert_ok(ks_gradient(q, NULL, &loss, g));
+    assert_ok(ks_gradient(q, &loss, g));
     for (size_t i = 0; i < n; i++)
         c->adam_v[i] = g[i] == 0 ? 0
                        : trained ? 1e-3 * (g[i] * g[i] + 1e-18)

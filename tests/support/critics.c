@@ -174,7 +174,7 @@ struct ks_checkpoint *train_critic(size_t k)
     draw_start(&rng, &c->critic);
     q = full_problem(c);
     for (size_t i = 0; i < TASK_STEPS; i++) {
-        assert_ok(ks_gradient(&q, NULL, &loss, gradient));
+        assert_ok(ks_gradient(&q, &loss, gradient));
         adam_step(c, gradient);
     }
     free(gradient);

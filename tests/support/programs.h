@@ -55,9 +55,8 @@ void assert_complains(const char *words);
 void analyzer_refuses(const char *arguments, const char *words);
 void audit_refuses(const char *arguments, const char *words);
 
-/* The least --memory, in K, with which these arguments run, found from the messages of refused
- * runs. A refusal before the checkpoint is read or the operator is constructed names a lower bound,
- * which a later refusal may raise. `complained` holds the last refusal. */
+/* The least --memory, in K, with which these arguments run, as a refusal names it: one less is
+ * refused. `complained` holds the first refusal. */
 size_t least_memory(const char *arguments);
 
 /* The vectors of a file in the scratch folder, n numbers each; held until the test ends. */
