@@ -212,6 +212,8 @@ static ks_status check_restarts(const struct job *job, bool quiet)
     for (size_t i = 0; i < job->graph->n_runs; i++) {
         const char *why = job->graph->job[i].restart;
 
+        if (why && job->graph->job[i].elsewhere)
+            return ks_fail(KS_USAGE, "%s", why);
         if (why && retrain && !quiet)
             ks_say("%s", why);
         if (why && n++ == 0)
@@ -289,7 +291,8 @@ static ks_status print_commands(const struct job *job, const struct ks_study_vie
     ks_status status = job->held ? KS_OK : print_claim(job, &claim);
 
     if (status == KS_OK && check_restarts(job, true) != KS_OK)
-        printf("# without --retrain this is refused: %s\n", ks_error_text());
+        printf("# %sthis is refused: %s\n",
+               strstr(ks_error_text(), "--retrain") ? "without --retrain " : "", ks_error_text());
     if (status == KS_OK && !quiet)
         status = ks_study_print_forecast(view, job->task.observations, job->task.actions, stdout);
     if (status == KS_OK && !slurm)

@@ -78,6 +78,12 @@ static void take_value(struct ks_conditions *of, enum ks_condition c, const char
 
     if (has_value(list, value))
         return;
+    /* A run notices at its second checkpoint that its minibatches are not the first one's. */
+    if (c == KS_CONDITION_KIND && (has_value(list, "fixed") || has_value(list, "fresh")) &&
+        (strcmp(value, "fixed") == 0 || strcmp(value, "fresh") == 0)) {
+        snprintf(list, VALUE, "fresh");
+        return;
+    }
     if (used > 0)
         of->mixed = of->differs[c] = true;
     if (used + strlen(AND) + strlen(value) >= VALUE)

@@ -195,7 +195,8 @@ static ks_status add_run(const char *dir, const struct ks_study *study, struct k
     for (size_t k = 0; k < study->n_evaluations; k++) {
         row.step = (double)study->evaluation[k];
         row.value = value[k];
-        if (!isnan(value[k]) || k + 1 == study->n_evaluations)
+        if (!isnan(value[k]) ||
+            (k + 1 == study->n_evaluations && !study->architecture[run.architecture].elsewhere))
             KS_GO(add_row(rows, &row));
     }
 done:
@@ -217,8 +218,9 @@ ks_status ks_score_rows_add_study(const char *dir, struct ks_score_rows *rows)
     study->drop_missing = true; /* a return that is not finite counts as missing */
     for (size_t a = 0; a < study->n_architectures; a++)
         for (size_t i = 0; i < study->n_seeds; i++)
-            KS_GO(add_run(dir, study, (struct ks_study_run){a, i, column_of(study->env), false},
-                          rows));
+            if (ks_study_has_run(study, a, i))
+                KS_GO(add_run(dir, study, (struct ks_study_run){a, i, column_of(study->env), false},
+                              rows));
 done:
     ks_study_free(study);
     free(path);

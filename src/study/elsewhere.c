@@ -238,27 +238,36 @@ static ks_status warn_of(struct ks_study *s, const char *message)
     return s ? ks_study_warn(s, "%s: the row is left out", message) : KS_OK;
 }
 
+/* A table that is read, its columns env_step and return, and who is told what is wrong (NULL:
+ * nobody).
+ */
+struct table {
+    const struct ks_csv *csv;
+    size_t step, value;
+    struct ks_study *study;
+};
+
 /* Reads a row; *kept is false if its step is none. */
-static ks_status read_row(const struct ks_csv *csv, size_t i, const size_t column[2],
-                          struct ks_study *s, struct ks_elsewhere_return *row, bool *kept)
+static ks_status read_row(const struct table *t, size_t i, struct ks_elsewhere_return *row,
+                          bool *kept)
 {
-    const char *step = ks_csv_cell(csv, i, column[0]);
+    const char *step = ks_csv_cell(t->csv, i, t->step);
     uint64_t number = 0;
 
     *row = (struct ks_elsewhere_return){0, i + 2, NAN};
     *kept = ks_parse_integer(step, 0, KS_MOST_STEPS, &number);
     if (!*kept) {
-        ks_fail(KS_FORMAT, "%s:%zu: env_step: expected an environment step, found '%s'", csv->path,
-                row->line, step);
-        return warn_of(s, ks_error_text());
+        ks_fail(KS_FORMAT, "%s:%zu: env_step: expected an environment step, found '%s'",
+                t->csv->path, row->line, step);
+        return warn_of(t->study, ks_error_text());
     }
     row->step = (size_t)number;
-    if (ks_csv_number(csv, i, column[1], &row->value) == KS_OK && isfinite(row->value))
+    if (ks_csv_number(t->csv, i, t->value, &row->value) == KS_OK && isfinite(row->value))
         return KS_OK;
     row->value = NAN;
-    ks_fail(KS_FORMAT, "%s:%zu: return: expected a finite number, found '%s'", csv->path, row->line,
-            ks_csv_cell(csv, i, column[1]));
-    return warn_of(s, ks_error_text());
+    ks_fail(KS_FORMAT, "%s:%zu: return: expected a finite number, found '%s'", t->csv->path,
+            row->line, ks_csv_cell(t->csv, i, t->value));
+    return warn_of(t->study, ks_error_text());
 }
 
 /* Two rows of one step contradict each other, so it has no return. */
@@ -288,19 +297,20 @@ ks_status ks_elsewhere_returns(const char *path, struct ks_study *s, size_t *n,
                                struct ks_elsewhere_return **row)
 {
     struct ks_csv *csv = NULL;
-    size_t column[2];
+    struct table table = {.study = s};
     ks_status status = KS_OK;
 
     *n = 0;
     *row = NULL;
     KS_GO(ks_csv_read(path, true, &csv));
-    KS_GO(ks_csv_column(csv, "env_step", &column[0]));
-    KS_GO(ks_csv_column(csv, "return", &column[1]));
+    table.csv = csv;
+    KS_GO(ks_csv_column(csv, "env_step", &table.step));
+    KS_GO(ks_csv_column(csv, "return", &table.value));
     KS_GO(ks_alloc(csv->rows, sizeof **row, row));
     for (size_t i = 0; i < csv->rows; i++) {
         bool kept;
 
-        KS_GO(read_row(csv, i, column, s, &(*row)[*n], &kept));
+        KS_GO(read_row(&table, i, &(*row)[*n], &kept));
         *n += kept;
     }
     status = merge_steps(path, s, n, *row);
@@ -637,10 +647,17 @@ done:
 /* The row of a step, whose return may be unusable; NULL: there is none. */
 static const struct ks_elsewhere_return *find_row(const struct run *run, size_t step)
 {
-    for (size_t k = 0; k < run->n_returns; k++)
-        if (run->row[k].step == step)
-            return &run->row[k];
-    return NULL;
+    size_t low = 0, high = run->n_returns;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (run->row[middle].step < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < run->n_returns && run->row[low].step == step ? &run->row[low] : NULL;
 }
 
 /* The line after which a row of this step would be. */

@@ -283,14 +283,18 @@ static ks_status look(struct ks_graph *graph, size_t run, const char *dir)
         view.step = graph->study->end;
     else if (training->state.resumable)
         KS_TRY(find_resume_point(graph, run, dir, &view));
-    if (!training->elsewhere && (view.over || view.resumes))
+    if (view.over || view.resumes)
         lost = find_lost(graph, run, dir, &view);
-    training->done = view.over && !lost;
+    training->done = training->elsewhere || (view.over && !lost);
     for (size_t i = graph->n_runs; i < graph->n_jobs; i++)
         if (graph->job[i].run == run)
-            graph->job[i].done = (view.over || view.resumes) && !lost &&
+            graph->job[i].done = (view.over || view.resumes) && (!lost || training->elsewhere) &&
                                  graph->job[i].step <= view.step &&
                                  ks_graph_targets(graph, i, dir) == graph->job[i].n_targets;
+    if (lost && training->elsewhere)
+        return ks_print_string(
+            &training->restart, "%s: %s has to be made, but its checkpoint %s is gone",
+            training->folder, ks_path_base(lost->target[0]), ks_path_base(lost->needs));
     if (lost)
         return ks_print_string(&training->restart,
                                "%s: has to start from the beginning: %s has to be made, but its "

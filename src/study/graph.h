@@ -38,8 +38,8 @@ struct ks_graph_job {
     bool done;
     struct ks_study_run_state state; /* of a training's run */
     /* Why a training that was over, or had made steps, has to start from the beginning: a
-     * checkpoint is gone that an analysis needs, or the resume point of a stopped run is. NULL: it
-     * has not. */
+     * checkpoint is gone that an analysis needs, or the resume point of a stopped run is. Of a run
+     * from elsewhere, the first of these alone, and nothing can start. NULL: it has not. */
     char *restart;
 };
 

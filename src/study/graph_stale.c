@@ -171,7 +171,7 @@ static ks_status drop_unasked(const struct ks_graph *graph, size_t run, const ch
 /* A run that starts from the beginning must not resume. */
 static ks_status drop_resume_points(const struct ks_graph_job *training, const char *dir, FILE *out)
 {
-    for (size_t i = 0; training->restart && i < KS_GRAPH_POINTS; i++) {
+    for (size_t i = 0; training->restart && !training->elsewhere && i < KS_GRAPH_POINTS; i++) {
         char path[KS_PATH];
 
         KS_TRY(ks_path_print(path, "%s/resume/point.%zu", training->folder, i));

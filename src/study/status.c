@@ -149,7 +149,9 @@ static void print_run(const struct ks_study_view *view, const struct ks_forecast
                run->restart || ks_study_run_is_over(s, &run->state) ? "" : ", will go on");
     else if (strcmp(word, "running") == 0)
         printf(" (step %zu of %zu)", run->state.env_step, s->end);
-    printf("%s", run->restart ? ", has to start from the beginning (--retrain)" : "");
+    if (run->restart)
+        printf(run->elsewhere ? ", a checkpoint is gone that is needed"
+                              : ", has to start from the beginning (--retrain)");
     if (view->held)
         print_task(queue, n);
     if (left > 0) {

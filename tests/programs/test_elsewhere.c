@@ -374,6 +374,17 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
     assert_said("a: its own spectra are not comparable: reward scale not said and 2", 0);
     spectrum_is_new("a", true);
     spectrum_is_new("b", false);
+    /* a spectrum whose checkpoint is gone stays, and is not lost to other options */
+    assert_int_equal(unlink(scratch(run_path("b", 1, "step_000000300.h5"))), 0);
+    study_says("--status", "4 runs: 11 of 12 checkpoints, 12 of 12 spectra\n");
+    set_study("[study]\ntrained = elsewhere\n[analyze]\norder = 7\n");
+    assert_int_equal(run_here("kappascope-study", scratch("s")), 2);
+    assert_said("b/seed1: step_000000300.spectrum.h5 has to be made, but its checkpoint "
+                "step_000000300.h5 is gone\n",
+                0);
+    assert_true(exists(run_path("b", 1, "step_000000300.spectrum.h5")));
+    set_study(MINIMAL);
+    write_checkpoint("b", 1, 300, &same);
     write_checkpoint("a", 0, 200, &same);
     write_run("c", 0, &same, 50);
     forget_logs();
@@ -420,6 +431,10 @@ TEST_IN_FOLDER(test_incomparable)
         assert_non_null(strstr(file_text("s/figures/kappa_return.svg"), "apart: "));
         assert_null(strstr(file_text("said"), "Spearman"));
     }
+    write_run("c", 0, &(struct sort){0}, 50);
+    write_checkpoint("c", 0, 200, &(struct sort){.minibatches = "fresh"});
+    study_says("", "c: not comparable with a: minibatches (fixed or fresh) fresh against fixed\n");
+    write_run("c", 0, &(struct sort){.minibatches = "fresh"}, 50);
     /* a loss that the study names as a factor is part of its design */
     write_run("c", 0, &(struct sort){.network = CE}, 50);
     set_study("[study]\ntrained = elsewhere\nfactors a = dense\nfactors b = ln\nfactors c = dense "
