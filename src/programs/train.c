@@ -1,5 +1,5 @@
 /* kappascope-train: one training run. */
-#include "train/run.h"
+#include "train/train.h"
 
 #include <glob.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "train/run.h"
+#include "train/train.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "train/run.h"
+#include "train/train.h"
 
 #include <errno.h>
 #include <math.h>

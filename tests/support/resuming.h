@@ -15,7 +15,7 @@
 #include "core/memory.h"
 #include "env/domain.h"
 #include "io/file.h"
-#include "train/run.h"
+#include "train/train.h"
 
 /* 30 steps, 8 of them random, in episodes of 7. Replay holds the last 9 transitions; the replay log
  * has 3 per segment; targets span up to 3. Checkpoints at 8, 15 and 30, evaluations at 0, 15 and

@@ -6,7 +6,7 @@
 #include "agent/stream.h"
 #include "core/memory.h"
 #include "train/learner.h"
-#include "train/run.h"
+#include "train/train.h"
 
 enum { SEED = 5, RANDOM_STEPS = 12, BATCH = 4, PERIOD = 3, HORIZON = 4, WIDTH = 7 };
 

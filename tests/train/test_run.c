@@ -9,7 +9,7 @@
 #include "core/memory.h"
 #include "train/learner.h"
 #include "train/resume_point.h"
-#include "train/run.h"
+#include "train/train.h"
 
 enum { SEED = 5, RANDOM_STEPS = 6, BATCH = 4, FROZEN = 2 };
 
