@@ -1,15 +1,17 @@
 """State_dicts of PyTorch, imported as they are, and by a Python without PyTorch, which refuses them, after the line
 of Python in its message has converted them: python import_torch.py PROGRAMS FOLDER PYTHON_WITHOUT_TORCH"""
 
+import copy
 import os
 import re
 import sys
 import zipfile
 
+import h5py
 import numpy as np
 import torch
 
-from import_common import import_and_analyze, run, write
+from import_common import import_and_analyze, run, succeed, write
 
 MINIBATCHES, ROWS, INPUTS, WIDTH = 3, 8, 5, 5
 ARCH = f"dense {WIDTH}\nlayernorm eps=1e-5\nrelu\ndense {WIDTH}\nsilu\ndense 1\nloss mse\n"
@@ -31,8 +33,8 @@ def make_critic():
                                torch.nn.Linear(WIDTH, WIDTH), torch.nn.SiLU(), torch.nn.Linear(WIDTH, 1))
 
 
-def make_batch(critics, path):
-    x, t = torch.randn(MINIBATCHES, ROWS, INPUTS), torch.randn(MINIBATCHES, ROWS)
+def results_of(critics, x, t):
+    """Outputs, losses and norms of the gradient of the minibatches."""
     outputs, losses, norms = [], [], []
     for n in range(MINIBATCHES):
         f = torch.stack([critic(x[n]) for critic in critics.values()], 1)  # [ROWS, critics, 1]
@@ -41,7 +43,12 @@ def make_batch(critics, path):
         outputs.append(f.detach().numpy())
         losses.append(loss.item())
         norms.append(sum((g**2).sum().item() for g in gradient) ** 0.5)
-    np.savez(path, input=x.numpy(), target=t.numpy(), output=np.stack(outputs), loss=losses, gradient_norm=norms)
+    return {"output": np.stack(outputs), "loss": losses, "gradient_norm": norms}
+
+
+def make_batch(critics, path):
+    x, t = torch.randn(MINIBATCHES, ROWS, INPUTS), torch.randn(MINIBATCHES, ROWS)
+    np.savez(path, input=x.numpy(), target=t.numpy(), **results_of(critics, x, t))
 
 
 def refused(programs, folder, path, python=sys.executable):
@@ -51,6 +58,59 @@ def refused(programs, folder, path, python=sys.executable):
     if status != 2 or len(complained.splitlines()) != 1 or os.path.exists(f"{folder}/none.h5"):
         sys.exit(f"{path}: expected exit status 2, one line and no file, found {status}\n{complained}")
     return complained
+
+
+def compare_preconditioned(programs, folder, critics):
+    """Imports Adam's state beside the critics; D^-1/2 H D^-1/2 x against PyTorch's."""
+    critics = copy.deepcopy(critics)
+    make_batch(critics, f"{folder}/b.npz")
+    with np.load(f"{folder}/b.npz") as batch:
+        x, t = torch.tensor(batch["input"]), torch.tensor(batch["target"])
+
+    def loss():
+        return sum(0.5 * ((critic(x)[..., 0] - t) ** 2).mean() for critic in critics.values())
+
+    optimizer = torch.optim.Adam(critics.parameters(), lr=1e-3, betas=(0.8, 0.99), eps=1e-6)
+    for _ in range(7):
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+    results = results_of(critics, x, t)
+    np.savez(f"{folder}/b.npz", input=x.numpy(), target=t.numpy(), **results)
+    torch.save({"critics": critics.state_dict(), "optimizer": optimizer.state_dict()}, f"{folder}/adam.pt")
+    lines = [line.replace("= q", "= critics.q") for line in MAP.splitlines() if "=" in line]
+    lines += ["adam = 0.8 0.99 1e-6", "adam/step = optimizer.state.*.step", "ignore optimizer.param_groups.**"]
+    places = {name: i for i, (name, _) in enumerate(critics.named_parameters())}
+    for line in MAP.splitlines()[1:-1]:
+        array, source = line.split(" = ")
+        own = [places[source.replace("q*", critic)] for critic in critics]
+        for moment, key in (("m", "exp_avg"), ("v", "exp_avg_sq")):
+            lines.append(f"adam/{moment}/{array} = " + " ".join(f"optimizer.state.{i}.{key}" for i in own))
+    write(f"{folder}/m.map", "\n".join(lines))
+    checkpoint = import_and_analyze(programs, folder, f"{folder}/adam.pt")
+    parameters = list(critics.parameters())
+    vectors = [torch.randn_like(p) for p in parameters]
+    roots = [((optimizer.state[p]["exp_avg_sq"] / (1 - 0.99**7)).sqrt() + 1e-6).sqrt() for p in parameters]
+    gradient = torch.autograd.grad(loss(), parameters, create_graph=True)
+    slope = sum((g * v / d).sum() for g, v, d in zip(gradient, vectors, roots))
+    expected = [h / d for h, d in zip(torch.autograd.grad(slope, parameters), roots)]
+
+    def flat(tensors):  # the modules have their arrays in the order of the file
+        return np.concatenate([(a.t() if a.dim() == 2 else a).detach().numpy().ravel() for a in tensors])
+
+    with h5py.File(f"{folder}/x.h5", "w") as file:
+        file.attrs.update(format="kappascope-vector", version=1)
+        file["vector"] = flat(vectors)[None]
+    if os.path.exists(f"{folder}/y.h5"):
+        os.unlink(f"{folder}/y.h5")
+    succeed(f"{programs}/kappascope-analyze", "--quiet", "--operator", "preconditioned", "--apply", f"{folder}/x.h5",
+            "--output", f"{folder}/y.h5", checkpoint)
+    with h5py.File(f"{folder}/y.h5") as file:
+        found = file["vector"][0]
+    deviation = np.linalg.norm(found - flat(expected)) / np.linalg.norm(found)
+    print(f"preconditioned product with imported moments: deviation {deviation:.1e}")
+    if not deviation < 1e-12:
+        sys.exit("expected a deviation of at most 1e-12")
 
 
 def main():
@@ -72,6 +132,9 @@ def main():
         archive.writestr("data", "{}")
     for name in ("critic.pt", "legacy", "baselines.zip"):
         import_and_analyze(programs, folder, f"{folder}/{name}")
+    compare_preconditioned(programs, folder, critics)
+    make_batch(critics, f"{folder}/b.npz")
+    write(f"{folder}/m.map", MAP)
     torch.jit.script(critics["q1"]).save(f"{folder}/script.pt")
     if "a program of TorchScript" not in refused(programs, folder, f"{folder}/script.pt"):
         sys.exit("expected that TorchScript is refused by its name")

@@ -1,6 +1,7 @@
 """Importing a critic: files of other programs give the checkpoint that has the same numbers."""
 
 import os
+import re
 import unittest
 
 import h5py
@@ -279,6 +280,104 @@ class TestBatches(ImportTest):
         self.assertEqual(e.batch["input"].shape[-1], IN)
         os.unlink(e.path("b.npz"))
         self.refused(e, "w.npz", "b.npz: cannot be opened")
+
+
+class AdamTest(ImportTest):
+    """Adam's moments, for two critics, in the layout of the weights."""
+
+    def moments(self, layout="torch", step=None):
+        """An example whose file has moments too, named by the place of the parameter in the optimizer."""
+        example = self.example(layout=layout)
+        self.sources = {}
+        names = list(example.files)
+        for i, name in enumerate(names):
+            self.sources[name] = i
+            example.files[f"o.{i}.exp_avg"] = -0.1 * example.files[name]
+            example.files[f"o.{i}.exp_avg_sq"] = example.files[name] ** 2
+            example.files[f"o.{i}.step"] = np.array(70.0 if step is None else step[i])
+        example.write()
+        example.extend_map("adam = 0.9 0.99 1e-7\nadam/step = o.*.step")
+        for name in example.arrays:
+            own = [self.sources[f"q{9 + e}.{name.replace('/', '.')}"] for e in range(ENSEMBLE)]
+            example.extend_map(f"adam/m/{name} = " + " ".join(f"o.{i}.exp_avg" for i in own))
+            example.extend_map(f"adam/v/{name} = " + " ".join(f"o.{i}.exp_avg_sq" for i in own))
+        return example
+
+    def test_moments(self):
+        for layout in ("torch", "flax"):
+            example = self.moments(layout)
+            listing = self.imported_with_moments(example)
+            self.assertIn("taken      o.0.step float64 [] -> adam/step", listing)
+            example.extend_map("ignore o.*.step")
+            with open(example.path("m.map"), encoding="utf-8") as file:
+                text = file.read()
+            example.write_text("m.map", text.replace("= o.*.step", "= 70"))
+            self.imported_with_moments(example)
+
+    def test_integer_steps(self):
+        """As optax counts them."""
+        for pack, prefix in ((packed_npz, ""), (packed_msgpack, "params/"), (packed_hdf5, "params/")):
+            example = self.moments(step=np.full(8, 70, np.int32))
+            pack(example.path("w.npz"), example.files)
+            if prefix:
+                with open(example.path("m.map"), encoding="utf-8") as file:
+                    text = re.sub(r"(?<= )(?=[qo]\W|[qo][0-9*])", prefix, file.read())
+                example.write_text("m.map", text + ("ignore step\n" if pack is packed_msgpack else ""))
+            self.imported_with_moments(example)
+
+    def imported_with_moments(self, example):
+        status, out, err = example.run("w.npz")
+        self.assertEqual((status, err), (0, ""))
+        with h5py.File(example.path("c.h5")) as file:
+            self.assertEqual(set(file["optimizer"].attrs), {"step", "beta1", "beta2", "eps"})
+            self.assertEqual(dict(file["optimizer"].attrs), dict(step=70, beta1=0.9, beta2=0.99, eps=1e-7))
+            for name, expected in example.arrays.items():
+                np.testing.assert_array_equal(file[f"critic/{name}"][()], expected)
+                np.testing.assert_array_equal(file[f"optimizer/m/{name}"][()], -0.1 * expected)
+                np.testing.assert_array_equal(file[f"optimizer/v/{name}"][()], expected**2)
+        os.unlink(example.path("c.h5"))
+        return out
+
+    def test_one_row(self):
+        """Warned of as by save; -q warns of nothing."""
+        example = self.example(CE)
+        example.batch = {key: array[:, :1] for key, array in example.batch.items()}
+        example.write()
+        status, _, err = example.run("w.npz")
+        self.assertEqual(status, 0)
+        words = "batch normalization over minibatches of one row: the outputs do not depend on the inputs"
+        self.assertEqual(err, f"kappascope-import: {example.path('b.npz')}: {words}\n")
+        self.assertEqual(example.run("w.npz", options=["-q"])[2], "")
+        self.assertEqual(self.example().run("w.npz")[2], "")
+
+    def test_refused_moments(self):
+        example = self.moments(step=[70, 70, 70, 71, 70, 70, 70, 70])
+        self.refused(example, "w.npz", "adam/step: expected one number of steps from 1, found 70, 71")
+        example = self.moments(step=[0.0] * 8)
+        self.refused(example, "w.npz", "expected one number of steps from 1, found 0")
+        example = self.moments()
+        with open(example.path("m.map"), encoding="utf-8") as file:
+            text = file.read()
+        lines = [line for line in text.splitlines() if not line.startswith("adam/v/02_dense/bias")]
+        example.write_text("m.map", "\n".join(lines))
+        self.refused(example, "w.npz", "2 arrays unused, 1 missing")
+        for line, word in (
+            ("adam = 0.9 0.99 1e-7", "expected a line 'adam = BETA1 BETA2 EPS'"),
+            ("adam/step = o.*.step", "expected a line 'adam/step = STEPS'"),
+        ):
+            example.write_text("m.map", text.replace(line, ""))
+            self.refused(example, "w.npz", word)
+        for values in ("0.9 0.99", "0.9 x 1e-8", "0.9 1 1e-8", "0.9 0.99 0", "nan 0.9 1e-8"):
+            example.write_text("m.map", text.replace("0.9 0.99 1e-7", values))
+            self.refused(
+                example, "w.npz", f"'adam = BETA1 BETA2 EPS', such as 0.9 0.999 1e-8, found '{values}'"
+            )
+        example.write_text("m.map", "layout = torch\nadam = 0.9 0.99 1e-8\n")
+        self.refused(example, "w.npz", "expected a line 'adam/step = STEPS', since others are about Adam's")
+        example.write_text("m.map", text)
+        example.files["o.0.exp_avg_sq"] = -example.files["o.0.exp_avg_sq"]
+        example.write()
+        self.refused(example, "w.npz", "/optimizer/v")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def _open_npy(w: Weights, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> N
         with archive.open(entry) as file:
             file.read(skip)
             data = file.read()  # to its end, where the checksum is compared
-        return from_bytes(data, type, shape, order, descr[0] == ">")
+        return from_bytes(data, type or descr, shape, order, descr[0] == ">")
 
     w.add(Stored(name.removesuffix(".npy"), type or descr, shape, load), entry.file_size - skip)
 
@@ -245,9 +245,12 @@ def _add_tensors(w: Weights, torch: Any, name: str, value: Any, depth: int) -> N
         for key, part in parts:
             _add_tensors(w, torch, f"{name}.{key}" if name else str(key), part, depth + 1)
         return
+    if isinstance(value, (int, float)) and not isinstance(value, bool):  # such as the number of Adam's steps
+        w.add(Stored(name, "number", (), lambda: np.array(value, np.float64)))
+        return
     if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.is_quantized:
         w.add(Stored(name, "no array"))
         return
     type = str(value.dtype).removeprefix("torch.")
-    to = torch.float64 if type == "float64" else torch.float32
+    to = torch.float64 if type in ("float64", "int32", "int64") else torch.float32
     w.add(Stored(name, type, tuple(value.shape), lambda: np.array(value.detach().to(to).numpy())))

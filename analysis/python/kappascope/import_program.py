@@ -55,7 +55,16 @@ DESCRIPTION
   In names, * stands for any characters except '.' and '/', ** for any
   characters, and ? for one character except '.' and '/'. Several matches are
   several critics; so are several names on a line, in their order
-  ('00_dense/kernel = l1.weight l4.weight' for two). Every array of WEIGHTS must
+  ('00_dense/kernel = l1.weight l4.weight' for two). Adam's moments, for the
+  operator preconditioned, have lines of their own:
+
+    adam                 = 0.9 0.999 1e-8
+    adam/step            = optimizer.state.0.step
+    adam/m/00_dense/bias = optimizer.state.1.exp_avg
+    adam/v/00_dense/bias = optimizer.state.1.exp_avg_sq
+
+  The first line has beta1, beta2 and epsilon; the second may have the number
+  of steps itself; the others are needed for all trained arrays. Every array of WEIGHTS must
   be taken or ignored. If one is unused, missing or ambiguous, the listing says
   so and nothing is written. If B.npz has what the other program computed
   (output [N,B,E,K], loss [N], gradient_norm [N]), this is compared before

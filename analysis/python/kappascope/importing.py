@@ -14,6 +14,7 @@ import math
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from kappascope.arrays import open_weights
 from kappascope.checkpoint import LOCK, check_replaceable, lock, remove_abandoned, replace, write_checkpoint
 from kappascope.description import Description, read_description
 from kappascope.maps import Map, Match, Object, Problems, read_map, read_text
+from kappascope.minibatches import warnings_of_rows
 from kappascope.names import Array, Arrays
 from kappascope.programs import program
 from kappascope.refusal import fail, printable
@@ -287,13 +289,19 @@ def _read_description(job: Import, folder: str, inputs: int) -> tuple[str, Descr
     return text, description
 
 
-def _objects(description: Description) -> list[Object]:
-    """The arrays that the description asks for, in the canonical order."""
+def _objects(description: Description, moments: bool) -> list[Object]:
+    """The arrays that the description asks for, in the canonical order; then Adam's moments."""
     return [
         Object(f"{layer.group}/{name}", shape, state)
         for layer in description.layers
         for arrays, state in ((layer.params, False), (layer.state, True))
         for name, shape in arrays.items()
+    ] + [
+        Object(f"adam/{moment}/{layer.group}/{name}", shape, False)
+        for moment in ("m", "v")
+        for layer in description.layers
+        for name, shape in layer.params.items()
+        if moments and layer.trainable
     ]
 
 
@@ -312,7 +320,7 @@ def _match_all(map: Map, job: Import, description: Description) -> list[Match]:
     """Applies the map to the files. All of them are listed before it fails because of a problem in one."""
     # These layers read their running statistics in training mode.
     needs = any(x.kind == "batchrenorm" or "u" in x.state for x in description.layers)
-    objects, problems = _objects(description), Problems()
+    objects, problems = _objects(description, map.has_moments()), Problems()
     matches = [Match(map, open_weights(path), objects, needs) for path in job.weights]
     for match in matches:
         for line in match.list_all(problems):
@@ -330,12 +338,33 @@ def _say(job: Import, line: str) -> None:
         print(printable(line))
 
 
-def _write(path: str, text: str, arrays: dict[str, list[Array]], batch: Arrays, wide: bool) -> None:
+def _adam(matches: list[Match], critics: Arrays) -> dict[str, Any] | None:
+    """Adam's moments, which are taken out of the critics' arrays, its number of steps and its constants."""
+    map = matches[0].map
+    if not map.has_moments():
+        return None
+    adam: dict[str, Any] = {"m": {}, "v": {}, "step": matches[0].count_steps(), **map.adam}
+    for match in matches[1:]:
+        if match.count_steps() != adam["step"]:
+            fail(
+                f"{match.weights.path}: expected {adam['step']} steps of Adam, as {matches[0].weights.path} "
+                f"has, found {match.count_steps()}"
+            )
+    for name in [name for name in critics if name.startswith("adam/")]:
+        _, moment, array = name.split("/", 2)
+        adam[moment][array] = critics.pop(name)
+    return adam
+
+
+def _write(
+    path: str, text: str, arrays: dict[str, list[Array]], batch: Arrays, matches: list[Match], wide: bool
+) -> None:
     """In float64 if a source is, else in float32; results of the other framework in their own type."""
     type = np.float64 if wide else np.float32
     critics = {name: np.stack(values).astype(type) for name, values in arrays.items()}
     batch = {name: a if name in _REFERENCE else a.astype(type) for name, a in batch.items()}
-    write_checkpoint(path, text, len(next(iter(arrays.values()))), critics, batch, None, {}, fixed=True)
+    ensemble, adam = len(next(iter(arrays.values()))), _adam(matches, critics)
+    write_checkpoint(path, text, ensemble, critics, batch, adam, {}, fixed=True)
 
 
 def import_files(job: Import) -> None:
@@ -355,13 +384,16 @@ def import_files(job: Import) -> None:
     remove_abandoned(os.path.join(glob.escape(parent or tempfile.gettempdir()), f"{start}*", LOCK))
     with tempfile.TemporaryDirectory(prefix=start, dir=parent) as folder, _locked(folder):
         text, description = _read_description(job, folder, inputs[2])
+        for warning in warnings_of_rows(description.joint, inputs[1]):
+            if not job.quiet:
+                print(f"kappascope-import: {job.batch}: {warning}", file=sys.stderr)
         matches = _match_all(map, job, description)
         counts = [_count_critics(match, job) for match in matches]
         arrays: dict[str, list[Array]] = {}
         wide = any([_take(match, job, arrays) for match in matches])
         results, wide_batch = _take_batch(batch, description, sum(counts))
         wide, path = wide or wide_batch, os.path.join(folder, "checkpoint.h5")
-        _write(path, text, arrays, results, wide)
+        _write(path, text, arrays, results, matches, wide)
         out = ["--quiet", "--precision", "f64", "--gradient", os.path.join(folder, "gradient.h5"), path]
         _call(
             "kappascope-analyze",

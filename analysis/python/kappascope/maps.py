@@ -7,6 +7,13 @@
     02_dense/kernel = l2.weight l5.weight     several names are critics, in this order
     ignore actor.**                           these arrays are not used
 
+Adam's moments, if wanted, of all trained arrays:
+
+    adam = 0.9 0.999 1e-8                     beta1, beta2, eps
+    adam/step = optimizer.state.0.step        its number of steps, or the array that has it
+    adam/m/00_dense/kernel = optimizer.state.0.exp_avg      the first moments, then the second
+    adam/v/00_dense/kernel = optimizer.state.0.exp_avg_sq
+
 In names, `*` stands for any characters except '.' and '/', `**` for any characters, and `?` for one character
 except these two. Every other character stands for itself."""
 
@@ -18,6 +25,7 @@ from dataclasses import dataclass, field
 from kappascope.refusal import fail
 from kappascope.stored import Stored, Weights, check_regular, length_of, shape_text
 
+STEP = "adam/step"
 WILDCARDS, GLOB_LENGTH = 8, 256  # most wildcards of a pattern, and fewer characters than this
 _LONGEST_TEXT = 1 << 20
 _LONGEST_LINE = 4095
@@ -87,6 +95,7 @@ class Map:
     path: str
     layout: str = ""
     lines: list[Line] = field(default_factory=list)
+    adam: dict[str, float] = field(default_factory=dict)  # beta1, beta2, eps
 
     def find(self, name: str) -> Line | None:
         return next((line for line in self.lines if line.object == name), None)
@@ -111,6 +120,35 @@ class Map:
             fail(f"{self.path}:{number}: layout: expected torch or flax, found '{value}'")
         self.layout = value
 
+    def set_adam(self, number: int, values: list[str]) -> None:
+        names = ("beta1", "beta2", "eps")
+        try:
+            found = dict(zip(names, map(float, values), strict=True))
+            if not (0 <= found["beta1"] < 1 and 0 <= found["beta2"] < 1 and 0 < found["eps"] < 1):
+                raise ValueError
+        except ValueError:
+            fail(
+                f"{self.path}:{number}: expected 'adam = BETA1 BETA2 EPS', such as 0.9 0.999 1e-8, found "
+                f"'{' '.join(values)}'"
+            )
+        self.adam = found
+
+    def has_moments(self) -> bool:
+        """Whether the critic's moments are wanted; then all lines about them must be there."""
+        moments = any(line.object and line.object.startswith(("adam/m/", "adam/v/")) for line in self.lines)
+        missing = [
+            what
+            for what, there in (
+                ("adam = BETA1 BETA2 EPS", self.adam),
+                ("adam/step = STEPS", self.find(STEP)),
+                ("adam/m/NN_kind/ARRAY = NAME, adam/v/NN_kind/ARRAY = NAME", moments),
+            )
+            if not there
+        ]
+        if 0 < len(missing) < 3:
+            fail(f"{self.path}: expected a line '{missing[0]}', since others are about Adam's moments")
+        return moments
+
     def read_line(self, number: int, words: list[str]) -> None:
         """KEY = VALUE... or ignore NAME."""
         if len(words) == 2 and words[0] == "ignore":
@@ -123,7 +161,9 @@ class Map:
                 f"{self.path}:{number}: expected 'NN_kind/ARRAY = NAME', with a name for each critic if "
                 "one has no wildcards, 'layout = torch', 'layout = flax' or 'ignore NAME'"
             )
-        if key == "layout":
+        if key == "adam":
+            self.set_adam(number, values)
+        elif key == "layout":
             self.set_layout(number, values[0])
         else:
             self.add(number, key, values)
@@ -206,7 +246,7 @@ class Match:
         self.map, self.weights = map, weights
         names = [o.name for o in objects]
         for line in map.lines:
-            if line.object is not None and line.object not in names:
+            if line.object is not None and line.object not in [*names, STEP]:
                 fail(
                     f"{map.path}:{line.number}: the description has no array {line.object}: expected one of "
                     + ", ".join(names)
@@ -218,6 +258,8 @@ class Match:
             for o in objects
             if states or not o.state
         ]
+        step = map.find(STEP)
+        self.steps = self._sources(step) if step and not re.fullmatch("[0-9]+", step.glob) else []
         for line in map.lines:
             if line.object is None:
                 self._sources(line)
@@ -241,6 +283,7 @@ class Match:
         lines = [f"{self.weights.path}: {self.weights.format}, {len(self.weights.arrays)} arrays"]
         for found in self.found:
             lines += self._taken(found)
+        lines += [f"taken      {s.name} {s.describe()} -> {STEP}" for s, _ in self.steps]
         for stored in self.weights.arrays:
             lines += self._leftover(stored, problems)
         for found in self.found:
@@ -248,6 +291,20 @@ class Match:
         for found in self.found:
             lines += self._mismatch(found, problems)
         return lines
+
+    def count_steps(self) -> int:
+        """Adam's number of steps: a number in the map, or what all the arrays of its line hold."""
+        line = self.map.find(STEP)
+        assert line
+        where, found = f"{self.map.path}:{line.number}: {STEP}", set()
+        if re.fullmatch("[0-9]{1,15}", line.glob):
+            found.add(float(line.glob))
+        for s, _ in self.steps:
+            found.update(self.weights.read_count(s).ravel().tolist())
+        if len(found) != 1 or not min(found) >= 1 or min(found) % 1:
+            text = ", ".join(f"{x:g}" for x in sorted(found)[:3]) or f"no array '{line.glob}'"
+            fail(f"{where}: expected one number of steps from 1, found {text}")
+        return int(min(found))
 
     def _problem(self, problems: Problems, kind: str, text: str) -> list[str]:
         line = f"{kind:10} {text}"
@@ -290,7 +347,9 @@ class Match:
     def _mismatch(self, found: Found, problems: Problems) -> list[str]:
         """Every array must have as many sources as the first one, and the same parts of their names must tell
         them apart. Otherwise a kernel of one critic might meet a bias of another."""
-        first, n = self.found[0], len(found.sources)
+        moments = found.object.name.startswith("adam/")  # which may have names of another form
+        first = next(f for f in self.found if f.object.name.startswith("adam/") == moments)
+        n = len(found.sources)
         several = len(found.line.names) if found.line else 1
         if 1 < several < n:
             text = f"{found.object.name}: expected one array for each of {several} names, found {n}"

@@ -86,14 +86,17 @@ def read_targets(
             f"targets: expected {rows[1]} rows per minibatch, as the inputs have, found {count}. Rows "
             "without a target have a meaning in batch normalization only"
         )
-    if joint and rows[1] == 1:
-        warnings.warn(
-            "batch normalization over minibatches of one row: the outputs do not depend on the inputs",
-            stacklevel=3,
-        )
+    for text in warnings_of_rows(joint, rows[1]):
+        warnings.warn(text, stacklevel=3)
     if any(t.ndim == 4 for t in found):
         found = [t if t.ndim == 4 else np.repeat(t[:, :, None], ensemble, 2) for t in found]
     return np.concatenate(found, -1)
+
+
+def warnings_of_rows(joint: bool, rows: int) -> list[str]:
+    """What is strange about minibatches of so many rows, of a critic with batch normalization (joint)."""
+    one = "batch normalization over minibatches of one row: the outputs do not depend on the inputs"
+    return [one] if joint and rows == 1 else []
 
 
 def targets_of_heads(targets: Any, batched: bool, count: int) -> list[Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ _MOST_NUMBERS = 1 << 44  # of an array: as many doubles as an address space of 4
 INFLATED = 1032  # Deflate expands one byte to at most this many (zlib, "Technical Details")
 _SMALL = 8_000_000  # for an array of more numbers, the free memory is looked up
 DEEPEST = 24  # dictionaries in dictionaries
+_MOST_COUNTS = 1 << 16  # numbers of steps in an array
+_INTEGER = re.compile(r"([<>|]?i|int|I)([0-9]{1,2})")  # "<i8" of NumPy, "int64" of Flax, "I64" of safetensors
 _BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # the types of real numbers
 
 
@@ -85,6 +88,17 @@ class Weights:
             fail(f"{self.path}: {s.name}: expected {expected} bytes for {s.describe()}, found {found}")
         self.arrays.append(s)
 
+    def read_count(self, s: Stored) -> Array:
+        """A few numbers, also integers."""
+        try:
+            if math.prod(s.shape) <= _MOST_COUNTS and s.load is not _nothing:
+                return s.load()
+        except Exception:  # of a damaged file, or of a type that is no number
+            pass
+        fail(
+            f"{self.path}: {s.name}: expected a number, found {s.describe()}. Way out: the number in the map"
+        )
+
     def read(self, s: Stored) -> Array:
         """The finite real numbers of an array, in float32 or float64."""
         if not s.real:
@@ -139,6 +153,10 @@ def from_bytes(data: Any, type: str, shape: tuple[int, ...], order: Any = "C", b
     if type == "bfloat16":  # the upper half of a float32
         upper = np.frombuffer(data, byte_order + "u2").astype(np.uint32) << 16
         return upper.view(np.float32).reshape(shape, order=order)
+    integer = _INTEGER.fullmatch(type)
+    if integer:
+        size = int(integer[2]) // (1 if integer[1][-1] == "i" else 8)
+        return np.frombuffer(data, f"{byte_order}i{size}").astype(np.float64).reshape(shape, order=order)
     values = np.frombuffer(data, f"{byte_order}f{_BYTES[type]}")
     return values.astype(np.float64 if type == "float64" else np.float32).reshape(shape, order=order)
 
