@@ -61,18 +61,32 @@ TEST(test_no_preferred_sign)
     assert_close(squares / TIMES, 1.0 / N, 5 * 0.25 / sqrt(TIMES));
 }
 
+static void free_arch(void *arch)
+{
+    KS(arch_free)(arch);
+}
+
+/* A network, and its parameters as they are drawn; both are held until the test ends. `state` may
+ * be NULL. */
+static real *draw(struct KS(arch) **arch, const char *text, size_t in, uint64_t stream, real *state)
+{
+    struct ks_rng rng = ks_stream(3, stream, 0);
+    real *w;
+
+    assert_ok(KS(arch_parse)(text, "test", in, arch));
+    hold_object(*arch, free_arch);
+    w = hold(calloc((*arch)->parameters, sizeof *w));
+    assert_ok(KS(init_network)(*arch, &standard, &rng, w, state));
+    return w;
+}
+
 TEST(test_critic)
 {
-    struct ks_rng rng = ks_stream(3, KS_INIT_CRITIC, 0);
+    static const char text[] = "batchnorm\ndense 6\nrelu\ndense 2\nloss ce min=0 max=1\n";
     struct KS(arch) *arch;
     const struct KS(layer) *l;
-    real *w, *s;
+    real s[2 * 9], *w = draw(&arch, text, 9, KS_INIT_CRITIC, s);
 
-    assert_ok(KS(arch_parse)("batchnorm\ndense 6\nrelu\ndense 2\nloss ce min=0 max=1\n", "test", 9,
-                             &arch));
-    w = hold(calloc(arch->parameters, sizeof *w));
-    s = hold(calloc(arch->states, sizeof *s));
-    assert_ok(KS(init_network)(arch, &standard, &rng, w, s));
     for (size_t j = 0; j < 9; j++) {
         assert_true(w[j] == 1 && w[9 + j] == 0); /* scale, bias */
         assert_true(s[j] == 0 && s[9 + j] == 1); /* mean, var   */
@@ -83,7 +97,6 @@ TEST(test_critic)
         assert_true(w[l->offset + 54 + j] == 0);
     l = &arch->layer[3];
     assert_close(deviation(6, 2, 2, sqrt(2), w + l->offset), 0, 20 * (double)KS_EPSILON);
-    KS(arch_free)(arch);
 }
 
 /* The g of a weight normalization are the norms of the columns of v, which differ here: then W = v.
@@ -91,13 +104,11 @@ TEST(test_critic)
 TEST(test_weight_norm)
 {
     enum { IN = 4, OUT = 6 };
-    struct ks_rng rng = ks_stream(3, KS_INIT_CRITIC, 0);
     struct KS(arch) *arch;
-    real w[(IN + 2) * OUT + OUT + 1];
+    const real *w = draw(&arch, "dense 6 norm=weight\ndense 1\nloss mse\n", IN, KS_INIT_CRITIC,
+                         NULL);
 
-    assert_ok(KS(arch_parse)("dense 6 norm=weight\ndense 1\nloss mse\n", "test", IN, &arch));
-    assert_int_equal(arch->parameters, sizeof w / sizeof *w);
-    assert_ok(KS(init_network)(arch, &standard, &rng, w, NULL));
+    assert_int_equal(arch->parameters, (IN + 2) * OUT + OUT + 1);
     for (size_t j = 0; j < OUT; j++) {
         double sum = 0;
 
@@ -106,62 +117,44 @@ TEST(test_weight_norm)
         assert_true(sum > 0 && w[(IN + 1) * OUT + j] == 0);
         assert_close(w[IN * OUT + j], sqrt(sum), 4 * (double)KS_EPSILON);
     }
-    KS(arch_free)(arch);
 }
 
 /* Means with gain sqrt(2), log-stds with gain 1, each orthogonal by itself. */
 TEST(test_actor_heads)
 {
-    struct ks_rng rng = ks_stream(3, KS_INIT_ACTOR, 0);
+    static const char text[] = "dense 8\nrelu\ndense 6\npolicy tanh-gaussian log-std=clip\n";
     struct KS(arch) *arch;
-    const real *head;
-    real *w;
+    const real *w = draw(&arch, text, 5, KS_INIT_ACTOR, NULL), *head;
 
-    assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 6\npolicy tanh-gaussian log-std=clip\n", "test",
-                             5, &arch));
-    w = hold(calloc(arch->parameters, sizeof *w));
-    assert_ok(KS(init_network)(arch, &standard, &rng, w, w));
     head = w + arch->layer[2].offset;
     assert_close(deviation(8, 3, 6, sqrt(2), head), 0, 20 * (double)KS_EPSILON);
     assert_close(deviation(8, 3, 6, 1, head + 3), 0, 20 * (double)KS_EPSILON);
     assert_true(deviation(8, 6, 6, 1, head) > 0.1);
-    KS(arch_free)(arch);
 }
 
 /* A layer before groups is two layers, also behind another kind; one before that is one. */
 TEST(test_side_by_side)
 {
-    struct ks_rng rng = ks_stream(3, KS_INIT_ACTOR, 0);
+    static const char text[] = "dense 8\nrelu\ndense 16 bias=no\nscaler\n"
+                               "dense 6 groups=2\npolicy tanh-gaussian log-std=clip\n";
     struct KS(arch) *arch;
-    const real *two;
-    real *w;
+    const real *w = draw(&arch, text, 8, KS_INIT_ACTOR, NULL), *two;
 
-    assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 16 bias=no\nscaler\n"
-                             "dense 6 groups=2\npolicy tanh-gaussian log-std=clip\n",
-                             "test", 8, &arch));
-    w = hold(calloc(arch->parameters, sizeof *w));
-    assert_ok(KS(init_network)(arch, &standard, &rng, w, w));
     two = w + arch->layer[2].offset;
     assert_close(deviation(8, 8, 8, sqrt(2), w), 0, 20 * (double)KS_EPSILON);
     assert_close(deviation(8, 8, 16, sqrt(2), two), 0, 20 * (double)KS_EPSILON);
     assert_close(deviation(8, 8, 16, sqrt(2), two + 8), 0, 20 * (double)KS_EPSILON);
     assert_true(fabs((double)(two[0] - two[8])) > 0.01); /* independent of each other */
-    KS(arch_free)(arch);
 }
 
 TEST(test_shift)
 {
-    struct ks_rng rng = ks_stream(3, KS_INIT_OPTIMIST, 0);
+    static const char text[] = "dense 8\nrelu\ndense 3 bias=no\npolicy shift gain=0.25\n";
     struct KS(arch) *arch;
-    real *w;
+    const real *w = draw(&arch, text, 5, KS_INIT_OPTIMIST, NULL);
 
-    assert_ok(KS(arch_parse)("dense 8\nrelu\ndense 3 bias=no\npolicy shift gain=0.25\n", "test", 5,
-                             &arch));
-    w = hold(calloc(arch->parameters, sizeof *w));
-    assert_ok(KS(init_network)(arch, &standard, &rng, w, w));
     assert_close(deviation(5, 8, 8, sqrt(2), w), 0, 20 * (double)KS_EPSILON);
     assert_close(deviation(8, 3, 3, 0.25, w + arch->layer[2].offset), 0, 20 * (double)KS_EPSILON);
-    KS(arch_free)(arch);
 }
 
 /* The mean, the mean square and the largest of independent entries. 0.8796 is the deviation of a
@@ -190,13 +183,11 @@ TEST(test_normal)
     const struct ks_starts mixed = {.kernels = KS_LECUN_NORMAL, .blocks = KS_HE_NORMAL},
                            blocks = {.kernels = KS_ORTHOGONAL, .blocks = KS_HE_NORMAL, .gain = 1};
     struct ks_rng rng = ks_stream(3, KS_INIT_CRITIC, 0);
+    static const char text[] = "dense 80\nresidual {\ndense 60\nrelu\ndense 80\n}\ndense 60\n"
+                               "loss quantile\n";
     struct KS(arch) *arch;
-    real *w;
+    real *w = draw(&arch, text, IN, KS_INIT_CRITIC, NULL);
 
-    assert_ok(KS(arch_parse)("dense 80\nresidual {\ndense 60\nrelu\ndense 80\n}\ndense 60\n"
-                             "loss quantile\n",
-                             "test", IN, &arch));
-    w = hold(calloc(arch->parameters, sizeof *w));
     assert_ok(KS(init_network)(arch, &mixed, &rng, w, NULL));
     check_normal(IN, WIDE, w + arch->layer[0].offset, 1.0 / IN);
     check_normal(WIDE, OUT, w + arch->layer[1].offset, 2.0 / WIDE);
@@ -206,5 +197,4 @@ TEST(test_normal)
     assert_close(deviation(IN, WIDE, WIDE, 1, w + arch->layer[0].offset), 0,
                  100 * (double)KS_EPSILON);
     check_normal(WIDE, OUT, w + arch->layer[1].offset, 2.0 / WIDE);
-    KS(arch_free)(arch);
 }
