@@ -3,7 +3,7 @@
  *
  * To add a domain: write src/env/NAME.c with one struct ks_env_domain, declare it at the end of
  * this file, and add a row per task to the table in tasks.c. To add a suite: write a struct
- * ks_env_suite in physics.c. */
+ * ks_env_suite in tasks.c. */
 #ifndef KS_ENV_DOMAIN_H
 #define KS_ENV_DOMAIN_H
 

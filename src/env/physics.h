@@ -15,7 +15,6 @@
 #include <mujoco/mujoco.h>
 
 #include "core/error.h"
-#include "env/env.h"
 
 /* Every function and variable of MuJoCo that this folder uses has a row here. */
 #define KS_MUJOCO_NAMES(X)                                                                         \
@@ -72,8 +71,9 @@ void ks_physics_forward(mjModel *model, mjData *data);
 /* One control step: `substeps` physics steps with the controls data->ctrl. */
 void ks_physics_step(const mjModel *model, mjData *data, int substeps);
 
-/* Sets the flags; KS_USAGE if this version of the library does not have a flag that is to be 1. */
-ks_status ks_physics_set_flags(mjModel *model, const struct ks_env_options *options);
+/* Sets the flags to 0 or 1 (-1: leaves them); KS_USAGE if this version of the library does not have
+ * a flag that is to be 1. */
+ks_status ks_physics_set_flags(mjModel *model, int nativeccd, int multiccd);
 /* Prints the flags in use: "nativeccd=0 multiccd=0". */
 void ks_physics_print_flags(const mjModel *model, size_t size, char *text);
 

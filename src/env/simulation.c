@@ -37,7 +37,8 @@ static ks_status open_model(struct ks_env *env, const struct ks_env_options *opt
     KS_TRY(ks_physics_start());
     KS_TRY(ks_env_load(env->task, &env->model));
     KS_TRY(check_sizes(env));
-    KS_TRY(ks_physics_set_flags(env->model, options));
+    if (options)
+        KS_TRY(ks_physics_set_flags(env->model, options->nativeccd, options->multiccd));
     ks_physics_print_flags(env->model, sizeof env->flags, env->flags);
     KS_TRY(ks_physics_guard(make_data, env));
     if (!env->data)

@@ -1,7 +1,11 @@
-/* The table of tasks. */
+/* The table of tasks; and their suites: where their models are, and in which order they call
+ * MuJoCo.
+ */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "config.h"
 #include "env/domain.h"
 
 /* Name, domain, length of an observation, goal (its meaning is in the domain's file). */
@@ -100,3 +104,140 @@ ks_status ks_env_task_find(const char *name, const struct ks_env_task **task)
     }
     return ks_fail(KS_USAGE, "unknown task '%s' (known:%s, and files NAME.so)", name, known);
 }
+
+/* --- suites --- */
+
+static void step_half(const mjModel *model, mjData *data)
+{
+    ks_mj.step1(model, data);
+}
+
+/* Gymnasium's RescaleAction. If the range is [-1, 1], this is exactly the identity, also in
+ * rounding. */
+static double rescale(const mjtNum range[2], double action)
+{
+    const double gain = (range[1] - range[0]) / 2;
+
+    return gain * action + (gain + range[0]);
+}
+
+const struct ks_env_suite ks_env_dm_control = {
+    .engine = &ks_env_mujoco,
+    .package = "dm_control",
+    .variable = "DM_CONTROL_DIR",
+    .built = KS_DM_CONTROL_DIR,
+    .models = "suite",
+    .target = "deps",
+    .action_repeat = 2,
+    .steps = 1000,
+    .reset = ks_physics_reset,
+    .forward = ks_physics_forward,
+    .step = ks_physics_step,
+    .restore = step_half, /* what the next mj_step2 starts from */
+    .control = rescale,
+};
+
+static void reset_data(mjModel *model, mjData *data)
+{
+    ks_mj.resetData(model, data);
+}
+
+static void forward(mjModel *model, mjData *data)
+{
+    ks_mj.forward(model, data);
+}
+
+/* Gymnasium 1.0.0, envs/mujoco/mujoco_env.py. After mj_step, positions of bodies and what is
+ * computed from them stem from its last evaluation of the dynamics: before the last physics step
+ * with the Euler integrator, near its end with RK4. mj_rnePostConstraint adds the contact forces of
+ * that state. */
+static void step_whole(const mjModel *model, mjData *data, int substeps)
+{
+    for (int i = 0; i < substeps; i++)
+        ks_mj.step(model, data);
+    ks_mj.rnePostConstraint(model, data);
+}
+
+const struct ks_env_suite ks_env_gymnasium = {
+    .engine = &ks_env_mujoco,
+    .package = "gymnasium",
+    .variable = "GYMNASIUM_DIR",
+    .built = KS_GYMNASIUM_DIR,
+    .models = "envs/mujoco/assets",
+    .target = "deps",
+    .action_repeat = 1,
+    .steps = 1000,
+    .reset = reset_data,
+    .forward = forward,
+    .step = step_whole,
+    .control = rescale,
+};
+
+/* HumanoidBench, humanoid_bench/env.py, reset_model: the forward pass after the keyframe leaves a
+ * warm start for the solver. */
+static void reset_to_keyframe(mjModel *model, mjData *data)
+{
+    ks_mj.resetDataKeyframe(model, data, 0);
+    ks_mj.forward(model, data);
+}
+
+/* HumanoidBench, humanoid_bench/tasks.py, unnormalize_action, in the same order of operations, with
+ * the ranges in single precision of Gymnasium's _set_action_space. */
+static double rescale_from_low(const mjtNum range[2], double action)
+{
+    const float low = (float)range[0], width = (float)range[1] - low;
+
+    return (action + 1) / 2 * (double)width + (double)low;
+}
+
+const struct ks_env_suite ks_env_humanoid_bench = {
+    .engine = &ks_env_mujoco,
+    .package = "humanoid-bench",
+    .variable = "HUMANOID_BENCH_DIR",
+    .source = "github.com/carlosferrazza/humanoid-bench, commit 791405f",
+    .models = "humanoid_bench/assets/envs",
+    .action_repeat = 2,
+    .steps = 1000,
+    .reset = reset_to_keyframe,
+    .forward = forward,
+    .step = step_whole,
+    .control = rescale_from_low,
+};
+
+/* MyoSuite's start state is followed by two forward passes, and a control step by one: it copies
+ * positions and velocities from the simulation to the observed simulation, which is the same, and
+ * calls forward (robot.py, reset and sensor2sim). So everything is current when it is observed. */
+static void forward_twice(mjModel *model, mjData *data)
+{
+    ks_mj.forward(model, data);
+    ks_mj.forward(model, data);
+}
+
+static void step_and_forward(const mjModel *model, mjData *data, int substeps)
+{
+    ks_physics_step(model, data, substeps);
+    ks_mj.forward(model, data);
+}
+
+/* The activation of a muscle, base_v0.py. */
+static double activate(const mjtNum range[2], double action)
+{
+    (void)range;
+    return 1 / (1 + exp(-5 * (action - 0.5)));
+}
+
+const struct ks_env_suite ks_env_myosuite = {
+    .engine = &ks_env_mujoco,
+    .package = "myosuite",
+    .variable = "MYOSUITE_DIR",
+    .built = KS_MYOSUITE_DIR,
+    .models = "envs/myo/assets/hand",
+    .target = "deps-myosuite",
+    .action_repeat = 2,
+    .steps = 100,
+    .control = activate,
+    .reset = ks_physics_reset,
+    .forward = forward_twice,
+    .step = step_and_forward,
+    .restore = step_half,
+};
