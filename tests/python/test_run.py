@@ -446,6 +446,33 @@ class TestNothingEndsTheTraining(RunTest):
         self.assertEqual(self.rows(run), before + "200,1.0\n")
         self.assertEqual(self.files(run), ["minibatches.npz", "returns.csv", "step_000000200.h5"])
 
+    def test_full_disk_at_the_start(self):
+        """study.study is written when there is room."""
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (80, most[1]))
+        try:
+            run = self.run_of()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, most)
+        self.expect(r"seed0: .*File too large: it is tried again at the next checkpoint")
+        self.assertEqual(os.listdir(self.study), ["runs"])
+        self.assertTrue(run(0))
+        self.assertEqual(sorted(os.listdir(self.study)), ["runs", "study.study"])
+
+    def test_another_working_directory(self):
+        """A program may change it."""
+        before = os.getcwd()
+        os.chdir(os.path.dirname(self.study))
+        try:
+            run = self.run_of()
+            relative = kappascope.Run("other", env="e", name="n", seed=0, every=1, save=self.save)
+        finally:
+            os.chdir(before)
+        self.assertTrue(run(0) and relative(0))
+        self.assertTrue(
+            os.path.exists(f"{os.path.dirname(self.study)}/other/runs/e/n/seed0/step_000000000.h5")
+        )
+
     def test_folder_that_cannot_be_made(self):
         """Also when it can be made later."""
         with open(self.study, "x", encoding="utf-8"):

@@ -69,7 +69,7 @@ def _real(value: Any) -> float | None:
         return None
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # the last is PyTorch's
         return None
 
 
@@ -148,7 +148,7 @@ class Run:
                     f"Run: attributes: expected numbers or strings, without {', '.join(_OWN)}, found "
                     f"{key} = {value!r}"
                 )
-        self.study, self.name, self.seed = os.fspath(study), name, whole("Run: seed", seed)
+        self.study, self.name, self.seed = os.path.abspath(study), name, whole("Run: seed", seed)
         self.env = re.sub(r"[^A-Za-z0-9+_.-]", "-", env).lstrip("-.") or "env"
         self.every, self.save, self.draw = whole("Run: every", every, 1), save, draw
         self.minibatches = self._label = minibatches  # what is asked for, and what checkpoints say
@@ -160,6 +160,7 @@ class Run:
         self._samples: Samples | None = None
         self._inputs: str | None = None  # of the first checkpoint: a checksum
         self._lock: Any = None
+        self._ready = False  # whether the folder is locked and study.study is there
         self._other = ""  # who else writes into the folder, so that this run does not
         self._owner, self._reported = os.getpid(), set[str]()
         try:
@@ -211,6 +212,12 @@ class Run:
             self._open()
             if self._other:
                 return
+            header = header_of(self.returns) or ["env_step", "return", *further]
+            if not {"env_step", "return"} <= set(header):
+                raise ValueError(
+                    f"{self.returns}: expected columns env_step and return, found {', '.join(header)}: move "
+                    "this file away"
+                )
             last = max(steps_of(self.returns), default=-1)
             if number < last:
                 self._backwards(number, last, "no row is written for such steps")
@@ -222,12 +229,6 @@ class Run:
             self._evaluated = number
             if not np.isfinite(value):
                 self._say(number, f"{self.returns}: a return of {value}: the study leaves this row out")
-            header = header_of(self.returns) or ["env_step", "return", *further]
-            if not {"env_step", "return"} <= set(header):
-                raise ValueError(
-                    f"{self.returns}: expected columns env_step and return, found {', '.join(header)}: move "
-                    "this file away"
-                )
             lost = sorted(set(further) - set(header))
             if lost:
                 self._say(number, f"{self.returns}: it has no column {lost[0]}: this value is not kept")
@@ -262,13 +263,27 @@ class Run:
 
     def _open(self, wait: float = 0) -> None:
         """Makes the folder and study.study, and locks the folder, what is not done yet."""
-        if self._lock:
+        if self._ready:
             return
+        if not self._lock and not self._take_lock(wait):
+            return
+        self._write_study()
+        others = sorted(set(os.listdir(os.path.join(self.study, "runs"))) - {self.env})
+        if others:
+            self._say(
+                None,
+                f"{self.study}: a study has one task, found {others[0]} beside {self.env}: give each its own "
+                "folder, or say `env = ...` in its study.study",
+            )
+        self._ready = True
+
+    def _take_lock(self, wait: float) -> bool:
+        """Locks the folder; False if another process has it after `wait` seconds, which is said."""
         former = _held.get(os.path.realpath(self.folder))
         if former:  # a cell of a notebook, evaluated again
             former._leave("a later Run of this program continues this one: nothing more is kept by this one")
         os.makedirs(self.folder, exist_ok=True)
-        file = open(os.path.join(self.folder, "run.lock"), "a+", encoding="utf-8")  # noqa: SIM115
+        file = open(os.path.join(self.folder, "run.lock"), "a+b", buffering=0)
         until = time.monotonic() + wait
         while True:
             try:
@@ -279,30 +294,21 @@ class Run:
                     time.sleep(0.2)
                     continue
                 file.seek(0)
-                holder = file.read().strip() or "unknown"
+                holder = file.read().decode("utf-8", "replace").strip() or "unknown"
                 file.close()
                 self._other = (
                     f"another process ({holder}) writes into this folder: nothing of this run is kept. Give "
                     "it another seed, name or study"
                 )
-                self._is_idle()
-                return
+                return not self._is_idle()
             except OSError:  # a file system that cannot lock
                 break
         with contextlib.suppress(OSError):
             file.truncate(0)
-            file.write(f"{os.uname().nodename}, process {os.getpid()}")
-            file.flush()
+            file.write(f"{os.uname().nodename}, process {os.getpid()}".encode())
         self._lock = file
         _held[os.path.realpath(self.folder)] = self
-        self._write_study()
-        others = sorted(set(os.listdir(os.path.join(self.study, "runs"))) - {self.env})
-        if others:
-            self._say(
-                None,
-                f"{self.study}: a study has one task, found {others[0]} beside {self.env}: give each its own "
-                "folder, or say `env = ...` in its study.study",
-            )
+        return True
 
     def _write_study(self) -> None:
         """study.study, unless there is one: runs that start at the same time write it once."""
@@ -315,8 +321,12 @@ class Run:
                 file.write(STUDY)
                 file.flush()
                 os.fsync(file.fileno())
-            with contextlib.suppress(FileExistsError):
+            try:
                 os.link(temporary, path)
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without links
+                os.replace(temporary, path)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
@@ -445,8 +455,8 @@ class Run:
         if kind in self._reported:
             return
         self._reported.add(kind)
-        where = "" if step is None else f"step {printable(str(step)[:40])}: "
-        with contextlib.suppress(OSError, ValueError):  # standard error may be closed
+        with contextlib.suppress(Exception):  # standard error may be closed
+            where = "" if step is None else f"step {printable(str(step)[:40])}: "
             print(
                 f"kappascope: {where}{printable(message)} (the training goes on; this is said once)",
                 file=sys.stderr,
