@@ -138,6 +138,7 @@ struct kappascope_operator;
 
 enum kappascope_precision {
     KAPPASCOPE_DEFAULT, /* the operator's own: float32, but float64 for "preconditioned" */
+    /* By OpenBLAS, or on processors with AMX, as accurate, of bfloat16 parts (--products auto). */
     KAPPASCOPE_F32,
     KAPPASCOPE_F64
 };

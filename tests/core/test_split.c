@@ -341,7 +341,8 @@ TEST(test_not_finite)
 
 /* --- bits --- */
 
-/* Rows of C do not depend on which rows are multiplied with them, nor on the thread. */
+/* Rows of C do not depend on which rows are multiplied with them, nor on the thread, nor on the
+ * kernel. */
 TEST(test_same_bits)
 {
     struct problem q = new_problem(shapes[2], 0, badly_scaled);
@@ -364,6 +365,10 @@ TEST(test_same_bits)
         assert_memory_equal(all.x, each[t].x, all.rows * all.stride * sizeof *all.x);
         free(each[t].x);
     }
+    memset(parts.x, 0, parts.rows * parts.stride * sizeof *parts.x);
+    ks_split_multiply(&q.p, ks_split_has_amx() ? ks_split_amx : ks_split_plain, q.a.x, q.b.x,
+                      parts.x);
+    assert_memory_equal(all.x, parts.x, all.rows * all.stride * sizeof *all.x);
     free(all.x), free(parts.x);
     problem_free(&q);
 }
