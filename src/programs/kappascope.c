@@ -98,8 +98,9 @@ done:
     return status;
 }
 
-/* Before a program's main, OpenBLAS maps 128 MiB for each of its threads. If they do not fit, it
- * ends the program, or (version 0.3.29) tries again for ever. */
+/* Before a program's main, OpenBLAS starts threads of its own, which the programs do not use, and
+ * maps 128 MiB for each. If they do not fit, it ends the program, or (version 0.3.29) tries again
+ * for ever; if none can be started (ulimit -u), it prints lines of its own. */
 static ks_status prepare_openblas(void)
 {
     static const struct {
@@ -118,8 +119,8 @@ static ks_status prepare_openblas(void)
                 KS_MEMORY,
                 "address space: expected a limit (ulimit -%c) of at least %juK, found %juK",
                 limits[i].option, (uintmax_t)least, (uintmax_t)limit.rlim_cur / 1024);
-        setenv("OPENBLAS_NUM_THREADS", "1", 0);
     }
+    setenv("OPENBLAS_NUM_THREADS", "1", 0);
     return KS_OK;
 }
 
