@@ -69,6 +69,22 @@ def study(folder, names):
     check(glob.glob(f"{folder}/figures/kappa_return.*"), f"{folder}: the plot kappa_return")
 
 
+def unchanged(folder):
+    """A training is the same without its checkpoints."""
+    code = (
+        "import runpy, sys, kappascope\n"
+        "kappascope.Run.__call__ = lambda self, step: False\n"
+        "sys.argv = sys.argv[1:]\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')\n"
+    )
+    arguments = [f"{EXAMPLES}/sac_torch.py", f"{folder}/without", "plain", "0"]
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True, stdout=subprocess.DEVNULL)
+    rows = [
+        table(f"{folder}/{name}/runs/Pendulum-v1/plain/seed0/returns.csv") for name in ("torch", "without")
+    ]
+    check(rows[0] == rows[1], f"the same returns with and without checkpoints, found {rows}")
+
+
 def past(programs, folder):
     """The page's loop over saved models; the returns that Stable-Baselines3 measured, from both its files."""
     os.mkdir(folder)
@@ -115,6 +131,7 @@ def main():
     study(f"{folder}/torch", ["plain", "layernorm"])
     study(f"{folder}/flax", ["plain", "layernorm"])
     study(f"{folder}/sb3", ["relu", "tanh"])
+    unchanged(folder)
     past(programs, f"{folder}/past")
     print("three examples and their studies, and runs of the past")
 
