@@ -141,12 +141,14 @@ static struct ks_operator_bytes bytes_of(const struct ks_primal *p, bool f32, si
 {
     const double full = (double)ks_networks_parameters(&p->problem->checkpoint->critic);
     struct ks_operator_bytes b;
-    double before;
+    const double w = (double)p->problem->checkpoint->critic.ensemble *
+                     (double)ks_arch_extended(p->fold->arch);
+    double before, added = added_bytes(p, workers, selected, &before);
 
-    b.made = curvature_bytes(p, f32, workers) + added_bytes(p, workers, selected, &before);
-    b.most = b.made;
+    b.made = b.most = curvature_bytes(p, f32, workers) + added;
     if (f32) /* find_stretch in curvature.c */
-        b.most += curvature_bytes(p, false, 1) + 4 * full * sizeof(double);
+        b.most = fmax(b.most,
+                      curvature_bytes(p, false, 1) + (4 * full + w) * sizeof(double) + added);
     b.most = fmax(b.most, before);
     return b;
 }

@@ -236,7 +236,6 @@ static ks_status curvature_prepare(void *self, size_t memory)
     struct curvature *h = self;
     size_t pairs = h->critics * h->n, folded = h->critics * h->arch->parameters;
 
-    KS_TRY(find_stretch(h));
     KS_TRY(allocate_kept(h, memory));
 #pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
     for (size_t k = 0; k < h->n_workers; k++)
@@ -368,6 +367,7 @@ static ks_status build(const struct ks_problem *problem, enum kind kind, struct 
     h->first = ks_primal_first_critic(problem);
     h->critics = ks_primal_critics(problem);
     KS_TRY(ks_primal_new(problem, kind == GGN, &h->primal));
+    KS_TRY(find_stretch(h)); /* before anything else that is large is allocated */
     KS_TRY(KS(fold_arch)(h->primal->fold, &h->arch));
     h->arch->loss.weight /= h->primal->unit;
     h->arch->products = problem->products;
