@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "core/line.h"
 #include "core/memory.h"
 #include "env/env.h"
 #include "io/csv.h"
@@ -56,6 +57,14 @@ static ks_status take_columns(const struct ks_csv *csv, size_t last, const char 
     return KS_OK;
 }
 
+static bool has_column(const struct ks_csv *csv, size_t columns, const char *const *name)
+{
+    for (size_t i = 0; i < csv->columns; i++)
+        if (ks_word_index(csv->name[i], columns, name) < columns)
+            return true;
+    return false;
+}
+
 /* Reads columns name [columns] up to the study's last step. If a step has several rows (a
  * checkpoint and an evaluation), the first finite number counts. A file that is missing or is not a
  * table gives no steps. The caller frees p->pool, also after a failure. */
@@ -66,7 +75,7 @@ static ks_status log_read(const struct ks_results *r, const struct ks_result *ru
     ks_status status = ks_results_progress(r, run, &csv);
 
     *p = (struct run_log){.columns = columns};
-    if (csv)
+    if (csv && has_column(csv, columns, name))
         status = take_columns(csv, r->study->end, name, p);
     ks_csv_free(csv);
     return status;

@@ -670,10 +670,10 @@ static size_t line_before(const struct run *run, size_t step)
     return line;
 }
 
-/* " and N further ones" */
+/* "; likewise at N further steps" */
 static const char *further(size_t n, char text[48])
 {
-    snprintf(text, 48, n == 1 ? "" : " and %zu further %s", n - 1, n == 2 ? "one" : "ones");
+    snprintf(text, 48, n == 1 ? "" : "; likewise at %zu further step%s", n - 1, n == 2 ? "" : "s");
     return text;
 }
 
@@ -685,12 +685,11 @@ static ks_status warn_checkpoints(struct ks_study *s, const struct run *run)
     for (size_t k = 0; k < run->n_checkpoints; k++)
         if (run->checkpoint[k] > 0 && !find_row(run, run->checkpoint[k]) && n++ == 0)
             first = run->checkpoint[k];
-    return n == 0
-               ? KS_OK
-               : ks_study_warn(s,
-                               "%s/" KS_ELSEWHERE_RETURNS ":%zu: expected a return at step %zu "
-                               "after this row, where there is a checkpoint (step%s), found none",
-                               run->folder, line_before(run, first), first, further(n, more));
+    return n == 0 ? KS_OK
+                  : ks_study_warn(s,
+                                  "%s/" KS_ELSEWHERE_RETURNS ":%zu: expected a return at step %zu "
+                                  "after this row, where there is a checkpoint, found none%s",
+                                  run->folder, line_before(run, first), first, further(n, more));
 }
 
 /* Beside other seeds of the name. */
@@ -718,8 +717,8 @@ static ks_status warn_seeds(struct ks_study *s, const struct runs *runs, const s
                ? KS_OK
                : ks_study_warn(s,
                                "%s/" KS_ELSEWHERE_RETURNS ":%zu: expected a return at step %zu "
-                               "after this row, which seed %zu has (step%s), found none: the "
-                               "curve of returns leaves such steps out",
+                               "after this row, which seed %zu has, found none%s: the curve "
+                               "of returns leaves such steps out",
                                run->folder, line_before(run, first), first, seed, further(n, more));
 }
 
