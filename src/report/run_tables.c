@@ -75,7 +75,8 @@ static ks_status log_read(const struct ks_results *r, const struct ks_result *ru
     ks_status status = ks_results_progress(r, run, &csv);
 
     *p = (struct run_log){.columns = columns};
-    if (csv && has_column(csv, columns, name))
+    if (csv &&
+        (!r->study->architecture[run->architecture].elsewhere || has_column(csv, columns, name)))
         status = take_columns(csv, r->study->end, name, p);
     ks_csv_free(csv);
     return status;
