@@ -9,8 +9,9 @@
 # compares the systems of configs/systems, with narrow layers, in float64 (systems.py, mrq.py), and the losses
 # and targets of analysis/LOSSES.md (losses.py), in half a minute.
 #
-# Environment: UPDATES (100), BUILD (build), PYTHON, one with PyTorch and h5py (default: python3 or
-# Debian's, with python3-torch and python3-h5py).
+# Environment: UPDATES (100), SETTINGS of the float32 agents (none; such as products=split3), BUILD
+# (build), PYTHON, one with PyTorch and h5py (default: python3 or Debian's, with python3-torch and
+# python3-h5py).
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -78,13 +79,13 @@ fi
 [ $# -gt 0 ] || set -- bn+wn+ce bn+ce bn+wn+mse bn+mse ln+wn+ce ln+ce ln+wn+mse ln+mse \
     dense+wn+ce dense+ce dense+wn+mse dense+mse
 if [ -z "$full" ]; then
-    sizes='hidden=24 actor_hidden=16 batch=32'
+    sizes="hidden=24 actor_hidden=16 batch=32 ${SETTINGS:-}"
     compare "$@"
     compare_systems
     PYTHONDONTWRITEBYTECODE=1 "$python" tests/peer/losses.py "$build/bin/kappascope-analyze"
     exit
 fi
-sizes=
+sizes=${SETTINGS:-}
 status=0
 for architecture in "$@"; do
     compare "$architecture" || status=1
