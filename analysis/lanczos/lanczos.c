@@ -17,7 +17,7 @@
  *
  * With several ranks (team.h) every rank stores and orthogonalizes a slice of each vector. Norms
  * and inner products with the basis are summed over the ranks; only A needs complete vectors. So a
- * step communicates two vectors: the slices of each rank's part of A v to the ranks that add them,
+ * step communicates two vectors: the slices of each rank's share of A v to the ranks that add them,
  * and the slices of q_{j+1} to all ranks. That is as much as one all-reduce.
  *
  * A basis in float32 stores each q_{j+1} rounded. A multiplies the rounded vector, and later
@@ -160,29 +160,29 @@ const double *ks_lanczos_widened(const struct ks_lanczos *l, size_t j)
     return l->pair;
 }
 
-/* The norm of a vector from the norms of its parts. The check is needed since dnrm2 of a NaN is not
- * always NaN. */
-static double finite_norm(size_t parts, const double *part, size_t stride)
+/* The norm of a vector from the norms of its slices. The check is needed since dnrm2 of a NaN is
+ * not always NaN. */
+static double finite_norm(size_t slices, const double *norms, size_t stride)
 {
-    for (size_t t = 0; t < parts; t++)
-        if (!isfinite(part[t * stride]))
+    for (size_t t = 0; t < slices; t++)
+        if (!isfinite(norms[t * stride]))
             return NAN;
-    return cblas_dnrm2((int)parts, part, (int)stride);
+    return cblas_dnrm2((int)slices, norms, (int)stride);
 }
 
 /* |v| from the slices of all threads and ranks, without overflow or underflow; not finite if v is
  * not finite. */
 static double norm(const struct ks_lanczos *l, const double *v)
 {
-    double *part = l->sums, *all = l->norms;
+    double *own = l->sums, *all = l->norms;
 
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++) {
         size_t start = ks_lanczos_slice(l, t), end = ks_lanczos_slice(l, t + 1);
 
-        part[t * l->order] = cblas_dnrm2((int)(end - start), v + start, 1);
+        own[t * l->order] = cblas_dnrm2((int)(end - start), v + start, 1);
     }
-    all[0] = finite_norm(l->slices, part, l->order);
+    all[0] = finite_norm(l->slices, own, l->order);
     (void)ks_team_collect(l->a->team, all[0], all); /* NaN if a rank has failed */
     return finite_norm((size_t)ks_team_size(l->a->team), all, 1);
 }
@@ -301,7 +301,7 @@ struct combination {
 static const struct combination NOTHING = {0, NULL};
 
 /* One sweep over Q = [q_0 .. q_{rows-1}]: w -= the combination, then project = Q' w. `subtract.c`
- * or `project` [rows] may be NULL: that part is left out. */
+ * or `project` [rows] may be NULL and is then left out. */
 static void sweep(const struct ks_lanczos *l, size_t rows, double *w, struct combination subtract,
                   double *project)
 {

@@ -76,11 +76,11 @@ ks_status ks_team_broadcast(struct ks_team *team, size_t bytes, void *data)
         return KS_OK;
     KS_TRY(ks_team_agree(team, KS_OK));
     while (bytes > 0) {
-        size_t part = bytes < INT_MAX ? bytes : INT_MAX;
+        size_t chunk = bytes < INT_MAX ? bytes : INT_MAX;
 
-        team->transport->broadcast(0, (int)part, next);
-        next += part;
-        bytes -= part;
+        team->transport->broadcast(0, (int)chunk, next);
+        next += chunk;
+        bytes -= chunk;
     }
     return KS_OK;
 }
@@ -132,9 +132,9 @@ ks_status ks_team_sum(struct ks_team *team, size_t n, double *values)
 
 static size_t slice_start(size_t n, int size, int rank)
 {
-    size_t parts = (size_t)size, part = (size_t)rank;
+    size_t ranks = (size_t)size, at = (size_t)rank;
 
-    return n / parts * part + (part < n % parts ? part : n % parts);
+    return n / ranks * at + (at < n % ranks ? at : n % ranks);
 }
 
 void ks_team_slice(const struct ks_team *team, size_t n, size_t *first, size_t *count)
@@ -153,15 +153,15 @@ static size_t part_of(size_t count, size_t at)
     return left < CHUNK ? left : CHUNK;
 }
 
-/* Each rank receives its slice of every rank's part, a chunk at a time, and adds them itself. This
+/* Each rank receives its slice of every rank's share, a chunk at a time, and adds them itself. This
  * moves as many bytes as the best reduction, and the order of the sum is fixed. */
-ks_status ks_team_sum_slices(struct ks_team *team, size_t n, const double *part, double *slice)
+ks_status ks_team_sum_slices(struct ks_team *team, size_t n, const double *share, double *slice)
 {
     size_t first, count, ranks = (size_t)ks_team_size(team);
 
     ks_team_slice(team, n, &first, &count);
     if (is_alone(team)) {
-        memmove(slice, part, n * sizeof *slice);
+        memmove(slice, share, n * sizeof *slice);
         return KS_OK;
     }
     KS_TRY(ks_team_agree(team, KS_OK));
@@ -177,7 +177,7 @@ ks_status ks_team_sum_slices(struct ks_team *team, size_t n, const double *part,
             receive[r] = (int)mine;
             receive[team->size + r] = (int)mine * r;
         }
-        team->transport->exchange(team, part, send, team->scratch, receive);
+        team->transport->exchange(team, share, send, team->scratch, receive);
 #pragma omp parallel for schedule(static)
         for (size_t i = 0; i < mine; i++) {
             double sum = 0;

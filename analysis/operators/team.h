@@ -71,9 +71,9 @@ ks_status ks_team_sum(struct ks_team *team, size_t n, double *values);
 /* This rank's slice of a vector [n]: entries first .. first + count - 1. Slices differ by at most
  * one entry in length. */
 void ks_team_slice(const struct ks_team *team, size_t n, size_t *first, size_t *count);
-/* Reduce-scatter: slice = this rank's slice of the sum of all ranks' `part` [n]; it may lie in its
- * place in `part`. Every rank sends and receives n numbers less its slice. n <= INT_MAX. */
-ks_status ks_team_sum_slices(struct ks_team *team, size_t n, const double *part, double *slice);
+/* Reduce-scatter: slice = this rank's slice of the sum of all ranks' `share` [n]; it may lie in its
+ * place in `share`. Every rank sends and receives n numbers less its slice. n <= INT_MAX. */
+ks_status ks_team_sum_slices(struct ks_team *team, size_t n, const double *share, double *slice);
 /* All-gather: completes vector [n], in which every rank has its slice. */
 ks_status ks_team_gather(struct ks_team *team, size_t n, double *vector);
 

@@ -306,7 +306,7 @@ static void multiply_rows(const struct work *w, const struct range *rows,
     }
 }
 
-/* The same for operands that cannot be scaled. */
+/* Multiplies operands that cannot be scaled. */
 static void multiply_by_blas(const struct work *w, const struct range *rows,
                              const struct range *columns)
 {

@@ -79,7 +79,7 @@ ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *chec
  * values, so a small file that declares huge datasets can be refused. Fails as
  * ks_checkpoint_read_loss does, but does not check the values. */
 ks_status ks_checkpoint_bytes(const char *path, double *bytes);
-/* The same, and *checkpoint has no arrays: NULL where they would be. */
+/* Sets *bytes likewise, and *checkpoint without arrays: NULL where they would be. */
 ks_status ks_checkpoint_shapes(const char *path, double *bytes, struct ks_checkpoint **checkpoint);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 /* Parses a description of networks with `in` inputs and allocates `ensemble` such networks, all

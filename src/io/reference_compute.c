@@ -117,7 +117,7 @@ static void evaluate_rows(const struct evaluation *e, const struct worker *w, si
                                      .w_bar = w->array[GRADIENT]});
 }
 
-/* Adds one critic's part to the sums of minibatch n. */
+/* Adds one critic's share to the sums of minibatch n. */
 static void evaluate_critic(const struct evaluation *e, const struct worker *w, size_t critic,
                             size_t n)
 {
