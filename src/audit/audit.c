@@ -13,6 +13,7 @@
 #include "io/h5.h"
 #include "operators/operator.h"
 #include "pipeline/pipeline.h"
+#include "report/report.h"
 
 /* --- what the checkpoint's file says --- */
 
@@ -312,7 +313,7 @@ ks_status ks_audit_run(const char *path, const struct ks_audit_options *o, struc
     KS_TRY(read_summary(path, o->batches, &a->summary));
     KS_TRY(ks_audit_folder(path, o, &a->folder));
     KS_TRY(ks_folder_make("%s", a->folder));
-    ks_folder_sweep(a->folder); /* of killed audits, also if nothing is computed now */
+    KS_TRY(ks_report_sweep(a->folder));
     for (enum ks_audit_spectrum i = KS_AUDIT_HESSIAN; i < KS_AUDIT_SPECTRA; i++)
         /* half of one minibatch and second moments that are not there cannot be analyzed */
         if (!(i == KS_AUDIT_HALF && a->summary.minibatches < 2) &&

@@ -55,8 +55,7 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
                : ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
-/* Removes temporary files of plot programs that were killed. */
-static ks_status sweep(const char *dir)
+ks_status ks_report_sweep(const char *dir)
 {
     static const char *const folders[] = {".", "tables", "figures"};
 
@@ -79,7 +78,7 @@ ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t re
     ks_status status = KS_OK;
 
     KS_GO(ks_results_read(dir, study, &results));
-    KS_GO(sweep(dir));
+    KS_GO(ks_report_sweep(dir));
     if (resamples > 0)
         KS_GO(ks_results_warn_intervals(results));
     for (size_t i = 0; i < results->n_warnings; i++)

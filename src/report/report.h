@@ -16,6 +16,9 @@
 ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t resamples,
                         bool quiet);
 
+/* Removes temporary files of killed programs from dir, dir/tables and dir/figures. KS_MEMORY. */
+ks_status ks_report_sweep(const char *dir);
+
 /* --- scores over tasks: printed and drawn --- */
 
 /* A line per system and suite: in aligned columns; as CSV on standard output. */

@@ -265,6 +265,7 @@ ks_status ks_scores_write(const struct ks_score_summary *s, const char *dir, boo
     }
     if (draw)
         KS_GO(ks_gnuplot_find(&gnuplot));
+    KS_GO(ks_report_sweep(dir));
     KS_GO(ks_folder_make("%s/tables", dir));
     KS_GO(write_table(s, dir, "scores", fill_scores));
     KS_GO(write_table(s, dir, "score_curves", fill_curves));
