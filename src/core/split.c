@@ -154,29 +154,33 @@ static void take_part(float *restrict x, uint32_t *restrict part)
     }
 }
 
+/* Entry i of a row that takes entries of two rows, those with bit `size` of i from the second,
+ * which follow the 16 of the first. */
+#define LANE(size, i)    (((i) & (size)) ? 16 + (i) - (size) : (i))
+#define LANES_4(size, i) LANE(size, i), LANE(size, i + 1), LANE(size, i + 2), LANE(size, i + 3)
+#define LANES(size)      LANES_4(size, 0), LANES_4(size, 4), LANES_4(size, 8), LANES_4(size, 12)
+#define LATER(size, i)   (LANE(size, i) + (size))
+#define LATER_4(size, i) LATER(size, i), LATER(size, i + 1), LATER(size, i + 2), LATER(size, i + 3)
+#define LATER_16(size)   LATER_4(size, 0), LATER_4(size, 4), LATER_4(size, 8), LATER_4(size, 12)
+
 /* Exchanges the off-diagonal blocks of `size` of a 16 x 16 matrix and of its diagonal blocks of
- * twice that size; low, high: which entries of two rows make up the first and the second. */
-#define EXCHANGE(size, ...)                                                                        \
-    do {                                                                                           \
-        static const line low = {__VA_ARGS__};                                                     \
-        const line high = low + (size);                                                            \
+ * twice that size. */
+#define EXCHANGE(size)                                                                             \
+    for (size_t i = 0; i < PAIRS; i++)                                                             \
+        if (!(i & (size))) {                                                                       \
+            const line one = row[i], two = row[i + (size)];                                        \
                                                                                                    \
-        for (size_t i = 0; i < PAIRS; i++)                                                         \
-            if (!(i & (size))) {                                                                   \
-                line one = row[i], two = row[i + (size)];                                          \
-                                                                                                   \
-                row[i] = __builtin_shuffle(one, two, low);                                         \
-                row[i + (size)] = __builtin_shuffle(one, two, high);                               \
-            }                                                                                      \
-    } while (0)
+            row[i] = __builtin_shufflevector(one, two, LANES(size));                               \
+            row[i + (size)] = __builtin_shufflevector(one, two, LATER_16(size));                   \
+        }
 
 /* Transposes a tile in place. */
 static void transpose(line *row)
 {
-    EXCHANGE(8, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-    EXCHANGE(4, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-    EXCHANGE(2, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-    EXCHANGE(1, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+    EXCHANGE(8)
+    EXCHANGE(4)
+    EXCHANGE(2)
+    EXCHANGE(1)
 }
 
 /* A scaled block, with zeros beyond its edges: [16 vectors, 32 k] if they are contiguous along k,

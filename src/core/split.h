@@ -4,14 +4,15 @@
  *   split3   A B = A1 B1 + (A1 B2 + A2 B1) + (A1 B3 + A2 B2 + A3 B1)
  *   split2   A B = A1 B1 + (A1 B2 + A2 B1)
  *
- * Omitted products are at most 2^-24 (split3) or 2^-15 (split2) of |a| |b|, as bfloat16's products
- * are exact in float32. Henry, Tang and Heinecke, "Leveraging the bfloat16 artificial intelligence
- * datatype for higher-precision computations", ARITH 2019.
+ * A product of two parts is exact in float32, and omitted products are about 2^-24 (split3) or
+ * 2^-15 (split2) of |a| |b| at most. Henry, Tang and Heinecke, "Leveraging the bfloat16 artificial
+ * intelligence datatype for higher-precision computations", ARITH 2019.
  *
- * Each row of A and column of B is scaled by a power of two to a largest entry in [1, 2), and parts
- * below 2^-56 are dropped. So sums are multiples of 2^-126, no number is subnormal, and products
- * may be fused with additions or not. Only the order of the additions counts, which is fixed: bits
- * depend on neither the processor nor the number of threads. */
+ * In blocks of 256 values of k, each row of A and column of B is scaled by a power of two to a
+ * largest entry in [1, 2), and parts below 2^-56 are dropped. So sums are multiples of 2^-126, no
+ * number is subnormal, and products may be fused with additions or not. Only the order of the
+ * additions counts, which is fixed: bits depend on neither the processor nor the number of threads.
+ */
 #ifndef KS_CORE_SPLIT_H
 #define KS_CORE_SPLIT_H
 
