@@ -143,7 +143,18 @@ def compare(analyzer, folder):
                 Critic(),
                 "top.h5: expected vectors over the parameters of these critics",
             ),
-            ("a checkpoint", path, Normed(), "critic.h5: expected a file of vectors"),
+            (
+                "a checkpoint",
+                path,
+                Normed(),
+                "critic.h5: expected a file of vectors (kappascope-vector), found",
+            ),
+            (
+                "no file",
+                f"{folder}/none.h5",
+                Normed(),
+                "none.h5: expected vectors, which `kappascope analyze`",
+            ),
             ("another list", top, [Normed(), Normed()], "found 73 numbers over 00_dense/v [7, 6]"),
         )
         for message in [refused(file, critics)]

@@ -35,14 +35,20 @@ def load_vectors(path: Path, critics: Any, inputs: Any = None) -> list[Any]:
     inputs     as for save; without them the modules are traced with random rows, which is enough for a
                forward(x) or a forward(x, y) that joins both
 
-    Raises Refused if the file is of other critics."""
+    Raises Refused if the file has no vectors, or is of other critics."""
     import torch
 
-    with h5py.File(path) as file:
-        if str(_text(file.attrs.get("format", ""))) != "kappascope-vector" or "vector" not in file:
-            fail(f"{path}: expected a file of vectors, format kappascope-vector with the dataset /vector")
-        vectors = np.asarray(file["vector"][()], np.float64)
-        parameters = _text(file.attrs.get("parameters", ""))
+    try:
+        with h5py.File(path, "r") as file:
+            found = _text(file.attrs.get("format", "another file of HDF5"))
+            if found != "kappascope-vector":
+                fail(f"{path}: expected a file of vectors (kappascope-vector), found {found}")
+            vectors = np.asarray(file["vector"][()], np.float64)
+            parameters = _text(file.attrs.get("parameters", ""))
+    except (OSError, KeyError, RuntimeError) as failure:
+        fail(f"{path}: expected vectors, which `kappascope analyze` writes: {' '.join(str(failure).split())}")
+    if vectors.ndim != 2:
+        fail(f"{path}: /vector: expected [k, n], found {list(vectors.shape)}")
     modules, error = modules_of(critics), ""
     if share_layers(modules):
         fail("critics: they share layers. Way out: one module, whose forward returns a tuple, as for save")
