@@ -201,13 +201,11 @@ static const char *different_setting(const struct ks_settings *a, const struct k
                                      bool any_threads)
 {
     for (const struct ks_key *key = ks_keys; key->name; key++) {
-        double of_a, of_b; /* "auto" is NaN; of a choice these are its index and false */
-        bool a_is_number = ks_settings_number(a, key, &of_a);
-        bool b_is_number = ks_settings_number(b, key, &of_b);
-        bool same = of_a == of_b || (isnan(of_a) && isnan(of_b));
+        char of_a[KS_VALUE_LENGTH], of_b[KS_VALUE_LENGTH];
 
-        if ((a_is_number != b_is_number || !same) &&
-            !(any_threads && strcmp(key->name, "threads") == 0))
+        ks_settings_print(a, key, of_a); /* with all digits */
+        ks_settings_print(b, key, of_b);
+        if (strcmp(of_a, of_b) != 0 && !(any_threads && strcmp(key->name, "threads") == 0))
             return key->name;
     }
     return NULL;

@@ -305,7 +305,7 @@ TEST_IN_FOLDER(test_folder_of_other_further_analyses)
     assert_int_equal(count(file_text("said"), "rm -f -- runs/"), 2);
     assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.a.spectrum.h5\n", 0);
     assert_said("rm -f -- runs/dog-trot/dense+mse/seed1/step_000000200.c.spectrum.h5\n", 0);
-    assert_said("kappascope-analyze --name=a --order=5 --memory=", 0);
+    assert_said("kappascope-analyze --name=a --products=blas --order=5 --memory=", 0);
 }
 
 /* Training gets the value of --resume; only `any` allows another number of threads. */
