@@ -115,14 +115,15 @@ TEST(test_golden_claims)
         char path[512], name[64];
         struct ks_checkpoint *c;
         struct truth t;
-        double *value;
+        double *stored, *value; /* the truth frees `value` */
 
         if (length < sizeof suffix || length > sizeof name ||
             strcmp(entry->d_name + length - strlen(suffix), suffix) != 0)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)(length - strlen(suffix)), entry->d_name);
         snprintf(path, sizeof path, "%s/%s", FOLDER, entry->d_name);
-        value = read_list(path, "/eigenvalues", &n);
+        stored = read_list(path, "/eigenvalues", &n);
+        value = memcpy(calloc(n, sizeof *value), stored, n * sizeof *value);
         t = truth_new(n, value, strcmp(name, "offset25") == 0 ? 1e-11 : 1e-15);
         snprintf(path, sizeof path, "%s/%s.h5", FOLDER, name);
         assert_ok(ks_checkpoint_read(path, &c));
