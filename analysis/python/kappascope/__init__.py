@@ -14,7 +14,7 @@ Monitor        a Run that is analyzed in the background while it trains, with th
 returns        the returns of a past run, from files of Stable-Baselines3 or TensorBoard
 analyze, audit run the programs, and return what they found
 load_spectrum  the arrays and statistics of a spectrum
-load_vectors   eigenvectors in the layout of PyTorch's parameters
+load_vectors   eigenvectors as PyTorch's parameters or trees of JAX
 program        where a program of KappaScope is
 
 analysis/export/README.md has examples, and says what can be expressed. The package needs numpy and h5py.

@@ -16,7 +16,7 @@ from kappascope.names import Array, Arrays, Path
 from kappascope.reference import NO_MOMENTS, FlaxResults, compare_loss, leaves_of
 from kappascope.refusal import did_you_mean, fail
 
-_FLAX = {
+FLAX = {
     "dense": "Dense_{}",
     "batchnorm": "BatchNorm_{}",
     "batchrenorm": "BatchRenorm_{}",
@@ -27,7 +27,7 @@ _FLAX = {
 }
 
 
-def _names(names: Mapping[str, str], layers: list[Layer]) -> dict[str, str]:
+def names_of(names: Mapping[str, str], layers: list[Layer]) -> dict[str, str]:
     """{"NN_kind/param": path}: from names by layer, by parameter, or by kind with {} for its number
     from 0."""
     found: dict[str, str] = {}
@@ -45,7 +45,7 @@ def _names(names: Mapping[str, str], layers: list[Layer]) -> dict[str, str]:
             key = layer.group if layer.group in names else layer.kind
             used.add(key)
             found[full] = f"{names[key].format(count)}/{name}"
-    unused = [key for key in names if key not in used and names[key] != _FLAX.get(key)]
+    unused = [key for key in names if key not in used and names[key] != FLAX.get(key)]
     if unused:
         fail(
             f"names: {', '.join(unused)}: the description has no such layer. It has "
@@ -68,7 +68,7 @@ def _find(tree: Mapping[str, Any], path: str) -> str | None:
     return None
 
 
-def _take(
+def take(
     trees: list[dict[str, Any]], names: Mapping[str, str], layers: list[Layer], ensemble: int
 ) -> tuple[Arrays, dict[str, str]]:
     """({"NN_kind/name": [E, ...]}, the taken paths); trees: the leaves of one set of variables, or
@@ -151,7 +151,7 @@ def _optax(
     for new, old in zip(plain, layers):
         new.group = old.group
     for moment, tree in (("m", "mu"), ("v", "nu")):
-        taken, _ = _take([_arrays(getattr(s, tree)) for s in states], names, plain, ensemble)
+        taken, _ = take([_arrays(getattr(s, tree)) for s in states], names, plain, ensemble)
         adam[moment] = {key: a for key, a in taken.items() if key.split("/")[0] not in frozen}
     return adam
 
@@ -228,8 +228,8 @@ def save_flax(
     arch, description = _flax_description(arch, loss, joined.shape[2])
     layers, heads = description.layers, description.heads
     sets = list(variables) if isinstance(variables, (list, tuple)) else [variables]
-    names = _names({**_FLAX, **(names or {})}, layers)
-    parameters, taken = _take([_arrays(v) for v in sets], names, layers, ensemble)
+    names = names_of({**FLAX, **(names or {})}, layers)
+    parameters, taken = take([_arrays(v) for v in sets], names, layers, ensemble)
     t = read_targets(targets, batched, joined.shape[:2], heads, ensemble * len(sets), description.joint)
     w = read_weights(weights, t)
     trained = [taken[f"{x.group}/{name}"] for x in layers if x.trainable for name in x.params]

@@ -135,7 +135,7 @@ def leaves_of(tree: Any) -> dict[str, Any]:
     return dict(zip(paths, leaves))
 
 
-def _nest(tree: Any, others: Mapping[str, Any]) -> Any:
+def nest(tree: Any, others: Mapping[str, Any]) -> Any:
     """The tree with other leaves."""
     paths, leaves, structure = _paths(tree)
     return structure.unflatten([others.get(path, leaf) for path, leaf in zip(paths, leaves)])
@@ -223,7 +223,7 @@ class FlaxResults:
         import jax
         import jax.numpy as jnp
 
-        f = jnp.concatenate([self.outputs(_nest(v, leaves), x) for v, leaves in zip(self.sets, trained)])[
+        f = jnp.concatenate([self.outputs(nest(v, leaves), x) for v, leaves in zip(self.sets, trained)])[
             :, : len(t)
         ]
         total = sum(

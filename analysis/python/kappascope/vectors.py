@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import h5py
@@ -12,18 +13,22 @@ import numpy as np
 
 from kappascope.critics import Critic, collect
 from kappascope.description import Description, Layer
+from kappascope.export_flax import FLAX, names_of, take
 from kappascope.export_torch import bind, common_description, modules_of, share_layers
 from kappascope.graph import Graph
 from kappascope.losses import Loss
 from kappascope.minibatches import read_minibatches
 from kappascope.names import Array, Arrays, Module, Path, Tensor
+from kappascope.reference import leaves_of, nest
 from kappascope.refusal import fail
 from kappascope.tracing import plain_module, surroundings
 
 ROWS = 8  # of inputs that are made up to trace a module
 
 
-def load_vectors(path: Path, critics: Any, inputs: Any = None) -> list[Any]:
+def load_vectors(
+    path: Path, critics: Any, inputs: Any = None, names: Mapping[str, str] | None = None
+) -> list[Any]:
     """The vectors of a file of `kappascope analyze` (--eigenvectors, --gradient, --apply) as PyTorch's
     parameters: for each vector a dict {name: tensor} like state_dict() of the critic, with shape, dtype and
     device of each parameter, and 0 in those that are not trained; of several critics, a list of such dicts.
@@ -35,9 +40,10 @@ def load_vectors(path: Path, critics: Any, inputs: Any = None) -> list[Any]:
     inputs     as for save; without them the modules are traced with random rows, which is enough for a
                forward(x) or a forward(x, y) that joins both
 
-    Raises Refused if the file has no vectors, or is of other critics."""
-    import torch
+    names      of Flax, as for save_flax: `critics` is what save_flax got as variables, and each vector is
+               such a tree of arrays
 
+    Raises Refused if the file has no vectors, or is of other critics."""
     try:
         with h5py.File(path, "r") as file:
             found = _text(file.attrs.get("format", "another file of HDF5"))
@@ -49,6 +55,10 @@ def load_vectors(path: Path, critics: Any, inputs: Any = None) -> list[Any]:
         fail(f"{path}: expected vectors, which `kappascope analyze` writes: {' '.join(str(failure).split())}")
     if vectors.ndim != 2:
         fail(f"{path}: /vector: expected [k, n], found {list(vectors.shape)}")
+    if hasattr(critics, "items") or isinstance(critics, (list, tuple)) and hasattr(critics[0], "items"):
+        return _trees(path, critics, names or {}, parameters, vectors)
+    import torch
+
     modules, error = modules_of(critics), ""
     if share_layers(modules):
         fail("critics: they share layers. Way out: one module, whose forward returns a tuple, as for save")
@@ -71,6 +81,36 @@ def load_vectors(path: Path, critics: Any, inputs: Any = None) -> list[Any]:
         + (f" over {parameters[:300]}" if parameters else "")
         + way
     )
+
+
+def _trees(path: Path, critics: Any, names: Mapping[str, str], parameters: str, vectors: Array) -> list[Any]:
+    """The vectors as trees of JAX."""
+    found: dict[int, Layer] = {}
+    for number, kind, name, shape in re.findall(r"(\d+)_(\w+)/(\w+) \[([\d, ]*)\]", parameters):
+        layer = found.setdefault(int(number), Layer(int(number), kind, 0))
+        layer.params[name] = tuple(map(int, shape.split(",")))
+    layers, trees = list(found.values()), critics if isinstance(critics, (list, tuple)) else [critics]
+    sizes = [math.prod(shape) for layer in layers for shape in layer.params.values()]
+    if not layers or vectors.shape[1] % sum(sizes):
+        fail(f"{path}: expected eigenvectors of `kappascope analyze`, found no parameters that fit")
+    ensemble = vectors.shape[1] // sum(sizes)
+    own = [leaves_of(tree) for tree in trees]
+    _, taken = take(own, names_of({**FLAX, **names}, layers), layers, ensemble)
+
+    def tree_of(i: int, parts: list[Array]) -> Any:
+        others = {name: np.zeros_like(leaf) for name, leaf in own[i].items()}
+        for name, part in zip(taken.values(), parts):
+            leaf = others[name]
+            mine = part if len(trees) == 1 else part[i]
+            others[name] = mine.reshape(leaf.shape).astype(leaf.dtype)
+        return nest(trees[i], others)
+
+    result = []
+    for vector in vectors:
+        parts = np.split(vector.reshape(ensemble, -1), np.cumsum(sizes)[:-1], axis=1)
+        moved = [tree_of(i, parts) for i in range(len(trees))]
+        result.append(moved if isinstance(critics, (list, tuple)) else moved[0])
+    return result
 
 
 def _text(value: Any) -> str:
