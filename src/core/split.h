@@ -11,8 +11,7 @@
  * In blocks of 256 values of k, each row of A and column of B is scaled by a power of two to a
  * largest entry in [1, 2), and parts below 2^-56 are dropped. So sums are multiples of 2^-126, no
  * number is subnormal, and products may be fused with additions or not. Only the order of the
- * additions counts, which is fixed: bits depend on neither the processor nor the number of threads.
- */
+ * additions counts, which is fixed: bits depend on neither the kernel nor the number of threads. */
 #ifndef KS_CORE_SPLIT_H
 #define KS_CORE_SPLIT_H
 
