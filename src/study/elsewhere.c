@@ -196,7 +196,7 @@ static bool has_elsewhere(const struct ks_study *s)
     return false;
 }
 
-ks_status ks_elsewhere_names(struct ks_study *s)
+ks_status ks_elsewhere_names(struct ks_study *s, bool check)
 {
     const bool given = has_elsewhere(s), seeds = s->n_seeds > 0;
 
@@ -211,10 +211,13 @@ ks_status ks_elsewhere_names(struct ks_study *s)
         if (!s->architecture[a].elsewhere)
             continue;
         KS_TRY(find_seeds(s, s->architecture[a].name, seeds ? COMPARE_SEEDS : ADD_SEEDS, &n));
-        if (n == 0)
-            return ks_fail(KS_FORMAT, "%s: elsewhere: '%s': expected folders %s/runs/%s/%s/seedS",
-                           s->path, s->architecture[a].name, s->folder, s->env,
-                           s->architecture[a].name);
+        if (n > 0)
+            continue;
+        ks_fail(KS_FORMAT, "%s: elsewhere: '%s': expected folders %s/runs/%s/%s/seedS", s->path,
+                s->architecture[a].name, s->folder, s->env, s->architecture[a].name);
+        if (check)
+            return KS_FORMAT;
+        KS_TRY(ks_study_warn(s, "%s", ks_error_text()));
     }
     return has_elsewhere(s) ? KS_OK
                             : ks_fail(KS_FORMAT,

@@ -168,7 +168,7 @@ static ks_status derive_settings(struct ks_study *s, struct ks_study_architectur
     return status == KS_OK ? KS_OK : ks_study_fail_at(s, a->line, section, KS_FORMAT);
 }
 
-static ks_status derive(struct ks_study *s)
+static ks_status derive(struct ks_study *s, bool check_files)
 {
     const struct ks_settings *set = &s->settings;
     struct milestones steps = {0};
@@ -181,7 +181,7 @@ static ks_status derive(struct ks_study *s)
         s->settings.action_repeat = about.action_repeat;
     if (ks_settings_check(set) != KS_OK)
         return ks_study_fail_at(s, 0, "[train]", KS_FORMAT);
-    KS_TRY(ks_elsewhere_names(s));
+    KS_TRY(ks_elsewhere_names(s, check_files));
     for (size_t i = 0; i < s->n_architectures; i++)
         if (s->architecture[i].elsewhere)
             s->architecture[i].settings = *set;
@@ -224,7 +224,7 @@ ks_status ks_study_read(const char *path, bool check_files, struct ks_study **ou
     }
     KS_GO(ks_study_parse(study, check_files));
     KS_GO(require(study));
-    KS_GO(derive(study));
+    KS_GO(derive(study, check_files));
     *out = study, study = NULL;
 done:
     ks_study_free(study);

@@ -394,6 +394,14 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
     spectrum_is_new("b", true);
     check_row(read_csv("s/tables/conditions.csv"), 0, "order=9");
     assert_int_equal(read_csv("s/tables/correlation.csv")->rows > 0, true);
+    /* a name goes, with its folder */
+    set_study("[study]\ntrained = elsewhere\nelsewhere = a b c\n[analyze]\norder = 9\n");
+    study_says("", "drawing the plots");
+    assert_int_equal(system(text_of("rm -r %s/s/runs/toy/c", scratch_folder)), 0);
+    assert_int_equal(run_here("kappascope-study", scratch("s")), 2);
+    assert_said("elsewhere: 'c': expected folders ", 1);
+    set_study("[study]\ntrained = elsewhere\nelsewhere = a b\n[analyze]\norder = 9\n");
+    study_says("", "drawing the plots");
     assert_int_equal(
         run_here("kappascope-study", text_of("%s --out %s", scratch("s"), scratch("elsewhere"))),
         2);
