@@ -260,7 +260,7 @@ static void free_block(struct ks_selection *s, struct ks_operator *a)
 /* `a` equals the selected part of the dense matrix. */
 static void check_part(struct ks_operator *a, const struct ks_selection *s, const double *h)
 {
-    double *block = dense(a);
+    double *block = dense_of(a);
     size_t n = s->of;
 
     assert_int_equal(a->n, s->n);
