@@ -226,7 +226,7 @@ TEST(test_memory_of_the_basis)
     static const char OPTIONS[] = "--precision f64 --order 60 medium.h5";
     size_t least;
 
-    assert_ok(ks_checkpoint_write(file("medium"), make(WIDE), false));
+    save("medium", make(WIDE));
     least = least_memory(OPTIONS);
     assert_complains("the Lanczos vectors in float32 in ");
     for (size_t k = 1; k <= 3; k += 2) {
