@@ -13,15 +13,16 @@ can_chroot() {
     unshare --mount true 2>/dev/null
 }
 
-# A system that has Debian's essential packages and these, unless it is there.
+# A system that has Debian's essential packages and these, unless it is there. Exits with 77 where the mirror gives none.
 make_system() { # FOLDER RELEASE PACKAGE,...
     [ ! -d "$1" ] || return 0
     command -v debootstrap >/dev/null || { apt_get update && apt_get install -y --no-install-recommends debootstrap; }
     mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(SITE)' | sed -n 's/^Debian Debian //p' | head -n 1)
-    [ -n "$mirror" ] || die "no mirror: expected apt's sources to name one of Debian"
+    [ -n "$mirror" ] || { echo "no mirror: expected apt's sources to name one of Debian" && exit 77; }
     mkdir -p "$(dirname "$1")"
     rm -rf "$1.new"
-    debootstrap --variant=minbase --include="ca-certificates,$3" "$2" "$1.new" "$mirror" >&2
+    debootstrap --variant=minbase --include="ca-certificates,$3" "$2" "$1.new" "$mirror" >&2 ||
+        { echo "debootstrap made no system of $2 from $mirror" && exit 77; }
     # How this machine reaches the network.
     for file in etc/ssl/certs/ca-certificates.crt etc/pip.conf etc/resolv.conf etc/hosts; do
         [ ! -f "/$file" ] || cp "/$file" "$1.new/$file"
