@@ -360,8 +360,8 @@ TEST(test_refuted)
     l = run(&s, 20, 0, false);
     dead = hold(calloc(s.n, sizeof *dead));
     dead[s.n - 4] = true; /* an entry of the head's kernel */
-    ks_null_basis_free(s.basis);
     assert_ok(ks_null_basis_new(s.space, dead, &s.basis));
+    hold_object(s.basis, free_basis);
     assert_ok(new_certificates(&s, 1, 30, &c));
     assert_ok(ks_certificates_take(&c, l));
     assert_ok(certify(&s, &c));
