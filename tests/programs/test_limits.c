@@ -39,12 +39,21 @@ __attribute__((format(printf, 1, 2))) static int shell(const char *format, ...)
     return WEXITSTATUS(status);
 }
 
+/* AddressSanitizer maps terabytes of address space and starts a process of its own. */
+static void skip_under_sanitizers(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    skip();
+#endif
+}
+
 /* Without a further process the program ends in a line of its own. The limit does not hold for
  * root, so root becomes another user, where that user may read the programs. */
 TEST(test_no_process)
 {
     const char *user = geteuid() == 0 ? "setpriv --reuid 65534 --regid 65534 --clear-groups" : "";
 
+    skip_under_sanitizers();
     assert_int_equal(chmod(scratch_folder, 0777), 0);
     if (shell("%s $kappascope analyze --version", user) != 0)
         skip();
@@ -54,14 +63,6 @@ TEST(test_no_process)
                         "Resource temporarily unavailable\n");
     assert_int_equal(shell("%s prlimit --nproc=1 $kappascope inspect ln+ce.h5", user), 1);
     assert_complains("kappascope-inspect: ln+ce.h5: cannot start the reading process: ");
-}
-
-/* AddressSanitizer maps terabytes of address space. */
-static void skip_under_sanitizers(void)
-{
-#if defined(__SANITIZE_ADDRESS__)
-    skip();
-#endif
 }
 
 /* `kappascope` refuses a limit in which OpenBLAS cannot be loaded. */
