@@ -86,10 +86,8 @@ static void take_value(struct ks_conditions *of, enum ks_condition c, const char
     }
     if (used > 0)
         of->mixed = of->differs[c] = true;
-    if (used + strlen(AND) + strlen(value) >= VALUE)
-        return;
-    strcat(list, used > 0 ? AND : "");
-    strcat(list, value);
+    if (used + strlen(AND) + strlen(value) < VALUE)
+        snprintf(list + used, VALUE - used, "%s%s", used > 0 ? AND : "", value);
 }
 
 /* Runs that are trained here choose fresh minibatches at each checkpoint, and divide rewards by

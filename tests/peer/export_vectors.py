@@ -53,11 +53,15 @@ class Stacked(nn.Module):
         return torch.baddbmm(self.b2, x, self.w2)
 
 
+# PyTorch before 2.1 has the older form alone.
+weight_norm = getattr(nn.utils.parametrizations, "weight_norm", nn.utils.weight_norm)
+
+
 class Normed(nn.Module):
     def __init__(self):
         super().__init__()
         self.net = nn.Sequential(
-            nn.utils.parametrizations.weight_norm(nn.Linear(7, 6)),
+            weight_norm(nn.Linear(7, 6)),
             nn.LayerNorm(6),
             nn.ReLU(),
             nn.Linear(6, 1),

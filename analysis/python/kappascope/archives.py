@@ -229,6 +229,12 @@ def open_torch(w: Weights, source: Any, size: int, entry: str = "") -> None:
     except Exception as error:
         if "nsupported" not in str(error) and "eights" not in str(error):
             fail(f"{where}: cannot be read by PyTorch: {first_line(error)}")
+        if torch.__version__.startswith("1.") and "operand 71" in str(error):  # BINFLOAT of pickle
+            fail(
+                f"{where}: expected tensors alone, as PyTorch {torch.__version__} reads no numbers with "
+                "weights_only=True, found numbers. Way out: a newer PyTorch, or of an optimizer only its "
+                "state_dict()['state']"
+            )
         fail(
             f"{where}: expected tensors with names, which weights_only=True reads, found other objects, "
             f"whose code is not run: {first_line(error)}. Way out: torch.save(module.state_dict(), FILE)"
