@@ -158,7 +158,7 @@ static ks_status check_memory(struct ks_pipeline *p)
     q->other_minibatches = all - q->minibatches;
     n = ks_networks_parameters(&shapes->critic);
     if (p->factors) /* if it fails, a checkpoint that is too large is refused first */
-        status = ks_vectors_read(p->factors, n, &p->budget.vectors, NULL);
+        (void)ks_vectors_read(p->factors, n, &p->budget.vectors, NULL);
     KS_GO(ks_budget_check(p, shapes, bytes));
     if (p->factors)
         KS_GO(ks_vectors_read(p->factors, n, &p->budget.vectors, NULL));

@@ -237,6 +237,7 @@ static ks_status curvature_prepare(void *self, size_t memory)
     size_t pairs = h->critics * h->n, folded = h->critics * h->arch->parameters;
 
     KS_TRY(allocate_kept(h, memory));
+    assert(h->n > 0);
 #pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
     for (size_t k = 0; k < h->n_workers; k++)
         for (size_t pair = 0; pair < pairs; pair++) {
