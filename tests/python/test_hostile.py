@@ -146,14 +146,17 @@ class TestClaims(ImportTest):
         self.refused(e, "w.h5", "expected numbers in this file, found some in another one")
 
     def test_names_of_hdf5(self):
-        """A group without a name: "/" and its path would be the same, so the walk would go in circles."""
+        """A group without a name: "/" and its path would be the same, so the walk would go in circles. Newer
+        versions of HDF5 refuse it themselves."""
         e = self.example()
         with h5py.File(e.path("w.h5"), "w") as file:
             file.create_group("NAMELESS")
         data = e.read_bytes("w.h5")
         self.assertEqual(data.count(b"NAMELESS"), 1)
         e.write_bytes("w.h5", data.replace(b"NAMELESS", bytes(8)))
-        self.refused(e, "w.h5", "w.h5: /: expected names of objects, found the name ''")
+        self.refused(e, "w.h5")
+        said = e.run("w.h5")[2]
+        self.assertRegex(said, "w.h5: (/: expected names of objects, found the name ''|.*invalid link name)")
 
 
 def mutate(rng, data):

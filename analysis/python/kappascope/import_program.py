@@ -210,6 +210,8 @@ class _Output:
         try:
             action()
         except OSError as error:
+            # What could not be written would fail once more when Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
             raise _Stdout(error.strerror) from error
 
 
