@@ -144,11 +144,11 @@ def critic_loss(heads: list[Head], f: Tensor, t: Tensor, w: Tensor, torch: Any) 
             if loss.function
             else mean_loss([(loss, outputs)], one, y, w, torch, lambda x: torch.logsumexp(x, -1))
         )
-    bound = 1e-4 * abs(float(ours)) + 1e-12
-    if theirs.shape != ours.shape or not abs(float(theirs - ours)) <= bound:
+    value = float(ours.detach())
+    if theirs.shape != ours.shape or not abs(float(theirs.detach()) - value) <= 1e-4 * abs(value) + 1e-12:
         fail(
             f"loss: expected the mean over rows of {' and '.join(loss.text for loss, _ in heads)}, "
-            f"{float(ours):.8g}, found {theirs.detach().numpy()} from the function that is given. Way out: "
+            f"{value:.8g}, found {theirs.detach().numpy()} from the function that is given. Way out: "
             "the line of your loss as a string, and check=, the value of your loss"
         )
     return theirs

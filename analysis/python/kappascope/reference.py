@@ -105,7 +105,7 @@ def torch_results(
         gradients = torch.autograd.grad(total, parameters, allow_unused=True)
         squares = [float((g.double() ** 2).sum()) for g in gradients if g is not None]
         found["output"].append(f.detach().numpy().transpose(1, 0, 2))
-        found["loss"].append(float(total))
+        found["loss"].append(float(total.detach()))
         found["gradient_norm"].append(math.sqrt(sum(squares)))
     return {key: np.array(value) for key, value in found.items()}
 
