@@ -1,4 +1,3 @@
-#define _XOPEN_SOURCE 700 /* scandir, alphasort */
 #include "study/elsewhere.h"
 
 #include <dirent.h>
@@ -6,321 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/memory.h"
 #include "core/milestones.h"
 #include "core/number.h"
-#include "io/csv.h"
 #include "io/file.h"
 #include "io/h5.h"
 #include "study/study_parse.h"
-
-/* --- folders: tasks, names, seeds --- */
-
-/* Names in a folder, in the order of strcmp. */
-struct names {
-    int n;
-    struct dirent **list; /* [n]; owned, by scandir */
-};
-
-static void names_clear(struct names *names)
-{
-    for (int i = 0; i < names->n; i++)
-        free(names->list[i]);
-    free(names->list);
-    *names = (struct names){0, NULL};
-}
-
-static int is_visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
-/* A folder that does not exist has none. The caller clears. */
-static void names_read(const char *folder, struct names *names)
-{
-    names->list = NULL;
-    names->n = scandir(folder, &names->list, is_visible, alphasort);
-    if (names->n < 0)
-        *names = (struct names){0, NULL};
-}
-
-static bool is_folder(const char *folder, const char *name)
-{
-    struct stat about;
-    char path[KS_PATH];
-
-    return ks_path_print(path, "%s/%s", folder, name) == KS_OK && stat(path, &about) == 0 &&
-           S_ISDIR(about.st_mode);
-}
-
-/* Reads the S of "seedS". */
-static bool read_seed(const char *name, size_t *seed)
-{
-    char same[32];
-    uint64_t value;
-
-    if (strncmp(name, "seed", 4) != 0 || !ks_parse_integer(name + 4, 0, KS_MOST_STEPS, &value))
-        return false;
-    *seed = (size_t)value;
-    snprintf(same, sizeof same, "seed%zu", *seed);
-    return strcmp(same, name) == 0;
-}
-
-static ks_status find_env(struct ks_study *s)
-{
-    struct names names;
-    char path[KS_PATH];
-    const char *found = NULL;
-    ks_status status = KS_OK;
-
-    if (s->env)
-        return KS_OK;
-    KS_TRY(ks_path_print(path, "%s/runs", s->folder));
-    names_read(path, &names);
-    for (int i = 0; i < names.n && status == KS_OK; i++) {
-        const char *name = names.list[i]->d_name;
-
-        if (!is_folder(path, name))
-            continue;
-        if (found)
-            status = ks_fail(KS_FORMAT,
-                             "%s: the runs are of several tasks, '%s' and '%s': expected env in "
-                             "[study] of %s",
-                             path, found, name, s->path);
-        found = name;
-    }
-    if (status == KS_OK && !found)
-        status = ks_fail(KS_FORMAT,
-                         "%s: expected runs from elsewhere in %s/ENV/NAME/seedS/, found none",
-                         s->path, path);
-    else if (status == KS_OK && !ks_study_is_plain(found))
-        status = ks_fail(KS_FORMAT, "%s/%s: expected a name of letters, digits and +-_.", path,
-                         found);
-    if (status == KS_OK)
-        status = ks_copy_string(found, &s->env);
-    if (status == KS_OK)
-        status = ks_copy_string(found, &s->env_argument);
-    names_clear(&names);
-    return status;
-}
-
-/* Adds a seed to those of the study, in ascending order. */
-static ks_status add_seed(struct ks_study *s, size_t seed)
-{
-    size_t at = 0;
-
-    while (at < s->n_seeds && s->seed[at] < seed)
-        at++;
-    if (at < s->n_seeds && s->seed[at] == seed)
-        return KS_OK;
-    if (s->n_seeds == KS_STUDY_SEEDS)
-        return ks_fail(KS_FORMAT, "%s: seeds: more than %d", s->path, KS_STUDY_SEEDS);
-    memmove(s->seed + at + 1, s->seed + at, (s->n_seeds - at) * sizeof *s->seed);
-    s->seed[at] = seed;
-    s->n_seeds++;
-    return KS_OK;
-}
-
-static bool has_seed(const struct ks_study *s, size_t seed)
-{
-    for (size_t i = 0; i < s->n_seeds; i++)
-        if (s->seed[i] == seed)
-            return true;
-    return false;
-}
-
-/* The number of seeds' folders that a name has, and what becomes of them: nothing; the study gets
- * these seeds; or the study has its seeds, and others are warned about. */
-enum seeds { COUNT_SEEDS, ADD_SEEDS, COMPARE_SEEDS };
-
-static ks_status find_seeds(struct ks_study *s, const char *name, enum seeds what, size_t *n)
-{
-    struct names names;
-    char path[KS_PATH];
-    size_t seed = 0;
-    ks_status status = KS_OK;
-
-    *n = 0;
-    KS_TRY(ks_path_print(path, "%s/runs/%s/%s", s->folder, s->env, name));
-    names_read(path, &names);
-    for (int i = 0; i < names.n && status == KS_OK; i++) {
-        if (!read_seed(names.list[i]->d_name, &seed) || !is_folder(path, names.list[i]->d_name))
-            continue;
-        ++*n;
-        if (what == ADD_SEEDS)
-            status = add_seed(s, seed);
-        else if (what == COMPARE_SEEDS && !has_seed(s, seed))
-            status = ks_study_warn(s, "%s/seed%zu: left out: `seeds` of the study lacks it", path,
-                                   seed);
-    }
-    names_clear(&names);
-    return status;
-}
-
-/* All names that have folders of seeds. */
-static ks_status find_names(struct ks_study *s)
-{
-    struct names names;
-    char path[KS_PATH];
-    ks_status status = KS_OK;
-
-    KS_TRY(ks_path_print(path, "%s/runs/%s", s->folder, s->env));
-    names_read(path, &names);
-    for (int i = 0; i < names.n && status == KS_OK; i++) {
-        const char *name = names.list[i]->d_name;
-        size_t n = 0;
-
-        if (!is_folder(path, name))
-            continue;
-        if (ks_study_is_plain(name))
-            status = find_seeds(s, name, COUNT_SEEDS, &n);
-        else
-            status = ks_study_warn(s,
-                                   "%s/%s: left out: expected a name of letters, digits and "
-                                   "+-_.",
-                                   path, name);
-        if (status == KS_OK && n > 0)
-            status = ks_study_add_elsewhere(s, name);
-    }
-    names_clear(&names);
-    return status;
-}
-
-static bool has_elsewhere(const struct ks_study *s)
-{
-    for (size_t a = 0; a < s->n_architectures; a++)
-        if (s->architecture[a].elsewhere)
-            return true;
-    return false;
-}
-
-ks_status ks_elsewhere_names(struct ks_study *s, bool check)
-{
-    const bool given = has_elsewhere(s), seeds = s->n_seeds > 0;
-
-    if (!s->elsewhere && !given)
-        return KS_OK;
-    KS_TRY(find_env(s));
-    if (!given)
-        KS_TRY(find_names(s));
-    for (size_t a = 0; a < s->n_architectures; a++) {
-        size_t n = 0;
-
-        if (!s->architecture[a].elsewhere)
-            continue;
-        KS_TRY(find_seeds(s, s->architecture[a].name, seeds ? COMPARE_SEEDS : ADD_SEEDS, &n));
-        if (n > 0)
-            continue;
-        ks_fail(KS_FORMAT, "%s: elsewhere: '%s': expected folders %s/runs/%s/%s/seedS", s->path,
-                s->architecture[a].name, s->folder, s->env, s->architecture[a].name);
-        if (check)
-            return KS_FORMAT;
-        KS_TRY(ks_study_warn(s, "%s", ks_error_text()));
-    }
-    return has_elsewhere(s) ? KS_OK
-                            : ks_fail(KS_FORMAT,
-                                      "%s: expected folders %s/runs/%s/NAME/seedS, "
-                                      "found none",
-                                      s->path, s->folder, s->env);
-}
-
-/* --- returns.csv --- */
-
-static int by_step(const void *a, const void *b)
-{
-    const struct ks_elsewhere_return *x = a, *y = b;
-
-    return x->step != y->step ? (x->step > y->step) - (x->step < y->step)
-                              : (x->line > y->line) - (x->line < y->line);
-}
-
-static ks_status warn_of(struct ks_study *s, const char *message)
-{
-    return s ? ks_study_warn(s, "%s: the row is left out", message) : KS_OK;
-}
-
-/* A table that is read, its columns env_step and return, and who is told what is wrong (NULL:
- * nobody).
- */
-struct table {
-    const struct ks_csv *csv;
-    size_t step, value;
-    struct ks_study *study;
-};
-
-/* Reads a row; *kept is false if its step is none. */
-static ks_status read_row(const struct table *t, size_t i, struct ks_elsewhere_return *row,
-                          bool *kept)
-{
-    const char *step = ks_csv_cell(t->csv, i, t->step);
-    uint64_t number = 0;
-
-    *row = (struct ks_elsewhere_return){0, i + 2, NAN};
-    *kept = ks_parse_integer(step, 0, KS_MOST_STEPS, &number);
-    if (!*kept) {
-        ks_fail(KS_FORMAT, "%s:%zu: env_step: expected an environment step, found '%s'",
-                t->csv->path, row->line, step);
-        return warn_of(t->study, ks_error_text());
-    }
-    row->step = (size_t)number;
-    if (ks_csv_number(t->csv, i, t->value, &row->value) == KS_OK && isfinite(row->value))
-        return KS_OK;
-    row->value = NAN;
-    ks_fail(KS_FORMAT, "%s:%zu: return: expected a finite number, found '%s'", t->csv->path,
-            row->line, ks_csv_cell(t->csv, i, t->value));
-    return warn_of(t->study, ks_error_text());
-}
-
-/* Two rows of one step contradict each other, so it has no return. */
-static ks_status merge_steps(const char *path, struct ks_study *s, size_t *n,
-                             struct ks_elsewhere_return *row)
-{
-    size_t kept = 0;
-
-    qsort(row, *n, sizeof *row, by_step);
-    for (size_t i = 0; i < *n; i++) {
-        if (kept == 0 || row[kept - 1].step != row[i].step) {
-            row[kept++] = row[i];
-            continue;
-        }
-        row[kept - 1].value = NAN;
-        if (s)
-            KS_TRY(ks_study_warn(s,
-                                 "%s:%zu: a second return at step %zu (the first one is in line "
-                                 "%zu): both are left out",
-                                 path, row[i].line, row[i].step, row[kept - 1].line));
-    }
-    *n = kept;
-    return KS_OK;
-}
-
-ks_status ks_elsewhere_returns(const char *path, struct ks_study *s, size_t *n,
-                               struct ks_elsewhere_return **row)
-{
-    struct ks_csv *csv = NULL;
-    struct table table = {.study = s};
-    ks_status status = KS_OK;
-
-    *n = 0;
-    *row = NULL;
-    KS_GO(ks_csv_read(path, true, &csv));
-    table.csv = csv;
-    KS_GO(ks_csv_column(csv, "env_step", &table.step));
-    KS_GO(ks_csv_column(csv, "return", &table.value));
-    KS_GO(ks_alloc(csv->rows, sizeof **row, row));
-    for (size_t i = 0; i < csv->rows; i++) {
-        bool kept;
-
-        KS_GO(read_row(&table, i, &(*row)[*n], &kept));
-        *n += kept;
-    }
-    status = merge_steps(path, s, n, *row);
-done:
-    ks_csv_free(csv);
-    return status;
-}
 
 /* --- what the folder of a run holds --- */
 
@@ -432,11 +123,11 @@ static bool read_step(const char *name, size_t *step)
 static ks_status find_checkpoints(struct ks_study *s, struct run *run)
 {
     struct network first = {NULL, 0, 0};
-    struct names names;
+    struct ks_folder_names names;
     size_t step = 0;
     ks_status status = KS_OK;
 
-    names_read(run->folder, &names);
+    ks_folder_names_read(run->folder, &names);
     for (int i = 0; i < names.n && status == KS_OK; i++) {
         if (!read_step(names.list[i]->d_name, &step) ||
             (run->n_checkpoints > 0 && run->checkpoint[run->n_checkpoints - 1] == step))
@@ -445,7 +136,7 @@ static ks_status find_checkpoints(struct ks_study *s, struct run *run)
         if (status == KS_OK)
             run->checkpoint[run->n_checkpoints++] = step;
     }
-    names_clear(&names);
+    ks_folder_names_clear(&names);
     if (run->n_checkpoints > 1)
         qsort(run->checkpoint, run->n_checkpoints, sizeof *run->checkpoint, ks_ascending_sizes);
     for (size_t i = 0, n = run->n_checkpoints; i < n && status == KS_OK; i++) {
@@ -732,7 +423,7 @@ ks_status ks_elsewhere_steps(struct ks_study *s)
     size_t checkpoints = 0;
     ks_status status = KS_OK;
 
-    if (!has_elsewhere(s))
+    if (!ks_study_has_elsewhere(s))
         return KS_OK;
     KS_GO(find_runs(s, &runs));
     for (size_t i = 0; i < runs.n; i++) {
@@ -768,56 +459,4 @@ ks_status ks_elsewhere_steps(struct ks_study *s)
 done:
     runs_clear(&runs);
     return status;
-}
-
-/* --- which run has what --- */
-
-static bool is_set(const struct ks_study *s, const bool *has, size_t steps,
-                   struct ks_study_place at)
-{
-    return !has || has[(at.architecture * s->n_seeds + at.seed) * steps + at.step];
-}
-
-bool ks_study_has_checkpoint(const struct ks_study *s, struct ks_study_place at)
-{
-    return is_set(s, s->has_checkpoint, s->n_checkpoints, at);
-}
-
-bool ks_study_has_return(const struct ks_study *s, struct ks_study_place at)
-{
-    return is_set(s, s->has_return, s->n_evaluations, at);
-}
-
-bool ks_study_has_any(const struct ks_study *s, size_t architecture, size_t checkpoint)
-{
-    for (size_t i = 0; i < s->n_seeds; i++)
-        if (ks_study_has_checkpoint(s, (struct ks_study_place){architecture, i, checkpoint}))
-            return true;
-    return false;
-}
-
-size_t ks_study_last_checkpoint(const struct ks_study *s, size_t architecture)
-{
-    size_t k = s->n_checkpoints - 1;
-
-    while (k > 0 && !ks_study_has_any(s, architecture, k))
-        k--;
-    return k;
-}
-
-bool ks_study_has_run(const struct ks_study *s, size_t architecture, size_t seed)
-{
-    bool has = !s->architecture[architecture].elsewhere;
-
-    for (size_t k = 0; k < s->n_checkpoints && !has; k++)
-        has = ks_study_has_checkpoint(s, (struct ks_study_place){architecture, seed, k});
-    return has;
-}
-
-bool ks_study_trains(const struct ks_study *s)
-{
-    for (size_t a = 0; a < s->n_architectures; a++)
-        if (!s->architecture[a].elsewhere)
-            return true;
-    return false;
 }

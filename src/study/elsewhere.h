@@ -8,6 +8,15 @@
 #include "core/error.h"
 #include "study/study_file.h"
 
+/* Names in a folder but hidden ones, in the order of strcmp. */
+struct ks_folder_names {
+    int n;
+    struct dirent **list; /* [n]; owned, by scandir */
+};
+/* A folder that does not exist has none. The caller clears. */
+void ks_folder_names_read(const char *folder, struct ks_folder_names *names);
+void ks_folder_names_clear(struct ks_folder_names *names);
+
 /* Adds what the study's file does not say: the task, the names and the seeds that have folders. The
  * names that it does say must have some; without `check`, one that has none is warned about. Does
  * nothing without runs from elsewhere. Fails with

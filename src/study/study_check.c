@@ -187,14 +187,6 @@ ks_status ks_study_disk(const struct ks_study *study, size_t observations, size_
 
 /* --- comparing two studies: their trainings, their analyses --- */
 
-static bool has_seed(const struct ks_study *s, size_t seed)
-{
-    for (size_t i = 0; i < s->n_seeds; i++)
-        if (s->seed[i] == seed)
-            return true;
-    return false;
-}
-
 /* The name of a setting that differs, or NULL. Checkpoints do not depend on the number of threads,
  * but a run can only resume with the same one unless --resume=any allows another. */
 static const char *different_setting(const struct ks_settings *a, const struct ks_settings *b,
@@ -229,7 +221,7 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
     if (!ks_study_trains(held)) /* there is nothing to lose */
         return NULL;
     for (size_t i = 0; i < held->n_seeds; i++)
-        if (!has_seed(asked, held->seed[i]))
+        if (!ks_study_has_seed(asked, held->seed[i]))
             return "seeds";
     if (asked->steps != held->steps)
         return "steps";

@@ -387,3 +387,71 @@ ks_status ks_changes_read(const char *dir, const char *folder, char **text)
     json_decref(run);
     return out && fclose(out) == 0 ? KS_OK : ks_fail(KS_MEMORY, "%s: out of memory", path);
 }
+
+/* --- which run has what --- */
+
+static bool is_set(const struct ks_study *s, const bool *has, size_t steps,
+                   struct ks_study_place at)
+{
+    return !has || has[(at.architecture * s->n_seeds + at.seed) * steps + at.step];
+}
+
+bool ks_study_has_checkpoint(const struct ks_study *s, struct ks_study_place at)
+{
+    return is_set(s, s->has_checkpoint, s->n_checkpoints, at);
+}
+
+bool ks_study_has_return(const struct ks_study *s, struct ks_study_place at)
+{
+    return is_set(s, s->has_return, s->n_evaluations, at);
+}
+
+bool ks_study_has_any(const struct ks_study *s, size_t architecture, size_t checkpoint)
+{
+    for (size_t i = 0; i < s->n_seeds; i++)
+        if (ks_study_has_checkpoint(s, (struct ks_study_place){architecture, i, checkpoint}))
+            return true;
+    return false;
+}
+
+size_t ks_study_last_checkpoint(const struct ks_study *s, size_t architecture)
+{
+    size_t k = s->n_checkpoints - 1;
+
+    while (k > 0 && !ks_study_has_any(s, architecture, k))
+        k--;
+    return k;
+}
+
+bool ks_study_has_run(const struct ks_study *s, size_t architecture, size_t seed)
+{
+    bool has = !s->architecture[architecture].elsewhere;
+
+    for (size_t k = 0; k < s->n_checkpoints && !has; k++)
+        has = ks_study_has_checkpoint(s, (struct ks_study_place){architecture, seed, k});
+    return has;
+}
+
+bool ks_study_trains(const struct ks_study *s)
+{
+    for (size_t a = 0; a < s->n_architectures; a++)
+        if (!s->architecture[a].elsewhere)
+            return true;
+    return false;
+}
+
+bool ks_study_has_seed(const struct ks_study *s, size_t seed)
+{
+    for (size_t i = 0; i < s->n_seeds; i++)
+        if (s->seed[i] == seed)
+            return true;
+    return false;
+}
+
+bool ks_study_has_elsewhere(const struct ks_study *s)
+{
+    for (size_t a = 0; a < s->n_architectures; a++)
+        if (s->architecture[a].elsewhere)
+            return true;
+    return false;
+}

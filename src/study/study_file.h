@@ -133,6 +133,8 @@ size_t ks_study_last_checkpoint(const struct ks_study *study, size_t architectur
 /* Whether the study has this run: not every name from elsewhere has all seeds. */
 bool ks_study_has_run(const struct ks_study *study, size_t architecture, size_t seed);
 bool ks_study_trains(const struct ks_study *study); /* whether it has architectures to train */
+bool ks_study_has_seed(const struct ks_study *study, size_t seed);
+bool ks_study_has_elsewhere(const struct ks_study *study); /* names of runs from elsewhere */
 
 /* Whether the study asks for this analysis at this checkpoint (an index) of any architecture, or of
  * this one. [analyze] is of all. */
