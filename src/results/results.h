@@ -41,6 +41,13 @@ struct ks_results {
     char **warning; /* [n_warnings] one line each; owned */
 };
 
+/* Adds a warning, which is printed and goes into the report. KS_MEMORY. */
+ks_status ks_results_warn(struct ks_results *results, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Finds the steps that are aggregated and the runs that are complete; warns about what is missing.
+ * Part of ks_results_read. KS_MEMORY. */
+ks_status ks_results_judge(struct ks_results *results);
+
 /* Reads the existing results of `study`, which must outlive *results; NULL: of dir/study.study.
  *
  * Missing results and a malformed progress.csv make their run incomplete: it is left out, and one
