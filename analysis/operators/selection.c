@@ -24,8 +24,8 @@ static size_t name_length(const char *arrays)
     return strcspn(arrays, ",");
 }
 
-/* Whether the first name in a list is that of array `i` of the layer: "00_dense/kernel" or
- * "0/kernel". */
+/* Whether the first name in a list names array `i` of the layer: "00_dense/kernel" or "0/kernel".
+ */
 static bool is_named(const char *arrays, const struct KS(layer) *l, size_t i)
 {
     const size_t digits = strspn(arrays, "0123456789"), length = name_length(arrays);

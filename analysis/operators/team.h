@@ -58,7 +58,7 @@ int ks_team_size(const struct ks_team *team);
 /* Returns the status and message of the first rank that failed. `status` is this rank's. Before
  * rank 0 uses what all ranks have computed. */
 ks_status ks_team_agree(struct ks_team *team, ks_status status);
-/* Agrees likewise, and forgets the failure: the ranks can start other work. */
+/* Agrees as ks_team_agree does, and forgets the failure: the ranks can start other work. */
 ks_status ks_team_settle(struct ks_team *team, ks_status status);
 
 /* Copies `bytes` bytes from rank 0 to all ranks. */

@@ -328,7 +328,7 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start);
 double ks_budget_limit(const struct ks_pipeline *p, size_t fixed);
 /* Before anything large is allocated: KS_MEMORY if the analysis needs more than the limit, with the
  * size that is enough. `shapes`: the checkpoint, whose arrays take `bytes` and need not be there;
- * p->problem has the numbers of minibatches, the budget that of the vectors to be multiplied. */
+ * p->problem has the numbers of minibatches, p->budget the number of vectors to be multiplied. */
 ks_status ks_budget_check(const struct ks_pipeline *p, const struct ks_checkpoint *shapes,
                           double bytes);
 /* Given `dimension` and `vectors` of the budget, divides the limit before the operator is made. The

@@ -59,7 +59,7 @@ static enum ks_verdict find_verdict(const struct ks_claim_row *row, size_t seeds
                                                                 : KS_NOT_DECIDED;
 }
 
-/* Whether its spectra are not comparable with those of the first group. */
+/* Whether its spectra are not comparable with the spectra of the first group. */
 static bool is_apart(const struct ks_results *r, size_t architecture)
 {
     return r->conditions && r->conditions[architecture].group > 1;

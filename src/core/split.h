@@ -27,7 +27,7 @@
 enum { KS_SPLIT_TILE = 16 * 16, KS_SPLIT_STRIP = 32, KS_SPLIT_DEPTH = 256 };
 
 /* sums [32, 32] = the product of a strip of A and one of B, [steps][parts][2] tiles each. First all
- * products with a part other than the first, then those of first parts. */
+ * products with a part other than the first, then the products of first parts. */
 typedef void ks_split_kernel(size_t steps, size_t parts, const uint32_t *a, const uint32_t *b,
                              float *sums);
 ks_split_kernel ks_split_plain; /* any processor              */

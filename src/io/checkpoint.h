@@ -79,7 +79,8 @@ ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *chec
  * values, so a small file that declares huge datasets can be refused. Fails as
  * ks_checkpoint_read_loss does, but does not check the values. */
 ks_status ks_checkpoint_bytes(const char *path, double *bytes);
-/* Sets *bytes likewise, and *checkpoint without arrays: NULL where they would be. */
+/* Sets *bytes as ks_checkpoint_bytes does, and *checkpoint to a checkpoint whose arrays are NULL.
+ */
 ks_status ks_checkpoint_shapes(const char *path, double *bytes, struct ks_checkpoint **checkpoint);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 /* Parses a description of networks with `in` inputs and allocates `ensemble` such networks, all

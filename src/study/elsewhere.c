@@ -74,7 +74,7 @@ done:
     return status;
 }
 
-/* A run trains one network: that of its first checkpoint. */
+/* A run trains one network, which its first checkpoint has. */
 static ks_status check_checkpoint(const struct ks_study *s, const struct run *run, size_t step,
                                   struct network *first)
 {

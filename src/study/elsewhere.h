@@ -19,8 +19,8 @@ void ks_folder_names_clear(struct ks_folder_names *names);
 
 /* Adds what the study's file does not say: the task, the names and the seeds that have folders. The
  * names that it does say must have some; without `check`, one that has none is warned about. Does
- * nothing without runs from elsewhere. Fails with
- * KS_FORMAT if there are no folders, or those of several tasks. */
+ * nothing without runs from elsewhere. KS_FORMAT if there are no folders, or folders of several
+ * tasks. */
 ks_status ks_elsewhere_names(struct ks_study *study, bool check);
 
 /* Adds the steps of all checkpoints and returns of runs from elsewhere to those that the study has,

@@ -93,7 +93,7 @@ static ks_status find_env(struct ks_study *s)
     return status;
 }
 
-/* Adds a seed to those of the study, in ascending order. */
+/* Adds a seed to the study, whose seeds ascend. */
 static ks_status add_seed(struct ks_study *s, size_t seed)
 {
     size_t at = 0;

@@ -270,7 +270,7 @@ static ks_status check_origin(const struct ks_study *study,
                               const struct ks_spectrum *s)
 {
     /* A run records its network: the name, or the file's name. A variant has another name, and the
-     * name of runs from elsewhere is that of their folder. */
+     * folder of runs from elsewhere is their name. */
     const struct ks_study_architecture *of = &study->architecture[checkpoint->architecture];
     const char *name = ks_path_base(of->argument);
     const struct ks_attribute *a = ks_attribute_find(&s->attributes, "architecture");

@@ -16,7 +16,7 @@
 
 struct ks_agent_f32;
 
-/* The columns before those of agent/agent_metrics.h, ended by a name of NULL. */
+/* The columns before the metrics of agent/agent_metrics.h, ended by a name of NULL. */
 extern const struct ks_quantity ks_progress_columns[];
 
 struct ks_metrics {

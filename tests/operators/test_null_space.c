@@ -246,7 +246,7 @@ static double *select_columns(const struct ks_selection *s, size_t samples, cons
     return block;
 }
 
-/* Null directions of single arrays are those of the whole whose entries are all in these arrays:
+/* A null direction of the critic is one of single arrays if all its entries are in these arrays:
  * along no other direction of the block L is constant. A merged family, and the difference of two
  * biases, are cut or found. */
 TEST(test_arrays)

@@ -83,7 +83,7 @@ TEST(test_layer_name)
     assert_close(ks_attribute_number(&name->attributes, "layer"), 2, 0);
 }
 
-/* The eigenvalues of single arrays are those of the dense Hessian's rows and columns of them, here
+/* The eigenvalues of single arrays equal the eigenvalues of their block of the dense Hessian, here
  * of the kernel [5, 6] at 0 and the head's bias at 84 of each critic, of 85 parameters. */
 TEST(test_arrays)
 {

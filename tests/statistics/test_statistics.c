@@ -112,7 +112,7 @@ static void check_same(const struct ks_spectrum *s, const char *name, double exp
         check_statistic(s, name, expected);
 }
 
-/* The statistics of a prefix equal those of a run that stops there. */
+/* The statistics of a prefix equal the statistics of a run that stops there. */
 TEST(test_prefixes)
 {
     struct ks_operator a = DIAGONAL(N, value);
