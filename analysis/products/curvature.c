@@ -230,6 +230,21 @@ static size_t worker_of(const struct curvature *h, size_t microbatch)
     return microbatch / h->primal->microbatches % h->n_workers;
 }
 
+/* Computes the pairs of worker k that are kept or have to be read before the first product. */
+static void prepare_worker(struct curvature *h, size_t k)
+{
+    struct worker *t = &h->worker[k];
+
+    for (size_t critic = 0, pair = 0; critic < h->critics; critic++)
+        for (size_t n = 0; n < h->n; n++, pair++) {
+            const bool read = pair < h->n_kept || t->gradient || (h->input && critic == 0);
+
+            if (read && worker_of(h, n) == k)
+                compute(h, t, pair, pair < h->n_kept ? h->kept + pair * h->net->kept : t->kept,
+                        t->gradient);
+        }
+}
+
 /* Computes every pair once: the inputs, the gradient, and what tangents read. */
 static ks_status curvature_prepare(void *self, size_t memory)
 {
@@ -237,17 +252,9 @@ static ks_status curvature_prepare(void *self, size_t memory)
     size_t pairs = h->critics * h->n, folded = h->critics * h->arch->parameters;
 
     KS_TRY(allocate_kept(h, memory));
-    assert(h->n > 0);
 #pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
     for (size_t k = 0; k < h->n_workers; k++)
-        for (size_t pair = 0; pair < pairs; pair++) {
-            struct worker *t = &h->worker[k];
-            const bool read = pair < h->n_kept || t->gradient || (h->input && pair < h->n);
-
-            if (read && worker_of(h, pair % h->n) == k)
-                compute(h, t, pair, pair < h->n_kept ? h->kept + pair * h->net->kept : t->kept,
-                        t->gradient);
-        }
+        prepare_worker(h, k);
     for (size_t k = 0; k < h->n_workers; k++) {
         struct worker *t = &h->worker[k];
 
