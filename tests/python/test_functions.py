@@ -1,5 +1,6 @@
 """Functions of the package that need no framework: arrays as a checkpoint, the programs, spectra, returns."""
 
+import io
 import os
 import shutil
 import sys
@@ -139,6 +140,23 @@ class TestPrograms(FunctionTest):
         self.assertNotIn("preconditioned", found)
         with self.assertRaisesRegex(kappascope.ProgramError, "--fail-if"):
             kappascope.audit(self.path, fail_if="kappa>1")
+        for options in (  # as numbers that are written in other ways
+            dict(order=30.0, batches=2.0),
+            dict(order="030", seed="0"),
+            dict(order="3e1", count_above=np.float64(0.1)),
+            dict(order=np.int64(30), batches=None, seed=False),
+        ):
+            with self.subTest(**options):
+                other = kappascope.audit(self.path, **options)
+                self.assertEqual(other["hessian"]["lambda_max"], found["hessian"]["lambda_max"])
+                self.assertIn("residual", other)
+        for given, options, words in (
+            (self.path, dict(order=[10, 30]), r"audit: order: expected one value, found \[10, 30\]"),
+            ([self.path, self.path], {}, "audit: checkpoint: expected one path"),
+            (self.path, dict(help=True), "audit: expected no option help"),
+        ):
+            with self.assertRaisesRegex(TypeError, words):
+                kappascope.audit(given, **options)
 
     def test_load_spectrum(self):
         """The Hessian of a linear critic with the squared error is X'X/N, of the inputs and a column of 1."""
@@ -239,6 +257,26 @@ class TestReturns(FunctionTest):
                 kappascope.returns(self.source, self.run_folder)
         with self.assertRaisesRegex(kappascope.Refused, "nowhere: no such file or folder"):
             kappascope.returns("nowhere", self.run_folder)
+        np.savez_compressed(self.source, timesteps=range(50), results=self.rng.random((50, 9)))
+        with self.assertRaisesRegex(
+            kappascope.Refused, "test_functions.py/seed0: cannot be created: Not a dir"
+        ):
+            kappascope.returns(self.source, os.path.join(__file__, "seed0"))
+        with open(self.source, "rb") as file:
+            whole = file.read()
+        array = io.BytesIO()
+        np.save(array, np.ones((3, 1)))
+        middle = len(whole) // 2
+        for damaged in (
+            whole[:middle],
+            whole[:middle] + bytes(64) + whole[middle + 64 :],
+            array.getvalue(),
+            b"",
+        ):
+            with open(self.source, "wb") as file:
+                file.write(damaged)
+            with self.assertRaisesRegex(kappascope.Refused, "evaluations.npz of Stable-Baselines3"):
+                kappascope.returns(self.source, self.run_folder)
         self.assertFalse(os.path.exists(self.run_folder))
 
     def test_without_tensorboard(self):

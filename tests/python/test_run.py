@@ -1,11 +1,9 @@
-"""A training run in the folder of a study: what Run writes; nothing that goes wrong ends the training."""
+"""A training run in the folder of a study: what Run writes. test_run_errors.py has what goes wrong."""
 
 import contextlib
 import io
-import multiprocessing
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -116,7 +114,7 @@ class TestRun(RunTest):
         run.evaluated(np.int64(100), -0.1, success=0.25)
         self.assertEqual(self.rows(run), "env_step,return,success\n0,-1.5,0.0\n100,-0.1,0.25\n")
         run.evaluated(100, 3, success=1)
-        self.assertEqual(self.rows(run), "env_step,return,success\n0,-1.5,0.0\n100,3.0,1\n")
+        self.assertEqual(self.rows(run), "env_step,return,success\n0,-1.5,0.0\n100,3.0,1.0\n")
         run.evaluated(200, float("nan"))
         self.assertEqual(self.rows(run).splitlines()[-1], "200,nan,")
         self.assertEqual(
@@ -140,7 +138,40 @@ class TestRun(RunTest):
         self.assertRegex(
             self.lines()[0], r"returns.csv: expected columns env_step and return, found epoch, return"
         )
-        self.assertRegex(self.lines()[1], r"returns.csv: it has no column success")
+        self.assertRegex(self.lines()[1], r"returns.csv: it has no column success: not kept")
+
+    def test_columns_that_cannot_be_kept(self):
+        """A dictionary of the user's logs: the step and the return stay those of the evaluation."""
+        run = self.run_of()
+        logs = {"return": -9.0, "env_step": 7, "loss, mean": 1.0, "success": "a,b", "length": np.float32(0.5)}
+        run.evaluated(100, 1.0, **logs)
+        run.evaluated(200, 2.0, **logs)
+        self.assertEqual(self.rows(run), "env_step,return,success,length\n100,1.0,,0.5\n200,2.0,,0.5\n")
+        other = "expected another name for a further column, found "
+        said = "; ".join(
+            [
+                *(other + name for name in list(logs)[:3]),
+                "success: expected a number, found a value of type str",
+            ]
+        )
+        self.assertEqual(len(self.lines()), 1)
+        self.assertIn(f"{run.returns}: {said}: not kept", self.lines()[0])
+
+    def test_nothing_saved(self):
+        """A run that ends before its first checkpoint says so, once."""
+        code = (
+            "import sys, kappascope\n"
+            "run = kappascope.Run(sys.argv[1], env='e', name='n', seed=0, every=10**6, save=print)\n"
+            "run(50), run(100)\n"
+        )
+        for end in ("", "run.close()\n", "del run\n"):
+            done = subprocess.run(
+                [sys.executable, "-c", code + end, self.study], capture_output=True, text=True, check=True
+            )
+            self.assertRegex(
+                done.stderr,
+                r"\Akappascope: .*seed0: no checkpoint was saved: the first was due at step 1000000\n\Z",
+            )
 
     def test_random_numbers(self):
         """Training is the same with and without checkpoints."""
@@ -371,212 +402,6 @@ class TestResume(RunTest):
             self.lines()[0], "minibatches.npz: the minibatches of this run cannot be read .*remove"
         )
         self.assertRegex(self.lines()[1], "minibatches.npz: expected the minibatches .* new ones are drawn")
-
-
-class TestNothingEndsTheTraining(RunTest):
-    def expect(self, *patterns):
-        lines = self.lines()
-        self.assertEqual(len(lines), len(patterns), lines)
-        for line, pattern in zip(lines, patterns):
-            self.assertRegex(line, r"\Akappascope: .*" + pattern)
-        self.said.truncate(0)
-        self.said.seek(0)
-
-    def test_wrong_types(self):
-        run = self.run_of()
-        for step in ("100", None, 1.5, [1], float("nan"), -1):
-            self.assertFalse(run(step))
-            run.evaluated(step, 0.0)
-        run.evaluated(0, "12.5")
-        run.evaluated(0, None)
-        run.evaluated(0, np.zeros(2))
-        self.assertFalse(os.path.exists(f"{run.folder}/returns.csv"))
-        for line in self.lines():
-            self.assertRegex(line, r"study/runs/Pendulum-v1/mine/seed0: .*(expected .*found|least 0).*")
-        self.assertTrue(run(np.int64(0)))
-        self.assertTrue(run(100.0))
-
-    def test_save_raises(self):
-        def save(path, step):
-            if step == 100:
-                raise ValueError("no replay\n  yet")
-            if step == 200:
-                open(path, "xb").close()
-            if step == 300:
-                with h5py.File(path, "w") as file:
-                    file["other"] = 1
-            if step == 500:
-                self.save(path, step)
-
-        run = self.run_of(save=save)
-        self.assertEqual([step for step in range(50, 551, 50) if run(step)], [500])
-        self.expect(
-            r"step 100: .*seed0: no replay yet: no checkpoint of this step; the next .* at step 200",
-            r"step 200: .*seed0: expected save to write a checkpoint: .*",
-            r"step 300: .*seed0: expected save to write a checkpoint, found a file without",
-            r"step 400: .*seed0: expected save to write the path .* found no file there",
-        )
-        self.assertEqual(self.files(run), ["step_000000500.h5"])
-        self.assertEqual([name for name in os.listdir(run.folder) if name.startswith(".")], [])
-
-    def test_draw_raises(self):
-        run = self.run_of(draw=lambda: random.sample([1, 2], 3))
-        self.assertFalse(run(100))
-        self.expect(r"step 100: .*seed0: draw: Sample larger than population")
-
-    def test_full_disk(self):
-        """No file may grow beyond a few bytes: checkpoints, minibatches, rows."""
-        run = self.run_of(draw=self.draw)
-        run.evaluated(0, 0.0)
-        before = self.rows(run)
-        most = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 2, most[1]))
-        try:
-            self.assertFalse(run(100))
-            run.evaluated(100, -123456.0)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, most)
-        self.assertEqual(self.rows(run), before)
-        self.expect(
-            r"step 100: .*seed0: .*minibatches.npz.*: File too large: no checkpoint of this step",
-            r"step 100: .*seed0: .*returns.csv.*: File too large: .*returns.csv has no row of this step",
-        )
-        self.assertTrue(run(200))
-        run.evaluated(200, 1.0)
-        self.assertEqual(self.rows(run), before + "200,1.0\n")
-        self.assertEqual(self.files(run), ["minibatches.npz", "returns.csv", "step_000000200.h5"])
-
-    def test_full_disk_at_the_start(self):
-        """study.study is written when there is room."""
-        most = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (80, most[1]))
-        try:
-            run = self.run_of()
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, most)
-        self.expect(r"seed0: .*File too large: it is tried again at the next checkpoint")
-        self.assertEqual(os.listdir(self.study), ["runs"])
-        self.assertTrue(run(0))
-        self.assertEqual(sorted(os.listdir(self.study)), ["runs", "study.study"])
-
-    def test_another_working_directory(self):
-        """A program may change it."""
-        before = os.getcwd()
-        os.chdir(os.path.dirname(self.study))
-        try:
-            run = self.run_of()
-            relative = kappascope.Run("other", env="e", name="n", seed=0, every=1, save=self.save)
-        finally:
-            os.chdir(before)
-        self.assertTrue(run(0) and relative(0))
-        self.assertTrue(
-            os.path.exists(f"{os.path.dirname(self.study)}/other/runs/e/n/seed0/step_000000000.h5")
-        )
-
-    def test_folder_that_cannot_be_made(self):
-        """Also when it can be made later."""
-        with open(self.study, "x", encoding="utf-8"):
-            run = self.run_of()
-        self.assertFalse(run(0))
-        run.evaluated(0, 1.0)
-        self.assertIn(f"{self.study}/runs", self.lines()[0])
-        os.unlink(self.study)
-        self.assertTrue(run(100))
-        run.evaluated(100, 1.0)
-        self.assertEqual(self.files(run), ["returns.csv", "step_000000100.h5"])
-
-    def test_two_runs_of_one_seed(self):
-        """The second process waits, in case that the first one is about to end, and then keeps nothing."""
-        code = (
-            "import sys, kappascope, kappascope.run, test_run\n"
-            "kappascope.run._WAIT = 0\n"
-            "run = kappascope.Run(sys.argv[1], env='Pendulum-v1', name='mine', seed=0, every=1, save=print)\n"
-            "run(0), run(1), run.evaluated(7, 1.0)\n"
-        )
-        first = self.run_of()
-        self.train(first, range(0, 101, 10))
-        before = self.rows(first)
-        done = subprocess.run(
-            [sys.executable, "-c", code, self.study], capture_output=True, text=True, check=False
-        )
-        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
-        self.assertEqual(self.rows(first), before)
-        self.assertEqual(self.files(first), ["returns.csv", "step_000000000.h5", "step_000000100.h5"])
-        self.said.write(done.stderr)
-        self.expect(rf"seed0: another process \(.*, process {os.getpid()}\) writes into .*another seed")
-
-    def test_again_in_one_process(self):
-        """As in a notebook whose cell is evaluated again: the later Run goes on."""
-        first = self.run_of()
-        self.train(first, range(0, 101, 10))
-        second = self.run_of()
-        self.assertFalse(first(200))
-        self.train(second, range(110, 201, 10))
-        self.assertEqual(len(self.files(second)), 4)
-        self.assertEqual(len(self.rows(second).splitlines()), 6)
-        self.expect(r"seed0: a later Run of this program continues this one")
-
-    def test_backwards(self):
-        run = self.run_of()
-        self.train(run, range(0, 201, 10))
-        self.train(run, range(0, 151, 10))
-        self.expect(
-            r"step 0: .*seed0: a step after step 200: nothing is saved",
-            r"step 0: .*seed0: a step after step 200: no row",
-        )
-        self.train(run, range(210, 301, 10))
-        self.assertEqual(self.rows(run).splitlines()[-1], "300,-300.0")
-        self.assertEqual(len(self.files(run)), 5)
-
-    def test_forked(self):
-        """A process that the training forked, such as an environment's, does nothing."""
-        run = self.run_of()
-
-        def child():
-            run(0)
-            run.evaluated(0, 1.0)
-            run.close()
-
-        process = multiprocessing.get_context("fork").Process(target=child)
-        process.start()
-        process.join()
-        self.assertEqual(self.files(run), [])
-        self.assertTrue(run(0))
-
-    def test_closed_standard_error(self):
-        closed = io.StringIO()
-        closed.close()
-        run = self.run_of()
-        with contextlib.redirect_stderr(closed):
-            self.assertFalse(run("x"))
-
-    def test_two_tasks(self):
-        self.run_of(env="ALE/Pong-v5")
-        self.run_of(env="Hopper-v4", seed=1)
-        self.expect(r"study: a study has one task, found ALE-Pong-v5 beside Hopper-v4")
-
-    def test_arguments(self):
-        """What cannot work is refused before the training."""
-        for wrong, error in (
-            (dict(every=0), ValueError),
-            (dict(every="10"), TypeError),
-            (dict(seed=-1), ValueError),
-            (dict(seed=None), TypeError),
-            (dict(name="a/b"), ValueError),
-            (dict(name=".."), ValueError),
-            (dict(name=""), TypeError),
-            (dict(env=3), TypeError),
-            (dict(save="mine.h5"), TypeError),
-            (dict(draw=3), TypeError),
-            (dict(draw=self.draw, save=lambda path, step: None), TypeError),
-            (dict(save=lambda path, step, minibatches: None), TypeError),
-            (dict(minibatches="other"), ValueError),
-            (dict(attributes={"seed": 3}), ValueError),
-            (dict(attributes={"gamma": [0.9, 0.99]}), ValueError),
-        ):
-            with self.subTest(**wrong), self.assertRaisesRegex(error, r"\ARun: .*expected"):
-                self.run_of(**{"save": self.save, **wrong})
-        self.assertFalse(os.path.exists(self.study))
 
 
 if __name__ == "__main__":

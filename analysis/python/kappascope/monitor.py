@@ -104,13 +104,11 @@ class Monitor(Run):
 
     def __call__(self, step: int, now: bool = False) -> bool:
         """Looks for the end of an analysis; saves if it is time. Returns whether it saved."""
-        if os.getpid() != self._owner:
-            return False
         try:
-            if self._process and self._process.poll() is not None:
+            if os.getpid() == self._owner and self._process and self._process.poll() is not None:
                 self._finish()
         except Exception as error:  # the training goes on, whatever happens here
-            self._report(self._analyzed, error, "the statistics of this step are not logged")
+            self._lines.report(self._analyzed, error, "the statistics of this step are not logged")
         return super().__call__(step, now)
 
     def _saved(self, path: str, step: int) -> None:
@@ -120,7 +118,7 @@ class Monitor(Run):
         try:
             self._start(path, step)
         except Exception as error:
-            self._report(step, error, "this checkpoint is not analyzed")
+            self._lines.report(step, error, "this checkpoint is not analyzed")
 
     def _start(self, path: str, step: int) -> None:
         folder = os.path.join(self.folder, "monitor")
@@ -211,12 +209,12 @@ class Monitor(Run):
         except subprocess.TimeoutExpired:
             self._stop()
             error = RuntimeError("the analysis was stopped at the end of the program")
-            self._report(self._analyzed, error, "give Monitor a longer `wait`")
+            self._lines.report(self._analyzed, error, "give Monitor a longer `wait`")
         except KeyboardInterrupt:
             self._stop()
             raise
         except Exception as error:
-            self._report(self._analyzed, error, "the statistics of this step are not logged")
+            self._lines.report(self._analyzed, error, "the statistics of this step are not logged")
 
     def _stop(self) -> None:
         """Ends the analysis and what it started: they are a group of processes of their own."""

@@ -86,6 +86,21 @@ def _paths(checkpoints: Any) -> list[str]:
     return [os.path.join(".", path) if path.startswith("-") else path for path in paths]
 
 
+def _check_options(command: str, options: dict[str, Option]) -> None:
+    wrong = sorted({"json", "csv", "quiet", "help", "usage", "version"} & set(options))
+    if wrong:
+        raise TypeError(f"{command}: expected no option {wrong[0]}, as its output is read here")
+
+
+def _number(options: dict[str, Option], name: str, default: float) -> float:
+    """The value of an option as the program, which accepted it, read it."""
+    value = options.get(name)
+    if value is None or value is False:
+        return default
+    text = f"{value}"
+    return int(text) if text.isdecimal() else float(text)
+
+
 def analyze(checkpoints: Any, **options: Option) -> Any:
     """Runs `kappascope analyze`, which writes a spectrum beside each checkpoint (load_spectrum reads
     it), and returns its statistics.
@@ -98,9 +113,7 @@ def analyze(checkpoints: Any, **options: Option) -> Any:
     Returns {statistic: number}, with None for one that is not resolved; of several paths a list
     of these; None with options that print no statistics (apply, gradient). Raises ProgramError with the
     line that the program printed, FileNotFoundError without the program."""
-    wrong = sorted({"json", "csv", "quiet", "help", "version"} & set(options))
-    if wrong:
-        raise TypeError(f"analyze: expected no option {wrong[0]}, as its output is read here")
+    _check_options("analyze", options)
     shape = [] if {"apply", "gradient"} & set(options) else ["--json"]
     _, text = call("analyze", *shape, "--quiet", *_arguments(options), *_paths(checkpoints))
     rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
@@ -120,7 +133,14 @@ def audit(checkpoint: Path, **options: Option) -> Row:
     Returns "text", the page as the program prints it; "findings", a list of sentences; "limit_met", whether
     a limit of fail_if is met; and for each operator ("hessian", "ggn", "residual", with Adam's second moments
     "preconditioned") {statistic: number}, NaN where one is not resolved. Raises as analyze does."""
-    path = _paths(checkpoint)[0]
+    _check_options("audit", options)
+    named = ("order", "batches", "seed", "count_above")  # in the names of the spectra
+    several = [key for key in named if isinstance(options.get(key), (list, tuple))]
+    if several:
+        raise TypeError(f"audit: {several[0]}: expected one value, found {options[several[0]]!r}")
+    path, *others = _paths(checkpoint)
+    if others:
+        raise TypeError(f"audit: checkpoint: expected one path, found {checkpoint!r}")
     status, text = call("audit", "--quiet", *_arguments(options), path, allowed=(0, 3))
     findings = text.partition("\nFindings\n")[2].partition("\n\n")[0].split("\n  - ")
     row: Row = {
@@ -132,10 +152,12 @@ def audit(checkpoint: Path, **options: Option) -> Row:
     folder = os.path.join(str(options.get("cache") or folder), name.removesuffix(".h5") + ".audit")
     with h5py.File(path, "r") as file:
         stored = len(file["batch/input"])
-    batches = min(stored, int(str(options.get("batches") or stored)))
-    end = f"-m{options.get('order') or 90}-n{batches}-s{options.get('seed') or 0}.spectrum.h5"
+    order, batches, seed, above = map(_number, [options] * 4, named, (90, stored, 0, 0))
+    end = f"-m{order:.0f}-n{batches:.0f}-s{int(seed)}" + (f"-c{above:.17g}" if above > 0 else "")
     for operator in ("hessian", "ggn", "residual", "preconditioned"):
-        spectrum = os.path.join(folder, operator + end)
+        spectrum = os.path.join(folder, f"{operator}{end}.spectrum.h5")
         if os.path.exists(spectrum):
             row[operator] = load_spectrum(spectrum).summary
+        elif operator == "hessian":
+            raise ProgramError(f"{spectrum}: expected the spectrum of this audit, found no such file", status)
     return row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -46,7 +47,10 @@ def returns(source: Path, folder: Path, tag: str | None = None) -> list[tuple[in
     found = [(step, float(np.mean(values))) for step, values in rows]
     if not found:
         fail(f"{source}: expected returns, found none")
-    os.makedirs(folder, exist_ok=True)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        fail(f"{folder}: cannot be created: {error.strerror}")
     text = "".join(f"{step},{value!r}\n" for step, value in found)
     write_file(os.path.join(folder, "returns.csv"), ("env_step,return\n" + text).encode())
     return found
@@ -54,9 +58,9 @@ def returns(source: Path, folder: Path, tag: str | None = None) -> list[tuple[in
 
 def _evaluations(source: str) -> Iterable[tuple[int, float]]:
     try:
-        with np.load(source, allow_pickle=False) as file:
-            arrays: dict[str, Array] = {name: file[name] for name in ("timesteps", "results")}
-    except (OSError, ValueError, KeyError) as error:
+        with open(source, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            arrays: dict[str, Array] = {name: stored[name] for name in ("timesteps", "results")}
+    except Exception as error:  # zipfile and NumPy have many
         said = " ".join(str(error).split())
         fail(f"{source}: expected evaluations.npz of Stable-Baselines3, with timesteps and results: {said}")
     steps, results = arrays["timesteps"], arrays["results"]
@@ -71,28 +75,58 @@ def _evaluations(source: str) -> Iterable[tuple[int, float]]:
 
 def _events(source: str, tag: str | None) -> Iterable[tuple[int, float]]:
     try:
-        from tensorboard.backend.event_processing import event_accumulator as reader
-        from tensorboard.util import tensor_util
+        import tensorboard  # noqa: F401
     except ImportError as error:
         fail(
             f"{source}: TensorBoard's event files need the package tensorboard ({error}): python3 -m pip "
             "install tensorboard"
         )
-    # Everything, in the order in which it was written; restarts are handled above
-    files = reader.EventAccumulator(
-        source, size_guidance={reader.SCALARS: 0, reader.TENSORS: 0}, purge_orphaned_data=False
-    ).Reload()
-    scalars, tensors = files.Tags()["scalars"], files.Tags()["tensors"]
-    known = [*scalars, *tensors]
+    paths = [source]
+    if os.path.isdir(source):
+        paths = [os.path.join(source, name) for name in sorted(os.listdir(source)) if "tfevents" in name]
+    found: dict[str, list[Any]] = {}  # by tag: (time, step, value)
+    damaged = []
+    for path in paths:
+        size = _read_events(path, found)
+        if size != os.path.getsize(path):
+            damaged.append(f"{path}: damaged or incomplete after byte {size}: what follows is left out")
+    known = list(found)
     tag = tag or next((one for one in TAGS if one in known), None)
-    if tag not in known:
+    if tag is None or tag not in known:
         listing = ", ".join(known) or "none: is this a file of events or their folder?"
         fail(
             f"{source}: expected tag={' or '.join(map(repr, [tag] if tag else TAGS))}"
-            f"{did_you_mean(tag, known) if tag else ''}, found {listing}"
+            f"{did_you_mean(tag, known) if tag else ''}, found {listing}",
+            damaged,
         )
-    events: list[Any] = files.Scalars(tag) if tag in scalars else files.Tensors(tag)
-    events.sort(key=lambda event: event.wall_time)
-    if tag in scalars:
-        return [(event.step, float(event.value)) for event in events]
-    return [(event.step, float(tensor_util.make_ndarray(event.tensor_proto))) for event in events]
+    # In the order in which it was written; restarts are handled above
+    events = sorted(found[tag], key=lambda event: event[0])
+    try:
+        pairs = [(step, float(value)) for _, step, value in events]
+    except (TypeError, ValueError) as error:
+        fail(f"{source}: {tag}: expected a number at each step: {error}")
+    for line in damaged:
+        warnings.warn(line, stacklevel=3)
+    return pairs
+
+
+def _read_events(path: str, found: dict[str, list[Any]]) -> int:
+    """Adds the numbers and tensors of a file; returns at which byte its events end. The reader of TensorBoard
+    says nothing where a checksum is wrong, and stops."""
+    from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.util.tensor_util import make_ndarray
+
+    size = 0
+    try:
+        for record in RawEventFileLoader(path).Load():
+            size += len(record) + 16  # with its length and two checksums
+            event = Event.FromString(record)
+            for one in event.summary.value:
+                kind = one.WhichOneof("value")
+                if kind in ("simple_value", "tensor"):
+                    value = one.simple_value if kind == "simple_value" else make_ndarray(one.tensor)
+                    found.setdefault(one.tag, []).append((event.wall_time, event.step, value))
+    except Exception as error:  # of the file system, of protobuf
+        fail(f"{path}: expected a file of TensorBoard's events: {' '.join(str(error).split())}")
+    return size

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import inspect
-import operator
 import os
 import random
 import re
@@ -19,9 +17,10 @@ from typing import Any
 import h5py
 import numpy as np
 
+from kappascope.arguments import check_attributes, check_functions, check_names, real, whole
 from kappascope.checkpoint import fixed_string, write_file
+from kappascope.lines import Lines, in_one_line
 from kappascope.names import Path
-from kappascope.refusal import Refused, printable
 from kappascope.rows import append_row, cut_rows, header_of, steps_of
 from kappascope.samples import Samples
 
@@ -37,51 +36,8 @@ start = gradient
 [analyze xqc]
 compat = xqc
 """
-_OWN = (
-    "format",
-    "version",
-    "env",
-    "seed",
-    "env_step",
-    "minibatches",
-)  # attributes that the caller cannot set
 _WAIT = 10  # seconds for the end of a process that is being replaced
 _held: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()  # by folder: of this process
-
-
-def whole(name: str, value: Any, least: int = 0) -> int:
-    """The value as an int: of Python, NumPy or a tensor. Raises TypeError or ValueError."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        real = None if isinstance(value, (str, bytes)) else _real(value)
-        if real is None or not real.is_integer():
-            raise TypeError(f"{name}: expected a whole number, found {value!r}") from None
-        number = int(real)
-    if number < least:
-        raise ValueError(f"{name}: expected at least {least}, found {number}")
-    return number
-
-
-def _real(value: Any) -> float | None:
-    """A number of Python, NumPy or a tensor as a float; None for something else."""
-    if isinstance(value, (str, bytes)):
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError, RuntimeError):  # the last is PyTorch's
-        return None
-
-
-def _line(error: BaseException) -> str:
-    """What went wrong, in one line: of several refusals the first."""
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else ""
-        return where + error.strerror
-    lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
-    said = " ".join(lines[:2]) + (f" (and {len(lines) - 2} more)" if len(lines) > 2 else "")
-    plain = isinstance(error, Refused) or type(error) in (RuntimeError, TypeError, ValueError)
-    return said if plain and said else f"{type(error).__name__}: {said}"
 
 
 class Run:
@@ -113,8 +69,8 @@ class Run:
     step is moved to the folder replaced-1 (-2, ...) there.
 
     Wrong arguments here raise TypeError or ValueError. After that nothing ends the training: each kind of
-    error is one line on standard error. Processes that the program forks do nothing here. After a checkpoint
-    the global generators of random numbers of Python, NumPy and PyTorch are as before it."""
+    error is one line on standard error. Processes that the program forks keep nothing. After a checkpoint the
+    global generators of random numbers of Python, NumPy and PyTorch are as before it."""
 
     def __init__(
         self,
@@ -129,25 +85,9 @@ class Run:
         minibatches: str = "fixed",
         attributes: Mapping[str, Any] | None = None,
     ) -> None:
-        if not callable(save) or not (draw is None or callable(draw)):
-            raise TypeError("Run: save, draw: expected functions")
-        wanted = ("path", "step") if draw is None else ("path", "step", "minibatches")
-        if not _takes(save, len(wanted)):
-            raise TypeError(f"Run: save: expected a function save({', '.join(wanted)}), found {save!r}")
-        if minibatches not in ("fixed", "fresh"):
-            raise ValueError(f"Run: minibatches: expected 'fixed' or 'fresh', found {minibatches!r}")
-        for what, word in (("env", env), ("name", name)):
-            if not isinstance(word, str) or not word:
-                raise TypeError(f"Run: {what}: expected a name, found {word!r}")
-        if not re.fullmatch(r"[A-Za-z0-9+_][A-Za-z0-9+_.-]*", name):
-            raise ValueError(f"Run: name: expected letters, digits and +-_. as of a folder, found {name!r}")
-        self.attributes = dict(attributes or {})
-        for key, value in self.attributes.items():
-            if key in _OWN or not (isinstance(value, str) or _real(value) is not None):
-                raise ValueError(
-                    f"Run: attributes: expected numbers or strings, without {', '.join(_OWN)}, found "
-                    f"{key} = {value!r}"
-                )
+        check_functions(save, draw, minibatches)
+        check_names(env, name)
+        self.attributes = check_attributes(dict(attributes or {}))
         self.study, self.name, self.seed = os.path.abspath(study), name, whole("Run: seed", seed)
         self.env = re.sub(r"[^A-Za-z0-9+_.-]", "-", env).lstrip("-.") or "env"
         self.every, self.save, self.draw = whole("Run: every", every, 1), save, draw
@@ -162,11 +102,12 @@ class Run:
         self._lock: Any = None
         self._ready = False  # whether the folder is locked and study.study is there
         self._other = ""  # who else writes into the folder, so that this run does not
-        self._owner, self._reported = os.getpid(), set[str]()
+        self._owner, self._lines = os.getpid(), Lines(self.folder)
+        self._ended = weakref.finalize(self, self._lines.end)  # also at the end of the program
         try:
             self._open(_WAIT)
         except Exception as error:
-            self._report(None, error, "it is tried again at the next checkpoint and evaluation")
+            self._lines.report(None, error, "it is tried again at the next checkpoint and evaluation")
 
     # --- what a training calls ---
 
@@ -184,7 +125,7 @@ class Run:
             self.step = number
             if number < self._due * self.every and not now:
                 return False
-            self._due = number // self.every + 1
+            self._due, self._lines.at_end = number // self.every + 1, ""
             self._open()
             if self._other:
                 return False
@@ -192,7 +133,7 @@ class Run:
                 path = self._save(number)
         except Exception as error:
             next_one = f"the next checkpoint is saved at step {self._due * self.every}"
-            self._report(step, error, f"no checkpoint of this step; {next_one}")
+            self._lines.report(step, error, f"no checkpoint of this step; {next_one}")
             return False
         self._saved(path, number)
         return True
@@ -203,7 +144,7 @@ class Run:
         if self._is_idle():
             return
         try:
-            number, value = whole("step", step), _real(mean_return)
+            number, value = whole("step", step), real(mean_return)
             if value is None:
                 raise TypeError(f"the return of an evaluation: expected a number, found {mean_return!r}")
             if self.step is None:
@@ -212,8 +153,8 @@ class Run:
             self._open()
             if self._other:
                 return
-            header = header_of(self.returns) or ["env_step", "return", *further]
-            if not {"env_step", "return"} <= set(header):
+            header = header_of(self.returns)
+            if header and not {"env_step", "return"} <= set(header):
                 raise ValueError(
                     f"{self.returns}: expected columns env_step and return, found {', '.join(header)}: move "
                     "this file away"
@@ -225,19 +166,36 @@ class Run:
             if number == last:
                 cut_rows(self.returns, number - 1)
                 if number == self._evaluated:  # else by a former process, which was at this step, too
-                    self._say(number, f"{self.returns}: evaluated twice: the last return is kept")
+                    self._lines.say(number, f"{self.returns}: evaluated twice: the last return is kept")
             self._evaluated = number
             if not np.isfinite(value):
-                self._say(number, f"{self.returns}: a return of {value}: the study leaves this row out")
-            lost = sorted(set(further) - set(header))
-            if lost:
-                self._say(number, f"{self.returns}: it has no column {lost[0]}: this value is not kept")
-            append_row(self.returns, {"env_step": number, "return": repr(value), **further})
+                self._lines.say(number, f"{self.returns}: a return of {value}: the study leaves this row out")
+            kept = self._further(number, header, further)
+            append_row(self.returns, {"env_step": number, "return": repr(value), **kept})
         except Exception as error:
-            self._report(step, error, f"{self.returns} has no row of this step")
+            self._lines.report(step, error, f"{self.returns} has no row of this step")
+
+    def _further(self, step: int, header: list[str], further: Mapping[str, Any]) -> dict[str, str | None]:
+        """The values of further columns as text, None for none; says which cannot be kept."""
+        kept: dict[str, str | None] = {}
+        lost = []
+        for name, value in further.items():
+            number = real(value)
+            if name in ("env_step", "return") or not re.fullmatch(r'[^",\x00-\x1f]+', name):
+                lost.append(f"expected another name for a further column, found {name}")
+            elif header and name not in header:
+                lost.append(f"it has no column {name}")
+            else:
+                kept[name] = None if number is None else repr(number)
+                if number is None and value is not None:
+                    lost.append(f"{name}: expected a number, found a value of type {type(value).__name__}")
+        if lost:
+            self._lines.say(step, f"{self.returns}: {'; '.join(lost)}: not kept")
+        return kept
 
     def close(self) -> None:
         """Gives the folder free for another process; the end of the program does so, too."""
+        self._ended()
         self._leave("this run is closed: nothing more is kept")
 
     def __enter__(self) -> Run:
@@ -249,17 +207,22 @@ class Run:
     # --- the folder ---
 
     def _is_idle(self) -> bool:
-        """Whether calls do nothing: in a forked process, and where another run has the folder, as it says."""
+        """Whether calls do nothing: in a forked process, and where another run has the folder. It says so."""
         if os.getpid() != self._owner:
+            self._lines.say(
+                None,
+                f"{self.folder}: process {self._owner} made this Run, and this one, which it forked, keeps "
+                "nothing: make the Run in the process that calls it",
+            )
             return True
         if self._other:
-            self._say(None, f"{self.folder}: {self._other}")
+            self._lines.say(None, f"{self.folder}: {self._other}")
         return bool(self._other)
 
     def _leave(self, why: str) -> None:
         if self._lock and os.getpid() == self._owner:
             self._lock.close()
-            self._lock, self._other = None, why
+            self._lock, self._other, self._lines.at_end = None, why, ""
 
     def _open(self, wait: float = 0) -> None:
         """Makes the folder and study.study, and locks the folder, what is not done yet."""
@@ -270,7 +233,7 @@ class Run:
         self._write_study()
         others = sorted(set(os.listdir(os.path.join(self.study, "runs"))) - {self.env})
         if others:
-            self._say(
+            self._lines.say(
                 None,
                 f"{self.study}: a study has one task, found {others[0]} beside {self.env}: give each its own "
                 "folder, or say `env = ...` in its study.study",
@@ -348,7 +311,8 @@ class Run:
         saved = self.checkpoints()
         later = {f"step_{s:09d}" for s in saved if s > step}
         names = [name for name in os.listdir(self.folder) if name.split(".")[0] in later]
-        if not any(s <= step for s in saved):
+        first = not any(s <= step for s in saved)  # whether none stays
+        if first:
             names += [name for name in [os.path.basename(self._drawn)] if os.path.exists(self._drawn)]
         rows_later = max(steps_of(self.returns), default=-1) > row
         if later or rows_later:
@@ -361,12 +325,16 @@ class Run:
                 cut_rows(self.returns, row, os.path.join(away, "returns.csv"))
             for name in names:
                 os.rename(os.path.join(self.folder, name), os.path.join(away, name))
-            self._say(
+            self._lines.say(
                 step, f"the run goes on from here: what it had written after this step is now in {away}"
             )
         cut_rows(self.returns, row)  # an incomplete last line goes
         before = [s for s in saved if s < step]
         self._due = before[-1] // self.every + 1 if before else -(-step // self.every)
+        if first:
+            self._lines.at_end = (
+                f"no checkpoint was saved: the first was due at step {self._due * self.every}"
+            )
         if before:
             with contextlib.suppress(Exception):  # a damaged one is found when it is analyzed
                 with _open_checkpoint(self._path(before[-1])) as file:
@@ -398,7 +366,7 @@ class Run:
                     self._samples = Samples(self._drawn, self._draw)
                     if self._samples.new and any(saved < step for saved in self.checkpoints()):
                         self._label = "fresh"
-                        self._say(
+                        self._lines.say(
                             step,
                             f"{self._drawn}: expected the minibatches of the run's first checkpoint, found "
                             "no file: new ones are drawn, and the checkpoints say fresh",
@@ -408,7 +376,7 @@ class Run:
                 raise RuntimeError("expected save to write the path that it is given, found no file there")
             if self.draw is None and self._label == "fixed" and not self._check_inputs(temporary):
                 self._label = "fresh"
-                self._say(
+                self._lines.say(
                     step,
                     f"{path}: /batch/input is not that of the run's first checkpoint: the file says that the "
                     "minibatches are fresh. Give Run draw=..., or minibatches='fresh'",
@@ -425,7 +393,7 @@ class Run:
         try:
             return self.draw()
         except Exception as error:
-            raise RuntimeError(f"draw: {_line(error)}") from error
+            raise RuntimeError(f"draw: {in_one_line(error)}") from error
 
     def _check_inputs(self, path: str) -> bool:
         """Whether the inputs are those of the first checkpoint that was looked at."""
@@ -440,38 +408,11 @@ class Run:
     # --- messages ---
 
     def _backwards(self, step: int, last: int, so: str) -> None:
-        self._say(
+        self._lines.say(
             step,
             f"{self.folder}: a step after step {last}: {so}. Expected environment steps since the start of "
             "the training; a run that starts again needs a new Run",
         )
-
-    def _report(self, step: Any, error: Exception, so: str) -> None:
-        self._say(step, f"{self.folder}: {_line(error)}: {so}")
-
-    def _say(self, step: Any, message: str) -> None:
-        """Prints a line, once for all steps."""
-        kind = re.sub(r"\d+", "", message)
-        if kind in self._reported:
-            return
-        self._reported.add(kind)
-        with contextlib.suppress(Exception):  # standard error may be closed
-            where = "" if step is None else f"step {printable(str(step)[:40])}: "
-            print(
-                f"kappascope: {where}{printable(message)} (the training goes on; this is said once)",
-                file=sys.stderr,
-                flush=True,
-            )
-
-
-def _takes(function: Callable[..., Any], count: int) -> bool:
-    try:
-        inspect.signature(function).bind(*range(count))
-    except TypeError:
-        return False
-    except ValueError:  # some functions of C do not say what they take
-        return True
-    return True
 
 
 @contextlib.contextmanager
