@@ -17,21 +17,21 @@ import kappascope
 def draw(model):
     """8 minibatches of 256 rows: of each array of the samples [8, 256, D]."""
     samples = model.replay_buffer.sample(8 * 256, env=model.get_vec_normalize_env())
-    return type(samples)(*(x.reshape(8, 256, -1) for x in samples))
+    return {name: x.reshape(8, 256, -1) for name, x in samples._asdict().items() if x is not None}
 
 
 def save(model, path, minibatches):
-    """The critics with the targets of SAC.train."""
-    rows = type(minibatches)(*(x.flatten(0, 1) for x in minibatches))
+    """The critics with the targets of SAC.train. Samples of n-step returns have discounts of their own."""
+    rows = {"discounts": model.gamma, **{name: x.flatten(0, 1) for name, x in minibatches.items()}}
     with torch.no_grad():
-        action, log_p = model.actor.action_log_prob(rows.next_observations)
-        value = torch.cat(model.critic_target(rows.next_observations, action), 1).min(1, keepdim=True)[0]
+        action, log_p = model.actor.action_log_prob(rows["next_observations"])
+        value = torch.cat(model.critic_target(rows["next_observations"], action), 1).min(1, keepdim=True)[0]
         alpha = model.log_ent_coef.exp() if model.ent_coef_optimizer else model.ent_coef_tensor
-        y = rows.rewards + (1 - rows.dones) * model.gamma * (value - alpha * log_p[:, None])
+        y = rows["rewards"] + (1 - rows["dones"]) * rows["discounts"] * (value - alpha * log_p[:, None])
     kappascope.save(
         path,
         critics=model.critic,
-        inputs=(minibatches.observations, minibatches.actions),
+        inputs=(minibatches["observations"], minibatches["actions"]),
         targets=y.reshape(8, 256, 1),
         loss=F.mse_loss,
         optimizer=model.critic.optimizer,

@@ -1,14 +1,18 @@
 """The studies of the examples, and runs of the past: python3 examples.py PROGRAMS FOLDER (examples.sh)."""
 
+import collections
 import csv
 import glob
 import os
 import re
 import subprocess
 import sys
+import warnings
 
 import h5py
 import numpy as np
+import sac_sb3
+import torch
 from stable_baselines3 import SAC
 from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
@@ -85,6 +89,23 @@ def unchanged(folder):
     check(rows[0] == rows[1], f"the same returns with and without checkpoints, found {rows}")
 
 
+def n_step_returns(model):
+    """Samples may have discounts, of n-step returns: of 0, targets are rewards; None stands for the model's."""
+    fields = model.replay_buffer.sample(8 * 256)._asdict()
+    zeros, targets = 0 * fields["rewards"], {}
+    for name, discounts in (("zero", zeros), ("own", zeros + model.gamma), ("none", None)):
+        given = {**fields, "discounts": discounts}
+        samples = collections.namedtuple("Samples", given)(**given)
+        model.replay_buffer.sample = lambda *_, samples=samples, **__: samples
+        torch.manual_seed(0)
+        sac_sb3.save(model, "n_step.h5", sac_sb3.draw(model))
+        with h5py.File("n_step.h5") as file:
+            targets[name] = file["batch/target"][()]
+    rewards = fields["rewards"].reshape(8, 256, 1).numpy()
+    check((targets["zero"] == rewards).all(), "without a future the rewards as targets")
+    check((targets["none"] == targets["own"]).all() and (targets["none"] != rewards).any(), "the discount of the model")
+
+
 def past(programs, folder):
     """The page's loop over saved models; the returns that Stable-Baselines3 measured, from both its files."""
     os.mkdir(folder)
@@ -104,6 +125,7 @@ def past(programs, folder):
         stored = file["critic/00_dense/kernel"][0].T
     saved = SAC.load("logs/rl_model_2000_steps.zip").critic.q_networks[0][0].weight.detach().numpy()
     check((stored == saved).all(), "the weights of the saved model")
+    n_step_returns(model)
     rows = [(int(row["env_step"]), float(row["return"])) for row in table(f"{runs}/returns.csv")]
     check([step for step, _ in rows] == [1000, 2000, 3000] and rows[-1][1] == evaluate.last_mean_reward, f"{rows}")
     found = kappascope.returns(glob.glob("tb/*")[0], "events")
@@ -115,6 +137,14 @@ def past(programs, folder):
             writer.add_scalar("losses/qf1", value, step)
     check(kappascope.returns("mine", "mine") == [(10, 2.0), (20, 5.0)], "means of the values of a step")
     check(kappascope.returns("mine", "mine", "losses/qf1")[-1] == (20, 5.0), "another tag")
+    damaged = glob.glob("mine/*tfevents*")[0]
+    with open(damaged, "r+b") as file:
+        file.seek(-20, os.SEEK_END)
+        file.write(b"?")
+    with warnings.catch_warnings(record=True) as said:
+        found = kappascope.returns("mine", "mine", "losses/qf1")
+    check(found == [(10, 2.0)], f"the events before the damage, found {found}")
+    check(len(said) == 1 and f"{damaged}: damaged or incomplete after byte" in str(said[0].message), f"a warning, {said}")
     for tag in ("losses/qf2", None):
         try:
             kappascope.returns("mine" if tag else "logs", "nowhere", tag)
