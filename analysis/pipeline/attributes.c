@@ -3,6 +3,7 @@
  * optimizer's steps are stable. */
 #include "pipeline/pipeline.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,29 @@ static ks_status add_machines(const struct ks_pipeline *p, struct ks_attributes 
                : KS_OK;
 }
 
+void ks_spectrum_options_print(const struct ks_spectrum_options *o,
+                               char text[KS_SPECTRUM_OPTIONS_TEXT])
+{
+    static const char *const rewards[] = {"normalized", "raw", "raw-if-present"};
+    int used = snprintf(
+        text, KS_SPECTRUM_OPTIONS_TEXT,
+        "operator=%s critic=%d layer=%d array=%s batchnorm=%s order=%zu probes=%zu seed=%" PRIu64
+        " start=%s precision=%s batches=%zu batch=%zu weight-decay=%.17g scale=%.17g exact=%d "
+        "compat=%d rewards=%s certificates=%d count-above=%.17g learning-rate=%.17g tolerance=",
+        o->kind->name, o->critic, o->layer, o->arrays,
+        o->evaluation       ? "eval"
+        : o->loss_rows_only ? "loss"
+                            : "train",
+        o->order, o->probes, o->seed, o->gradient_probe ? "gradient" : "random",
+        o->products_f32 ? "f32" : "f64", o->batches, o->batch, o->weight_decay, o->scale, o->exact,
+        o->published, rewards[o->rewards], o->certificates, o->count_above, o->learning_rate);
+
+    for (size_t i = 0; i < o->tolerances.n; i++)
+        used += snprintf(text + used, (size_t)(KS_SPECTRUM_OPTIONS_TEXT - used), "%s%s:%.17g",
+                         i > 0 ? "," : "", ks_tolerance_name(&o->tolerances.list[i]),
+                         o->tolerances.list[i].most);
+}
+
 static ks_status add_run(const struct ks_pipeline *p, struct ks_attributes *list)
 {
     KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)p->options->seed));
@@ -130,7 +154,7 @@ ks_status ks_attributes_vectors(const struct ks_pipeline *p, const double *loss,
 ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_inputs *inputs)
 {
     struct ks_attributes *list = &p->spectrum->attributes;
-    char loss[64];
+    char loss[64], options[KS_SPECTRUM_OPTIONS_TEXT];
 
     if (p->problem.kind)
         KS_TRY(ks_attribute_add_string(list, "checkpoint", p->path));
@@ -148,6 +172,8 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
                                     (int64_t)p->problem.checkpoint->loss_rows));
     KS_TRY(add_product(p, list));
     KS_TRY(add_run(p, list));
+    ks_spectrum_options_print(p->options, options);
+    KS_TRY(ks_attribute_add_string(list, "options", options));
     KS_TRY(add_machines(p, list));
     KS(loss_name)(&p->problem.checkpoint->critic.arch->loss, sizeof loss, loss);
     KS_TRY(ks_attribute_add_string(list, "loss_kind", loss));

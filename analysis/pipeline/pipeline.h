@@ -85,6 +85,11 @@ struct ks_spectrum_options {
 #define KS_DEFAULT_RESIDUAL 0.001
 /* The Hessian by products in float32, 90 steps from one start vector. */
 struct ks_spectrum_options ks_spectrum_options_defaults(void);
+/* Words such as "order=90" for all options that say what is computed, equal for equal options: not
+ * how layers multiply, nor the memory, nor what is computed in place of a spectrum. */
+enum { KS_SPECTRUM_OPTIONS_TEXT = 2048 };
+void ks_spectrum_options_print(const struct ks_spectrum_options *options,
+                               char text[KS_SPECTRUM_OPTIONS_TEXT]);
 
 /* The products of a spectrum, in products with one minibatch, for an operator of dimension `n` and
  * at most `minibatches`: the most; and the fewest with tolerances, for a first check with one start

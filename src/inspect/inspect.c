@@ -185,7 +185,7 @@ static ks_status inspect_study(const char *path, FILE *out)
         status = ks_fail(KS_IO, "%s: expected a study's folder, found no study.study in it", path);
         goto done;
     }
-    KS_GO(ks_study_read(file, false, &study));
+    KS_GO(ks_study_read(file, KS_STUDY_SHOW, &study));
     print_study(study, path, out);
     if (dir)
         KS_GO(print_progress(study, dir, out));

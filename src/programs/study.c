@@ -171,7 +171,7 @@ static ks_status compare_folder(struct job *job)
 
     if (!ks_path_exists(path))
         return KS_OK;
-    KS_TRY(ks_study_read(path, false, &held));
+    KS_TRY(ks_study_read(path, KS_STUDY_COMPARE, &held));
     difference = ks_study_difference(job->study, held, resume_any());
     if (difference)
         status = ks_fail(KS_USAGE,
@@ -386,7 +386,7 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
         return ks_fail(KS_USAGE, "--resume: expected exact or any, found '%s'", resume);
     KS_TRY(ks_shell_check("the study's path", arguments->rest[0]));
     KS_TRY(ks_study_find(arguments->rest[0], &job->path));
-    KS_TRY(ks_study_read(job->path, true, &job->study));
+    KS_TRY(ks_study_read(job->path, KS_STUDY_RUN, &job->study));
     KS_TRY(read_jobs(job->study, &job->jobs));
     KS_TRY(find_folder(arguments->rest[0], job));
     KS_TRY(ks_shell_check("--out", job->dir));

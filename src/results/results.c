@@ -126,7 +126,8 @@ static ks_status read_spectrum(struct ks_results *r, struct ks_result *run, cons
                                size_t analysis, size_t checkpoint)
 {
     const struct ks_study *s = r->study;
-    const struct ks_study_checkpoint id = {run->architecture, run->seed, s->checkpoint[checkpoint]};
+    const struct ks_study_spectrum id = {run->architecture, run->seed, analysis,
+                                         s->checkpoint[checkpoint]};
     struct ks_spectrum **spectrum = &run->spectrum[analysis * s->n_checkpoints + checkpoint];
     char *path = NULL;
     ks_status status = KS_OK;
@@ -263,7 +264,7 @@ ks_status ks_results_read(const char *dir, const struct ks_study *study, struct 
     KS_GO(ks_copy_string(dir, &r->dir));
     KS_GO(ks_print_string(&path, "%s/study.study", dir));
     if (!study)
-        KS_GO(ks_study_read(path, false, &r->own_study));
+        KS_GO(ks_study_read(path, KS_STUDY_SHOW, &r->own_study));
     r->study = study ? study : r->own_study;
     r->n_runs = r->study->n_architectures * r->study->n_seeds;
     KS_GO(ks_pool_alloc(&r->pool, r->n_runs, sizeof *r->run, &r->run));

@@ -214,7 +214,7 @@ ks_status ks_score_rows_add_study(const char *dir, struct ks_score_rows *rows)
     ks_status status = KS_OK;
 
     KS_GO(ks_print_string(&path, "%s/study.study", dir));
-    KS_GO(ks_study_read(path, false, &study));
+    KS_GO(ks_study_read(path, KS_STUDY_SHOW, &study));
     study->drop_missing = true; /* a return that is not finite counts as missing */
     for (size_t a = 0; a < study->n_architectures; a++)
         for (size_t i = 0; i < study->n_seeds; i++)

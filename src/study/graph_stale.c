@@ -1,5 +1,5 @@
-/* Finds outdated spectra, above all those that do not belong to the existing checkpoints, and
- * removes them or prints the commands that do. */
+/* Finds outdated spectra, which do not belong to the existing checkpoints or to the options of
+ * their analysis, and removes them or prints the commands that do. */
 #include "study/graph.h"
 
 #include <errno.h>
@@ -27,12 +27,12 @@ static void say_stale(const char *message, bool quiet)
         ks_say("%s: this spectrum has to be computed again", message);
 }
 
-/* A spectrum that cannot be read, or belongs to another checkpoint, is stale. */
+/* A spectrum that cannot be read, or belongs to another checkpoint or other options, is stale. */
 static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct ks_graph_job *job,
                                struct digests *digests, bool quiet)
 {
-    const struct ks_study_checkpoint checkpoint = {job->run % s->n_architectures,
-                                                   job->run / s->n_architectures, job->step};
+    const struct ks_study_spectrum id = {job->run % s->n_architectures,
+                                         job->run / s->n_architectures, job->analysis, job->step};
     struct ks_spectrum *spectrum = NULL;
     const struct ks_attribute *sha;
     char path[KS_PATH];
@@ -41,7 +41,7 @@ static ks_status read_spectrum(const struct ks_study *s, const char *dir, struct
     if (job->stale || !ks_graph_has(dir, job->target[0]))
         return KS_OK;
     KS_TRY(ks_path_print(path, "%s/%s", dir, job->target[0]));
-    status = ks_study_read_spectrum(s, &checkpoint, path, &spectrum);
+    status = ks_study_read_spectrum(s, &id, path, &spectrum);
     if (status == KS_FORMAT || status == KS_IO) {
         job->stale = true;
         say_stale(ks_error_text(), quiet);

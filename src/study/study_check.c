@@ -216,10 +216,10 @@ static const struct ks_study_architecture *find_architecture(const struct ks_stu
 const char *ks_study_difference(const struct ks_study *asked, const struct ks_study *held,
                                 bool any_threads)
 {
-    if (strcmp(asked->env, held->env) != 0)
-        return "env";
     if (!ks_study_trains(held)) /* there is nothing to lose */
         return NULL;
+    if (strcmp(asked->env, held->env) != 0)
+        return "env";
     for (size_t i = 0; i < held->n_seeds; i++)
         if (!ks_study_has_seed(asked, held->seed[i]))
             return "seeds";
@@ -265,13 +265,12 @@ const struct ks_study_analysis *ks_study_find_analysis(const struct ks_study *s,
 
 /* Architecture, step and seed of the spectrum must be those of the checkpoint: a file that was
  * moved is refused. */
-static ks_status check_origin(const struct ks_study *study,
-                              const struct ks_study_checkpoint *checkpoint, const char *path,
-                              const struct ks_spectrum *s)
+static ks_status check_origin(const struct ks_study *study, const struct ks_study_spectrum *id,
+                              const char *path, const struct ks_spectrum *s)
 {
     /* A run records its network: the name, or the file's name. A variant has another name, and the
      * folder of runs from elsewhere is their name. */
-    const struct ks_study_architecture *of = &study->architecture[checkpoint->architecture];
+    const struct ks_study_architecture *of = &study->architecture[id->architecture];
     const char *name = ks_path_base(of->argument);
     const struct ks_attribute *a = ks_attribute_find(&s->attributes, "architecture");
     double step = ks_attribute_number(&s->attributes, "env_step");
@@ -280,23 +279,45 @@ static ks_status check_origin(const struct ks_study *study,
     if (a && a->type == KS_ATTRIBUTE_STRING && !of->elsewhere && strcmp(a->string, name) != 0)
         return ks_fail(KS_FORMAT, "%s: architecture: expected '%s', found '%s'", path, name,
                        a->string);
-    if (!isnan(step) && step != (double)checkpoint->step)
-        return ks_fail(KS_FORMAT, "%s: env_step: expected %zu, found %g", path, checkpoint->step,
-                       step);
-    if (!isnan(seed) && seed != (double)study->seed[checkpoint->seed])
-        return ks_fail(KS_FORMAT, "%s: seed: expected %zu, found %g", path,
-                       study->seed[checkpoint->seed], seed);
+    if (!isnan(step) && step != (double)id->step)
+        return ks_fail(KS_FORMAT, "%s: env_step: expected %zu, found %g", path, id->step, step);
+    if (!isnan(seed) && seed != (double)study->seed[id->seed])
+        return ks_fail(KS_FORMAT, "%s: seed: expected %zu, found %g", path, study->seed[id->seed],
+                       seed);
     return KS_OK;
 }
 
-ks_status ks_study_read_spectrum(const struct ks_study *study,
-                                 const struct ks_study_checkpoint *checkpoint, const char *path,
-                                 struct ks_spectrum **spectrum)
+/* The error names the first option that differs. Older spectra do not say theirs. */
+static ks_status check_options(const struct ks_study_analysis *asked, const char *path,
+                               const struct ks_spectrum *s)
+{
+    const char *found = ks_attribute_text(&s->attributes, "options");
+    char expected[KS_SPECTRUM_OPTIONS_TEXT];
+    struct ks_spectrum_options options;
+    size_t at = 0;
+
+    if (!found)
+        return KS_OK;
+    KS_TRY(ks_study_read_analysis(asked, &options));
+    ks_spectrum_options_print(&options, expected);
+    if (strcmp(expected, found) == 0)
+        return KS_OK;
+    for (size_t i = 0; expected[i] && expected[i] == found[i]; i++)
+        at = expected[i] == ' ' ? i + 1 : at;
+    return ks_fail(KS_FORMAT, "%s: expected %.*s, found %.*s", path,
+                   (int)strcspn(expected + at, " "), expected + at, (int)strcspn(found + at, " "),
+                   found + at);
+}
+
+ks_status ks_study_read_spectrum(const struct ks_study *study, const struct ks_study_spectrum *id,
+                                 const char *path, struct ks_spectrum **spectrum)
 {
     ks_status status;
 
     KS_TRY(ks_spectrum_read(path, spectrum));
-    status = check_origin(study, checkpoint, path, *spectrum);
+    status = check_origin(study, id, path, *spectrum);
+    if (status == KS_OK)
+        status = check_options(&study->analysis[id->analysis], path, *spectrum);
     if (status != KS_OK) {
         ks_spectrum_free(*spectrum);
         *spectrum = NULL;

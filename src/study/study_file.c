@@ -168,7 +168,7 @@ static ks_status derive_settings(struct ks_study *s, struct ks_study_architectur
     return status == KS_OK ? KS_OK : ks_study_fail_at(s, a->line, section, KS_FORMAT);
 }
 
-static ks_status derive(struct ks_study *s, bool check_files)
+static ks_status derive(struct ks_study *s, enum ks_study_use use)
 {
     const struct ks_settings *set = &s->settings;
     struct milestones steps = {0};
@@ -181,16 +181,19 @@ static ks_status derive(struct ks_study *s, bool check_files)
         s->settings.action_repeat = about.action_repeat;
     if (ks_settings_check(set) != KS_OK)
         return ks_study_fail_at(s, 0, "[train]", KS_FORMAT);
-    KS_TRY(ks_elsewhere_names(s, check_files));
+    if (use != KS_STUDY_COMPARE)
+        KS_TRY(ks_elsewhere_names(s, use == KS_STUDY_RUN));
     for (size_t i = 0; i < s->n_architectures; i++)
         if (s->architecture[i].elsewhere)
             s->architecture[i].settings = *set;
         else
             KS_TRY(derive_settings(s, &s->architecture[i]));
-    KS_TRY(ks_study_resolve_names(s));
-    KS_TRY(ks_study_resolve_scopes(s));
+    if (use != KS_STUDY_COMPARE) {
+        KS_TRY(ks_study_resolve_names(s));
+        KS_TRY(ks_study_resolve_scopes(s));
+    }
     if (!ks_study_trains(s))
-        return ks_elsewhere_steps(s);
+        return use == KS_STUDY_COMPARE ? KS_OK : ks_elsewhere_steps(s);
     s->first_update = set->random_steps * set->action_repeat;
     status = list_milestones(s->steps, set, &steps); /* the study owns the lists in any case */
     s->checkpoint = steps.checkpoint, s->n_checkpoints = steps.n_checkpoints;
@@ -200,10 +203,10 @@ static ks_status derive(struct ks_study *s, bool check_files)
         if (!s->architecture[i].elsewhere)
             KS_TRY(check_milestones(s, &s->architecture[i]));
     KS_TRY(apply_stop(s));
-    return ks_elsewhere_steps(s);
+    return use == KS_STUDY_COMPARE ? KS_OK : ks_elsewhere_steps(s);
 }
 
-ks_status ks_study_read(const char *path, bool check_files, struct ks_study **out)
+ks_status ks_study_read(const char *path, enum ks_study_use use, struct ks_study **out)
 {
     const char *base = ks_path_base(path);
     struct ks_study *study = NULL;
@@ -222,9 +225,9 @@ ks_status ks_study_read(const char *path, bool check_files, struct ks_study **ou
         status = ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", path);
         goto done;
     }
-    KS_GO(ks_study_parse(study, check_files));
+    KS_GO(ks_study_parse(study, use == KS_STUDY_RUN));
     KS_GO(require(study));
-    KS_GO(derive(study, check_files));
+    KS_GO(derive(study, use));
     *out = study, study = NULL;
 done:
     ks_study_free(study);

@@ -100,9 +100,12 @@ struct ks_study {
     char **warning; /* [n_warnings] about files of runs from elsewhere, a line each; owned */
 };
 
-/* Reads and checks a file. Errors name file and line (KS_FORMAT, KS_IO). With `check_files` the
- * architectures must be known names or existing files, too. The caller frees. */
-ks_status ks_study_read(const char *path, bool check_files, struct ks_study **study);
+/* What a study is read for: its architectures must be known names or existing files only for jobs
+ * to be run; to be compared with another study it may differ from what lies in its folders today.
+ */
+enum ks_study_use { KS_STUDY_SHOW, KS_STUDY_RUN, KS_STUDY_COMPARE };
+/* Reads and checks a file. Errors name file and line (KS_FORMAT, KS_IO). The caller frees. */
+ks_status ks_study_read(const char *path, enum ks_study_use use, struct ks_study **study);
 void ks_study_free(struct ks_study *study); /* NULL is fine */
 
 /* Checks the analyses against the critics that the study will train, for a task of these widths:
@@ -198,16 +201,16 @@ ks_status ks_study_find(const char *argument, char **path);
  * for lack of memory. */
 ks_status ks_changes_read(const char *dir, const char *folder, char **text);
 
-/* A checkpoint of a study. */
-struct ks_study_checkpoint {
-    size_t architecture, seed; /* indices in the study */
-    size_t step;               /* environment step     */
+/* A spectrum of a study. */
+struct ks_study_spectrum {
+    size_t architecture, seed, analysis; /* indices in the study */
+    size_t step;                         /* environment step     */
 };
 
-/* Reads the spectrum of a checkpoint; refuses one whose attributes name another checkpoint. Fails
- * with KS_FORMAT or KS_IO; the caller frees. */
-ks_status ks_study_read_spectrum(const struct ks_study *study,
-                                 const struct ks_study_checkpoint *checkpoint, const char *path,
-                                 struct ks_spectrum **spectrum);
+/* Reads a spectrum; refuses one whose attributes name another checkpoint, or other options than its
+ * analysis has, for example one that was made by hand. Fails with KS_FORMAT or KS_IO; the caller
+ * frees. */
+ks_status ks_study_read_spectrum(const struct ks_study *study, const struct ks_study_spectrum *id,
+                                 const char *path, struct ks_spectrum **spectrum);
 
 #endif

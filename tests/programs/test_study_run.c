@@ -327,8 +327,9 @@ static void set_sha(const char *file, const char *sha, char old[65])
     }
 }
 
-/* Three wrong spectra: unreadable, moved from another run, and of another checkpoint.
- * kappascope-plot refuses the first two; kappascope-study computes exactly these three again. */
+/* Four wrong spectra: unreadable, moved from another run, made by hand with other options, and of
+ * another checkpoint. kappascope-plot refuses all but the last; kappascope-study computes exactly
+ * these four again. */
 TEST_IN_FOLDER(test_damaged_spectra)
 {
     static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -356,8 +357,14 @@ TEST_IN_FOLDER(test_damaged_spectra)
     says("s", "--status", "2 runs: 4 of 4 checkpoints, 4 of 8 spectra", 7);
     assert_said("seed: expected 0, found 1: this spectrum has to be computed again\n", 7);
     assert_said("found 000000000000...: this spectrum has to be computed again\n", 7);
+    assert_int_equal(run_here("kappascope-analyze",
+                              text_of("--order 8 --weight-decay 2 %s",
+                                      scratch(run_file("s", "bn+ce/seed1", steps[0], ".h5")))),
+                     0);
+    says("s", "--status", "2 runs: 4 of 4 checkpoints, 3 of 8 spectra", 8);
+    assert_said("expected weight-decay=0, found weight-decay=2: this spectrum has to be", 8);
     assert_string_equal(file_text("s/tables/summary.csv"), table);
-    says("s", "", "to do: 0 x train, 4 x analyze (6 of 10 jobs are done)", 0);
+    says("s", "", "to do: 0 x train, 5 x analyze (5 of 10 jobs are done)", 0);
     assert_string_equal(file_text("s/tables/summary.csv"), table);
     set_sha(file[2], NULL, again);
     assert_string_equal(again, sha);

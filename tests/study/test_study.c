@@ -317,7 +317,7 @@ TEST_IN_FOLDER(test_wrong_studies)
         if (!strstr(ks_error_text(), wrong[i].words) || strchr(ks_error_text(), '\n'))
             fail_msg("'%s' does not contain '%s'", ks_error_text(), wrong[i].words);
     }
-    assert_fails(ks_study_read(scratch("none.study"), true, &s), KS_IO, "none.study");
+    assert_fails(ks_study_read(scratch("none.study"), KS_STUDY_RUN, &s), KS_IO, "none.study");
 }
 
 /* Options that fit no critic of the study are refused before anything is trained. */
@@ -377,7 +377,7 @@ TEST_IN_FOLDER(test_reading_without_memory)
 
     write_text("some.study", GOOD);
     while (starving(&turn)) {
-        turn.status = ks_study_read(scratch("some.study"), true, &s);
+        turn.status = ks_study_read(scratch("some.study"), KS_STUDY_RUN, &s);
         assert_true(turn.status == KS_OK || !s);
     }
     ks_study_free(s);
@@ -405,7 +405,7 @@ TEST(test_shipped_studies)
         char *path = NULL;
 
         assert_ok(ks_study_find(shipped[i].name, &path));
-        assert_ok(ks_study_read(path, true, &s));
+        assert_ok(ks_study_read(path, KS_STUDY_RUN, &s));
         assert_int_equal(s->n_architectures, shipped[i].architectures);
         ks_study_free(s);
         free(path);

@@ -80,7 +80,7 @@ TEST(test_shipped)
     char *path = NULL;
 
     assert_ok(ks_study_find("reference", &path));
-    assert_ok(ks_study_read(path, true, &s));
+    assert_ok(ks_study_read(path, KS_STUDY_RUN, &s));
     assert_int_equal(s->n_architectures, 7);
     assert_int_equal(s->architecture[1].settings.critics, 1);
     ks_study_free(s);

@@ -114,7 +114,7 @@ void claimed_new(const char *architectures, size_t seeds, const char *more)
     study_seeds = seeds;
     memset(metric, 0, sizeof metric);
     assert_ok(ks_copy_string(scratch_folder, &r->dir));
-    assert_ok(ks_study_read(scratch("study.study"), false, &r->own_study));
+    assert_ok(ks_study_read(scratch("study.study"), KS_STUDY_SHOW, &r->own_study));
     r->study = r->own_study;
     assert_int_equal(r->study->n_checkpoints, TIMES + 1);
     assert_int_equal(r->study->checkpoint[0], r->study->first_update);

@@ -63,7 +63,7 @@ struct ks_study *read_study(void)
 {
     struct ks_study *s = NULL;
 
-    assert_ok(ks_study_read(scratch("s/study.study"), false, &s));
+    assert_ok(ks_study_read(scratch("s/study.study"), KS_STUDY_SHOW, &s));
     return s;
 }
 
@@ -71,7 +71,7 @@ void study_refuses(const char *words)
 {
     struct ks_study *s = NULL;
 
-    assert_fails(ks_study_read(scratch("s/study.study"), true, &s), KS_FORMAT, words);
+    assert_fails(ks_study_read(scratch("s/study.study"), KS_STUDY_RUN, &s), KS_FORMAT, words);
     assert_null(s);
 }
 

@@ -8,7 +8,7 @@ static void free_study(void *study)
 ks_status study_of_text(const char *text, struct ks_study **study)
 {
     write_text("some.study", text);
-    KS_TRY(ks_study_read(scratch("some.study"), true, study));
+    KS_TRY(ks_study_read(scratch("some.study"), KS_STUDY_RUN, study));
     hold_object(*study, free_study);
     return KS_OK;
 }
