@@ -177,6 +177,9 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
     KS_TRY(add_machines(p, list));
     KS(loss_name)(&p->problem.checkpoint->critic.arch->loss, sizeof loss, loss);
     KS_TRY(ks_attribute_add_string(list, "loss_kind", loss));
+    KS(loss_options)(&p->problem.checkpoint->critic.arch->loss, sizeof loss, loss);
+    if (*loss)
+        KS_TRY(ks_attribute_add_string(list, "loss_options", loss));
     KS_TRY(copy_attributes(&p->problem.checkpoint->attributes, list));
     return add_statement(p, inputs);
 }

@@ -393,6 +393,28 @@ KIND(quantile, {"loss quantile", "loss quantile kappa=0.8 weight=3", NULL},
 
 const struct KS(loss_kind) *const KS(loss_kinds)[] = {&mse, &ce, &huber, &quantile, NULL};
 
+void KS(loss_options)(const struct KS(loss) *l, size_t size, char *text)
+{
+    size_t used = 0, given = 0;
+
+    for (size_t h = 0; h < (l->n_heads ? l->n_heads : 1) && used < size; h++) {
+        const struct KS(loss) *head = l->n_heads ? &l->head[h] : l;
+        const bool delta = (head->kind == &huber || head->kind == &quantile) && head->delta != 1,
+                   weight = head->weight != 1;
+        char one[2][32] = {"", ""};
+
+        if (delta)
+            snprintf(one[0], sizeof one[0], "%s=%.10g", head->kind == &huber ? "delta" : "kappa",
+                     head->delta);
+        if (weight)
+            snprintf(one[1], sizeof one[1], "%sweight=%.10g", delta ? " " : "", head->weight);
+        used += (size_t)snprintf(text + used, size - used, "%s%s%s", h ? "+" : "", one[0], one[1]);
+        given += delta + weight;
+    }
+    if (given == 0)
+        *text = '\0';
+}
+
 /* What other libraries call these losses. */
 static const struct ks_near_alias aliases[] = {{"l2", "mse"},
                                                {"mseloss", "mse"},

@@ -61,6 +61,11 @@ ks_status KS(loss_parse)(struct ks_line *line, size_t outputs, struct KS(loss) *
  * to fit into `size` bytes. */
 void KS(loss_name)(const struct KS(loss) *l, size_t size, char *name);
 
+/* The options that differ from the defaults, such as "delta=2 weight=0.5", else ""; of several
+ * heads such as "+kappa=2". Not the ends of ce: given the targets, the Hessian does not depend on
+ * them. */
+void KS(loss_options)(const struct KS(loss) *l, size_t size, char *text);
+
 /* All kinds; ends in NULL. */
 extern const struct KS(loss_kind) *const KS(loss_kinds)[];
 

@@ -137,7 +137,7 @@ static void print_origin(const struct ks_results *r, size_t architecture, FILE *
     if (r->study->architecture[architecture].elsewhere && ks_study_trains(r->study))
         fputs("<small>trained elsewhere</small>", out);
     if (c->group > 1 || c->mixed) {
-        ks_conditions_print(c, NULL, sizeof text, text);
+        ks_conditions_print(r, architecture, r->study->n_architectures, sizeof text, text);
         ks_html_between(out, "<small>not comparable: ", text, "</small>");
     }
     fputs("</td>", out);

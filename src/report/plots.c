@@ -143,12 +143,12 @@ static void print_names(const struct ks_results *r, const struct ks_summary_tabl
     fputs("'; group_names='", out);
     for (size_t g = 1; g <= r->n_groups; g++)
         for (size_t i = 0; i < table->n_rows; i++) {
-            const struct ks_conditions *of = &r->conditions[table->row[i].architecture];
+            const size_t architecture = table->row[i].architecture;
             char text[KS_CONDITIONS_TEXT];
 
-            if (of->group != g)
+            if (r->conditions[architecture].group != g)
                 continue;
-            ks_conditions_print(of, NULL, sizeof text, text);
+            ks_conditions_print(r, architecture, r->study->n_architectures, sizeof text, text);
             for (char *c = text; *c; c++) /* as a word of gnuplot */
                 *c = strchr("'\"\\", *c) ? '-' : *c;
             fprintf(out, "\"%s\" ", text);

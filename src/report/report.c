@@ -70,7 +70,7 @@ ks_status ks_report_sweep(const char *dir)
     return KS_OK;
 }
 
-ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t resamples, bool quiet)
+ks_status ks_study_plot(const char *dir, struct ks_study *study, size_t resamples, bool quiet)
 {
     struct ks_summary_table table = {0};
     struct ks_results *results = NULL;

@@ -13,8 +13,7 @@
 /* Writes tables, plots and report from the results in a study's folder; then lists the plots and
  * prints the table on standard output. Warnings go to standard error. `study`: the study in the
  * folder, if the caller has read it; NULL: dir/study.study is read. */
-ks_status ks_study_plot(const char *dir, const struct ks_study *study, size_t resamples,
-                        bool quiet);
+ks_status ks_study_plot(const char *dir, struct ks_study *study, size_t resamples, bool quiet);
 
 /* Removes temporary files of killed programs from dir, dir/tables and dir/figures. KS_MEMORY. */
 ks_status ks_report_sweep(const char *dir);

@@ -117,15 +117,27 @@ static ks_status find_statistics(const struct ks_results *r, size_t *n, char ***
     KS_TEXT((r)->study->env), KS_TEXT((r)->study->architecture[(of)->architecture].name),          \
         KS_COUNT((r)->study->seed[(of)->seed]), KS_COUNT(step)
 
-/* A row of checkpoints.csv: attributes of the checkpoint, the loss, the BLAS (empty if they are
- * unknown), and the statistics of these names. */
+/* The return at a checkpoint: as the checkpoint says, or of a run from elsewhere its table. */
+static double return_at(const struct ks_results *r, const struct ks_result *run, size_t checkpoint,
+                        const struct ks_spectrum *s)
+{
+    const struct ks_study *study = r->study;
+
+    if (!study->architecture[run->architecture].elsewhere)
+        return ks_attribute_number(&s->attributes, "return_mean");
+    for (size_t k = 0; k < study->n_evaluations; k++)
+        if (study->evaluation[k] == study->checkpoint[checkpoint])
+            return run->returns[k];
+    return NAN;
+}
+
+/* The rest of a row of checkpoints.csv: the loss, the BLAS (empty if they are unknown), and the
+ * statistics of these names. */
 static void add_spectrum(const struct ks_spectrum *s, size_t n, char *const *names,
                          struct ks_table *out)
 {
     static const char *const origin[] = {"loss_kind", "blas_version", "blas_kernel", "products"};
 
-    ks_table_cells(out, KS_NUMBER(ks_attribute_number(&s->attributes, "update")),
-                   KS_NUMBER(ks_attribute_number(&s->attributes, "return_mean")));
     for (size_t k = 0; k < sizeof origin / sizeof *origin; k++) {
         const char *text = ks_attribute_text(&s->attributes, origin[k]);
 
@@ -152,7 +164,9 @@ static ks_status fill_checkpoints(const struct ks_tables *t, struct ks_table *ou
                 if (!s)
                     continue;
                 ks_table_cells(out, RUN(r, &r->run[run], r->study->checkpoint[i]),
-                               KS_TEXT(r->study->analysis[a].name));
+                               KS_TEXT(r->study->analysis[a].name),
+                               KS_NUMBER(ks_attribute_number(&s->attributes, "update")),
+                               KS_NUMBER(return_at(r, &r->run[run], i, s)));
                 add_spectrum(s, n, names, out);
             }
     free(names);
@@ -266,11 +280,12 @@ static ks_status fill_conditions(const struct ks_tables *t, size_t row, struct k
     const struct ks_conditions *of = &t->r->conditions[architecture];
     char differs[KS_CONDITIONS_TEXT];
 
-    ks_conditions_print(of, NULL, sizeof differs, differs);
+    ks_conditions_print(t->r, architecture, t->r->study->n_architectures, sizeof differs, differs);
     ks_table_cells(out, KS_TEXT(t->r->study->architecture[architecture].name),
-                   KS_TEXT(ks_tables_trained(t, row)), KS_COUNT(of->group),
+                   KS_TEXT(ks_tables_trained(t, row)),
+                   of->group > 0 ? KS_COUNT(of->group) : KS_NUMBER(NAN),
                    KS_TEXT(*differs ? differs : "-"));
-    for (enum ks_condition c = 0; c < KS_CONDITIONS; c++)
+    for (enum ks_condition c = 0; c < KS_CONDITION_PARAMETERS; c++)
         ks_table_cells(out, KS_TEXT(of->value[c]));
     return KS_OK;
 }

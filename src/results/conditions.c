@@ -1,5 +1,6 @@
 /* What makes the spectra of two architectures incomparable, and the groups of those that can be
- * compared. */
+ * compared. Two agree if they do in each analysis that both have: Figure 4, say, may be of another
+ * one than the standard analysis. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,18 +16,31 @@ const char *const ks_condition_names[KS_CONDITIONS] = {
     [KS_CONDITION_REWARD_SCALE] = "reward scale",
     [KS_CONDITION_LOSS] = "loss",
     [KS_CONDITION_KIND] = "minibatches (fixed or fresh)",
+    [KS_CONDITION_PARAMETERS] = "number of parameters",
 };
 
 /* The root attributes of a spectrum that say it. */
 static const char *const attributes[KS_CONDITIONS] = {
-    [KS_CONDITION_MINIBATCHES] = "batches", [KS_CONDITION_ROWS] = "minibatch_rows",
-    [KS_CONDITION_ORDER] = "order",         [KS_CONDITION_OPERATOR] = "operator",
-    [KS_CONDITION_DISCOUNT] = "gamma",      [KS_CONDITION_REWARD_SCALE] = "reward_scale",
-    [KS_CONDITION_LOSS] = "loss_kind",      [KS_CONDITION_KIND] = "minibatches",
+    [KS_CONDITION_MINIBATCHES] = "batches",  [KS_CONDITION_ROWS] = "minibatch_rows",
+    [KS_CONDITION_ORDER] = "order",          [KS_CONDITION_OPERATOR] = "operator",
+    [KS_CONDITION_DISCOUNT] = "gamma",       [KS_CONDITION_REWARD_SCALE] = "reward_scale",
+    [KS_CONDITION_LOSS] = "loss_kind",       [KS_CONDITION_KIND] = "minibatches",
+    [KS_CONDITION_PARAMETERS] = "dimension",
 };
 
-enum { VALUE = sizeof((struct ks_conditions *)0)->value[0] };
+enum { VALUE = sizeof((struct ks_conditions *)0)->value[0], WORD = 60 };
 static const char NOT_SAID[] = "not said", AND[] = " and ";
+
+static struct ks_conditions *conditions_of(const struct ks_results *r, size_t analysis,
+                                           size_t architecture)
+{
+    return &r->conditions[analysis * r->study->n_architectures + architecture];
+}
+
+static bool has_spectra(const struct ks_results *r, size_t analysis, size_t architecture)
+{
+    return *conditions_of(r, analysis, architecture)->value[0] != '\0';
+}
 
 /* With all eigenvalues, or a tolerance, the order does not matter. */
 static void print_order(const struct ks_spectrum *s, char text[VALUE])
@@ -44,12 +58,15 @@ static void print_order(const struct ks_spectrum *s, char text[VALUE])
 static void print_value(const struct ks_spectrum *s, enum ks_condition c, char text[VALUE])
 {
     const char *word = ks_attribute_text(&s->attributes, attributes[c]);
+    const char *options = c == KS_CONDITION_LOSS ? ks_attribute_text(&s->attributes, "loss_options")
+                                                 : NULL;
     const double number = ks_attribute_number(&s->attributes, attributes[c]);
 
     if (c == KS_CONDITION_ORDER && !isnan(number))
         print_order(s, text);
     else if (word)
-        snprintf(text, VALUE, "%.*s", 20, word);
+        snprintf(text, VALUE, "%.*s%s%.*s", WORD, word, options ? " " : "", WORD,
+                 options ? options : "");
     else if (isnan(number))
         snprintf(text, VALUE, "%s", NOT_SAID);
     else
@@ -78,12 +95,6 @@ static void take_value(struct ks_conditions *of, enum ks_condition c, const char
 
     if (has_value(list, value))
         return;
-    /* A run notices at its second checkpoint that its minibatches are not the first one's. */
-    if (c == KS_CONDITION_KIND && (has_value(list, "fixed") || has_value(list, "fresh")) &&
-        (strcmp(value, "fixed") == 0 || strcmp(value, "fresh") == 0)) {
-        snprintf(list, VALUE, "fresh");
-        return;
-    }
     if (used > 0)
         of->mixed = of->differs[c] = true;
     if (used + strlen(AND) + strlen(value) < VALUE)
@@ -97,24 +108,71 @@ static const char *known_here(enum ks_condition c)
     return c == KS_CONDITION_KIND ? "fresh" : c == KS_CONDITION_REWARD_SCALE ? "its own" : NULL;
 }
 
+/* A run notices at its second checkpoint that its minibatches are not the first one's. */
+static bool has_fresh_minibatches(const struct ks_results *r, const struct ks_result *run)
+{
+    bool fresh = false;
+
+    for (size_t i = 0; i < r->study->n_analyses * r->study->n_checkpoints; i++) {
+        const struct ks_spectrum *s = run->spectrum[i];
+        const char *kind = s ? ks_attribute_text(&s->attributes, attributes[KS_CONDITION_KIND])
+                             : NULL;
+
+        fresh = fresh || (kind && strcmp(kind, "fresh") == 0);
+    }
+    return fresh;
+}
+
+static void read_run(struct ks_results *r, const struct ks_result *run, size_t analysis)
+{
+    const bool here = !r->study->architecture[run->architecture].elsewhere,
+               fresh = has_fresh_minibatches(r, run);
+    struct ks_conditions *of = conditions_of(r, analysis, run->architecture);
+
+    for (size_t k = 0; k < r->study->n_checkpoints; k++) {
+        const struct ks_spectrum *s = ks_results_spectrum(r, run, analysis, k);
+
+        for (enum ks_condition c = 0; s && c < KS_CONDITIONS; c++) {
+            char value[VALUE];
+
+            print_value(s, c, value);
+            if (here && known_here(c))
+                snprintf(value, VALUE, "%s", known_here(c));
+            else if (c == KS_CONDITION_KIND && fresh && strcmp(value, "fixed") == 0)
+                snprintf(value, VALUE, "fresh");
+            take_value(of, c, value);
+        }
+    }
+}
+
 static void read_conditions(struct ks_results *r, size_t architecture)
 {
-    const bool here = !r->study->architecture[architecture].elsewhere;
-    struct ks_conditions *of = &r->conditions[architecture];
     const struct ks_result *run[KS_STUDY_SEEDS];
     const size_t n = ks_results_runs(r, architecture, run);
 
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < r->study->n_checkpoints; k++) {
-            const struct ks_spectrum *s = ks_results_spectrum(r, run[i], 0, k);
+    for (size_t k = 0; k < r->study->n_analyses; k++) {
+        for (size_t i = 0; i < n; i++)
+            read_run(r, run[i], k);
+        if (conditions_of(r, k, architecture)->mixed)
+            r->conditions[architecture].mixed = true;
+    }
+}
 
-            for (enum ks_condition c = 0; s && c < KS_CONDITIONS; c++) {
-                char value[VALUE];
+/* Factors whose loss the spectra contradict are not used. */
+static ks_status check_factors(struct ks_results *r, struct ks_study_architecture *a)
+{
+    const char *loss = r->conditions[a - r->study->architecture].value[KS_CONDITION_LOSS];
+    const size_t length = strlen(a->loss);
 
-                print_value(s, c, value);
-                take_value(of, c, here && known_here(c) ? known_here(c) : value);
-            }
-        }
+    if (!a->has_factors || !*loss || strcmp(loss, NOT_SAID) == 0 ||
+        (strncmp(loss, a->loss, length) == 0 && strchr(" ", loss[length]) && !strstr(loss, AND)))
+        return KS_OK;
+    KS_TRY(ks_results_warn(
+        r, "%s: its factors are not used: they say %s, the loss of its spectra is %s", a->name,
+        a->loss, loss));
+    a->has_factors = a->weight_normalization = false;
+    a->normalization = a->loss = "other";
+    return KS_OK;
 }
 
 /* --- groups --- */
@@ -124,107 +182,160 @@ static bool is_designed(const struct ks_results *r, size_t a)
     return !r->study->architecture[a].elsewhere || r->study->architecture[a].has_factors;
 }
 
-/* Whether `a` has the loss of any member of the group of `first`. */
-static bool has_loss(const struct ks_results *r, size_t a, size_t first)
+/* The first member of a group that has spectra of the analysis; n_architectures: none. */
+static size_t find_member(const struct ks_results *r, size_t group, size_t analysis)
 {
-    const struct ks_conditions *all = r->conditions;
+    size_t a = 0;
+
+    while (a < r->study->n_architectures &&
+           (r->conditions[a].group != group || !has_spectra(r, analysis, a)))
+        a++;
+    return a;
+}
+
+/* Whether `a` has the loss of any member of the group. */
+static bool has_loss(const struct ks_results *r, size_t a, size_t group, size_t analysis)
+{
+    const char *loss = conditions_of(r, analysis, a)->value[KS_CONDITION_LOSS];
 
     for (size_t b = 0; b < r->study->n_architectures; b++)
-        if (all[b].group == all[first].group &&
-            (strcmp(all[a].value[KS_CONDITION_LOSS], all[b].value[KS_CONDITION_LOSS]) == 0 ||
+        if (r->conditions[b].group == group &&
+            (strcmp(loss, conditions_of(r, analysis, b)->value[KS_CONDITION_LOSS]) == 0 ||
              (is_designed(r, a) && is_designed(r, b))))
             return true;
     return false;
 }
 
-static bool agrees(const struct ks_results *r, size_t a, size_t first, enum ks_condition c)
+/* The number of parameters has to be equal only within one architecture. */
+static bool agrees(const struct ks_results *r, size_t a, size_t group, size_t analysis,
+                   enum ks_condition c)
 {
     const struct ks_study_architecture *list = r->study->architecture;
+    const size_t b = find_member(r, group, analysis);
 
-    if (c == KS_CONDITION_LOSS)
-        return has_loss(r, a, first);
-    if (c == KS_CONDITION_REWARD_SCALE && (!list[a].elsewhere || !list[first].elsewhere))
+    if (b == r->study->n_architectures || !has_spectra(r, analysis, a) ||
+        c == KS_CONDITION_PARAMETERS)
         return true;
-    return strcmp(r->conditions[a].value[c], r->conditions[first].value[c]) == 0;
+    if (c == KS_CONDITION_LOSS)
+        return has_loss(r, a, group, analysis);
+    if (c == KS_CONDITION_REWARD_SCALE && (!list[a].elsewhere || !list[b].elsewhere))
+        return true;
+    return strcmp(conditions_of(r, analysis, a)->value[c],
+                  conditions_of(r, analysis, b)->value[c]) == 0;
 }
 
-/* Puts an architecture into the first group with which it agrees, or into a new one. first
- * [n_groups]: the first architecture of each. */
-static void set_group(struct ks_results *r, size_t a, size_t *first)
+/* Whether `a` and the members of the group, without those that are mixed, agree. */
+static bool belongs(const struct ks_results *r, size_t a, size_t group)
+{
+    bool all = !r->conditions[a].mixed;
+
+    for (size_t b = 0; b < r->study->n_architectures; b++)
+        all = all && (r->conditions[b].group != group || !r->conditions[b].mixed);
+    for (size_t k = 0; k < r->study->n_analyses; k++)
+        for (enum ks_condition c = 0; c < KS_CONDITIONS; c++)
+            all = all && agrees(r, a, group, k, c);
+    return all;
+}
+
+/* Puts an architecture into the first group with which it agrees, or into a new one. One from
+ * elsewhere without spectra is in none. */
+static void set_group(struct ks_results *r, size_t a)
 {
     const bool here = !r->study->architecture[a].elsewhere;
-    struct ks_conditions *of = &r->conditions[a];
-    size_t g = 0;
+    bool any = here;
+    size_t g = 1;
 
-    for (; g < r->n_groups && !(here && g == 0); g++) {
-        bool all = !of->mixed && !r->conditions[first[g]].mixed;
-
-        for (enum ks_condition c = 0; c < KS_CONDITIONS; c++)
-            all = all && agrees(r, a, first[g], c);
-        if (all)
-            break;
-    }
-    if (g == r->n_groups)
-        first[r->n_groups++] = a;
-    of->group = g + 1;
+    for (size_t k = 0; k < r->study->n_analyses; k++)
+        any = any || has_spectra(r, k, a);
+    if (!any)
+        return;
+    while (g <= r->n_groups && !(here && g == 1) && !belongs(r, a, g))
+        g++;
+    r->n_groups = g > r->n_groups ? g : r->n_groups;
+    r->conditions[a].group = g;
 }
 
 /* Without architectures that are trained here, group 1 is the largest one, the first of these. */
-static void number_groups(struct ks_results *r, size_t *first)
+static void number_groups(struct ks_results *r)
 {
     size_t count[KS_STUDY_ARCHITECTURES + 1] = {0}, largest = 1;
-    const size_t one = first[0];
 
-    for (size_t a = 0; a < r->study->n_architectures; a++)
-        count[r->conditions[a].group] += r->included[a];
+    for (size_t a = 0; a < r->study->n_architectures; a++) {
+        if (r->included[a] && !r->study->architecture[a].elsewhere)
+            return;
+        count[r->conditions[a].group]++;
+    }
     for (size_t g = 2; g <= r->n_groups; g++)
         largest = count[g] > count[largest] ? g : largest;
-    if (largest == 1 || !r->study->architecture[one].elsewhere)
-        return;
     for (size_t a = 0; a < r->study->n_architectures; a++) {
         size_t *group = &r->conditions[a].group;
 
         *group = *group == 1 ? largest : *group == largest ? 1 : *group;
     }
-    first[0] = first[largest - 1];
-    first[largest - 1] = one;
+}
+
+static void find_differences(struct ks_results *r, size_t a)
+{
+    for (size_t k = 0; k < r->study->n_analyses; k++)
+        for (enum ks_condition c = 0; c < KS_CONDITIONS; c++) {
+            struct ks_conditions *of = conditions_of(r, k, a);
+
+            if (r->conditions[a].group > 1 && !agrees(r, a, 1, k, c))
+                of->differs[c] = true;
+        }
 }
 
 /* First those that are trained here, then those whose own spectra agree, then the others. */
 ks_status ks_conditions_find(struct ks_results *r)
 {
-    const struct ks_study *s = r->study;
-    size_t first[KS_STUDY_ARCHITECTURES] = {0};
+    struct ks_study *s = r->study;
 
     for (size_t a = 0; a < s->n_architectures; a++)
-        if (r->included[a])
+        if (r->included[a]) {
             read_conditions(r, a);
+            KS_TRY(check_factors(r, &s->architecture[a]));
+        }
     for (int turn = 0; turn < 3; turn++)
         for (size_t a = 0; a < s->n_architectures; a++) {
             const int its = !s->architecture[a].elsewhere ? 0 : r->conditions[a].mixed ? 2 : 1;
 
             if (r->included[a] && its == turn)
-                set_group(r, a, first);
+                set_group(r, a);
         }
-    number_groups(r, first);
+    r->n_groups = r->n_groups > 0 ? r->n_groups : 1;
+    number_groups(r);
     for (size_t a = 0; a < s->n_architectures; a++)
-        for (enum ks_condition c = 0; c < KS_CONDITIONS && r->conditions[a].group > 1; c++)
-            r->conditions[a].differs[c] = r->conditions[a].differs[c] || !agrees(r, a, first[0], c);
+        find_differences(r, a);
+    for (size_t a = 0; a < s->n_architectures; a++) {
+        const bool missing = !has_spectra(r, 0, a);
+
+        for (enum ks_condition c = 0; c < KS_CONDITIONS && missing; c++)
+            take_value(&r->conditions[a], c, NOT_SAID);
+    }
     return KS_OK;
 }
 
-void ks_conditions_print(const struct ks_conditions *of, const struct ks_conditions *first,
+void ks_conditions_print(const struct ks_results *r, size_t architecture, size_t against,
                          size_t room, char *text)
 {
     size_t used = 0;
 
     *text = '\0';
-    for (enum ks_condition c = 0; c < KS_CONDITIONS && used < room; c++) {
-        const bool both = first && strcmp(of->value[c], first->value[c]) != 0;
+    for (enum ks_condition c = 0; c < KS_CONDITIONS; c++)
+        for (size_t k = 0; k < r->study->n_analyses && used < room; k++) {
+            const struct ks_conditions *of = conditions_of(r, k, architecture);
+            const char *other = against < r->study->n_architectures
+                                    ? conditions_of(r, k, against)->value[c]
+                                    : "";
 
-        if (of->differs[c])
-            used += (size_t)snprintf(text + used, room - used, "%s%s %s%s%s", used > 0 ? "; " : "",
-                                     ks_condition_names[c], of->value[c], both ? " against " : "",
-                                     both ? first->value[c] : "");
-    }
+            if (!of->differs[c])
+                continue;
+            if (strcmp(of->value[c], other) == 0)
+                other = "";
+            used += (size_t)snprintf(text + used, room - used, "%s%s %s%s%s%s%s%s",
+                                     used > 0 ? "; " : "", ks_condition_names[c], of->value[c],
+                                     *other ? " against " : "", other, k > 0 ? " in [analyze " : "",
+                                     k > 0 ? r->study->analysis[k].name : "", k > 0 ? "]" : "");
+            break; /* in further analyses likewise */
+        }
 }

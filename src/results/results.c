@@ -226,7 +226,8 @@ static ks_status warn_conditions(struct ks_results *r)
         const struct ks_conditions *c = &r->conditions[order[i]];
         const char *name = all[order[i]].name;
 
-        ks_conditions_print(c, c->mixed ? NULL : &r->conditions[first], sizeof text, text);
+        ks_conditions_print(r, order[i], c->mixed ? r->study->n_architectures : first, sizeof text,
+                            text);
         if (c->mixed)
             KS_TRY(ks_results_warn(r, "%s: its own spectra are not comparable: %s", name, text));
         else if (c->group > 1)
@@ -253,7 +254,7 @@ static ks_status read_all(struct ks_results *r)
     return warn_conditions(r);
 }
 
-ks_status ks_results_read(const char *dir, const struct ks_study *study, struct ks_results **out)
+ks_status ks_results_read(const char *dir, struct ks_study *study, struct ks_results **out)
 {
     struct ks_results *r = NULL;
     char *path = NULL;
@@ -269,8 +270,8 @@ ks_status ks_results_read(const char *dir, const struct ks_study *study, struct 
     r->n_runs = r->study->n_architectures * r->study->n_seeds;
     KS_GO(ks_pool_alloc(&r->pool, r->n_runs, sizeof *r->run, &r->run));
     KS_GO(ks_pool_alloc(&r->pool, r->study->n_architectures, sizeof *r->included, &r->included));
-    KS_GO(
-        ks_pool_alloc(&r->pool, r->study->n_architectures, sizeof *r->conditions, &r->conditions));
+    KS_GO(ks_pool_alloc(&r->pool, r->study->n_analyses * r->study->n_architectures,
+                        sizeof *r->conditions, &r->conditions));
     KS_GO(ks_pool_alloc(&r->pool, r->study->n_checkpoints, sizeof *r->common_checkpoint,
                         &r->common_checkpoint));
     KS_GO(ks_pool_alloc(&r->pool, r->study->n_evaluations, sizeof *r->common_evaluation,

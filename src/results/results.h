@@ -26,14 +26,15 @@ struct ks_result {
 
 struct ks_results {
     char *dir; /* owned */
-    const struct ks_study *study;
+    struct ks_study *study;
     struct ks_study *own_study; /* what `study` points to if it was read from the folder; owned */
     struct ks_pool pool;        /* the arrays, also of runs. Owned */
     size_t n_runs;
-    struct ks_result *run;            /* [architectures, seeds] */
-    bool *included;                   /* [architectures] whether any of its runs is complete */
-    struct ks_conditions *conditions; /* [architectures] of the included ones     */
-    size_t n_groups;                  /* of architectures whose spectra are comparable       */
+    struct ks_result *run; /* [architectures, seeds] */
+    bool *included;        /* [architectures] whether any of its runs is complete */
+    /* [n_analyses, architectures] of the included ones, the standard analysis first */
+    struct ks_conditions *conditions;
+    size_t n_groups; /* of architectures whose spectra are comparable */
     /* The steps that are aggregated: all, or with grid = common the steps that every completed run
      * has. [n_checkpoints], [n_evaluations]. */
     bool *common_checkpoint, *common_evaluation;
@@ -49,6 +50,7 @@ ks_status ks_results_warn(struct ks_results *results, const char *format, ...)
 ks_status ks_results_judge(struct ks_results *results);
 
 /* Reads the existing results of `study`, which must outlive *results; NULL: of dir/study.study.
+ * Takes back `factors` of runs from elsewhere whose loss their spectra contradict.
  *
  * Missing results and a malformed progress.csv make their run incomplete: it is left out, and one
  * warning names all such runs. There are two exceptions. If the training of a run is over, a
@@ -59,8 +61,7 @@ ks_status ks_results_judge(struct ks_results *results);
  * Fails (KS_FORMAT, KS_IO) on a spectrum that cannot be read or belongs to another checkpoint, on
  * two returns at one step, and on a return that is NaN or infinite unless missing = drop. The
  * caller frees. */
-ks_status ks_results_read(const char *dir, const struct ks_study *study,
-                          struct ks_results **results);
+ks_status ks_results_read(const char *dir, struct ks_study *study, struct ks_results **results);
 void ks_results_free(struct ks_results *results); /* NULL is fine */
 
 /* Puts the complete runs of an architecture into list [n_seeds]; returns their number. */
@@ -115,30 +116,35 @@ enum ks_condition {
     KS_CONDITION_DISCOUNT,
     KS_CONDITION_REWARD_SCALE,
     KS_CONDITION_LOSS,
-    KS_CONDITION_KIND, /* of minibatches: fixed in a run, or fresh at each checkpoint    */
+    KS_CONDITION_KIND,       /* of minibatches: fixed in a run, or fresh at each checkpoint    */
+    KS_CONDITION_PARAMETERS, /* their number; compared only within an architecture             */
     KS_CONDITIONS
 };
 extern const char *const ks_condition_names[KS_CONDITIONS];
 
 struct ks_conditions {
-    /* The value in all spectra of the standard analysis, "not said" without one; distinct values
-     * are joined by " and ". */
-    char value[KS_CONDITIONS][64];
-    bool mixed;                  /* its own spectra differ in one                           */
-    size_t group;                /* from 1: those of group 1 can be compared, ...           */
-    bool differs[KS_CONDITIONS]; /* from those of group 1                                   */
+    /* The value in all spectra of the analysis; distinct values are joined by " and ". Without a
+     * spectrum "", of the standard analysis "not said". */
+    char value[KS_CONDITIONS][128];
+    bool differs[KS_CONDITIONS]; /* from those of group 1, or its own spectra differ          */
+    bool mixed;                  /* its own spectra differ in one; the standard analysis' says it
+                                  * of all                                                    */
+    /* Of the standard analysis. From 1: those of group 1 can be compared, ...; 0: it is from
+     * elsewhere and has no spectra. */
+    size_t group;
 };
 
-/* Fills results->conditions and n_groups. Architectures that are trained here are in group 1: in
+/* Fills results->conditions and n_groups, at least 1. Two architectures agree if they do in each
+ * analysis of which both have spectra. Architectures that are trained here are in group 1: in
  * what they differ, such as their losses, is the study's design; likewise the losses of runs from
  * elsewhere with `factors`. The reward scale of runs that are trained here is not compared, as they
- * set it by their own returns. Others are in the group of the first architecture with which they
- * agree. */
+ * set it by their own returns. Others are in the first group with whose members they agree. */
 ks_status ks_conditions_find(struct ks_results *results);
-/* "loss huber; discount 0.9": in what an architecture differs from group 1, or in itself. With
- * `first`, one of group 1, "discount 0.9 against 0.99". */
+/* "loss huber; discount 0.9": in what an architecture differs from group 1, or in itself, with the
+ * first analysis that does: "order 9 in [analyze xqc]". With `against`, one of group 1, "discount
+ * 0.9 against 0.99"; n_architectures: without. */
 enum { KS_CONDITIONS_TEXT = 1024 };
-void ks_conditions_print(const struct ks_conditions *conditions, const struct ks_conditions *first,
+void ks_conditions_print(const struct ks_results *results, size_t architecture, size_t against,
                          size_t room, char *text);
 
 /* --- The returns of one run of a study, from its progress.csv. --- */
