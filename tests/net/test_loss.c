@@ -224,6 +224,41 @@ TEST(test_values)
                  4 * KS_EPSILON);
 }
 
+/* Only what differs from the defaults. */
+TEST(test_options)
+{
+    static const struct {
+        const char *line, *options;
+    } cases[] = {
+        {"loss mse", ""},
+        {"loss mse weight=0.5", "weight=0.5"},
+        {"loss huber", ""},
+        {"loss huber delta=1", ""},
+        {"loss huber weight=3 delta=100", "delta=100 weight=3"},
+        {"loss quantile kappa=0.8", "kappa=0.8"},
+        {"loss ce min=-5 max=5", ""},
+    };
+    struct KS(loss) head[2], heads = {.kind = &KS(heads), .weight = 1, .n_heads = 2, .head = head};
+    struct ks_line line;
+    char text[64];
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_ok(ks_line_split(&line, "test", 1, cases[i].line));
+        assert_ok(KS(loss_parse)(&line, 3, &head[0]));
+        KS(loss_options)(&head[0], sizeof text, text);
+        assert_string_equal(text, cases[i].options);
+    }
+    head[0] = find("mse", "loss mse", 1);
+    head[1] = find("quantile", "loss quantile kappa=2", 3);
+    KS(loss_options)(&heads, sizeof text, text);
+    assert_string_equal(text, "+kappa=2");
+    head[1] = find("quantile", "loss quantile", 3);
+    KS(loss_options)(&heads, sizeof text, text);
+    assert_string_equal(text, "");
+    KS(loss_options)(&heads, 1, text);
+    assert_string_equal(text, "");
+}
+
 /* Each row is normalized separately. */
 TEST(test_softmax)
 {

@@ -67,6 +67,7 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
     check_row(csv, 0,
               "trained=elsewhere group=1 differs=- minibatches=2 rows=8 order=8 "
               "operator=hessian discount=0.99 loss=mse minibatch_kind=fixed");
+    check_row(read_csv("s/tables/checkpoints.csv"), 1, "architecture=a env_step=200 return_mean=2");
     forget_logs();
     study_says("", "drawing the plots");
     spectrum_is_new("a", false);
@@ -113,28 +114,34 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
     assert_said("--out: expected ", 1);
 }
 
+/* [analyze] takes two minibatches, the further analysis all of them. */
+#define TWO_OF_ALL                                                                                 \
+    "[study]\ntrained = elsewhere\n[analyze]\norder = 8\nbatches = 2\n[analyze all]\norder = 8\n"
+
 /* Each difference puts the third name apart, names it, and ends the correlations. */
 TEST_IN_FOLDER(test_incomparable)
 {
     static const struct {
         struct sort sort;
-        const char *words;
+        const char *words, *study; /* NULL: MINIMAL */
     } cases[] = {
-        {{.n = 3}, "number of minibatches 3 against 2"},
-        {{.rows = 6}, "rows of a minibatch 6 against 8"},
-        {{.gamma = 0.5}, "discount 0.5 against 0.99"},
-        {{.reward_scale = 2}, "reward scale 2 against not said"},
-        {{.network = CE}, "loss ce against mse"},
-        {{.minibatches = "fresh"}, "minibatches (fixed or fresh) fresh against fixed"},
+        {{.n = 3}, "number of minibatches 3 against 2 in [analyze all]", TWO_OF_ALL},
+        {{.n = 3}, "number of minibatches 3 against 2", NULL},
+        {{.rows = 6}, "rows of a minibatch 6 against 8", NULL},
+        {{.gamma = 0.5}, "discount 0.5 against 0.99", NULL},
+        {{.reward_scale = 2}, "reward scale 2 against not said", NULL},
+        {{.network = CE}, "loss ce against mse", NULL},
+        {{.network = HUBER}, "loss huber delta=2 against mse", NULL},
+        {{.minibatches = "fresh"}, "minibatches (fixed or fresh) fresh against fixed", NULL},
     };
     const struct ks_csv *csv;
 
     need_programs();
     write_two();
     write_run("d", 0, &(struct sort){0}, 50);
-    write_study(MINIMAL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_run("c", 0, &cases[i].sort, 50);
+        write_study(cases[i].study ? cases[i].study : MINIMAL);
         study_says("", text_of("warning: c: not comparable with a: %s\n", cases[i].words));
         assert_said("correlations are not computed", 0);
         assert_int_equal(read_csv("s/tables/correlation.csv")->rows, 0);
@@ -158,12 +165,51 @@ TEST_IN_FOLDER(test_incomparable)
     assert_null(strstr(file_text("said"), "cannot be judged"));
 }
 
+/* What only its seeds differ in puts a name apart, too: then it pools a mixture. */
+TEST_IN_FOLDER(test_incomparable_seeds)
+{
+    static const struct {
+        struct sort sort; /* of the second seed */
+        const char *words;
+    } cases[] = {
+        {{.minibatches = "fresh"}, "minibatches (fixed or fresh) fixed and fresh"},
+        {{.network = "dense 5\nrelu\ndense 1\nloss mse\n"}, "number of parameters 42 and 52"},
+        {{.network = HUBER}, "loss mse and huber delta=2"},
+    };
+    const struct ks_csv *csv;
+
+    need_programs();
+    write_two();
+    write_study(MINIMAL);
+    write_run("c", 0, &(struct sort){0}, 50);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_run("c", 1, &cases[i].sort, 50);
+        study_says("",
+                   text_of("warning: c: its own spectra are not comparable: %s\n", cases[i].words));
+        csv = read_csv("s/tables/conditions.csv");
+        check_row(csv, 1, "architecture=b group=1");
+        check_row(csv, 2, "architecture=c group=2");
+        assert_int_equal(read_csv("s/tables/correlation.csv")->rows, 0);
+    }
+    /* without any spectra, there is nothing to compare */
+    assert_int_equal(system(text_of("rm -r %s/s/runs/toy/c", scratch_folder)), 0);
+    write_run("A", 0, &(struct sort){0}, 50);
+    assert_int_equal(run_here("kappascope-plot", scratch("s")), 0);
+    assert_null(strstr(file_text("said"), "comparable"));
+    csv = read_csv("s/tables/conditions.csv");
+    check_row(csv, 0, "architecture=A group=- differs=-");
+    check_row(csv, 1, "architecture=a group=1");
+    assert_non_null(strstr(file_text("s/tables/conditions.csv"), "A,elsewhere,-,-,not said,"));
+    assert_true(read_csv("s/tables/correlation.csv")->rows > 0);
+}
+
 /* The paper's claims are judged by names that have its factors: here by all twelve. */
 TEST_IN_FOLDER(test_factors)
 {
     static const char *const norms[] = {"bn", "ln", "dense"};
     char text[2048] = "[study]\ntrained = elsewhere\n";
     const struct ks_csv *csv;
+    size_t claims;
 
     need_programs();
     for (size_t k = 0; k < 12; k++) {
@@ -175,11 +221,19 @@ TEST_IN_FOLDER(test_factors)
     write_study(text);
     study_says("", "claim of the paper");
     assert_null(strstr(file_text("said"), "not comparable"));
-    csv = read_csv("s/tables/claims.csv");
-    assert_true(csv->rows > 10);
+    claims = read_csv("s/tables/claims.csv")->rows;
+    assert_true(claims > 10);
     csv = read_csv("s/tables/kappa_return.csv");
     check_row(csv, 0, "architecture=n0 normalization=bn weight_normalization=0 loss=ce");
     assert_int_equal(csv->rows, 12);
+    /* factors that the spectra contradict do not count */
+    write_run("n0", 0, &(struct sort){.network = MSE}, 0);
+    study_says("", "warning: n0: its factors are not used: they say ce, the loss of its spectra is "
+                   "mse\n");
+    assert_null(strstr(file_text("said"), "not comparable"));
+    assert_true(read_csv("s/tables/claims.csv")->rows < claims);
+    csv = read_csv("s/tables/kappa_return.csv");
+    check_row(csv, 11, "architecture=n0 normalization=other weight_normalization=0 loss=other");
 }
 
 /* Beside runs that are trained here. */

@@ -26,6 +26,8 @@ void write_checkpoint(const char *name, size_t seed, size_t step, const struct s
         assert_ok(ks_attribute_add_number(&c->attributes, "reward_scale", sort->reward_scale));
     assert_ok(ks_attribute_add_string(&c->attributes, "minibatches",
                                       sort->minibatches ? sort->minibatches : "fixed"));
+    /* not what its table says, which counts */
+    assert_ok(ks_attribute_add_number(&c->attributes, "return_mean", 999));
     write_text(path, ""); /* creates its folder */
     assert_ok(ks_checkpoint_write(scratch(path), c, false));
     ks_checkpoint_free(c);
