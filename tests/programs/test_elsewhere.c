@@ -106,7 +106,7 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
     study_says("", "drawing the plots");
     /* so does a task, with its folder */
     assert_int_equal(rename(scratch("s/runs/toy"), scratch("s/runs/other")), 0);
-    set_study("[study]\ntrained = elsewhere\nenv = other\n[analyze]\norder = 9\n");
+    write_study("[study]\ntrained = elsewhere\nenv = other\n[analyze]\norder = 9\n");
     study_says("", "drawing the plots");
     assert_int_equal(
         run_here("kappascope-study", text_of("%s --out %s", scratch("s"), scratch("elsewhere"))),
