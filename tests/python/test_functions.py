@@ -76,7 +76,7 @@ class TestSaveArrays(FunctionTest):
 
     def test_refusals(self):
         w, x, y, results = critic(self.rng)
-        kernel = "00_dense/kernel"
+        kernel, adam = "00_dense/kernel", {"m": w, "v": {name: a**2 for name, a in w.items()}, "step": 12}
         for change, words in (
             (dict(arrays={**w, kernel: w[kernel].swapaxes(1, 2)}), "transpose it, kernels are .in, out."),
             (dict(arrays={**w, kernel: w[kernel][:1]}), r"expected \[1, 3\], found \[2, 3\]"),
@@ -92,6 +92,28 @@ class TestSaveArrays(FunctionTest):
             (dict(loss=None), "loss: expected it as an argument"),
             (dict(targets=y[:, :, None]), "targets"),
             (dict(arch="nowhere.arch"), "nowhere.arch: no such file"),
+            (dict(loss="mse weight=nan"), "expected a number after weight="),
+            (dict(loss="huber delta=0"), "delta: expected a number from 1e-12 to 1e.12, found 0"),
+            (dict(loss="ce min=2 max=1"), "ce: expected min < max, found 2 and 1"),
+            (dict(loss="mse weight=1 weight=2"), "expected each option once"),
+            (dict(step=1.5), "env_step: expected a whole number, found 1.5"),
+            (dict(step=2**63), "env_step: expected a number below 2.63"),
+            (dict(attributes={"gamma": "0.99"}), "attributes: gamma: expected a finite number, found '0.99'"),
+            (dict(attributes={"seed": 0.5}), "attributes: seed: expected a whole number"),
+            (dict(attributes={"env": 3}), "attributes: env: expected a string, found 3"),
+            (
+                dict(attributes={"minibatches": "same"}),
+                "attributes: minibatches: expected 'fixed' or 'fresh'",
+            ),
+            (dict(attributes={"returns": "x"}), "attributes: returns: expected numbers"),
+            (dict(attributes={"mine": [[1], [2, 3]]}), "attributes: mine: expected numbers or a string"),
+            (dict(attributes={1: 2}), "attributes: expected names, found 1"),
+            (dict(optimizer={**adam, "step": -1}), "optimizer: step: expected at least 0, found -1"),
+            (
+                dict(optimizer={**adam, "beta1": 1}),
+                "optimizer: beta1: expected at least 0 and below 1, found 1",
+            ),
+            (dict(optimizer={**adam, "v": w}), "/optimizer/v/0._dense/.*: expected means of squares"),
         ):
             given = dict(arrays=w, arch=ARCH, inputs=x, targets=y, loss="mse", results=results)
             with self.subTest(words), self.assertRaisesRegex(kappascope.Refused, words):

@@ -3,42 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import math
-import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kappascope.attributes import check_attributes
+
 # Attributes that the caller cannot set: they are the run's, or differ between its checkpoints.
 _OWN = ("format", "version", "env", "seed", "env_step", "minibatches")
 _OF_A_STEP = ("update", "return_mean", "returns", "resumed_any")
-# Others that the format of checkpoints defines.
-_NUMBERS = ("gamma", "learning_rate", "reward_scale", "temperature")
-_STRINGS = ("architecture", "library_versions")
-
-
-def whole(name: str, value: Any, least: int = 0) -> int:
-    """The value as an int: of Python, NumPy or a tensor. Raises TypeError or ValueError."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        found = real(value)
-        if found is None or not found.is_integer():
-            raise TypeError(f"{name}: expected a whole number, found {value!r}") from None
-        number = int(found)
-    if number < least:
-        raise ValueError(f"{name}: expected at least {least}, found {number}")
-    return number
-
-
-def real(value: Any) -> float | None:
-    """A number of Python, NumPy or a tensor as a float; None for something else."""
-    if isinstance(value, (str, bytes)):
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last is PyTorch's
-        return None
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
@@ -71,18 +44,9 @@ def check_names(env: Any, name: Any) -> None:
         raise ValueError(f"Run: name: expected letters, digits and +-_. as of a folder, found {name!r}")
 
 
-def check_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes, those with a meaning in the types that the programs read. Raises ValueError."""
-    found = {}
-    for key, value in attributes.items():
-        number = real(value)
-        if not key or not isinstance(key, str) or not (isinstance(value, str) or number is not None):
-            raise ValueError(f"Run: attributes: expected numbers or strings, found {key} = {value!r}")
-        if key in _OWN or key in _OF_A_STEP:
-            raise ValueError(f"Run: attributes: expected none that a checkpoint has of its own, found {key}")
-        if key in _NUMBERS and (number is None or not math.isfinite(number)):
-            raise ValueError(f"Run: attributes: {key}: expected a finite number, found {value!r}")
-        if key in _STRINGS and not isinstance(value, str):
-            raise ValueError(f"Run: attributes: {key}: expected a string, found {value!r}")
-        found[key] = number if key in _NUMBERS else value
-    return found
+def attributes_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes of all checkpoints. Raises ValueError."""
+    own = [key for key in given if key in _OWN or key in _OF_A_STEP]
+    if own:
+        raise ValueError(f"Run: attributes: expected none that a checkpoint has of its own, found {own[0]}")
+    return check_attributes("Run: attributes", given)

@@ -14,8 +14,10 @@ from typing import Any
 import h5py
 import numpy as np
 
+from kappascope.attributes import check_attributes, check_whole
 from kappascope.names import Array, Arrays, Path
 from kappascope.refusal import fail
+from kappascope.scalars import real
 
 LOCK = "lock"  # the file that is locked in a temporary folder
 
@@ -103,6 +105,20 @@ def write_file(path: Path, image: bytes) -> None:
         raise
 
 
+def _constants(adam: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of /optimizer. Raises Refused, also of moments that Adam cannot have."""
+    found: dict[str, Any] = {"step": check_whole("optimizer: step", adam["step"])}
+    for name, high in (("beta1", 1.0), ("beta2", 1.0), ("eps", np.inf)):
+        value = real(adam[name])
+        if value is None or not 0 <= value < high:
+            fail(f"optimizer: {name}: expected at least 0 and below {high:g}, found {adam[name]!r}")
+        found[name] = value
+    for name, array in adam["v"].items():
+        if (array < 0).any():
+            fail(f"/optimizer/v/{name}: expected means of squares, found {array.min():g}")
+    return found
+
+
 def write_checkpoint(
     path: Path,
     arch: str,
@@ -122,11 +138,14 @@ def write_checkpoint(
     reserved = [name for name in own if name in root]
     if reserved:
         fail(f"attributes: {', '.join(reserved)} says what kind of file this is, and cannot be given")
-    objects = {"/": own | root, "/critic": {"arch": say(arch), "ensemble": ensemble}}
+    objects = {
+        "/": own | check_attributes("attributes", root),
+        "/critic": {"arch": say(arch), "ensemble": ensemble},
+    }
     if adam:
         for moment in "mv":
             contents |= {f"optimizer/{moment}/{name}": a for name, a in adam[moment].items()}
-        objects["/optimizer"] = {k: adam[k] for k in ("step", "beta1", "beta2", "eps")}
+        objects["/optimizer"] = _constants(adam)
     for name, array in contents.items():
         if not np.isfinite(array).all():
             fail(f"{path}: {name}: expected finite numbers, found {array[~np.isfinite(array)][0]}")

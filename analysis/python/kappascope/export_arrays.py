@@ -138,9 +138,8 @@ def save_arrays(
         }
         if not {"m", "v", "step"} <= set(optimizer):
             fail(f"optimizer: expected m, v and step, found {', '.join(map(str, optimizer)) or 'none'}")
-        adam = {"step": int(optimizer["step"])}
-        adam |= {name: float(optimizer.get(name, value)) for name, value in _ADAM.items()}
+        adam = {name: optimizer.get(name, value) for name, value in (*_ADAM.items(), ("step", 0))}
         adam |= {name: _critics(f"optimizer: {name}", optimizer[name], trained) for name in "mv"}
-    root = {} if step is None else {"env_step": int(step)}
+    root = {} if step is None else {"env_step": step}
     write_checkpoint(path, arch, ensemble, critics, batch, adam, {**root, **(attributes or {})})
     return arch

@@ -245,6 +245,6 @@ def save_flax(
     if optimizer is not None:
         constants = {"beta1": float(beta1), "beta2": float(beta2), "eps": float(eps)}
         adam = _optax(optimizer, len(sets), names, layers, ensemble, constants)
-    root = {} if step is None else {"env_step": int(step)}
+    root = {} if step is None else {"env_step": step}
     write_checkpoint(path, arch, count, parameters, batch, adam, {**root, **(attributes or {})})
     return arch

@@ -244,7 +244,7 @@ def save(
     parameters = collect(traced, description.layers, lambda graph, name: graph.parameters[name])
     parameters |= states_of(traced, description.layers)
     adam: dict[str, Any] | None = None
-    root: dict[str, Any] = {} if step is None else {"env_step": int(step)}
+    root: dict[str, Any] = {} if step is None else {"env_step": step}
     if optimizer is not None:
         adam, rate = _torch_adam(optimizer, traced, description.layers)
         root |= rate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,9 @@ class Loss:
             )
         self.name, self.text = name, " ".join(words)
         self.options: dict[str, Any] = {**_LOSSES[name], "weight": 1.0}
+        given = [word.partition("=")[0] for word in words[1:]]
+        if len(set(given)) < len(given):
+            fail(f"loss {name}: expected each option once, found {self.text!r}")
         for word in words[1:]:
             self._read_option(word)
         missing = [key for key, value in self.options.items() if value is None]
@@ -53,6 +57,8 @@ class Loss:
                 f"loss {name}: expected the options {' and '.join(f'{key}=V' for key in missing)}, the "
                 "values of the first and the last atom"
             )
+        if name == "ce" and not self.options["min"] < self.options["max"]:
+            fail(f"loss ce: expected min < max, found {self.options['min']:g} and {self.options['max']:g}")
         self.weight = self.options["weight"]
 
     def _read_option(self, word: str) -> None:
@@ -60,12 +66,16 @@ class Loss:
         if key not in self.options:
             fail(f"loss {self.name}: expected the options {', '.join(self.options)}, found {word!r}")
         try:
-            self.options[key] = float(value)
+            number = float(value if re.fullmatch(r"[0-9.eE+-]+", value) else "")
         except ValueError:
             fail(
                 f"loss {self.name}: expected a number after {key}=, found {value!r}. Write a fraction as a "
                 "decimal number"
             )
+        low = -1e12 if key in ("min", "max") else 1e-12
+        if not low <= number <= 1e12:
+            fail(f"loss {self.name}: {key}: expected a number from {low:g} to 1e+12, found {value}")
+        self.options[key] = number
 
 
 Head = tuple[Loss, int]  # the loss of a head, and its outputs

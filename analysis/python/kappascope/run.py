@@ -17,12 +17,13 @@ from typing import Any
 import h5py
 import numpy as np
 
-from kappascope.arguments import check_attributes, check_functions, check_names, real, whole
+from kappascope.arguments import attributes_of, check_functions, check_names
 from kappascope.checkpoint import fixed_string, write_file
 from kappascope.lines import Lines, in_one_line
 from kappascope.names import Path
 from kappascope.rows import append_row, cut_rows, header_of, steps_of
 from kappascope.samples import Samples
+from kappascope.scalars import real, whole
 
 STUDY = """\
 ; A study of runs that were trained elsewhere. Change it as you like: kappascope.Run writes it only once.
@@ -87,7 +88,7 @@ class Run:
     ) -> None:
         check_functions(save, draw, minibatches)
         check_names(env, name)
-        self.attributes = check_attributes(dict(attributes or {}))
+        self.attributes = attributes_of(dict(attributes or {}))
         self.study, self.name, self.seed = os.path.abspath(study), name, whole("Run: seed", seed)
         self.env = re.sub(r"[^A-Za-z0-9+_.-]", "-", env).lstrip("-.") or "env"
         self.every, self.save, self.draw = whole("Run: every", every, 1), save, draw
