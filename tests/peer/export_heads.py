@@ -7,12 +7,14 @@ refused."""
 
 import time
 
+import h5py
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 import kappascope
-from export_common import Comparison, expect_refusal, main
+from export_common import Comparison, expect_refusal, main, stored
 from export_forms import N, WIDTH, B, reference
 
 OBS, ACTIONS, ATOMS = 4, 3, 5
@@ -288,12 +290,13 @@ class Quantiles(nn.Module):
 
     arch = "dense 8\nelu\ndense 4\nloss quantile weight=0.25\n"
 
-    def __init__(self):
+    def __init__(self, arrange=lambda parts, x: tuple(parts)):
         super().__init__()
         self.q = nn.ModuleList([layers(h=(OBS, WIDTH), q=(WIDTH, 4)) for _ in range(2)])
+        self.arrange = arrange
 
     def forward(self, x):
-        return tuple(q["q"](F.elu(q["h"](x[:, :OBS]))) for q in self.q)
+        return self.arrange([q["q"](F.elu(q["h"](x[:, :OBS]))) for q in self.q], x)
 
     def canonical(self):
         return [p for q in self.q for p in views(*q.values())]
@@ -349,6 +352,36 @@ def cases():
     )
 
 
+# What forward may return of two critics, and what it may not: critics, rows or outputs in another order.
+ARRANGED = (
+    lambda parts, x: {"q1": parts[0], "q2": [parts[1].unsqueeze(0)]},
+    lambda parts, x: torch.stack(parts),
+    lambda parts, x: torch.stack(parts, 1),
+    lambda parts, x: torch.stack(parts, -1),
+    lambda parts, x: torch.cat(parts),
+    lambda parts, x: torch.cat(parts, -1).view(2, B // 2, -1),
+    lambda parts, x: torch.stack(parts).permute(2, 1, 0).float(),
+    lambda parts, x: torch.cat(parts, -1).flatten()[torch.arange(8 * B)],
+)
+REORDERED = (
+    lambda parts, x: torch.stack(parts)[[1, 0]],
+    lambda parts, x: torch.stack(parts).view(B, 2, 4),
+    lambda parts, x: torch.stack(parts)[:, x[:, 0].argsort()],
+    lambda parts, x: torch.cat(parts, -1).view(B, 4, 2),
+    lambda parts, x: torch.stack(parts)[:, :4],
+    lambda parts, x: torch.stack([torch.stack(parts), torch.stack(parts)], 1),
+    lambda parts, x: parts[0].view(2, -1, 4).transpose(0, 1),
+)
+
+
+def alike(critics):
+    """The critics with outputs that are all equal: only their places tell them apart."""
+    with torch.no_grad():
+        for p in critics.q.parameters():
+            p.zero_()
+    return critics
+
+
 def interleave(logits):
     return logits[:, :4].view(-1, 2, 2).transpose(1, 2).reshape(-1, 4)
 
@@ -378,6 +411,8 @@ def wrong(x):
         targets=[value, torch.softmax(torch.randn(N, B, ATOMS), -1)],
     )
     ce = dict(loss="ce min=0 max=1", targets=atoms)
+    own, rising = dict(loss="quantile", targets=samples), x.clone()
+    rising[0, :, 0] = torch.arange(B)
     line = r"export_heads\.py:\d+: "
     table = [
         (
@@ -436,6 +471,16 @@ def wrong(x):
             {**ce, "critics": Returns(lambda f: f[:, ::2]), "targets": torch.full((N, B, 2), 0.5)},
             [line, "cuts or reorders"],
         ),
+        *[
+            ({**own, "critics": change(Quantiles(one))}, [line, "cuts or reorders"])
+            for one in REORDERED
+            for change in (alike, lambda critics: critics)
+        ],
+        (
+            {**own, "critics": Quantiles(lambda parts, x: torch.stack(parts)[:, x[:, 0].argsort()]), "inputs": rising},
+            ["in some minibatches"],
+        ),
+        (dict(critics=Returns(lambda f: f[:, :1][range(B - 1, -1, -1)])), [line, "cuts or reorders"]),
         ({**ce, "critics": Returns(lambda f: (f, None))}, ["outputs of its critics alone", "None"]),
         (
             dict(critics=Returns(lambda f: f[:, :1]), loss=mse_loss),
@@ -473,6 +518,14 @@ def compare(analyzer, folder):
             start,
             lambda vectors, m=module, loss=loss, t=targets: reference(m, loss, x, t, vectors),
         )
+    targets, expected = torch.randn(N, B, 2, 7), None
+    for number, arrange in enumerate((lambda parts, x: parts, *ARRANGED)):
+        torch.manual_seed(7)
+        kappascope.save(f"{folder}/arranged.h5", Quantiles(arrange), x, targets, "quantile")
+        with h5py.File(f"{folder}/arranged.h5") as file:
+            found = [*file["batch/loss"], *file["batch/gradient_norm"], *stored(file.filename, "critic")]
+        expected = expected or found
+        comparison.expect(np.allclose(found, expected), f"arrangement {number}: expected the first one's losses")
     refusals = wrong(x)
     for number, (call, words) in enumerate(refusals):
         failure = expect_refusal(folder, call, words, f"variant {number}")

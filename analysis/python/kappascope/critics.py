@@ -41,6 +41,7 @@ class Critic:
             lines += [f"loss {losses[0].text}"] if len(losses) == 1 else []
             chain.text = "\n".join([*lines, ""])
             self.chains.append(chain)
+        graph.check_arrangement({root: self.ensemble(c) for c in self.chains for root in c.roots})
         graph.compare_with_forward(
             {p.name for chain in self.chains for value in chain.values for p in value.params.values()}
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,16 @@ def added(node: Node, parts: list[Value], blocks: list[Array]) -> Value:
     return found
 
 
+def _joins_or_splits(shape: tuple[int, ...], axes: list[int]) -> bool:
+    """Whether each dimension of a shape consists of whole axes, or is a part of one."""
+    ends = list(itertools.accumulate(axes, operator.mul, initial=1))
+    dims = list(itertools.accumulate(shape, operator.mul, initial=1))
+    return all(
+        {first, last} <= set(ends) or any(a <= first and last <= b for a, b in zip(ends, ends[1:]))
+        for first, last in zip(dims, dims[1:])
+    )
+
+
 class Graph(Layers):
     """One module, traced: `roots` are the outputs of its critics, `values` what its nodes compute."""
 
@@ -33,6 +46,9 @@ class Graph(Layers):
         for node in self.graph.nodes:
             self.values[node] = self._value(node)
             self._write_through(node)
+        self.starts: dict[Value, int] = {}
+        self.returned: list[tuple[Node, list[Value]]] = []
+        self.places: dict[Node, Tensor] = {}
         self.roots = self._roots(next(n for n in self.graph.nodes if n.op == "output").args[0])
 
     def _roots(self, returned: Any) -> list[Value]:
@@ -42,17 +58,24 @@ class Graph(Layers):
             returned = list(returned.values())
         if isinstance(returned, (list, tuple)):
             return [root for part in returned for root in self._roots(part)]
-        if not isinstance(returned, (Value, self.torch.fx.Node)):
+        if not isinstance(returned, self.torch.fx.Node):
             fail(
                 f"{self.name}: expected forward to return the outputs of its critics alone, found "
                 f"{returned!r} among them. Way out: a wrapper whose forward returns the outputs"
             )
-        value = self.values[returned] if not isinstance(returned, Value) else returned
+        roots = self._last_layers(self.values[returned], 0)
+        self.returned.append((returned, roots))
+        return roots
+
+    def _last_layers(self, value: Value, start: int) -> list[Value]:
+        """Those of one value. start: how many numbers the last layers in front of them have."""
         if value.kind == "layout" or value.kind == "cat" and not value.free:
-            roots = [root for part in value.args for root in self._roots(part)]
-            if value.kind == "layout":
-                self._check_arrangement(value, roots)
+            roots: list[Value] = []
+            for part in value.args:
+                before = sum(self.seen[root.node].numel() for root in roots)
+                roots += self._last_layers(part, start + before)
             return roots
+        self.starts[value] = start
         total = None if self.duel(value) else self.sum_of(value)
         if not total and value.kind == "mulc":
             part = self.unfolded(value.args[0])
@@ -70,30 +93,62 @@ class Graph(Layers):
             )
         return [value]
 
-    def _check_arrangement(self, value: Value, roots: list[Value]) -> None:
-        """What forward returns has the outputs of every row in their order, and lacks none."""
-        after, before = self.seen[value.node], [self.seen[root.node] for root in roots]
-        width = 1 if all(t.shape[-1] == 1 or t.dim() == 1 for t in before) else before[0].shape[-1]
-        good = after.numel() == sum(t.numel() for t in before)
-        if good and width > 1:
-            tables = (
-                [
-                    sorted(tuple(row) for t in part for row in t.reshape(-1, width).tolist())
-                    for part in ([after], before)
+    def check_arrangement(self, critics: dict[Value, int]) -> None:
+        """What forward returns has each number of the last layers once, in the order of critics, rows and
+        outputs; its dimensions are these three in any order, joined or split. Else the loss would compare
+        an output with the target of another one. critics: how many each last layer has."""
+        torch = self.torch
+        for node, roots in self.returned:
+            places, shape = self._places_in_roots(self.values[node]).flatten(), self.seen[node].shape
+            shapes = [list(self.seen[root.node].shape) for root in roots]
+            sizes = [math.prod(one) for one in shapes]
+            good = len(places) == sum(sizes) and all(
+                n % (critics[root] * self.rows) == 0 for n, root in zip(sizes, roots)
+            )
+            if good:
+                parts = [
+                    part.reshape(critics[root], self.rows, -1)
+                    for part, root in zip(torch.arange(sum(sizes)).split(sizes), roots)
                 ]
-                if after.shape[-1] == width
-                else [0, 1]
-            )
-            good = tables[0] == tables[1]
-        if not good:
-            fail(
-                f"{self.name} cannot be expressed:",
-                [
-                    f"{place_of(self, value.node)}: forward cuts or reorders the outputs of the last "
-                    f"layer, {[list(t.shape) for t in before]}, to {list(after.shape)}. Way out: return "
-                    "them as they are, and do this in the loss"
-                ],
-            )
+                alike = len({part.shape[-1] for part in parts}) == 1
+                whole = torch.cat(parts, 0 if alike else -1)  # [E, R, K]
+                good = any(
+                    torch.equal(places, whole.permute(axes).flatten())
+                    and _joins_or_splits(shape, [whole.shape[axis] for axis in axes])
+                    for axes in itertools.permutations(range(3))
+                )
+            if not good:
+                fail(
+                    f"{self.name} cannot be expressed:",
+                    [
+                        f"{place_of(self, node)}: forward cuts or reorders the outputs of the last "
+                        f"layer, {shapes}, to {list(shape)}. Way out: return them as they are, and do this in "
+                        "the loss"
+                    ],
+                )
+            self.places[node] = places
+
+    def _places_in_roots(self, value: Value) -> Tensor:
+        """Where each number of a value is in the last layers, one behind the other."""
+        seen, node = self.seen[value.node], value.node
+        if value in self.starts:
+            return self.starts[value] + self.torch.arange(seen.numel()).reshape(seen.shape)
+        inner = node.all_input_nodes[: 1 if value.kind == "layout" else None]
+        return self._repeat(
+            node, {n: self._places_in_roots(self.values[n]).reshape(self.seen[n].shape) for n in inner}
+        )
+
+    def check_order(self, seen: dict[Node, Any]) -> None:
+        """The order of the first minibatch is that of another one, whose inputs might change it."""
+        for node, roots in self.returned:
+            numbers, places = self.torch.cat([seen[r.node].flatten() for r in roots]), self.places[node]
+            bound = 1e-2 if self.rounded else 1e-12
+            alike = len(numbers) == len(places)
+            if not alike or not nearly_equal(seen[node].flatten(), numbers[places], bound):
+                fail(
+                    f"{place_of(self, node)}: forward cuts or reorders the outputs of the last layer in some "
+                    "minibatches. Way out: return them as they are, and do this in the loss"
+                )
 
     # --- sums of branches ---
 
@@ -192,7 +247,7 @@ class Graph(Layers):
         inner = self.seen[value.args[0].node]
         same = isinstance(inner, self.torch.Tensor) and inner.dim() == 2
         same = same and before.numel() == inner.numel() and len(before) == len(inner)
-        same = same and self.torch.equal(before.flatten(), inner.flatten())
+        same = same and self._is_in_order(self._moved(value.node))
         return value.args[0] if same else None
 
     # --- the choice of an action ---
@@ -302,18 +357,8 @@ class Graph(Layers):
             return places.reshape(len(seen), *seen.shape[:0:-1]).movedim(1, 2) if last else places
         if value.kind != "layout" and value is not base or not node.all_input_nodes:
             return None
-        inner = node.all_input_nodes[0]
-        places = self._places(inner, base)
-        if places is None or node.op == "call_module":
-            return None if places is None else self.modules[node.target](places)
-
-        def argument(n: Node) -> Any:
-            return places if n is inner else self.seen[n]
-
-        args, kwargs = (torch.fx.node.map_arg(given, argument) for given in (node.args, node.kwargs))
-        if node.op == "call_method":
-            return getattr(args[0], node.target)(*args[1:], **kwargs)
-        return node.target(*args, **kwargs)
+        places = self._places(node.all_input_nodes[0], base)
+        return None if places is None else self._repeat(node, {node.all_input_nodes[0]: places})
 
     def _permuted(self, dense: Value, order: Any) -> Value | None:
         """A dense with its outputs in another order; None if it has none of its own."""

@@ -86,6 +86,7 @@ def torch_results(
         for critic in critics:
             seen, _ = critic.graph.run({key: a[n] for key, a in inputs.items()})
             critic.check_norms(seen)
+            critic.graph.check_order(seen)
             here = [critic.input(chain, seen, rows) for chain in critic.chains]
             if len(found["input"]) == n:
                 found["input"].append(here[0])

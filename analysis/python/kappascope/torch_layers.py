@@ -256,10 +256,11 @@ class Layers(Norms):
             or not after.dim()
         ):
             return Value("layout", node, [value])
+        moved = self._moved(node)
         if (
             before.numel() == after.numel()
             and after.shape[-1] == before.shape[-1]
-            and torch.equal(before.flatten(), after.flatten())
+            and self._is_in_order(moved)
         ):
             return value
         part = node.args[1] if getattr(node.target, "__name__", "") == "getitem" else None
@@ -270,23 +271,38 @@ class Layers(Norms):
             and before.dim() == 2
             and before.numel() != after.numel()
         ):
-            return self._slice(node, value, part[-1])
+            return self._slice(node, value, part[-1], moved)
         return Value("layout", node, [value])
 
-    def _slice(self, node: Node, value: Value, part: Any) -> Value:
-        """Features part of [R, d]: neighbouring ones, or a single one, of all rows."""
+    def _repeat(self, node: Node, given: Mapping[Node, Tensor]) -> Any:
+        """What a node computes with other tensors in place of its inputs."""
+        if node.op == "call_module":
+            return self.modules[node.target](*given.values())
+        args, kwargs = self.torch.fx.node.map_arg(
+            (node.args, node.kwargs), lambda n: given[n] if n in given else self.seen[n]
+        )
+        if node.op == "call_method":
+            return getattr(args[0], node.target)(*args[1:], **kwargs)
+        return node.target(*args, **kwargs)
+
+    def _moved(self, node: Node) -> Any:
+        """Where each number of a view is in its input: values alone might be equal by chance."""
+        inner = node.all_input_nodes[0]
+        seen = self.seen[inner]
+        return self._repeat(node, {inner: self.torch.arange(seen.numel()).reshape(seen.shape)})
+
+    def _is_in_order(self, places: Tensor) -> bool:
+        return bool((places.flatten() == self.torch.arange(places.numel())).all())
+
+    def _slice(self, node: Node, value: Value, part: Any, moved: Tensor) -> Value:
+        """Features part of [R, d]: neighbouring ones, or a single one, of all rows. moved: as of _moved."""
         before, after = self.seen[value.node], self.seen[node]
         if type(part) is int:
             part = slice(part % before.shape[-1], part % before.shape[-1] + 1)
         if isinstance(part, slice) and not any(hasattr(p, "op") for p in (part.start, part.stop, part.step)):
             first, last, step = part.indices(before.shape[-1])
-            taken = before[:, first:last]
-            if (
-                step == 1
-                and taken.numel() == after.numel()
-                and len(after) == len(before)
-                and self.torch.equal(taken.flatten(), after.flatten())
-            ):
+            taken = self.torch.arange(before.numel()).reshape(before.shape)[:, first:last]
+            if step == 1 and len(after) == len(before) and self.torch.equal(taken.flatten(), moved.flatten()):
                 return Value("slice", node, [value], part=(first, last))
         return Value("layout", node, [value])
 
