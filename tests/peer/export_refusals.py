@@ -313,6 +313,9 @@ def wrong():
         (dict(weights=-torch.rand(N, B)), ["weights", "at least 0"]),
         (dict(weights=torch.rand(B, N)), ["weights", r"\[2, 8\]", r"\[8, 2\]"]),
         (dict(weights=torch.rand(N, B), loss=F.mse_loss), ["loss as a line", "'mse weight=2'"]),
+        (dict(critics=Least), ["modules of PyTorch", "type"]),
+        (dict(project={"1.weight": "unit"}), ["1.weight", "no kernel has such a name"]),
+        (dict(project={"*": "norm"}), ["'unit' or 'unit-kernel'", "'norm'"]),
         (dict(optimizer=torch.optim.SGD(q1.parameters(), 0.1)), ["Adam or AdamW", "SGD"]),
         (dict(optimizer=torch.optim.Adam(q1.parameters(), amsgrad=True)), ["amsgrad"]),
         (

@@ -216,6 +216,7 @@ class TestPrograms(FunctionTest):
             (self.path, "expected a spectrum .kappascope-spectrum., found kappascope-checkpoint"),
             (os.path.join(self.folder, "nowhere"), "nowhere: expected a spectrum"),
             (__file__, "test_functions.py: expected a spectrum"),
+            ("", "expected a spectrum"),
         ):
             with self.assertRaisesRegex(kappascope.Refused, words):
                 kappascope.load_spectrum(path)

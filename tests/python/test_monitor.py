@@ -143,6 +143,12 @@ class TestMonitor(RunTest):
                 self.assertIn(words, said.getvalue())
                 self.assertFalse(os.path.exists(f"{monitor.folder}/curves.csv"))
 
+    def test_arguments(self):
+        for wrong in (dict(options="--order=5"), dict(options=[5]), dict(threads="all"), dict(wait=None)):
+            with self.subTest(**wrong), self.assertRaisesRegex(TypeError, r"\AMonitor: .*expected"):
+                self.monitor(**wrong)
+        self.assertFalse(os.path.exists(self.study))
+
     def test_end_of_the_program(self):
         """A program that forgets close() ends cleanly, with the last row."""
         code = (

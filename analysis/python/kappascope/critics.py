@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -152,6 +153,19 @@ def states_of(critics: list[Critic], layers: list[Layer]) -> Arrays:
     if set(found) != wanted or any(len(arrays) != count for arrays in found.values()):
         return {}
     return {key: np.concatenate(arrays) for key, arrays in found.items()}
+
+
+def check_projections(critics: list[Critic], project: Mapping[str, str]) -> None:
+    """Each pattern has a kernel."""
+    values = [
+        v for c in critics for chain in c.chains for v in chain.values if v.kind == "dense" and v.params
+    ]
+    names = list(dict.fromkeys(kernel_of(value).name for value in values))
+    for pattern, how in project.items():
+        if how not in ("unit", "unit-kernel"):
+            fail(f"project: {pattern}: expected 'unit' or 'unit-kernel', found {how!r}")
+        if not fnmatch.filter(names, pattern):
+            fail(f"project: {pattern}: no kernel has such a name; found {', '.join(names)}")
 
 
 def check_parameters(critics: list[Critic]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kappascope.checkpoint import write_checkpoint
-from kappascope.critics import Critic, check_parameters, collect, states_of
+from kappascope.critics import Critic, check_parameters, check_projections, collect, states_of
 from kappascope.description import Description, Layer, read_description
 from kappascope.graph import Graph
 from kappascope.losses import torch_loss
@@ -138,7 +138,7 @@ def modules_of(critics: Any) -> list[Module]:
     if type(critics).__name__ == "ModuleList":
         critics = list(critics)
     modules = list(critics) if isinstance(critics, (list, tuple)) else [critics]
-    if not modules or not all(hasattr(m, "named_modules") for m in modules):
+    if not modules or not all(hasattr(m, "named_modules") and not isinstance(m, type) for m in modules):
         fail(f"critics: expected modules of PyTorch, found {[type(m).__name__ for m in modules]}")
     for i, module in enumerate(modules):
         for path, part in parts_of(module):
@@ -226,6 +226,7 @@ def save(
             count = len(traced[0].chains)
             losses, targets = losses * count, targets_of_heads(targets, batched, count)
             traced = [Critic(c.graph, losses, project or {}) for c in traced]
+        check_projections(traced, project or {})
         description = common_description(traced, arrays)
         ensemble = sum(c.ensemble(chain) for c in traced for chain in c.chains)
         heads = description.heads

@@ -18,6 +18,7 @@ from kappascope.names import Path
 from kappascope.programs import program as find_program
 from kappascope.rows import append_row, cut_rows
 from kappascope.run import Run
+from kappascope.scalars import real, whole
 
 Row = dict[str, Any]
 Log = Callable[[int, Row], None]
@@ -93,9 +94,14 @@ class Monitor(Run):
         wait: float = 600,
         **run: Any,
     ) -> None:
+        words = None if isinstance(options, str) else list(options)
+        if words is None or not all(isinstance(word, str) for word in words):
+            raise TypeError(f"Monitor: options: expected a list of strings, found {options!r}")
+        if real(wait) is None:
+            raise TypeError(f"Monitor: wait: expected seconds, found {wait!r}")
         self._process: subprocess.Popen[bytes] | None = None
-        self.skipped, self.wait, self._program, self._options = 0, wait, program, list(options)
-        self._environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+        self.skipped, self.wait, self._program, self._options = 0, wait, program, words
+        self._environment = os.environ | {"OMP_NUM_THREADS": str(whole("Monitor: threads", threads, 1))}
         super().__init__(study, **run)
         log = os.path.join(self.folder, "curves.csv") if log is None else log
         logs = log if isinstance(log, (list, tuple)) else [log]

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from kappascope.names import Array, Arrays, Path
-from kappascope.refusal import fail
+from kappascope.refusal import Refused, fail
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,9 @@ def load_spectrum(path: Path) -> Spectrum:
                 )
             )
             summary = {name: float(value) for name, value in file["summary"].attrs.items()}
-    except (OSError, KeyError, RuntimeError) as error:
+    except Refused:
+        raise
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
         fail(
             f"{path}: expected a spectrum, which `kappascope analyze` writes: {' '.join(str(error).split())}"
         )

@@ -20,7 +20,7 @@ from kappascope.losses import Loss
 from kappascope.minibatches import read_minibatches
 from kappascope.names import Array, Arrays, Module, Path, Tensor
 from kappascope.reference import leaves_of, nest
-from kappascope.refusal import fail
+from kappascope.refusal import Refused, fail
 from kappascope.tracing import plain_module, surroundings
 
 ROWS = 8  # of inputs that are made up to trace a module
@@ -51,11 +51,18 @@ def load_vectors(
                 fail(f"{path}: expected a file of vectors (kappascope-vector), found {found}")
             vectors = np.asarray(file["vector"][()], np.float64)
             parameters = _text(file.attrs.get("parameters", ""))
-    except (OSError, KeyError, RuntimeError) as failure:
+    except Refused:
+        raise
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as failure:
         fail(f"{path}: expected vectors, which `kappascope analyze` writes: {' '.join(str(failure).split())}")
     if vectors.ndim != 2:
         fail(f"{path}: /vector: expected [k, n], found {list(vectors.shape)}")
-    if hasattr(critics, "items") or isinstance(critics, (list, tuple)) and hasattr(critics[0], "items"):
+    if (
+        hasattr(critics, "items")
+        or isinstance(critics, (list, tuple))
+        and critics
+        and hasattr(critics[0], "items")
+    ):
         return _trees(path, critics, names or {}, parameters, vectors)
     import torch
 
