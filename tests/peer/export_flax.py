@@ -365,6 +365,8 @@ def refusals(folder):
         arch=lambda text: text + "loss mse\n",
     )
     yield refused(folder, variables, ["no such file"], arch="missing.arch")
+    yield refused(folder, [], ["variables", "at least one critic"])
+    yield refused(folder, variables, ["names: dense", "'Dense_{number}'"], names={"dense": "Dense_{number}"})
     yield refused(folder, variables, ["check", "expected the loss"], check=1000.0)
     yield refused(
         folder, variables, ["optax.adam"], optimizer=optax.sgd(0.1).init(variables["params"])

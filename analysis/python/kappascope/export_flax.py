@@ -44,7 +44,10 @@ def names_of(names: Mapping[str, str], layers: list[Layer]) -> dict[str, str]:
                 continue
             key = layer.group if layer.group in names else layer.kind
             used.add(key)
-            found[full] = f"{names[key].format(count)}/{name}"
+            try:
+                found[full] = f"{names[key].format(count)}/{name}"
+            except (AttributeError, IndexError, KeyError, ValueError):
+                fail(f"names: {key}: expected a path with {{}} for a number, found {names[key]!r}")
     unused = [key for key in names if key not in used and names[key] != FLAX.get(key)]
     if unused:
         fail(
@@ -228,6 +231,8 @@ def save_flax(
     arch, description = _flax_description(arch, loss, joined.shape[2])
     layers, heads = description.layers, description.heads
     sets = list(variables) if isinstance(variables, (list, tuple)) else [variables]
+    if not sets:
+        fail("variables: expected those of at least one critic, found none")
     names = names_of({**FLAX, **(names or {})}, layers)
     parameters, taken = take([_arrays(v) for v in sets], names, layers, ensemble)
     t = read_targets(targets, batched, joined.shape[:2], heads, ensemble * len(sets), description.joint)
@@ -243,7 +248,7 @@ def save_flax(
         compare_loss(check, batch["loss"], count, heads, t)
     adam = None
     if optimizer is not None:
-        constants = {"beta1": float(beta1), "beta2": float(beta2), "eps": float(eps)}
+        constants = {"beta1": beta1, "beta2": beta2, "eps": eps}
         adam = _optax(optimizer, len(sets), names, layers, ensemble, constants)
     root = {} if step is None else {"env_step": step}
     write_checkpoint(path, arch, count, parameters, batch, adam, {**root, **(attributes or {})})

@@ -98,9 +98,11 @@ def _trees(path: Path, critics: Any, names: Mapping[str, str], parameters: str, 
         layer.params[name] = tuple(map(int, shape.split(",")))
     layers, trees = list(found.values()), critics if isinstance(critics, (list, tuple)) else [critics]
     sizes = [math.prod(shape) for layer in layers for shape in layer.params.values()]
-    if not layers or vectors.shape[1] % sum(sizes):
+    if sum(sizes) == 0 or vectors.shape[1] % sum(sizes):
         fail(f"{path}: expected eigenvectors of `kappascope analyze`, found no parameters that fit")
     ensemble = vectors.shape[1] // sum(sizes)
+    if len(trees) not in (1, ensemble):
+        fail(f"{path}: expected the variables of {ensemble} critics, or one tree, found {len(trees)} trees")
     own = [leaves_of(tree) for tree in trees]
     _, taken = take(own, names_of({**FLAX, **names}, layers), layers, ensemble)
 
