@@ -264,6 +264,16 @@ class TestMinibatches(RunTest):
         self.assertEqual(repr(seen[0]), repr(given), self.lines())
         self.assertEqual(seen[0]["a"][0].dtype, given["a"][0].dtype)
 
+    def test_arrays_of_another_framework(self):
+        class Lazy:
+            def __array__(self, dtype=None, copy=None):
+                return np.arange(3.0)
+
+        seen = []
+        run = self.run_of(draw=Lazy, save=lambda path, step, m: (seen.append(m), self.save(path, step)))
+        self.assertTrue(run(0), self.lines())
+        np.testing.assert_array_equal(seen[0], np.arange(3.0))
+
     def test_fresh(self):
         run = self.run_of(draw=self.draw, minibatches="fresh")
         self.train(run, range(0, 101, 10))

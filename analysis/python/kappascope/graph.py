@@ -122,8 +122,8 @@ class Graph(Layers):
                     f"{self.name} cannot be expressed:",
                     [
                         f"{place_of(self, node)}: forward cuts or reorders the outputs of the last "
-                        f"layer, {shapes}, to {list(shape)}. Way out: return them as they are, and do this in "
-                        "the loss"
+                        f"layer, {shapes}, to {list(shape)}. Way out: return them as they are, and do this "
+                        "in the loss"
                     ],
                 )
             self.places[node] = places

@@ -86,7 +86,8 @@ def _plain(leaf: Any) -> Array:
 
 
 def _like(leaf: Any, array: Array) -> Any:
-    """The values as the leaf has them: on its device, in its type."""
+    """The values as the leaf has them: on its device, in its type. Of a type that is not known here, a NumPy
+    array."""
     if hasattr(leaf, "detach"):
         return sys.modules["torch"].tensor(array, dtype=leaf.dtype, device=leaf.device)
     if isinstance(leaf, (bool, int, float)):
@@ -94,4 +95,5 @@ def _like(leaf: Any, array: Array) -> Any:
     if isinstance(leaf, (np.ndarray, np.generic)):
         found = array.astype(leaf.dtype)
         return found[()] if isinstance(leaf, np.generic) else found
-    return sys.modules["jax"].numpy.asarray(array, dtype=leaf.dtype)
+    jax = sys.modules.get("jax")
+    return jax.numpy.asarray(array, dtype=leaf.dtype) if jax and isinstance(leaf, jax.Array) else array
