@@ -255,7 +255,8 @@ static void set_group(struct ks_results *r, size_t a)
     r->conditions[a].group = g;
 }
 
-/* Without architectures that are trained here, group 1 is the largest one, the first of these. */
+/* Without architectures that are trained here, group 1 is the largest one, the first of these. Who
+ * lacks the analysis in which its group differs belongs to it, too. */
 static void number_groups(struct ks_results *r)
 {
     size_t count[KS_STUDY_ARCHITECTURES + 1] = {0}, largest = 1;
@@ -272,6 +273,9 @@ static void number_groups(struct ks_results *r)
 
         *group = *group == 1 ? largest : *group == largest ? 1 : *group;
     }
+    for (size_t a = 0; a < r->study->n_architectures; a++)
+        if (r->conditions[a].group > 1 && belongs(r, a, 1))
+            r->conditions[a].group = 1;
 }
 
 static void find_differences(struct ks_results *r, size_t a)

@@ -163,6 +163,16 @@ TEST_IN_FOLDER(test_incomparable)
     study_says("", "drawing the plots");
     assert_null(strstr(file_text("said"), "not comparable"));
     assert_null(strstr(file_text("said"), "cannot be judged"));
+    /* a lacks the analysis in which b differs from the larger group */
+    write_run("b", 0, &(struct sort){.n = 3}, 30);
+    write_run("b", 1, &(struct sort){.n = 3}, 40);
+    write_run("c", 0, &(struct sort){0}, 50);
+    write_study(TWO_OF_ALL "architectures = b c d\n");
+    study_says("", "warning: b: not comparable with a: number of minibatches 3 in [analyze all]\n");
+    csv = read_csv("s/tables/conditions.csv");
+    check_row(csv, 0, "architecture=a group=1");
+    check_row(csv, 1, "architecture=b group=2");
+    check_row(csv, 2, "architecture=c group=1");
 }
 
 /* What only its seeds differ in puts a name apart, too: then it pools a mixture. */
