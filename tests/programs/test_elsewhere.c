@@ -167,7 +167,8 @@ TEST_IN_FOLDER(test_incomparable)
     write_run("b", 0, &(struct sort){.n = 3}, 30);
     write_run("b", 1, &(struct sort){.n = 3}, 40);
     write_run("c", 0, &(struct sort){0}, 50);
-    write_study(TWO_OF_ALL "architectures = b c d\n");
+    write_run("e", 0, &(struct sort){0}, 60);
+    write_study(TWO_OF_ALL "architectures = b c d e\n");
     study_says("", "warning: b: not comparable with a: number of minibatches 3 in [analyze all]\n");
     csv = read_csv("s/tables/conditions.csv");
     check_row(csv, 0, "architecture=a group=1");
