@@ -43,8 +43,12 @@ static ks_status parse(struct ks_csv *csv, size_t size, bool growing)
 
     if (strlen(csv->text) != size)
         return ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", csv->path);
-    if (growing && strrchr(csv->text, '\n'))
-        strrchr(csv->text, '\n')[1] = '\0';
+    if (growing && strrchr(next, '\n')) {
+        char *last = strrchr(next, '\n') + 1;
+
+        csv->cut = *last != '\0';
+        *last = '\0';
+    }
     if (!*next)
         return ks_fail(KS_FORMAT, "%s: expected a header line, found nothing", csv->path);
     csv->columns = 1 + count(next, ',', "\n");
@@ -89,12 +93,17 @@ void ks_csv_free(struct ks_csv *csv)
 
 ks_status ks_csv_column(const struct ks_csv *csv, const char *name, size_t *column)
 {
+    size_t found = 0;
+
     for (size_t j = 0; j < csv->columns; j++)
-        if (strcmp(csv->name[j], name) == 0) {
+        if (strcmp(csv->name[j], name) == 0 && found++ == 0)
             *column = j;
-            return KS_OK;
-        }
-    return ks_fail(KS_FORMAT, "%s: expected a column '%s', found none", csv->path, name);
+    if (found == 1)
+        return KS_OK;
+    return found == 0
+               ? ks_fail(KS_FORMAT, "%s: expected a column '%s', found none", csv->path, name)
+               : ks_fail(KS_FORMAT, "%s: expected one column '%s', found %zu", csv->path, name,
+                         found);
 }
 
 const char *ks_csv_cell(const struct ks_csv *csv, size_t row, size_t column)

@@ -13,6 +13,7 @@ struct ks_csv {
     size_t columns, rows; /* without the header               */
     const char **name;    /* [columns]; owned                 */
     const char **cell;    /* [rows, columns]; owned           */
+    bool cut;             /* a last line without a newline was ignored */
 };
 
 /* Reads a table. Fails with KS_IO, or with KS_FORMAT if a row has more or fewer cells than the
@@ -21,7 +22,7 @@ struct ks_csv {
 ks_status ks_csv_read(const char *path, bool growing, struct ks_csv **csv);
 void ks_csv_free(struct ks_csv *csv); /* NULL is fine */
 
-/* The index of the column of that name; fails with KS_FORMAT if there is none. */
+/* The index of the column of that name; fails with KS_FORMAT if there is none, or more than one. */
 ks_status ks_csv_column(const struct ks_csv *csv, const char *name, size_t *column);
 const char *ks_csv_cell(const struct ks_csv *csv, size_t row, size_t column);
 /* The cell as a number, which may be nan or inf; fails with KS_FORMAT and the line's number. */

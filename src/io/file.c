@@ -318,6 +318,13 @@ bool ks_path_exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
+bool ks_link_dangles(const char *path)
+{
+    struct stat about;
+
+    return lstat(path, &about) == 0 && S_ISLNK(about.st_mode) && !ks_path_exists(path);
+}
+
 ks_status ks_folder_make(const char *format, ...)
 {
     char path[KS_PATH];

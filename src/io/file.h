@@ -90,7 +90,8 @@ ks_status ks_text_open(struct ks_text *text, const char *format, ...)
  * failure to write. */
 ks_status ks_text_close(struct ks_text *text, ks_status status);
 
-bool ks_path_exists(const char *path); /* whether a file or folder of that name exists */
+bool ks_path_exists(const char *path);  /* whether a file or folder of that name exists */
+bool ks_link_dangles(const char *path); /* whether it is a link to a file that does not exist */
 /* Creates the folder whose path these words print, and its missing parents. Fails with KS_IO, or
  * KS_FULL if the disk is full. */
 ks_status ks_folder_make(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -48,7 +48,8 @@ static const struct poptOption options[] = {
     {"status", '\0', POPT_ARG_NONE, &show_status, 0, "print the progress of each run; run nothing",
      NULL},
     {"keep-going", 'k', POPT_ARG_NONE, &keep_going, 0,
-     "after a failure run the jobs that do not depend on it", NULL},
+     "after a failure run the jobs that do not depend on it (always with runs from elsewhere)",
+     NULL},
     {"slurm", '\0', POPT_ARG_NONE, &slurm, 0,
      "submit the jobs to Slurm instead of running them here; --jobs: tasks of an array at a time "
      "(default: no limit)",
@@ -387,6 +388,7 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(ks_shell_check("the study's path", arguments->rest[0]));
     KS_TRY(ks_study_find(arguments->rest[0], &job->path));
     KS_TRY(ks_study_read(job->path, KS_STUDY_RUN, &job->study));
+    keep_going = keep_going || ks_study_has_elsewhere(job->study);
     KS_TRY(read_jobs(job->study, &job->jobs));
     KS_TRY(find_folder(arguments->rest[0], job));
     KS_TRY(ks_shell_check("--out", job->dir));

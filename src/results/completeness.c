@@ -7,15 +7,17 @@
 
 #include "study/study_file.h"
 
-/* Counts the missing spectra of an analysis, at checkpoints that are aggregated. */
+/* Counts the missing spectra of an analysis, at checkpoints that are aggregated. *first (may be
+ * NULL): the checkpoint of the first. */
 static size_t count_missing_spectra(const struct ks_results *r, const struct ks_result *run,
-                                    size_t analysis)
+                                    size_t analysis, size_t *first)
 {
     size_t missing = 0;
 
     for (size_t i = 0; i < r->study->n_checkpoints; i++)
-        missing += r->common_checkpoint[i] && !ks_results_spectrum(r, run, analysis, i) &&
-                   ks_study_asks(r->study, analysis, run->architecture, i);
+        if (r->common_checkpoint[i] && !ks_results_spectrum(r, run, analysis, i) &&
+            ks_study_asks(r->study, analysis, run->architecture, i) && missing++ == 0 && first)
+            *first = i;
     return missing;
 }
 
@@ -67,14 +69,47 @@ static void find_common_grid(struct ks_results *r)
     }
 }
 
-static ks_status warn_further_analyses(struct ks_results *r, const struct ks_result *run)
+/* Of a run from elsewhere, the file of the first missing spectrum is named. */
+static ks_status warn_elsewhere(struct ks_results *r, const struct ks_result *run, size_t analysis)
+{
+    const struct ks_study *s = r->study;
+    size_t first = 0, missing = count_missing_spectra(r, run, analysis, &first);
+    char *folder = NULL, *path = NULL;
+    ks_status status = KS_OK;
+
+    if (missing == 0)
+        return KS_OK;
+    KS_GO(ks_study_run_folder(s, run->architecture, run->seed, &folder));
+    KS_GO(ks_study_output(&s->analysis[analysis], folder, s->checkpoint[first], KS_STUDY_SPECTRUM,
+                          &path));
+    status = ks_results_warn(
+        r,
+        "%s/%s: missing: %zu of %zu spectra of this run are left out as failed "
+        "analyses",
+        r->dir, path, missing, ks_study_asked_checkpoints(s, analysis, run->architecture));
+done:
+    free(folder);
+    free(path);
+    return status;
+}
+
+static ks_status warn_spectra(struct ks_results *r, const struct ks_result *run)
 {
     const struct ks_study *s = r->study;
 
-    for (size_t k = 1; k < s->n_analyses; k++) {
-        size_t missing = count_missing_spectra(r, run, k);
+    for (size_t k = 0; k < s->n_analyses; k++) {
+        const size_t missing = count_missing_spectra(r, run, k, NULL);
 
-        if (missing > 0)
+        if (s->architecture[run->architecture].elsewhere)
+            KS_TRY(warn_elsewhere(r, run, k));
+        else if (missing > 0 && k == 0)
+            KS_TRY(ks_results_warn(
+                r,
+                "%s, seed %zu: the run is over, but %zu of %zu spectra are missing: they "
+                "count as failed analyses",
+                s->architecture[run->architecture].name, s->seed[run->seed], missing,
+                ks_study_asked_checkpoints(s, 0, run->architecture)));
+        else if (missing > 0)
             KS_TRY(ks_results_warn(r,
                                    "%s, seed %zu: %zu of %zu spectra of [analyze %s] are missing: "
                                    "they count as failed analyses",
@@ -158,23 +193,15 @@ static ks_status warn_ends(struct ks_results *r)
 static ks_status judge_run(struct ks_results *r, struct ks_result *run)
 {
     const struct ks_study *s = r->study;
-    size_t spectra = count_missing_spectra(r, run, 0), returns = 0;
+    size_t returns = 0;
 
     for (size_t k = 0; k < s->n_evaluations; k++)
         returns += r->common_evaluation[k] && isnan(run->returns[k]) && is_due(r, run, k);
-    run->complete = run->exists && returns == 0 && (spectra == 0 || run->is_over);
+    run->complete = run->exists && returns == 0 &&
+                    (run->is_over || count_missing_spectra(r, run, 0, NULL) == 0);
     if (run->complete && s->architecture[run->architecture].elsewhere)
         KS_TRY(judge_elsewhere(r, run));
-    if (!run->complete)
-        return KS_OK;
-    if (spectra > 0)
-        KS_TRY(ks_results_warn(
-            r,
-            "%s, seed %zu: the run is over, but %zu of %zu spectra are missing: they "
-            "count as failed analyses",
-            s->architecture[run->architecture].name, s->seed[run->seed], spectra,
-            ks_study_asked_checkpoints(s, 0, run->architecture)));
-    return warn_further_analyses(r, run);
+    return run->complete ? warn_spectra(r, run) : KS_OK;
 }
 
 static size_t count_runs(const struct ks_results *r, size_t architecture)
@@ -206,7 +233,7 @@ static void print_incomplete(const struct ks_results *r, size_t architecture, si
 static ks_status warn_incomplete(struct ks_results *r)
 {
     const struct ks_study *s = r->study;
-    size_t incomplete = 0, all = 0, least = s->n_seeds, most = 0, size;
+    size_t incomplete = 0, all = 0, least = s->n_seeds, most = 0, size, few = 0, many = 0;
     char *list = NULL;
     FILE *out = open_memstream(&list, &size);
     ks_status status;
@@ -223,8 +250,10 @@ static ks_status warn_incomplete(struct ks_results *r)
         }
         incomplete += runs - complete;
         all += runs;
-        least = complete > 0 && complete < least ? complete : least;
-        most = complete > most ? complete : most;
+        if (complete > 0 && complete < least)
+            least = complete, few = a;
+        if (complete > most)
+            most = complete, many = a;
     }
     if (least < most)
         fprintf(out, ". The architectures have unequal numbers of seeds, %zu to %zu", least, most);
@@ -232,6 +261,10 @@ static ks_status warn_incomplete(struct ks_results *r)
     if (status == KS_OK && incomplete > 0)
         status = ks_results_warn(r, "%zu of %zu runs are not complete and left out%s", incomplete,
                                  all, list);
+    else if (status == KS_OK && least < most)
+        status = ks_results_warn(
+            r, "the architectures have unequal numbers of seeds, from %zu (%s) to %zu (%s)", least,
+            s->architecture[few].name, most, s->architecture[many].name);
     free(list);
     return status;
 }

@@ -93,7 +93,8 @@ ks_status ks_results_progress(const struct ks_results *r, const struct ks_result
 
     *csv = NULL;
     if (status == KS_OK && ks_path_exists(path))
-        status = ks_csv_read(path, true, csv);
+        status = r->study->architecture[run->architecture].elsewhere ? ks_elsewhere_table(path, csv)
+                                                                     : ks_csv_read(path, true, csv);
     free(path);
     return status == KS_FORMAT || status == KS_IO ? KS_OK : status;
 }

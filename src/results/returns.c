@@ -54,8 +54,8 @@ static ks_status read_table(const char *path, const char *name, struct ks_csv **
     return KS_OK;
 }
 
-/* What is wrong with single rows has been warned about. A run whose last return is not a number has
- * not ended with the one before it. */
+/* What is wrong with the table or single rows has been warned about. A run whose last return is not
+ * a number has not ended with the one before it. */
 static ks_status read_elsewhere(const struct ks_study *s, const char *folder, double *returns,
                                 bool *malformed)
 {
@@ -66,12 +66,14 @@ static ks_status read_elsewhere(const struct ks_study *s, const char *folder, do
 
     KS_TRY(ks_print_string(&path, "%s/" KS_ELSEWHERE_RETURNS, folder));
     status = ks_path_exists(path) ? ks_elsewhere_returns(path, NULL, &n, &row) : KS_OK;
+    if (status == KS_FORMAT || status == KS_IO) /* has been warned about, too */
+        status = KS_OK;
     while (n > 0 && row[n - 1].step > s->end)
         n--;
     if (status == KS_OK && n > 0 && isnan(row[n - 1].value))
         status = ks_fail(KS_FORMAT, "%s:%zu: the last return of the run is not usable", path,
                          row[n - 1].line);
-    *malformed = status == KS_FORMAT || status == KS_IO;
+    *malformed = status == KS_FORMAT;
     for (size_t i = 0, k = 0; status == KS_OK && i < n; i++) {
         while (k < s->n_evaluations && s->evaluation[k] < row[i].step)
             k++;

@@ -84,6 +84,8 @@ static ks_status check_checkpoint(const struct ks_study *s, const struct run *ru
 
     ks_checkpoint_name(step, name);
     KS_TRY(ks_path_print(path, "%s/%s", run->folder, name));
+    if (ks_link_dangles(path))
+        return ks_fail(KS_IO, "%s: the link leads to no file", path);
     if (!ks_path_exists(path)) /* its spectrum does */
         return KS_OK;
     status = read_network(path, s->seed[run->seed], &network);
@@ -123,14 +125,19 @@ static bool read_step(const char *name, size_t *step)
 static ks_status find_checkpoints(struct ks_study *s, struct run *run)
 {
     struct network first = {NULL, 0, 0};
+    struct ks_left_out odd = {0};
     struct ks_folder_names names;
-    size_t step = 0;
+    size_t step = 0, left_out = 0;
     ks_status status = KS_OK;
 
     ks_folder_names_read(run->folder, &names);
     for (int i = 0; i < names.n && status == KS_OK; i++) {
-        if (!read_step(names.list[i]->d_name, &step) ||
-            (run->n_checkpoints > 0 && run->checkpoint[run->n_checkpoints - 1] == step))
+        const char *name = names.list[i]->d_name;
+        const bool is_step = read_step(name, &step);
+
+        if (!is_step && ks_elsewhere_resembles_checkpoint(name))
+            ks_left_out_add(&odd, name);
+        if (!is_step || (run->n_checkpoints > 0 && run->checkpoint[run->n_checkpoints - 1] == step))
             continue;
         status = ks_grow(run->n_checkpoints, sizeof *run->checkpoint, &run->room, &run->checkpoint);
         if (status == KS_OK)
@@ -147,11 +154,15 @@ static ks_status find_checkpoints(struct ks_study *s, struct run *run)
             run->checkpoint[run->n_checkpoints++] = run->checkpoint[i];
         else if (one == KS_MEMORY)
             status = one;
-        else
-            status = ks_study_warn(s, "%s: this checkpoint is left out", ks_error_text());
+        else {
+            ks_fail(one, "%s: this checkpoint is left out", ks_error_text());
+            status = ks_warn_few(s, &left_out, ks_error_text());
+        }
     }
     free(first.text);
-    return status;
+    KS_TRY(status);
+    KS_TRY(ks_warn_rest(s, run->folder, left_out, "checkpoint"));
+    return ks_left_out_warn(s, run->folder, &odd, "left out: expected step_NNNNNNNNN.h5");
 }
 
 static ks_status find_returns(struct ks_study *s, struct run *run)
@@ -182,7 +193,7 @@ static ks_status find_run(struct ks_study *s, struct run *run)
     KS_TRY(status);
     KS_TRY(find_checkpoints(s, run));
     KS_TRY(find_returns(s, run));
-    return run->has_table && run->n_checkpoints == 0
+    return run->n_checkpoints == 0 && ks_path_exists(run->folder)
                ? ks_study_warn(s, "%s: left out: it has no checkpoint", run->folder)
                : KS_OK;
 }

@@ -1,10 +1,11 @@
-#define _XOPEN_SOURCE 700 /* scandir, alphasort */
+#define _XOPEN_SOURCE 700 /* scandir, alphasort, strncasecmp */
 #include "study/elsewhere.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "core/milestones.h"
@@ -53,6 +54,33 @@ static bool read_seed(const char *name, size_t *seed)
     *seed = (size_t)value;
     snprintf(same, sizeof same, "seed%zu", *seed);
     return strcmp(same, name) == 0;
+}
+
+bool ks_elsewhere_resembles_checkpoint(const char *name)
+{
+    return strncasecmp(name, "step", 4) == 0 &&
+           (ks_path_ends(name, ".h5") || ks_path_ends(name, ".hdf5")) &&
+           !ks_path_ends(name, KS_STUDY_SPECTRUM);
+}
+
+/* Whether an entry of a name's folder that is no folder seedS resembles a run, by its name or its
+ * contents. */
+static bool resembles_run(const char *folder, const char *name)
+{
+    struct ks_folder_names names;
+    char path[KS_PATH];
+    bool found = strncasecmp(name, "seed", 4) == 0;
+
+    if (ks_path_print(path, "%s/%s", folder, name) != KS_OK)
+        return false;
+    if (!is_folder(folder, name))
+        return ks_elsewhere_resembles_checkpoint(name) || (found && ks_link_dangles(path));
+    ks_folder_names_read(path, &names);
+    for (int i = 0; i < names.n && !found; i++)
+        found = ks_elsewhere_resembles_checkpoint(names.list[i]->d_name) ||
+                strcmp(names.list[i]->d_name, KS_ELSEWHERE_RETURNS) == 0;
+    ks_folder_names_clear(&names);
+    return found;
 }
 
 static ks_status find_env(struct ks_study *s)
@@ -111,11 +139,14 @@ static ks_status add_seed(struct ks_study *s, size_t seed)
 }
 
 /* The number of seeds' folders that a name has, and what becomes of them: nothing; the study gets
- * these seeds; or the study has its seeds, and others are warned about. */
+ * these seeds; or the study has its seeds, and others are warned about. A name's folders are
+ * counted and then added or compared, if there are any: only then is what resembles a run warned
+ * about. */
 enum seeds { COUNT_SEEDS, ADD_SEEDS, COMPARE_SEEDS };
 
 static ks_status find_seeds(struct ks_study *s, const char *name, enum seeds what, size_t *n)
 {
+    struct ks_left_out odd = {0}, unasked = {0};
     struct ks_folder_names names;
     char path[KS_PATH];
     size_t seed = 0;
@@ -125,22 +156,48 @@ static ks_status find_seeds(struct ks_study *s, const char *name, enum seeds wha
     KS_TRY(ks_path_print(path, "%s/runs/%s/%s", s->folder, s->env, name));
     ks_folder_names_read(path, &names);
     for (int i = 0; i < names.n && status == KS_OK; i++) {
-        if (!read_seed(names.list[i]->d_name, &seed) || !is_folder(path, names.list[i]->d_name))
+        const char *entry = names.list[i]->d_name;
+
+        if (!read_seed(entry, &seed) || !is_folder(path, entry)) {
+            if (resembles_run(path, entry))
+                ks_left_out_add(&odd, entry);
             continue;
+        }
         ++*n;
         if (what == ADD_SEEDS)
             status = add_seed(s, seed);
         else if (what == COMPARE_SEEDS && !ks_study_has_seed(s, seed))
-            status = ks_study_warn(s, "%s/seed%zu: left out: `seeds` of the study lacks it", path,
-                                   seed);
+            ks_left_out_add(&unasked, entry);
     }
     ks_folder_names_clear(&names);
-    return status;
+    if (status == KS_OK && (what != COUNT_SEEDS || *n == 0))
+        status = ks_left_out_warn(s, path, &odd,
+                                  "left out: expected runs in folders seed0, seed1, ...");
+    return status == KS_OK
+               ? ks_left_out_warn(s, path, &unasked, "left out: `seeds` of the study lacks it")
+               : status;
+}
+
+/* Of the seeds that the study's file gives, those that a name lacks are warned about. */
+static ks_status expect_seeds(struct ks_study *s, const char *name)
+{
+    struct ks_left_out missing = {0};
+    char path[KS_PATH], folder[32];
+
+    KS_TRY(ks_path_print(path, "%s/runs/%s/%s", s->folder, s->env, name));
+    for (size_t i = 0; i < s->n_seeds; i++) {
+        snprintf(folder, sizeof folder, "seed%zu", s->seed[i]);
+        if (!is_folder(path, folder))
+            ks_left_out_add(&missing, folder);
+    }
+    return ks_left_out_warn(s, path, &missing,
+                            "expected a folder, as `seeds` of the study has it, found none");
 }
 
 /* All names that have folders of seeds. */
 static ks_status find_names(struct ks_study *s)
 {
+    struct ks_left_out dangling = {0}, unnamed = {0};
     struct ks_folder_names names;
     char path[KS_PATH];
     ks_status status = KS_OK;
@@ -151,20 +208,27 @@ static ks_status find_names(struct ks_study *s)
         const char *name = names.list[i]->d_name;
         size_t n = 0;
 
-        if (!is_folder(path, name))
+        if (!is_folder(path, name)) {
+            char link[KS_PATH];
+
+            if (ks_path_print(link, "%s/%s", path, name) == KS_OK && ks_link_dangles(link))
+                ks_left_out_add(&dangling, name);
             continue;
+        }
         if (ks_study_is_plain(name))
             status = find_seeds(s, name, COUNT_SEEDS, &n);
         else
-            status = ks_study_warn(s,
-                                   "%s/%s: left out: expected a name of letters, digits and "
-                                   "+-_.",
-                                   path, name);
+            ks_left_out_add(&unnamed, name);
         if (status == KS_OK && n > 0)
             status = ks_study_add_elsewhere(s, name);
     }
     ks_folder_names_clear(&names);
-    return status;
+    if (status == KS_OK)
+        status = ks_left_out_warn(s, path, &dangling, "left out: the link leads to no folder");
+    return status == KS_OK
+               ? ks_left_out_warn(s, path, &unnamed,
+                                  "left out: expected a name of letters, digits and +-_.")
+               : status;
 }
 
 ks_status ks_elsewhere_names(struct ks_study *s, bool check)
@@ -182,17 +246,22 @@ ks_status ks_elsewhere_names(struct ks_study *s, bool check)
         if (!s->architecture[a].elsewhere)
             continue;
         KS_TRY(find_seeds(s, s->architecture[a].name, seeds ? COMPARE_SEEDS : ADD_SEEDS, &n));
-        if (n > 0)
+        if (n > 0) {
+            if (seeds)
+                KS_TRY(expect_seeds(s, s->architecture[a].name));
             continue;
+        }
         ks_fail(KS_FORMAT, "%s: elsewhere: '%s': expected folders %s/runs/%s/%s/seedS", s->path,
                 s->architecture[a].name, s->folder, s->env, s->architecture[a].name);
         if (check)
             return KS_FORMAT;
         KS_TRY(ks_study_warn(s, "%s", ks_error_text()));
     }
-    return ks_study_has_elsewhere(s) ? KS_OK
-                                     : ks_fail(KS_FORMAT,
-                                               "%s: expected folders %s/runs/%s/NAME/seedS, "
-                                               "found none",
-                                               s->path, s->folder, s->env);
+    return ks_study_has_elsewhere(s)
+               ? KS_OK
+               : ks_fail(KS_FORMAT,
+                         "%s: expected folders %s/runs/%s/NAME/seedS, "
+                         "found none%s%s",
+                         s->path, s->folder, s->env, s->n_warnings ? ": " : "",
+                         s->n_warnings ? s->warning[0] : "");
 }

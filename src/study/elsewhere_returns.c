@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "core/milestones.h"
@@ -16,11 +17,6 @@ static int by_step(const void *a, const void *b)
                               : (x->line > y->line) - (x->line < y->line);
 }
 
-static ks_status warn_of(struct ks_study *s, const char *message)
-{
-    return s ? ks_study_warn(s, "%s: the row is left out", message) : KS_OK;
-}
-
 /* A table that is read, its columns env_step and return, and who is told what is wrong (NULL:
  * nobody).
  */
@@ -28,11 +24,16 @@ struct table {
     const struct ks_csv *csv;
     size_t step, value;
     struct ks_study *study;
+    size_t left_out; /* rows */
 };
 
+static ks_status warn_of(struct table *t, const char *message)
+{
+    return t->study ? ks_warn_few(t->study, &t->left_out, message) : KS_OK;
+}
+
 /* Reads a row; *kept is false if its step is none. */
-static ks_status read_row(const struct table *t, size_t i, struct ks_elsewhere_return *row,
-                          bool *kept)
+static ks_status read_row(struct table *t, size_t i, struct ks_elsewhere_return *row, bool *kept)
 {
     const char *step = ks_csv_cell(t->csv, i, t->step);
     uint64_t number = 0;
@@ -40,22 +41,22 @@ static ks_status read_row(const struct table *t, size_t i, struct ks_elsewhere_r
     *row = (struct ks_elsewhere_return){0, i + 2, NAN};
     *kept = ks_parse_integer(step, 0, KS_MOST_STEPS, &number);
     if (!*kept) {
-        ks_fail(KS_FORMAT, "%s:%zu: env_step: expected an environment step, found '%s'",
+        ks_fail(KS_FORMAT,
+                "%s:%zu: env_step: expected an environment step, found '%s': the row is left out",
                 t->csv->path, row->line, step);
-        return warn_of(t->study, ks_error_text());
+        return warn_of(t, ks_error_text());
     }
     row->step = (size_t)number;
     if (ks_csv_number(t->csv, i, t->value, &row->value) == KS_OK && isfinite(row->value))
         return KS_OK;
     row->value = NAN;
-    ks_fail(KS_FORMAT, "%s:%zu: return: expected a finite number, found '%s'", t->csv->path,
-            row->line, ks_csv_cell(t->csv, i, t->value));
-    return warn_of(t->study, ks_error_text());
+    ks_fail(KS_FORMAT, "%s:%zu: return: expected a finite number, found '%s': the row is left out",
+            t->csv->path, row->line, ks_csv_cell(t->csv, i, t->value));
+    return warn_of(t, ks_error_text());
 }
 
 /* Two rows of one step contradict each other, so it has no return. */
-static ks_status merge_steps(const char *path, struct ks_study *s, size_t *n,
-                             struct ks_elsewhere_return *row)
+static ks_status merge_steps(struct table *t, size_t *n, struct ks_elsewhere_return *row)
 {
     size_t kept = 0;
 
@@ -66,38 +67,79 @@ static ks_status merge_steps(const char *path, struct ks_study *s, size_t *n,
             continue;
         }
         row[kept - 1].value = NAN;
-        if (s)
-            KS_TRY(ks_study_warn(s,
-                                 "%s:%zu: a second return at step %zu (the first one is in line "
-                                 "%zu): both are left out",
-                                 path, row[i].line, row[i].step, row[kept - 1].line));
+        ks_fail(KS_FORMAT,
+                "%s:%zu: a second return at step %zu (the first one is in line %zu): both are left "
+                "out",
+                t->csv->path, row[i].line, row[i].step, row[kept - 1].line);
+        KS_TRY(warn_of(t, ks_error_text()));
     }
     *n = kept;
     return KS_OK;
+}
+
+/* As ks_elsewhere_returns. */
+static ks_status read_rows(const struct ks_csv *csv, struct ks_study *s, size_t *n,
+                           struct ks_elsewhere_return **row)
+{
+    struct table table = {.csv = csv, .study = s};
+
+    KS_TRY(ks_csv_column(csv, "env_step", &table.step));
+    KS_TRY(ks_csv_column(csv, "return", &table.value));
+    KS_TRY(ks_alloc(csv->rows, sizeof **row, row));
+    for (size_t i = 0; i < csv->rows; i++) {
+        bool kept;
+
+        KS_TRY(read_row(&table, i, &(*row)[*n], &kept));
+        *n += kept;
+    }
+    KS_TRY(merge_steps(&table, n, *row));
+    if (s)
+        KS_TRY(ks_warn_rest(s, csv->path, table.left_out, "row"));
+    return s && csv->cut
+               ? ks_study_warn(s,
+                               "%s:%zu: left out: this last line has no newline, so it may be "
+                               "incomplete",
+                               csv->path, csv->rows + 2)
+               : KS_OK;
 }
 
 ks_status ks_elsewhere_returns(const char *path, struct ks_study *s, size_t *n,
                                struct ks_elsewhere_return **row)
 {
     struct ks_csv *csv = NULL;
-    struct table table = {.study = s};
-    ks_status status = KS_OK;
+    ks_status status;
 
     *n = 0;
     *row = NULL;
-    KS_GO(ks_csv_read(path, true, &csv));
-    table.csv = csv;
-    KS_GO(ks_csv_column(csv, "env_step", &table.step));
-    KS_GO(ks_csv_column(csv, "return", &table.value));
-    KS_GO(ks_alloc(csv->rows, sizeof **row, row));
-    for (size_t i = 0; i < csv->rows; i++) {
-        bool kept;
+    KS_TRY(ks_csv_read(path, true, &csv));
+    status = read_rows(csv, s, n, row);
+    ks_csv_free(csv);
+    return status;
+}
 
-        KS_GO(read_row(&table, i, &(*row)[*n], &kept));
-        *n += kept;
-    }
-    status = merge_steps(path, s, n, *row);
+ks_status ks_elsewhere_table(const char *path, struct ks_csv **out)
+{
+    struct ks_csv *csv = NULL;
+    struct ks_elsewhere_return *row = NULL;
+    const char **cell = NULL;
+    size_t n = 0, kept = 0;
+    ks_status status = KS_OK;
+
+    *out = NULL;
+    KS_GO(ks_csv_read(path, true, &csv));
+    KS_GO(read_rows(csv, NULL, &n, &row));
+    KS_GO(ks_alloc(n * csv->columns, sizeof *cell, &cell));
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(row[i].value))
+            memcpy(&cell[kept++ * csv->columns], &csv->cell[(row[i].line - 2) * csv->columns],
+                   csv->columns * sizeof *cell);
+    free(csv->cell);
+    csv->cell = cell, cell = NULL;
+    csv->rows = kept;
+    *out = csv, csv = NULL;
 done:
+    free(cell);
+    free(row);
     ks_csv_free(csv);
     return status;
 }

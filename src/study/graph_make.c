@@ -266,7 +266,9 @@ static ks_status report_job(const struct ks_graph_job *job, const char *dir)
     return ks_fail(KS_RUN, "%s failed: %s (%s)", job->label, line, path);
 }
 
-/* Finds the failed jobs in make's log: the last failure becomes the message, earlier ones are
+enum { SAID = 4 };
+
+/* Finds the failed jobs in make's log: the last failure becomes the message, a few earlier ones are
  * printed. */
 static ks_status report_failures(const struct ks_graph *graph, const char *dir, const char *log,
                                  int code)
@@ -281,11 +283,13 @@ static ks_status report_failures(const struct ks_graph *graph, const char *dir, 
 
         if (!job)
             continue;
-        if (failures++ > 0)
+        if (failures++ > 0 && failures <= SAID + 1)
             ks_say("%s", ks_error_text());
         report_job(job, dir);
     }
     free(text);
+    if (failures > SAID + 1)
+        ks_say("further jobs that failed: %zu (%s)", failures - 1 - SAID, log);
     if (failures > 0)
         return KS_RUN;
     return ks_fail(KS_RUN, "make failed (exit status %d): %s (%s)", code, line, log);

@@ -114,6 +114,53 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
     assert_said("--out: expected ", 1);
 }
 
+/* A checkpoint that cannot be analyzed costs its own spectrum; the others are made and drawn. */
+TEST_IN_FOLDER(test_failed_analyses)
+{
+    const struct sort bad = {.minibatches = "some"};
+    const struct ks_csv *csv;
+
+    need_programs();
+    write_two();
+    write_study(MINIMAL);
+    write_checkpoint("a", 0, 200, &bad);
+    assert_int_equal(run_here("kappascope-study", text_of("%s -j1", scratch("s"))), 1);
+    assert_said(
+        "a/seed0/step_000000200.spectrum.h5: missing: 1 of 3 spectra of this run are left out", 0);
+    assert_said("analyze toy/a/seed0/step_000000200 failed: ", 0);
+    assert_true(exists(run_path("b", 1, "step_000000300.spectrum.h5")));
+    assert_true(exists("s/figures/kappa_return.svg"));
+    csv = read_csv("s/tables/kappa_return.csv");
+    check_row(csv, 0, "architecture=a return=15");
+    assert_true(cell_number(csv, 0, "kappa") > 1);
+    for (size_t i = 0; i < 2; i++) {
+        write_run("a", i, &bad, 10);
+        write_run("b", i, &bad, 10);
+    }
+    assert_int_equal(run_here("kappascope-study", text_of("%s -j1", scratch("s"))), 1);
+    assert_said("further jobs that failed: 7 (", 0);
+}
+
+/* Only rows that have a return are drawn, in the order of their steps. */
+TEST_IN_FOLDER(test_norms)
+{
+    const struct ks_csv *csv;
+
+    need_programs();
+    write_two();
+    write_study(MINIMAL);
+    for (size_t i = 0; i < 2; i++)
+        write_return_table("b", i,
+                           "env_step,return,critic_param_norm\n300,30,3\n100,1,1\n"
+                           "250.5,2,9\n250,nan,8\n150,1,7\n150,2,7\n200,2,2\n");
+    study_says("", "b/seed0/returns.csv:4: env_step: expected an environment step, found '250.5'");
+    csv = read_csv("s/tables/norms.csv");
+    assert_int_equal(csv->rows, 3);
+    check_row(csv, 0, "architecture=b env_step=100 param_norm=1");
+    check_row(csv, 1, "architecture=b env_step=200 param_norm=2");
+    check_row(csv, 2, "architecture=b env_step=300 param_norm=3");
+}
+
 /* [analyze] takes two minibatches, the further analysis all of them. */
 #define TWO_OF_ALL                                                                                 \
     "[study]\ntrained = elsewhere\n[analyze]\norder = 8\nbatches = 2\n[analyze all]\norder = 8\n"

@@ -100,42 +100,136 @@ TEST_IN_FOLDER(test_names_in_groups)
     ks_study_free(s);
 }
 
+/* What resembles a run or a checkpoint but has another name is warned about, in one line a folder;
+ * other files are nobody's business. */
+TEST_IN_FOLDER(test_other_names)
+{
+    static const char *const quiet[] = {
+        "notes/plan.txt",
+        "a/videos/0.mp4",
+        "a/seeds.txt",
+        "a/returns.csv",
+        "a/.seed5/returns.csv",
+        "a/seed0/.step_5.h5",
+        "a/seed0/model.h5",
+        "a/seed0/critic.zip",
+        "a/seed0/step_000000200.h5.part",
+        "a/seed0/step_000000200.analyze.log",
+        "a/seed0/step_000000200.xqc.spectrum.h5",
+        "a/seed0/events.out.tfevents.1",
+        "a/seed0/logs/step_5.h5",
+    };
+    static const char *const odd[] = {
+        "a/seed01/log",
+        "a/run2/step_000000100.h5",
+        "a/Seed2/returns.csv",
+        "c/step_000000100.h5",
+        "b/seed0/step_5.h5",
+        "b/seed7/plan.txt",
+        "b/seed1/step_000000400.hdf5",
+    };
+    static const char *const words[] = {
+        "a/Seed2: left out: expected runs in folders seed0, seed1, ...; likewise 2 further",
+        "c/step_000000100.h5: left out: expected runs in folders seed0, seed1, ...",
+        "b/seed0/step_5.h5: left out: expected step_NNNNNNNNN.h5",
+        "b/seed1/step_000000400.hdf5: left out: expected step_NNNNNNNNN.h5",
+        "b/seed7: left out: it has no checkpoint",
+        "/d: left out: the link leads to no folder",
+        "a/seed0/step_10.h5: left out: expected step_NNNNNNNNN.h5; likewise 999 further",
+    };
+    enum { ODD = sizeof words / sizeof *words };
+    struct ks_study *s;
+
+    write_two();
+    write_study(MINIMAL);
+    for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++)
+        write_text(text_of("s/runs/toy/%s", quiet[i]), "");
+    s = read_study();
+    if (s->n_warnings > 0)
+        fail_msg("a warning: %s", s->warning[0]);
+    ks_study_free(s);
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        write_text(text_of("s/runs/toy/%s", odd[i]), "");
+    for (size_t i = 0; i < 1000; i++)
+        write_text(run_path("a", 0, text_of("step_%zu.h5", 10 + i)), "");
+    assert_int_equal(symlink("nowhere", scratch("s/runs/toy/d")), 0);
+    s = read_study();
+    for (size_t i = 0; i < ODD; i++)
+        if (count_warnings(s, words[i]) != 1)
+            fail_msg("no warning says '%s'", words[i]);
+    assert_int_equal(s->n_warnings, ODD);
+    ks_study_free(s);
+    write_study("[study]\ntrained = elsewhere\nelsewhere = b\nseeds = 0 1 3 4 5\n[analyze]\n");
+    s = read_study();
+    assert_int_equal(count_warnings(s,
+                                    "b/seed3: expected a folder, as `seeds` of the study has it, "
+                                    "found none; likewise 2 further"),
+                     1);
+    assert_int_equal(count_warnings(s, "b/seed7: left out: `seeds` of the study lacks it"), 1);
+    ks_study_free(s);
+    /* nothing but what has other names */
+    assert_int_equal(rename(scratch("s/runs/toy/c"), scratch("s/runs/c")), 0);
+    write_study("[study]\ntrained = elsewhere\nenv = c\n[analyze]\n");
+    write_text("s/runs/c/x/step_5.h5", "");
+    study_refuses("seedS, found none: ");
+}
+
+TEST_IN_FOLDER(test_unequal_seeds)
+{
+    struct ks_results *r;
+    bool warned = false;
+
+    write_two();
+    write_run("c", 0, &(struct sort){0}, 50);
+    write_study(MINIMAL);
+    assert_ok(ks_results_read(scratch("s"), NULL, &r));
+    for (size_t k = 0; k < r->n_warnings; k++)
+        warned = warned || strcmp(r->warning[k], "the architectures have unequal numbers of seeds, "
+                                                 "from 1 (c) to 2 (a)") == 0;
+    assert_true(warned);
+    ks_results_free(r);
+}
+
 /* --- bad input: a line each, which names file and row --- */
 
 TEST_IN_FOLDER(test_bad_returns)
 {
     static const struct {
         const char *text, *words;
-        bool left_out;
+        size_t steps; /* of the curve of both seeds; 0: the run is left out */
     } cases[] = {
         {"env_step,return\n100,1\n200,x\n300,3\n",
          "seed1/returns.csv:3: return: expected a finite number, found 'x': the row is left out",
-         false},
+         2},
         {"env_step,return\n100,nan\n200,2\n300,3\n",
          "seed1/returns.csv:2: return: expected a finite "
          "number, found 'nan'",
-         false},
+         2},
         {"env_step,return\nhello,1\n100,1\n200,2\n300,3\n",
-         "seed1/returns.csv:2: env_step: expected an environment step, found 'hello'", false},
+         "seed1/returns.csv:2: env_step: expected an environment step, found 'hello'", 3},
         {"env_step,return\n100,1\n200,2\n200,3\n300,3\n",
-         "seed1/returns.csv:4: a second return at step 200 (the first one is in line 3)", false},
+         "seed1/returns.csv:4: a second return at step 200 (the first one is in line 3)", 2},
         {"env_step,return\n100,1\n300,3\n",
-         "seed1/returns.csv:2: expected a return at step 200 after this row, which seed 0 has",
-         false},
+         "seed1/returns.csv:2: expected a return at step 200 after this row, which seed 0 has", 2},
         {"env_step,return\n100,1\n300,3\n",
          "seed1/returns.csv:2: expected a return at step 200 after this row, where there is a "
          "checkpoint",
-         false},
+         2},
         {"env_step,return\n100,1\n200,2\n300,inf\n",
-         "seed1/returns.csv:4: the last return of the run is not usable", true},
+         "seed1/returns.csv:4: the last return of the run is not usable", 0},
         {"env_step,return\n100,1\n200,2\n",
          "a, seed 1: left out, as its returns end at step 200, those of another seed at step 300",
-         true},
-        {"env_step,score\n100,1\n", "seed1/returns.csv: expected a column 'return', found none",
-         true},
+         0},
+        {"env_step,score\n100,1\n", "seed1/returns.csv: expected a column 'return', found none", 0},
         {"env_step,return\n100,1\n200,2,3\n300,3\n",
-         "seed1/returns.csv:3: expected 2 columns, found 3: the run has no returns", true},
-        {"", "seed1/returns.csv: expected a header line, found nothing", true},
+         "seed1/returns.csv:3: expected 2 columns, found 3: the run has no returns", 0},
+        {"", "seed1/returns.csv: expected a header line, found nothing", 0},
+        {"env_step,return\n100,1\n200,2\n300,3",
+         "seed1/returns.csv:4: left out: this last line has no newline", 0},
+        {"env_step,return,return\n100,1,2\n200,2,3\n300,3,4\n",
+         "seed1/returns.csv: expected one column 'return', found 2: the run has no returns", 0},
+        {"env_step,return\n100,1\n200,2\n250,x\n251,x\n252,x\n253,x\n254,x\n300,3\n",
+         "seed1/returns.csv: 2 further rows are left out", 3},
     };
     struct ks_results *r;
 
@@ -151,12 +245,12 @@ TEST_IN_FOLDER(test_bad_returns)
         if (!warned)
             fail_msg("no warning says '%s'", cases[i].words);
         assert_true(r->run[0].complete);
-        assert_int_equal(r->run[1].complete, !cases[i].left_out);
+        assert_int_equal(r->run[1].complete, cases[i].steps > 0);
         /* the curve has only what both seeds have */
-        if (!cases[i].left_out)
+        if (cases[i].steps > 0)
             assert_int_equal(ks_results_has_return(r, 0, 0) + ks_results_has_return(r, 0, 1) +
                                  ks_results_has_return(r, 0, 2),
-                             i == 2 ? 3 : 2);
+                             cases[i].steps);
         ks_results_free(r);
     }
     assert_int_equal(unlink(scratch(run_path("a", 1, "returns.csv"))), 0);
@@ -186,6 +280,15 @@ TEST_IN_FOLDER(test_bad_checkpoints)
     s = read_study();
     assert_int_equal(count_warnings(s, "a/seed0/step_000000200.h5: "), 1);
     ks_study_free(s);
+    assert_int_equal(unlink(scratch(run_path("a", 0, "step_000000200.h5"))), 0);
+    assert_int_equal(symlink("nowhere", scratch(run_path("a", 0, "step_000000200.h5"))), 0);
+    s = read_study();
+    assert_int_equal(count_warnings(s, "a/seed0/step_000000200.h5: the link leads to no file: this "
+                                       "checkpoint is left out"),
+                     1);
+    assert_false(ks_study_has_checkpoint(s, (struct ks_study_place){0, 0, 1}));
+    ks_study_free(s);
+    assert_int_equal(unlink(scratch(run_path("a", 0, "step_000000200.h5"))), 0);
     write_checkpoint("a", 0, 250, &same);
     assert_int_equal(rename(scratch(run_path("a", 0, "step_000000250.h5")),
                             scratch(run_path("a", 0, "step_000000200.h5"))),
