@@ -28,6 +28,7 @@ set datafile separator comma
 set encoding utf8
 
 # environment steps, in thousands from 10000 on
+steps = steps > 0 ? steps : 1    # an axis also for runs that are at step 0
 unit = steps < 10000 ? 1. : 1e3
 steps_title = unit > 1 ? 'environment steps (thousands)' : 'environment steps'
 short_steps_title = unit > 1 ? 'steps (thousands)' : 'steps'    # of narrow panels

@@ -225,6 +225,15 @@ class TestRun(RunTest):
         spectrum = kappascope.load_spectrum(f"{run.folder}/step_000000000.spectrum.h5")
         self.assertEqual((spectrum.attributes["env"], spectrum.attributes["env_step"]), ("Pendulum-v1", 0))
 
+    def test_study_at_the_start(self):
+        """A study can be looked at when its runs are at step 0."""
+        run = self.run_of(draw=self.draw)
+        run(0)
+        run.evaluated(0, 1.0)
+        kappascope.programs.call("study", "--quiet", self.study)
+        self.assertIn("return_curves.csv", os.listdir(f"{self.study}/tables"))
+        self.assertIn("returns.svg", os.listdir(f"{self.study}/figures"))
+
 
 class TestMinibatches(RunTest):
     def test_fixed(self):

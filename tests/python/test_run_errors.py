@@ -216,6 +216,7 @@ class TestNothingEndsTheTraining(RunTest):
             (dict(name="a/b"), ValueError),
             (dict(name=".."), ValueError),
             (dict(name=""), TypeError),
+            (dict(name="n" * 300), ValueError),
             (dict(env=3), TypeError),
             (dict(save="mine.h5"), TypeError),
             (dict(draw=3), TypeError),

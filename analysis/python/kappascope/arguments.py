@@ -40,6 +40,8 @@ def check_names(env: Any, name: Any) -> None:
     for what, word in (("env", env), ("name", name)):
         if not isinstance(word, str) or not word:
             raise TypeError(f"Run: {what}: expected a name, found {word!r}")
+        if len(word) > 200:
+            raise ValueError(f"Run: {what}: expected at most 200 characters, found {len(word)}")
     if not re.fullmatch(r"[A-Za-z0-9+_][A-Za-z0-9+_.-]*", name):
         raise ValueError(f"Run: name: expected letters, digits and +-_. as of a folder, found {name!r}")
 
