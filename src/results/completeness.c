@@ -279,8 +279,9 @@ ks_status ks_results_judge(struct ks_results *r)
         find_common_grid(r);
     if (memchr(r->common_checkpoint, 0, s->n_checkpoints) ||
         memchr(r->common_evaluation, 0, s->n_evaluations))
-        KS_TRY(
-            ks_results_warn(r, "grid = common: only the steps that all runs have are aggregated"));
+        KS_TRY(ks_results_warn(r,
+                               "grid = common: only the steps that all runs%s have are aggregated",
+                               ks_study_has_elsewhere(s) ? " of a name" : ""));
     for (size_t n = 0; n < r->n_runs; n++) {
         KS_TRY(judge_run(r, &r->run[n]));
         r->included[r->run[n].architecture] = r->included[r->run[n].architecture] ||

@@ -81,7 +81,8 @@ struct ks_study {
     size_t family_line, n_factors;
     struct ks_setting factors[KS_STUDY_ARCHITECTURES]; /* NAME, and its factors: "bn wn ce" */
     bool drop_missing; /* missing = drop: runs with a NaN return are left out */
-    bool common_grid;  /* grid = common: only the steps that all runs have    */
+    bool common_grid;  /* grid = common: only the steps that all runs (from
+                        * elsewhere: of a name) have */
     size_t n_train, n_analyses;
     struct ks_setting train[KS_STUDY_SETTINGS];
     struct ks_study_analysis analysis[KS_STUDY_ANALYSES]; /* the standard one is always the first */

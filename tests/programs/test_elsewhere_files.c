@@ -174,19 +174,27 @@ TEST_IN_FOLDER(test_other_names)
     study_refuses("seedS, found none: ");
 }
 
-TEST_IN_FOLDER(test_unequal_seeds)
+static bool warns(const struct ks_results *r, const char *words)
+{
+    for (size_t k = 0; k < r->n_warnings; k++)
+        if (strstr(r->warning[k], words))
+            return true;
+    return false;
+}
+
+TEST_IN_FOLDER(test_unequal_runs)
 {
     struct ks_results *r;
-    bool warned = false;
 
     write_two();
     write_run("c", 0, &(struct sort){0}, 50);
     write_study(MINIMAL);
     assert_ok(ks_results_read(scratch("s"), NULL, &r));
-    for (size_t k = 0; k < r->n_warnings; k++)
-        warned = warned || strcmp(r->warning[k], "the architectures have unequal numbers of seeds, "
-                                                 "from 1 (c) to 2 (a)") == 0;
-    assert_true(warned);
+    assert_true(warns(r, "the architectures have unequal numbers of seeds, from 1 (c) to 2 (a)"));
+    ks_results_free(r);
+    write_study("[study]\ntrained = elsewhere\ngrid = common\n[analyze]\n");
+    assert_ok(ks_results_read(scratch("s"), NULL, &r));
+    assert_true(warns(r, "grid = common: only the steps that all runs of a name have"));
     ks_results_free(r);
 }
 
@@ -236,13 +244,9 @@ TEST_IN_FOLDER(test_bad_returns)
     write_two();
     write_study(MINIMAL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        bool warned = false;
-
         write_return_table("a", 1, cases[i].text);
         assert_ok(ks_results_read(scratch("s"), NULL, &r));
-        for (size_t k = 0; k < r->n_warnings; k++)
-            warned = warned || strstr(r->warning[k], cases[i].words);
-        if (!warned)
+        if (!warns(r, cases[i].words))
             fail_msg("no warning says '%s'", cases[i].words);
         assert_true(r->run[0].complete);
         assert_int_equal(r->run[1].complete, cases[i].steps > 0);
