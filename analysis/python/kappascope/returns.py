@@ -31,7 +31,8 @@ def returns(source: Path, folder: Path, tag: str | None = None) -> list[tuple[in
             or rollout/ep_rew_mean
 
     Values of one step become their mean; of a run that started again at an earlier step the later values
-    are taken. Returns the rows [(env_step, return)]. Raises Refused, before anything is written."""
+    are taken. Of a damaged file of events those before the damage are taken, with a warning. Returns the rows
+    [(env_step, return)]. Raises Refused, before anything is written."""
     source, folder = os.fspath(source), os.fspath(folder)
     if not os.path.exists(source):
         fail(f"{source}: no such file or folder")

@@ -140,7 +140,7 @@ class Run:
         return True
 
     def evaluated(self, step: int, mean_return: float, **further: float) -> None:
-        """Adds a row to returns.csv: step, mean return of the evaluation's episodes, and values of further
+        """Adds a row to returns.csv: step, mean return of the evaluation's episodes, and numbers for further
         columns, the same in all calls. A second evaluation at a step replaces the first."""
         if self._is_idle():
             return
