@@ -69,6 +69,12 @@ class TestNothingEndsTheTraining(RunTest):
         self.assertFalse(run(100))
         self.expect(r"step 100: .*seed0: draw: Sample larger than population")
 
+        def full():
+            raise MemoryError
+
+        self.assertFalse(self.run_of(seed=1, draw=full)(100))
+        self.expect(r"step 100: .*seed1: draw: MemoryError: no checkpoint of this step")
+
     def test_full_disk(self):
         """No file may grow beyond a few bytes: checkpoints, minibatches, rows."""
         run = self.run_of(draw=self.draw)

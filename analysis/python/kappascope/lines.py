@@ -19,7 +19,7 @@ def in_one_line(error: BaseException) -> str:
     lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
     said = " ".join(lines[:2]) + (f" (and {len(lines) - 2} more)" if len(lines) > 2 else "")
     plain = isinstance(error, Refused) or type(error) in (RuntimeError, TypeError, ValueError)
-    return said if plain and said else f"{type(error).__name__}: {said}"
+    return said if plain and said else f"{type(error).__name__}: {said}".rstrip(": ")
 
 
 def _print(text: str) -> None:
