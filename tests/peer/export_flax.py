@@ -368,6 +368,12 @@ def refusals(folder):
     yield refused(folder, [], ["variables", "at least one critic"])
     yield refused(folder, variables, ["names: dense", "'Dense_{number}'"], names={"dense": "Dense_{number}"})
     yield refused(folder, variables, ["check", "expected the loss"], check=1000.0)
+    extra = {**variables, "lora": {"w": np.zeros((OBS, 1), np.float32)}}
+
+    def with_extra(v, x, a):
+        return module.apply(v, x, a, True, mutable=["batch_stats"])[0] + x @ v["lora"]["w"]
+
+    yield refused(folder, extra, ["lora/w [5, 1]: the outputs depend on it", "in names"], apply=with_extra)
     yield refused(
         folder, variables, ["optax.adam"], optimizer=optax.sgd(0.1).init(variables["params"])
     )
@@ -397,8 +403,40 @@ class Tree(nnx.Module):
         return self.last(nnx.relu(self.first(x)))
 
 
+class NormedTree(Tree):
+    def __init__(self, rngs):
+        super().__init__(rngs)
+        self.norm = nnx.BatchNorm(OBS, momentum=0.9, rngs=rngs)
+
+    def __call__(self, x):
+        return self.last(nnx.relu(self.norm(self.first(x))))
+
+
+class Single(nn.Module):
+    """Computes in float32 whatever its inputs are: half of the rows differ by roundings."""
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.relu(nn.Dense(64, dtype=jnp.float32)(x))
+        return nn.Dense(1, dtype=jnp.float32)(x)
+
+
+class Renormed(nn.Module):
+    """Batch renormalization that clips nothing: the outputs do not depend on other rows, the gradients do."""
+
+    @nn.compact
+    def __call__(self, x):
+        x, stop = nn.Dense(OBS)(x), jax.lax.stop_gradient
+        mean = self.variable("batch_stats", "BatchRenorm_0", lambda: {"mean": jnp.zeros(OBS), "var": jnp.ones(OBS)}).value
+        std, run = jnp.sqrt(x.var(0) + 1e-3), jnp.sqrt(mean["var"] + 1e-3)
+        z = (x - x.mean(0)) / std * stop(std / run) + stop((x.mean(0) - mean["mean"]) / run)
+        z = z * self.param("BatchRenorm_0/scale", nn.initializers.ones, (OBS,))
+        return nn.Dense(1)(nn.relu(z + self.param("BatchRenorm_0/bias", nn.initializers.zeros, (OBS,))))
+
+
 def trees():
-    """(variables, apply, names) of other frameworks of JAX: apply gets what was given."""
+    """(variables, apply, names, and other arguments) of other frameworks of JAX and other forms: apply gets
+    what was given."""
     pair = {"l": [{"w": normal(OBS, OBS), "b": normal(OBS)}, {"w": normal(OBS, 1), "b": normal(1)}]}
 
     def plain(p, x):
@@ -423,15 +461,38 @@ def trees():
         first, last = m.weight, m.bias
         return jax.nn.relu(x @ first.weight.T + first.bias) @ last.weight.T + last.bias
 
+    normed = f"dense {OBS}\nlayernorm eps=1e-5\nrelu\ndense 1\n"
+    batched = normed.replace("layernorm eps=1e-5", "batchnorm eps=1e-5 momentum=0.9")
+    x = jnp.asarray(normal(B, OBS))
+    single = Single()
+    yield single.init(jax.random.PRNGKey(0), x), single.apply, None, {"arch": "dense 64\nrelu\ndense 1\n"}
+    renormed = Renormed()
+    given = renormed.init(jax.random.PRNGKey(0), x)
+    given["batch_stats"]["BatchRenorm_0"]["mean"] = jnp.full(OBS, 0.1)
+    yield given, renormed.apply, None, {"arch": batched.replace("batchnorm eps=1e-5", "batchrenorm eps=1e-3")}
+    tree, values = nnx.split(NormedTree(nnx.Rngs(1)))
+    layers = {"00_dense": "first", "01_batchnorm": "norm", "03_dense": "last"}
+    yield values, lambda s, x: nnx.merge(tree, s)(x), layers, {"arch": batched}
+    yield {"q": Module(module["0"], module["1"])}, lambda v, x: attributes(v["q"], x), {k: f"q/{p}" for k, p in names.items()}
+    stacked = {"0": Linear(normal(2, OBS, OBS), normal(2, OBS)), "n": Linear(normal(2, OBS), normal(2, OBS)), "1": Linear(normal(2, 1, OBS), normal(2, 1))}
+
+    def one(v, x):
+        h = x @ v["0"].weight.T + v["0"].bias
+        h = (h - h.mean(-1, keepdims=True)) / jnp.sqrt(h.var(-1, keepdims=True) + 1e-5)
+        return jax.nn.relu(h * v["n"].weight + v["n"].bias) @ v["1"].weight.T + v["1"].bias
+
+    several = {f"{layer}/{a}": f"{i}/{b}" for layer, i, a in (("00_dense", "0", "kernel"), ("01_layernorm", "n", "scale"), ("03_dense", "1", "kernel")) for a, b in ((a, "weight"), ("bias", "bias"))}
+    yield stacked, lambda v, x: jax.vmap(one, (0, None))(v, x), several, {"arch": normed, "ensemble": 2}
     yield Module(module["0"], module["1"]), attributes, names
 
 
 def compare_trees(analyzer, folder):
     x, y = normal(N, B, OBS), normal(N, B)
     arguments = dict(inputs=(x,), targets=y, loss="mse", arch=f"dense {OBS}\nrelu\ndense 1\n")
-    for number, (variables, apply, names) in enumerate(trees()):
+    for number, (variables, apply, names, *others) in enumerate(trees()):
         path = f"{folder}/tree{number}.h5"
-        kappascope.save_flax(path, variables, apply, names=names, **arguments)
+        given = {**arguments, **(others[0] if others else {})}
+        kappascope.save_flax(path, variables, apply, names=names, **given)
         analyze(analyzer, "--order", "3", path)  # which compares outputs and gradients
     for wrong, function, words in (
         (names | {"00_dense/bias": "0/nothing"}, apply, "0/nothing is not there"),

@@ -305,6 +305,39 @@ class HalfFrozen(nn.Module):
         return [self.fc1.bias, self.norm.weight, self.fc2.weight.t(), self.group.bias, self.fc3.weight.t(), self.fc3.bias]
 
 
+class OneOfTwo(nn.Module):
+    """Norms with a bias and no scale, and a group norm with a scale and no bias."""
+
+    shift = "branch {{\n  append 1\n  slice [8:9]\n  dense 8 bias=no\n}}\ndense 8 bias=no trainable=no\n{}\n"
+    arch = (
+        "dense 8\nbranch {\n  batchnorm eps=1e-05 momentum=0.9 affine=no\n}\n" + shift.format("relu")
+        + "dense 8\nbranch {\n  layernorm eps=1e-05 affine=no\n}\n" + shift.format("tanh")
+        + "dense 8\ngroupnorm groups=2 eps=1e-05 affine=no\nscaler\nelu\ndense 1\nloss mse\n"
+    )
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.ModuleList([nn.Linear(size, WIDTH) for size in (IN, WIDTH, WIDTH)])
+        self.own = nn.ParameterList([parameter(WIDTH) for _ in range(3)])
+        self.head = nn.Linear(WIDTH, 1)
+
+    def forward(self, x):
+        one, scale, other = self.own
+        if isinstance(x, torch.fx.Proxy):
+            x = F.relu(F.batch_norm(self.fc[0](x), None, None, None, one, True))
+            x = torch.tanh(F.layer_norm(self.fc[1](x), (WIDTH,), None, other))
+            return self.head(F.elu(F.group_norm(self.fc[2](x), 2, scale)))
+        # The Hessian: PyTorch cannot differentiate these norms twice.
+        x = F.relu(F.batch_norm(self.fc[0](x), None, None, training=True) + one)
+        x = torch.tanh(F.layer_norm(self.fc[1](x), (WIDTH,)) + other)
+        return self.head(F.elu(F.group_norm(self.fc[2](x), 2) * scale))
+
+    def canonical(self):
+        parts = zip(self.fc, (self.own[0], self.own[2], self.own[1]))
+        own = [p for layer, other in parts for p in (layer.weight.t(), layer.bias, other)]
+        return [*own, self.head.weight.t(), self.head.bias]
+
+
 class Dense(nn.Module):
     """Batch normalization by the variance with R - 1. Rows of branches that follow each other, with a slice between them; twice the same; around a sum."""
 
@@ -422,6 +455,7 @@ LOSSES = {
     "Joined": ("mse", lambda f, t: (0.5 * WEIGHTS * (f[:, 0] - t) ** 2).mean()),
     "Sums": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).mean()),
     "HalfFrozen": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
+    "OneOfTwo": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
     "Dense": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
     "Encoded": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
     "Normed": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).sum() / B),
@@ -464,7 +498,7 @@ def compare(analyzer, folder):
     torch.manual_seed(1)
     torch.set_num_threads(1)
     comparison = Comparison(analyzer, folder, f"PyTorch {torch.__version__}, other forms")
-    for kind in ByHand, Rows, Stacked, Loop, Joined, Sums, HalfFrozen, Dense, Encoded, Normed:
+    for kind in ByHand, Rows, Stacked, Loop, Joined, Sums, HalfFrozen, OneOfTwo, Dense, Encoded, Normed:
         name, module = kind.__name__, kind()
         line, loss = LOSSES[name]
         x = torch.randn(N, B, IN)

@@ -36,6 +36,31 @@ class Does(nn.Module):
         return self.b(self.function(self.a(x), self, x))
 
 
+class BatchRenorm1d(nn.Module):
+    """With the names of another library, not of sb3-contrib."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.warmup_steps, self.weight = 100, nn.Parameter(torch.ones(width))
+        self.register_buffer("running_mean", torch.zeros(width))
+
+    def forward(self, x):
+        self.running_mean = self.running_mean + 0.01 * x.mean(0)
+        return (x - x.mean(0)) * self.weight
+
+
+class Stats(nn.Module):
+    """A normalizer of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.randn(IN))
+        self.q = mlp()
+
+    def forward(self, x):
+        return self.q(x - self.mean)
+
+
 class Times(nn.Module):
     def __init__(self, factor):
         super().__init__()
@@ -237,6 +262,17 @@ MODULES = [
         ["embedding", "part behind it"],
     ),
     (lambda: nn.Sequential(zoo.BatchRenorm1d(IN, 101), mlp()), [r"\.0 \(BatchRenorm1d", "after its warm-up"]),
+    (lambda: nn.Sequential(BatchRenorm1d(IN), mlp()), ["running_mean", "stored outside of forward"]),
+    (lambda: nn.Sequential(nn.LazyLinear(IN), mlp()), [r"\.0 \(LazyLinear\)", "once on a minibatch"]),
+    (lambda: mlp(nn.LayerNorm(WIDTH, eps=0.0)), [r"\.1 \(LayerNorm", "eps from 1e-12 to 1, found 0"]),
+    (
+        lambda: Does(lambda x, m, _: (x - x.mean(0)) / (x.var(0, correction=2) + 1e-5).sqrt()),
+        ["correction of 0 or 1, found 2"],
+    ),
+    (
+        lambda: Does(lambda x, m, _: torch.einsum(x, [0, 1], m.b.weight, [2, 1], [0, 2]) + x),
+        ["einsum", "indices as a string"],
+    ),
     (Unregistered, ["not installed as a submodule", r"nn\.ModuleList"]),
     (Captured, ["requires gradients and is no parameter", "torch.nn.Parameter"]),
     (
@@ -309,6 +345,10 @@ def wrong():
         (dict(critics=[q1, zoo.SAC(IN, 7)]), ["same architecture", "dense 7"]),
         (dict(critics=[torch.jit.script(mlp()), q1]), [r"critics\[0\]: a program of TorchScript", "Way out"]),
         (dict(critics=nn.Sequential(torch.jit.trace(mlp(), torch.zeros(B, IN)))), [r"critics\[0\]\.0: a program of TorchScript"]),
+        (dict(critics=[Stats(), Stats()], inputs=torch.randn(N, B, IN)), ["same input", "a file of its own"]),
+        (dict(critics=nn.Sequential), ["modules of PyTorch"]),
+        (dict(targets=y.to("meta")), ["targets: expected an array with values", "Way out"]),
+        (dict(targets=y.to_sparse()), ["targets: expected an array with values", r"to_dense\(\)"]),
         (dict(critics="qf1"), ["modules of PyTorch", "str"]),
         (dict(weights=-torch.rand(N, B)), ["weights", "at least 0"]),
         (dict(weights=torch.rand(B, N)), ["weights", r"\[2, 8\]", r"\[8, 2\]"]),

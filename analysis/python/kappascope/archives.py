@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kappascope.names import Array
-from kappascope.refusal import fail
+from kappascope.refusal import fail, first_line
 from kappascope.stored import (
     DEEPEST,
     INFLATED,
@@ -24,7 +24,6 @@ from kappascope.stored import (
     MOST_DIMS,
     Stored,
     Weights,
-    first_line,
     from_bytes,
     limited_memory,
     no_surprises,

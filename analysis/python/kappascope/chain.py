@@ -84,7 +84,7 @@ class Chain:
         the first value that no parameter reached and that has no line."""
         items: list[Item] = []
         while value is not stop:
-            value = split_norm(value) if value.kind == "batchnorm" else value
+            value = split_norm(value) if value.kind in ("batchnorm", "groupnorm") else value
             if _is_input(value):
                 if stop is None:
                     self.first.append(self._source(value))
@@ -118,6 +118,12 @@ class Chain:
         if value.kind in _LINES or value.kind == "slice":
             if value.kind == "dense" and not value.width:
                 value.width = self.graph.seen[value.node].shape[-1]
+            most, eps = 1e6 if value.kind in ("l2norm", "avgl1norm") else 1, value.options.get("eps", 1)
+            if not 1e-12 <= eps <= most:
+                self.lines.append(
+                    f"{place_of(self.graph, value.node)}: expected an eps from 1e-12 to {most:g}, found "
+                    f"{eps:g}. Way out: an eps of this size, in training, too"
+                )
             value = self._half_frozen(value) or value
             self._check_frozen(value)
             return [value], value.args[0]
@@ -305,11 +311,12 @@ class Chain:
             )
 
     def _half_frozen(self, value: Value) -> Value | None:
-        """A layer of which only the bias is trained, or only the bias is frozen, as the layer without it plus
-        a dense of the constant 1, whose kernel is the bias; None if it is another layer."""
+        """A layer of which only the bias is trained, or only the bias is frozen, or a norm with a bias alone,
+        as the layer without it plus a dense of the constant 1, whose kernel is the bias; None if it is
+        another layer."""
         trained = {key: self.graph.parameters[p.name].requires_grad for key, p in value.params.items()}
         bias = trained.pop("bias", None)
-        if bias is None or set(trained.values()) != {not bias}:
+        if bias is None or set(trained.values()) not in ({not bias}, set()):
             return None
         x, node, params = value.args[0], value.node, dict(value.params)
         one = Value("append", node, [x], constant=1.0)
@@ -318,7 +325,7 @@ class Chain:
         shift.params, shift.width = {"kernel": params.pop("bias")}, width
         rest = Value(value.kind, node, [x], params=params, **value.options)
         rest.state, rest.width = value.state, width
-        if value.kind != "dense":
+        if "scale" in rest.params:
             scale = rest.params.pop("scale")
             rest = Value("scaler", node, [rest], params={"scaler": scale}, init=scale.factor)
         return added(node, [rest, shift], [np.eye(width)] * 2)

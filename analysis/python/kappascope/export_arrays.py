@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kappascope.checkpoint import write_checkpoint
-from kappascope.description import Description, read_description
+from kappascope.description import KINDS, Description, read_description
 from kappascope.losses import Loss
 from kappascope.minibatches import read_minibatches, read_targets, read_weights, real_array
 from kappascope.names import Array, Arrays, Path
@@ -21,7 +21,7 @@ def described(arch: Path, loss: str | None, inputs: int) -> tuple[str, Descripti
     """The text of a description, given by a path or as text, with its loss; and what it says. inputs:
     columns of the input. Raises Refused."""
     arch = os.fspath(arch)
-    if "\n" not in arch:
+    if "\n" not in arch and (os.path.exists(arch) or arch.split()[:1] not in [[kind] for kind in KINDS]):
         if not os.path.exists(arch):
             fail(f"{arch}: no such file. Expected the path of a description, or its text")
         check_regular(arch)

@@ -13,7 +13,7 @@ from kappascope.description import Description, Layer
 from kappascope.export_arrays import described
 from kappascope.minibatches import read_minibatches, read_targets, read_weights, real_array
 from kappascope.names import Array, Arrays, Path
-from kappascope.reference import NO_MOMENTS, FlaxResults, compare_loss, leaves_of
+from kappascope.reference import NO_MOMENTS, FlaxResults, compare_loss, leaves_of, weights_of
 from kappascope.refusal import did_you_mean, fail
 
 FLAX = {
@@ -57,13 +57,6 @@ def names_of(names: Mapping[str, str], layers: list[Layer]) -> dict[str, str]:
     return found
 
 
-def _arrays(variables: Any) -> dict[str, Any]:
-    """{path: leaf}; a module of Equinox, which is no dictionary, has weights [out, in]."""
-    own = leaves_of(variables)
-    weights = [] if hasattr(variables, "items") else [path for path in own if path.endswith("/weight")]
-    return own | {path: own[path].swapaxes(-1, -2) for path in weights if own[path].ndim > 1}
-
-
 def _find(tree: Mapping[str, Any], path: str) -> str | None:
     for name in ("params/" + path, "batch_stats/" + path, path):
         if name in tree:
@@ -72,11 +65,12 @@ def _find(tree: Mapping[str, Any], path: str) -> str | None:
 
 
 def take(
-    trees: list[dict[str, Any]], names: Mapping[str, str], layers: list[Layer], ensemble: int
+    sets: list[Any], names: Mapping[str, str], layers: list[Layer], ensemble: int
 ) -> tuple[Arrays, dict[str, str]]:
-    """({"NN_kind/name": [E, ...]}, the taken paths); trees: the leaves of one set of variables, or
-    of each critic."""
+    """({"NN_kind/name": [E, ...]}, the taken paths); sets: one set of variables, or that of each
+    critic."""
     arrays, taken, lines = {}, {}, []
+    trees, turned = [leaves_of(v) for v in sets], weights_of(sets[0])
     for layer in layers:
         for name, shape in {**layer.params, **layer.state}.items():
             full = f"{layer.group}/{name}"
@@ -91,6 +85,8 @@ def take(
                 lines.append(f"{full}: {path} is not there in the variables of critic {missing[0]}")
                 continue
             parts = [real_array(path, tree[path]) for tree in trees]
+            if name == "kernel" and path in turned:
+                parts = [a.swapaxes(-1, -2) if a.ndim > 1 else a for a in parts]
             want = (ensemble, *shape) if len(trees) == 1 and ensemble > 1 else shape
             one = (1, *shape) if ensemble == 1 else want  # an ensemble of one, by nn.vmap
             parts = [
@@ -116,7 +112,12 @@ def take(
     lines += [f"{path} is given for several parameters" for path in twice]
     if lines:
         listing = "; ".join(f"{p} {list(np.shape(a))}" for p, a in trees[0].items())
-        fail("the description and the variables do not agree:", [*lines, f"(the variables are: {listing})"])
+        lines.append(f"(the variables are: {listing})")
+        if len(sets) > 1:
+            lines.append(
+                "(a list is one set for each critic. Way out, for a list of layers: {'layers': list})"
+            )
+        fail("the description and the variables do not agree:", lines)
     states = {f"{layer.group}/{name}" for layer in layers for name in layer.state}
     if not states <= set(arrays):  # a checkpoint has all running statistics or none
         arrays = {full: a for full, a in arrays.items() if full not in states}
@@ -154,7 +155,7 @@ def _optax(
     for new, old in zip(plain, layers):
         new.group = old.group
     for moment, tree in (("m", "mu"), ("v", "nu")):
-        taken, _ = take([_arrays(getattr(s, tree)) for s in states], names, plain, ensemble)
+        taken, _ = take([getattr(s, tree) for s in states], names, plain, ensemble)
         adam[moment] = {key: a for key, a in taken.items() if key.split("/")[0] not in frozen}
     return adam
 
@@ -234,14 +235,16 @@ def save_flax(
     if not sets:
         fail("variables: expected those of at least one critic, found none")
     names = names_of({**FLAX, **(names or {})}, layers)
-    parameters, taken = take([_arrays(v) for v in sets], names, layers, ensemble)
+    parameters, taken = take(sets, names, layers, ensemble)
     t = read_targets(targets, batched, joined.shape[:2], heads, ensemble * len(sets), description.joint)
     w = read_weights(weights, t)
-    trained = [taken[f"{x.group}/{name}"] for x in layers if x.trainable for name in x.params]
+    trained = {f"{x.group}/{name}" for x in layers if x.trainable for name in x.params}
+    paths = {path: full in trained for full, path in taken.items()}
+    joint = None if any(x.kind == "batchrenorm" for x in layers) else description.joint
     minibatches = arrays, t, np.ones(t.shape[:2]) if w is None else w
     enable = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
     with enable(True):
-        batch = FlaxResults(apply, sets, trained, ensemble, heads).results(minibatches, description.joint)
+        batch = FlaxResults(apply, sets, paths, ensemble, heads).results(minibatches, joint)
     batch |= {"input": joined, "target": t} | ({} if w is None else {"weight": w})
     count = batch["output"].shape[2]
     if check is not None:

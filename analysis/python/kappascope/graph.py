@@ -324,6 +324,8 @@ class Graph(Layers):
 
     def _on_einsum(self, node: Node) -> Value:
         """Also 'rak,ra->rk' and the like, where [R, A] are weights of actions."""
+        if not isinstance(node.args[0], str):
+            return super()._on_einsum(node)
         nodes, (left, _, out) = node.all_input_nodes, node.args[0].replace(" ", "").partition("->")
         values = [self.values[n] for n in nodes]
         parts = sorted(zip((v.free for v in values), left.split(","), nodes), key=lambda part: part[0])

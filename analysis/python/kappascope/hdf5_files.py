@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 
 from kappascope.names import Array
-from kappascope.refusal import fail
-from kappascope.stored import INFLATED, MOST_DIMS, Stored, Weights, first_line, length_of, limited_memory
+from kappascope.refusal import fail, first_line
+from kappascope.stored import INFLATED, MOST_DIMS, Stored, Weights, length_of, limited_memory
 
 _MOST_STEPS, _MOST_NAMES, _PATH, _PART = 1 << 14, 1 << 14, 256, 127
 _UNWRITTEN = 1 << 20  # bytes that a dataset may have in memory and not in the file

@@ -36,6 +36,9 @@ class Loss:
     which is compared with the line."""
 
     def __init__(self, text: str, function: Any = None) -> None:
+        if not isinstance(text, str):
+            name = getattr(text, "__name__", type(text).__name__)
+            fail(f"loss: expected a line, such as 'mse' for the mean of (f - t)^2 / 2, found {name}")
         self.function, words = function, text.split()
         words = words[1:] if words[:1] == ["loss"] else words
         name = words[0] if words else ""

@@ -11,7 +11,7 @@ import numpy as np
 
 from kappascope.losses import Head, Loss
 from kappascope.names import Array
-from kappascope.refusal import fail
+from kappascope.refusal import fail, first_line
 
 
 def real_array(name: str, value: Any) -> Array:
@@ -28,11 +28,17 @@ def real_array(name: str, value: Any) -> Array:
                 "these"
             )
         return np.array(parts)
-    value = value.detach() if hasattr(value, "detach") else value
-    value = value.cpu() if hasattr(value, "cpu") else value
-    if "bfloat16" in str(getattr(value, "dtype", "")):
-        value = value.float() if hasattr(value, "float") else value.astype("float32")
-    array = np.asarray(value)
+    try:
+        value = value.detach() if hasattr(value, "detach") else value
+        value = value.cpu() if hasattr(value, "cpu") else value
+        if "bfloat16" in str(getattr(value, "dtype", "")):
+            value = value.float() if hasattr(value, "float") else value.astype("float32")
+        array = np.asarray(value)
+    except (RuntimeError, TypeError) as error:  # of tensors that are sparse, nested or on the device "meta"
+        fail(
+            f"{name}: expected an array with values: {first_line(error)}. Way out: to_dense() of a sparse "
+            "tensor; minibatches of one shape, with values"
+        )
     if array.dtype.kind != "f":
         way = "convert them, as the training does"
         if name == "targets":

@@ -94,7 +94,8 @@ def torch_results(
             if any(x.shape != first.shape or not np.allclose(x, first, rtol=1e-12, atol=0) for x in here):
                 fail(
                     f"{critic.graph.name}: expected the same input for all critics, found another one than "
-                    "of the first critic"
+                    "of the first critic, such as from a normalizer or a frozen network of its own. Way out: "
+                    "save each critic in a file of its own"
                 )
             outputs.append(critic.outputs(seen, rows, width))
         f = torch.cat(outputs)[:, : len(target)]
@@ -130,6 +131,15 @@ def _paths(tree: Any) -> tuple[list[str], list[Any], Any]:
     return [start + path for path in paths], [leaf for _, leaf in found], structure
 
 
+def weights_of(tree: Any) -> set[str]:
+    """The paths of attributes `weight`: kernels of Equinox, [out, in]."""
+    import jax
+
+    found = [keys for keys, _ in jax.tree_util.tree_flatten_with_path(tree)[0]]
+    paths = zip(_paths(tree)[0], found)
+    return {path for path, keys in paths if keys and getattr(keys[-1], "name", "") == "weight"}
+
+
 def leaves_of(tree: Any) -> dict[str, Any]:
     """{path with /: leaf}"""
     paths, leaves, _ = _paths(tree)
@@ -146,6 +156,7 @@ def _forward(apply: Callable[..., Any], variables: Any, inputs: Mapping[Any, Any
     """apply's outputs; without the changed state that it may return as well. inputs: {name: array}
     with strings as names for apply's named arguments, else numbers."""
     named = {name: x for name, x in inputs.items() if isinstance(name, str)}
+    variables = nest(variables, {})  # modules of NNX may be used in one trace only
     out = apply(variables, *[x for name, x in inputs.items() if name not in named], **named)
     if isinstance(out, tuple) and len(out) == 2 and hasattr(out[1], "items"):
         out = out[0]
@@ -165,22 +176,26 @@ def _outputs(out: Any, ensemble: int, rows: int) -> Any:
     return out.reshape(ensemble, rows, -1)
 
 
-def _check_mode(apply: Callable[[Any], Any], inputs: Mapping[Any, Any], outputs: Any, joint: bool) -> None:
+def _check_mode(
+    apply: Callable[[Any], Any], inputs: Mapping[Any, Any], outputs: Any, joint: bool | None
+) -> None:
     """Batch normalization in training mode lets the rows depend on each other, and nothing else
-    does. apply(inputs) is [E, R, K]; outputs [E, B, K]: what it gave for all rows."""
+    does. apply(inputs) is [E, R, K]; outputs [E, B, K]: what it gave for all rows. joint: None for batch
+    renormalization, whose outputs depend on other rows only where it clips."""
     part = outputs.shape[1] // 2
     if part < 2:
         return
-    whole = np.asarray(outputs)[:, :part]
-    half = np.asarray(apply({name: x[:part] for name, x in inputs.items()}))
-    alike = np.allclose(whole, half, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
+    whole = np.asarray(outputs, np.float64)[:, :part]
+    half = np.asarray(apply({name: x[:part] for name, x in inputs.items()}), np.float64)
+    bound = {"float64": 1e-9, "float32": 1e-4}.get(str(outputs.dtype), 1e-2)
+    alike = np.allclose(whole, half, rtol=bound, atol=bound * np.abs(whole).max())
     if joint and alike:
         fail(
             "apply: the description has a batchnorm, and apply gives the same values for half of the "
             "rows: it is in evaluation mode. Way out: apply=lambda v, *x: module.apply(v, *x, train=True, "
             "mutable=['batch_stats'])[0]"
         )
-    if not joint and not alike:
+    if joint is False and not alike:
         fail(
             "apply: the description has no batchnorm, and apply gives other values for half of the rows: "
             "its rows depend on each other, or it is random (dropout). Way out: deterministic=True, or a "
@@ -203,15 +218,26 @@ def _double(variables: Any) -> Any:
 
 
 class FlaxResults:
-    """Critics of Flax: apply, the sets of variables, the paths of trained parameters, E of a set,
-    and the heads [(loss, outputs)]."""
+    """Critics of Flax: apply, the sets of variables, the taken paths and whether each is trained, E of a
+    set, and the heads [(loss, outputs)]."""
 
     def __init__(
-        self, apply: Callable[..., Any], sets: list[Any], taken: list[str], ensemble: int, heads: list[Head]
+        self,
+        apply: Callable[..., Any],
+        sets: list[Any],
+        taken: Mapping[str, bool],
+        ensemble: int,
+        heads: list[Head],
     ) -> None:
         self.apply, self.ensemble, self.heads = apply, ensemble, heads
+        self.others = {
+            path
+            for v in sets
+            for path, leaf in leaves_of(v).items()
+            if path not in taken and "float" in str(getattr(leaf, "dtype", ""))
+        }
         self.sets = [_double(v) for v in sets]
-        paths = [path for path in taken if path.startswith("params/")]
+        paths = [path for path, trained in taken.items() if trained]
         self.trained = [{path: leaves_of(v)[path] for path in paths} for v in self.sets]
 
     def outputs(self, variables: Any, x: Mapping[Any, Any]) -> Any:
@@ -271,9 +297,36 @@ class FlaxResults:
                 f"found {list(out.shape)}"
             )
 
-    def results(self, minibatches: tuple[Mapping[Any, Array], Array, Array], joint: bool) -> Arrays:
+    def check_others(self, x: Mapping[Any, Any]) -> None:
+        """The outputs depend on no variables that are not taken, but for running statistics: else some
+        trained parameters would be missing."""
+        import jax
+        import jax.numpy as jnp
+
+        for v in self.sets:
+            others = {
+                path: leaf
+                for path, leaf in leaves_of(v).items()
+                if path in self.others and not path.startswith("batch_stats/")
+            }
+
+            def weighted(others: Any, v: Any = v) -> Any:
+                out = self.outputs(nest(v, others), x)
+                return (out.ravel() * jnp.linspace(0.5, 1.5, out.size)).sum()
+
+            lines = [
+                f"{path} {list(g.shape)}: the outputs depend on it, and the description has no place for it. "
+                "Way out: a layer for it, in names; if it is not trained, a constant of apply in place of a "
+                "variable"
+                for path, g in (jax.grad(weighted)(others) if others else {}).items()
+                if jnp.any(g != 0)
+            ]
+            if lines:
+                fail("the description and the variables do not agree:", lines)
+
+    def results(self, minibatches: tuple[Mapping[Any, Array], Array, Array], joint: bool | None) -> Arrays:
         """Outputs, losses and norms of the gradient, in float64 whatever the type of the
-        variables."""
+        variables. joint: as for _check_mode."""
         import jax
         import jax.numpy as jnp
 
@@ -284,6 +337,7 @@ class FlaxResults:
             x = {name: jnp.asarray(a[n], jnp.float64) for name, a in inputs.items()}
             if n == 0:
                 self.check_outputs(x)
+                self.check_others(x)
             (total, f), gradients = compiled(
                 self.trained, x, jnp.asarray(target, jnp.float64), jnp.asarray(weights[n], jnp.float64)
             )

@@ -36,3 +36,7 @@ def printable(text: str) -> str:
         return "".join(f"\\x{byte:02x}" for byte in c.encode("utf-8", how))
 
     return "".join(map(escape, text))
+
+
+def first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__

@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from kappascope.names import Array
-from kappascope.refusal import fail
-from kappascope.stored import MOST_DIMS, Stored, Weights, first_line, from_bytes, is_size
+from kappascope.refusal import fail, first_line
+from kappascope.stored import MOST_DIMS, Stored, Weights, from_bytes, is_size
 
 _START, _LONGEST_HEADER = 8, 1 << 24
 _SAFE_TYPES = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kappascope.names import Array
-from kappascope.refusal import Refused, fail
+from kappascope.refusal import Refused, fail, first_line
 
 _MOST_ARRAYS, MOST_DIMS = 1 << 16, 8  # of a file, of an array
 LONGEST_NAME = 512  # bytes of a name, with the last zero
@@ -141,10 +141,6 @@ def no_surprises(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         fail(f"{what}: cannot be read: {first_line(error)}")
-
-
-def first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
 
 
 def from_bytes(data: Any, type: str, shape: tuple[int, ...], order: Any = "C", big: bool = False) -> Array:

@@ -256,7 +256,12 @@ class Arithmetic(Tracing):
             over = "rows"
         if over == "features" and not keepdim:
             return self._bad(node, kind, "it drops the dimension of the features", "keepdim=True")
-        unbiased = kind == "var" and a.get("unbiased", a.get("correction", True)) not in (False, 0)
+        correction = a.get("unbiased", a.get("correction", True))
+        if kind == "var" and correction not in (0, 1, None):
+            return self._bad(
+                node, kind, f"expected a correction of 0 or 1, found {correction}", "correction=0"
+            )
+        unbiased = kind == "var" and correction != 0
         if unbiased and over != "rows":
             return self._bad(node, kind, "the variance of a norm is the biased one", "unbiased=False")
         found = Value(kind, node, [a["input"]], over=over, dim=dim, keepdim=keepdim)

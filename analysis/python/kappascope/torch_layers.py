@@ -355,6 +355,8 @@ class Layers(Norms):
         """x and W [.., in, out], [.., out, in]: one index is summed, an index of W alone is the
         output's last."""
         equation, operands = node.args[0], node.args[1:]
+        if not isinstance(equation, str):
+            return self._bad(node, "einsum", "expected the indices as a string", "such as 'bi,io->bo'")
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = operands[0]
         left, _, out = equation.replace(" ", "").partition("->")

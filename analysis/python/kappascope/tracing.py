@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from kappascope.names import Arrays, Module, Node, Tensor
-from kappascope.refusal import fail
+from kappascope.refusal import fail, first_line
 
 
 @contextlib.contextmanager
@@ -81,6 +81,11 @@ class Tracing:
         unseen."""
         lines = []
         for path, m in parts_of(self.original):
+            if any(type(p).__name__.startswith("Uninitialized") for p in m._parameters.values()):
+                fail(
+                    f"{self.name}.{path} ({type(m).__name__}): its parameters have no values yet. Way out: "
+                    "call the critic once on a minibatch"
+                )
             where = f"{self.name}{'.' + path if path else ''} ({type(m).__name__})"
             if kernel_norm(m) and not m._forward_hooks and not m._backward_hooks:
                 continue
@@ -285,7 +290,8 @@ def kernel_norm(module: Module) -> KernelNorm | None:
 
 def is_renorm(module: Module) -> bool:
     """Whether a module is sb3-contrib's BatchRenorm, which stores its statistics in forward."""
-    return type(module).__name__.startswith("BatchRenorm") and hasattr(module, "warmup_steps")
+    names = "warmup_steps steps ra_mean ra_var scale bias affine eps momentum"
+    return type(module).__name__.startswith("BatchRenorm") and all(hasattr(module, n) for n in names.split())
 
 
 def _copy_module(torch: Any, module: Module, name: str) -> Module:
@@ -300,10 +306,8 @@ def _copy_module(torch: Any, module: Module, name: str) -> Module:
     try:
         found = copy.deepcopy(module).cpu()
     except (RuntimeError, TypeError, NotImplementedError) as error:
-        fail(
-            f"{name}: cannot be copied: {error}. Way out: a module that holds parameters and buffers of "
-            "its own alone, with values"
-        )
+        way = "a module that holds parameters and buffers of its own alone, with values"
+        fail(f"{name}: cannot be copied: {first_line(error)}. Way out: {way}")
     finally:
         for m, weight in computed:
             m.__dict__["weight"] = weight
@@ -455,6 +459,8 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
         )
         if "as a submodule" in str(error) or "not a member" in str(error):
             way = "make it an attribute of the module, lists as nn.ModuleList or nn.ParameterList"
+        elif "buffer" in str(error) and "assign" in str(error):
+            way = "running statistics and counters that are stored outside of forward"
         fail(f"{name} cannot be traced:", [f"{where}: {error or type(error).__name__}. Way out: {way}"])
 
 

@@ -64,7 +64,7 @@ class Source:
 def split_norm(value: Value) -> Value:
     """A norm with a scale and no bias as one without both, and a scaler, where the description has
     no such line."""
-    if value.kind not in ("layernorm", "batchnorm") or set(value.params) != {"scale"}:
+    if value.kind not in ("layernorm", "batchnorm", "groupnorm") or set(value.params) != {"scale"}:
         return value
     inner = Value(value.kind, value.node, value.args, **value.options)
     inner.state = value.state
