@@ -364,6 +364,8 @@ def refusals(folder):
         loss="huber",
         arch=lambda text: text + "loss mse\n",
     )
+    yield refused(folder, variables, ["names: expected {layer: module}"], names={"01_dense": 0})
+    yield refused(folder, [variables["params"]["Dense_0"]] * 2, ["a list is one set for each critic. Way out"])
     yield refused(folder, variables, ["no such file"], arch="missing.arch")
     yield refused(folder, [], ["variables", "at least one critic"])
     yield refused(folder, variables, ["names: dense", "'Dense_{number}'"], names={"dense": "Dense_{number}"})

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import pickle
 import signal
 import stat
 import subprocess
@@ -95,6 +96,7 @@ class TestRefusals(ImportTest):
             ("data parameters parameter_list", ("Stable Baselines 2", "unzip -p")),
             ("m/archive_format m/models/model.json", ("torch.export",)),
             ("p/.data/version p/.data/extern_modules p/a.py", ("torch.package",)),
+            ("run/weights.npz", ("found run/weights.npz. Way out: unzip",)),
             ("weights.bin", ("expected only .npy files in it, found weights.bin. Way out: numpy.savez",)),
         ):
             with zipfile.ZipFile(e.path("m.zip"), "w") as archive:
@@ -104,6 +106,10 @@ class TestRefusals(ImportTest):
         for data, words in (
             (b"\x93NUMPY\1\0", "a single array of NumPy (.npy). Way out: numpy.savez"),
             (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS"),
+            (b"", "found an empty file"),
+            (b"BZh9", "a file that bzip2 compressed"),
+            (e.read_bytes("w.npz")[:-40], "its end is missing"),
+            (pickle.dumps({"w": np.ones(3)}), "found a pickle, whose code is not run. Way out: numpy.savez"),
         ):
             e.write_bytes("w.pt", data)
             self.refused(e, "w.pt", words)
@@ -112,10 +118,22 @@ class TestRefusals(ImportTest):
             ("orbax/3/default/_METADATA", "found a folder of Orbax. Way out"),
             ("zarr/params.Dense_0.kernel/.zarray", "found a folder of Orbax. Way out"),
             ("tf/saved_model.pb", "found a folder of TensorFlow"),
+            ("tf2/ckpt-1.index", "found a folder of TensorFlow. Way out"),
+            ("dcp/__0_0.distcp", "dcp_to_torch_save"),
         ):
             os.makedirs(os.path.dirname(e.path(name)), exist_ok=True)
             e.write_text(name, "{}")
             self.refused(e, name.split("/")[0], words)
+
+        for name, words in (
+            ("tf2/ckpt-1.index", "a part of a checkpoint of TensorFlow"),
+            ("tf2/ckpt-1", "the prefix of a checkpoint of TensorFlow"),
+            ("m.onnx", "a model of ONNX. Way out"),
+            ("m.eqx", "arrays of Equinox, which have no names"),
+        ):
+            if not os.path.exists(e.path(name)) and name != "tf2/ckpt-1":
+                e.write_text(name, "x")
+            self.refused(e, name, words)
 
     def test_pipes(self):
         """A pipe without a writer is refused, and not waited for."""

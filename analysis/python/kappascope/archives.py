@@ -150,7 +150,8 @@ def open_zip(w: Weights) -> None:
     try:
         archive = zipfile.ZipFile(w.path)
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        fail(f"{w.path}: not a readable ZIP archive (.npz): {first_line(error)}")
+        end = "; its end is missing, as in a copy that was not completed" if "not a zip" in str(error) else ""
+        fail(f"{w.path}: not a readable ZIP archive (.npz): {first_line(error)}{end}")
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
     parts = {part for name in names for part in (name, *name.split("/")[1:])}
@@ -173,10 +174,10 @@ def open_zip(w: Weights) -> None:
     w.format = "a NumPy archive"
     for entry in entries:
         if not entry.filename.endswith(".npy"):
-            fail(
-                f"{w.path}: expected only .npy files in it, found {entry.filename}. Way out: "
-                "numpy.savez(FILE.npz, **arrays) in the program that wrote it"
-            )
+            way = "numpy.savez(FILE.npz, **arrays) in the program that wrote it"
+            if entry.filename.endswith((".npz", ".pt", ".pth", ".safetensors", ".h5", ".msgpack")):
+                way = "unzip, and import that"
+            fail(f"{w.path}: expected only .npy files in it, found {entry.filename}. Way out: {way}")
         _check_size(w, entry)
         with no_surprises(f"{w.path}: {entry.filename}"):
             _open_npy(w, archive, entry)
@@ -188,6 +189,8 @@ _CONVERT = (
     "python3 -c 'import sys, torch, numpy; numpy.savez(sys.argv[2], **{{k: v.numpy() for k, v in "
     'torch.load(sys.argv[1], map_location="cpu", weights_only=True).items()}})\' {path} {stem}.npz'
 )
+
+_LEGACY = b"l\xfc\x9cF\xf9 j\xa8P\x19"  # the number with which files of torch.save before version 1.6 begin
 
 
 @contextmanager
@@ -212,6 +215,14 @@ def open_torch(w: Weights, source: Any, size: int, entry: str = "") -> None:
     w.format, path = w.format or "PyTorch", w.path
     where = f"{path}: {entry}" if entry else path
     unzip = f"unzip -p {path} {entry} > {entry}; " if entry else ""
+    if isinstance(source, str):
+        with open(source, "rb") as file:
+            source = file.read()
+    if source[:1] == b"\x80" and _LEGACY not in source[:64]:
+        fail(
+            f"{where}: expected tensors with names, found a pickle, whose code is not run. Way out: "
+            "numpy.savez(FILE.npz, **arrays) in the program that wrote it"
+        )
     try:
         import torch
     except ImportError:
@@ -222,9 +233,6 @@ def open_torch(w: Weights, source: Any, size: int, entry: str = "") -> None:
         )
     if tuple(int(n) for n in re.findall(r"\d+", torch.__version__)[:2]) < (1, 13):
         fail(f"{where}: expected PyTorch 1.13 or newer, with weights_only=True, found {torch.__version__}")
-    if isinstance(source, str):
-        with open(source, "rb") as file:
-            source = file.read()
     try:
         with limited_memory((2 << 30) + 4 * size), _no_programs(torch):
             found = torch.load(io.BytesIO(source), map_location="cpu", weights_only=True)

@@ -9,6 +9,7 @@ add it to FORMATS."""
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 from collections.abc import Callable
@@ -46,6 +47,9 @@ _SAVEZ = "numpy.savez(FILE.npz, **arrays) in the program that wrote it"
 _OTHERS = {
     b"\x93NUMPY": ("a single array of NumPy (.npy)", "numpy.savez(FILE.npz, NAME=numpy.load(FILE.npy), ...)"),
     b"\x1f\x8b": ("a file that gzip compressed", "gunzip"),
+    b"BZh": ("a file that bzip2 compressed", "bunzip2"),
+    b"\xfd7zXZ": ("a file that xz compressed", "unxz"),
+    b"\x28\xb5\x2f\xfd": ("a file that zstd compressed", "unzstd"),
     b"version https://git-lfs": ("a pointer of Git LFS in place of the file", "git lfs pull"),
     b"<": ("a page of HTML or XML", "the address of the file itself"),
 }
@@ -56,8 +60,35 @@ _ORBAX = (
     "os.path.abspath(sys.argv[1]))).items()})' FOLDER WEIGHTS.npz"
 )
 _TENSORFLOW = "numpy.savez(FILE.npz, **{v.name: v.numpy() for v in model.variables}) in a Python with it"
+_VARIABLES = (
+    "numpy.savez(FILE.npz, **{n: tf.train.load_variable(PREFIX, n) for n, _ in tf.train.list_variables("
+    "PREFIX)}) in a Python with TensorFlow (tf), PREFIX without .index"
+)
+# Files of other kinds, by their names.
+_NAMES = {
+    **dict.fromkeys(
+        ["*.index", "*.data-?????-of-?????"], ("a part of a checkpoint of TensorFlow", _VARIABLES)
+    ),
+    "*.tflite": ("a model of TensorFlow Lite", _TENSORFLOW),
+    "*.onnx": (
+        "a model of ONNX",
+        "numpy.savez(FILE.npz, **{t.name: onnx.numpy_helper.to_array(t) for t in "
+        "onnx.load(PATH).graph.initializer}) in a Python with onnx",
+    ),
+    "*.eqx": (
+        "arrays of Equinox, which have no names",
+        "numpy.savez(FILE.npz, **{jax.tree_util.keystr(k): v for k, v in jax.tree_util.tree_leaves_with_path("
+        "equinox.filter(model, equinox.is_array))}) in the program that wrote it",
+    ),
+    "*.tar": ("an archive of tar", "tar -xf, and a file in it"),
+}
 # Files that only folders of other programs have, or the folders in these.
 _FOLDERS = {
+    "*.index": ("TensorFlow", _VARIABLES),
+    "*.distcp": (
+        "torch.distributed.checkpoint",
+        "torch.distributed.checkpoint.format_utils.dcp_to_torch_save(FOLDER, FILE.pt) in a Python with it",
+    ),
     **dict.fromkeys(["_METADATA", "_CHECKPOINT_METADATA", "manifest.ocdbt", ".zarray"], ("Orbax", _ORBAX)),
     "saved_model.pb": ("TensorFlow", _TENSORFLOW),
 }
@@ -77,15 +108,24 @@ def open_weights(path: str) -> Weights:
     try:
         if os.path.isdir(path):
             _refuse_folder(path)
+        if not os.path.exists(path) and os.path.exists(path + ".index"):
+            what = "the prefix of a checkpoint of TensorFlow"
+            fail(f"{path}: expected a file, found {what}. Way out: {_VARIABLES}")
         check_regular(path)
         with open(path, "rb") as file:
             head = file.read(64)
     except OSError as error:
         fail(f"{path}: cannot be opened: {error.strerror}")
+    if not head:
+        fail(f"{path}: expected a file of arrays, found an empty file")
     w = Weights(path)
     opening = next((o for _, recognizes, o in FORMATS if recognizes(head, w.size)), None)
-    what, way = next((o for start, o in _OTHERS.items() if head.startswith(start)), ("", _SAVEZ))
-    if not what:
+    others = [o for pattern, o in _NAMES.items() if fnmatch.fnmatch(path, pattern)]
+    others += [o for start, o in _OTHERS.items() if head.startswith(start)]
+    what, way = others[0] if others else ("", _SAVEZ)
+    if what:
+        opening = None
+    else:
         opening = opening or next((o for endings, _, o in FORMATS if path.endswith(endings)), None)
     if not opening:
         fail(

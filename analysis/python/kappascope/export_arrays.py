@@ -20,6 +20,8 @@ _ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 def described(arch: Path, loss: str | None, inputs: int) -> tuple[str, Description]:
     """The text of a description, given by a path or as text, with its loss; and what it says. inputs:
     columns of the input. Raises Refused."""
+    if not isinstance(arch, (str, os.PathLike)):
+        fail(f"arch: expected the path of a description, or its text, found {type(arch).__name__}")
     arch = os.fspath(arch)
     if "\n" not in arch and (os.path.exists(arch) or arch.split()[:1] not in [[kind] for kind in KINDS]):
         if not os.path.exists(arch):

@@ -30,6 +30,8 @@ FLAX = {
 def names_of(names: Mapping[str, str], layers: list[Layer]) -> dict[str, str]:
     """{"NN_kind/param": path}: from names by layer, by parameter, or by kind with {} for its number
     from 0."""
+    if not all(isinstance(name, str) for pair in names.items() for name in pair):
+        fail("names: expected {layer: module}, both strings, such as {'00_dense': 'Dense_0'}")
     found: dict[str, str] = {}
     counts: dict[str, int] = {}
     used = set()
