@@ -83,6 +83,8 @@ static ks_status pose(const struct kappascope_problem *from, struct kappascope_o
     o->scale = from->scale;
     o->critic = from->critic;
     o->layer = from->layer;
+    o->batches = from->minibatches;
+    o->rewards = from->raw_rewards ? KS_REWARDS_RAW : KS_REWARDS_NORMALIZED;
     p->checkpoint = &a->data;
     p->path = a->checkpoint->path;
     p->raw = from->raw_rewards;
