@@ -85,8 +85,8 @@ struct ks_spectrum_options {
 #define KS_DEFAULT_RESIDUAL 0.001
 /* The Hessian by products in float32, 90 steps from one start vector. */
 struct ks_spectrum_options ks_spectrum_options_defaults(void);
-/* Words such as "order=90" for all options that say what is computed, equal for equal options: not
- * how layers multiply, nor the memory, nor what is computed in place of a spectrum. */
+/* Prints all options that decide the numbers of a spectrum, as words such as "order=90". Texts are
+ * equal if and only if these options are. */
 enum { KS_SPECTRUM_OPTIONS_TEXT = 2048 };
 void ks_spectrum_options_print(const struct ks_spectrum_options *options,
                                char text[KS_SPECTRUM_OPTIONS_TEXT]);

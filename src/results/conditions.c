@@ -1,6 +1,6 @@
 /* What makes the spectra of two architectures incomparable, and the groups of those that can be
- * compared. Two agree if they do in each analysis that both have: Figure 4, say, may be of another
- * one than the standard analysis. */
+ * compared. Two architectures agree if they agree in each analysis of which both have spectra, as
+ * Figure 4 may show another analysis than the standard one. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -255,8 +255,9 @@ static void set_group(struct ks_results *r, size_t a)
     r->conditions[a].group = g;
 }
 
-/* Without architectures that are trained here, group 1 is the largest one, the first of these. Who
- * lacks the analysis in which its group differs belongs to it, too. */
+/* Without architectures that are trained here, group 1 is the largest group (of several, the
+ * first). Architectures that lack the analysis in which their group differs from group 1 join
+ * group 1. */
 static void number_groups(struct ks_results *r)
 {
     size_t count[KS_STUDY_ARCHITECTURES + 1] = {0}, largest = 1;
@@ -289,7 +290,8 @@ static void find_differences(struct ks_results *r, size_t a)
         }
 }
 
-/* First those that are trained here, then those whose own spectra agree, then the others. */
+/* Architectures that are trained here are put into groups first, then architectures whose own
+ * spectra agree, then the others. */
 ks_status ks_conditions_find(struct ks_results *r)
 {
     struct ks_study *s = r->study;

@@ -123,14 +123,13 @@ enum ks_condition {
 extern const char *const ks_condition_names[KS_CONDITIONS];
 
 struct ks_conditions {
-    /* The value in all spectra of the analysis; distinct values are joined by " and ". Without a
-     * spectrum "", of the standard analysis "not said". */
+    /* The value in the spectra of this architecture and analysis; several values are joined by
+     * " and ". Without a spectrum "", for the standard analysis "not said". */
     char value[KS_CONDITIONS][128];
-    bool differs[KS_CONDITIONS]; /* from those of group 1, or its own spectra differ          */
-    bool mixed;                  /* its own spectra differ in one; the standard analysis' says it
-                                  * of all                                                    */
-    /* Of the standard analysis. From 1: those of group 1 can be compared, ...; 0: it is from
-     * elsewhere and has no spectra. */
+    bool differs[KS_CONDITIONS]; /* from the values of group 1, or its own spectra differ     */
+    bool mixed; /* its own spectra differ; for the standard analysis: in any analysis           */
+    /* Set for the standard analysis: architectures of one group can be compared. Counted from 1; 0
+     * for one from elsewhere that has no spectra. */
     size_t group;
 };
 
@@ -140,9 +139,10 @@ struct ks_conditions {
  * elsewhere with `factors`. The reward scale of runs that are trained here is not compared, as they
  * set it by their own returns. Others are in the first group with whose members they agree. */
 ks_status ks_conditions_find(struct ks_results *results);
-/* "loss huber; discount 0.9": in what an architecture differs from group 1, or in itself, with the
- * first analysis that does: "order 9 in [analyze xqc]". With `against`, one of group 1, "discount
- * 0.9 against 0.99"; n_architectures: without. */
+/* Prints "loss huber; discount 0.9": the conditions in which an architecture differs from group 1,
+ * or its own spectra differ. If only a further analysis differs, its name follows: "order 9 in
+ * [analyze xqc]". against: an architecture of group 1, whose values follow, "discount 0.9 against
+ * 0.99"; n_architectures for none. */
 enum { KS_CONDITIONS_TEXT = 1024 };
 void ks_conditions_print(const struct ks_results *results, size_t architecture, size_t against,
                          size_t room, char *text);

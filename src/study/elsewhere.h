@@ -33,7 +33,7 @@ ks_status ks_left_out_warn(struct ks_study *study, const char *folder,
 ks_status ks_warn_few(struct ks_study *study, size_t *n, const char *message);
 ks_status ks_warn_rest(struct ks_study *study, const char *path, size_t n, const char *what);
 
-/* Whether a file's name resembles that of a checkpoint: step_5.h5, step_000000005.hdf5. */
+/* Whether a file is named nearly like a checkpoint: step_5.h5, step_000000005.hdf5. */
 bool ks_elsewhere_resembles_checkpoint(const char *name);
 
 /* Adds what the study's file does not say: the task, the names and the seeds that have folders. The

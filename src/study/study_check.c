@@ -287,7 +287,8 @@ static ks_status check_origin(const struct ks_study *study, const struct ks_stud
     return KS_OK;
 }
 
-/* The error names the first option that differs. Older spectra do not say theirs. */
+/* The options of a spectrum must equal the options of its analysis; the error names the first one
+ * that differs. Older spectra do not say their options, and are accepted. */
 static ks_status check_options(const struct ks_study_analysis *asked, const char *path,
                                const struct ks_spectrum *s)
 {

@@ -101,9 +101,9 @@ struct ks_study {
     char **warning; /* [n_warnings] about files of runs from elsewhere, a line each; owned */
 };
 
-/* What a study is read for: its architectures must be known names or existing files only for jobs
- * to be run; to be compared with another study it may differ from what lies in its folders today.
- */
+/* Why a study is read. RUN: to run its jobs; its architectures must be known names or existing
+ * files. COMPARE: to see how a newer study differs from it; its folders are not looked at, as they
+ * may have changed since. SHOW: anything else. */
 enum ks_study_use { KS_STUDY_SHOW, KS_STUDY_RUN, KS_STUDY_COMPARE };
 /* Reads and checks a file. Errors name file and line (KS_FORMAT, KS_IO). The caller frees. */
 ks_status ks_study_read(const char *path, enum ks_study_use use, struct ks_study **study);
@@ -208,8 +208,8 @@ struct ks_study_spectrum {
     size_t step;                         /* environment step     */
 };
 
-/* Reads a spectrum; refuses one whose attributes name another checkpoint, or other options than its
- * analysis has, for example one that was made by hand. Fails with KS_FORMAT or KS_IO; the caller
+/* Reads a spectrum. Refuses one whose attributes name another checkpoint or other options than the
+ * study's analysis has, such as a spectrum made by hand. Fails with KS_FORMAT or KS_IO; the caller
  * frees. */
 ks_status ks_study_read_spectrum(const struct ks_study *study, const struct ks_study_spectrum *id,
                                  const char *path, struct ks_spectrum **spectrum);
