@@ -104,9 +104,12 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
     assert_said("elsewhere: 'c': expected folders ", 1);
     write_study("[study]\ntrained = elsewhere\nelsewhere = a b\n[analyze]\norder = 9\n");
     study_says("", "drawing the plots");
-    /* so does a task, with its folder */
+    /* so does a task, with its folder, also where the study names it */
     assert_int_equal(rename(scratch("s/runs/toy"), scratch("s/runs/other")), 0);
     write_study("[study]\ntrained = elsewhere\nenv = other\n[analyze]\norder = 9\n");
+    study_says("", "drawing the plots");
+    assert_int_equal(rename(scratch("s/runs/other"), scratch("s/runs/third")), 0);
+    write_study("[study]\ntrained = elsewhere\nenv = third\n[analyze]\norder = 9\n");
     study_says("", "drawing the plots");
     assert_int_equal(
         run_here("kappascope-study", text_of("%s --out %s", scratch("s"), scratch("elsewhere"))),
