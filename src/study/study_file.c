@@ -320,6 +320,7 @@ ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_stud
              : ks_path_exists(path) ? "unknown"
                                     : "waiting");
     state->env_step = step > 0 ? (size_t)step : 0;
+    state->has_reason = json_is_string(json_object_get(run, "reason"));
     state->resumable = strcmp(state->word, "running") == 0 || strcmp(state->word, "stopped") == 0 ||
                        (strcmp(state->word, "failed") == 0 &&
                         json_is_true(json_object_get(run, "resumable")));
@@ -330,7 +331,8 @@ ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_stud
 bool ks_study_run_is_over(const struct ks_study *s, const struct ks_study_run_state *state)
 {
     return strcmp(state->word, "finished") == 0 ||
-           (strcmp(state->word, "stopped") == 0 && s->stop > 0 && state->env_step >= s->end);
+           (strcmp(state->word, "stopped") == 0 && s->stop > 0 &&
+            state->env_step >= s->end + state->has_reason);
 }
 
 static ks_status copy_path(const char *argument, char **path)

@@ -186,10 +186,11 @@ struct ks_study_run_state {
                       * exist, "unknown" if it cannot be read */
     size_t env_step; /* the environment step at which it was written; 0: unknown */
     bool resumable;  /* it may go on: not finished, waiting, unknown or failed permanently */
+    bool has_reason; /* a signal or an error ended it */
 };
 ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_study_run_state *state);
-/* Whether the run needs no more training for this study: finished, or stopped at `stop` or later.
- */
+/* Whether the run needs no more training for this study: finished, or stopped at `stop` or later. A
+ * signal may have stopped it during the evaluation at `stop`, before the last checkpoint. */
 bool ks_study_run_is_over(const struct ks_study *study, const struct ks_study_run_state *state);
 
 /* Resolves a command-line argument to a file: an argument with a slash, or that ends in ".study",

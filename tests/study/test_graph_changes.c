@@ -178,6 +178,11 @@ TEST_IN_FOLDER(test_lost_checkpoints_of_unfinished_runs)
     assert_restarts(&stage, NULL);
     write_point("stopped", "", 2, true); /* during the evaluation before the checkpoint */
     assert_restarts(&stage, NULL);
+    stage = stage_until("stop = 4\n");
+    write_point("stopped", "\n  \"reason\": \"stopped by SIGTERM\",", 2, true);
+    assert_restarts(&stage, NULL);
+    assert_false(stage.graph->job[0].done);
+    stage = stage_until("");
     write_unfinished("running", "", 2);
     assert_ok(ks_graph_drop_stale(stage.graph, scratch_folder, NULL));
     assert_false(exists("runs/toy/bn+ce/seed0/resume/point.1"));
