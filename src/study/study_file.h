@@ -190,7 +190,7 @@ struct ks_study_run_state {
 };
 ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_study_run_state *state);
 /* Whether the run needs no more training for this study: finished, or stopped at `stop` or later. A
- * signal may have stopped it during the evaluation at `stop`, before the last checkpoint. */
+ * run that a signal stopped at `stop` itself is not over: it may lack its last checkpoint. */
 bool ks_study_run_is_over(const struct ks_study *study, const struct ks_study_run_state *state);
 
 /* Resolves a command-line argument to a file: an argument with a slash, or that ends in ".study",
