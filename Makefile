@@ -36,6 +36,7 @@ CC       := gcc
 CFLAGS   ?= -O3 -march=native -ffp-contract=fast -fno-math-errno -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -iquote src -iquote analysis -iquote include -iquote $(BUILD) -isystem $(MUJOCO_DIR)/include $(pkgflags) $(mpiflags)
+flags    := $(CC) $(CPPFLAGS) $(CFLAGS)# without what single targets add
 LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(MUJOCO_DIR)/libmujoco.so*)))
 LDLIBS    = -Wl,--as-needed $(pkglibs) $(mpilibs) -ldl -lpthread -lm
 version  := $(shell cat src/VERSION)
@@ -120,7 +121,7 @@ $(BUILD)/config.h: FORCE
 	@pkg-config --exists $(packages) && [ -f '$(LIBMUJOCO)' ] || { echo 'libraries are missing: run make deps' >&2; exit 1; }
 	@mkdir -p $(@D) && echo "$$config" >$@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/flags: FORCE
-	@mkdir -p $(@D) && echo '$(CC) $(CPPFLAGS) $(CFLAGS)' >$@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+	@mkdir -p $(@D) && echo '$(flags)' >$@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(library): $(objects)
 	@rm -f $@ && $(AR) rcs $@ $^
 $(BUILD)/bin/kappascope: $(BUILD)/src/programs/kappascope.o $(library)
