@@ -269,12 +269,10 @@ class TestPyTorch(ImportTest):
     def test_without_torch(self):
         e = self.example()
         e.write_bytes("a.bin", pickle.dumps({"a": 1}))
+        self.refused(e, "a.bin", "a.bin: expected tensors with names, found a pickle")
         e.write_text("a.pt", "anything")
-        for name in ("a.bin", "a.pt"):
-            if self.torch:
-                self.refused(e, name, f"{name}: ")
-            else:
-                self.refused(e, name, "install python3-torch", "python3 -c 'import sys, torch, numpy")
+        install = ("install python3-torch", "python3 -c 'import sys, torch, numpy")
+        self.refused(e, "a.pt", *(("a.pt: ",) if self.torch else install))
 
     def test_files(self):
         if not self.torch:
