@@ -141,6 +141,9 @@ static double held_by_wide(const struct ks_pipeline *p, const struct sizes *s)
     const struct ks_spectrum_options *o = p->options;
     enum { PRODUCTS = 7, CERTIFIED = KS_CERTIFICATES }; /* vectors of certificate.c */
 
+    if (ks_pipeline_measures_rounding(o) && !p->factors)
+        return s->of.wide.most +
+               ks_lanczos_bytes(p->budget.dimension, o->order, false, ks_ranks_count(&p->problem));
     if (p->factors || (o->exact && !o->products_f32) || o->published)
         return 0;
     if (o->eigenvectors > 0)

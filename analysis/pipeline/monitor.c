@@ -40,7 +40,9 @@ void ks_monitor_set(struct ks_pipeline *p)
     const size_t null_products = p->space ? ks_null_products(p->space) : 0;
 
     p->monitor = (struct ks_monitor){.dimension = n,
-                                     .products = (o->exact ? n : o->order * probes) + null_products,
+                                     .products = (o->exact ? n : o->order * probes) +
+                                                 null_products +
+                                                 (ks_pipeline_measures_rounding(o) ? o->order : 0),
                                      .null_products = null_products};
 }
 

@@ -151,7 +151,10 @@ static const struct row {
     {"rewards", "targets from normalized (the default) or from raw rewards", "normalized|raw", 0},
     {"start", "random (the default); gradient: one more probe, which starts at the loss's gradient",
      "random|gradient", 0},
-    {"no-certificates", "leave out the float64 products that certify the bounds", NULL, 0},
+    {"no-certificates",
+     "leave out the float64 products that certify the bounds, or with --compat xqc measure how far "
+     "rounding moves kappa",
+     NULL, 0},
     {"count-above", "also count the eigenvalues of an absolute value above X (directions_above)",
      "X", 0},
     {"learning-rate", "the optimizer's learning rate, for sharpness_ratio (the checkpoint's)",

@@ -8,9 +8,11 @@
 #include <omp.h>
 
 #include "core/memory.h"
+#include "lanczos/jacobi.h"
 #include "lanczos/slq.h"
 #include "net/arch.h"
 #include "operators/ranks.h"
+#include "statistics/probe.h"
 
 struct ks_spectrum_options ks_spectrum_options_defaults(void)
 {
@@ -69,6 +71,47 @@ static void count_exact_product(void *context, size_t products)
     ks_monitor_product(p, (p->space ? ks_null_products(p->space) : 0) + products);
 }
 
+/* Room in float64 for the products that follow the steps. */
+static void free_operators(struct ks_pipeline *p)
+{
+    ks_operator_free(p->a);
+    p->a = NULL;
+    if (p->by_layers)
+        return;
+    ks_operator_free(p->full);
+    p->full = NULL;
+}
+
+/* How far rounding moves the published code's kappa, which no bound says: kappa jumps where a Ritz
+ * value passes zero. In exact arithmetic its recurrence has the vectors of ks_lanczos_step, so the
+ * iteration runs once more, from the same start vector, all in float64. */
+static ks_status measure_rounding(struct ks_pipeline *p)
+{
+    const size_t order = p->options->order, before = p->monitor.null_products + order;
+    struct ks_operator *wide = NULL;
+    struct ks_lanczos *l = NULL;
+    double *ritz = NULL;
+    ks_status status = KS_OK;
+
+    free_operators(p);
+    KS_GO(ks_problem_operator(&p->problem, false, p->budget.wide, &wide));
+    KS_GO(ks_lanczos_new(wide, order, false, &l));
+    ks_lanczos_start(l, p->options->seed, 0);
+    while (l->steps < order && !l->exhausted) {
+        KS_GO(ks_lanczos_step(l));
+        ks_monitor_product(p, before + l->steps);
+    }
+    KS_GO(ks_alloc(3 * order, sizeof *ritz, &ritz)); /* and weights and residuals */
+    KS_GO(ks_jacobi_ritz(&(struct ks_jacobi){l->steps, l->alpha, l->beta}, ritz, ritz + order,
+                         ritz + 2 * order));
+    p->kappa_f64 = ks_probe_kappa(&(struct ks_probe){.steps = l->steps, .theta = ritz});
+done:
+    free(ritz);
+    ks_lanczos_free(l);
+    ks_operator_free(wide);
+    return status;
+}
+
 /* Lanczos from every start vector, or LAPACK. */
 static ks_status run_probes(struct ks_pipeline *p)
 {
@@ -76,6 +119,8 @@ static ks_status run_probes(struct ks_pipeline *p)
         KS_TRY(ks_pipeline_name(p, ks_gradient_start(&p->problem, &p->gradient)));
     if (!p->options->exact) {
         KS_TRY(ks_pipeline_name(p, ks_probes_run(p)));
+        if (ks_pipeline_measures_rounding(p->options))
+            KS_TRY(ks_pipeline_name(p, measure_rounding(p)));
     } else {
         KS_TRY(ks_pipeline_name(p, ks_probes_allocate(p, p->options->order)));
         KS_TRY(ks_pipeline_name(p, ks_exact(p->a, count_exact_product, p, p->spectrum)));
@@ -125,14 +170,8 @@ static ks_status certify(struct ks_pipeline *p)
         return KS_OK;
     others = p->most_minibatches > 0 ? p->most_minibatches - p->minibatches : 0;
     p->certificates.held_out = others < p->minibatches ? others : p->minibatches;
-    if (!p->in_library) { /* in favour of the activations in float64 */
-        ks_operator_free(p->a);
-        p->a = NULL;
-    }
-    if (!p->in_library && !p->by_layers) {
-        ks_operator_free(p->full);
-        p->full = NULL;
-    }
+    if (!p->in_library)
+        free_operators(p);
     p->certificates.gradient = p->gradient;
     if (!p->problem.kind)
         return ks_certify_operator(&p->certificates, p->a);
@@ -204,6 +243,9 @@ static ks_status complete(struct ks_pipeline *p)
                         !p->problem.arrays;
 
     KS_TRY(ks_pipeline_statistics(p));
+    if (ks_pipeline_measures_rounding(p->options))
+        KS_TRY(
+            ks_statistic_add(p->spectrum, ks_catalogue[KS_STAT_KAPPA_F64].name, "", p->kappa_f64));
     if (p->problem.kind)
         KS_TRY(ks_attributes_sharpness(p));
     KS_TRY(ks_density(p->spectrum));
@@ -252,6 +294,7 @@ static void begin_again(struct ks_pipeline *p)
  *   find_null_space   directions u with A u = 0, which the architecture implies
  *   run_probes        A Q = Q T + beta q e' from random start vectors: the eigenvalues of T are the
  *                     nodes, the squared first components of its eigenvectors the weights
+ *   measure_rounding  as in the published code: the same recurrence in float64
  *   certify           A y in float64 for the vectors y behind the bounds
  *   grow              with tolerances: again with more minibatches, if the error from few is too
  *                     large; then run_probes ends as soon as that is known

@@ -61,7 +61,8 @@ struct ks_spectrum_options {
     bool published; /* the published code's Lanczos recurrence, unweighted statistics, products
                      * divided by N once more                               */
     enum ks_rewards rewards;
-    bool certificates;               /* certify bounds by float64 products                 */
+    bool certificates;               /* float64 products certify bounds, or, of the published
+                                      * code's recurrence, measure rounding */
     bool gradient_probe;             /* one more probe, which starts at the gradient       */
     double learning_rate;            /* used by sharpness_ratio; NaN: the checkpoint's     */
     double count_above;              /* the size of directions_above; 0: not wanted        */
@@ -226,6 +227,7 @@ struct ks_pipeline {
     struct ks_early_error early_error; /* with tolerances for an end of the spectrum         */
     struct ks_certificates certificates;
     double exact_error; /* norm of the error of float32 products, if `exact` (statistics.h) */
+    double kappa_f64;   /* kappa in float64, if ks_pipeline_measures_rounding              */
     struct ks_gradient_bounds bounds; /* of a cross-entropy or a squared error              */
     struct ks_spectrum *spectrum;
     size_t n_rows;
@@ -301,6 +303,8 @@ bool ks_pipeline_leads(const struct ks_pipeline *p);
 /* Whether vectors are formed to be certified: only Lanczos vectors that are orthonormal can give
  * certificates, and the published code's are not. */
 bool ks_pipeline_has_certificates(const struct ks_pipeline *p);
+/* Whether the published code's recurrence is run once more in float64. */
+bool ks_pipeline_measures_rounding(const struct ks_spectrum_options *options);
 /* Whether the early error has shown too few minibatches for the tolerances. */
 bool ks_pipeline_is_short(const struct ks_pipeline *p);
 /* What the statistics need besides the spectrum; it points into `p`. */

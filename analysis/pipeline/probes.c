@@ -324,7 +324,9 @@ static size_t count_minibatches(const struct ks_spectrum_options *o, size_t most
 double ks_most_products(const struct ks_spectrum_options *o, size_t n, size_t minibatches)
 {
     return (double)count_minibatches(o, minibatches) *
-           (double)(o->exact ? n : o->order * (o->probes + o->gradient_probe));
+           (double)(o->exact ? n
+                             : o->order * (o->probes + o->gradient_probe +
+                                           ks_pipeline_measures_rounding(o)));
 }
 
 /* --- how many minibatches --- */

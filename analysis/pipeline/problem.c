@@ -213,6 +213,11 @@ bool ks_pipeline_has_certificates(const struct ks_pipeline *p)
     return !p->options->exact && !p->options->published;
 }
 
+bool ks_pipeline_measures_rounding(const struct ks_spectrum_options *o)
+{
+    return o->published && o->certificates && !o->exact;
+}
+
 struct ks_statistics_inputs ks_pipeline_terms(const struct ks_pipeline *p)
 {
     const struct ks_spectrum_options *o = p->options;

@@ -86,6 +86,13 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
         "the largest |theta| over the smallest, the median over the probes. Not an estimate of "
         "the condition number",
      .paper = "Definition 3 with Ritz values in place of eigenvalues, as in its published code"},
+    [KS_STAT_KAPPA_F64] = {
+     .name = "kappa_f64", .kind = KS_IS_QUOTIENT,
+     .words = "kappa in float64, from the same start vector",
+     .definition =
+        "with `--compat xqc`, `kappa` once more, from float64 products and Lanczos vectors with "
+        "the same start vector: its distance from `kappa` is what rounding does. Takes as many "
+        "products again, in float64; `--no-certificates` leaves it out"},
     [KS_STAT_KAPPA_LOWER_BOUND] = {
      .name = "kappa_lower_bound", .kind = KS_IS_BOUND, .is_lower_bound = true,
      .value = ks_probe_kappa_lower_bound, .over = KS_OVER_LARGEST, .every_prefix = true,
@@ -321,6 +328,7 @@ const enum ks_statistic_id ks_catalogue_for_readers[] = {KS_STAT_KAPPA_EFFECTIVE
                                                          KS_STAT_TRACE,
                                                          KS_STAT_KURTOSIS,
                                                          KS_STAT_OUTLIERS,
+                                                         KS_STAT_KAPPA_F64,
                                                          KS_STAT_KAPPA,
                                                          KS_STATISTICS};
 

@@ -161,13 +161,14 @@ static struct ks_noise find_noise(const struct ks_tables *t, size_t row, size_t 
 {
     const struct ks_result *run[KS_STUDY_SEEDS];
     const size_t n = ks_results_runs(t->r, t->table->row[row].architecture, run);
-    double kappa[KS_STUDY_SEEDS], limit[KS_STUDY_SEEDS];
+    double kappa[KS_STUDY_SEEDS], kappa_f64[KS_STUDY_SEEDS], limit[KS_STUDY_SEEDS];
 
     for (size_t i = 0; i < n; i++) {
         kappa[i] = ks_results_statistic(t->r, run[i], analysis, checkpoint, KS_STAT_KAPPA);
+        kappa_f64[i] = ks_results_statistic(t->r, run[i], analysis, checkpoint, KS_STAT_KAPPA_F64);
         limit[i] = ks_noise_limit(ks_results_spectrum(t->r, run[i], analysis, checkpoint));
     }
-    return ks_noise_find(n, kappa, limit);
+    return ks_noise_find(n, kappa, kappa_f64, limit);
 }
 
 static ks_status fill_kappa(const struct ks_tables *t, size_t row, size_t analysis,
@@ -185,7 +186,7 @@ static ks_status fill_kappa(const struct ks_tables *t, size_t row, size_t analys
             ks_table_cells(out, KS_LOOK(ks_tables_architecture(t, row)),
                            KS_TEXT(study->analysis[analysis].name), KS_COUNT(study->checkpoint[k]),
                            KS_ESTIMATE(s.curve[used]), KS_NUMBER(noise.limit),
-                           KS_NUMBER(noise.beyond));
+                           KS_NUMBER(noise.beyond), KS_NUMBER(noise.moved));
         used += is_in_curve(t, row, false, k);
     }
     ks_pool_free(&s.pool);

@@ -337,7 +337,7 @@ static void add_rows(const struct ks_tables *t, size_t analysis, struct ks_table
                        KS_ESTIMATE(row->value[KS_KAPPA]), KS_ESTIMATE(row->value[KS_LAMBDA_MAX]),
                        KS_ESTIMATE(row->value[KS_KURTOSIS]), KS_ESTIMATE(row->value[KS_RETURN]),
                        KS_NUMBER(first_return(t, i)), KS_NUMBER(row->noise.limit),
-                       KS_NUMBER(row->noise.beyond));
+                       KS_NUMBER(row->noise.beyond), KS_NUMBER(row->noise.moved));
         add_starts(t, i, analysis, out);
     }
 }

@@ -94,6 +94,7 @@ struct pool {
     size_t runs, checkpoints, evaluations;
     double *statistic[KS_POOLED];       /* [runs, checkpoints] */
     double *limit;                      /* [runs, checkpoints] ks_noise_limit */
+    double *kappa_f64;                  /* [runs, checkpoints] */
     double *returns;                    /* [runs, evaluations] */
     double *last;                       /* [runs] the return at the end of each */
     size_t dropped;                     /* values of kappa that are NaN         */
@@ -118,6 +119,7 @@ static ks_status pool_new(const struct ks_results *r, size_t analysis, size_t ar
         KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->checkpoints, sizeof(double),
                              &p->statistic[f]));
     KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->checkpoints, sizeof(double), &p->limit));
+    KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->checkpoints, sizeof(double), &p->kappa_f64));
     KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds * p->evaluations, sizeof(double), &p->returns));
     KS_TRY(ks_pool_alloc(&p->arrays, s->n_seeds, sizeof(double), &p->last));
     return ks_pool_alloc(&p->arrays, p->evaluations, sizeof(double), &p->step);
@@ -141,6 +143,8 @@ static void pool_fill(const struct ks_results *r, size_t analysis, const struct 
                               ks_study_has_checkpoint(
                                   s,
                                   (struct ks_study_place){run[n]->architecture, run[n]->seed, i});
+                p->kappa_f64[n * p->checkpoints + used] = ks_results_statistic(
+                    r, run[n], analysis, i, KS_STAT_KAPPA_F64);
                 p->limit[n * p->checkpoints + used++] = ks_noise_limit(
                     ks_results_spectrum(r, run[n], analysis, i));
             }
@@ -207,15 +211,19 @@ double ks_noise_limit(const struct ks_spectrum *s)
              : NAN;
 }
 
-struct ks_noise ks_noise_find(size_t n, const double *kappa, double *limit)
+struct ks_noise ks_noise_find(size_t n, const double *kappa, const double *kappa_f64, double *limit)
 {
-    size_t known = 0, beyond = 0;
+    static const double MOVED = 1.1;
+    size_t known = 0, beyond = 0, measured = 0, moved = 0;
 
     for (size_t i = 0; i < n; i++) {
         known += !isnan(limit[i]) && !isnan(kappa[i]);
         beyond += kappa[i] > limit[i];
+        measured += !isnan(kappa_f64[i]) && !isnan(kappa[i]);
+        moved += kappa[i] > MOVED * kappa_f64[i] || kappa_f64[i] > MOVED * kappa[i];
     }
     return (struct ks_noise){.beyond = known > 0 ? (double)beyond / (double)known : NAN,
+                             .moved = measured > 0 ? (double)moved / (double)measured : NAN,
                              .limit = ks_iqm_drop(n, limit, NULL)};
 }
 
@@ -234,7 +242,8 @@ static ks_status fill_row(const struct ks_results *r, size_t resamples, struct k
     ks_range_find(&(struct ks_range_place){r, row->analysis, ks_results_last(r, row->architecture)},
                   row->runs, run, row->range);
     row->dropped = pool.dropped;
-    row->noise = ks_noise_find(pool.runs * pool.checkpoints, pool.statistic[KS_KAPPA], pool.limit);
+    row->noise = ks_noise_find(pool.runs * pool.checkpoints, pool.statistic[KS_KAPPA],
+                               pool.kappa_f64, pool.limit);
     estimator.work = pool.runs * pool.checkpoints + pool.runs + pool.evaluations;
     KS_GO(ks_bootstrap_run(&bootstrap, &estimator, row->value));
 done:

@@ -49,10 +49,11 @@ struct ks_seed_range {
     struct ks_interval median, all; /* all: the smallest lower end, the largest upper end    */
 };
 
-/* How many spectra rounding decides about: the IQM of ks_noise_limit, and the share of spectra
- * whose kappa is above their limit. NaN without a noise floor. */
+/* What is known of kappa's error: the IQM of ks_noise_limit; the share of spectra whose kappa is
+ * above their limit, NaN without a noise floor; and of those spectra that store `kappa_f64`, the
+ * share in which it differs from kappa by more than a tenth, NaN if none does. */
 struct ks_noise {
-    double limit, beyond;
+    double limit, beyond, moved;
 };
 
 struct ks_row {
@@ -82,12 +83,13 @@ struct ks_summary_table {
 ks_status ks_summary_table(const struct ks_results *results, size_t resamples,
                            struct ks_summary_table *table);
 
-/* The largest kappa that rounding leaves of a spectrum: its largest absolute eigenvalue over its
- * noise floor. A larger kappa cannot be distinguished from infinity. NaN if `s` is NULL or has no
+/* The largest kappa that our bound of the errors certifies: the largest absolute eigenvalue of a
+ * spectrum over its noise floor. A larger kappa may still be accurate. NaN if `s` is NULL or has no
  * noise floor. */
 double ks_noise_limit(const struct ks_spectrum *s);
-/* Of n spectra with these kappas and limits. Sorts the limits. */
-struct ks_noise ks_noise_find(size_t n, const double *kappa, double *limit);
+/* Of n spectra with these values of `kappa`, `kappa_f64` and limits. Sorts the limits. */
+struct ks_noise ks_noise_find(size_t n, const double *kappa, const double *kappa_f64,
+                              double *limit);
 
 /* Combines the intervals of run [n], runs of one architecture, at one checkpoint in one analysis.
  */

@@ -295,7 +295,7 @@ static ks_status fill_conditions(const struct ks_tables *t, size_t row, struct k
 #define LOOK "architecture*"
 #define KAPPA_RETURN                                                                               \
     LOOK ",analysis,kappa~,lambda_max~,kurtosis~,return~,first_return,noise_limit,beyond_noise,"   \
-         "kappa_starts,kappa_starts_least,kappa_starts_most"
+         "moved_by_rounding,kappa_starts,kappa_starts_least,kappa_starts_most"
 const struct ks_table_file ks_table_files[] = {
     {"checkpoints", "checkpoint and analysis",
      "env,architecture,seed,env_step,analysis,update,return_mean,loss,blas_version,blas_kernel,"
@@ -314,8 +314,8 @@ const struct ks_table_file ks_table_files[] = {
      "[the same](#kappa_returncsv-preconditioned_returncsv) of the preconditioned Hessian",
      .all = ks_preconditioned_return_fill},
     {"kappa", "analysis, architecture and checkpoint",
-     LOOK ",analysis,env_step,kappa~,noise_limit,beyond_noise",
-     "means; the last two as in `kappa_return.csv`, over the seeds", .all = ks_kappa_fill},
+     LOOK ",analysis,env_step,kappa~,noise_limit,beyond_noise,moved_by_rounding",
+     "means; the last three as in `kappa_return.csv`, over the seeds", .all = ks_kappa_fill},
     {"return_curves", "architecture and evaluation", LOOK ",env_step,return~", "means",
      .of_row = ks_return_curve_fill},
     {"ritz", "Ritz value", "architecture,analysis,env_step,ritz", "", .all = ks_ritz_fill},

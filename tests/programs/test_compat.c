@@ -200,6 +200,37 @@ TEST(test_no_bounds)
     assert_true(worst > 2.01);
 }
 
+/* How far rounding moves kappa is measured by the same recurrence in float64. The Hessian is
+ * indefinite: its Ritz values pass zero in float64 as in float32, and the two kappas agree. The
+ * rank of the Gauss-Newton matrix is below the order, so that the smallest Ritz values are rounding
+ * errors: there the two differ by decades. */
+TEST(test_rounding)
+{
+    static const char steps[] = "--order 60 --seed 2";
+
+    for (size_t i = 0; i < ARCHS; i++) {
+        char compat[128], f64[128], ggn[128];
+        double kappa, kappa_f64, of_rounding;
+        struct ks_spectrum *s;
+
+        snprintf(compat, sizeof compat, "--compat xqc %s", steps);
+        snprintf(f64, sizeof f64, "--precision f64 %s", steps);
+        snprintf(ggn, sizeof ggn, "--compat xqc --operator ggn %s", steps);
+        s = spectrum(archs[i].name, compat);
+        kappa = ks_statistic(s, "kappa"), kappa_f64 = ks_statistic(s, "kappa_f64");
+        assert_close(kappa / kappa_f64, 1, 0.01);
+        assert_close(kappa_f64 / statistic_of(archs[i].name, f64, "kappa"), 1, 1e-6);
+        if (!strstr(archs[i].name, "mse"))
+            continue;
+        s = spectrum(archs[i].name, ggn);
+        of_rounding = ks_statistic(s, "kappa_f64") / ks_statistic(s, "kappa");
+        assert_true(of_rounding > 100);
+    }
+    assert_null(ks_attribute_find(&spectrum("ln+mse", "--compat xqc --no-certificates")->statistics,
+                                  "kappa_f64"));
+    assert_null(ks_attribute_find(&spectrum("ln+mse", "--order 9")->statistics, "kappa_f64"));
+}
+
 /* Ritz values have equal weights; statistics that need weights or an orthonormal basis are absent.
  */
 TEST(test_unweighted)
