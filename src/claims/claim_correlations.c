@@ -50,13 +50,13 @@ static ks_status correlate_within(const struct ks_correlation *c, double *mean)
     return KS_OK;
 }
 
-static ks_status add_row(const struct ks_comparison *c, size_t analysis, const char *statistic,
-                         double sign, struct extremes *e)
+static ks_status add_row(const struct ks_comparison *c, const struct ks_study_analyses *analyses,
+                         const char *statistic, double sign, struct extremes *e)
 {
     struct ks_correlation found;
     double within = NAN, low, high;
 
-    KS_TRY(ks_comparison_correlate(c, analysis, statistic, &found));
+    KS_TRY(ks_comparison_correlate(c, analyses, statistic, &found));
     if (found.n == KS_TWELVE)
         KS_TRY(correlate_within(&found, &within));
     else
@@ -151,10 +151,12 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *s
      */
     const struct ks_claim_criterion *m =
         &ks_claim_criteria[q->claim->quantity]
-                          [q->claim->quantity == KS_CLAIM_KAPPA ? q->statistic : KS_CLAIM_PAPER];
+                          [q->claim->quantity == KS_CLAIM_KAPPA && q->statistic != KS_CLAIM_REVISED
+                               ? q->statistic
+                               : KS_CLAIM_PAPER];
     const struct ks_statistic *row = &ks_catalogue[m->statistic];
     const double sign = m->more_is_better ? -1 : 1;
-    const size_t analysis = ks_claim_analysis(q->results->study, q->statistic);
+    const struct ks_study_analyses *analyses = &q->values->source.analyses;
     struct extremes e = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, -INFINITY};
     struct ks_comparison c = {0};
     ks_status status = KS_OK;
@@ -164,9 +166,9 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *s
     if (f->seeds == 0)
         goto done;
     f->units = KS_TWELVE;
-    KS_GO(add_row(&c, analysis, m->interval ? row->lower : row->name, sign, &e));
+    KS_GO(add_row(&c, analyses, m->interval ? row->lower : row->name, sign, &e));
     if (m->interval)
-        KS_GO(add_row(&c, analysis, row->upper, sign, &e));
+        KS_GO(add_row(&c, analyses, row->upper, sign, &e));
     decide(&e, have_learned(&c), f);
 done:
     ks_pool_free(&c.pool);

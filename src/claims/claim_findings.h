@@ -36,21 +36,26 @@ double ks_claim_median(size_t n, double *x);
 
 enum { KS_CLAIM_VALUES = 4 }; /* values over training with which a run counts */
 
-/* One value per run of a study. */
-struct ks_claim_values {
-    const struct ks_results *results;
-    size_t seeds;
-    size_t architecture[KS_JUDGED]; /* index in the study; n_architectures: not in the study     */
-    size_t most; /* values over training of the run that has the most of them   */
-    bool counts[KS_JUDGED][KS_STUDY_SEEDS];              /* whether the run has the value */
-    struct ks_interval value[KS_JUDGED][KS_STUDY_SEEDS]; /* unset where it does not count */
-};
-
 /* A claim's quantity, by one of its statistics. */
 struct ks_claim_source {
     enum ks_claim_quantity quantity;
     enum ks_claim_statistic statistic;
     enum ks_claim_summary summary;
+    /* Of spectra: the analysis whose statistic it is, one of the start vectors of the paper's; of
+     * the revised statistic all start vectors. `n` is 0 if the study has none. */
+    struct ks_study_analyses analyses;
+    bool unseen; /* only runs that began at ks_claim_revised_from or later count */
+};
+
+/* One value per run of a study. */
+struct ks_claim_values {
+    const struct ks_results *results;
+    struct ks_claim_source source;
+    size_t seeds;
+    size_t architecture[KS_JUDGED]; /* index in the study; n_architectures: not in the study     */
+    size_t most; /* values over training of the run that has the most of them   */
+    bool counts[KS_JUDGED][KS_STUDY_SEEDS];              /* whether the run has the value */
+    struct ks_interval value[KS_JUDGED][KS_STUDY_SEEDS]; /* unset where it does not count */
 };
 
 /* Finds the values of all runs. A run counts if at least half of the checkpoints after the first
@@ -60,17 +65,20 @@ ks_status ks_claim_values_find(const struct ks_results *results,
                                const struct ks_claim_source *source,
                                struct ks_claim_values *values);
 
+/* Whether any run began at ks_claim_revised_from or later. */
+bool ks_claim_has_unseen(const struct ks_results *results);
+
 /* The seeds (indices in the study) in which all `needed` [KS_JUDGED] architectures count, into seed
  * [seeds]; returns how many there are. */
 size_t ks_claim_values_seeds(const struct ks_claim_values *values, const bool *needed,
                              size_t *seed);
 
 /* The analysis by which a statistic of spectra is judged: the standard one; for the paper's
- * statistic the published code's choices, [analyze xqc] with compat = xqc; for the control, where
- * it is used for batch normalization alone, one with batchnorm = loss. n_analyses if the study has
- * none.
- */
-size_t ks_claim_analysis(const struct ks_study *study, enum ks_claim_statistic statistic);
+ * statistic the published code's choices, [analyze xqc] with compat = xqc, and for the revised one
+ * this with its other start vectors; for the control, where it is used for batch normalization
+ * alone, one with batchnorm = loss. None if the study has none. */
+struct ks_study_analyses ks_claim_analyses(const struct ks_study *study,
+                                           enum ks_claim_statistic statistic);
 
 /* The number of checkpoints that are used: those after the first update, up to the last one that
  * any run of the study has a spectrum of. */

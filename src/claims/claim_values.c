@@ -133,6 +133,11 @@ static bool has_setting(const struct ks_study_analysis *a, const char *key, cons
     return false;
 }
 
+static bool is_paper(const struct ks_study_analysis *a)
+{
+    return strcmp(a->name, "xqc") == 0 && has_setting(a, "compat", "xqc");
+}
+
 /* Of the Hessian of all critics and layers, with the choices of this program. */
 static bool is_control(const struct ks_study_analysis *a)
 {
@@ -142,21 +147,22 @@ static bool is_control(const struct ks_study_analysis *a)
            !has_setting(a, "array", NULL);
 }
 
-size_t ks_claim_analysis(const struct ks_study *study, enum ks_claim_statistic statistic)
+struct ks_study_analyses ks_claim_analyses(const struct ks_study *study,
+                                           enum ks_claim_statistic statistic)
 {
-    size_t k = 1;
-
     if (statistic == KS_CLAIM_SOUND || statistic == KS_CLAIM_SECOND)
-        return 0;
-    for (; k < study->n_analyses; k++) {
+        return (struct ks_study_analyses){.n = 1, .index = {0}};
+    for (size_t k = 1; k < study->n_analyses; k++) {
         const struct ks_study_analysis *a = &study->analysis[k];
 
-        if (statistic == KS_CLAIM_CONTROL
-                ? is_control(a)
-                : strcmp(a->name, "xqc") == 0 && has_setting(a, "compat", "xqc"))
-            break;
+        if (statistic == KS_CLAIM_CONTROL && is_control(a))
+            return (struct ks_study_analyses){.n = 1, .index = {k}};
+        if (statistic == KS_CLAIM_PAPER && is_paper(a))
+            return (struct ks_study_analyses){.n = 1, .index = {k}};
+        if (statistic == KS_CLAIM_REVISED && is_paper(a))
+            return ks_study_starts(study, k);
     }
-    return k;
+    return (struct ks_study_analyses){.n = 0};
 }
 
 /* The number of checkpoints that the study has reached: up to the last one with any spectrum. */
@@ -208,25 +214,43 @@ static bool has_batchnorm(const struct ks_results *r, const struct ks_result *ru
     return strcmp(r->study->architecture[run->architecture].normalization, "bn") == 0;
 }
 
-static void follow_spectra(const struct ks_results *r, const struct ks_result *run,
-                           const struct ks_claim_source *source, struct course *c)
+/* The mean over the analyses, which of a single one is its value. */
+static struct ks_interval find_mean(const struct ks_results *r, const struct ks_result *run,
+                                    const struct ks_claim_source *source, size_t checkpoint)
 {
-    enum ks_claim_statistic statistic = source->statistic;
-    size_t analysis, end = reached(r);
+    const struct ks_claim_criterion *m =
+        &ks_claim_criteria[source->quantity][source->statistic == KS_CLAIM_CONTROL ? KS_CLAIM_SOUND
+                                             : source->statistic == KS_CLAIM_REVISED
+                                                 ? KS_CLAIM_PAPER
+                                                 : source->statistic];
+    const size_t n = source->analyses.n;
+    struct ks_interval sum = {0, 0};
 
-    if (statistic == KS_CLAIM_CONTROL && !has_batchnorm(r, run))
-        statistic = KS_CLAIM_SOUND;
-    analysis = ks_claim_analysis(r->study, statistic);
-    if (analysis == r->study->n_analyses)
+    for (size_t k = 0; k < n; k++) {
+        const struct ks_interval one = find_span(
+            ks_results_spectrum(r, run, source->analyses.index[k], checkpoint), m);
+
+        sum.lower += one.lower;
+        sum.upper += one.upper;
+    }
+    return (struct ks_interval){sum.lower / (double)n, sum.upper / (double)n};
+}
+
+static void follow_spectra(const struct ks_results *r, const struct ks_result *run,
+                           const struct ks_claim_source *of, struct course *c)
+{
+    struct ks_claim_source source = *of;
+    size_t end = reached(r);
+
+    if (source.statistic == KS_CLAIM_CONTROL && !has_batchnorm(r, run))
+        source.analyses = ks_claim_analyses(r->study, KS_CLAIM_SOUND);
+    if (source.analyses.n == 0)
         return;
-    if (statistic == KS_CLAIM_CONTROL)
-        statistic = KS_CLAIM_SOUND; /* the same statistic, of another analysis */
     for (size_t i = 0; i < end; i++)
         if (is_used(r, i) && ks_study_has_any(r->study, run->architecture, i))
-            add(c, source->quantity == KS_CLAIM_NEGATIVE
-                       ? find_negative(ks_results_spectrum(r, run, analysis, i))
-                       : find_span(ks_results_spectrum(r, run, analysis, i),
-                                   &ks_claim_criteria[source->quantity][statistic]));
+            add(c, source.quantity == KS_CLAIM_NEGATIVE
+                       ? find_negative(ks_results_spectrum(r, run, source.analyses.index[0], i))
+                       : find_mean(r, run, &source, i));
 }
 
 /* --- numbers of progress.csv --- */
@@ -237,11 +261,33 @@ static const char *const columns[KS_CLAIM_QUANTITIES] = {
     [KS_CLAIM_EFFECTIVE_LR] = "critic_effective_lr",
 };
 
-/* The rows after the first update and up to the end of the study. */
-static ks_status follow_rows(const struct ks_study *s, const struct ks_csv *csv, const char *column,
-                             struct course *c)
+/* The step of the first evaluation whose return is more than twice that before training; 0 if there
+ * is none: all rows of a run that does not learn count. */
+static double find_learned(const struct ks_study *s, const struct ks_result *run)
 {
-    size_t step, value;
+    for (size_t k = 1; k < s->n_evaluations && s->evaluation[0] == 0; k++)
+        if (run->returns[k] > 2 * run->returns[0])
+            return (double)s->evaluation[k];
+    return 0;
+}
+
+/* Drops the values before this place, and the rows before this row, if enough values are left. */
+static void drop_first(struct course *c, size_t values, size_t rows)
+{
+    if (c->n < values + KS_CLAIM_VALUES)
+        return;
+    c->n -= values;
+    c->all -= rows;
+    memmove(c->low, c->low + values, c->n * sizeof *c->low);
+    memmove(c->high, c->high + values, c->n * sizeof *c->high);
+}
+
+/* The rows after the first update and up to the end of the study; without those before step `from`
+ * if enough are left. */
+static ks_status follow_rows(const struct ks_study *s, const struct ks_csv *csv, const char *column,
+                             double from, struct course *c)
+{
+    size_t step, value, early_values = 0, early_rows = 0;
 
     KS_TRY(ks_csv_column(csv, "env_step", &step));
     KS_TRY(ks_csv_column(csv, column, &value));
@@ -256,19 +302,24 @@ static ks_status follow_rows(const struct ks_study *s, const struct ks_csv *csv,
         KS_TRY(ks_csv_number(csv, i, value, &x));
         x = log10(x);
         add(c, (struct ks_interval){x, x});
+        if (at < from)
+            early_values = c->n, early_rows = c->all;
     }
+    drop_first(c, early_values, early_rows);
     return KS_OK;
 }
 
 /* A table that cannot be read has no values. */
 static ks_status follow_progress(const struct ks_results *r, const struct ks_result *run,
-                                 enum ks_claim_quantity quantity, struct course *c)
+                                 const struct ks_claim_source *source, struct course *c)
 {
+    const bool revised = source->statistic == KS_CLAIM_REVISED;
     struct ks_csv *csv = NULL;
     ks_status status = ks_results_progress(r, run, &csv);
 
     if (csv)
-        status = follow_rows(r->study, csv, columns[quantity], c);
+        status = follow_rows(r->study, csv, columns[source->quantity],
+                             revised ? find_learned(r->study, run) : 0, c);
     ks_csv_free(csv);
     if (status != KS_FORMAT)
         return status;
@@ -277,6 +328,19 @@ static ks_status follow_progress(const struct ks_results *r, const struct ks_res
 }
 
 /* --- all runs --- */
+
+static bool is_unseen(const struct ks_result *run)
+{
+    return strcmp(run->began, ks_claim_revised_from) >= 0;
+}
+
+bool ks_claim_has_unseen(const struct ks_results *r)
+{
+    for (size_t i = 0; i < r->n_runs; i++)
+        if (is_unseen(&r->run[i]))
+            return true;
+    return false;
+}
 
 /* The value of the run of architecture `number` of the KS_JUDGED in a seed. */
 static ks_status find_value(struct ks_claim_values *v, const struct ks_claim_source *source,
@@ -297,7 +361,7 @@ static ks_status find_value(struct ks_claim_values *v, const struct ks_claim_sou
         return KS_OK;
     }
     if (ks_claim_is_number(source->quantity)) {
-        KS_GO(follow_progress(r, run, source->quantity, &c));
+        KS_GO(follow_progress(r, run, source, &c));
     } else {
         KS_GO(ks_alloc(r->study->n_checkpoints, sizeof *c.low, &c.low));
         KS_GO(ks_alloc(r->study->n_checkpoints, sizeof *c.high, &c.high));
@@ -316,11 +380,12 @@ done:
 ks_status ks_claim_values_find(const struct ks_results *r, const struct ks_claim_source *source,
                                struct ks_claim_values *v)
 {
-    *v = (struct ks_claim_values){.results = r, .seeds = r->study->n_seeds};
+    *v = (struct ks_claim_values){.results = r, .source = *source, .seeds = r->study->n_seeds};
     ks_twelve_find(r->study, v->architecture);
     for (size_t k = 0; k < KS_JUDGED; k++)
         for (size_t i = 0; i < v->seeds && v->architecture[k] < r->study->n_architectures; i++)
-            KS_TRY(find_value(v, source, k, i));
+            if (!source->unseen || is_unseen(&r->run[v->architecture[k] * v->seeds + i]))
+                KS_TRY(find_value(v, source, k, i));
     return KS_OK;
 }
 

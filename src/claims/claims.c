@@ -1,22 +1,24 @@
 #include "claims/claims.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "core/memory.h"
 #include "results/correlation.h"
 
-const char *const ks_verdict_names[KS_VERDICTS] = {"supported",          "not supported",
-                                                   "not decided",        "same direction",
-                                                   "opposite direction", "not resolved"};
+const char *const ks_verdict_names[KS_VERDICTS] = {
+    "supported",          "not supported", "not decided",  "same direction",
+    "opposite direction", "not resolved",  "results known"};
 
 static const double LEVEL = 0.05; /* of the adjusted p */
 
-static ks_status judge_one(const struct ks_results *r, size_t resamples, struct ks_claim_row *row)
+static ks_status judge_by(const struct ks_results *r, size_t resamples,
+                          const struct ks_claim_source *source, struct ks_claim_row *row)
 {
-    const struct ks_claim_source source = {row->claim->quantity, row->statistic,
-                                           row->claim->summary};
     struct ks_claim_values values;
     const struct ks_claim_question question = {row->claim, row->statistic, r, resamples, &values};
-    ks_status status = ks_claim_values_find(r, &source, &values);
+    ks_status status = ks_claim_values_find(r, source, &values);
 
     if (status == KS_OK)
         status = ks_claim_find(&question, &row->found);
@@ -24,11 +26,34 @@ static ks_status judge_one(const struct ks_results *r, size_t resamples, struct 
     return status;
 }
 
+static struct ks_claim_source source_of(const struct ks_results *r, const struct ks_claim_row *row)
+{
+    return (struct ks_claim_source){
+        .quantity = row->claim->quantity,
+        .statistic = row->statistic,
+        .summary = row->claim->summary,
+        .analyses = ks_claim_analyses(r->study, row->statistic),
+        .unseen = row->statistic == KS_CLAIM_REVISED,
+    };
+}
+
+/* Without runs that began after the revised rule, the numbers are of the runs that were known. */
+static ks_status judge_one(const struct ks_results *r, size_t resamples, struct ks_claim_row *row)
+{
+    struct ks_claim_source source = source_of(r, row);
+
+    if (source.unseen && !ks_claim_has_unseen(r)) {
+        source.unseen = false;
+        row->verdict = KS_RESULTS_KNOWN;
+    }
+    return judge_by(r, resamples, &source, row);
+}
+
 /* Holm's adjustment over the rows of a family and statistic. */
 static ks_status adjust(struct ks_claims *claims, enum ks_claim_family family,
                         enum ks_claim_statistic statistic)
 {
-    double p[KS_CLAIMS], adjusted[KS_CLAIMS];
+    double p[KS_CLAIMS] = {0}, adjusted[KS_CLAIMS];
     struct ks_claim_row *row[KS_CLAIMS];
     size_t n = 0;
 
@@ -50,6 +75,8 @@ static enum ks_verdict find_verdict(const struct ks_claim_row *row, size_t seeds
     size_t seeds = f->seeds > 0 ? f->seeds : seeds_of_study;
     bool significant = row->p_holm <= LEVEL; /* false for NaN */
 
+    if (row->verdict == KS_RESULTS_KNOWN)
+        return KS_RESULTS_KNOWN;
     if (seeds < KS_CLAIM_SEEDS)
         return f->in_favour ? KS_SAME_DIRECTION
                : f->against ? KS_OPPOSITE_DIRECTION
@@ -65,41 +92,119 @@ static bool is_apart(const struct ks_results *r, size_t architecture)
     return r->conditions && r->conditions[architecture].group > 1;
 }
 
-ks_status ks_claims_judge(const struct ks_results *r, size_t resamples, struct ks_claims *claims)
+/* Whether the claim has a row by this statistic in the study. */
+static bool has_row(const struct ks_results *r, const struct ks_claims *claims, size_t claim,
+                    enum ks_claim_statistic statistic)
+{
+    const struct ks_paper_claim *of = &ks_paper_claims[claim];
+
+    if (claims->skipped[claim] || !ks_paper_claim_has(of, statistic))
+        return false;
+    if (statistic == KS_CLAIM_CONTROL)
+        return claims->has_control;
+    return statistic != KS_CLAIM_REVISED || ks_claim_is_number(of->quantity) ||
+           ks_claim_analyses(r->study, KS_CLAIM_REVISED).n > 1;
+}
+
+static void find_skipped(const struct ks_results *r, struct ks_claims *claims)
 {
     size_t architecture[KS_JUDGED];
 
-    *claims = (struct ks_claims){
-        .elsewhere = !ks_study_trains(r->study),
-        .seeds = r->study->n_seeds,
-        .checkpoints = ks_claim_checkpoints(r),
-        .has_control = ks_claim_analysis(r->study, KS_CLAIM_CONTROL) < r->study->n_analyses,
-        .has_paper = ks_claim_analysis(r->study, KS_CLAIM_PAPER) < r->study->n_analyses};
     ks_twelve_find(r->study, architecture);
     for (size_t k = 0; k < KS_JUDGED; k++)
         claims->lacks[k] = architecture[k] == r->study->n_architectures;
     for (size_t c = 0; c < KS_CLAIMS; c++) {
-        const struct ks_paper_claim *claim = &ks_paper_claims[c];
         bool needed[KS_JUDGED];
 
-        ks_paper_claim_needs(claim, needed);
+        ks_paper_claim_needs(&ks_paper_claims[c], needed);
         for (size_t k = 0; k < KS_JUDGED; k++)
             claims->skipped[c] = claims->skipped[c] ||
                                  (needed[k] && (claims->lacks[k] || is_apart(r, architecture[k])));
-        for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++) {
-            if (claims->skipped[c] || !ks_paper_claim_has(claim, s) ||
-                (s == KS_CLAIM_CONTROL && !claims->has_control))
-                continue;
-            claims->row[claims->n] = (struct ks_claim_row){.claim = claim, .statistic = s};
-            KS_TRY(judge_one(r, resamples, &claims->row[claims->n++]));
-        }
     }
+}
+
+/* Adjusts the p of these statistics, and finds their words. */
+static ks_status find_verdicts(const struct ks_results *r, enum ks_claim_statistic first,
+                               enum ks_claim_statistic last, struct ks_claims *claims)
+{
     for (enum ks_claim_family f = 0; f < KS_CLAIM_FAMILIES; f++)
-        for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++)
+        for (enum ks_claim_statistic s = first; s <= last; s++)
             KS_TRY(adjust(claims, f, s));
     for (size_t i = 0; i < claims->n; i++)
-        claims->row[i].verdict = find_verdict(&claims->row[i], r->study->n_seeds);
+        if (claims->row[i].statistic >= first && claims->row[i].statistic <= last)
+            claims->row[i].verdict = find_verdict(&claims->row[i], r->study->n_seeds);
     return KS_OK;
+}
+
+/* --- the paper's statistic from other start vectors --- */
+
+static bool has_starts(const struct ks_claim_row *row)
+{
+    return row->statistic == KS_CLAIM_PAPER && !ks_claim_is_number(row->claim->quantity);
+}
+
+static void count_start(const struct ks_claim_row *row, struct ks_claim_starts *starts)
+{
+    if (starts->n++ == 0)
+        starts->effect_least = starts->effect_most = NAN;
+    starts->verdicts[row->verdict]++;
+    starts->effect_least = fmin(starts->effect_least, row->found.effect_low);
+    starts->effect_most = fmax(starts->effect_most, row->found.effect_high);
+}
+
+/* Judges the paper's statistic with this analysis in place of its own. */
+static ks_status judge_start(const struct ks_results *r, size_t resamples, size_t analysis,
+                             struct ks_claims *other)
+{
+    for (size_t i = 0; i < other->n; i++)
+        if (has_starts(&other->row[i])) {
+            struct ks_claim_source source = source_of(r, &other->row[i]);
+
+            source.analyses = (struct ks_study_analyses){.n = 1, .index = {analysis}};
+            KS_TRY(judge_by(r, resamples, &source, &other->row[i]));
+        }
+    return find_verdicts(r, KS_CLAIM_PAPER, KS_CLAIM_PAPER, other);
+}
+
+static ks_status judge_starts(const struct ks_results *r, size_t resamples,
+                              struct ks_claims *claims)
+{
+    const struct ks_study_analyses all = ks_claim_analyses(r->study, KS_CLAIM_REVISED);
+    struct ks_claims *other = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_alloc(1, sizeof *other, &other));
+    for (size_t k = 0; k < all.n; k++) {
+        *other = *claims;
+        if (k > 0)
+            KS_GO(judge_start(r, resamples, all.index[k], other));
+        for (size_t i = 0; i < claims->n; i++)
+            if (has_starts(&claims->row[i]))
+                count_start(&other->row[i], &claims->row[i].starts);
+    }
+done:
+    free(other);
+    return status;
+}
+
+ks_status ks_claims_judge(const struct ks_results *r, size_t resamples, struct ks_claims *claims)
+{
+    *claims = (struct ks_claims){.elsewhere = !ks_study_trains(r->study),
+                                 .seeds = r->study->n_seeds,
+                                 .checkpoints = ks_claim_checkpoints(r),
+                                 .has_control = ks_claim_analyses(r->study, KS_CLAIM_CONTROL).n > 0,
+                                 .has_paper = ks_claim_analyses(r->study, KS_CLAIM_PAPER).n > 0};
+    find_skipped(r, claims);
+    for (size_t c = 0; c < KS_CLAIMS; c++)
+        for (enum ks_claim_statistic s = 0; s < KS_CLAIM_STATISTICS; s++) {
+            if (!has_row(r, claims, c, s))
+                continue;
+            claims->row[claims->n] = (struct ks_claim_row){
+                .claim = &ks_paper_claims[c], .statistic = s, .verdict = KS_NOT_RESOLVED};
+            KS_TRY(judge_one(r, resamples, &claims->row[claims->n++]));
+        }
+    KS_TRY(find_verdicts(r, 0, KS_CLAIM_STATISTICS - 1, claims));
+    return judge_starts(r, resamples, claims);
 }
 
 const struct ks_claim_row *ks_claims_row(const struct ks_claims *claims,
@@ -150,6 +255,8 @@ void ks_claims_reason(const struct ks_claims *claims, const struct ks_claim_row 
     const char *seeds = f->seeds == 1 ? "one seed" : "two seeds";
 
     *text = '\0';
+    if (row->verdict == KS_RESULTS_KNOWN)
+        snprintf(text, KS_CLAIM_REASON, "every run is older than the rule");
     if (row->verdict != KS_NOT_RESOLVED && row->verdict != KS_NOT_DECIDED)
         return;
     if (f->seeds == 0)
@@ -164,6 +271,28 @@ void ks_claims_reason(const struct ks_claims *claims, const struct ks_claim_row 
         snprintf(text, KS_CLAIM_REASON, "threshold inside the interval");
 }
 
+void ks_claims_starts(const struct ks_claim_row *row, char text[KS_CLAIM_STARTS_TEXT])
+{
+    const struct ks_claim_starts *s = &row->starts;
+    const char *between = ": ";
+    int used;
+
+    if (s->n < 2) {
+        snprintf(text, KS_CLAIM_STARTS_TEXT, s->n == 1 ? "one start vector" : "");
+        return;
+    }
+    used = snprintf(text, KS_CLAIM_STARTS_TEXT, "%zu start vectors", s->n);
+    for (enum ks_verdict v = 0; v < KS_VERDICTS; v++)
+        if (s->verdicts[v] > 0) {
+            used += snprintf(text + used, (size_t)(KS_CLAIM_STARTS_TEXT - used), "%s%zu %s",
+                             between, s->verdicts[v], ks_verdict_names[v]);
+            between = ", ";
+        }
+    if (!isnan(s->effect_least))
+        snprintf(text + used, (size_t)(KS_CLAIM_STARTS_TEXT - used), "; %.3g to %.3g",
+                 s->effect_least, s->effect_most);
+}
+
 /* --- claims.csv --- */
 
 void ks_claims_plot(const struct ks_paper_claim *claim, char text[KS_CLAIM_REASON])
@@ -176,17 +305,23 @@ void ks_claims_fill(const struct ks_claims *claims, struct ks_table *out)
     for (size_t i = 0; i < claims->n; i++) {
         const struct ks_claim_row *row = &claims->row[i];
         const struct ks_finding *f = &row->found;
-        char plot[KS_CLAIM_REASON], reason[KS_CLAIM_REASON];
+        const bool starts = row->starts.n > 0;
+        char plot[KS_CLAIM_REASON], reason[KS_CLAIM_REASON], words[KS_CLAIM_STARTS_TEXT];
 
         ks_claims_plot(row->claim, plot);
         ks_claims_reason(claims, row, reason);
+        ks_claims_starts(row, words);
         ks_table_cells(
             out, KS_TEXT(row->claim->name), KS_TEXT(ks_claim_statistic_names[row->statistic]),
             KS_COUNT(f->seeds), KS_COUNT(f->units), KS_NUMBER(f->effect_low),
             KS_NUMBER(f->effect_high), KS_NUMBER(f->theta), KS_NUMBER(f->p), KS_NUMBER(row->p_holm),
             KS_TEXT(ks_verdict_names[row->verdict]), KS_TEXT(plot), KS_NUMBER(f->within),
             KS_TEXT(ks_claims_survival(claims, row->claim)),
-            KS_TEXT(ks_claim_family_dates[row->claim->family]), KS_TEXT(*reason ? reason : "-"));
+            KS_TEXT(row->statistic == KS_CLAIM_REVISED ? ks_claim_revised_date
+                                                       : ks_claim_family_dates[row->claim->family]),
+            KS_TEXT(*reason ? reason : "-"), KS_COUNT(row->starts.n), KS_TEXT(starts ? words : "-"),
+            KS_NUMBER(starts ? row->starts.effect_least : NAN),
+            KS_NUMBER(starts ? row->starts.effect_most : NAN));
     }
 }
 
@@ -250,15 +385,45 @@ static void print_missing(const struct ks_claims *claims, FILE *out)
               out);
 }
 
-static void print_control(const struct ks_claims *claims, FILE *out)
+/* The claims that have a verdict by this statistic, under a title. */
+static void print_rows(const struct ks_claims *claims, enum ks_claim_statistic statistic,
+                       const char *title, FILE *out)
 {
-    if (!claims->has_control || claims->n == 0)
-        return;
-    fputs("The sound statistic with batch normalization over the rows of the loss alone:\n", out);
+    bool any = false;
+
     for (size_t i = 0; i < claims->n; i++)
-        if (claims->row[i].statistic == KS_CLAIM_CONTROL)
+        if (claims->row[i].statistic == statistic && claims->row[i].verdict != KS_RESULTS_KNOWN) {
+            if (!any)
+                fputs(title, out);
             fprintf(out, "  %s: %s\n", claims->row[i].claim->name,
                     ks_verdict_names[claims->row[i].verdict]);
+            any = true;
+        }
+}
+
+/* Where the word by the paper's statistic depends on Lanczos's start vector. */
+static void print_starts(const struct ks_claims *claims, FILE *out)
+{
+    size_t n = 0, differ = 0;
+
+    for (size_t i = 0; i < claims->n; i++) {
+        const struct ks_claim_row *row = &claims->row[i];
+        char text[KS_CLAIM_STARTS_TEXT];
+
+        n = row->starts.n > n ? row->starts.n : n;
+        if (row->starts.n == 0 || row->starts.verdicts[row->verdict] == row->starts.n)
+            continue;
+        if (differ++ == 0)
+            fputs("The paper's statistic depends on Lanczos's start vector:\n", out);
+        ks_claims_starts(row, text);
+        fprintf(out, "  %s: %s\n", row->claim->name, text);
+    }
+    if (n == 1)
+        fputs("The paper's statistic is from one start vector of Lanczos; another one may give "
+              "another word.\n",
+              out);
+    else if (n > 1)
+        fprintf(out, "All other words are the same from each of %zu start vectors.\n", n);
 }
 
 void ks_claims_print(const struct ks_claims *claims, FILE *out)
@@ -281,6 +446,11 @@ void ks_claims_print(const struct ks_claims *claims, FILE *out)
                     word_of(claims, claim, KS_CLAIM_SOUND), WORD,
                     word_of(claims, claim, KS_CLAIM_SECOND), ks_claims_survival(claims, claim));
     }
-    print_control(claims, out);
+    print_starts(claims, out);
+    print_rows(claims, KS_CLAIM_CONTROL,
+               "The sound statistic with batch normalization over the rows of the loss alone:\n",
+               out);
+    print_rows(claims, KS_CLAIM_REVISED,
+               "By the rules of 2026-11-27, of the runs that began after them:\n", out);
     print_missing(claims, out);
 }

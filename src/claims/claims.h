@@ -19,9 +19,20 @@ enum ks_verdict {
     KS_SAME_DIRECTION,
     KS_OPPOSITE_DIRECTION,
     KS_NOT_RESOLVED,
+    KS_RESULTS_KNOWN, /* of the revised statistic: there are only runs whose results were known when
+                       * its rule was written. The numbers are of these runs */
     KS_VERDICTS
 };
 extern const char *const ks_verdict_names[KS_VERDICTS]; /* "supported", "not supported", ... */
+
+/* What the paper's statistic of spectra says from each start vector of Lanczos, that is in the
+ * analyses which differ in the seed alone: how often each verdict comes, and the smallest and the
+ * largest effect. */
+struct ks_claim_starts {
+    size_t n; /* 0: the claim is not judged by such a statistic */
+    size_t verdicts[KS_VERDICTS];
+    double effect_least, effect_most; /* NaN: none */
+};
 
 /* A claim by one statistic. */
 struct ks_claim_row {
@@ -31,6 +42,7 @@ struct ks_claim_row {
     size_t values; /* over training: the most that any run has */
     double p_holm; /* the adjusted p; NaN without a p         */
     enum ks_verdict verdict;
+    struct ks_claim_starts starts;
 };
 
 struct ks_claims {
@@ -57,6 +69,11 @@ const struct ks_claim_row *ks_claims_row(const struct ks_claims *claims,
  * and by the sound one, "does not survive" if supported by the paper's and not supported by the
  * sound one, else "open". */
 const char *ks_claims_survival(const struct ks_claims *claims, const struct ks_paper_claim *claim);
+
+/* "5 start vectors: 3 not decided, 2 supported; -0.839 to -0.727", or "one start vector"; "" if the
+ * row does not depend on start vectors. */
+enum { KS_CLAIM_STARTS_TEXT = 192 };
+void ks_claims_starts(const struct ks_claim_row *row, char text[KS_CLAIM_STARTS_TEXT]);
 
 /* Why a row is not resolved or not decided, in about four words: what is missing or open; "" for
  * other verdicts, and where several rules are not met. */

@@ -4,9 +4,10 @@
 #include <string.h>
 
 const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS] = {"paper", "sound", "second",
-                                                                   "control"};
+                                                                   "control", "revised"};
 
 const char *const ks_claim_family_dates[KS_CLAIM_FAMILIES] = {"2026-11-22", "2026-11-26"};
+const char ks_claim_revised_date[] = "2026-11-27", ks_claim_revised_from[] = "2026-11-28";
 
 /* Thresholds: factors of 100, 10, 5, 4, sqrt 10, 2, 1.25 and 1.1, in decades. */
 #define HUNDREDFOLD 2
@@ -133,12 +134,16 @@ bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statis
 
     if (statistic == KS_CLAIM_CONTROL)
         return claim->kind == KS_CLAIM_PAIRS && claim->factor == KS_FACTOR_NORMALIZATION && !number;
+    if (statistic == KS_CLAIM_REVISED)
+        return claim->quantity == KS_CLAIM_KAPPA || (number && claim->summary == KS_CLAIM_GROWTH);
     return statistic != KS_CLAIM_SECOND || claim->quantity == KS_CLAIM_KAPPA || number;
 }
 
 double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic)
 {
-    return claim->theta[statistic == KS_CLAIM_CONTROL ? KS_CLAIM_SOUND : statistic];
+    return claim->theta[statistic == KS_CLAIM_CONTROL   ? KS_CLAIM_SOUND
+                        : statistic == KS_CLAIM_REVISED ? KS_CLAIM_PAPER
+                                                        : statistic];
 }
 
 /* --- the twelve --- */

@@ -8,14 +8,17 @@
 
 #include "study/study_file.h"
 
-/* The statistic by which a claim is judged: the paper's, the sound one, the second sound one; and a
+/* The statistic by which a claim is judged: the paper's, the sound one, the second sound one; a
  * control, the sound one with batch normalization over the rows of the loss, which the other
- * networks see. */
+ * networks see; and the revised one, the paper's by the rule of a later date, which was written
+ * with results known: kappa as the mean of its logarithms over all start vectors, growth from where
+ * a run has learned. */
 enum ks_claim_statistic {
     KS_CLAIM_PAPER,
     KS_CLAIM_SOUND,
     KS_CLAIM_SECOND,
     KS_CLAIM_CONTROL,
+    KS_CLAIM_REVISED,
     KS_CLAIM_STATISTICS
 };
 extern const char *const ks_claim_statistic_names[KS_CLAIM_STATISTICS]; /* "paper", ... */
@@ -69,6 +72,9 @@ enum ks_claim_factor { KS_FACTOR_NORMALIZATION, KS_FACTOR_WEIGHT_NORMALIZATION, 
 /* The claims of a family are adjusted together by Holm's method; their rules have this date. */
 enum ks_claim_family { KS_CLAIMS_FIRST, KS_CLAIMS_FURTHER, KS_CLAIM_FAMILIES };
 extern const char *const ks_claim_family_dates[KS_CLAIM_FAMILIES];
+/* The date of the rules of the revised statistic; and from when on runs have to begin to be judged
+ * by them: results of earlier runs were known. */
+extern const char ks_claim_revised_date[], ks_claim_revised_from[];
 
 struct ks_paper_claim {
     const char *name, *sentence;
@@ -92,9 +98,10 @@ extern const struct ks_paper_claim ks_paper_claims[KS_CLAIMS];
 
 /* Whether there is such a statistic of the claim's quantity: only the condition number has a second
  * sound one, but numbers count for all three. There is a control where normalizations are compared
- * by spectra. */
+ * by spectra, and a revised statistic of kappa and of the growth of numbers. */
 bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
-/* The threshold for a statistic; the control has the threshold of the sound one. */
+/* The threshold for a statistic; the control has the threshold of the sound one, the revised
+ * statistic that of the paper's. */
 double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
 /* Our plot of what the figure shows. */
 const char *ks_paper_claim_plot(const struct ks_paper_claim *claim);

@@ -55,7 +55,8 @@ const struct ks_spectrum *ks_tables_any_spectrum(const struct ks_tables *t, size
 
 size_t ks_tables_paper(const struct ks_tables *t)
 {
-    size_t paper = ks_claim_analysis(t->r->study, KS_CLAIM_PAPER);
+    const struct ks_study_analyses found = ks_claim_analyses(t->r->study, KS_CLAIM_PAPER);
+    size_t paper = found.n > 0 ? found.index[0] : t->r->study->n_analyses;
 
     for (size_t i = 0; paper < t->r->study->n_analyses && i < t->table->n_rows; i++)
         if (ks_tables_any_spectrum(t, i, paper))

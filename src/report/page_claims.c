@@ -17,17 +17,19 @@ static const struct {
     [KS_CLAIM_SOUND] = {"sound statistic", "kappa_q99 for the condition number"},
     [KS_CLAIM_SECOND] = {"second sound one", "directions_1e2"},
     [KS_CLAIM_CONTROL] = {"control", "BN over the rows of the loss alone"},
+    [KS_CLAIM_REVISED] = {"revised rule", "of 2026-11-27"},
 };
 enum { IN_LINE = KS_CLAIM_CONTROL };
 
 static const char *const classes[KS_VERDICTS] = {
     [KS_SUPPORTED] = "yes",         [KS_SAME_DIRECTION] = "yes", [KS_NOT_SUPPORTED] = "no",
-    [KS_OPPOSITE_DIRECTION] = "no", [KS_NOT_DECIDED] = "open",   [KS_NOT_RESOLVED] = "open"};
+    [KS_OPPOSITE_DIRECTION] = "no", [KS_NOT_DECIDED] = "open",   [KS_NOT_RESOLVED] = "open",
+    [KS_RESULTS_KNOWN] = "open"};
 
 /* The verdict by a statistic and, where there is none, why. `row`: NULL if there is none. */
 static void print_verdict(const struct ks_claims *claims, const struct ks_claim_row *row, FILE *out)
 {
-    char reason[KS_CLAIM_REASON];
+    char reason[KS_CLAIM_REASON], starts[KS_CLAIM_STARTS_TEXT];
 
     if (!row) {
         fputs("<span class=\"open\">does not apply</span>", out);
@@ -38,6 +40,9 @@ static void print_verdict(const struct ks_claims *claims, const struct ks_claim_
     ks_claims_reason(claims, row, reason);
     if (*reason)
         ks_html_between(out, " <small>", reason, "</small>");
+    ks_claims_starts(row, starts);
+    if (*starts)
+        ks_html_between(out, " <small>", starts, "</small>");
 }
 
 /* Whether the reason is the same by every statistic that the claim has: it is said once then. */

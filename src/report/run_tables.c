@@ -277,32 +277,17 @@ static const struct ks_row *row_of(const struct ks_tables *t, size_t row, size_t
     return &t->table->row[analysis * t->table->n_rows + row];
 }
 
-static struct ks_study_analysis without_seed(const struct ks_study_analysis *analysis)
-{
-    struct ks_study_analysis rest = *analysis;
-
-    rest.n = 0;
-    for (size_t i = 0; i < analysis->n; i++)
-        if (strcmp(analysis->setting[i].key, "seed") != 0)
-            rest.setting[rest.n++] = analysis->setting[i];
-    return rest;
-}
-
-/* Adds over how many start vectors kappa is known, with its smallest and its largest value: by
- * analyses of the same checkpoints whose settings differ in the seed alone. */
+/* Adds over how many start vectors kappa is known, with its smallest and its largest value. */
 static void add_starts(const struct ks_tables *t, size_t row, size_t analysis, struct ks_table *out)
 {
-    const struct ks_study *study = t->r->study;
-    const struct ks_study_analysis one = without_seed(&study->analysis[analysis]);
+    const struct ks_study_analyses starts = ks_study_starts(t->r->study, analysis);
     double least = INFINITY, most = 0;
     size_t n = 0;
 
-    for (size_t k = 0; k < study->n_analyses; k++) {
-        const struct ks_study_analysis other = without_seed(&study->analysis[k]);
-        double kappa = row_of(t, row, k)->value[KS_KAPPA].value;
+    for (size_t k = 0; k < starts.n; k++) {
+        const double kappa = row_of(t, row, starts.index[k])->value[KS_KAPPA].value;
 
-        if (isnan(kappa) || one.scope.checkpoints != other.scope.checkpoints ||
-            !ks_study_same_analysis(&one, &other))
+        if (isnan(kappa))
             continue;
         least = fmin(least, kappa);
         most = fmax(most, kappa);

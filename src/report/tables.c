@@ -374,7 +374,7 @@ const struct ks_table_file ks_table_files[] = {
      "", .all = fill_correlation},
     {"claims", "claim and statistic",
      "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,plot,"
-     "within,survives,rules,reason",
+     "within,survives,rules,reason,starts,by_start,effect_least,effect_most",
      "[below](#claimscsv)", .all = fill_claims},
     {"theorems", "checkpoint of the standard analysis",
      "architecture,seed,env_step,proposition_1_largest,proposition_1_median,"

@@ -283,7 +283,7 @@ static double value_of(const struct ks_spectrum *spectrum, const struct statisti
 
 /* Values of the statistic at the checkpoints after the first update, run by run, into x; returns
  * the number of values per run. */
-static size_t fill_values(const struct ks_comparison *c, size_t analysis,
+static size_t fill_values(const struct ks_comparison *c, const struct ks_study_analyses *analyses,
                           const struct statistic *statistic, double *x)
 {
     size_t width = 0, runs = 0;
@@ -293,8 +293,14 @@ static size_t fill_values(const struct ks_comparison *c, size_t analysis,
     for (size_t k = 0; k < runs; k++) {
         width = 0;
         for (size_t t = 0; t < c->results->study->n_checkpoints; t++)
-            if (ks_results_is_pooled(c->results, analysis, t)) {
-                *x++ = value_of(ks_results_spectrum(c->results, c->run[k], analysis, t), statistic);
+            if (ks_results_is_pooled(c->results, analyses->index[0], t)) {
+                double sum = 0;
+
+                for (size_t a = 0; a < analyses->n; a++)
+                    sum += value_of(
+                        ks_results_spectrum(c->results, c->run[k], analyses->index[a], t),
+                        statistic);
+                *x++ = sum / (double)analyses->n;
                 width++;
             }
     }
@@ -310,7 +316,8 @@ static const struct statistic *find_statistic(const char *name)
     return NULL;
 }
 
-ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis, const char *name,
+ks_status ks_comparison_correlate(const struct ks_comparison *c,
+                                  const struct ks_study_analyses *analyses, const char *name,
                                   struct ks_correlation *out)
 {
     const struct statistic *statistic = find_statistic(name);
@@ -328,7 +335,7 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis
     *out = (struct ks_correlation){
         .logarithm = statistic->logarithm, .spearman = {NAN, {NAN, NAN}}, .p = NAN};
     KS_GO(ks_alloc(r->n_runs * r->study->n_checkpoints, sizeof *x, &x));
-    points.width = fill_values(c, analysis, statistic, x);
+    points.width = fill_values(c, analyses, statistic, x);
     points.x = x;
     KS_GO(ks_points_find(&points, out->x, out->y));
     out->n = keep_points(c->n, out->x, out->y, at_x, at_y);
@@ -346,9 +353,10 @@ ks_status ks_comparison_fill_correlation(const struct ks_comparison *c, struct k
 {
     for (size_t a = 0; a < c->results->study->n_analyses; a++)
         for (size_t k = 0; k < STATISTICS; k++) {
+            const struct ks_study_analyses one = {.n = 1, .index = {a}};
             struct ks_correlation found;
 
-            KS_TRY(ks_comparison_correlate(c, a, name_of(&statistics[k]), &found));
+            KS_TRY(ks_comparison_correlate(c, &one, name_of(&statistics[k]), &found));
             if (found.n > 0)
                 ks_table_cells(out, KS_TEXT(c->results->study->analysis[a].name),
                                KS_TEXT(name_of(&statistics[k])),

@@ -87,9 +87,12 @@ struct ks_correlation {
     struct ks_estimate spearman;
     double p; /* of the two-sided permutation test */
 };
-/* `statistic`: the name of a column of statistics in correlation.csv. */
-ks_status ks_comparison_correlate(const struct ks_comparison *c, size_t analysis,
-                                  const char *statistic, struct ks_correlation *correlation);
+/* `statistic`: the name of a column of statistics in correlation.csv. Of several analyses, which
+ * ask for the same checkpoints, a spectrum's value is their mean, of the logarithm where the
+ * statistic is pooled as that. */
+ks_status ks_comparison_correlate(const struct ks_comparison *c,
+                                  const struct ks_study_analyses *analyses, const char *statistic,
+                                  struct ks_correlation *correlation);
 
 /* Adds the rows of correlation.csv: Spearman's correlation of statistics of the spectra with the
  * last return over the architectures, with the p-value of its permutation test; a row per analysis

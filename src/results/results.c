@@ -203,6 +203,7 @@ static ks_status read_run(struct ks_results *r, size_t architecture, size_t seed
     } else {
         KS_GO(ks_study_run_state(r->dir, relative, &state));
         KS_GO(expect_state(s, run, folder, &state));
+        memcpy(run->began, state.began, sizeof run->began);
         id.is_over = run->is_over = ks_study_run_is_over(s, &state);
         KS_GO(warn_changes(r, relative, architecture, seed));
     }

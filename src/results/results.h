@@ -18,10 +18,11 @@ struct ks_result {
     /* [n_analyses, n_checkpoints] of the study, the standard analysis first; NULL: missing. The
      * spectra are owned. */
     struct ks_spectrum **spectrum;
-    double *returns; /* [n_evaluations] of the study; NaN: missing                */
-    bool is_over;    /* trained to the end or to `stop`, as its run.json says     */
-    bool complete;   /* whether it can be aggregated                              */
-    bool exists;     /* false: a name from elsewhere lacks this seed              */
+    double *returns;           /* [n_evaluations] of the study; NaN: missing                */
+    bool is_over;              /* trained to the end or to `stop`, as its run.json says     */
+    bool complete;             /* whether it can be aggregated                              */
+    bool exists;               /* false: a name from elsewhere lacks this seed              */
+    char began[KS_STUDY_DATE]; /* the day on which its training began; "": unknown */
 };
 
 struct ks_results {

@@ -255,6 +255,35 @@ bool ks_study_same_analysis(const struct ks_study_analysis *a, const struct ks_s
     return includes(a, b) && includes(b, a);
 }
 
+/* Without the options that may differ between start vectors. */
+static struct ks_study_analysis without_seed(const struct ks_study_analysis *analysis)
+{
+    struct ks_study_analysis rest = *analysis;
+
+    rest.n = 0;
+    for (size_t i = 0; i < analysis->n; i++)
+        if (strcmp(analysis->setting[i].key, "seed") != 0 &&
+            strcmp(analysis->setting[i].key, "no-certificates") != 0)
+            rest.setting[rest.n++] = analysis->setting[i];
+    return rest;
+}
+
+struct ks_study_analyses ks_study_starts(const struct ks_study *s, size_t analysis)
+{
+    const struct ks_study_analysis one = without_seed(&s->analysis[analysis]);
+    struct ks_study_analyses found = {.n = 1, .index = {analysis}};
+
+    for (size_t k = 0; k < s->n_analyses; k++) {
+        const struct ks_study_analysis other = without_seed(&s->analysis[k]);
+
+        if (k != analysis && one.scope.checkpoints == other.scope.checkpoints &&
+            memcmp(one.scope.of, other.scope.of, s->n_architectures * sizeof *one.scope.of) == 0 &&
+            ks_study_same_analysis(&one, &other))
+            found.index[found.n++] = k;
+    }
+    return found;
+}
+
 const struct ks_study_analysis *ks_study_find_analysis(const struct ks_study *s, const char *name)
 {
     for (size_t i = 0; i < s->n_analyses; i++)

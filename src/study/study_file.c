@@ -307,19 +307,21 @@ ks_status ks_study_output(const struct ks_study_analysis *analysis, const char *
 ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_study_run_state *state)
 {
     char path[KS_PATH];
-    const char *word;
+    const char *word, *start;
     json_int_t step;
     json_t *run;
 
     KS_TRY(ks_path_print(path, "%s/%s/run.json", dir, folder));
     run = json_load_file(path, 0, NULL);
     word = json_string_value(json_object_get(run, "state"));
+    start = json_string_value(json_object_get(run, "start"));
     step = json_integer_value(json_object_get(run, "env_step"));
     snprintf(state->word, sizeof state->word, "%s",
              word                   ? word
              : ks_path_exists(path) ? "unknown"
                                     : "waiting");
     state->env_step = step > 0 ? (size_t)step : 0;
+    snprintf(state->began, sizeof state->began, "%s", start ? start : "");
     state->has_reason = json_is_string(json_object_get(run, "reason"));
     state->resumable = strcmp(state->word, "running") == 0 || strcmp(state->word, "stopped") == 0 ||
                        (strcmp(state->word, "failed") == 0 &&

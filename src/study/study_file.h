@@ -161,6 +161,15 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
 /* Whether two analyses have the same options. */
 bool ks_study_same_analysis(const struct ks_study_analysis *a, const struct ks_study_analysis *b);
 
+/* Analyses of a study, as indices. */
+struct ks_study_analyses {
+    size_t n, index[KS_STUDY_ANALYSES];
+};
+/* The analyses of the same checkpoints and architectures whose options differ from those of
+ * `analysis` in the seed of the start vectors alone, or in whether rounding is measured; the
+ * analysis itself comes first. */
+struct ks_study_analyses ks_study_starts(const struct ks_study *study, size_t analysis);
+
 /* The architecture of the list `architectures` that a variant changes, as an index; n_architectures
  * if there is none. `architecture`: an index, too. */
 size_t ks_study_base(const struct ks_study *study, size_t architecture);
@@ -181,12 +190,14 @@ ks_status ks_study_output(const struct ks_study_analysis *analysis, const char *
 #define KS_STUDY_SPECTRUM ".spectrum.h5"
 
 /* The state of a run, as the run.json in its folder says. */
+enum { KS_STUDY_DATE = sizeof "2026-11-26" };
 struct ks_study_run_state {
     char word[16];   /* "running", "stopped", "finished", "failed"; "waiting" if the file does not
                       * exist, "unknown" if it cannot be read */
     size_t env_step; /* the environment step at which it was written; 0: unknown */
     bool resumable;  /* it may go on: not finished, waiting, unknown or failed permanently */
     bool has_reason; /* a signal or an error ended it */
+    char began[KS_STUDY_DATE]; /* the day on which it began, as 2026-11-26; "": unknown */
 };
 ks_status ks_study_run_state(const char *dir, const char *folder, struct ks_study_run_state *state);
 /* Whether the run needs no more training for this study: finished, or stopped at `stop` or later. A

@@ -199,14 +199,16 @@ TEST_THREE_SEEDS(test_table)
     text = file_text("claims.csv");
     assert_ptr_equal(strstr(text,
                             "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,"
-                            "verdict,plot,within,survives,rules,reason\n"),
+                            "verdict,plot,within,survives,rules,reason,starts,by_start,"
+                            "effect_least,effect_most\n"),
                      text);
     assert_contains(text, "\nall-three-lowest,paper,3,3,1,1,0.301,0.0005787037037,");
-    assert_contains(text, ",supported,Figure 4 and kappa_return,-,survives,2026-11-22,-\n");
+    assert_contains(text, ",supported,Figure 4 and kappa_return,-,survives,2026-11-22,-,1,"
+                          "one start vector,1,1\n");
     assert_contains(text, "\nln-outliers-large,sound,3,12,0,0,0.301,");
     assert_null(strstr(text, "\nln-outliers-large,second,"));
     assert_contains(text, "\ngradient-constant,second,3,3,0,0,0.301,1,1,not decided,Figure "
-                          "8 and norms,-,open,2026-11-22,adjusted p above 0.05\n");
+                          "8 and norms,-,open,2026-11-22,adjusted p above 0.05,0,-,-,-\n");
 }
 
 TEST_THREE_SEEDS(test_printed_words)
