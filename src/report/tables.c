@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "claims/claims.h"
+#include "claims/prediction.h"
 #include "core/line.h"
 #include "core/memory.h"
 #include "io/file.h"
@@ -274,6 +275,11 @@ static ks_status fill_theorems(const struct ks_tables *t, struct ks_table *out)
     return KS_OK;
 }
 
+static ks_status fill_prediction(const struct ks_tables *t, struct ks_table *out)
+{
+    return ks_prediction_fill(t->r, out);
+}
+
 static ks_status fill_conditions(const struct ks_tables *t, size_t row, struct ks_table *out)
 {
     const size_t architecture = t->table->row[row].architecture;
@@ -372,6 +378,8 @@ const struct ks_table_file ks_table_files[] = {
      .of_row = fill_profile},
     {"correlation", "analysis and statistic", "analysis,statistic,scale,architectures,spearman~,p",
      "", .all = fill_correlation},
+    {"prediction", "statistic", "statistic,analysis,r2,q2,partial,p,p_family",
+     "[below](#predictioncsv)", .all = fill_prediction},
     {"claims", "claim and statistic",
      "claim,statistic,seeds,units,effect_low,effect_high,theta,p,p_holm,verdict,plot,"
      "within,survives,rules,reason,starts,by_start,effect_least,effect_most",

@@ -172,9 +172,7 @@ static void permute_by_number(size_t n, size_t number, double *value)
     }
 }
 
-/* A random permutation (Fisher and Yates, as in Knuth, The Art of Computer Programming, 3.4.2, P).
- */
-static void permute_at_random(size_t n, uint64_t seed, uint64_t draw, double *value)
+void ks_permute_at_random(size_t n, uint64_t seed, uint64_t draw, double *value)
 {
     for (size_t i = n; i-- > 1;)
         swap(&value[i], &value[ks_splitmix_index(seed, draw++, i + 1)]);
@@ -205,7 +203,7 @@ ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, ui
         if (exact)
             permute_by_number(n, b, rank + 2 * n);
         else
-            permute_at_random(n, seed, (uint64_t)b * (n - 1), rank + 2 * n);
+            ks_permute_at_random(n, seed, (uint64_t)b * (n - 1), rank + 2 * n);
         hits += fabs(dot(n, rank, rank + 2 * n)) >= least;
     }
     free(rank);

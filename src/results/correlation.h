@@ -50,6 +50,10 @@ struct ks_pairs {
     const double *x, *y;
 };
 
+/* A random permutation of value [n] (Fisher and Yates, as in Knuth, The Art of Computer
+ * Programming, 3.4.2, P), by the draws `draw` to `draw` + n - 2 of the generator with that seed. */
+void ks_permute_at_random(size_t n, uint64_t seed, uint64_t draw, double *value);
+
 /* Two-sided permutation test of Spearman's correlation of x and y: the probability that |rho|
  * is at least as large if y is permuted at random. n <= KS_EXACT_PERMUTED: all n! permutations, p =
  * hits / n!. Otherwise `permutations` random ones, p = (1 + hits) / (1 + permutations); permutation

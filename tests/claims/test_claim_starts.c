@@ -123,8 +123,8 @@ TEST_WITH(test_revised_correlation, make_starts, claimed_end)
     assert_true(row->starts.effect_most > -0.95);
 }
 
-/* A norm that falls tenfold before a run has learned and stays then: the growth from the last row before
- * learning is a decade, from where the return has doubled it is zero. */
+/* A norm that falls tenfold before a run has learned and stays then: the growth from the last row
+ * before learning is a decade, from where the return has doubled it is zero. */
 TEST_THREE_SEEDS(test_revised_growth)
 {
     const struct ks_study *s = study_results->study;
@@ -132,16 +132,14 @@ TEST_THREE_SEEDS(test_revised_growth)
 
     assert_true(s->n_evaluations == 3 && s->evaluation[1] > s->first_update);
     begin_all("2026-12-01");
-    FOR_RUNS(k, i)
-    {
+    FOR_RUNS(k, i) {
         struct ks_result *run = run_of(k, i);
 
         run->returns[0] = 10, run->returns[1] = 21, run->returns[last] = 100;
         for (size_t t = 0; t < ROWS; t++)
             metric[k][i][t][GRAD_NORM] = t < 5 ? -1 : 0;
     }
-    assert_close(row_of(judge(0), "gradient-constant", KS_CLAIM_PAPER)->found.effect_high, 1,
-                 1e-9);
+    assert_close(row_of(judge(0), "gradient-constant", KS_CLAIM_PAPER)->found.effect_high, 1, 1e-9);
     assert_close(row_of(judge(0), "gradient-constant", KS_CLAIM_REVISED)->found.effect_high, 0,
                  1e-9);
     for (size_t late = 0; late < 2; late++) { /* learned never, or too late for four rows */

@@ -1,0 +1,29 @@
+/* Does a statistic of the loss's curvature tell more about the return than the architecture's
+ * factors do? A regression over the twelve architectures. */
+#ifndef KS_CLAIMS_PREDICTION_H
+#define KS_CLAIMS_PREDICTION_H
+
+#include "core/error.h"
+#include "io/table.h"
+#include "results/results.h"
+
+/* Adds the rows of prediction.csv: "factors", then each statistic; none if the study lacks one of
+ * the twelve architectures or a last return above 0.
+ *
+ * Let y be log10 of an architecture's last return (IQM over its seeds), Z its factors (a constant,
+ * BN, LN, WN, CE), x the IQM over seeds and pooled checkpoints of log10 of a statistic, or of an end
+ * of its interval; of the paper's statistics, of the mean of log10 over all start vectors. Each row
+ * has, of the least-squares fit of y by Z and x,
+ *
+ *   r2 = 1 - sum e_i^2 / sum (y_i - mean)^2
+ *   q2 = 1 - sum (e_i / (1 - h_i))^2 / sum ((y_i - mean) n / (n - 1))^2
+ *
+ * where e_i / (1 - h_i) is the residual of architecture i from the fit to the others (Allen,
+ * Technometrics 16, 1974); and the partial correlation of x and y given Z with its two-sided p.
+ * That test permutes the residuals of y given Z over the architectures (Freedman and Lane, Journal
+ * of Business and Economic Statistics 1, 1983), KS_PERMUTATIONS times. `p_family` compares with the
+ * largest absolute partial correlation of any row in the same permutation (Westfall and Young,
+ * 1993). A statistic that not every pooled spectrum of the twelve has gets no numbers. KS_MEMORY. */
+ks_status ks_prediction_fill(const struct ks_results *results, struct ks_table *out);
+
+#endif
