@@ -36,7 +36,7 @@ ENDS = (5, 95, 2.5, 97.5)
 
 
 def read(path, names, runs):
-    """Adds the rows of a CSV file to runs: {task: {seed: {step: return}}}. names: columns of task, seed, step, return."""
+    """Adds a CSV file to runs, {task: {seed: {step: return}}}. names: its columns of task, seed, step, return."""
     with open(path, newline="") as f:
         for row in csv.DictReader(f):
             task, seed, step, value = (row[name] for name in names)
@@ -165,8 +165,8 @@ def main():
         counts.append(count([row for row in tasks if "p_holm" in row], name))
     os.makedirs(sys.argv[3], exist_ok=True)
     write(os.path.join(sys.argv[3], "pixels.csv"),
-          ["task", "measure", "last_step", "xqc_seeds", "drqv2_seeds", "xqc", "drqv2", "difference", "low_90", "high_90",
-           "low_95", "high_95", "coverage_90", "coverage_95", "p", "p_holm", "verdict"], rows)
+          ["task", "measure", "last_step", "xqc_seeds", "drqv2_seeds", "xqc", "drqv2", "difference", "low_90",
+           "high_90", "low_95", "high_95", "coverage_90", "coverage_95", "p", "p_holm", "verdict"], rows)
     write(os.path.join(sys.argv[3], "counts.csv"), list(counts[0]), counts)
 
 
