@@ -142,7 +142,10 @@ class Bootstrap:
         return tuple(s / len(self.names) for s in sums)
 
 
-def word(low, high):
+def word(low, high, known, y):
+    """known: the share of pairs whose order is known; the rules ask for it where y is Definition 3's condition number."""
+    if known < 0.5 and y.startswith("K3"):
+        return "cannot be had"
     if np.percentile(low[1:], 5) >= 0.5:
         return "rank alike"
     return "do not rank alike" if np.percentile(high[1:], 95) < 0.5 else "not decided"
@@ -170,7 +173,7 @@ def write_taus(runs, path):
                 low, high, known = getattr(boot, "over_" + over)(x, y)
                 out.writerow([x, y, over] + [f"{v:.4g}" for v in (low[0], high[0], np.percentile(low[1:], 5),
                                                                   np.percentile(high[1:], 95), known[0])] +
-                             [word(low, high)])
+                             [word(low, high, known[0], y)])
 
 
 def main():
