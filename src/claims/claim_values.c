@@ -261,13 +261,30 @@ static const char *const columns[KS_CLAIM_QUANTITIES] = {
     [KS_CLAIM_EFFECTIVE_LR] = "critic_effective_lr",
 };
 
-/* The step of the first evaluation whose return is more than twice that before training; 0 if there
- * is none: all rows of a run that does not learn count. */
-static double find_learned(const struct ks_study *s, const struct ks_result *run)
+/* The mean return of an architecture's runs before training; NaN without such an evaluation. */
+static double find_start(const struct ks_results *r, size_t architecture)
 {
-    for (size_t k = 1; k < s->n_evaluations && s->evaluation[0] == 0; k++)
-        if (run->returns[k] > 2 * run->returns[0])
-            return (double)s->evaluation[k];
+    const struct ks_result *run = &r->run[architecture * r->study->n_seeds];
+    double sum = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->study->n_seeds && r->study->evaluation[0] == 0; i++)
+        if (!isnan(run[i].returns[0])) {
+            sum += run[i].returns[0];
+            n++;
+        }
+    return sum / (double)n;
+}
+
+/* The step of the first evaluation whose return is more than twice that; 0 if there is none: all
+ * rows of a run that does not learn count. */
+static double find_learned(const struct ks_results *r, const struct ks_result *run)
+{
+    const double start = find_start(r, run->architecture);
+
+    for (size_t k = 1; k < r->study->n_evaluations; k++)
+        if (run->returns[k] > 2 * start)
+            return (double)r->study->evaluation[k];
     return 0;
 }
 
@@ -319,7 +336,7 @@ static ks_status follow_progress(const struct ks_results *r, const struct ks_res
 
     if (csv)
         status = follow_rows(r->study, csv, columns[source->quantity],
-                             revised ? find_learned(r->study, run) : 0, c);
+                             revised ? find_learned(r, run) : 0, c);
     ks_csv_free(csv);
     if (status != KS_FORMAT)
         return status;

@@ -311,12 +311,12 @@ ks_status ks_prediction_fill(const struct ks_results *r, struct ks_table *out)
 
         if (find_analyses(r, &predictors[k]).n == 0)
             continue;
-        ks_table_cells(
-            out, KS_TEXT(name_of(&predictors[k])),
-            KS_TEXT(predictors[k].published ? "xqc" : predictors[k].operator),
-            KS_NUMBER(found ? f.with[k].r2 : NAN), KS_NUMBER(found ? f.with[k].q2 : NAN),
-            KS_NUMBER(found ? f.partial[k] : NAN), KS_NUMBER(found ? p_of(f.hits[k]) : NAN),
-            KS_NUMBER(found ? p_of(f.family_hits[k]) : NAN));
+        ks_table_cells(out, KS_TEXT(name_of(&predictors[k])),
+                       KS_TEXT(predictors[k].published ? "xqc" : predictors[k].operator),
+                       KS_NUMBER(found ? f.with[k].r2 : NAN), KS_NUMBER(found ? f.with[k].q2 : NAN),
+                       KS_NUMBER(found ? f.partial[k] : NAN),
+                       KS_NUMBER(found ? p_of(f.hits[k]) : NAN),
+                       KS_NUMBER(found ? p_of(f.family_hits[k]) : NAN));
     }
     return KS_OK;
 }

@@ -11,9 +11,9 @@
  * the twelve architectures or a last return above 0.
  *
  * Let y be log10 of an architecture's last return (IQM over its seeds), Z its factors (a constant,
- * BN, LN, WN, CE), x the IQM over seeds and pooled checkpoints of log10 of a statistic, or of an end
- * of its interval; of the paper's statistics, of the mean of log10 over all start vectors. Each row
- * has, of the least-squares fit of y by Z and x,
+ * BN, LN, WN, CE), x the IQM over seeds and pooled checkpoints of log10 of a statistic, or of an
+ * end of its interval; of the paper's statistics, of the mean of log10 over all start vectors. Each
+ * row has, of the least-squares fit of y by Z and x,
  *
  *   r2 = 1 - sum e_i^2 / sum (y_i - mean)^2
  *   q2 = 1 - sum (e_i / (1 - h_i))^2 / sum ((y_i - mean) n / (n - 1))^2
@@ -23,7 +23,8 @@
  * That test permutes the residuals of y given Z over the architectures (Freedman and Lane, Journal
  * of Business and Economic Statistics 1, 1983), KS_PERMUTATIONS times. `p_family` compares with the
  * largest absolute partial correlation of any row in the same permutation (Westfall and Young,
- * 1993). A statistic that not every pooled spectrum of the twelve has gets no numbers. KS_MEMORY. */
+ * 1993). A statistic that not every pooled spectrum of the twelve has gets no numbers. KS_MEMORY.
+ */
 ks_status ks_prediction_fill(const struct ks_results *results, struct ks_table *out);
 
 #endif

@@ -135,7 +135,7 @@ TEST_THREE_SEEDS(test_revised_growth)
     FOR_RUNS(k, i) {
         struct ks_result *run = run_of(k, i);
 
-        run->returns[0] = 10, run->returns[1] = 21, run->returns[last] = 100;
+        run->returns[0] = 9 + (double)i, run->returns[1] = 21, run->returns[last] = 100; /* 10 */
         for (size_t t = 0; t < ROWS; t++)
             metric[k][i][t][GRAD_NORM] = t < 5 ? -1 : 0;
     }

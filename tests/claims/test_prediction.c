@@ -1,5 +1,5 @@
-/* Whether a statistic adds to what the factors say of the return: on studies where it does and where
- * it does not, and against fits by LAPACK that leave an architecture out. */
+/* Whether a statistic adds to what the factors say of the return: on studies where it does and
+ * where it does not, and against fits by LAPACK that leave an architecture out. */
 #include "claimed.h"
 
 #include <lapacke.h>
@@ -47,8 +47,8 @@ static double factors(size_t k)
 /* Numbers without a pattern in the factors. */
 static double scatter(size_t k)
 {
-    static const double of[KS_TWELVE] = {0.31, -0.22, 0.05, 0.47, -0.4, 0.13,
-                                         -0.35, 0.2, -0.08, -0.27, 0.38, -0.11};
+    static const double of[KS_TWELVE] = {0.31,  -0.22, 0.05,  0.47,  -0.4, 0.13,
+                                         -0.35, 0.2,   -0.08, -0.27, 0.38, -0.11};
 
     return of[k];
 }
