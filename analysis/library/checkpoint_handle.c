@@ -8,6 +8,7 @@
 #include "core/blas.h"
 #include "core/memory.h"
 #include "io/checkpoint.h"
+#include "io/scout.h"
 #include "library/library.h"
 
 /* Rows and columns of a minibatch, since BLAS counts in int; minibatches and critics. */

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "core/blas.h"
 #include "core/memory.h"
+#include "io/scout.h"
 
 static_assert((int)KAPPASCOPE_OK == KS_OK && (int)KAPPASCOPE_USAGE == KS_USAGE &&
                   (int)KAPPASCOPE_FORMAT == KS_FORMAT && (int)KAPPASCOPE_IO == KS_IO &&
@@ -35,6 +36,7 @@ void kappascope_blas_one_thread(void)
 void ks_library_lock(void)
 {
     pthread_mutex_lock(&files);
+    ks_scout_only_if_asked();
 }
 
 void ks_library_unlock(void)

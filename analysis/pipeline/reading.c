@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "io/checkpoint.h"
 #include "io/reference.h"
+#include "io/scout.h"
 #include "operators/ranks.h"
 
 /* --- weights of other programs --- */

@@ -215,7 +215,6 @@ static ks_status inspect_h5(const char *path, FILE *out)
     char *format = NULL;
     ks_status status;
 
-    KS_TRY(ks_scout(path, 0));
     KS_TRY(ks_h5_open(path, NULL, &h5));
     status = ks_h5_read_string(h5, "/", "format", &format);
     ks_h5_close(h5);

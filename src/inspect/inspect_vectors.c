@@ -119,7 +119,6 @@ static const double INDEPENDENT = 1e-6;
 
 static ks_status read_eigenvectors(const char *path, struct vectors *v)
 {
-    KS_TRY(ks_scout(path, 0));
     KS_TRY(read(path, v));
     return v->eigenvalue ? KS_OK
                          : ks_fail(KS_FORMAT,

@@ -144,22 +144,4 @@ struct ks_vectors {
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
 ks_status ks_vectors_write(const char *path, const struct ks_vectors *vectors);
 
-/* --- the scout (scout.c), which reads a file before this process does ---
- *
- * libhdf5 1.10 trusts the files that it reads: eight wrong bytes can make it crash, loop forever or
- * allocate all memory. So a forked child, whose memory and processor time are limited, reads all of
- * a user's file once with the code that will read it here. If the child dies, the file is refused
- * with one line, and no data structure that libhdf5 builds from it is in this process. */
-
-/* Reads a checkpoint (what ks_checkpoint_read_loss reads of it), a spectrum or a vector file, by
- * its attribute `format`, in a child. Fails as reading fails, and with KS_IO if the child crashes,
- * does not finish, or runs out of memory. Does not fail if the file is an HDF5 file of another
- * kind. Arrays that would take more than `memory` bytes are not read; the caller refuses them by
- * their size. 0: the free memory.
- *
- * The child calls no BLAS and starts no threads, so the caller may have some. The variable
- * KAPPASCOPE_SCOUT has the seconds of processor time that the child may use, beyond the time that
- * the declared size of the arrays explains; 0: no child is forked. */
-ks_status ks_scout(const char *path, double memory);
-
 #endif

@@ -10,6 +10,7 @@
 
 #include "core/memory.h"
 #include "io/file.h"
+#include "io/scout.h"
 
 /* Bytes, more than libhdf5 needs to start and to open or create a file: it crashes if an allocation
  * fails there. */
@@ -299,6 +300,7 @@ ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **out)
     if (!S_ISREG(found.st_mode))
         return ks_fail(KS_IO, "%s: expected an HDF5 file, found %s", path,
                        S_ISDIR(found.st_mode) ? "a directory" : "a special file");
+    KS_TRY(ks_scout_before_opening(path));
     KS_TRY(new_handle(path, false, &h5));
     KS_GO(open_file(h5));
     if (format)

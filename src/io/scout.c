@@ -1,8 +1,7 @@
-#include "io/checkpoint.h"
+#include "io/scout.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -11,10 +10,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "io/checkpoint.h"
 #include "io/h5.h"
 #include "io/spectrum.h"
 
@@ -23,8 +24,9 @@ void __gcov_dump(void);
 #endif
 
 /* Seconds of processor time, which depends neither on other processes nor on a slow disk. Without
- * large arrays, reading takes milliseconds. On a busy machine it may take WALL times as long. */
-enum { SECONDS = 5, WALL = 4, MOST_SECONDS = 1000, LAST_SIGNAL = 64 };
+ * large arrays, reading takes milliseconds. There is no limit of time otherwise: a child that waits
+ * for a disk or a tape is not stuck in a damaged file. */
+enum { SECONDS = 5, MOST_SECONDS = 1000, LAST_SIGNAL = 64 };
 /* Decompressed bytes a second: a tenth of the usual speed of reading. */
 static const double SLOWEST = 20e6;
 
@@ -58,7 +60,6 @@ static void allow(const struct scout *s, double bytes)
     struct rusage used;
     struct rlimit now;
 
-    alarm(WALL * (1 + s->seconds + (unsigned)fmin(bytes / SLOWEST, UINT_MAX / (2 * WALL))));
     if (getrusage(RUSAGE_SELF, &used) != 0 || getrlimit(RLIMIT_CPU, &now) != 0)
         return;
     now.rlim_cur = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1 + s->seconds +
@@ -203,6 +204,7 @@ static void run(const struct scout *s, pid_t parent, rlim_t memory, int pipe)
         dup2(null, STDOUT_FILENO);
         dup2(null, STDERR_FILENO);
     }
+    ks_scout_only_if_asked();
     answer.status = read_file(s);
     if (answer.status != KS_OK)
         snprintf(answer.text, sizeof answer.text, "%s", ks_error_text());
@@ -231,7 +233,7 @@ static ks_status damaged(const struct scout *s, int result)
     const int number = WIFSIGNALED(result) ? WTERMSIG(result) : 0;
     char how[96];
 
-    if (number == SIGXCPU || number == SIGALRM)
+    if (number == SIGXCPU)
         snprintf(how, sizeof how, "did not finish in time");
     else if (number == SIGKILL)
         snprintf(how, sizeof how, "was killed, as happens when memory runs out,");
@@ -243,7 +245,41 @@ static ks_status damaged(const struct scout *s, int result)
                    how);
 }
 
-ks_status ks_scout(const char *path, double memory)
+/* The files that were last found whole, as they were then. */
+enum { REMEMBERED = 16 };
+static struct stat whole[REMEMBERED];
+static size_t n_whole;
+static bool automatic = true;
+
+static bool is_remembered(const struct stat *now)
+{
+    for (size_t i = 0; i < n_whole && i < REMEMBERED; i++)
+        if (whole[i].st_dev == now->st_dev && whole[i].st_ino == now->st_ino &&
+            whole[i].st_size == now->st_size && whole[i].st_mtim.tv_sec == now->st_mtim.tv_sec &&
+            whole[i].st_mtim.tv_nsec == now->st_mtim.tv_nsec &&
+            whole[i].st_ctim.tv_sec == now->st_ctim.tv_sec &&
+            whole[i].st_ctim.tv_nsec == now->st_ctim.tv_nsec)
+            return true;
+    return false;
+}
+
+void ks_scout_only_if_asked(void)
+{
+    automatic = false;
+}
+
+ks_status ks_scout_before_opening(const char *path)
+{
+    struct stat now;
+
+    if (!automatic || stat(path, &now) != 0 || is_remembered(&now))
+        return KS_OK;
+    return ks_scout(path, 0);
+}
+
+/* --- one file --- */
+
+static ks_status send_child(const char *path, double memory)
 {
     const double free_bytes = (double)ks_memory_available("", 1);
     const rlim_t space = address_space(free_bytes);
@@ -280,4 +316,15 @@ ks_status ks_scout(const char *path, double memory)
     if (answer.status == KS_MEMORY && strncmp(answer.text, path, strlen(path)) != 0)
         return ks_fail(KS_MEMORY, "%s: %s", path, answer.text); /* an allocation does not know */
     return answer.status == KS_OK ? KS_OK : ks_fail(answer.status, "%s", answer.text);
+}
+
+ks_status ks_scout(const char *path, double memory)
+{
+    struct stat before;
+    const bool exists = stat(path, &before) == 0;
+
+    KS_TRY(send_child(path, memory));
+    if (exists)
+        whole[n_whole++ % REMEMBERED] = before;
+    return KS_OK;
 }

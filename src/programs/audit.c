@@ -16,6 +16,7 @@
 #include "io/checkpoint.h"
 #include "io/file.h"
 #include "io/h5.h"
+#include "io/scout.h"
 #include "pipeline/options.h"
 
 enum { LIMITS = 32, STUDIES = 4 }; /* the most --fail-if; the shipped studies */

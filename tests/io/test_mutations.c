@@ -4,6 +4,7 @@
  * $KS_MUTATIONS: the number of mutations of each checkpoint; .ci/run sets more than the default. */
 #include "example.h"
 #include "io/checkpoint.h"
+#include "io/scout.h"
 #include "programs.h"
 
 enum { MUTATIONS = 150 };

@@ -1,4 +1,5 @@
 /* What the files of runs from elsewhere say, and what is wrong with them. */
+#include "damaged.h"
 #include "elsewhere_runs.h"
 #include "programs.h"
 
@@ -309,4 +310,32 @@ TEST_IN_FOLDER(test_bad_checkpoints)
     write_checkpoint("a", 0, 200, &(struct sort){.minibatches = "some"});
     assert_int_equal(analyzer("s/runs/toy/a/seed0/step_000000200.h5"), 2);
     assert_complains("minibatches: expected fixed or fresh, found 'some'");
+}
+
+/* Files that crash HDF5 or make it loop cost a study one checkpoint each, in every program. */
+TEST_IN_FOLDER(test_damaged_checkpoints)
+{
+    static const struct {
+        const char *program, *arguments;
+        bool warns;
+    } cases[] = {{"kappascope-study", "--status s", false},
+                 {"kappascope-study", "-n s", false},
+                 {"kappascope-scores", "--raw --resamples=0 s", false},
+                 {"kappascope-study", "-q s", false},
+                 {"kappascope-plot", "--resamples=0 s", true}};
+
+    write_two();
+    write_study(MINIMAL);
+    break_heap(scratch(run_path("a", 0, "step_000000200.h5")), (uint64_t)1 << 32);
+    break_heap(scratch(run_path("b", 1, "step_000000300.h5")), (uint64_t)0 - 16);
+    assert_int_equal(setenv("KAPPASCOPE_SCOUT", "1", 1), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(run_program(cases[i].program, cases[i].arguments), 0);
+        if (!cases[i].warns)
+            continue;
+        assert_complains("a/seed0/step_000000200.h5: ");
+        assert_complains("b/seed1/step_000000300.h5: the file is damaged: the HDF5 library did not "
+                         "finish in time while reading it: this checkpoint is left out");
+    }
+    assert_int_equal(unsetenv("KAPPASCOPE_SCOUT"), 0);
 }

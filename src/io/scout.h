@@ -1,0 +1,28 @@
+/* The scout, which reads a file before this process does.
+ *
+ * libhdf5 1.10 trusts the files that it reads: eight wrong bytes can make it crash, loop forever or
+ * allocate all memory. So a forked child, whose memory and processor time are limited, reads all of
+ * a user's file once with the code that will read it here. If the child dies, the file is refused
+ * with one line, and no data structure that libhdf5 builds from it is in this process. */
+#ifndef KS_IO_SCOUT_H
+#define KS_IO_SCOUT_H
+
+#include "core/error.h"
+
+/* Reads a checkpoint (what ks_checkpoint_read_loss reads of it), a spectrum or a vector file, by
+ * its attribute `format`, in a child. Fails as reading fails, and with KS_IO if the child crashes,
+ * does not finish, or runs out of memory. Does not fail if the file is an HDF5 file of another
+ * kind. Arrays that would take more than `memory` bytes are not read; the caller refuses them by
+ * their size. 0: the free memory.
+ *
+ * The child calls no BLAS and starts no threads, so the caller may have some. The variable
+ * KAPPASCOPE_SCOUT has the seconds of processor time that the child may use, beyond the time that
+ * the declared size of the arrays explains; 0: no child is forked. */
+ks_status ks_scout(const char *path, double memory);
+/* The same for a file that ks_h5_open is about to open, unless it was found whole before and has
+ * not changed: so no HDF5 file is read in this process first. ks_scout_only_if_asked ends that, for
+ * the reading process itself and for the library, in which only kappascope_scout forks. */
+ks_status ks_scout_before_opening(const char *path);
+void ks_scout_only_if_asked(void);
+
+#endif
