@@ -27,13 +27,16 @@ void __gcov_dump(void);
  * large arrays, reading takes milliseconds. There is no limit of time otherwise: a child that waits
  * for a disk or a tape is not stuck in a damaged file. */
 enum { SECONDS = 5, MOST_SECONDS = 1000, LAST_SIGNAL = 64 };
+enum { A_SECOND = 100 }; /* small files that are read in much less than a second */
 /* Decompressed bytes a second: a tenth of the usual speed of reading. */
 static const double SLOWEST = 20e6;
 
 struct scout {
     const char *path;
-    double memory;    /* arrays of more bytes are not read */
-    unsigned seconds; /* of processor time, apart from large arrays */
+    double memory;                 /* arrays of more bytes are not read */
+    unsigned seconds;              /* of processor time, apart from large arrays */
+    ks_status (*read)(void *data); /* in place of the file; NULL: none */
+    void *data;
 };
 
 /* What the child says at its end. */
@@ -205,7 +208,7 @@ static void run(const struct scout *s, pid_t parent, rlim_t memory, int pipe)
         dup2(null, STDERR_FILENO);
     }
     ks_scout_only_if_asked();
-    answer.status = read_file(s);
+    answer.status = s->read ? s->read(s->data) : read_file(s);
     if (answer.status != KS_OK)
         snprintf(answer.text, sizeof answer.text, "%s", ks_error_text());
     end(write(pipe, &answer, sizeof answer) == sizeof answer ? 0 : 1); /* less than PIPE_BUF */
@@ -279,38 +282,58 @@ ks_status ks_scout_before_opening(const char *path)
 
 /* --- one file --- */
 
-static ks_status send_child(const char *path, double memory)
+/* Starts the child and waits for its answer. *answered: whether it gave one; otherwise *result is
+ * waitpid's. */
+static ks_status send_child(const struct scout *s, struct answer *answer, bool *answered,
+                            int *result)
 {
-    const double free_bytes = (double)ks_memory_available("", 1);
-    const rlim_t space = address_space(free_bytes);
-    const char *asked = getenv("KAPPASCOPE_SCOUT");
-    struct scout s = {.path = path, .memory = memory, .seconds = SECONDS};
+    const rlim_t space = address_space((double)ks_memory_available("", 1));
     const pid_t parent = getpid();
-    struct answer answer = {.status = KS_OK};
-    int ends[2], result = 0;
-    bool answered;
+    int ends[2];
     pid_t child;
 
-    if (asked && (sscanf(asked, "%u", &s.seconds) != 1 || s.seconds > MOST_SECONDS))
-        s.seconds = SECONDS;
-    if (s.seconds == 0)
-        return KS_OK;
-    if (!(memory > 0))
-        s.memory = free_bytes > 0 ? free_bytes : INFINITY;
     if (pipe(ends) != 0)
-        return ks_fail(KS_RUN, "%s: cannot create a pipe to the reading process: %s", path,
+        return ks_fail(KS_RUN, "%s: cannot create a pipe to the reading process: %s", s->path,
                        strerror(errno));
     child = fork();
     if (child == 0) {
         close(ends[0]);
-        run(&s, parent, space, ends[1]);
+        run(s, parent, space, ends[1]);
     }
     close(ends[1]);
     if (child < 0) {
         close(ends[0]);
-        return ks_fail(KS_RUN, "%s: cannot start the reading process: %s", path, strerror(errno));
+        return ks_fail(KS_RUN, "%s: cannot start the reading process: %s", s->path,
+                       strerror(errno));
     }
-    answered = collect(child, ends[0], &answer, &result);
+    *answered = collect(child, ends[0], answer, result);
+    return KS_OK;
+}
+
+/* The seconds that are asked for, or these. */
+static unsigned find_seconds(unsigned seconds)
+{
+    const char *asked = getenv("KAPPASCOPE_SCOUT");
+    unsigned found;
+
+    return asked && sscanf(asked, "%u", &found) == 1 && found <= MOST_SECONDS ? found : seconds;
+}
+
+static ks_status read_one(const char *path, double memory)
+{
+    const double free_bytes = (double)ks_memory_available("", 1);
+    const struct scout s = {.path = path,
+                            .memory = memory > 0       ? memory
+                                      : free_bytes > 0 ? free_bytes
+                                                       : INFINITY,
+                            .seconds = find_seconds(SECONDS)};
+    struct answer answer = {.status = KS_OK};
+    bool answered = false;
+    int result = 0;
+
+    if (s.seconds == 0)
+        return KS_OK;
+    KS_TRY(send_child(&s, &answer, &answered, &result));
     if (!answered)
         return damaged(&s, result);
     if (answer.status == KS_MEMORY && strncmp(answer.text, path, strlen(path)) != 0)
@@ -323,8 +346,28 @@ ks_status ks_scout(const char *path, double memory)
     struct stat before;
     const bool exists = stat(path, &before) == 0;
 
-    KS_TRY(send_child(path, memory));
+    KS_TRY(read_one(path, memory));
     if (exists)
         whole[n_whole++ % REMEMBERED] = before;
     return KS_OK;
+}
+
+ks_status ks_scout_many(size_t files, ks_status (*read)(void *data), void *data)
+{
+    const bool before = automatic;
+    const struct scout s = {.path = "files",
+                            .seconds = find_seconds(SECONDS + (unsigned)(files / A_SECOND)),
+                            .read = read,
+                            .data = data};
+    struct answer answer = {.status = KS_OK};
+    bool answered = false;
+    int result;
+    ks_status status;
+
+    if (automatic && s.seconds > 0)
+        KS_TRY(send_child(&s, &answer, &answered, &result));
+    automatic = before && !(answered && answer.status == KS_OK);
+    status = read(data);
+    automatic = before;
+    return status;
 }

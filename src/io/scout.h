@@ -7,6 +7,8 @@
 #ifndef KS_IO_SCOUT_H
 #define KS_IO_SCOUT_H
 
+#include <stddef.h>
+
 #include "core/error.h"
 
 /* Reads a checkpoint (what ks_checkpoint_read_loss reads of it), a spectrum or a vector file, by
@@ -24,5 +26,8 @@ ks_status ks_scout(const char *path, double memory);
  * the reading process itself and for the library, in which only kappascope_scout forks. */
 ks_status ks_scout_before_opening(const char *path);
 void ks_scout_only_if_asked(void);
+/* Calls `read`, which reads about this many small files. One child calls it before; only if it
+ * fails there has each file a scout of its own. Fails as `read` does. */
+ks_status ks_scout_many(size_t files, ks_status (*read)(void *data), void *data);
 
 #endif

@@ -9,6 +9,7 @@
 #include "core/line.h"
 #include "core/memory.h"
 #include "io/file.h"
+#include "io/scout.h"
 #include "statistics/statistics.h"
 #include "study/elsewhere.h"
 #include "study/study_file.h"
@@ -242,15 +243,23 @@ static ks_status warn_conditions(struct ks_results *r)
                                     "comparable; figures against the return draw them apart");
 }
 
+static ks_status read_runs(void *results)
+{
+    struct ks_results *r = results;
+
+    for (size_t a = 0; a < r->study->n_architectures; a++)
+        for (size_t i = 0; i < r->study->n_seeds; i++)
+            KS_TRY(read_run(r, a, i));
+    return KS_OK;
+}
+
 static ks_status read_all(struct ks_results *r)
 {
     const struct ks_study *s = r->study;
 
     for (size_t i = 0; i < s->n_warnings; i++)
         KS_TRY(ks_results_warn(r, "%s", s->warning[i]));
-    for (size_t a = 0; a < s->n_architectures; a++)
-        for (size_t i = 0; i < s->n_seeds; i++)
-            KS_TRY(read_run(r, a, i));
+    KS_TRY(ks_scout_many(r->n_runs * s->n_analyses * s->n_checkpoints, read_runs, r));
     KS_TRY(ks_results_judge(r));
     KS_TRY(ks_conditions_find(r));
     return warn_conditions(r);

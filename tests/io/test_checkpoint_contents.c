@@ -238,7 +238,7 @@ TEST_CLEAN(test_attributes)
         INTEGER("/", "version", 3, "version of a kappascope-checkpoint: expected 1 or 2, found 3"),
         STRING("/", "version", "1", "attribute version: expected an integer"),
         STRING("/", "format", "kappascope-spectrum",
-               "expected \"kappascope-checkpoint\", found \"kappascope-spectrum\""),
+               "expected \"kappascope-checkpoint\", found \"kappascope-other\""),
         INTEGER("/", "format", 1, "attribute format: expected a string"),
         INTEGER("/critic", "ensemble", 0, "ensemble: expected at least 1, found 0"),
         INTEGER("/critic", "ensemble", 3,
