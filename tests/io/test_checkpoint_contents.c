@@ -237,7 +237,7 @@ TEST_CLEAN(test_attributes)
                      "weights of another program become a checkpoint by 'kappascope import'"),
         INTEGER("/", "version", 3, "version of a kappascope-checkpoint: expected 1 or 2, found 3"),
         STRING("/", "version", "1", "attribute version: expected an integer"),
-        STRING("/", "format", "kappascope-spectrum",
+        STRING("/", "format", "kappascope-other",
                "expected \"kappascope-checkpoint\", found \"kappascope-other\""),
         INTEGER("/", "format", 1, "attribute format: expected a string"),
         INTEGER("/critic", "ensemble", 0, "ensemble: expected at least 1, found 0"),
