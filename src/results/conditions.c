@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "operators/operator.h"
 #include "results/results.h"
 
 const char *const ks_condition_names[KS_CONDITIONS] = {
@@ -29,7 +30,7 @@ static const char *const attributes[KS_CONDITIONS] = {
 };
 
 enum { VALUE = sizeof((struct ks_conditions *)0)->value[0], WORD = 60 };
-static const char NOT_SAID[] = "not said", AND[] = " and ";
+static const char NOT_SAID[] = "not said", AND[] = " and ", OTHERS[] = "others";
 
 static struct ks_conditions *conditions_of(const struct ks_results *r, size_t analysis,
                                            size_t architecture)
@@ -55,9 +56,21 @@ static void print_order(const struct ks_spectrum *s, char text[VALUE])
         snprintf(text, VALUE, "%g", order);
 }
 
+/* Of an operator in coordinates that the optimizer moves, the dimension is not the number of
+ * parameters: it changes as units die. */
+static bool is_moving(const struct ks_spectrum *s)
+{
+    const char *name = ks_attribute_text(&s->attributes, "operator");
+    const struct ks_operator_kind *kind = name ? ks_operator_kind_find(name) : NULL;
+
+    return kind && kind->moving;
+}
+
 static void print_value(const struct ks_spectrum *s, enum ks_condition c, char text[VALUE])
 {
-    const char *word = ks_attribute_text(&s->attributes, attributes[c]);
+    const char *word = c == KS_CONDITION_PARAMETERS && is_moving(s)
+                           ? "not compared"
+                           : ks_attribute_text(&s->attributes, attributes[c]);
     const char *options = c == KS_CONDITION_LOSS ? ks_attribute_text(&s->attributes, "loss_options")
                                                  : NULL;
     const double number = ks_attribute_number(&s->attributes, attributes[c]);
@@ -87,7 +100,7 @@ static bool has_value(const char *list, const char *value)
     return false;
 }
 
-/* Distinct values are joined as far as there is room. */
+/* Distinct values are joined as far as there is room, and then by OTHERS. */
 static void take_value(struct ks_conditions *of, enum ks_condition c, const char *value)
 {
     char *list = of->value[c];
@@ -97,7 +110,9 @@ static void take_value(struct ks_conditions *of, enum ks_condition c, const char
         return;
     if (used > 0)
         of->mixed = of->differs[c] = true;
-    if (used + strlen(AND) + strlen(value) < VALUE)
+    if (used + strlen(AND) + strlen(value) + strlen(AND) + strlen(OTHERS) >= VALUE)
+        value = OTHERS;
+    if (!has_value(list, value))
         snprintf(list + used, VALUE - used, "%s%s", used > 0 ? AND : "", value);
 }
 

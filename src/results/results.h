@@ -144,7 +144,7 @@ ks_status ks_conditions_find(struct ks_results *results);
  * or its own spectra differ. If only a further analysis differs, its name follows: "order 9 in
  * [analyze xqc]". against: an architecture of group 1, whose values follow, "discount 0.9 against
  * 0.99"; n_architectures for none. */
-enum { KS_CONDITIONS_TEXT = 1024 };
+enum { KS_CONDITIONS_TEXT = 4096 }; /* all conditions of two architectures */
 void ks_conditions_print(const struct ks_results *results, size_t architecture, size_t against,
                          size_t room, char *text);
 

@@ -226,6 +226,40 @@ TEST_IN_FOLDER(test_incomparable)
     check_row(csv, 2, "architecture=c group=1");
 }
 
+/* The coordinates that Adam moves are not the parameters: their number may change within a name. */
+TEST_IN_FOLDER(test_preconditioned)
+{
+    const struct sort adam = {.has_adam = true};
+    static const char *const names[] = {"a", "b", "c"};
+    const struct ks_csv *csv;
+
+    need_programs();
+    for (size_t k = 0; k < 3; k++)
+        for (size_t i = 0; i < 2; i++)
+            write_run(names[k], i, &adam, 10 * (int)k + (int)i);
+    write_study(MINIMAL "[analyze adam]\noperator = preconditioned\norder = 8\n");
+    study_says("", "drawing the plots");
+    assert_null(strstr(file_text("said"), "comparable"));
+    csv = read_csv("s/tables/conditions.csv");
+    for (size_t k = 0; k < 3; k++)
+        check_row(csv, k, "group=1 differs=-");
+    assert_true(read_csv("s/tables/correlation.csv")->rows > 0);
+}
+
+/* Of more values than there is room for, the warning says so. */
+TEST_IN_FOLDER(test_many_values)
+{
+    need_programs();
+    write_study(MINIMAL);
+    for (size_t i = 0; i < 12; i++) {
+        write_checkpoint("a", i / 3, 100 + 100 * (i % 3),
+                         &(struct sort){.gamma = 0.9 + 0.00123456789 * (double)i});
+        write_return_table("a", i / 3, "env_step,return\n100,1\n200,2\n300,3\n");
+    }
+    study_says("", "discount 0.9 and 0.9012345679 and ");
+    assert_said(" and others\n", 0);
+}
+
 /* What only its seeds differ in puts a name apart, too: then it pools a mixture. */
 TEST_IN_FOLDER(test_incomparable_seeds)
 {

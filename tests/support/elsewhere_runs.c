@@ -10,6 +10,18 @@ const char *run_path(const char *name, size_t seed, const char *file)
     return text_of("s/runs/toy/%s/seed%zu/%s", name, seed, file);
 }
 
+static void add_adam(struct ks_checkpoint *c, size_t still)
+{
+    const size_t n = ks_networks_parameters(&c->critic);
+
+    assert_ok(ks_alloc(n, sizeof *c->adam_m, &c->adam_m));
+    assert_ok(ks_alloc(n, sizeof *c->adam_v, &c->adam_v));
+    for (size_t i = still; i < n; i++)
+        c->adam_v[i] = 1;
+    c->adam_step = 10;
+    c->adam = KS_ADAM_DEFAULTS;
+}
+
 void write_checkpoint(const char *name, size_t seed, size_t step, const struct sort *sort)
 {
     const char *path = run_path(name, seed, text_of("step_%09zu.h5", step));
@@ -22,6 +34,8 @@ void write_checkpoint(const char *name, size_t seed, size_t step, const struct s
     assert_ok(ks_attribute_add_integer(&c->attributes, "seed", (int64_t)seed));
     assert_ok(
         ks_attribute_add_number(&c->attributes, "gamma", sort->gamma > 0 ? sort->gamma : 0.99));
+    if (sort->has_adam)
+        add_adam(c, seed);
     if (sort->reward_scale > 0)
         assert_ok(ks_attribute_add_number(&c->attributes, "reward_scale", sort->reward_scale));
     assert_ok(ks_attribute_add_string(&c->attributes, "minibatches",

@@ -16,6 +16,8 @@ struct sort {
     const char *network, *minibatches; /* NULL: MSE, "fixed" */
     size_t n, rows;                    /* 0: 2 minibatches of ROWS rows */
     double gamma, reward_scale;        /* 0: 0.99; not said             */
+    bool has_adam;                     /* its optimizer has not moved as many parameters as the
+                                        * seed's number: the coordinates of `preconditioned` differ */
 };
 
 /* The path of a run's file in the scratch folder. */
