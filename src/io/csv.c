@@ -31,6 +31,8 @@ static ks_status split_line(struct ks_csv *csv, size_t line, char **text, const 
         *text += length;
         if (**text == '\r')
             *(*text)++ = '\0';
+        if (**text && !strchr(",\n", **text))
+            return ks_fail(KS_FORMAT, "%s:%zu: a carriage return within the line", csv->path, line);
         if (**text)
             *(*text)++ = '\0';
     }
@@ -39,8 +41,11 @@ static ks_status split_line(struct ks_csv *csv, size_t line, char **text, const 
 
 static ks_status parse(struct ks_csv *csv, size_t size, bool growing)
 {
+    static const char BYTE_ORDER_MARK[] = "\xef\xbb\xbf"; /* spreadsheets write it before UTF-8 */
     char *next = csv->text;
 
+    if (strncmp(next, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+        next += strlen(BYTE_ORDER_MARK);
     if (strlen(csv->text) != size)
         return ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", csv->path);
     if (growing && strrchr(next, '\n')) {

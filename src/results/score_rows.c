@@ -1,5 +1,7 @@
 
 #include <math.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,12 +53,12 @@ void ks_score_rows_free(struct ks_score_rows *rows)
 
 enum { SYSTEM, TASK, SEED, STEP, VALUE, COLUMNS };
 
-static const char *const columns[COLUMNS][5] = {
+static const char *const columns[COLUMNS][6] = {
     [SYSTEM] = {"method", "system", "architecture", "exp_name"},
     [TASK] = {"env", "env_name", "task"},
     [SEED] = {"seed"},
     [STEP] = {"env_step", "step"},
-    [VALUE] = {"return", "return_mean", "value", "score"},
+    [VALUE] = {"return", "return_mean", "value", "score", "reward"},
 };
 
 /* A cell with a name; quotes are not supported. */
@@ -71,13 +73,52 @@ static ks_status keep_cell(const struct ks_csv *csv, size_t row, size_t column,
     return keep_name(rows, text, name);
 }
 
-/* Fails with the first of the names that the column may have. */
+/* "a, b, c", cut where there is no room. */
+static void print_names(size_t n, const char *const *name, size_t room, char *text)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < n && name[i] && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", i > 0 ? ", " : "", name[i]);
+}
+
+/* Fails with the names that the column may have, and the names that there are. */
 static ks_status find_column(const struct ks_csv *csv, int which, size_t *column)
 {
+    char expected[128], found[512];
+
     for (const char *const *name = columns[which]; *name; name++)
         if (ks_csv_column(csv, *name, column) == KS_OK)
             return KS_OK;
-    return ks_csv_column(csv, columns[which][0], column);
+    print_names(SIZE_MAX, columns[which], sizeof expected, expected);
+    print_names(csv->columns, csv->name, sizeof found, found);
+    return ks_fail(KS_FORMAT, "%s: expected one column of the names %s, found the columns %s",
+                   csv->path, expected, found);
+}
+
+static bool is_known(const char *name)
+{
+    for (int k = 0; k < COLUMNS; k++)
+        for (const char *const *known = columns[k]; *known; known++)
+            if (strcmp(*known, name) == 0)
+                return true;
+    return false;
+}
+
+/* Without a column that names the system, all rows are of one system. So a column of words that
+ * might name it under another name is refused. */
+static ks_status check_words(const struct ks_csv *csv)
+{
+    for (size_t j = 0; j < csv->columns; j++) {
+        double number;
+
+        if (!is_known(csv->name[j]) && csv->rows > 0 && ks_csv_number(csv, 0, j, &number) != KS_OK)
+            return ks_fail(KS_FORMAT,
+                           "%s: the column '%s' may name the system: expected the name method for "
+                           "it, or no such column, as without a name all rows are of one system",
+                           csv->path, csv->name[j]);
+    }
+    return KS_OK;
 }
 
 /* The file's name, for files without a column that names the system. */
@@ -105,6 +146,8 @@ static ks_status add_table(const struct ks_csv *csv, struct ks_score_rows *rows)
         KS_TRY(find_column(csv, k, &column[k]));
     if (csv->rows == 0)
         return ks_fail(KS_FORMAT, "%s: no scores", csv->path);
+    if (!has_system)
+        KS_TRY(check_words(csv));
     KS_TRY(keep_name(rows, csv->path, &row.path));
     KS_TRY(name_of_file(rows, csv->path, &row.system));
     for (size_t i = 0; i < csv->rows; i++) {
@@ -127,8 +170,12 @@ ks_status ks_score_rows_add_csv(const char *path, struct ks_score_rows *rows)
     struct ks_csv *csv = NULL;
     ks_status status;
 
-    KS_TRY(ks_csv_read(path, false, &csv));
-    status = add_table(csv, rows);
+    KS_TRY(ks_csv_read(path, true, &csv));
+    status = csv->cut ? ks_fail(KS_FORMAT,
+                                "%s: the last line has no newline, so it may be incomplete: end it "
+                                "with one",
+                                path)
+                      : add_table(csv, rows);
     ks_csv_free(csv);
     return status;
 }

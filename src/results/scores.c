@@ -240,8 +240,11 @@ static ks_status filter(const struct ks_score_query *q, const struct rows *rows,
         else if (!q->drop_missing)
             return refuse(
                 &rows->row[run[i].first], grid->step[t],
-                "the score is missing (--missing drop leaves such runs out, --grid common "
-                "such steps)");
+                q->common_grid
+                    ? "the score is missing at the last step of all runs (--missing drop leaves "
+                      "such runs out; else remove the other runs' rows of this step)"
+                    : "the score is missing (--missing drop leaves such runs out, --grid common "
+                      "such steps)");
     }
     *n = kept;
     return KS_OK;

@@ -215,7 +215,8 @@ TEST_IN_FOLDER(test_refusals)
         {"%s/unknown.csv", "my-task: unknown task: it has no random and no target score (--raw"},
         {"%s/myo.csv", "myo-reach, myo, seed 0, step 0: expected a share of successful episodes"},
         {"%s/quoted.csv", "quoted.csv:2: env: expected a name without quotes, found '\"dog-run\"'"},
-        {"%s/headless.csv", "headless.csv: expected a column 'env', found none"},
+        {"%s/headless.csv",
+         "headless.csv: expected one column of the names env, env_name, task, found"},
         {"%s/hand.csv --out %s/hand.csv", "hand.csv"},
     };
 

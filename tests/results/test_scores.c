@@ -218,9 +218,26 @@ TEST(test_common_grid_holds_the_last_step)
 
     write_scores("s,a,0,0,1\ns,a,0,50,2\ns,a,1,0,4\n");
     query.common_grid = true;
-    assert_refused(&query, "a, s, seed 1, step 50: the score is missing");
+    assert_refused(&query, "a, s, seed 1, step 50: the score is missing at the last step of all");
+    assert_null(strstr(ks_error_text(), "--grid common")); /* which is given */
     query.drop_missing = true;
     check_size(&query, 1, 2, 1);
+}
+
+/* A byte order mark and the columns of other loggers change nothing. Without a column that names
+ * the system all rows are of one: a column of words under an unknown name is refused, as it may
+ * name systems, and a column of numbers is not. */
+TEST(test_headers)
+{
+    const struct ks_score_query query = {0};
+
+    write_text("scores.csv", "\xef\xbb\xbfsystem,task,seed,step,reward\ns,a,0,0,1\nt,a,1,0,3\n");
+    check_size(&(struct ks_score_query){.system = "t"}, 1, 1, 0);
+    write_text("scores.csv", "Method,task,seed,step,score\ns,a,0,0,1\nt,a,1,0,3\n");
+    assert_refused(&query, "scores.csv: the column 'Method' may name the system: expected the name "
+                           "method");
+    write_text("scores.csv", "task,seed,step,score,loss\na,0,0,1,0.5\na,1,0,3,0.25\n");
+    check_size(&query, 2, 1, 0);
 }
 
 TEST(test_refused_tables)
@@ -238,7 +255,15 @@ TEST(test_refused_tables)
         assert_refused(&query, cases[i][1]);
     }
     write_text("scores.csv", "env,seed,env_step\na,0,0\n");
-    assert_refused(&query, "scores.csv: expected a column 'return'");
+    assert_refused(&query,
+                   "scores.csv: expected one column of the names return, return_mean, value, "
+                   "score, reward, found the columns env, seed, env_step");
+    write_scores("s,a,0,0,900\ns,a,1,0,90");
+    assert_refused(&query, "scores.csv: the last line has no newline, so it may be incomplete");
+    write_scores("s,a,0,0,9\r00\n");
+    assert_refused(&query, "scores.csv:2: a carriage return within the line");
+    write_scores("s,a,0,0,9\r\n");
+    check_size(&query, 1, 1, 0);
 }
 
 TEST(test_cautions)
