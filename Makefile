@@ -40,10 +40,13 @@ flags    := $(CC) $(CPPFLAGS) $(CFLAGS)# before a target adds its own
 LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(MUJOCO_DIR)/libmujoco.so*)))
 LDLIBS    = -Wl,--as-needed $(pkglibs) $(mpilibs) -ldl -lpthread -lm
 version  := $(shell cat src/VERSION)
+# What decides the bits: the sources, the compiler and its options. Runs and spectra record it behind the version.
+hash     := $(shell { cat $(sort $(wildcard $(addsuffix /*.[ch],include src/* analysis/*))); echo '$(CFLAGS)'; $(CC) -dumpfullversion; } | sha256sum | cut -c1-12)
 # Version and paths, which few files include. Rewritten only if they change, as is the file of the flags.
 define config
 #pragma once
 #define KS_VERSION "$(version)"
+#define KS_BUILD "$(version)+$(hash)"
 #define KS_SHARE_DIR "$(CURDIR)"
 #define KS_LIBMUJOCO "$(LIBMUJOCO)"
 #define KS_DM_CONTROL_DIR "$(abspath $(DM_CONTROL_DIR))"

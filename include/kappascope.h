@@ -60,7 +60,7 @@ enum kappascope_status {
 /* The message of the calling thread's last failure, "" if there was none; valid until the thread's
  * next call of this library. */
 KAPPASCOPE_API const char *kappascope_error(void);
-/* The version of the library, such as "0.6.0". The interface may change while the first number is
+/* The version of the library, such as "0.7.0". The interface may change while the first number is
  * 0. */
 KAPPASCOPE_API const char *kappascope_version(void);
 /* Sets the number of OpenBLAS's own threads to one, for the whole process. Call it once, before

@@ -97,7 +97,7 @@ static ks_status add_product(const struct ks_pipeline *p, struct ks_attributes *
 
 static ks_status add_machines(const struct ks_pipeline *p, struct ks_attributes *list)
 {
-    KS_TRY(ks_attribute_add_string(list, "analyzer_version", KS_VERSION));
+    KS_TRY(ks_attribute_add_string(list, "analyzer_version", KS_BUILD));
     KS_TRY(ks_attribute_add_string(list, "blas_version", ks_blas_version()));
     KS_TRY(ks_attribute_add_string(list, "blas_kernel", ks_blas_kernel()));
     KS_TRY(ks_attribute_add_integer(list, "threads", omp_get_max_threads()));

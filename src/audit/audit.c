@@ -168,7 +168,7 @@ static bool is_current(const struct ks_spectrum *s, const char *digest)
     const char *of = ks_attribute_text(&s->attributes, "checkpoint_sha256"),
                *by = ks_attribute_text(&s->attributes, "analyzer_version");
 
-    return of && strcmp(of, digest) == 0 && by && strcmp(by, KS_VERSION) == 0 &&
+    return of && strcmp(of, digest) == 0 && by && strcmp(by, KS_BUILD) == 0 &&
            ks_attribute_find(&s->attributes, "claim_first_sentence");
 }
 
@@ -289,7 +289,7 @@ static ks_status get_layers(struct ks_audit *a)
 
     KS_TRY(ks_print_string(&path, "%s/layers-m%zu-n%zu-s%llu-%.16s-%s.h5", a->folder,
                            o->layer_order, a->summary.minibatches, (unsigned long long)o->seed,
-                           a->summary.digest, KS_VERSION));
+                           a->summary.digest, KS_BUILD));
     if (!ks_path_exists(path) || read_kept(path, a) != KS_OK || take_layers(a, path) != KS_OK) {
         KS_GO(compute_layers(a, path));
         KS_GO(take_layers(a, path));

@@ -157,7 +157,7 @@ static ks_status print_version(void)
 {
     char name[] = "kappascope", command[] = "analyze", option[] = "--version";
 
-    printf("kappascope %s\n", KS_VERSION);
+    printf("kappascope %s\n", KS_BUILD);
     KS_TRY(ks_process_flush());
     return run((char *[]){name, command, option, NULL});
 }

@@ -48,7 +48,7 @@ static const struct ks_program program = {
         "    env         the task, as train --list names it; also: env_name, task\n"
         "    seed        the run\n"
         "    env_step    environment steps; also: step\n"
-        "    return      the score; also: return_mean, value, score. Of MyoSuite's tasks the\n"
+        "    return      the score; also: return_mean, value, score, reward. Of MyoSuite's tasks the\n"
         "                share of successful episodes\n"
         "\n"
         "  For each system or architecture and each suite of tasks, scores are normalized (0: a\n"

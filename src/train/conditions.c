@@ -162,7 +162,7 @@ ks_status ks_conditions_init(const struct ks_agent_config *config, const char *m
 {
     c->changes = json_array();
     c->now = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "threads", config->threads,
-                       "kappascope", KS_VERSION, "blas", ks_blas_version(), "blas_kernel",
+                       "kappascope", KS_BUILD, "blas", ks_blas_version(), "blas_kernel",
                        ks_blas_kernel(), PRODUCTS, ks_products_names[config->products], "mujoco",
                        ks_env_mujoco_version(), "mujoco_flags", mujoco_flags, PROCESSOR,
                        ks_processor_name());

@@ -75,7 +75,7 @@ static ks_status add_references(const struct ks_learner *l, struct ks_checkpoint
 static ks_status print_versions(enum ks_products products, char **text)
 {
     return ks_print_string(text, "kappascope %s; %s, kernel %s, products %s; HDF5 %s; MuJoCo %s",
-                           KS_VERSION, ks_blas_version(), ks_blas_kernel(),
+                           KS_BUILD, ks_blas_version(), ks_blas_kernel(),
                            ks_products_names[products], ks_h5_version(), ks_env_mujoco_version());
 }
 

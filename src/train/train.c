@@ -58,7 +58,7 @@ static json_t *describe_command(const struct ks_train_options *o)
 
 static json_t *describe_versions(void)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "kappascope", KS_VERSION, "blas",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "kappascope", KS_BUILD, "blas",
                      ks_blas_version(), "hdf5", ks_h5_version(), "mujoco", ks_env_mujoco_version(),
                      "jansson", JANSSON_VERSION);
 }

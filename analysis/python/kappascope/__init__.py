@@ -39,7 +39,7 @@ from kappascope.run import Run
 from kappascope.spectra import Spectrum, load_spectrum
 from kappascope.vectors import load_vectors
 
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 __all__ = [
     "Monitor",
     "ProgramError",
