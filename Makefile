@@ -153,6 +153,7 @@ test: deps ## set up, compile, then run all tests
 	@KS_BIN=$(BUILD)/bin tests/python/run.sh
 test-programs: $(tests) $(programs)
 run-tests: $(tests) $(programs)
+	@[ '$(words $(tests))' != 0 ] || { echo 'no test has this name' >&2; exit 1; }
 	@: >$(BUILD)/tests/failed; printf '%s\n' $(tests) | OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 KS_BIN=$(BUILD)/bin \
 	    FAILED=$(BUILD)/tests/failed xargs -n 1 -P $(JOBS) tests/support/one.sh
 	@sed 's|.*/\(.*\)|failed: \1 (output in &.log)|' $(BUILD)/tests/failed >&2; \

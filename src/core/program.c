@@ -18,8 +18,7 @@ static void print_help(const struct ks_program *program, poptContext context)
 
 static void print_version(const struct ks_program *program)
 {
-    printf("%s %s\n%s, kernel %s\n", program->name, KS_BUILD, ks_blas_version(),
-           ks_blas_kernel());
+    printf("%s %s\n%s, kernel %s\n", program->name, KS_BUILD, ks_blas_version(), ks_blas_kernel());
     for (const struct ks_library *l = program->libraries; l->name; l++)
         printf("%s %s\n", l->name, l->version());
     if (ks_blas_warning())

@@ -139,8 +139,5 @@ void ks_announce(struct ks_run *r, const struct ks_resume_points *points, bool r
     announce_changes(r);
     announce_milestones(p, "checkpoints", s->checkpoints);
     announce_milestones(p, "evaluations", s->evaluations);
-    if (p->agent_steps <= s->random_steps)
-        ks_say("%s: there will be no update: all %zu agent steps are among the %zu random_steps",
-               p->name, p->agent_steps, s->random_steps);
     announce_room(r, points, resumed);
 }

@@ -58,9 +58,9 @@ static json_t *describe_command(const struct ks_train_options *o)
 
 static json_t *describe_versions(void)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "kappascope", KS_BUILD, "blas",
-                     ks_blas_version(), "hdf5", ks_h5_version(), "mujoco", ks_env_mujoco_version(),
-                     "jansson", JANSSON_VERSION);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "kappascope", KS_BUILD, "blas", ks_blas_version(),
+                     "hdf5", ks_h5_version(), "mujoco", ks_env_mujoco_version(), "jansson",
+                     JANSSON_VERSION);
 }
 
 /* How the run is computed, which is all that may differ between two starts of one run; and where it

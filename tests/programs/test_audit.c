@@ -284,6 +284,11 @@ TEST(test_against_study)
     assert_shows("  wide             same loss and step  1000  1 ");
     assert_shows(" (bn+mse           another loss ");
     assert_shows("  ln+mse           same loss and step  1000  1 ");
+    for (int step = 800; step <= 1250; step += 450) { /* a factor of 1.25 itself */
+        set_integer(scratch("plain.h5"), "/", "env_step", step);
+        compare("study");
+        assert_shows("  wide             same loss and step  1000  1 ");
+    }
     set_integer(scratch("plain.h5"), "/", "env_step", 0); /* no ratio of steps is finite */
     compare("study");
     assert_shows("No architecture is comparable: none has the same loss and a checkpoint at about");

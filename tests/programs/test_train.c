@@ -300,12 +300,16 @@ TEST(test_names_taken_by_folders)
     assert_state("taken/run.json", "failed");
 }
 
-/* A run that ends before its first update says so. */
+/* A run that would end before its first update is refused, with the steps that it needs. */
 TEST(test_no_update)
 {
-    assert_trains("%s --arch bn+ce --out idle --set evaluations=0 --set random_steps=60",
-                  strchr(SMALL, ' '));
-    assert_complains("no update: all 60 agent steps are among the 60");
+    assert_int_equal(
+        train(SMALL "--arch bn+ce --out idle --set evaluations=0 --set random_steps=60"), 2);
+    assert_complains(
+        "--steps: expected more than 120 environment steps, as there is no update in the "
+        "first 60 agent steps (random_steps), found 120");
+    assert_false(exists("idle"));
+    assert_trains(SMALL "--arch bn+ce --out idle --set evaluations=0 --set random_steps=59");
 }
 
 /* More checkpoints than agent steps (of two environment steps each): it says how many there will

@@ -25,8 +25,8 @@ static double evaluate(struct ks_run *run, size_t step)
 
 TEST(test_share_of_episodes)
 {
-    static const char *const settings[] = {"hidden=4", "depth=1", "eval_episodes=6",
-                                           "analysis_minibatches=1"};
+    static const char *const settings[] = {"hidden=4", "depth=1", "random_steps=9",
+                                           "eval_episodes=6", "analysis_minibatches=1"};
     struct ks_train_options options = {.env = "pendulum-swingup",
                                        .architecture = "dense+mse",
                                        .out = scratch_folder,
