@@ -16,7 +16,8 @@
  *                       b_bar_dot += y_bar_dot 1
  *                       x_bar_dot = P'(W y_bar_dot + W_dot y_bar)
  *
- * The matrix of patches is k k times as large as the image, so it is made for one row at a time.
+ * The matrix of patches is k k times as large as the image, so it is made for one row at a time,
+ * and copied by lines of the output.
  *
  * Cache and tangent cache: room for it.
  */
@@ -111,56 +112,63 @@ static ks_status configure(struct KS(layer) *l, struct ks_line *line)
     return KS_OK;
 }
 
-/* A row of P(x): entry (channel, i, j) of the patches. */
-struct entry {
-    size_t channel, i, j;
+/* A line of a row of P(x): entry (channel, i, j) of the patches along a line of the output. Of its
+ * columns, those from `first` to before `end` are inside of the image, and lie there from `at` on,
+ * `stride` apart. */
+struct patch_line {
+    size_t first, end, at;
 };
 
-static struct entry entry(const struct settings *s, size_t row)
+static struct patch_line find_line(const struct settings *s, size_t row, size_t out_line)
 {
-    return (struct entry){row / (s->size * s->size), row / s->size % s->size, row % s->size};
-}
+    const size_t channel = row / (s->size * s->size), i = row / s->size % s->size,
+                 j = row % s->size, stride = s->stride;
+    const size_t line = out_line * stride + i, before = s->padding > j ? s->padding - j : 0,
+                 width = s->in.width + s->padding;
+    struct patch_line l = {.first = (before + stride - 1) / stride};
 
-/* Where this entry of the patch at a place of the output is in the image; false: outside of it.
- * Differences that are negative become large. */
-static bool locate(const struct settings *s, struct entry e, size_t place, size_t *at)
-{
-    size_t line = place / s->out.width * s->stride + e.i - s->padding;
-    size_t column = place % s->out.width * s->stride + e.j - s->padding;
-
-    *at = (e.channel * s->in.height + line) * s->in.width + column;
-    return line < s->in.height && column < s->in.width;
+    if (line < s->padding || line - s->padding >= s->in.height || j >= width)
+        return (struct patch_line){0, 0, 0};
+    l.end = (width - j + stride - 1) / stride;
+    l.end = l.end > s->out.width ? s->out.width : l.end;
+    l.at = (channel * s->in.height + line - s->padding) * s->in.width + l.first * stride + j -
+           s->padding;
+    return l.first < l.end ? l : (struct patch_line){0, 0, 0};
 }
 
 /* patches = P(x) */
 static void gather(const struct settings *s, const real *restrict x, real *restrict patches)
 {
-    for (size_t row = 0; row < s->patch; row++) {
-        struct entry e = entry(s, row);
+    const size_t width = s->out.width, stride = s->stride;
 
-        for (size_t place = 0; place < s->places; place++) {
-            size_t at;
-            bool inside = locate(s, e, place, &at);
+    for (size_t row = 0; row < s->patch; row++)
+        for (size_t i = 0; i < s->out.height; i++, patches += width) {
+            const struct patch_line l = find_line(s, row, i);
+            const real *from = x + l.at;
 
-            patches[row * s->places + place] = inside ? x[at] : 0;
+            memset(patches, 0, l.first * sizeof *patches);
+            memset(patches + l.end, 0, (width - l.end) * sizeof *patches);
+            if (stride == 1)
+                memcpy(patches + l.first, from, (l.end - l.first) * sizeof *patches);
+            for (size_t j = l.first; j < l.end && stride > 1; j++)
+                patches[j] = from[(j - l.first) * stride];
         }
-    }
 }
 
 /* x = P'(patches) */
 static void scatter(const struct settings *s, const real *restrict patches, real *restrict x)
 {
+    const size_t width = s->out.width, stride = s->stride;
+
     memset(x, 0, s->in.channels * s->in.height * s->in.width * sizeof *x);
-    for (size_t row = 0; row < s->patch; row++) {
-        struct entry e = entry(s, row);
+    for (size_t row = 0; row < s->patch; row++)
+        for (size_t i = 0; i < s->out.height; i++, patches += width) {
+            const struct patch_line l = find_line(s, row, i);
+            real *to = x + l.at;
 
-        for (size_t place = 0; place < s->places; place++) {
-            size_t at;
-
-            if (locate(s, e, place, &at))
-                x[at] += patches[row * s->places + place];
+            for (size_t j = l.first; j < l.end; j++)
+                to[(j - l.first) * stride] += patches[j];
         }
-    }
 }
 
 /* y += W' patches */
