@@ -79,40 +79,38 @@ static ks_status form(const struct ks_lanczos *l, const struct ritz *r, size_t c
     return KS_OK;
 }
 
-static ks_status refuse(const struct ks_lanczos *l, const struct ritz *r,
-                        const struct ks_spectrum_options *o, size_t converged)
+/* What is missing, into v->shortfall. */
+static void describe_shortfall(const struct ks_lanczos *l, const struct ritz *r,
+                               const struct ks_spectrum_options *o, size_t converged,
+                               struct ks_eigenvectors *v)
 {
     const size_t count = o->eigenvectors;
-    const double tolerance = o->residual;
     char negative[64] = "";
     size_t n = 0;
 
-    if (l->exhausted && l->steps < count)
-        return ks_fail(KS_NUMBER,
-                       "eigenvectors: expected at most %zu, found %zu: the Krylov space ends after "
-                       "%zu Lanczos steps",
-                       l->steps, count, l->steps);
     while (n < r->m && r->value[n] < 0)
         n++;
     if (o->smallest)
         snprintf(negative, sizeof negative, " (%zu Ritz values are negative)", n);
-    if (converged == count && o->smallest)
-        return ks_fail(
-            KS_NUMBER,
-            "eigenvectors: an eigenvalue that is smaller by more than %g of the smallest "
-            "cannot be excluded after %zu Lanczos steps: expected a larger order or "
-            "tolerance",
-            tolerance, l->steps);
-    if (converged == count)
-        return ks_fail(KS_NUMBER,
-                       "eigenvectors: an eigenvalue whose modulus is larger by more than a factor "
-                       "of %g cannot be excluded after %zu Lanczos steps: expected a larger order "
-                       "or tolerance",
-                       1 + tolerance, l->steps);
-    return ks_fail(KS_NUMBER,
-                   "eigenvectors: %zu of %zu have a relative residual of at most %g after %zu "
-                   "Lanczos steps%s: expected a larger order or tolerance, or fewer eigenvectors",
-                   converged, count, tolerance, l->steps, negative);
+    if (l->exhausted && l->steps < count)
+        snprintf(v->shortfall, sizeof v->shortfall,
+                 "expected at most %zu, found %zu: the Krylov space ends after %zu Lanczos steps",
+                 l->steps, count, l->steps);
+    else if (converged == count && o->smallest)
+        snprintf(v->shortfall, sizeof v->shortfall,
+                 "an eigenvalue that is smaller by more than %g of the smallest cannot be excluded "
+                 "after %zu Lanczos steps: expected a larger order or tolerance",
+                 o->residual, l->steps);
+    else if (converged == count)
+        snprintf(v->shortfall, sizeof v->shortfall,
+                 "an eigenvalue whose modulus is larger by more than a factor of %g cannot be "
+                 "excluded after %zu Lanczos steps: expected a larger order or tolerance",
+                 1 + o->residual, l->steps);
+    else
+        snprintf(v->shortfall, sizeof v->shortfall,
+                 "%zu of %zu have a relative residual of at most %g after %zu Lanczos steps%s: "
+                 "expected a larger order or tolerance, or fewer eigenvectors",
+                 converged, count, o->residual, l->steps, negative);
 }
 
 /* A Ritz value may have converged while an eigenvalue of larger modulus has not shown yet. So the
@@ -133,7 +131,7 @@ static bool is_complete(const struct ks_lanczos *l, const double *ritz, double c
 }
 
 /* Takes Lanczos steps until the residual bounds of the wanted Ritz values are within the tolerance
- * and no eigenvalue is missed; then forms the vectors. */
+ * and no eigenvalue is missed, or until there are no more steps; then forms the vectors. */
 static ks_status search(struct ks_pipeline *p, struct ks_lanczos *l, struct ks_eigenpairs *pairs)
 {
     const struct ks_spectrum_options *o = p->options;
@@ -157,7 +155,10 @@ static ks_status search(struct ks_pipeline *p, struct ks_lanczos *l, struct ks_e
         next = l->steps + 1 + l->steps / OFTEN;
     }
     pairs->steps = l->steps;
-    KS_GO(found ? form(l, &r, count, pairs) : refuse(l, &r, o, converged));
+    if (!found)
+        describe_shortfall(l, &r, o, converged, &p->vectors);
+    pairs->count = count < r.m ? count : r.m;
+    KS_GO(form(l, &r, pairs->count, pairs));
 done:
     ks_pool_free(&r.pool);
     return status;
@@ -296,7 +297,7 @@ static void warn(const struct ks_pipeline *p, const struct ks_eigenpairs *e)
 
     for (size_t i = 0; i < e->count; i++)
         above += !(e->residual[i] <= p->options->residual * fabs(e->value[i]));
-    if (above > 0 && !p->quiet)
+    if (above > 0 && !p->quiet && !*p->vectors.shortfall)
         ks_say("%s: %zu of %zu eigenvectors have a relative residual above %g by products in "
                "float64: use --precision f64",
                p->path, above, e->count, p->options->residual);
@@ -343,6 +344,8 @@ static ks_status list_attributes(const struct ks_pipeline *p, struct ks_attribut
     KS_TRY(ks_attribute_add_number(list, "tolerance", p->options->residual));
     if (p->options->smallest)
         KS_TRY(ks_attribute_add_string(list, "which", "smallest"));
+    if (*v->shortfall)
+        KS_TRY(ks_attribute_add_string(list, "shortfall", v->shortfall));
     KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)p->options->seed));
     KS_TRY(ks_alloc(v->n_layers + 1, sizeof *v->layer, &names));
     for (size_t k = 0; k < v->n_layers; k++)
@@ -394,6 +397,16 @@ ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)
     KS_TRY(ks_pipeline_agree(p, share_layers(p, v)));
     warn(p, &v->pairs);
     return ks_pipeline_leads(p) ? write_file(p, output) : KS_OK;
+}
+
+ks_status ks_eigenvectors_complete(const struct ks_pipeline *p)
+{
+    return *p->vectors.shortfall
+               ? ks_fail(KS_PARTIAL,
+                         "%s: eigenvectors: %s; what was found is written with its "
+                         "residuals",
+                         p->path, p->vectors.shortfall)
+               : KS_OK;
 }
 
 /* --- printing --- */

@@ -151,6 +151,7 @@ struct ks_eigenvectors {
     char (*layer)[32];   /* [n_layers]                                                      */
     double *share;       /* [count, n_layers]: of an eigenvector's squares, in all critics  */
     double *gradient;    /* [count]: (g'y)^2 / |g|^2; 0 if g is zero                        */
+    char shortfall[256]; /* what the steps were not enough for; "": for nothing             */
     struct ks_pool pool; /* the arrays, also those of `pairs`. Owned                        */
 };
 
@@ -261,9 +262,11 @@ ks_status ks_pipeline_layers(struct ks_pipeline *p);
  * KS_MEMORY if --memory is too small. */
 ks_status ks_pipeline_apply(struct ks_pipeline *p, const char *gradient, const char *products);
 /* options->eigenvectors eigenvectors: p->vectors, and the file `output`. Lanczos steps until the
- * residuals are within the tolerance; then a float64 product with each vector. KS_NUMBER if the
- * order is too small; KS_MEMORY. */
+ * residuals are within the tolerance, or up to the order; then a float64 product with each vector.
+ * KS_NUMBER, KS_MEMORY. */
 ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output);
+/* After that: KS_PARTIAL if the order was too small. */
+ks_status ks_eigenvectors_complete(const struct ks_pipeline *p);
 /* Prints p->rows: lines of a table, rows of CSV, or in JSON one object on a line, whose `layers` is
  * a list. Numbers that are not finite are printed as by ks_report_add. KS_FULL, KS_MEMORY. */
 ks_status ks_layers_report(struct ks_report *report, const struct ks_pipeline *p);

@@ -38,6 +38,8 @@ int ks_exit_status(ks_status status)
     case KS_IO:
     case KS_MISSING:
         return 2;
+    case KS_PARTIAL:
+        return 3;
     default:
         return 1;
     }

@@ -16,7 +16,8 @@ typedef enum {
     KS_FULL,    /* a disk that is full, or fails during a write      exit 1 */
     KS_MEMORY,  /* a failed allocation                               exit 1 */
     KS_NUMBER,  /* a NaN or infinity where numbers must be finite    exit 1 */
-    KS_RUN      /* any other failure at run time                     exit 1 */
+    KS_RUN,     /* any other failure at run time                     exit 1 */
+    KS_PARTIAL  /* a result that is written, and less than asked for exit 3 */
 } ks_status;
 
 /* Records the message (one line without a newline) and returns `status`, which must not be KS_OK.
@@ -30,7 +31,7 @@ ks_status ks_fail(ks_status status, const char *format, ...) __attribute__((form
 /* The message of the last failure in this thread, "" if nothing has failed. */
 const char *ks_error_text(void);
 
-/* The exit status for `status`, as listed above: 0, 1 or 2. */
+/* The exit status for `status`, as listed above: 0, 1, 2 or 3. */
 int ks_exit_status(ks_status status);
 
 /* Returns from the calling function on failure; for functions that own nothing yet. */

@@ -13,7 +13,8 @@ static void print_help(const struct ks_program *program, poptContext context)
     poptPrintHelp(context, stdout, 0); /* starts with "Usage: NAME SYNOPSIS" */
     printf("\n%s", program->details ? program->details : "");
     printf("\nEXIT STATUS\n"
-           "  0 success; 1 failure at run time; 2 invalid options, missing or malformed files.\n");
+           "  0 success; 1 failure at run time; 2 invalid options, missing or malformed files;\n"
+           "  3 a result that is written, and less than was asked for.\n");
 }
 
 static void print_version(const struct ks_program *program)

@@ -70,8 +70,10 @@ static ks_status analyze(struct ks_pipeline *p, const struct ks_analyze_options 
     KS_TRY(ks_team_settle(p->problem.team, status));
     if (!leads || o->apply || o->gradient)
         return KS_OK;
-    if (o->spectrum.eigenvectors > 0)
-        return ks_eigenvectors_report(report, p);
+    if (o->spectrum.eigenvectors > 0) {
+        KS_TRY(ks_eigenvectors_report(report, p));
+        return ks_eigenvectors_complete(p);
+    }
     if (o->layers)
         return ks_layers_report(report, p);
     KS_TRY(ks_spectrum_write(spectrum, p->spectrum));

@@ -1,6 +1,6 @@
-/* Benchmark: the passes of the convolutions of an encoder from pixels (Yarats et al., "DrQ-v2", ICLR
- * 2022: 84 x 84 images, 9 channels, 32 filters of 3 x 3) relative to their matrix products alone, on
- * operands of the same shapes, in float32 with one thread. Prints the rates of both.
+/* Benchmark: the passes of the convolutions of an encoder from pixels (Yarats et al., "DrQ-v2",
+ * ICLR 2022: 84 x 84 images, 9 channels, 32 filters of 3 x 3) relative to their matrix products
+ * alone, on operands of the same shapes, in float32 with one thread. Prints the rates of both.
  *
  *   build/bench/conv2d [ROWS]          (default: 8)
  *
