@@ -3,7 +3,7 @@
 # set, and `factors`: for each of these a column of panels shows the pairs of architectures that differ in it alone, joined
 # by lines; then come all architectures, with a column for each group of comparable spectra.
 lone = words(factors) == 0 && group_count == 1
-width = lone ? 5 : 7; height = (lone ? 2.5 : 5.5) + 0.14*ceil(words(archs)/(lone ? 3. : 5.))
+width = lone ? 5 : 7
 load plots.'/style.gp'
 has_first = 1
 of_row(i) = is(word(archs, i))
@@ -12,13 +12,19 @@ columns = lone ? 3 : words(factors) + group_count; rows = lone ? 1 : 3
 starts = 1
 stats table using (starts = number('kappa_starts') > starts ? number('kappa_starts') : starts, 0) nooutput
 eval find_shade
-left = 0.6; right = 0.1; top = lone ? 0.08 : 0.28; bottom = lone ? 0.58 : 0.42; gap_x = 0.12; gap_y = 0.5
-others = 2 + has_first + (starts > 1)
-eval size_legend
+right = 0.1; top = lone ? 0.08 : 0.28; gap_x = 0.12; gap_y = 0.5; panel_h = lone ? 1.45 : 1.15
+eval end_notes
+eval rounding_notes
+note = 'returns at step 0'; note_fill = before_colour; note_colour = before_edge
+if (has_first) { eval note_box }
+note = sprintf('κ of %d start vectors', starts); note_lw = 2.6; note_colour = gray
+if (starts > 1) { eval note_line }
+eval end_notes
+bottom = (lone ? 0.68 : 0.52) + 0.14*note_lines
 eval size_panels
 titles = '"κ" "largest eigenvalue" "kurtosis"'
 names = 'kappa lambda_max kurtosis'
-heading(factor) = factor eq 'bn' ? 'batch normalization' : factor eq 'wn' ? 'weight normalization' : 'cross-entropy'
+heading_of(factor) = factor eq 'bn' ? 'batch normalization' : factor eq 'wn' ? 'weight normalization' : 'cross-entropy'
 
 tip_value(n) = sprintf('%s: %s %.4g', strcol('architecture'), title, number(n)).interval(n). \
                (n eq 'kappa' ? tip_rounding(0) : '').sprintf('; return %.4g', number('return')).interval('return')
@@ -26,7 +32,7 @@ shown_pair(dummy) = (sum [i=1:words(archs)] (of_row(i) && in_pair(factor, i))) >
 shown_row(dummy) = (sum [i=1:words(archs)] (of(i, 1) == 1)) > 0
 array x_of[words(archs)]
 join_pairs = ' \
-    arrow_tag = 100; \
+    arrow_tag = 1000; \
     do for [i=1:words(archs)] { do for [j=1:words(archs)] { \
         if (differ(factor, i, j) && x_of[i] == x_of[i] && x_of[j] == x_of[j]) { \
             arrow_tag = arrow_tag + 1; \
@@ -34,17 +40,13 @@ join_pairs = ' \
                 nohead back lw 0.8 lc rgb colour(i) \
         } \
     } }'
-remove_pairs = 'do for [tag=101:arrow_tag] { unset arrow tag }'
+remove_pairs = 'do for [tag=1001:arrow_tag] { unset arrow tag }'
 
+eval open_plot
 set multiplot
-axis = 'x'; most = 4; named = 1; arrow_tag = 100
-eval draw_legend
-k = 0
-eval rounding_notes
-note = 'returns at step 0'; note_fill = before_colour; note_edge = before_edge
-if (has_first) { eval note_box; k = k + 1 }
-note = sprintf('κ of %d start vectors', starts); note_lw = 2.6; note_colour = gray
-if (starts > 1) { eval note_line }
+arrow_tag = 1000
+eval draw_notes
+above = 0.12; heading_colour = 'black'
 do for [s=0:2] { do for [f=1:words(factors)+group_count] {
     last = f > words(factors)
     group = last && group_count > 1 ? f - words(factors) : 0
@@ -61,18 +63,15 @@ do for [s=0:2] { do for [f=1:words(factors)+group_count] {
     }
     found = finite
     eval choose_axis
-    unset mxtics
     if (s == 0) { eval shade } else { unset object 1 }
-    if (lone) { set xlabel title offset 0, 0.5 }
+    x_title = lone ? title : ''
+    eval write_x_title
     if (c == 0) {
-        set label 3 (lone ? source : title.', '.source) \
-            at screen (left + width - right)/2/width, screen (y0 - (lone ? 0.45 : 0.33))/height center
-    } else { unset label 3 }
-    if (s == 0 && !lone) {
-        panel_heading = !last ? heading(factor) : group > 0 ? group_heading(group) : 'all'
-        set label 1 panel_heading at screen (x0 + x1)/2/width, screen (y1 + 0.12)/height center noenhanced \
-            font sprintf(",%.1f", heading_size(panel_heading, panel_w + gap_x))
-    } else { unset label 1 }
+        set label 4 (lone ? source : title.', '.source) \
+            at screen (left + width - right)/2/width, screen (y0 - (lone ? 0.52 : 0.37))/height center
+    } else { unset label 4 }
+    heading = s > 0 || lone ? '' : !last ? heading_of(factor) : group > 0 ? group_heading(group) : 'all'
+    eval write_heading
     if (last && group < 2) { eval count_missing }
     if (finite == 0) { eval draw_nothing; continue }
     if (!last) {
@@ -100,7 +99,7 @@ do for [s=0:2] { do for [f=1:words(factors)+group_count] {
              with labels hypertext point pt mark(i) ps 1 lc rgb colour(i), \
          table using (s == 0 && by_rounding(0) && (last ? shown_row(0) : shown_pair(0)) ? number(name) : NaN):(number('return')) \
              with points pt 2 ps 1.5 lw 1.1 lc rgb dark
-    eval remove_legend
+    eval remove_notes
     eval remove_pairs
     unset label 20
 } }

@@ -1,13 +1,10 @@
 # The spectral density at the last checkpoint, a panel per architecture: per decade of the symmetric-log axis, in cells
 # as wide as the Ritz values are apart, with one standard error over the probes. Eigenvalues in the grey strip at zero
 # cannot be distinguished from zero; the text has their share, an interval that holds with 99%.
-width = 5; height = 0.95 + 1.3*grid_rows
+width = 5
 load plots.'/style.gp'
 columns = grid_columns; rows = grid_rows
-left = 0.62; right = 0.08; top = 0.22; bottom = 0.7; gap_x = 0.12; gap_y = 0.42
-others = 2
-eval size_notes
-eval size_panels
+right = 0.08; top = 0.22; gap_x = 0.12; gap_y = 0.42; panel_h = 0.89
 
 # the panels of a row share one axis
 array row_largest[rows]; array row_smallest[rows]
@@ -32,29 +29,36 @@ top_y = 30*(low > high ? 1. : 10.**ceil(log10(high)))
 zero_colour = '#cccccc'
 limited(x) = x > floor_y ? x : floor_y
 
+density_axis = 'axis = "y"; most = 3; a = floor_y; b = top_y; set yrange [a:b]; eval log_tics'
+eval density_axis
+eval size_left
+note = 'cannot be told from zero (zero: share, 99% interval)'; note_fill = zero_colour; note_colour = zero_colour
+eval note_box
+eval end_notes
+bottom = 0.56 + 0.14*note_lines
+eval size_panels
+
+eval open_plot
 set multiplot
 set logscale y
-set yrange [floor_y:top_y]
-set label 3 'eigenvalue' at screen 0.5, screen (bottom - 0.35)/height center
-k = 0; note = 'cannot be told from zero'; note_fill = zero_colour; note_edge = zero_colour; eval note_box
-k = 1; note = 'zero: share, 99% interval'; eval note_text
+set label 4 'eigenvalue' at screen 0.5, screen (bottom - 0.37)/height center
+eval draw_notes
 do for [i=1:words(archs)] {
     c = column_of(i); g = row_of(i)
     arch = word(archs, i)
     largest = row_largest[g + 1]; smallest = row_smallest[g + 1]
     eval place
     eval name_panel
-    set xrange [-1.04*symlog(largest):1.04*symlog(largest)]
-    axis = 'x'; every = 99; named = 1
+    axis = 'x'; named = 1
     eval symlog_tics
-    axis = 'y'; most = 3; a = floor_y; b = top_y; named = is_leftmost(i)
-    eval log_tics
-    set format y power_format(is_leftmost(i))
-    set ylabel (is_leftmost(i) ? 'per decade' : '') offset 0.8, 0
+    named = is_leftmost(i)
+    eval density_axis
+    y_title = named ? 'per decade' : ''
+    eval write_y_title
     share = ''
     stats 'tables/mass.csv' using (is(arch) && number('zero_mass_upper') == number('zero_mass_upper') ? \
         (share = 'zero: '.percent(number('zero_mass_lower')).' to '.percent(number('zero_mass_upper')).'%', 0) : 0) nooutput
-    set label 2 share at graph 0.03, graph 0.91 left font ',6.5' textcolor rgb dark front
+    set label 5 share at graph 0.03, graph 0.91 left font ',6.5' textcolor rgb dark front
     plot 'tables/mass.csv' \
              using (is(arch) ? 0 : NaN):(top_y):(-symlog(number('noise_floor'))): \
                    (symlog(number('noise_floor'))):(floor_y):(top_y) \
@@ -69,7 +73,7 @@ do for [i=1:words(archs)] {
                    (number('density_per_decade')):(symlog(number('lower'))):(symlog(number('upper'))): \
                    (limited(number('density_per_decade_low'))):(limited(number('density_per_decade_high'))) \
              with boxxyerror fc rgb colour(i) fs transparent solid 0.4 noborder
-    unset label 3
+    unset label 4
     eval remove_notes
 }
 unset multiplot

@@ -1,3 +1,3 @@
 # The number of eigenvalues within a factor of 100 of the largest one, over training.
-name = 'directions_1e2'; title = 'eigenvalues'
+statistic = 'directions_1e2'; title = 'eigenvalues'
 load plots.'/intervals_grid.gp'

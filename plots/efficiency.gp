@@ -1,13 +1,14 @@
 # What an update costs against the return: parameters of all critics, arithmetic of a minibatch, updates per second.
-width = 5; height = 2.2 + 0.14*ceil(words(archs)/3.)
+width = 5
 load plots.'/style.gp'
 columns = 3; rows = 1
-left = 0.55; right = 0.1; top = 0.08; bottom = 0.45; gap_x = 0.12; gap_y = 0
+right = 0.1; top = 0.08; gap_x = 0.12; gap_y = 0; panel_h = 1.45
 table = 'tables/efficiency.csv'
-has_first = 0; others = 0
+has_first = 0
 of_row(i) = is(word(archs, i))
 load plots.'/against_return.gp'
-eval size_legend
+eval end_notes
+bottom = 0.52 + 0.14*note_lines
 eval size_panels
 titles = '"parameters" "operations" "updates/s"'
 names = 'parameters flops updates_per_second'
@@ -16,9 +17,10 @@ tip_cost(dummy) = sprintf('%s: %s %.4g', strcol('architecture'), word(titles, pa
              (name eq 'updates_per_second' ? interval(name) : ''). \
               sprintf('; return %.4g', number('return')).interval('return')
 
+eval open_plot
 set multiplot
-axis = 'x'; most = 4; named = 1; g = 0
-eval draw_legend
+g = 0
+eval draw_notes
 do for [panel=0:2] {
     c = panel
     name = word(names, panel + 1)
@@ -31,12 +33,13 @@ do for [panel=0:2] {
     # thousands and millions, so that labels of a linear axis stay short
     power = finite == 0 || high < 1e4 ? 0 : int(floor(log10(high)/3))*3
     low = low/10**power; high = high/10**power
-    eval choose_axis
-    set xlabel (word(titles, panel + 1).(power == 0 ? '' : sprintf(' (10^{%d})', power))) offset 0, 0.4
     eval return_axis
+    eval choose_axis
+    x_title = word(titles, panel + 1).(power == 0 ? '' : sprintf(' (10^{%d})', power))
+    eval write_x_title
     if (finite == 0) {
         set label 20 'not known' at graph 0.5, graph 0.5 center textcolor rgb gray
-        unset xtics; plot NaN; set xtics; unset label 20
+        unset xtics; plot NaN; unset label 20
     } else {
         plot for [i=1:words(archs)] table \
                  using (of_row(i) && end_or_value('_low') == end_or_value('_low') ? number(name)/10**power : NaN): \
@@ -50,6 +53,6 @@ do for [panel=0:2] {
                  using (of_row(i) ? number(name)/10**power : NaN):(number('return')):(tip_cost(0)) \
                  with labels hypertext point pt mark(i) ps 1 lc rgb colour(i)
     }
-    eval remove_legend
+    eval remove_notes
 }
 unset multiplot

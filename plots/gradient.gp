@@ -1,3 +1,3 @@
 # The conditioning along the gradient, over training: the factor within which 90% of the gradient's energy lies.
-name = 'kappa_gradient_90'; title = 'κ along g'
+statistic = 'kappa_gradient_90'; title = 'κ along g'
 load plots.'/intervals_grid.gp'

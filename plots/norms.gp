@@ -2,9 +2,9 @@
 # study has XQC's critic (bn+wn+ce) and another one of Figure 8 of the XQC paper, these are drawn in colours of this plot,
 # and all others in grey.
 table = 'tables/norms.csv'
-set datafile separator '\t'    # older tables lack the last metric
-stats table using (header = strcol(1), 0) every ::0::0 nooutput
-has(name) = strstrt(','.header.',', ','.name.',') > 0
+width = 7
+load plots.'/style.gp'
+eval read_header
 metrics = 'param_norm grad_norm effective_lr'.(has('definition_1_lr') ? ' definition_1_lr' : '')
 titles = '"parameter norm" "gradient norm" "effective learning rate" "η/|θ|, Definition 1"'
 figure8 = 'bn+wn+ce bn+ce bn+wn+mse ln+wn+ce'
@@ -13,15 +13,6 @@ shades = '#e13971 #333333 #e69f00 #4477aa'
 place8(arch) = int(sum [k=1:4] (word(figure8, k) eq arch ? k : 0))    # 0: another architecture
 in_figure8 = int(sum [i=1:words(archs)] (place8(word(archs, i)) > 0))
 singled = in_figure8 > 1 && (sum [i=1:words(archs)] (word(archs, i) eq 'bn+wn+ce')) > 0
-others = singled ? in_figure8 + (in_figure8 < words(archs)) : words(archs)
-width = 7; height = 2.1 + 0.14*ceil(others/3.)
-load plots.'/style.gp'
-note_columns = 3
-columns = words(metrics); rows = 1
-left = 0.5; right = 0.1
-eval size_notes
-top = 0.24; bottom = 0.5 + 0.14*note_lines; gap_x = 0.45; gap_y = 0
-eval size_panels
 is_grey(i) = singled && place8(word(archs, i)) == 0
 line_colour(i) = !singled ? colour(i) : is_grey(i) ? '#c8c8c8' : word(shades, place8(word(archs, i)))
 line_dash(i) = singled ? 1 : dash(i)
@@ -30,30 +21,41 @@ shown(x) = x > 0 ? x : NaN    # gnuplot draws bands that reach 0 on a logarithmi
 order = ''
 do for [grey=1:0:-1] { do for [i=1:words(archs)] { if (is_grey(i) == grey) { order = order.' '.i } } }
 
-set multiplot
-eval steps_axis
-k = 0
+value_axis = ' \
+    eval reset_limits; \
+    do for [end in "_ _low _high"] { stats table using (take(positive(number(end eq "_" ? y : y.end)))) nooutput }; \
+    eval log_limits; \
+    axis = "y"; most = 4; set yrange [a:b]; \
+    eval log_tics'
+title_lines = 0
+do for [y in metrics] { eval value_axis }
+eval size_left
+columns = words(metrics); rows = 1; right = 0.1; top = 0.24; gap_x = left + 0.02; gap_y = 0; panel_h = 1.35
 do for [j in order] {
     if (!is_grey(j + 0)) {
         note = singled ? word(entries, place8(word(archs, j + 0))) : word(archs, j + 0)
-        note_colour = line_colour(j + 0); note_dash = line_dash(j + 0); eval note_line; k = k + 1
+        note_colour = line_colour(j + 0); note_dash = line_dash(j + 0); eval note_line
     }
 }
 note = 'others'; note_colour = '#c8c8c8'; note_dash = 1
-if (k < others) { eval note_line }
-axis = 'y'; most = 4; named = 1; g = 0
+if (singled && in_figure8 < words(archs)) { eval note_line }
+eval end_notes
+bottom = 0.52 + 0.14*note_lines
+eval size_panels
+
+eval open_plot
+set multiplot
+eval draw_notes
 set logscale y
-set format y power_format(1)
-set label 3 steps_title at screen 0.5, screen (bottom - 0.32)/height center
+set label 4 steps_title at screen 0.5, screen (bottom - 0.38)/height center
+g = 0
 do for [c=0:columns-1] {
     y = word(metrics, c + 1)
     eval place
-    set label 1 word(titles, c + 1) at screen (x0 + x1)/2/width, screen (y1 + 0.1)/height center
-    eval reset_limits
-    do for [end in '_ _low _high'] { stats table using (take(positive(number(end eq '_' ? y : y.end)))) nooutput }
-    eval log_limits
-    eval log_tics
-    set yrange [a:b]
+    heading = word(titles, c + 1)
+    eval write_heading
+    eval steps_axis
+    eval value_axis
     plot for [j in order] table \
              using (is_grey(j + 0) ? NaN : step(j + 0)):(shown(number(y.'_low'))):(shown(number(y.'_high'))) \
              with filledcurves fc rgb line_colour(j + 0) fs transparent solid 0.15 noborder, \
@@ -62,6 +64,6 @@ do for [c=0:columns-1] {
          for [j in order] table using (step(j + 0)):(shown(number(y))):(tip(y, y)) \
              with labels hypertext point pt mark(j + 0) ps (is_grey(j + 0) ? 0.1 : 0.3) lc rgb line_colour(j + 0)
     eval remove_notes
-    unset label 3
+    unset label 4
 }
 unset multiplot

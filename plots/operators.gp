@@ -1,10 +1,9 @@
 # The Ritz values of the Hessian, of its Gauss-Newton part and of the residual at the last checkpoint, each in a column,
 # a panel per architecture.
-width = 5; height = 0.4 + 1.6*grid_rows
+width = 5
 load plots.'/style.gp'
 columns = grid_columns; rows = grid_rows
-left = 0.62; right = 0.08; top = 0.22; bottom = 0.3; gap_x = 0.12; gap_y = 0.27
-eval size_panels
+right = 0.08; top = 0.22; bottom = 0.3; gap_x = 0.12; gap_y = 0.27; panel_h = 1.33
 table = 'tables/operators.csv'
 operator(k) = word('hessian ggn residual', k)
 array row_largest[rows]; array row_smallest[rows]
@@ -22,18 +21,26 @@ do for [g=0:rows-1] {
     if (row_largest[g + 1] == 0) { row_largest[g + 1] = 1.; row_smallest[g + 1] = 1e-6 }
 }
 
+ritz_axis = ' \
+    largest = row_largest[g + 1]; smallest = row_smallest[g + 1]; \
+    axis = "y"; every = int(ceil((log10(largest) - log10(smallest))/4.)); \
+    eval symlog_tics'
+do for [g=0:rows-1] { eval ritz_axis }
+eval size_left
+eval size_panels
+
+eval open_plot
 set multiplot
 set xrange [0.4:3.6]
 do for [i=1:words(archs)] {
     c = column_of(i); g = row_of(i)
     arch = word(archs, i)
-    largest = row_largest[g + 1]; smallest = row_smallest[g + 1]
     eval place
     eval name_panel
-    set yrange [-1.04*symlog(largest):1.04*symlog(largest)]
-    axis = 'y'; every = ceil((log10(largest) - log10(smallest))/4.); named = is_leftmost(i)
-    eval symlog_tics
-    set ylabel (is_leftmost(i) ? 'Ritz values' : '') offset 0.8, 0
+    named = is_leftmost(i)
+    eval ritz_axis
+    y_title = named ? 'Ritz values' : ''
+    eval write_y_title
     named = is_lowest(i)
     set xtics nomirror ((named ? 'H' : '') 1, (named ? 'GGN' : '') 2, (named ? 'H − GGN' : '') 3)
     set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead ls 101 lw 0.6 back

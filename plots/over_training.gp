@@ -2,8 +2,7 @@
 # other networks; a curve per architecture, with one legend below. A script sets `table` before it loads this, and then
 # draws the panels with `draw_curves`.
 array members[3] = ['', '', '']    # indices of architectures: cross-entropy, squared error, others
-others = int(sum [i=1:words(archs)] (word(norms, i) eq 'other'))
-array loss_title[3] = ['cross-entropy', 'squared error', others == 0 ? 'variants' : 'others']
+array loss_title[3] = ['cross-entropy', 'squared error', strstrt(norms, 'other') ? 'others' : 'variants']
 do for [i=1:words(archs)] {
     loss = word(losses, i)
     p = is_own(i) ? 3 : loss eq 'ce' ? 1 : 2
@@ -22,12 +21,10 @@ do for [own=0:1] { do for [i=1:words(archs)] {
     do for [k=1:words(entries)] { if (!own && word(entries, k) eq short(i)) { new = 0 } }
     if (new) { entries = entries.' '.short(i); entry_of = entry_of.' '.i }
 } }
-legend_columns = 3
-legend_lines = (words(entries) + legend_columns - 1)/legend_columns
-set key at screen 0.5, screen (0.08 + 0.07*legend_lines)/height center center vertical maxrows legend_lines \
-    noenhanced Left reverse samplen 3.5 width 3 noautotitle textcolor rgb dark
-entry(k) = word(entry_of, k) + 0
-legend = 1    # drawn with the first panel
+do for [k=1:words(entries)] {
+    note = word(entries, k); note_dash = dash(word(entry_of, k) + 0); note_colour = colour(word(entry_of, k) + 0)
+    eval note_line
+}
 limit = NaN    # a dotted line at this height
 
 # The curves of column y of the table in the panel of loss p, with their intervals and marks.
@@ -43,7 +40,5 @@ draw_curves = ' \
              with lines lw 1.3 dt dash(member(k)) lc rgb colour(member(k)), \
          for [k=1:words(members[p])] table using (at_step(member(k))):(shown(number(y))):(tip(y, y)) \
              with labels hypertext point pt mark(member(k)) ps 0.4 lc rgb colour(member(k)), \
-         limit with lines lw 1 dt 6 lc rgb dark, \
-         for [k=1:legend*words(entries)] keyentry \
-             with lines lw 1.4 dt dash(entry(k)) lc rgb colour(entry(k)) title word(entries, k); \
-    legend = 0; unset key'
+         limit with lines lw 1 dt 6 lc rgb dark; \
+    eval remove_notes'

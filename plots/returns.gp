@@ -1,25 +1,35 @@
 # Returns over training: a panel per loss, a curve per architecture.
-width = 5; height = 2.9
+width = 5
 load plots.'/style.gp'
 table = 'tables/return_curves.csv'
 load plots.'/over_training.gp'
-rows = 1; left = 0.55; right = 0.1; top = 0.22; bottom = 0.56 + 0.14*legend_lines; gap_x = 0.12; gap_y = 0
-eval size_panels
-
 eval reset_limits
 do for [y in 'return return_low return_high'] { stats table using (take(number(y))) nooutput }
 low = low < 0 ? 1.05*low : 0; high = high > 0 ? 1.05*high : low < 0 ? 0 : 1
+return_axis = 'axis = "y"; most = 6; a = low; b = high; set yrange [a:b]; eval linear_tics'
+eval return_axis
+eval size_left
+rows = 1; right = 0.1; top = 0.22; gap_x = 0.12; gap_y = 0; panel_h = 1.7
+eval end_notes
+bottom = 0.52 + 0.14*note_lines
+eval size_panels
+eval open_plot
 set multiplot
-eval steps_axis
-set yrange [low:high]
-set xlabel panel_steps_title offset 0, 0.5
+eval draw_notes
 y = 'return'; g = 0
 do for [c=0:columns-1] {
     p = word(panels, c + 1) + 0
     eval place
-    set ylabel (c == 0 ? 'return' : '') offset 0.8, 0
-    set format y number_format(c == 0)
-    set label 1 loss_title[p] at screen (x0 + x1)/2/width, screen (y1 + 0.08)/height center
+    named = 1
+    eval steps_axis
+    named = c == 0
+    eval return_axis
+    y_title = named ? 'return' : ''
+    eval write_y_title
+    x_title = panel_steps_title
+    eval write_x_title
+    heading = loss_title[p]
+    eval write_heading
     eval draw_curves
 }
 unset multiplot

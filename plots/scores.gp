@@ -5,25 +5,15 @@ table = 'tables/scores.csv'
 set datafile separator comma
 set datafile commentschars ''
 array names[systems]
-longest_name = 0
 do for [i=1:systems] {
     k = 0; last = ''; found_name = ''
     stats table \
         using (column('tasks') > 0 && strcol('system') ne last ? \
                (k = k + 1, last = strcol('system'), k == i ? (found_name = last, 0) : 0) : 0) nooutput
     names[i] = found_name
-    longest_name = strlen(found_name) > longest_name ? strlen(found_name) : longest_name
 }
-legend_width = 0.3 + 0.07*longest_name
-fitting = int(4.35/legend_width)
-legend_columns = fitting < 1 ? 1 : fitting < systems ? fitting : systems
-legend_rows = (systems + legend_columns - 1)/legend_columns
-width = 5; height = 2.3 + 0.16*legend_rows
+width = 5
 load plots.'/style.gp'
-columns = 1; rows = 1; c = 0; g = 0
-left = 0.65; right = 0.1; top = 0.1; bottom = 0.5 + 0.16*legend_rows; gap_x = 0; gap_y = 0
-eval size_panels
-eval place
 
 # Lighter with weight normalization, whose marks are open in the other plots; lighter still with the squared error.
 density(i) = has_wn(i) ? (word(losses, i) eq 'mse' ? 0.05 : 0.25) : word(losses, i) eq 'mse' ? 0.5 : 0.85
@@ -31,10 +21,25 @@ density(i) = has_wn(i) ? (word(losses, i) eq 'mse' ? 0.05 : 0.25) : word(losses,
 eval reset_limits
 do for [y in 'area area_low area_high'] { stats table using (take(number(y))) nooutput }
 low = low < 0 ? 1.05*low : 0; high = high > 0 ? 1.05*high : low < 0 ? 0 : 1
-set yrange [low:high]
 axis = 'y'; a = low; b = high
+set yrange [a:b]
 eval linear_tics
 set ytics add ('0' 0)
+title_lines = 2
+eval size_left
+columns = 1; rows = 1; c = 0; g = 0; right = 0.1; top = 0.1; gap_x = 0; gap_y = 0; panel_h = 1.7
+do for [i=1:systems] {
+    note = names[i]; note_fill = colour(i); note_colour = colour(i); note_density = density(i)
+    eval note_box
+}
+eval end_notes
+bottom = 0.5 + 0.14*note_lines
+eval size_panels
+eval place
+y_title = 'area under the IQM of'; y_line = 'normalized scores'
+eval write_y_title
+eval open_plot
+eval draw_notes
 set xrange [0.5:words(suites) + 0.5]
 set border 2
 set grid noxtics
@@ -43,14 +48,6 @@ shown(suite) = suite eq 'HumanoidBench' ? "Humanoid\nBench" : \
                suite[1:11] eq 'dm_control-' ? "dm_control\n".suite[12:*] : suite
 set xtics nomirror scale 0 () noenhanced font ',7'
 do for [s=1:words(suites)] { set xtics add (shown(word(suites, s)) s) }
-set ylabel "area under the IQM of\nnormalized scores" offset 0.8, 0
-do for [i=1:systems] {
-    x = (left + (i - 1)%legend_columns*legend_width)/width
-    y = (0.16*(legend_rows - (i - 1)/legend_columns) - 0.06)/height
-    set object i rectangle from screen x, screen y - 0.04/height to screen x + 0.12/width, screen y + 0.05/height \
-        fc rgb colour(i) fs solid density(i) border lc rgb colour(i)
-    set label 100 + i names[i] at screen x + 0.17/width, screen y noenhanced font ',7'
-}
 
 slot = 0.84/systems
 place_of(suite) = sum [s=1:words(suites)] (word(suites, s) eq suite ? s : 0)

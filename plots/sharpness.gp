@@ -1,7 +1,6 @@
 # The sharpness over the largest one at which steps are stable, over training: a row per operator, a panel per loss, a
 # curve per architecture. Above 1 a quadratic with this curvature would diverge. Of several analyses of an operator, each
 # architecture's first one is drawn: further ones may be of another loss.
-load_width = 5
 operators = ''
 do for [operator in 'hessian preconditioned'] {
     there = 0
@@ -9,13 +8,10 @@ do for [operator in 'hessian preconditioned'] {
     stats 'tables/sharpness.csv' using (strcol('operator') eq operator && there == 0 ? (there = 1, 0) : 0) nooutput
     if (there) { operators = operators.' '.operator }
 }
-width = load_width; height = 0.9 + 1.9*words(operators)
+width = 5
 load plots.'/style.gp'
 table = 'tables/sharpness.csv'
 load plots.'/over_training.gp'
-rows = words(operators); left = 0.68; right = 0.1; top = 0.22
-bottom = 0.56 + 0.14*legend_lines; gap_x = 0.12; gap_y = 0.16
-eval size_panels
 operator = ''
 of_operator(name) = strcol('operator') eq name
 array first_analysis[words(archs)]
@@ -30,35 +26,43 @@ find_first = ' \
     }'
 title_of(operator) = operator eq 'hessian' ? 'λ_{max} / (2/η)' : 'preconditioned λ_{max} / bound'
 
-set multiplot
-eval steps_axis
-axis = 'y'; most = 4
 y = 'sharpness_ratio'
+ratio_axis = ' \
+    eval reset_limits; \
+    do for [end in "_ _low _high"] { \
+        stats table using (of_operator(operator) ? take(positive(number(end eq "_" ? y : y.end))) : 0) nooutput }; \
+    high = high < 1 ? 1 : high; \
+    eval log_limits; \
+    axis = "y"; most = 4; set yrange [a:b]; \
+    eval log_tics'
+do for [operator in operators] { eval ratio_axis }
+eval size_left
+rows = words(operators); right = 0.1; top = 0.22; gap_x = 0.12; gap_y = 0.16; panel_h = 1.7
+eval end_notes
+bottom = 0.52 + 0.14*note_lines
+eval size_panels
+
+eval open_plot
+set multiplot
+eval draw_notes
+set logscale y; logarithmic = 1
+limit = 1
 do for [g=0:rows-1] {
     operator = word(operators, g + 1)
     eval find_first
-    eval reset_limits
-    do for [end in '_ _low _high'] {
-        stats table using (of_operator(operator) ? take(positive(number(end eq '_' ? y : y.end))) : 0) nooutput
-    }
-    high = high < 1 ? 1 : high
-    eval log_limits
-    limits = sprintf('a = %.9g; b = %.9g', a, b)
-    set logscale y; logarithmic = 1
-    set yrange [a:b]
-    limit = 1
     do for [c=0:columns-1] {
         p = word(panels, c + 1) + 0
         eval place
+        named = g == rows - 1
+        eval steps_axis
+        x_title = named ? panel_steps_title : ''
+        eval write_x_title
         named = c == 0
-        eval limits
-        eval log_tics
-        set format y power_format(named)
-        set ylabel (named ? title_of(operator) : '') offset 0.8, 0
-        set format x number_format(g == rows - 1)
-        set xlabel (g == rows - 1 ? panel_steps_title : '') offset 0, 0.5
-        if (g == 0) { set label 1 loss_title[p] at screen (x0 + x1)/2/width, screen (y1 + 0.08)/height center }
-        else { unset label 1 }
+        eval ratio_axis
+        y_title = named ? title_of(operator) : ''
+        eval write_y_title
+        heading = g == 0 ? loss_title[p] : ''
+        eval write_heading
         eval draw_curves
     }
 }

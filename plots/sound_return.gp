@@ -3,16 +3,16 @@
 # smaller than the largest, and the conditioning along the gradient. Of the standard analysis; a row of panels for each
 # group of comparable spectra.
 rows = group_count
-width = 5; height = 2.2*rows + 0.14*ceil(words(archs)/3.)
+width = 5
 load plots.'/style.gp'
 columns = 3
-left = 0.55; right = 0.1; top = rows > 1 ? 0.28 : 0.08; bottom = 0.45; gap_x = 0.12; gap_y = rows > 1 ? 0.65 : 0
+right = 0.1; top = rows > 1 ? 0.28 : 0.08; gap_x = 0.12; gap_y = 0.7; panel_h = 1.45
 table = 'tables/summary.csv'
 has_first = 0
 of_row(i) = is(word(archs, i)) && strcol('analysis') eq 'standard'
 load plots.'/against_return.gp'
-others = 0
-eval size_legend
+eval end_notes
+bottom = 0.52 + 0.14*note_lines
 eval size_panels
 
 any(x) = strcol('analysis') eq 'standard' ? x : NaN
@@ -29,15 +29,16 @@ upper_or(x) = number(name.'_upper') == number(name.'_upper') ? number(name.'_upp
 most_or(x) = number(name.'_most') == number(name.'_most') ? number(name.'_most') : x
 middle(i) = upper_or(-1) < 0 ? lower(i) : sqrt(lower(i)*in_axis(upper_or(-1)))
 
+eval open_plot
 set multiplot
-axis = 'x'; most = 4; named = 1
-eval draw_legend
+eval draw_notes
 do for [g=0:rows-1] { do for [c=0:2] {
     group = rows > 1 ? g + 1 : 0
     name = word(names, c + 1); title = word(titles, c + 1)
     eval place
     eval return_axis
-    set xlabel title offset 0, 0.4
+    x_title = title
+    eval write_x_title
     eval reset_limits
     stats table using (take(any(number(name.'_lower')))) nooutput
     finite = found
@@ -45,10 +46,10 @@ do for [g=0:rows-1] { do for [c=0:2] {
     found = finite
     if (finite > 0) { low = positive(low); high = high > 12*low ? high : 12*low }
     eval choose_axis
-    unset mxtics
     if (rows > 1 && c == 1) {
-        set label 1 group_heading(group) at screen (x0 + x1)/2/width, screen (y1 + 0.12)/height center noenhanced \
-            font sprintf(",%.1f", heading_size(group_heading(group), width - left))
+        room = width - left - right
+        set label 1 text_in(group_heading(group), room) at screen (x0 + x1)/2/width, screen (y1 + 0.12)/height \
+            center noenhanced font font_in(group_heading(group), room)
     } else { unset label 1 }
     if (group < 2) { eval count_missing }
     if (finite == 0) { eval draw_nothing; continue }
@@ -66,7 +67,7 @@ do for [g=0:rows-1] { do for [c=0:2] {
              with yerrorbars pt 0 lw 0.8 lc rgb colour(i), \
          for [i=1:words(archs)] table using (middle(i)):(number('return')):(tip_range(name)) \
              with labels hypertext point pt mark(i) ps 1 lc rgb colour(i)
-    eval remove_legend
+    eval remove_notes
     unset label 20
 } }
 unset multiplot

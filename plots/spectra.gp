@@ -2,14 +2,9 @@
 # (style.gp): a row of spectra per loss, and below them a row with kappa of both losses; else a panel with the spectra and
 # one with kappa per architecture. Of the analysis as in the published code if the tables have it, else of the standard one.
 wide = exists('wide_columns')
-height = wide ? 1.12 + 1.45*wide_rows + 1.2 : 0.9 + 1.95*grid_rows
 load plots.'/style.gp'
-rows = 1; left = wide ? 0.82 : 0.74; right = 0.08; top = 0.24; gap_x = 0.12; gap_y = 0
-others = wide ? 4 : 2
-bottom = 0.57 + 0.14*(others > 2 && width < 6 ? 2 : 1)
-columns = wide ? wide_columns : grid_columns
-eval size_notes
-eval size_panels
+right = 0.08; top = 0.24; gap_x = 0.12; gap_y = wide ? 0.1 : 0.48; title_lines = 1 + wide
+columns = wide ? wide_columns : grid_columns; rows = wide ? wide_rows : grid_rows
 dash_w = 0.6*checkpoint_gap/unit
 other(name) = name ne 'standard' && name ne 'analysis'    # that of the header
 analysis = 'standard'
@@ -22,14 +17,14 @@ sources = ritz_analysis eq kappa_analysis ? source(analysis) : \
           'Ritz values: '.source(ritz_analysis).'; κ: '.source(kappa_analysis)
 shown(arch) = is(arch) && strcol('analysis') eq analysis
 
-# where the panels of architecture i are: column, upper end and height of the spectrum's, and of kappa's
+# Panels have room for a spectrum and, if they are not wide, for kappa below it. In the wide grid a row of kappas follows.
 spectrum_h = wide ? 1.35 : 1.1; kappa_h = wide ? 1.2 : 0.5
-spectrum_top(i) = height - top - row_of(i)*(spectrum_h + (wide ? 0.1 : 0.85))
-kappa_top(i) = wide ? height - top - wide_rows*(spectrum_h + 0.1) : spectrum_top(i) - spectrum_h - 0.08
-place_at = ' \
-    x0 = left + column_of(i)*(panel_w + gap_x); x1 = x0 + panel_w; \
-    set lmargin at screen x0/width; set rmargin at screen x1/width; \
-    set tmargin at screen y1/height; set bmargin at screen (y1 - panel_h)/height'
+place_spectrum = 'panel_h = spectrum_h + (wide ? 0 : 0.08 + kappa_h); c = column_of(i); g = row_of(i); eval place; \
+    y0 = y1 - spectrum_h; panel_h = spectrum_h; \
+    set bmargin at screen y0/height'
+place_kappa = 'eval place_spectrum; y1 = (wide ? height - top - rows*(spectrum_h + gap_y) : y0 - 0.08); \
+    y0 = y1 - kappa_h; panel_h = kappa_h; \
+    set tmargin at screen y1/height; set bmargin at screen y0/height'
 first_of(i) = (sum [j=1:i-1] (column_of(j) == column_of(i))) == 0
 
 # all spectra share one axis, and so do all kappas
@@ -57,56 +52,67 @@ eval find_shade
 kappa_dash(i) = wide ? (word(losses, i) eq 'mse' ? 2 : 1) : dash(i)
 step(arch) = shown(arch) ? column('env_step')/unit : NaN
 panel_name(i) = wide && !is_own(i) ? word(norms, i).(has_wn(i) ? '+wn' : '') : word(archs, i)
-loss_of(i) = word(losses, i) eq 'ce' ? "cross-entropy\n" : word(losses, i) eq 'mse' ? "squared error\n" : ''
-title_of(i) = (wide ? loss_of(i) : '').'Ritz values'
+loss_of(i) = word(losses, i) eq 'ce' ? 'cross-entropy' : word(losses, i) eq 'mse' ? 'squared error' : ''
+ritz_axis = 'axis = "y"; every = int(ceil((log10(largest) - log10(smallest))/4.)); eval symlog_tics'
+kappa_axis = 'axis = "y"; most = wide ? 4 : 2; a = kappa_low; b = kappa_high; set yrange [a:b]; eval log_tics'
+eval ritz_axis
+eval kappa_axis
+eval size_left
 
-set multiplot
-analysis = ritz_analysis
-eval steps_axis
-set xrange [-dash_w:steps/unit + dash_w]
-set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead ls 101 lw 0.6 back
-set label 3 steps_title at screen 0.5, screen (bottom - 0.29)/height center
-set label 4 sources at screen 0.5, screen (bottom - 0.43)/height center textcolor rgb dark
-k = 0
 eval rounding_notes
 if (wide) {
-    note = 'cross-entropy'; note_pt = 7; note_ps = 0.7; eval note_mark; eval note_line; k = 3
-    note = 'squared error'; note_pt = 9; note_dash = 2; eval note_mark; eval note_line
+    note = 'cross-entropy'; note_pt = 7; note_ps = 0.7; eval note_both
+    note = 'squared error'; note_pt = 9; note_dash = 2; eval note_both
 }
+eval end_notes
+bottom = 0.64 + 0.14*note_lines
+panel_h = spectrum_h + 0.08 + kappa_h
+eval size_panels
+height = wide ? top + rows*(spectrum_h + gap_y) + kappa_h + bottom : height
+eval open_plot
+set multiplot
+analysis = ritz_analysis
+set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead ls 101 lw 0.6 back
+set label 4 steps_title at screen 0.5, screen (bottom - 0.35)/height center
+set label 5 sources at screen 0.5, screen (bottom - 0.49)/height center textcolor rgb dark
+eval draw_notes
 do for [i=1:words(archs)] {
-    y1 = spectrum_top(i); panel_h = spectrum_h
-    eval place_at
+    eval place_spectrum
     if (!wide || is_topmost(i)) { eval name_panel } else { unset label 1 }
-    set yrange [-1.04*symlog(largest):1.04*symlog(largest)]
-    set format x ''; set format y '%g'
-    set ylabel (is_leftmost(i) ? title_of(i) : '') offset 0, 0
-    axis = 'y'; every = int(ceil((log10(largest) - log10(smallest))/4.)); named = is_leftmost(i)
-    eval symlog_tics
+    named = 0
+    eval steps_axis
+    set xrange [-dash_w:steps/unit + dash_w]
+    named = is_leftmost(i)
+    eval ritz_axis
+    y_title = !named ? '' : wide ? loss_of(i) : 'Ritz values'
+    y_line = named && wide ? 'Ritz values' : ''
+    eval write_y_title
     plot 'tables/ritz.csv' using (step(word(archs, i)) - dash_w/2):(symlog(number('ritz'))):(dash_w):(0) \
              with vectors nohead lw 0.5 lc rgb colour(i)
-    unset label 3; unset label 4
+    unset label 4; unset label 5
     eval remove_notes
 }
 unset arrow 1; unset label 1
 analysis = kappa_analysis
 set logscale y
-set yrange [kappa_low:kappa_high]
+y_line = ''
 do for [i=1:words(archs)] {
     if (wide && !first_of(i)) { continue }
-    y1 = kappa_top(i); panel_h = kappa_h
-    eval place_at
-    axis = 'y'; most = wide ? 4 : 2; a = kappa_low; b = kappa_high; named = wide ? column_of(i) == 0 : is_leftmost(i)
-    eval log_tics
+    eval place_kappa
+    named = wide || is_lowest(i)
+    eval steps_axis
+    set xrange [-dash_w:steps/unit + dash_w]
+    named = wide ? column_of(i) == 0 : is_leftmost(i)
+    eval kappa_axis
     eval shade
-    set format x number_format(wide || is_lowest(i))
-    set format y power_format(named)
-    set ylabel (named ? 'κ' : '') offset 0.8, 0
+    y_title = named ? 'κ' : ''
+    eval write_y_title
     together = ''
     do for [j=1:words(archs)] { if (wide ? column_of(j) == column_of(i) : j == i) { together = together.' '.j } }
     eval reset_limits
     do for [j in together] { stats table using (shown(word(archs, j + 0)) ? take(number('kappa')) : 0) nooutput }
-    if (low > high) { set label 2 'no finite κ' at graph 0.5, graph 0.5 center textcolor rgb gray }
-    else { unset label 2 }
+    if (low > high) { set label 5 'no finite κ' at graph 0.5, graph 0.5 center textcolor rgb gray }
+    else { unset label 5 }
     plot for [j in together] table using (step(word(archs, j + 0))):(number('kappa_low')):(number('kappa_high')) \
              with filledcurves fc rgb colour(j + 0) fs transparent solid 0.2 noborder, \
          for [j in together] table using (step(word(archs, j + 0))):(number('kappa')) \

@@ -1,29 +1,33 @@
-# Shared by all plots. A script sets `width` and `height` (inches) and loads this. A script with a panel per architecture
-# that uses the wide grid where there is one (below) sets `wide` before, and no width. The program that runs the script
-# sets format (png, pdf, svg), output_file, name (of the plot), plots (the folder of the scripts), steps (where runs
-# end), lists with a word per architecture: archs, norms (bn, ln, dense, other), wns (1: weight normalization), losses
-# ce, mse, other), bases (the architecture that a variant changes, ? if it is not there, - of other architectures), and
-# the places of their panels in a grid: grid_x, grid_y (from 0), grid_columns, grid_rows. If the architectures fill most of
-# a grid with a row per loss and a column per normalization with or without weight normalization, and up to two others
-# further columns, wide_x, wide_y, wide_columns and wide_rows are their places there. Of a study also: families (the number of
-# a group that shares a colour; 0: in none); group_count groups of comparable spectra: groups (their numbers, from 1),
-# group_names (in what each differs from the first), group_of(i).
+# Shared by all plots. A script sets `width` (inches) and loads this; it lays itself out, which gives `height`, and begins to
+# draw with `eval open_plot`. A script with a panel per architecture that uses the wide grid where there is one (below) sets
+# `wide` before, and no width. The program that runs the script sets format (png, pdf, svg), output_file, name (of the
+# plot), plots (the folder of the scripts), steps (where runs end), lists with a word per architecture: archs, norms (bn,
+# ln, dense, other), wns (1: weight normalization), losses (ce, mse, other), bases (the architecture that a variant changes,
+# ? if it is not there, - of other architectures), and the places of their panels in a grid: grid_x, grid_y (from 0),
+# grid_columns, grid_rows. If the architectures fill most of a grid with a row per loss and a column per normalization with
+# or without weight normalization, and up to two others further columns, wide_x, wide_y, wide_columns and wide_rows are
+# their places there. Of a study also: families (the number of a group that shares a colour; 0: in none); group_count groups
+# of comparable spectra: groups (their numbers, from 1), group_names (in what each differs from the first), group_of(i).
 if (!exists('families')) { families = '' }
 if (!exists('wide')) { wide = 0 }
 if (!exists('width')) { width = wide && wide_columns > 3 ? 7 : 5 }
+plot_name = name    # scripts call other things `name`
 dpi = 200
 font = 'DejaVu Sans,8'
 # A gnuplot without cairo draws only SVG: its other terminals have no dashes, and no letters where no font is installed.
 if (format ne 'svg' && !strstrt(GPVAL_TERMINALS, ' '.format.'cairo ')) { exit status 3 }
-if (format eq 'png') {
-    set terminal pngcairo size width*dpi, height*dpi font font fontscale dpi/96. linewidth dpi/96. pointscale dpi/96.
-}
-if (format eq 'pdf') { set terminal pdfcairo size width, height font font fontscale 0.75 linewidth 0.75 pointscale 0.75 }
-if (format eq 'svg') {
-    set terminal svg size width*72, height*72 dynamic standalone font font linewidth 0.75 name name
-    set pointsize 0.75
-}
-set output output_file
+open_plot = ' \
+    if (format eq "png") { \
+        set terminal pngcairo size width*dpi, height*dpi font font fontscale dpi/96. linewidth dpi/96. pointscale dpi/96. \
+    }; \
+    if (format eq "pdf") { \
+        set terminal pdfcairo size width, height font font fontscale 0.75 linewidth 0.75 pointscale 0.75 \
+    }; \
+    if (format eq "svg") { \
+        set terminal svg size width*72, height*72 dynamic standalone font font linewidth 0.75 name plot_name; \
+        set pointsize 0.75 \
+    }; \
+    set output output_file'
 set datafile separator comma
 set encoding utf8
 
@@ -71,23 +75,51 @@ is(arch) = strcol('architecture') eq arch
 reset_limits = 'low = 1e308; high = -1e308; found = 0'
 take(x) = x == x ? (low = x < low ? x : low, high = x > high ? x : high, found = found + 1, 0) : 0
 
+# The width of a text in DejaVu Sans of this size, in inches, or a little more; marks of enhanced text count as letters.
+char_w(c) = strstrt(" ',.:;!()-/[]|frtijlI·", c) ? 0.41 : strstrt('mMW@%…', c) ? 1. : strstrt('+<=>~w−', c) ? 0.84 : \
+            strstrt('ABCDGHKNOQRUVXYZ&', c) ? 0.79 : 0.64
+text_w(text, size) = size/72.*(sum [char=1:strlen(text)] char_w(substr(text, char, char)))
+# A text that is wider than its room is set smaller, down to 5 points, and loses its middle if it is too wide even then.
+size_in(text, room) = (text_size = 8.*room/text_w(text.' ', 8), text_size > 8 ? 8. : text_size > 5 ? text_size : 5.)
+font_in(text, room) = sprintf(',%.1f', size_in(text, room))
+head_in(text, room) = int(sum [end=1:strlen(text)] (text_w(substr(text, 1, end), 5) <= room))
+tail_in(text, room) = int(sum [start=1:strlen(text)] (text_w(substr(text, start, strlen(text)), 5) <= room))
+text_in(text, room) = text_w(text, 5) <= room ? text : \
+    substr(text, 1, head_in(text, room/2 - 0.04)).'…'. \
+    substr(text, strlen(text) - tail_in(text, room/2 - 0.04) + 1, strlen(text))
+
 # Panels in a grid, in inches: `left`, `right`, `top`, `bottom` are the margins around all of them, gap_x and gap_y lie
-# between them. `size_panels` computes panel_w and panel_h from columns and rows; `place` puts the next panel into
-# column c and row g.
+# between them. `size_panels` computes panel_w and `height` from columns, rows and panel_h; `place` puts the next panel
+# into column c and row g.
 size_panels = ' \
     panel_w = (width - left - right - (columns - 1)*gap_x)/columns; \
-    panel_h = (height - top - bottom - (rows - 1)*gap_y)/rows'
+    height = top + rows*panel_h + (rows - 1)*gap_y + bottom'
 place = ' \
     x0 = left + c*(panel_w + gap_x); x1 = x0 + panel_w; \
     y1 = height - top - g*(panel_h + gap_y); y0 = y1 - panel_h; \
     set lmargin at screen x0/width; set rmargin at screen x1/width; \
     set tmargin at screen y1/height; set bmargin at screen y0/height'
-# The name of architecture i above a panel, smaller if it is wider than a column.
+# A heading of the panel: text `heading`, `above` the panel; none if it is empty. The name of architecture i as heading.
+above = 0.1
+write_heading = ' \
+    set label 1 text_in(heading, panel_w + gap_x - 0.05) at screen (x0 + x1)/2/width, screen (y1 + above)/height center \
+        noenhanced font font_in(heading, panel_w + gap_x - 0.05) textcolor rgb heading_colour'
+heading_colour = 'black'
 panel_name(i) = word(archs, i)
-name_size(i) = (fit = (panel_w + gap_x)/(0.071*strlen(panel_name(i))), fit > 1 ? 8 : fit > 0.6 ? 8*fit : 5)
-name_panel = ' \
-    set label 1 panel_name(i) at screen (x0 + x1)/2/width, screen (y1 + 0.07)/height center noenhanced \
-        font sprintf(",%.1f", name_size(i)) textcolor rgb colour(i)'
+name_panel = 'above = 0.07; heading = panel_name(i); heading_colour = colour(i); eval write_heading'
+# Titles of the axes of a panel: y_title at the left edge of the plot, and x_title. If title_lines is 2, y_line stands
+# beside y_title as its second line.
+title_lines = 1; y_line = ''
+write_y_title = ' \
+    set label 2 y_title at screen (x0 - left + 0.09)/width, screen (y0 + y1)/2/height center rotate \
+        font font_in(y_title, panel_h + 0.1); \
+    set label 7 y_line at screen (x0 - left + 0.23)/width, screen (y0 + y1)/2/height center rotate \
+        font font_in(y_line, panel_h + 0.1)'
+write_x_title = ' \
+    set label 3 x_title at screen (x0 + x1)/2/width, screen (y0 - 0.38)/height center \
+        font font_in(x_title, panel_w + gap_x - 0.05)'
+# The left margin, after the tics of the y axes, with their labels, have been set once.
+size_left = 'left = 0.18 + 0.14*title_lines + tic_w'
 
 # Where the panel of architecture i is in the grid. Labels of axes are only at the lowest panel of a column and at the
 # leftmost one of a row.
@@ -97,26 +129,55 @@ is_topmost(i) = (sum [j=1:words(archs)] (column_of(j) == column_of(i) && row_of(
 is_lowest(i) = (sum [j=1:words(archs)] (column_of(j) == column_of(i) && row_of(j) > row_of(i))) == 0
 is_leftmost(i) = (sum [j=1:words(archs)] (row_of(j) == row_of(i) && column_of(j) < column_of(i))) == 0
 
-# The tics of an axis from `a` to `b`: none near its ends, where labels would touch those of the next panel.
-# A linear axis gets two to `most` of them, 6 if it is not set.
+# The tics of the axis `axis` ('x' or 'y') from `a` to `b`, with labels if `named`. tic_w becomes the width of the widest
+# label of y axes. Labels of x axes, also of panels side by side, are at least 0.04 inches apart.
+named = 1; tic_w = 0
+start_tics = 'eval sprintf("set %stics nomirror ()", axis)'
+in_panel(place, size) = axis eq 'y' ? place >= 0 && place <= 1 : \
+    place*panel_w >= (size - gap_x + 0.04)/2 && (1 - place)*panel_w >= (size - gap_x + 0.04)/2
+set_tic = 'eval sprintf("set %stics add (\"%s\" %.12g)", axis, named ? tic : "", tic_at); \
+    if (axis eq "y" && named && tic_size > tic_w) { tic_w = tic_size }'
+# A linear axis gets two to `most` tics, 6 if it is not set.
 most = 6
 step_above(x) = (u = 10.**floor(log10(x)), x <= u ? u : x <= 2*u ? 2*u : x <= 5*u ? 5*u : 10*u)
 linear_tics = ' \
-    step = step_above((b - a)/most); \
-    eval sprintf("set %stics nomirror %.9g, %.9g, %.9g", axis, ceil((a + 0.05*(b - a))/step)*step, step, b - 0.05*(b - a))'
-# A logarithmic axis gets powers of ten, at most `most` + 1; if there are few, also three times each, with labels if
-# `named`.
-named = 1
-three_of(k) = k == 0 ? '3' : k == 1 ? '30' : sprintf('3·10^{%d}', k)
+    fewer = most; crowded = 1; \
+    while (crowded) { \
+        step = step_above(1.*(b - a)/fewer); widest = 0; \
+        do for [tic_k=int(ceil(a/step)):int(floor(b/step))] { \
+            tic_size = text_w(sprintf("%g", tic_k*step), 8); widest = tic_size > widest ? tic_size : widest \
+        }; \
+        crowded = axis eq "x" && fewer > 1 && step/(b - a)*panel_w < widest + 0.04; fewer = fewer/1.5 \
+    }; \
+    eval start_tics; \
+    do for [tic_k=int(ceil(a/step)):int(floor(b/step))] { \
+        tic_at = tic_k*step; tic = sprintf("%g", tic_at); tic_size = text_w(tic, 8); \
+        if (in_panel((tic_at - a)/(b - a), tic_size)) { eval set_tic } \
+    }'
+# A logarithmic axis gets powers of ten, at most `most` + 1; if there are few, also three times each, with labels where
+# they have room.
+power_tic(k) = sprintf('10^{%d}', k)
+power_w(k) = text_w('10', 8) + text_w(sprintf('%d', k), 6.4)
+three_tic(k) = k == 0 ? '3' : k == 1 ? '30' : sprintf('3·10^{%d}', k)
+three_w(k) = k == 0 || k == 1 ? text_w(three_tic(k), 8) : text_w('3·', 8) + power_w(k)
 decades(a, b) = log10(b) - log10(a)     # not log10(b/a), as b/a may overflow
+on_log(x) = decades(a, x)/decades(a, b)
 log_tics = ' \
-    every = int(ceil(decades(a, b)/most)); space = 10.**(0.02*decades(a, b)); \
-    eval sprintf("set %stics nomirror ()", axis); \
-    do for [k=int(ceil(log10(a*space))):int(floor(log10(b/space))):every] { \
-        eval sprintf("set %stics add (\"%s\" 1e%d)", axis, named ? sprintf("10^{%d}", k) : "", k) }; \
-    if (decades(a, b) < 2) { do for [k=floor(log10(a)):ceil(log10(b))] { \
-        if (3*10.**k > a*space && 3*10.**k < b/space) { \
-            eval sprintf("set %stics add (\"%s\" 3e%d)", axis, named ? three_of(k) : "", k) } } }'
+    power_low = int(ceil(log10(a))); power_high = int(floor(log10(b))); \
+    every = int(ceil(decades(a, b)/most)); \
+    widest = power_w(power_low) > power_w(power_high) ? power_w(power_low) : power_w(power_high); \
+    if (axis eq "x") { \
+        fitting = int(ceil((widest + 0.04)/on_log(10*a)/panel_w)); every = fitting > every ? fitting : every }; \
+    eval start_tics; \
+    do for [tic_k=power_low:power_high:every] { \
+        tic_at = 10.**tic_k; tic = power_tic(tic_k); tic_size = power_w(tic_k); \
+        if (in_panel(on_log(tic_at), tic_size)) { eval set_tic } \
+    }; \
+    if (decades(a, b) < 2) { do for [tic_k=power_low-1:power_high] { \
+        tic_at = 3*10.**tic_k; tic_size = three_w(tic_k); \
+        tic = axis eq "y" || (tic_size + widest)/2 + 0.04 < 0.477*on_log(10*a)*panel_w ? three_tic(tic_k) : ""; \
+        if (in_panel(on_log(tic_at), tic_size)) { eval set_tic } \
+    } }'
 # Logarithmic limits around the positive numbers from `low` to `high`, at least a decade.
 log_limits = ' \
     a = low > high ? 1. : low; b = low > high ? 10. : high; \
@@ -132,28 +193,40 @@ choose_axis = ' \
         a = found == 0 ? 0. : low - pad; b = found == 0 ? 1. : high + pad; \
         eval "unset logscale ".axis; eval linear_tics \
     }; \
-    eval sprintf("set %srange [%.9g:%.9g]", axis, a, b); \
-    eval sprintf("set format %s \"%s\"", axis, logarithmic ? power_format(named) : number_format(named))'
+    eval sprintf("set %srange [%.9g:%.9g]", axis, a, b)'
 
-# The steps of the environment on the x axis.
+# The steps of the environment on the x axis, with labels if `named`.
 steps_axis = ' \
-    set xrange [-0.03*steps/unit:1.03*steps/unit]; \
-    set xtics nomirror 0, step_above(steps/unit/2.5), 0.92*steps/unit'
-number_format(named) = named ? '%g' : ''
-power_format(named) = named ? '10^{%T}' : ''
+    axis = "x"; most = 2.65; a = -0.03*steps/unit; b = 1.03*steps/unit; \
+    set xrange [a:b]; \
+    eval linear_tics'
 
 # The symmetric logarithm of x: linear up to about `smallest`, then a unit per decade.
-# symlog_tics sets the tics of the axis `axis` ('x' or 'y') up to `largest`, `every` decades apart, with labels if
-# `named`, but none so near zero that its label would touch the zero.
+# symlog_tics sets the tics of the axis `axis` ('x' or 'y') up to `largest`, with labels if `named`: of the y axis `every`
+# decades apart, but none near zero; of the x axis one on each side. The axis ends at -symlog_end and symlog_end.
 smallest = 1e-6; largest = 1.
 symlog(x) = sgn(x)*log10(1 + abs(x)/smallest)
 decade(x) = int(floor(log10(x) + 1e-9))
 symlog_tics = ' \
-    eval sprintf("set %stics nomirror (\"%s\" 0)", axis, named ? "0" : ""); \
-    do for [k=decade(largest/2):decade(smallest):-every] { if (symlog(10.**k) > 0.25*symlog(largest)) { \
-        eval sprintf("set %stics add (\"%s\" %.9g, \"%s\" %.9g)", axis, \
-                     named ? sprintf("10^{%d}", k) : "", symlog(10.**k), \
-                     named ? sprintf("−10^{%d}", k) : "", -symlog(10.**k)) } }'
+    eval start_tics; symlog_end = 1.04*symlog(largest); \
+    tic = "0"; tic_at = 0; tic_size = text_w(tic, 8); eval set_tic; \
+    do for [tic_k=decade(largest/2):decade(smallest):(axis eq "x" ? -1 : -every)] { \
+        tic_at = symlog(10.**tic_k); tic_size = text_w("−", 8) + power_w(tic_k); tic_place = (1 + tic_at/symlog_end)/2; \
+        if (tic_at <= 0.25*symlog(largest)) { break }; \
+        if (in_panel(tic_place, tic_size)) { \
+            tic = power_tic(tic_k); eval set_tic; \
+            tic = "−".tic; tic_at = -tic_at; eval set_tic; \
+            if (axis eq "x") { break } \
+        } \
+    }; \
+    eval sprintf("set %srange [%.9g:%.9g]", axis, -symlog_end, symlog_end)'
+
+# The first line of `table`; whether it names a column: tables of older versions lack some.
+read_header = ' \
+    set datafile separator "\t"; \
+    stats table using (header = strcol(1), 0) every ::0::0 nooutput; \
+    set datafile separator comma'
+has(name) = strstrt(','.header.',', ','.name.',') > 0
 
 # Kappas that rounding decides, as kappa_return.csv and kappa.csv have them: at more than half of the spectra kappa is
 # above the largest one that the noise floor allows, or the pooled kappa is above the pooled limit. Their marks are
@@ -178,31 +251,61 @@ percent(x) = sprintf(x >= 0.0995 ? '%.0f' : x >= 0.00995 ? '%.1f' : '%.2g', 100*
 tip_rounding(dummy) = !(number('beyond_noise') > 0) ? '' : \
                       ', beyond the noise floor in '.percent(number('beyond_noise')).'% of the spectra'
 
-# Notes: what marks, lines and shades mean, in lines below the panels. Of `others` notes, number k (from 0) is drawn with
-# `note_mark`, `note_line` or `note_box`, from the text `note`. A label without a point is centred at its height, one with
-# a point is not.
-note_columns = width > 6 ? 4 : 2
-size_notes = ' \
-    note_w = (width - left - right)/note_columns; \
-    note_lines = (others + note_columns - 1)/note_columns'
-note_x(k) = left + 0.1 + note_w*(k%note_columns)
-note_y(k) = 0.1 + 0.14*(note_lines - 1 - k/note_columns)
-note_colour = dark; note_dash = 1; note_lw = 1.2
-note_text = 'set label 300 + k note at screen (note_x(k) + 0.16)/width, screen note_y(k)/height \
-        left noenhanced textcolor rgb dark'
-note_mark = 'eval note_text; set label 330 + k "" at screen note_x(k)/width, screen note_y(k)/height \
-        point pt note_pt ps note_ps lw 1.2 lc rgb note_colour'
-note_line = 'eval note_text; set arrow 300 + k from screen (note_x(k) - 0.1)/width, screen note_y(k)/height \
-        to screen (note_x(k) + 0.1)/width, screen note_y(k)/height nohead lw note_lw dt note_dash lc rgb note_colour'
-note_box = 'eval note_text; set object 300 + k rectangle \
-        from screen (note_x(k) - 0.08)/width, screen (note_y(k) - 0.035)/height \
-        to screen (note_x(k) + 0.08)/width, screen (note_y(k) + 0.035)/height front \
-        fc rgb note_fill fs solid border rgb note_edge'
-remove_notes = 'do for [k=0:others-1] { \
-        unset label 300 + k; unset label 330 + k; unset object 300 + k; unset arrow 300 + k }'
+# Notes: what marks, lines and boxes mean, below the panels. note_mark, note_line, note_both and note_box add one, from the
+# text `note` and what they draw: a mark, a line with or without a mark, a box. `end_notes` lays out those since the last
+# `end_notes`, in columns as wide as they need, below the earlier ones: all of them have note_lines lines.
+most_notes = words(archs) + 10
+array note_of[most_notes]; array kind_of[most_notes]; array pt_of[most_notes]; array ps_of[most_notes]
+array lc_of[most_notes]; array dt_of[most_notes]; array lw_of[most_notes]; array fill_of[most_notes]
+array density_of[most_notes]; array x_of_note[most_notes]; array line_of[most_notes]; array room_of[most_notes]
+notes = 0; noted = 0; note_lines = 0
+note_pt = 7; note_ps = 1; note_colour = dark; note_dash = 1; note_lw = 1.4; note_fill = gray; note_density = 1
+add_note = ' \
+    notes = notes + 1; note_of[notes] = note; pt_of[notes] = note_pt; ps_of[notes] = note_ps; lc_of[notes] = note_colour; \
+    dt_of[notes] = note_dash; lw_of[notes] = note_lw; fill_of[notes] = note_fill; density_of[notes] = note_density'
+note_mark = 'eval add_note; kind_of[notes] = "mark"'
+note_line = 'eval add_note; kind_of[notes] = "line"'
+note_both = 'eval add_note; kind_of[notes] = "line mark"'
+note_box = 'eval add_note; kind_of[notes] = "box"'
+end_notes = ' \
+    if (notes > noted) { \
+        longest = 0; \
+        do for [note_k=noted+1:notes] { \
+            longest = text_w(note_of[note_k], 8) > longest ? text_w(note_of[note_k], 8) : longest }; \
+        fitting = int((width - 0.2)/(longest + 0.44)); \
+        fitting = fitting < 1 ? 1 : fitting; \
+        lines = (notes - noted + fitting - 1)/fitting; \
+        fitting = (notes - noted + lines - 1)/lines; \
+        do for [note_k=noted+1:notes] { \
+            room_of[note_k] = (width - 0.2)/fitting; \
+            x_of_note[note_k] = 0.1 + room_of[note_k]*((note_k - noted - 1)/lines); \
+            line_of[note_k] = note_lines + (note_k - noted - 1)%lines \
+        }; \
+        note_lines = note_lines + lines; noted = notes \
+    }'
+has_kind(k, kind) = strstrt(kind_of[k], kind) > 0
+note_at(x) = (x_of_note[note_k] + x)/width
+draw_notes = ' \
+    do for [note_k=1:notes] { \
+        note_y = (0.1 + 0.14*(note_lines - 1 - line_of[note_k]))/height; note_room = room_of[note_k] - 0.36; \
+        set label 200 + note_k text_in(note_of[note_k], note_room) at screen note_at(0.32), screen note_y left \
+            noenhanced font font_in(note_of[note_k], note_room) textcolor rgb dark; \
+        if (has_kind(note_k, "line")) { \
+            set arrow 300 + note_k from screen note_at(0), screen note_y to screen note_at(0.26), screen note_y nohead \
+                lw lw_of[note_k] dt dt_of[note_k] lc rgb lc_of[note_k] }; \
+        if (has_kind(note_k, "mark")) { \
+            set label 300 + note_k "" at screen note_at(0.13), screen note_y \
+                point pt pt_of[note_k] ps ps_of[note_k] lc rgb lc_of[note_k] }; \
+        if (has_kind(note_k, "box")) { \
+            set object 300 + note_k rectangle from screen note_at(0.03), screen note_y - 0.035/height \
+                to screen note_at(0.23), screen note_y + 0.035/height front \
+                fc rgb fill_of[note_k] fs solid density_of[note_k] border rgb lc_of[note_k] } \
+    }'
+remove_notes = 'do for [note_k=1:notes] { unset label 200 + note_k; unset label 300 + note_k; \
+    unset object 300 + note_k; unset arrow 300 + note_k }'
 rounding_notes = ' \
-    note = "rounding decides κ"; note_pt = 2; note_ps = 1.2; eval note_mark; k = k + 1; \
-    note = "beyond noise floor"; note_fill = shade_colour; note_edge = shade_colour; eval note_box; k = k + 1'
+    note = "rounding decides κ"; note_pt = 2; note_ps = 1.2; note_colour = dark; eval note_mark; \
+    note = "beyond noise floor"; note_fill = shade_colour; note_colour = shade_colour; eval note_box; note_colour = dark'
 
 # What a tooltip in the SVG says of a point: the value of column c, named `label`, with its interval if there is one.
 interval(c) = number(c.'_low') == number(c.'_low') ? sprintf(' [%.4g, %.4g]', number(c.'_low'), number(c.'_high')) : ''

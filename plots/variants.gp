@@ -5,32 +5,35 @@ do for [i=1:words(archs)] {
 }
 columns = words(shown_variants) == 4 ? 2 : words(shown_variants) > 2 ? 3 : words(shown_variants) == 2 ? 2 : 1
 rows = (words(shown_variants) + columns - 1)/columns
-width = 5; height = 0.75 + 1.35*rows
+width = 5
 load plots.'/style.gp'
 table = 'tables/return_curves.csv'
-left = 0.55; right = 0.1; top = 0.2; bottom = 0.45; gap_x = 0.12; gap_y = 0.26
-eval size_panels
-
 eval reset_limits
 do for [y in 'return return_low return_high'] { stats table using (take(number(y))) nooutput }
 low = low < 0 ? 1.05*low : 0; high = high > 0 ? 1.05*high : low < 0 ? 0 : 1
 step_of(arch) = is(arch) ? column('env_step')/unit : NaN
+return_axis = 'axis = "y"; most = 4; a = low; b = high; set yrange [a:b]; eval linear_tics'
+eval return_axis
+eval size_left
+right = 0.1; top = 0.2; bottom = 0.48; gap_x = 0.12; gap_y = 0.26; panel_h = 1.1
+eval size_panels
+eval open_plot
 set multiplot
-eval steps_axis
-set yrange [low:high]
-axis = 'y'; most = 4; a = low; b = high
-eval linear_tics
 do for [k=1:words(shown_variants)] {
     i = int(word(shown_variants, k)); c = (k - 1)%columns; g = (k - 1)/columns
     variant = word(archs, i); base = word(bases, i)
     eval place
     eval name_panel
-    set label 2 base at graph 0.04, graph 0.9 noenhanced textcolor rgb gray font ',7'
-    set ylabel (c == 0 ? 'return' : '') offset 0.8, 0
-    set format y number_format(c == 0)
-    lowest = k + columns > words(shown_variants)
-    set format x number_format(lowest)
-    set xlabel (lowest ? short_steps_title : '') offset 0, 0.5
+    set label 4 text_in(base, 0.92*panel_w) at graph 0.04, graph 0.9 noenhanced textcolor rgb gray \
+        font font_in(base, 0.92*panel_w)
+    named = k + columns > words(shown_variants)
+    eval steps_axis
+    x_title = named ? short_steps_title : ''
+    eval write_x_title
+    named = c == 0
+    eval return_axis
+    y_title = named ? 'return' : ''
+    eval write_y_title
     plot table using (step_of(base)):(number('return_low')):(number('return_high')) \
              with filledcurves fc rgb gray fs transparent solid 0.18 noborder, \
          table using (step_of(base)):(number('return')) with lines lw 1.2 lc rgb gray, \

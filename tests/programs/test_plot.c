@@ -63,33 +63,6 @@ static void write_finite_gradient(const struct place *place)
     assert_ok(ks_spectrum_write(path, s));
 }
 
-/* Spectra of [analyze NAME]: of this operator and layer, with a sharpness ratio. */
-static void write_analysis(const char *architecture, const char *name, const char *operator,
-                           int64_t layer)
-{
-    for (size_t i = 0; i < SEEDS; i++)
-        for (size_t k = 0; k <= CHECKPOINTS; k++) {
-            struct place place = {architecture, i, STEP[k], name};
-            const char *path = scratch(spectrum_path(&place));
-            struct ks_spectrum *s;
-
-            write_spectrum(&place, 3 + (double)i, false);
-            s = read_spectrum(path);
-            for (size_t j = 0; j < s->attributes.n; j++) {
-                struct ks_attribute *at = &s->attributes.list[j];
-
-                if (strcmp(at->name, "layer") == 0)
-                    at->integer = layer;
-                if (strcmp(at->name, "operator") == 0) {
-                    free(at->string);
-                    assert_ok(ks_copy_string(operator, & at->string));
-                }
-            }
-            assert_ok(ks_attribute_add_number(&s->statistics, "sharpness_ratio", 0.5 + (double)k));
-            assert_ok(ks_spectrum_write(path, s));
-        }
-}
-
 /* A study that has the data of all plots, with several seeds: every script draws. */
 TEST_IN_STUDY(test_every_plot)
 {
@@ -103,10 +76,10 @@ TEST_IN_STUDY(test_every_plot)
               "[variant v]\narchitecture = bn+wn+ce\nutd = 4\n");
     write_variant("v", "bn+wn+ce");
     for (size_t a = 0; a < 2; a++) {
-        write_analysis(architectures[a], "g", "ggn", -1);
-        write_analysis(architectures[a], "r", "residual", -1);
-        write_analysis(architectures[a], "p", "preconditioned", -1);
-        write_analysis(architectures[a], "l", "hessian", 2);
+        write_operator(architectures[a], "g", "ggn", -1);
+        write_operator(architectures[a], "r", "residual", -1);
+        write_operator(architectures[a], "p", "preconditioned", -1);
+        write_operator(architectures[a], "l", "hessian", 2);
         for (size_t i = 0; i < SEEDS; i++) {
             struct place last = {architectures[a], i, STEP[CHECKPOINTS], NULL};
 

@@ -149,6 +149,31 @@ int make_study(void **state)
     return 0;
 }
 
+void write_operator(const char *architecture, const char *name, const char *operator, int64_t layer)
+{
+    for (size_t i = 0; i < SEEDS; i++)
+        for (size_t k = 0; k <= CHECKPOINTS; k++) {
+            struct place place = {architecture, i, STEP[k], name};
+            const char *path = scratch(spectrum_path(&place));
+            struct ks_spectrum *s;
+
+            write_spectrum(&place, 3 + (double)i, false);
+            s = read_spectrum(path);
+            for (size_t j = 0; j < s->attributes.n; j++) {
+                struct ks_attribute *at = &s->attributes.list[j];
+
+                if (strcmp(at->name, "layer") == 0)
+                    at->integer = layer;
+                if (strcmp(at->name, "operator") == 0) {
+                    free(at->string);
+                    assert_ok(ks_copy_string(operator, & at->string));
+                }
+            }
+            assert_ok(ks_attribute_add_number(&s->statistics, "sharpness_ratio", 0.5 + (double)k));
+            assert_ok(ks_spectrum_write(path, s));
+        }
+}
+
 void write_variant(const char *name, const char *architecture)
 {
     for (size_t i = 0; i < SEEDS; i++) {

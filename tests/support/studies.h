@@ -50,6 +50,11 @@ void write_returns(const char *architecture, size_t seed, const char *text);
 int make_study(void **state);
 #define TEST_IN_STUDY(name) TEST_WITH(name, make_study, scratch_remove)
 
+/* Spectra of [analyze NAME] for all seeds: of this operator and layer (-1: all), with a sharpness
+ * ratio. */
+void write_operator(const char *architecture, const char *name, const char *operator,
+                    int64_t layer);
+
 /* The runs of [variant NAME]; they record the architecture that it changes. The last returns are 8.
  */
 void write_variant(const char *name, const char *architecture);
