@@ -17,8 +17,8 @@ return_axis = ' \
     axis = "y"; most = 6; named = c == 0; a = return_min; b = return_max; \
     eval linear_tics; \
     set yrange [a:b]; \
-    y_title = named ? "return at the end" : ""; eval write_y_title; \
-    axis = "x"; most = 4; named = 1'
+    y_title = named ? "return at the end" : ""; \
+    eval write_y_title'
 axis = 'y'; a = return_min; b = return_max
 eval linear_tics
 eval size_left

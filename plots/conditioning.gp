@@ -11,10 +11,22 @@ load plots.'/against_return.gp'
 columns = lone ? 3 : words(factors) + group_count; rows = lone ? 1 : 3
 starts = 1
 stats table using (starts = number('kappa_starts') > starts ? number('kappa_starts') : starts, 0) nooutput
-eval find_shade
+eval find_limits
 right = 0.1; top = lone ? 0.08 : 0.28; gap_x = 0.12; gap_y = 0.5; panel_h = lone ? 1.45 : 1.15
 eval end_notes
-eval rounding_notes
+statistic_axis = ' \
+    eval reset_limits; \
+    stats table using (take(number(name))) nooutput; \
+    finite = found; \
+    do for [end in "_low _high".(name eq "kappa" ? " _starts_least _starts_most" : "")] { \
+        stats table using (take(number(name.end))) nooutput }; \
+    found = finite; \
+    axis = "x"; most = 4; named = 1; \
+    eval choose_axis'
+name = 'kappa'; panel_w = 1
+eval statistic_axis
+eval shade_note
+eval cross_note
 note = 'returns at step 0'; note_fill = before_colour; note_colour = before_edge
 if (has_first) { eval note_box }
 note = sprintf('κ of %d start vectors', starts); note_lw = 2.6; note_colour = gray
@@ -27,7 +39,7 @@ names = 'kappa lambda_max kurtosis'
 heading_of(factor) = factor eq 'bn' ? 'batch normalization' : factor eq 'wn' ? 'weight normalization' : 'cross-entropy'
 
 tip_value(n) = sprintf('%s: %s %.4g', strcol('architecture'), title, number(n)).interval(n). \
-               (n eq 'kappa' ? tip_rounding(0) : '').sprintf('; return %.4g', number('return')).interval('return')
+               (n eq 'kappa' ? tip_limits(0) : '').sprintf('; return %.4g', number('return')).interval('return')
 shown_pair(dummy) = (sum [i=1:words(archs)] (of_row(i) && in_pair(factor, i))) > 0
 shown_row(dummy) = (sum [i=1:words(archs)] (of(i, 1) == 1)) > 0
 array x_of[words(archs)]
@@ -55,14 +67,7 @@ do for [s=0:2] { do for [f=1:words(factors)+group_count] {
     name = word(names, s + 1); title = word(titles, s + 1)
     eval place
     eval return_axis
-    eval reset_limits
-    stats table using (take(number(name))) nooutput
-    finite = found
-    do for [end in '_low _high'.(s == 0 ? ' _starts_least _starts_most' : '')] {
-        stats table using (take(number(name.end))) nooutput
-    }
-    found = finite
-    eval choose_axis
+    eval statistic_axis
     if (s == 0) { eval shade } else { unset object 1 }
     x_title = lone ? title : ''
     eval write_x_title
@@ -82,7 +87,10 @@ do for [s=0:2] { do for [f=1:words(factors)+group_count] {
         }
         eval join_pairs
     }
-    plot for [i=1:last*words(archs)] table \
+    plot table \
+             using (s == 0 && moved(0) && (last ? shown_row(0) : shown_pair(0)) ? number(name) : NaN):(number('return')) \
+             @cross, \
+         for [i=1:last*words(archs)] table \
              using (of(i, number(name) + 0*number(name.'_low'))):(number('return')):(number(name.'_low')): \
                    (number(name.'_high')) \
              with xerrorbars pt 0 lw 0.8 lc rgb colour(i), \
@@ -96,9 +104,7 @@ do for [s=0:2] { do for [f=1:words(factors)+group_count] {
              with vectors nohead lw 2.6 lc rgb '#80'.substr(colour(i), 2, 7), \
          for [i=1:words(archs)] table \
              using (last || in_pair(factor, i) ? of(i, number(name)) : NaN):(number('return')):(tip_value(name)) \
-             with labels hypertext point pt mark(i) ps 1 lc rgb colour(i), \
-         table using (s == 0 && by_rounding(0) && (last ? shown_row(0) : shown_pair(0)) ? number(name) : NaN):(number('return')) \
-             with points pt 2 ps 1.5 lw 1.1 lc rgb dark
+             with labels hypertext point pt mark(i) ps 1 lc rgb colour(i)
     eval remove_notes
     eval remove_pairs
     unset label 20

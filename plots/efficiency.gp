@@ -34,6 +34,7 @@ do for [panel=0:2] {
     power = finite == 0 || high < 1e4 ? 0 : int(floor(log10(high)/3))*3
     low = low/10**power; high = high/10**power
     eval return_axis
+    axis = 'x'; most = 4; named = 1
     eval choose_axis
     x_title = word(titles, panel + 1).(power == 0 ? '' : sprintf(' (10^{%d})', power))
     eval write_x_title

@@ -14,7 +14,6 @@ kappa_min = a; kappa_max = b
 eval reset_limits
 stats table using (take(number('order'))) nooutput
 orders = high
-limits_panel(dummy) = is(arch)
 tip_bound(dummy) = sprintf('%s, m = %d: at least %.4g', \
                            strcol('architecture'), number('order'), number('kappa_effective_bound'))
 order_of(arch) = is(arch) && number('order') > 1 ? number('order') : NaN
@@ -25,7 +24,9 @@ eval size_left
 note = 'κ, a ratio of Ritz values'; eval note_line
 note = 'lower bound'; note_dash = 6; eval note_line
 note = 'lower bound off null directions'; note_pt = 5; note_ps = 0.6; eval note_mark
-note = 'beyond noise floor'; note_fill = shade_colour; note_colour = shade_colour; eval note_box
+eval find_limits
+b = kappa_max
+eval shade_note
 eval end_notes
 bottom = 0.5 + 0.14*note_lines
 eval size_panels
@@ -36,6 +37,7 @@ eval draw_notes
 set logscale y
 set xrange [0:1.03*orders]
 set label 4 'Lanczos steps' at screen 0.5, screen (bottom - 0.33)/height center
+limits_panel(dummy) = is(arch)
 do for [i=1:words(archs)] {
     c = column_of(i); g = row_of(i)
     arch = word(archs, i)
@@ -47,7 +49,7 @@ do for [i=1:words(archs)] {
     eval kappa_axis
     y_title = named ? 'κ' : ''
     eval write_y_title
-    eval find_shade
+    eval find_limits
     eval shade
     plot table using (order_of(arch)):(number('kappa')) with lines lw 1.3 lc rgb colour(i), \
          table using (order_of(arch)):(number('kappa_lower_bound')) with lines lw 1.3 dt 6 lc rgb colour(i), \

@@ -45,6 +45,7 @@ do for [g=0:rows-1] { do for [c=0:2] {
     do for [end in '_least _upper _most'] { stats table using (take(positive(any(number(name.end))))) nooutput }
     found = finite
     if (finite > 0) { low = positive(low); high = high > 12*low ? high : 12*low }
+    axis = 'x'; most = 4; named = 1
     eval choose_axis
     if (rows > 1 && c == 1) {
         room = width - left - right

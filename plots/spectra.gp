@@ -48,7 +48,7 @@ do for [end in '_ _low _high'] {
 eval log_limits
 kappa_low = a; kappa_high = b
 limits_panel(dummy) = strcol('analysis') eq analysis
-eval find_shade
+eval find_limits
 kappa_dash(i) = wide ? (word(losses, i) eq 'mse' ? 2 : 1) : dash(i)
 step(arch) = shown(arch) ? column('env_step')/unit : NaN
 panel_name(i) = wide && !is_own(i) ? word(norms, i).(has_wn(i) ? '+wn' : '') : word(archs, i)
@@ -59,7 +59,9 @@ eval ritz_axis
 eval kappa_axis
 eval size_left
 
-eval rounding_notes
+b = kappa_high
+eval shade_note
+eval cross_note
 if (wide) {
     note = 'cross-entropy'; note_pt = 7; note_ps = 0.7; eval note_both
     note = 'squared error'; note_pt = 9; note_dash = 2; eval note_both
@@ -117,11 +119,10 @@ do for [i=1:words(archs)] {
              with filledcurves fc rgb colour(j + 0) fs transparent solid 0.2 noborder, \
          for [j in together] table using (step(word(archs, j + 0))):(number('kappa')) \
              with lines lw 1.2 dt kappa_dash(j + 0) lc rgb colour(j + 0), \
+         for [j in together] table using (moved(0) ? step(word(archs, j + 0)) : NaN):(number('kappa')) @cross, \
          for [j in together] table \
-             using (step(word(archs, j + 0))):(number('kappa')):(tip('κ', 'kappa').tip_rounding(0)) \
+             using (step(word(archs, j + 0))):(number('kappa')):(tip('κ', 'kappa').tip_limits(0)) \
              with labels hypertext point pt mark(j + 0) ps 0.5 lc rgb colour(j + 0), \
-         for [j in together] table using (by_rounding(0) ? step(word(archs, j + 0)) : NaN):(number('kappa')) \
-             with points pt 2 ps 0.8 lw 0.9 lc rgb dark, \
          for [j in together] table using (strcol('kappa') eq 'inf' ? step(word(archs, j + 0)) : NaN):(kappa_high) \
              with points pt 9 ps 0.8 lc rgb colour(j + 0)
 }

@@ -228,16 +228,17 @@ read_header = ' \
     set datafile separator comma'
 has(name) = strstrt(','.header.',', ','.name.',') > 0
 
-# Kappas that rounding decides, as kappa_return.csv and kappa.csv have them: at more than half of the spectra kappa is
-# above the largest one that the noise floor allows, or the pooled kappa is above the pooled limit. Their marks are
-# crossed. `shade` shades the values of the axis `axis` above `shade_from`, if they are between its limits a and b:
-# above the smallest such limit in the rows of the table for which limits_panel(0) is true.
-by_rounding(dummy) = number('beyond_noise') > 0.5 || number('kappa') > number('noise_limit')
+# Of the rows of the table for which limits_panel(0) is true: `shade` shades the values of the axis `axis` above the
+# smallest limit of what our bound certifies, if they are between its limits a and b. A kappa has a cross if rounding moves
+# it by more than 10% in more than half of the spectra that store a measurement of that; crossed: whether any has one.
 shade_colour = '#ece7dc'
 limits_panel(dummy) = 1
-find_shade = ' \
+moved(dummy) = measured && limits_panel(0) && number('moved_by_rounding') > 0.5
+find_limits = ' \
+    eval read_header; \
+    measured = has("moved_by_rounding"); crossed = 0; \
     eval reset_limits; \
-    stats table using (limits_panel(0) ? take(number("noise_limit")) : 0) nooutput; \
+    stats table using (crossed = crossed || moved(0), limits_panel(0) ? take(number("noise_limit")) : 0) nooutput; \
     shade_from = low'
 shade = ' \
     unset object 1; \
@@ -248,8 +249,9 @@ shade = ' \
         set object 1 behind fc rgb shade_colour fs noborder \
     }'
 percent(x) = sprintf(x >= 0.0995 ? '%.0f' : x >= 0.00995 ? '%.1f' : '%.2g', 100*x)
-tip_rounding(dummy) = !(number('beyond_noise') > 0) ? '' : \
-                      ', beyond the noise floor in '.percent(number('beyond_noise')).'% of the spectra'
+share(column, words) = number(column) > 0 ? ', '.words.' in '.percent(number(column)).'% of the spectra' : ''
+tip_limits(dummy) = share('beyond_noise', 'above what our bound certifies'). \
+                    (measured ? share('moved_by_rounding', 'moved by more than 10% by rounding') : '')
 
 # Notes: what marks, lines and boxes mean, below the panels. note_mark, note_line, note_both and note_box add one, from the
 # text `note` and what they draw: a mark, a line with or without a mark, a box. `end_notes` lays out those since the last
@@ -303,9 +305,14 @@ draw_notes = ' \
     }'
 remove_notes = 'do for [note_k=1:notes] { unset label 200 + note_k; unset label 300 + note_k; \
     unset object 300 + note_k; unset arrow 300 + note_k }'
-rounding_notes = ' \
-    note = "rounding decides κ"; note_pt = 2; note_ps = 1.2; note_colour = dark; eval note_mark; \
-    note = "beyond noise floor"; note_fill = shade_colour; note_colour = shade_colour; eval note_box; note_colour = dark'
+shade_note = ' \
+    note = "above what our bound certifies"; note_fill = shade_colour; note_colour = shade_colour; \
+    if (shade_from < b) { eval note_box }; \
+    note_colour = dark'
+cross_note = ' \
+    note = "rounding moves κ by over 10%"; note_pt = 2; note_ps = 1.6; \
+    if (crossed) { eval note_mark }'
+cross = 'with points pt 2 ps 2 lw 0.7 lc rgb dark'    # drawn before its mark, around which it sticks out
 
 # What a tooltip in the SVG says of a point: the value of column c, named `label`, with its interval if there is one.
 interval(c) = number(c.'_low') == number(c.'_low') ? sprintf(' [%.4g, %.4g]', number(c.'_low'), number(c.'_high')) : ''

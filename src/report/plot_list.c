@@ -4,6 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+/* What the shade and the crosses of kappas mean. */
+#define LIMITS                                                                                     \
+    "Shaded are kappas above what our bound certifies, the largest absolute eigenvalue over the "  \
+    "noise floor (the smallest such limit of the spectra shown); the shade does not say that "     \
+    "rounding moves them. A cross behind a mark does: in more than half of its spectra that "      \
+    "store a measurement of it, rounding moves kappa by more than 10%."
+
 const struct ks_plot ks_plots[] = {
     {"kappa_return", "Conditioning and return",
      "As in Figure 4 of the XQC paper: statistics of the spectra after the first update (IQM over "
@@ -15,11 +22,8 @@ const struct ks_plot ks_plots[] = {
      "factor. In the columns of batch normalization, "
      "weight normalization and cross-entropy, lines join architectures that differ in it alone. "
      "Bars in the last column are 90% stratified bootstrap intervals; a thick one goes from the "
-     "smallest to the largest kappa over several start vectors. A kappa above the largest absolute "
-     "eigenvalue over the noise floor (shaded) cannot be distinguished from infinity; a mark is "
-     "crossed if more than half of its checkpoints and seeds have such a kappa, or if the IQM of "
-     "kappa is above the limits' IQM: then rounding decides it. Returns at step 0 lie in the "
-     "grey band.",
+     "smallest to the largest kappa over several start vectors. " LIMITS
+     " Returns at step 0 lie in the grey band.",
      "kappa_return", "kappa lambda_max kurtosis",
      "no spectrum after the first update has a finite statistic"},
     {"sound_return", "Intervals of conditioning and return",
@@ -51,10 +55,8 @@ const struct ks_plot ks_plots[] = {
      "eigenvalues): the IQM over seeds, with its 90% interval if there are several seeds. If the "
      "study has most of the twelve architectures, and at most two others, the lowest row has kappa "
      "of both losses (squared error: triangles and dashes). The label says whether the values are "
-     "as in the published code or from our analysis. A kappa above the largest absolute eigenvalue "
-     "over the noise floor (shaded) cannot be distinguished from infinity; a mark is crossed if "
-     "more than half of the seeds have such a kappa, or if the IQM of kappa is above the limits' "
-     "IQM: then rounding decides it. A triangle at the upper edge marks an infinite kappa.",
+     "as in the published code or from our analysis. " LIMITS
+     " A triangle at the upper edge marks an infinite kappa.",
      "ritz", "ritz", "no spectrum of the standard analysis"},
     {"directions", "Directions of large curvature over training",
      "The number of eigenvalues within a factor of 100 of the largest in absolute value: 99% "
@@ -69,9 +71,9 @@ const struct ks_plot ks_plots[] = {
     {"kappa_steps", "Kappa and the number of Lanczos steps",
      "What kappa and its lower bound would be after fewer Lanczos steps, at the last checkpoint "
      "(one seed, our analysis). Kappa goes up and down by orders of magnitude with the number of "
-     "steps, far into the shaded range, where a smallest eigenvalue cannot be distinguished from "
-     "zero; the dotted lower bound of the condition number only grows. Squares: the lower bound "
-     "off the known null directions, certified at the last step.",
+     "steps, far into the shaded range, above what our bound certifies; the dotted lower bound of "
+     "the condition number only grows. Squares: the lower bound off the known null directions, "
+     "certified at the last step.",
      "orders", "kappa", "no spectrum at the last checkpoint has Lanczos coefficients"},
     {"distribution", "How many eigenvalues are large",
      "The number of eigenvalues larger than x for x > 0, and smaller than x for x < 0, at the last "
