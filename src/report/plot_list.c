@@ -71,8 +71,11 @@ const struct ks_plot ks_plots[] = {
     {"kappa_steps", "Kappa and the number of Lanczos steps",
      "What kappa and its lower bound would be after fewer Lanczos steps, at the last checkpoint "
      "(one seed, our analysis). Kappa goes up and down by orders of magnitude with the number of "
-     "steps, far into the shaded range, above what our bound certifies; the dotted lower bound of "
-     "the condition number only grows. Squares: the lower bound off the known null directions, "
+     "steps. A spike is where a Ritz value passes zero: the Hessian is indefinite, and kappa is "
+     "the "
+     "largest over the smallest |Ritz value|, so it jumps when a step moves a Ritz value through "
+     "zero, in float64 too. Shaded: above what our bound certifies. The dotted lower bound of the "
+     "condition number only grows. Squares: the lower bound off the known null directions, "
      "certified at the last step.",
      "orders", "kappa", "no spectrum at the last checkpoint has Lanczos coefficients"},
     {"distribution", "How many eigenvalues are large",

@@ -391,6 +391,7 @@ TEST_WITH(test_plots_in_the_page, make_study, remove_page)
 
     write_text("figures/spectra.svg", "<?xml version=\"1.0\"?>\n<svg class=\"x\"></svg>\n");
     write_text("figures/spectra.png", "\x89PNG");
+    write_text("figures/kappa_steps.svg", "<svg></svg>\n");
     write_page(NULL);
     assert_true(says("<figure id=\"plot-spectra\">"));
     assert_true(says("tabindex=\"0\"><svg class=\"x\"></svg>\n</div>"));
@@ -399,6 +400,7 @@ TEST_WITH(test_plots_in_the_page, make_study, remove_page)
                      "png</a>)"));
     assert_false(says("<figure id=\"plot-returns\">"));
     assert_true(says("Returns: not drawn (no run has a return)."));
+    assert_true(says("A spike is where a Ritz value passes zero: the Hessian is indefinite"));
     write_text("figures/returns.svg", "not a plot");
     o = outcome_new(0);
     assert_fails(ks_page_write(o->results, &o->table), KS_FORMAT,
