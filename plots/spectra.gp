@@ -49,7 +49,6 @@ eval log_limits
 kappa_low = a; kappa_high = b
 limits_panel(dummy) = strcol('analysis') eq analysis
 eval find_limits
-kappa_dash(i) = wide ? (word(losses, i) eq 'mse' ? 2 : 1) : dash(i)
 step(arch) = shown(arch) ? column('env_step')/unit : NaN
 panel_name(i) = wide && !is_own(i) ? word(norms, i).(has_wn(i) ? '+wn' : '') : word(archs, i)
 loss_of(i) = word(losses, i) eq 'ce' ? 'cross-entropy' : word(losses, i) eq 'mse' ? 'squared error' : ''
@@ -62,10 +61,13 @@ eval size_left
 b = kappa_high
 eval shade_note
 eval cross_note
-if (wide) {
-    note = 'cross-entropy'; note_pt = 7; note_ps = 0.7; eval note_both
-    note = 'squared error'; note_pt = 9; note_dash = 2; eval note_both
-}
+note_ps = 0.7
+note = 'cross-entropy'; note_pt = 7
+if (strstrt(losses, 'ce')) { eval note_mark }
+note = 'squared error'; note_pt = 9
+if (strstrt(losses, 'mse')) { eval note_mark }
+note = 'weight normalization'; note_pt = 6; note_dash = 2
+if (strstrt(wns, '1')) { eval note_both }
 eval end_notes
 bottom = 0.64 + 0.14*note_lines
 panel_h = spectrum_h + 0.08 + kappa_h
@@ -118,11 +120,11 @@ do for [i=1:words(archs)] {
     plot for [j in together] table using (step(word(archs, j + 0))):(number('kappa_low')):(number('kappa_high')) \
              with filledcurves fc rgb colour(j + 0) fs transparent solid 0.2 noborder, \
          for [j in together] table using (step(word(archs, j + 0))):(number('kappa')) \
-             with lines lw 1.2 dt kappa_dash(j + 0) lc rgb colour(j + 0), \
+             with lines lw 1.2 dt dash(j + 0) lc rgb colour(j + 0), \
          for [j in together] table using (moved(0) ? step(word(archs, j + 0)) : NaN):(number('kappa')) @cross, \
          for [j in together] table \
              using (step(word(archs, j + 0))):(number('kappa')):(tip('κ', 'kappa').tip_limits(0)) \
-             with labels hypertext point pt mark(j + 0) ps 0.5 lc rgb colour(j + 0), \
+             with labels hypertext point pt mark(j + 0) ps 0.7 lc rgb colour(j + 0), \
          for [j in together] table using (strcol('kappa') eq 'inf' ? step(word(archs, j + 0)) : NaN):(kappa_high) \
              with points pt 9 ps 0.8 lc rgb colour(j + 0)
 }

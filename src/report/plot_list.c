@@ -54,7 +54,8 @@ const struct ks_plot ks_plots[] = {
      "kappa, the largest over the smallest absolute Ritz value (the paper's Definition 3 has "
      "eigenvalues): the IQM over seeds, with its 90% interval if there are several seeds. If the "
      "study has most of the twelve architectures, and at most two others, the lowest row has kappa "
-     "of both losses (squared error: triangles and dashes). The label says whether the values are "
+     "of both losses. Marks are circles with cross-entropy and triangles with the squared error, "
+     "open and on dashed lines with weight normalization. The label says whether the values are "
      "as in the published code or from our analysis. " LIMITS
      " A triangle at the upper edge marks an infinite kappa.",
      "ritz", "ritz", "no spectrum of the standard analysis"},

@@ -243,6 +243,29 @@ TEST_IN_STUDY(test_gap_in_the_grid)
     assert_int_equal(count("kappa_steps", ">κ</"), 2);
 }
 
+/* Dashes are weight normalization, in the wide grid and in the other one, with the same notes. */
+TEST_IN_STUDY(test_dashes)
+{
+    static const char *const wide[] = {"bn+ce", "bn+wn+ce", "bn+wn+mse", "ln+wn+ce", NULL},
+                             *const apart[] = {"bn+ce", "ln+wn+mse", NULL};
+
+    need_gnuplot();
+    make_runs("bn+ce bn+wn+ce bn+wn+mse ln+wn+ce", wide);
+    plot_study(0);
+    assert_int_equal(count("spectra", ">bn+wn</"), 1);             /* it is wide */
+    assert_int_equal(count("spectra", "stroke-dasharray"), 3 + 1); /* lines and a note */
+    assert_int_equal(count("spectra", ">cross-entropy</"), 1 + 1); /* a title and a note */
+    assert_int_equal(count("spectra", ">squared error</"), 1 + 1);
+    assert_int_equal(count("spectra", ">weight normalization</"), 1);
+    make_runs("bn+ce ln+wn+mse", apart);
+    plot_study(0);
+    assert_int_equal(count("spectra", ">ln+wn+mse</"), 1);
+    assert_int_equal(count("spectra", "stroke-dasharray"), 1 + 1);
+    assert_int_equal(count("spectra", ">cross-entropy</"), 1);
+    assert_int_equal(count("spectra", ">squared error</"), 1);
+    assert_int_equal(count("spectra", ">weight normalization</"), 1);
+}
+
 /* A system beside the twelve has a column of the wide grid. */
 TEST_IN_STUDY(test_other_architecture)
 {
