@@ -17,7 +17,7 @@ return_axis = ' \
     axis = "y"; most = 6; named = c == 0; a = return_min; b = return_max; \
     eval linear_tics; \
     set yrange [a:b]; \
-    y_title = named ? "return at the end" : ""; \
+    y_title = named ? "last return".of_most : ""; \
     eval write_y_title'
 axis = 'y'; a = return_min; b = return_max
 eval linear_tics

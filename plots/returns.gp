@@ -24,7 +24,7 @@ do for [c=0:columns-1] {
     eval steps_axis
     named = c == 0
     eval return_axis
-    y_title = named ? 'return' : ''
+    y_title = named ? 'return'.of_most : ''
     eval write_y_title
     x_title = panel_steps_title
     eval write_x_title

@@ -7,7 +7,8 @@
 # grid_columns, grid_rows. If the architectures fill most of a grid with a row per loss and a column per normalization with
 # or without weight normalization, and up to two others further columns, wide_x, wide_y, wide_columns and wide_rows are
 # their places there. Of a study also: families (the number of a group that shares a colour; 0: in none); group_count groups
-# of comparable spectra: groups (their numbers, from 1), group_names (in what each differs from the first), group_of(i).
+# of comparable spectra: groups (their numbers, from 1), group_names (in what each differs from the first), group_of(i);
+# of_most: '' or, beside the word return, what a return is at most.
 if (!exists('families')) { families = '' }
 if (!exists('wide')) { wide = 0 }
 if (!exists('width')) { width = wide && wide_columns > 3 ? 7 : 5 }

@@ -32,7 +32,7 @@ do for [k=1:words(shown_variants)] {
     eval write_x_title
     named = c == 0
     eval return_axis
-    y_title = named ? 'return' : ''
+    y_title = named ? 'return'.of_most : ''
     eval write_y_title
     plot table using (step_of(base)):(number('return_low')):(number('return_high')) \
              with filledcurves fc rgb gray fs transparent solid 0.18 noborder, \

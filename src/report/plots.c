@@ -6,6 +6,7 @@
 
 #include "core/line.h"
 #include "core/memory.h"
+#include "env/env.h"
 #include "io/file.h"
 
 /* --- the places of panels --- */
@@ -157,6 +158,18 @@ static void print_names(const struct ks_results *r, const struct ks_summary_tabl
     fprintf(out, "'; group_of(i)=int(word(groups,i)); group_count=%zu; ", r->n_groups);
 }
 
+/* What a return is at most: a task of dm_control gives a reward of at most 1 in each of 1,000
+ * steps.
+ */
+static const char *most_return(const struct ks_study *s)
+{
+    struct ks_env_about about;
+
+    return ks_env_about_task(s->env, &about) && strcmp(about.suite, "dm_control") == 0
+               ? " (of 1,000)"
+               : "";
+}
+
 static ks_status list_panels(const struct ks_results *r, const struct ks_summary_table *table,
                              char **list)
 {
@@ -178,7 +191,8 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
     if (ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, table->n_rows, architecture, &panels))
         print_panels("wide", table->n_rows, &panels, out);
     print_names(r, table, out);
-    fprintf(out, "checkpoint_gap=%zu; ", checkpoint_gap(r->study));
+    fprintf(out, "checkpoint_gap=%zu; of_most='%s'; ", checkpoint_gap(r->study),
+            most_return(r->study));
     return ks_stream_close(out);
 }
 

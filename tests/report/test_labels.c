@@ -243,9 +243,10 @@ static void make_shape(const struct shape *s)
 
     for (size_t i = 0; i < s->named; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), " %s", s->name[i]);
-    snprintf(text + strlen(text), sizeof text - strlen(text),
-             "\nseeds = 0\nsteps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\n"
-             "evaluations = 2\n");
+    snprintf(
+        text + strlen(text), sizeof text - strlen(text),
+        "\nseeds = 0\nsteps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\naction_repeat = 2\n"
+        "evaluations = 2\n");
     for (size_t i = 0; i < s->variants; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text),
                  "[variant %s]\narchitecture = bn+wn+ce\nutd = %zu\n", s->variant[i], i + 2);
@@ -276,7 +277,7 @@ TEST_IN_FOLDER(test_one_architecture)
     need_gnuplot();
     make_shape(&(struct shape){1, 0, named, NULL, -10000, -10000});
     assert_int_equal(check_study(""), 11);
-    check_words("kappa_return", 1, "return at the end");
+    check_words("kappa_return", 1, "last return");
     check_words("kappa_return", 1, "-10000");
     check_words("kappa_return", 1, "κ");
     check_words("kappa_return", 1, "largest eigenvalue");
@@ -294,7 +295,7 @@ TEST_IN_FOLDER(test_all_architectures)
     need_gnuplot();
     make_shape(&(struct shape){12, 1, named, variants, -10000, 10000});
     assert_int_equal(check_study(""), 12);
-    check_words("kappa_return", 3, "return at the end");
+    check_words("kappa_return", 3, "last return");
     check_words("kappa_return", 3, "-10000");
     check_words("kappa_return", 3, "10000");
     check_words("kappa_return", 1, "κ, our analysis");
@@ -371,6 +372,35 @@ TEST_IN_FOLDER(test_other_plots)
     check_words("layers", 2, "layer");
     check_words("operators", 2, "GGN");
     check_words("sharpness", 2, "environment steps (thousands)");
+}
+
+/* The most that a return can be stands beside the returns of dm_control's tasks, and of no others;
+ * the folder of a run is named after the task. */
+TEST_IN_FOLDER(test_most_return)
+{
+    static const struct {
+        const char *task, *last, *over_training;
+    } cases[] = {{"dog-trot", "last return (of 1,000)", "return (of 1,000)"},
+                 {"Ant-v4", "last return", "return"}};
+    const struct shape shape = {1, 1, named, variants, 100, 900};
+
+    need_gnuplot();
+    make_shape(&shape);
+    for (size_t i = 0; i < 2; i++) {
+        const char *before = i == 0 ? "toy" : cases[i - 1].task;
+        const char *const runs = hold(strdup(scratch(text_of("runs/%s", before))));
+
+        assert_int_equal(rename(runs, scratch(text_of("runs/%s", cases[i].task))), 0);
+        write_text("study.study",
+                   text_of("[study]\nenv = %s\n%s", cases[i].task,
+                           strstr(hold(strdup(file_text("study.study"))), "architectures")));
+        check_study("");
+        check_words("kappa_return", 1, cases[i].last);
+        check_words("sound_return", 1, cases[i].last);
+        check_words("efficiency", 1, cases[i].last);
+        check_words("returns", 1, cases[i].over_training);
+        check_words("variants", 1, cases[i].over_training);
+    }
 }
 
 /* The bars of scores over tasks: systems may have any name. */
