@@ -133,8 +133,19 @@ static const struct ks_study *study_of(const void *data)
     return ((const struct ks_page *)data)->results->study;
 }
 
+/* The task, and how large the study is. */
+static ks_status print_title(void *data, FILE *out)
+{
+    const size_t n = ((const struct ks_page *)data)->table->n_rows, seeds = study_of(data)->n_seeds;
+
+    ks_html_text(out, study_of(data)->env);
+    fprintf(out, ": %zu architecture%s, %zu seed%s", n, n == 1 ? "" : "s", seeds,
+            seeds == 1 ? "" : "s");
+    return KS_OK;
+}
+
 /* The name of the study's folder: the copy of the study's file in it is always study.study. */
-static ks_status print_study(void *data, FILE *out)
+static ks_status print_folder(void *data, FILE *out)
 {
     char *path = realpath(((const struct ks_page *)data)->results->dir, NULL);
 
@@ -246,7 +257,8 @@ static bool has_correlations(const void *data)
 }
 
 static const struct ks_template_section sections[] = {
-    {"study", print_study, NULL, NULL},
+    {"title", print_title, NULL, NULL},
+    {"folder", print_folder, NULL, NULL},
     {"env", print_env, NULL, NULL},
     {"text", print_text, NULL, NULL},
     {"extent", print_extent, NULL, NULL},

@@ -194,6 +194,8 @@ TEST_WITH(test_policies_that_have_not_learned, make_study, remove_page)
 TEST_WITH(test_limits_of_a_study, make_study, remove_page)
 {
     write_page(NULL);
+    assert_true(says("<title>toy: 2 architectures, 4 seeds ("));
+    assert_true(says("study of <b>toy: 2 architectures, 4 seeds</b>, folder "));
     assert_true(says("2 architectures, 4 seeds, 12 environment steps per run."));
     assert_true(says("With 4 seeds the intervals over seeds are too narrow."));
     assert_true(
