@@ -287,6 +287,7 @@ end_notes = ' \
         note_lines = note_lines + lines; noted = notes \
     }'
 has_kind(k, kind) = strstrt(kind_of[k], kind) > 0
+# Widths differ by dashes, as an SVG file's line of the colour and width of the one before would have its dashes.
 note_at(x) = (x_of_note[note_k] + x)/width
 draw_notes = ' \
     do for [note_k=1:notes] { \
@@ -295,7 +296,7 @@ draw_notes = ' \
             noenhanced font font_in(note_of[note_k], note_room) textcolor rgb dark; \
         if (has_kind(note_k, "line")) { \
             set arrow 300 + note_k from screen note_at(0), screen note_y to screen note_at(0.26), screen note_y nohead \
-                lw lw_of[note_k] dt dt_of[note_k] lc rgb lc_of[note_k] }; \
+                lw lw_of[note_k] + 0.01*dt_of[note_k] dt dt_of[note_k] lc rgb lc_of[note_k] }; \
         if (has_kind(note_k, "mark")) { \
             set label 300 + note_k "" at screen note_at(0.13), screen note_y \
                 point pt pt_of[note_k] ps ps_of[note_k] lc rgb lc_of[note_k] }; \

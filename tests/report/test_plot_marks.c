@@ -257,6 +257,7 @@ TEST_IN_STUDY(test_dashes)
     assert_int_equal(count("spectra", ">cross-entropy</"), 1 + 1); /* a title and a note */
     assert_int_equal(count("spectra", ">squared error</"), 1 + 1);
     assert_int_equal(count("spectra", ">weight normalization</"), 1);
+    assert_int_equal(count("returns", "stroke-dasharray"), 3 + 2); /* notes: bn+wn, ln+wn */
     make_runs("bn+ce ln+wn+mse", apart);
     plot_study(0);
     assert_int_equal(count("spectra", ">ln+wn+mse</"), 1);
