@@ -4,26 +4,27 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "report/plots.h"
 #include "report/template.h"
 
 enum kind { VALUE, BOUND, RANGE };
 
-/* The columns in the order of the table. `index`: of a column of the summary, or for a RANGE of
- * ks_ranges. */
+/* The columns in the order of the table, of which a narrow window shows the first ones. `index`: of
+ * a column of the summary, or for a RANGE of ks_ranges. */
 static const struct column {
     enum kind kind;
     size_t index;
     const char *what; /* the numbers are; NULL: what the catalogue says of the statistic */
 } columns[] = {
     {VALUE, KS_RETURN, "IQM"},
-    {VALUE, KS_AREA, "mean height of the curve"},
-    {RANGE, KS_RANGE_DIRECTIONS, "99% interval"},
-    {RANGE, KS_RANGE_Q99, "99% interval"},
-    {RANGE, KS_RANGE_GRADIENT, "99% interval"},
-    {BOUND, KS_KAPPA_EFFECTIVE_BOUND, NULL},
-    {VALUE, KS_LAMBDA_MAX, NULL},
-    {VALUE, KS_KURTOSIS, NULL},
     {VALUE, KS_KAPPA, NULL},
+    {RANGE, KS_RANGE_Q99, "99% interval"},
+    {RANGE, KS_RANGE_DIRECTIONS, "99% interval"},
+    {VALUE, KS_LAMBDA_MAX, NULL},
+    {BOUND, KS_KAPPA_EFFECTIVE_BOUND, NULL},
+    {RANGE, KS_RANGE_GRADIENT, "99% interval"},
+    {VALUE, KS_KURTOSIS, NULL},
+    {VALUE, KS_AREA, "mean height of the curve"},
     {VALUE, KS_KAPPA_GEOMETRIC, "as published, 10^IQM of logarithms"},
     {BOUND, KS_KAPPA_LOWER_BOUND, NULL},
 };
@@ -118,29 +119,60 @@ static void print_header(const struct rows *rows, FILE *out)
         bool range = columns[c].kind == RANGE;
 
         if (has_column(rows, &columns[c]))
-            fprintf(out, "<th>%s<span class=\"kind\">%s</span><span class=\"kind\">%s</span></th>",
+            fprintf(out,
+                    "<th>%s<span class=\"kind\">%s%s</span><span class=\"kind\">%s</span></th>",
                     range ? ks_catalogue[ks_ranges[columns[c].index]].name
                           : ks_column_name(columns[c].index),
                     columns[c].what ? columns[c].what
                                     : ks_catalogue[ks_pooled[columns[c].index]].pooled,
+                    columns[c].kind == VALUE && columns[c].index == KS_RETURN
+                        ? ks_plots_most_return(rows->page->results->study)
+                        : "",
                     range ? "not pooled" : intervals);
     }
     fprintf(out, "<th>runs</th></tr></thead>\n");
 }
 
-/* Who trained it, beside runs that are trained here; and what makes it incomparable. */
-static void print_origin(const struct ks_results *r, size_t architecture, FILE *out)
+/* Whether spectra of this analysis cannot be compared with those of others, or among themselves. */
+static bool is_apart(const struct ks_results *r, const struct ks_row *row)
 {
-    const struct ks_conditions *c = &r->conditions[architecture];
+    const struct ks_conditions *of =
+        &r->conditions[row->analysis * r->study->n_architectures + row->architecture];
+    bool apart = false;
+
+    for (enum ks_condition c = 0; c < KS_CONDITIONS; c++)
+        apart = apart || of->differs[c];
+    return apart;
+}
+
+/* Who trained it, beside runs that are trained here; and whether it is comparable. */
+static void print_origin(const struct ks_results *r, const struct ks_row *row, FILE *out)
+{
+    if (r->study->architecture[row->architecture].elsewhere && ks_study_trains(r->study))
+        fputs("<small>trained elsewhere</small>", out);
+    if (is_apart(r, row))
+        fputs("<small>not comparable</small>", out);
+    fputs("</td>", out);
+}
+
+/* What makes rows incomparable, below the table: in it, the text would take the room of columns. */
+static void print_apart(const struct rows *rows, FILE *out)
+{
+    const struct ks_results *r = rows->page->results;
+    const char *before = "<p class=\"note\">Not comparable: ";
     char text[KS_CONDITIONS_TEXT];
 
-    if (r->study->architecture[architecture].elsewhere && ks_study_trains(r->study))
-        fputs("<small>trained elsewhere</small>", out);
-    if (c->group > 1 || c->mixed) {
+    for (size_t i = 0; i < rows->n; i++) {
+        const size_t architecture = rows->row[i].architecture;
+
+        if (!rows->row[i].asked || !is_apart(r, &rows->row[i]))
+            continue;
         ks_conditions_print(r, architecture, r->study->n_architectures, sizeof text, text);
-        ks_html_between(out, "<small>not comparable: ", text, "</small>");
+        ks_html_between(out, before, r->study->architecture[architecture].name, " (");
+        ks_html_between(out, "", text, ")");
+        before = "; ";
     }
-    fputs("</td>", out);
+    fputs(*before == ';' ? ".</p>\n" : "", out);
 }
 
 static void print_row(const struct rows *rows, size_t i, FILE *out)
@@ -153,7 +185,7 @@ static void print_row(const struct rows *rows, size_t i, FILE *out)
     fprintf(out, " data-wn=\"%d\"", a->weight_normalization);
     ks_html_between(out, " data-loss=\"", a->loss, "\">");
     ks_html_between(out, "<td class=\"name\">", a->name, "");
-    print_origin(rows->page->results, row->architecture, out);
+    print_origin(rows->page->results, row, out);
     for (size_t c = 0; c < COLUMNS; c++)
         if (!has_column(rows, &columns[c]))
             continue;
@@ -164,20 +196,37 @@ static void print_row(const struct rows *rows, size_t i, FILE *out)
     fprintf(out, "<td data-value=\"%zu\">%zu</td></tr>\n", row->runs, row->runs);
 }
 
+/* From the highest return down; without a return at the end. */
+static void sort_rows(const struct rows *rows, size_t order[KS_STUDY_ARCHITECTURES])
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        const double value = rows->row[i].value[KS_RETURN].value;
+        size_t at = i;
+
+        for (;
+             at > 0 && !(rows->row[order[at - 1]].value[KS_RETURN].value >= value) && !isnan(value);
+             at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
 static void print_rows(const struct rows *rows, const char *id, FILE *out)
 {
-    size_t dropped = 0;
+    size_t dropped = 0, order[KS_STUDY_ARCHITECTURES];
 
     fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" id=\"%s\">\n", id);
     print_header(rows, out);
     fprintf(out, "<tbody>\n");
+    sort_rows(rows, order);
     for (size_t i = 0; i < rows->n; i++) {
-        if (!rows->row[i].asked)
+        if (!rows->row[order[i]].asked)
             continue;
-        print_row(rows, i, out);
-        dropped += rows->row[i].dropped;
+        print_row(rows, order[i], out);
+        dropped += rows->row[order[i]].dropped;
     }
     fprintf(out, "</tbody></table></div>\n");
+    print_apart(rows, out);
     if (dropped > 0)
         fprintf(out,
                 "<p>%zu values of kappa are not numbers, or their analyses failed: they are left "

@@ -158,14 +158,11 @@ static void print_names(const struct ks_results *r, const struct ks_summary_tabl
     fprintf(out, "'; group_of(i)=int(word(groups,i)); group_count=%zu; ", r->n_groups);
 }
 
-/* What a return is at most: a task of dm_control gives a reward of at most 1 in each of 1,000
- * steps.
- */
-static const char *most_return(const struct ks_study *s)
+const char *ks_plots_most_return(const struct ks_study *study)
 {
     struct ks_env_about about;
 
-    return ks_env_about_task(s->env, &about) && strcmp(about.suite, "dm_control") == 0
+    return ks_env_about_task(study->env, &about) && strcmp(about.suite, "dm_control") == 0
                ? " (of 1,000)"
                : "";
 }
@@ -192,7 +189,7 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
         print_panels("wide", table->n_rows, &panels, out);
     print_names(r, table, out);
     fprintf(out, "checkpoint_gap=%zu; of_most='%s'; ", checkpoint_gap(r->study),
-            most_return(r->study));
+            ks_plots_most_return(r->study));
     return ks_stream_close(out);
 }
 

@@ -22,6 +22,10 @@ struct ks_plot {
 /* All plots; a NULL name ends the list. */
 extern const struct ks_plot ks_plots[];
 
+/* " (of 1,000)" for words beside returns of dm_control's tasks, which give a reward of at most 1 in
+ * each of 1,000 steps; "" for other tasks. */
+const char *ks_plots_most_return(const struct ks_study *study);
+
 /* Whether the tables that ks_tables_write filled have the data of a plot. */
 bool ks_plot_has_data(const struct ks_summary_table *table, const struct ks_plot *plot);
 

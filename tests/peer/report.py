@@ -2,6 +2,7 @@
 
 - no script error, nothing asked of the network, no horizontal scroll at the widths of a desktop and a phone;
 - every column of every sortable table sorts, both ways, by its numbers; rows without a value come last;
+- on a desktop no plot is cut, and the table of architectures shows its most important columns;
 - the table of architectures filters; points of plots show their values;
 - text has enough contrast in light and in dark;
 - text from files is shown as it is and is nowhere part of the page's structure.
@@ -135,6 +136,18 @@ def check_values(page):
     check(page.evaluate(f"{tip}.hidden"), "the value stays when the mouse leaves the point")
 
 
+def check_fit(page):
+    """In the window of a desktop no plot scrolls, and the table of architectures shows its most important columns."""
+    cut = page.evaluate("Array.from(document.querySelectorAll('.plot')).filter(e => e.scrollWidth > e.clientWidth)"
+                        ".map(e => e.closest('figure').id)")
+    check(not cut, f"plots are cut: {cut}")
+    seen = page.evaluate("Array.from(document.querySelector('#table-architectures thead tr').cells)"
+                         ".filter(e => e.getBoundingClientRect().right <= document.documentElement.clientWidth)"
+                         ".map(e => e.firstChild.textContent)")
+    needed = ["return", "kappa", "kappa_q99", "directions_1e2", "lambda_max"]
+    check(all(name in seen for name in needed), f"of the table of architectures only {seen} are seen")
+
+
 def check_ids(page):
     twice = page.evaluate("""(() => { const seen = new Set(), twice = [];
         for (const e of document.querySelectorAll('[id]')) { if (seen.has(e.id)) twice.push(e.id); seen.add(e.id); }
@@ -228,6 +241,7 @@ def main():
         page.view(1280, 900, False)
         page.open(os.path.join(study, "report.html"))
         check_escaping(page, study)
+        check_fit(page)
         check_ids(page)
         for view in VIEWS:
             check_colours(page, view, pictures)

@@ -240,6 +240,63 @@ TEST_WITH(test_architectures, make_study, remove_page)
     assert_true(says("<p>12 values of kappa are not numbers"));
 }
 
+/* Rows go from the highest return down, and columns from the most important one on. */
+TEST_WITH(test_order_in_table, make_study, remove_page)
+{
+    static const char *const parts[] = {
+        "<th>architecture</th>", "<th>return<",         "<th>kappa<",
+        "<th>kappa_q99<",        "<th>directions_1e2<", "<th>lambda_max<"};
+
+    for (size_t low = 0; low < 2; low++) {
+        const char *const at[] = {"<td class=\"name\">ln+mse<", "<td class=\"name\">bn+wn+ce<"};
+        const char *from;
+
+        for (size_t a = 0; a < 2; a++)
+            for (size_t i = 0; i < SEEDS; i++)
+                write_returns(
+                    a == 0 ? "ln+mse" : "bn+wn+ce", i,
+                    text_of("env_step,return_mean\n0,1\n6,2\n12,%d\n", a == low ? -7 : 7));
+        write_page(NULL);
+        from = strstr(page, "id=\"table-architectures\"");
+        assert_true(strstr(from, at[1 - low]) < strstr(from, at[low]));
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+            from = strstr(from, parts[i]);
+            if (!from)
+                fail_msg("%s is missing or comes too early", parts[i]);
+        }
+    }
+}
+
+/* The first column of a table has short texts, as it leaves the window's width to the others: what
+ * makes spectra incomparable stands below the table of their analysis. */
+TEST_WITH(test_incomparable_rows, make_study, remove_page)
+{
+    static const char note[] = "<p class=\"note\">Not comparable: ln+mse (number of parameters 100 "
+                               "and 123456789 in [analyze more]).</p>",
+                      words[] = "<td class=\"name\">ln+mse<small>not comparable</small></td>";
+    const char *path, *further;
+    struct ks_spectrum *s;
+
+    set_study("[analyze more]\norder = 4\n");
+    for (size_t i = 0; i < SEEDS; i++)
+        for (size_t k = 0; k <= CHECKPOINTS; k++)
+            write_spectrum(&(struct place){"ln+mse", i, STEP[k], "more"}, 100, false);
+    path = scratch(spectrum_path(&(struct place){"ln+mse", 1, STEP[CHECKPOINTS], "more"}));
+    s = read_spectrum(path);
+    for (size_t j = 0; j < s->attributes.n; j++)
+        if (strcmp(s->attributes.list[j].name, "dimension") == 0)
+            s->attributes.list[j].integer = 123456789;
+    assert_ok(ks_spectrum_write(path, s));
+    write_page(NULL);
+    further = strstr(page, "id=\"table-analysis-1\"");
+    assert_non_null(further);
+    assert_contains(further, note);
+    assert_contains(further, words);
+    assert_true(strstr(page, words) > further);
+    for (const char *at = page; (at = strstr(at, "<tr data-")) != NULL; at++)
+        assert_true(strstr(at, "</td>") - strstr(at, "<td") < 64);
+}
+
 /* A table has no columns of statistics that none of its spectra has. */
 TEST_WITH(test_columns_of_an_analysis, make_study, remove_page)
 {
