@@ -169,10 +169,33 @@ TEST_WITH(test_answer, make_study, remove_page)
     assert_true(says("<b>It is not decided whether better conditioned critics"));
     write_page(CORRELATIONS("-0.75", "0.01", "0.75", "0.01"));
     assert_true(says("<b>It is not decided whether better conditioned critics"));
-    assert_true(says("the sign of its rank correlation with the return is not established"));
+    assert_true(
+        says("its rank correlation with the return is -0.75 for the lower ends of its "
+             "intervals (<i>p</i> = 0.01) and 0.75 for the upper ends (<i>p</i> = 0.01). It "
+             "would be decided if both had one sign and a <i>p</i> of at most 0.05, by a"));
+    assert_false(says("With the paper's <i>kappa</i>"));
     write_page(CORRELATIONS("-0.75", "0.01", "-", "-"));
     assert_true(says("<b>These runs cannot answer that</b>: too few architectures"));
     assert_false(says("nan"));
+}
+
+/* The correlation of the paper's kappa, by the analysis xqc, and its range over start vectors. */
+TEST_WITH(test_paper_in_headline, make_study, remove_page)
+{
+    static const char rows[] = CORRELATIONS(
+        "-0.75", "0.01", "-0.5",
+        "0.04") "standard,kappa,log,12,-0.3,-,-,0.4\nxqc,kappa,log,12,-0.78,-0.9,-0.5,0.004\n"
+                "other,kappa,log,12,0.9,-,-,0.1\nxqc1,kappa,log,12,-0.84,-,-,0.001\n";
+
+    set_study("[analyze xqc]\ncompat = xqc\n");
+    write_page(rows);
+    assert_true(
+        says("largest. With the paper's <i>kappa</i> the rank correlation is -0.78 (<i>p</i> = "
+             "0.004).</p>"));
+    set_study("[analyze xqc]\ncompat = xqc\n[analyze other]\nseed = 1\n"
+              "[analyze xqc1]\ncompat = xqc\nseed = 1\n");
+    write_page(rows);
+    assert_true(says("is -0.78 (<i>p</i> = 0.004; -0.84 to -0.78 over 2 start vectors).</p>"));
 }
 
 /* The last returns are 100 to 400; the first ones, 10, become 130 in one or both architectures. */
@@ -441,6 +464,7 @@ TEST_WITH(test_theorems, make_study, remove_page)
                      "<td class=\"none\">not measured</td><td data-value=\"0\">0</td>"
                      "<td data-value=\"0.29999\">0.299</td><td data-value=\"3\">3</td></tr>"));
     assert_true(says("<tr><td class=\"name\">ln+mse</td><td data-value=\"17.5\">17.5</td>"));
+    assert_true(says("but the numbers shown for these\nare upper bounds of the ratios"));
 }
 
 /* Plots stand in the page as SVG, without the XML declaration; or why there are none. */
