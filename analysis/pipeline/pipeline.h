@@ -105,7 +105,7 @@ struct ks_trace_samples {
     size_t rounds; /* vectors of each minibatch; 0: none were drawn           */
     double value;  /* the trace                                               */
     double se;     /* its standard error                                      */
-    double error;  /* half of the 99% interval around `value`, by Student's t */
+    double error;  /* half of the 99% interval around `value`         */
 };
 
 /* The error from few minibatches, after a few steps if minibatches may be added

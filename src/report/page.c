@@ -251,6 +251,11 @@ static bool has_theorems(const void *data)
     return has_rows(data, "theorems");
 }
 
+static bool has_prediction(const void *data)
+{
+    return has_rows(data, "prediction");
+}
+
 static bool has_correlations(const void *data)
 {
     return has_rows(data, "correlation");
@@ -274,6 +279,7 @@ static const struct ks_template_section sections[] = {
     {"plot", NULL, NULL, ks_page_plot},
     {"other_plots", print_other_plots, NULL, NULL},
     {"correlations", ks_page_correlations, has_correlations, NULL},
+    {"prediction", ks_page_prediction, has_prediction, NULL},
     {"statements", ks_page_statements, ks_page_has_statements, NULL},
     {"settings", ks_page_settings, NULL, NULL},
     {"versions", ks_page_versions, NULL, NULL},

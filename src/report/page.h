@@ -41,6 +41,8 @@ ks_status ks_page_analyses(void *data, FILE *out);
 ks_status ks_page_plot(void *data, const char *name, FILE *out);
 /* Rank correlations of statistics with the return. */
 ks_status ks_page_correlations(void *data, FILE *out);
+/* What a statistic adds to the factors of the twelve architectures. */
+ks_status ks_page_prediction(void *data, FILE *out);
 /* What the analyzer states about the last checkpoint of each architecture's first run, and whether
  * it states anything. */
 bool ks_page_has_statements(const void *data);

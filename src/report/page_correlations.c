@@ -55,6 +55,45 @@ ks_status ks_page_correlations(void *data, FILE *out)
     return KS_OK;
 }
 
+/* --- what a statistic adds to the factors, from prediction.csv --- */
+
+static void print_prediction(const struct ks_table *t, size_t row, double alone, FILE *out)
+{
+    const char *statistic = ks_table_text(t, row, "statistic");
+    const double q2 = ks_table_value(t, row, "q2");
+    static const char *const rest[] = {"r2", "q2", "partial", "p", "p_family"};
+
+    ks_html_between(out, "<tr><td class=\"name\">", statistic, "<span class=\"kind\">");
+    fprintf(out, "%s</span></td>", row == 0 ? "BN, LN, WN, CE" : kind_of(statistic));
+    ks_html_between(out, "<td class=\"text\">", ks_table_text(t, row, "analysis"), "</td>");
+    for (size_t k = 0; k < sizeof rest / sizeof *rest; k++) {
+        const double value = ks_table_value(t, row, rest[k]);
+
+        ks_html_cell(out, value, "%.2g", value, row == 0 ? "" : "not resolved");
+    }
+    fprintf(out, "<td class=\"text\">%s</td></tr>\n",
+            row == 0 || isnan(q2) ? ""
+            : q2 > alone          ? "more"
+                                  : "less");
+}
+
+ks_status ks_page_prediction(void *data, FILE *out)
+{
+    const struct ks_table *t = ks_tables_find(((const struct ks_page *)data)->table, "prediction");
+
+    fputs(
+        "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" id=\"table-prediction\">\n"
+        "<thead><tr><th>statistic</th><th class=\"text\">analysis</th><th>explained</th>"
+        "<th>of the one left out</th><th>partial correlation</th><th><i>p</i></th>"
+        "<th><i>p</i> for all rows</th><th class=\"text\">than the "
+        "factors</th></tr></thead>\n<tbody>\n",
+        out);
+    for (size_t i = 0; i < ks_table_rows(t); i++)
+        print_prediction(t, i, ks_table_value(t, 0, "q2"), out);
+    fputs("</tbody></table></div>\n", out);
+    return KS_OK;
+}
+
 /* The claim of the analyzer in the last spectrum of the first run of an architecture of the table;
  * NULL: none. */
 static const char *find_statement(const struct ks_page *page, size_t row)

@@ -515,3 +515,23 @@ TEST_WITH(test_text_of_runs, make_study, remove_page)
     assert_true(says("<a href=\"tables/a%20%22b%22.csv\">a &quot;b&quot;.csv</a>"));
     assert_true(says("<td>operator</td><td class=\"text\">hessian<br></td>"));
 }
+
+/* The factors alone come first; a statistic explains more of the architecture that is left out,
+ * less, or is not resolved. */
+TEST_WITH(test_prediction, make_study, remove_page)
+{
+    write_page(NULL);
+    assert_false(says("id=\"prediction\""));
+    write_page_with("prediction",
+                    "statistic,analysis,r2,q2,partial,p,p_family\n"
+                    "factors,-,0.8,0.5,-,-,-\n"
+                    "kappa,xqc,0.81,0.25,-0.2,0.66,0.99\n"
+                    "kappa_q99_lower,ggn,0.91,0.71,-0.75,0.03,0.2\n"
+                    "kappa_q99_upper,ggn,-,-,-,-,-\n",
+                    NULL);
+    assert_true(says("id=\"prediction\""));
+    assert_true(says(">0.25</td>"));
+    assert_true(says("<td class=\"text\">less</td></tr>"));
+    assert_true(says("<td class=\"text\">more</td></tr>"));
+    assert_true(says("not resolved"));
+}
