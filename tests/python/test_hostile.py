@@ -8,8 +8,13 @@ import json
 import os
 import pickle
 import random
+import re
 import resource
+import signal
+import subprocess
+import sys
 import tarfile
+import tempfile
 import unittest
 import unittest.mock
 import zipfile
@@ -29,7 +34,9 @@ from foreign import (
     safe,
 )
 
+import kappascope
 from kappascope.arrays import open_weights
+from kappascope.hdf5 import read_hdf5
 from kappascope.maps import read_map
 from kappascope.refusal import Refused, printable
 
@@ -245,6 +252,64 @@ class TestMutations(ImportTest):
                 read_map(e.path("bad.map"))
             except Refused as error:
                 self.assertRegex(str(error), f"^{e.path('bad.map')}:")
+
+
+class TestScout(unittest.TestCase):
+    """Each file of HDF5 that somebody hands in is read by a child first."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "a.h5")
+        with h5py.File(self.path, "w") as file:
+            file["a"] = 1.0
+
+    def test_a_crash_and_an_endless_read(self):
+        parent = os.getpid()
+        for number, words in ((signal.SIGSEGV, r"crashes \(signal 11\)"), (signal.SIGXCPU, "an end")):
+
+            def read(file, number=number):
+                if os.getpid() != parent:
+                    os.kill(os.getpid(), number)
+                return file["a"][()]
+
+            with self.assertRaisesRegex(Refused, f"a.h5: the file is damaged: libhdf5 .*{words}"):
+                read_hdf5(self.path, read)
+            self.assertEqual(read_hdf5(self.path, read, known=True), 1.0)
+
+    def test_what_the_child_cannot_read_is_found_by_the_parent(self):
+        with self.assertRaises(KeyError):
+            read_hdf5(self.path, lambda file: file["b"])
+
+    def test_limits_that_are_lower(self):
+        """A limit that may not be raised stays, and the child reads."""
+        code = (
+            "import os, resource, sys\n"
+            "from kappascope.hdf5 import read_hdf5\n"
+            "resource.setrlimit(resource.RLIMIT_CPU, (9, 9))\n"
+            "parent = os.getpid()\n"
+            "read_hdf5(sys.argv[1], lambda file: os.getpid() == parent or os.abort())\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code, self.path], capture_output=True, text=True)
+        self.assertIn("crashes (signal 6)", done.stderr)
+
+    def test_damaged_files(self):
+        files = os.path.join(os.path.dirname(__file__), *[".."] * 3, "shared", "cases", "files", "segv.h5")
+        if not os.path.exists(files):
+            self.skipTest("no damaged files")
+        for load in (kappascope.load_spectrum, lambda path: kappascope.load_vectors(path, {}), open_weights):
+            with self.assertRaisesRegex(Refused, "segv.h5: "):
+                load(files)
+
+    def test_no_other_place_opens_files(self):
+        """Only read_hdf5 opens a file to read it."""
+        folder = os.path.dirname(kappascope.__file__)
+        found = []
+        for name in sorted(name for name in os.listdir(folder) if name.endswith(".py")):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                found += [(name, line.strip()) for line in file if re.search(r"\bFile\(|h5f\.open", line)]
+        self.assertEqual([name for name, _ in found], ["checkpoint.py", "hdf5.py", "hdf5.py"])
+        self.assertIn('"w"', found[0][1])
 
 
 class Executed:

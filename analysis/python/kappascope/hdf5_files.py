@@ -3,75 +3,45 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
 from typing import Any
 
 import h5py
 import numpy as np
 
+from kappascope.hdf5 import read_hdf5
 from kappascope.names import Array
 from kappascope.refusal import fail, first_line
-from kappascope.stored import INFLATED, MOST_DIMS, Stored, Weights, length_of, limited_memory
+from kappascope.stored import INFLATED, MOST_DIMS, Stored, Weights, length_of
 
 _MOST_STEPS, _MOST_NAMES, _PATH, _PART = 1 << 14, 1 << 14, 256, 127
 _UNWRITTEN = 1 << 20  # bytes that a dataset may have in memory and not in the file
 
 
 def open_hdf5(w: Weights) -> None:
+    """Adds all datasets. The child reads their values, too, as the caller will."""
     w.format = "HDF5"
-    _scout(w)
-    _walk_hdf5(w)
 
+    def read_all(file: Any) -> None:
+        tried = Weights(w.path)
+        _walk(tried, file)
+        for s in tried.arrays:
+            if s.real:
+                s.check()
+                np.asarray(file[s.name][()])
 
-def _file(w: Weights) -> Any:
     try:
-        return h5py.File(w.path, "r")
+        read_hdf5(w.path, lambda file: _walk(w, file), read_all)
     except OSError as error:
         fail(f"{w.path}: not a readable HDF5 file: {first_line(error)}")
 
 
-def _scout(w: Weights) -> None:
-    """A child process reads the whole file once, with limits on its memory and its time: libhdf5 may crash on
-    a damaged file, or not come to an end."""
-    import resource
-
-    child = os.fork()
-    if child == 0:
-        try:
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            seconds = 60 + w.size // 10_000_000
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-            signal.alarm(2 * seconds)  # on a busy machine
-            with limited_memory((2 << 30) + 4 * w.size):
-                tried = Weights(w.path)
-                _walk_hdf5(tried)
-                for s in tried.arrays:
-                    if s.real:
-                        s.check()
-                        s.load()
-        except BaseException:  # the parent finds it, too, and says so
-            pass
-        finally:
-            os._exit(0)
-    try:
-        _, status = os.waitpid(child, 0)
-    except BaseException:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        raise
-    if status != 0:
-        fail(f"{w.path}: cannot be read: libhdf5 ended with signal {status & 127} in it")
-
-
-def _walk_hdf5(w: Weights) -> None:
-    """Adds all datasets: first those behind hard links, which shows whether there is a link to another file;
-    then those behind soft links."""
+def _walk(w: Weights, file: Any) -> None:
+    """First the datasets behind hard links, which shows whether there is a link to another file; then those
+    behind soft links."""
     soft: list[str] = []
-    with _file(w) as file:
-        steps = _add_group(w, file, "", soft, 0)
-        while soft:
-            steps = _add_link(w, file, soft.pop(0), soft, steps)
+    steps = _add_group(w, file, "", soft, 0)
+    while soft:
+        steps = _add_link(w, file, soft.pop(0), soft, steps)
 
 
 def _add_group(w: Weights, group: Any, path: str, soft: list[str], steps: int) -> int:
@@ -130,8 +100,8 @@ def _add_object(w: Weights, found: Any, object: str, soft: list[str], steps: int
             )
 
     def load() -> Array:
-        with _file(w) as file:
-            return np.asarray(file[object][()], np.float64 if type == "float64" else np.float32)
+        kind = np.float64 if type == "float64" else np.float32
+        return read_hdf5(w.path, lambda file: np.asarray(file[object][()], kind), known=True)
 
     w.add(Stored(object[1:], type, shape, load, check))
     return steps + 1

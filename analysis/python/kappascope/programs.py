@@ -9,8 +9,7 @@ import subprocess
 from collections.abc import Iterable
 from typing import Any, Union
 
-import h5py
-
+from kappascope.hdf5 import read_hdf5
 from kappascope.names import Path
 from kappascope.spectra import load_spectrum
 
@@ -150,8 +149,7 @@ def audit(checkpoint: Path, **options: Option) -> Row:
     }
     folder, name = os.path.split(path)
     folder = os.path.join(str(options.get("cache") or folder), name.removesuffix(".h5") + ".audit")
-    with h5py.File(path, "r") as file:
-        stored = len(file["batch/input"])
+    stored = read_hdf5(path, lambda file: len(file["batch/input"]))
     order, batches, seed, above = map(_number, [options] * 4, named, (90, stored, 0, 0))
     end = f"-m{order:.0f}-n{batches:.0f}-s{int(seed)}" + (f"-c{above:.17g}" if above > 0 else "")
     for operator in ("hessian", "ggn", "residual", "preconditioned"):

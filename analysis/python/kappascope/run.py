@@ -14,11 +14,11 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import h5py
 import numpy as np
 
 from kappascope.arguments import attributes_of, check_functions, check_names
 from kappascope.checkpoint import fixed_string, write_file
+from kappascope.hdf5 import read_hdf5
 from kappascope.lines import Lines, in_one_line
 from kappascope.names import Path
 from kappascope.rows import append_row, cut_rows, header_of, steps_of
@@ -338,8 +338,8 @@ class Run:
             )
         if before:
             with contextlib.suppress(Exception):  # a damaged one is found when it is analyzed
-                with _open_checkpoint(self._path(before[-1])) as file:
-                    said = file.attrs.get("minibatches", self._label)
+                path = self._path(before[-1])
+                said = _read_checkpoint(path, lambda file: file.attrs.get("minibatches", self._label))
                 if said in ("fresh", b"fresh"):
                     self._label = "fresh"
                 if not self.draw:
@@ -375,7 +375,7 @@ class Run:
                 self.save(temporary, step, self._samples.get())
             if not os.path.exists(temporary):
                 raise RuntimeError("expected save to write the path that it is given, found no file there")
-            if self.draw is None and self._label == "fixed" and not self._check_inputs(temporary):
+            if self.draw is None and self._label == "fixed" and not self._check_inputs(temporary, known=True):
                 self._label = "fresh"
                 self._lines.say(
                     step,
@@ -396,10 +396,10 @@ class Run:
         except Exception as error:
             raise RuntimeError(f"draw: {in_one_line(error)}") from error
 
-    def _check_inputs(self, path: str) -> bool:
+    def _check_inputs(self, path: str, known: bool = False) -> bool:
         """Whether the inputs are those of the first checkpoint that was looked at."""
-        with _open_checkpoint(path) as file:
-            found = hashlib.sha256(np.ascontiguousarray(file["batch/input"][()]).tobytes()).hexdigest()
+        inputs = _read_checkpoint(path, lambda file: file["batch/input"][()], known=known)
+        found = hashlib.sha256(np.ascontiguousarray(inputs).tobytes()).hexdigest()
         self._inputs = self._inputs or found
         return found == self._inputs
 
@@ -434,23 +434,29 @@ def _same_random_numbers() -> Iterator[None]:
             torch.cuda.set_rng_state_all(cuda)
 
 
-@contextlib.contextmanager
-def _open_checkpoint(path: str, **how: Any) -> Iterator[Any]:
-    try:
-        file = h5py.File(path, **{"mode": "r", **how})
-    except OSError as error:
-        raise RuntimeError(f"expected save to write a checkpoint: {error}") from error
-    with file:
+def _read_checkpoint(path: str, read: Callable[[Any], Any], **how: Any) -> Any:
+    """What read(file) returns, of a file with minibatches; how: further arguments of read_hdf5."""
+
+    def checked(file: Any) -> Any:
         if "batch/input" not in file:
             raise RuntimeError("expected save to write a checkpoint, found a file without /batch/input")
-        yield file
+        return read(file)
+
+    try:
+        return read_hdf5(path, checked, **how)
+    except OSError as error:
+        raise RuntimeError(f"expected save to write a checkpoint: {error}") from error
 
 
 def _with_attributes(path: str, attributes: Mapping[str, Any]) -> bytes:
     """The bytes of a checkpoint with these attributes. It is changed in memory: HDF5 cannot give up a file
     on a full disk."""
-    with _open_checkpoint(path, mode="r+", driver="core", backing_store=False) as file:
+
+    def change(file: Any) -> bytes:
         for name, value in attributes.items():
             file.attrs[name] = fixed_string(value) if isinstance(value, str) else value
         file.flush()
         return bytes(file.id.get_file_image())
+
+    image: bytes = _read_checkpoint(path, change, known=True, mode="r+", driver="core", backing_store=False)
+    return image

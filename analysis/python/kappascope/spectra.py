@@ -9,6 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from kappascope.hdf5 import read_hdf5
 from kappascope.names import Array, Arrays, Path
 from kappascope.refusal import Refused, fail
 
@@ -65,6 +66,19 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, (np.generic, np.ndarray)) else value
 
 
+def _read(path: str, file: Any) -> Spectrum:
+    attributes = {name: _plain(value) for name, value in file.attrs.items()}
+    if attributes.get("format") != "kappascope-spectrum":
+        found = attributes.get("format", "another file of HDF5")
+        fail(f"{path}: expected a spectrum (kappascope-spectrum), found {found}")
+    arrays: Arrays = {}
+    file.visititems(
+        lambda name, one: arrays.__setitem__(name, np.asarray(one)) if isinstance(one, h5py.Dataset) else None
+    )
+    summary = {name: float(value) for name, value in file["summary"].attrs.items()}
+    return Spectrum(path, attributes, summary, arrays)
+
+
 def load_spectrum(path: Path) -> Spectrum:
     """Reads a spectrum:
 
@@ -74,22 +88,10 @@ def load_spectrum(path: Path) -> Spectrum:
     Raises Refused if the file cannot be opened or is no spectrum."""
     path = os.fspath(path)
     try:
-        with h5py.File(path, "r") as file:
-            attributes = {name: _plain(value) for name, value in file.attrs.items()}
-            if attributes.get("format") != "kappascope-spectrum":
-                found = attributes.get("format", "another file of HDF5")
-                fail(f"{path}: expected a spectrum (kappascope-spectrum), found {found}")
-            arrays: Arrays = {}
-            file.visititems(
-                lambda name, one: (
-                    arrays.__setitem__(name, np.asarray(one)) if isinstance(one, h5py.Dataset) else None
-                )
-            )
-            summary = {name: float(value) for name, value in file["summary"].attrs.items()}
+        return read_hdf5(path, lambda file: _read(path, file))
     except Refused:
         raise
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
         fail(
             f"{path}: expected a spectrum, which `kappascope analyze` writes: {' '.join(str(error).split())}"
         )
-    return Spectrum(path, attributes, summary, arrays)

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import h5py
 import numpy as np
 
 from kappascope.critics import Critic, collect
@@ -16,6 +15,7 @@ from kappascope.description import Description, Layer
 from kappascope.export_flax import FLAX, names_of, take
 from kappascope.export_torch import bind, common_description, modules_of, share_layers
 from kappascope.graph import Graph
+from kappascope.hdf5 import read_hdf5
 from kappascope.losses import Loss
 from kappascope.minibatches import read_minibatches
 from kappascope.names import Array, Arrays, Module, Path, Tensor
@@ -45,12 +45,7 @@ def load_vectors(
 
     Raises Refused if the file has no vectors, or is of other critics."""
     try:
-        with h5py.File(path, "r") as file:
-            found = _text(file.attrs.get("format", "another file of HDF5"))
-            if found != "kappascope-vector":
-                fail(f"{path}: expected a file of vectors (kappascope-vector), found {found}")
-            vectors = np.asarray(file["vector"][()], np.float64)
-            parameters = _text(file.attrs.get("parameters", ""))
+        vectors, parameters = read_hdf5(path, lambda file: _read(path, file))
     except Refused:
         raise
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as failure:
@@ -88,6 +83,14 @@ def load_vectors(
         + (f" over {parameters[:300]}" if parameters else "")
         + way
     )
+
+
+def _read(path: Path, file: Any) -> tuple[Array, str]:
+    """The vectors [k, n], and what they are over."""
+    found = _text(file.attrs.get("format", "another file of HDF5"))
+    if found != "kappascope-vector":
+        fail(f"{path}: expected a file of vectors (kappascope-vector), found {found}")
+    return np.asarray(file["vector"][()], np.float64), _text(file.attrs.get("parameters", ""))
 
 
 def _trees(path: Path, critics: Any, names: Mapping[str, str], parameters: str, vectors: Array) -> list[Any]:
