@@ -108,6 +108,13 @@ class TestRun(RunTest):
         self.assertTrue(run(500, now=True))
         self.assertFalse(run(510))
 
+    def test_training_begins_late(self):
+        """As a training that evaluates from the start and calls the run when it makes its first update."""
+        run = self.run_of(every=500)
+        run.evaluated(200, 1.0), run.evaluated(400, 2.0)
+        self.assertEqual([step for step in range(501, 1601) if run(step)], [1000, 1500])
+        self.assertEqual(self.lines(), [])
+
     def test_returns(self):
         run = self.run_of()
         run.evaluated(0, np.float32(-1.5), success=0.0)
@@ -162,15 +169,16 @@ class TestRun(RunTest):
         code = (
             "import sys, kappascope\n"
             "run = kappascope.Run(sys.argv[1], env='e', name='n', seed=0, every=10**6, save=print)\n"
-            "run(50), run(100)\n"
         )
-        for end in ("", "run.close()\n", "del run\n"):
+        called = "run(50), run(100)\n"
+        for end in (called, f"{called}run.close()\n", f"{called}del run\n", "run.evaluated(150, 1.0)\n"):
             done = subprocess.run(
                 [sys.executable, "-c", code + end, self.study], capture_output=True, text=True, check=True
             )
             self.assertRegex(
                 done.stderr,
-                r"\Akappascope: .*seed0: no checkpoint was saved: the first was due at step 1000000\n\Z",
+                r"\Akappascope: .*seed0: no checkpoint was saved: the "
+                + (r"first was due at step 1000000\n\Z" if called in end else r"run was never called\n\Z"),
             )
 
     def test_random_numbers(self):

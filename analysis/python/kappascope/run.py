@@ -54,12 +54,13 @@ class Run:
     env          the task; characters other than letters, digits and +-_. become -
     name         of the architecture, of letters, digits and +-_.
     seed         a whole number
-    every        environment steps between two checkpoints: at the first call at or after each multiple
+    every        environment steps between two checkpoints: at the first call at or after each multiple; but
+                 the first call of a run saves only if its step is a multiple
     save         save(path, step) writes a checkpoint to `path`, for example by kappascope.save; with
                  `draw` save(path, step, minibatches)
-    draw         draw() returns minibatches: arrays or tensors, in a tuple, list, dictionary, named tuple
-                 or data class. With minibatches="fixed" they are those of the first checkpoint, also
-                 when the run is resumed
+    draw         draw() returns minibatches, which `save` gets with the shapes that they have: arrays or
+                 tensors, in a tuple, list, dictionary, named tuple or data class. With
+                 minibatches="fixed" they are those of the first checkpoint, also when the run is resumed
     minibatches  "fixed": the same for all checkpoints of a run; "fresh": drawn for each. Without `draw`
                  it says what `save` does; if "fixed" is not true, a warning says so, and the file
     attributes   further attributes of every checkpoint; `gamma`, the discount, and `reward_scale`, by
@@ -97,7 +98,7 @@ class Run:
         self.returns = os.path.join(self.folder, "returns.csv")
         self.step: int | None = None  # of the last call
         self._evaluated = -1  # the step of the last evaluation
-        self._due = 0  # the multiple of `every` that is saved next
+        self._due = -1  # the multiple of `every` that is saved next; not known before the first call
         self._samples: Samples | None = None
         self._inputs: str | None = None  # of the first checkpoint: a checksum
         self._lock: Any = None
@@ -124,6 +125,10 @@ class Run:
                 self._backwards(number, self.step, "nothing is saved at such steps")
                 return False
             self.step = number
+            if self._due < 0:
+                self._due = -(-number // self.every)
+                first = f"no checkpoint was saved: the first was due at step {self._due * self.every}"
+                self._lines.at_end = self._lines.at_end and first
             if number < self._due * self.every and not now:
                 return False
             self._due, self._lines.at_end = number // self.every + 1, ""
@@ -133,7 +138,7 @@ class Run:
             with _same_random_numbers():
                 path = self._save(number)
         except Exception as error:
-            next_one = f"the next checkpoint is saved at step {self._due * self.every}"
+            next_one = f"the next checkpoint is saved at step {max(self._due, 0) * self.every}"
             self._lines.report(step, error, f"no checkpoint of this step; {next_one}")
             return False
         self._saved(path, number)
@@ -331,11 +336,8 @@ class Run:
             )
         cut_rows(self.returns, row)  # an incomplete last line goes
         before = [s for s in saved if s < step]
-        self._due = before[-1] // self.every + 1 if before else -(-step // self.every)
-        if first:
-            self._lines.at_end = (
-                f"no checkpoint was saved: the first was due at step {self._due * self.every}"
-            )
+        self._due = before[-1] // self.every + 1 if before else -1
+        self._lines.at_end = "no checkpoint was saved: the run was never called" if first else ""
         if before:
             with contextlib.suppress(Exception):  # a damaged one is found when it is analyzed
                 path = self._path(before[-1])
