@@ -56,24 +56,63 @@ class TestNothingEndsTheTraining(RunTest):
         run = self.run_of(save=save)
         self.assertEqual([step for step in range(50, 551, 50) if run(step)], [500])
         self.expect(
-            r"step 100: .*seed0: no replay yet: no checkpoint of this step; the next .* at step 200",
+            r"step 100: .*seed0: save: test_run_errors.py:\d+: raise ValueError\(.*\): no replay yet: no "
+            "checkpoint of this step; the next .* at step 200",
             r"step 200: .*seed0: expected save to write a checkpoint: .*",
             r"step 300: .*seed0: expected save to write a checkpoint, found a file without",
-            r"step 400: .*seed0: expected save to write the path .* found no file there",
+            r"step 400: .*seed0: expected save to write a file .* found none",
         )
         self.assertEqual(self.files(run), ["step_000000500.h5"])
         self.assertEqual([name for name in os.listdir(run.folder) if name.startswith(".")], [])
 
+    def test_the_line_of_an_error(self):
+        """An error inside of a library, and one of this package, name the line of the user's code."""
+
+        def save(path, step):
+            if step == 100:
+                np.concatenate([np.ones((2, 3, 4)), np.ones((2, 3, 1))], 1)
+            kappascope.save_arrays(path, {}, "dense 1\n", np.ones((2, 3, 4)), np.ones((2, 3)))
+
+        run = self.run_of(save=save)
+        run(100), run(200)
+        self.expect(
+            r"seed0: save: test_run_errors.py:\d+: np.concatenate\(.*, 1\): all the input array dimensions",
+            r"seed0: save: test_run_errors.py:\d+: kappascope.save_arrays\(.*: loss: expected it as",
+        )
+
+    def test_save_makes_a_folder(self):
+        """It is removed, and so is one that a killed process left: checkpoints of a run that starts again
+        are saved."""
+
+        def save(path, step):
+            if step == 100:
+                os.mkdir(path)
+                open(f"{path}.npz", "xb").close()
+            else:
+                self.save(path, step)
+
+        run = self.run_of(save=save)
+        self.assertFalse(run(100))
+        self.expect(r"step 100: .*seed0: expected save to write a file .* found none")
+        self.assertEqual(os.listdir(run.folder), ["run.lock"])
+        run.close()
+        os.makedirs(f"{run.folder}/.kappascope-1-step_000000100.h5/inner")
+        again = self.run_of(save=save)
+        self.assertTrue(again(200), self.lines())
+        self.assertEqual(sorted(os.listdir(run.folder)), ["run.lock", "step_000000200.h5"])
+
     def test_draw_raises(self):
         run = self.run_of(draw=lambda: random.sample([1, 2], 3))
         self.assertFalse(run(100))
-        self.expect(r"step 100: .*seed0: draw: Sample larger than population")
+        self.expect(r"step 100: .*seed0: draw: test_run_errors.py:\d+: .*: Sample larger than population")
 
         def full():
             raise MemoryError
 
         self.assertFalse(self.run_of(seed=1, draw=full)(100))
-        self.expect(r"step 100: .*seed1: draw: MemoryError: no checkpoint of this step")
+        self.expect(
+            r"step 100: .*seed1: draw: test_run_errors.py:\d+: raise MemoryError: MemoryError: no checkpoint"
+        )
 
     def test_full_disk(self):
         """No file may grow beyond a few bytes: checkpoints, minibatches, rows."""

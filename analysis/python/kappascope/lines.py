@@ -6,6 +6,8 @@ import contextlib
 import os
 import re
 import sys
+import sysconfig
+import traceback
 from typing import Any
 
 from kappascope.refusal import Refused, printable
@@ -20,6 +22,16 @@ def in_one_line(error: BaseException) -> str:
     said = " ".join(lines[:2]) + (f" (and {len(lines) - 2} more)" if len(lines) > 2 else "")
     plain = isinstance(error, Refused) or type(error) in (RuntimeError, TypeError, ValueError)
     return said if plain and said else f"{type(error).__name__}: {said}".rstrip(": ")
+
+
+def line_of(error: BaseException) -> str:
+    """ "FILE:LINE: SOURCE: " of the innermost line of the caller's own code that the error came through."""
+    libraries = os.path.dirname(__file__) + os.sep, sysconfig.get_path("stdlib") + os.sep
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        installed = re.search(r"[/\\](site|dist)-packages[/\\]", frame.filename)
+        if frame.line and not installed and not frame.filename.startswith(libraries):
+            return f"{os.path.basename(frame.filename)}:{frame.lineno}: {frame.line[:100]}: "
+    return ""
 
 
 def _print(text: str) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import hashlib
 import os
 import random
 import re
+import shutil
 import sys
 import time
 import weakref
@@ -19,7 +21,7 @@ import numpy as np
 from kappascope.arguments import attributes_of, check_functions, check_names
 from kappascope.checkpoint import fixed_string, write_file
 from kappascope.hdf5 import read_hdf5
-from kappascope.lines import Lines, in_one_line
+from kappascope.lines import Lines, in_one_line, line_of
 from kappascope.names import Path
 from kappascope.rows import append_row, cut_rows, header_of, steps_of
 from kappascope.samples import Samples
@@ -42,7 +44,7 @@ _held: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()  # 
 
 
 class Run:
-    """A training run of a study, with two lines in its loop:
+    """A training run of a study, with two lines in its loop, and functions that say what is saved:
 
         run = kappascope.Run("mystudy", env="walker-run", name="mine", seed=0, every=25_000, save=save)
         run(step)                          # each step: saves a checkpoint when it is time
@@ -313,7 +315,7 @@ class Run:
             return
         for name in os.listdir(self.folder):  # what killed processes left; the folder is locked
             if name.startswith(".kappascope-"):
-                os.unlink(os.path.join(self.folder, name))
+                _remove(os.path.join(self.folder, name))
         saved = self.checkpoints()
         later = {f"step_{s:09d}" for s in saved if s > step}
         names = [name for name in os.listdir(self.folder) if name.split(".")[0] in later]
@@ -361,12 +363,12 @@ class Run:
         temporary = os.path.join(self.folder, f".kappascope-{os.getpid()}-{os.path.basename(path)}")
         try:
             if self.draw is None:
-                self.save(temporary, step)
+                self._ask("save", temporary, step)
             elif self.minibatches == "fresh":
-                self.save(temporary, step, self._draw())
+                self._ask("save", temporary, step, self._ask("draw"))
             else:
                 if self._samples is None:
-                    self._samples = Samples(self._drawn, self._draw)
+                    self._samples = Samples(self._drawn, lambda: self._ask("draw"))
                     if self._samples.new and any(saved < step for saved in self.checkpoints()):
                         self._label = "fresh"
                         self._lines.say(
@@ -374,9 +376,9 @@ class Run:
                             f"{self._drawn}: expected the minibatches of the run's first checkpoint, found "
                             "no file: new ones are drawn, and the checkpoints say fresh",
                         )
-                self.save(temporary, step, self._samples.get())
-            if not os.path.exists(temporary):
-                raise RuntimeError("expected save to write the path that it is given, found no file there")
+                self._ask("save", temporary, step, self._samples.get())
+            if not os.path.isfile(temporary):
+                raise RuntimeError("expected save to write a file of the name that it is given, found none")
             if self.draw is None and self._label == "fixed" and not self._check_inputs(temporary, known=True):
                 self._label = "fresh"
                 self._lines.say(
@@ -387,16 +389,17 @@ class Run:
             own = {"env": self.env, "seed": self.seed, "env_step": step, "minibatches": self._label}
             write_file(path, _with_attributes(temporary, {**self.attributes, **own}))
         finally:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+            for name in glob.glob(f"{glob.escape(temporary)}*"):
+                with contextlib.suppress(OSError):
+                    _remove(name)
         return path
 
-    def _draw(self) -> Any:
-        assert self.draw
+    def _ask(self, what: str, *arguments: Any) -> Any:
+        """What the user's function returns; an error names its line."""
         try:
-            return self.draw()
+            return getattr(self, what)(*arguments)
         except Exception as error:
-            raise RuntimeError(f"draw: {in_one_line(error)}") from error
+            raise RuntimeError(f"{what}: {line_of(error)}{in_one_line(error)}") from error
 
     def _check_inputs(self, path: str, known: bool = False) -> bool:
         """Whether the inputs are those of the first checkpoint that was looked at."""
@@ -434,6 +437,14 @@ def _same_random_numbers() -> Iterator[None]:
             torch.set_rng_state(cpu)
         if torch and cuda is not None:
             torch.cuda.set_rng_state_all(cuda)
+
+
+def _remove(path: str) -> None:
+    """A file, or a folder that save has made."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
 
 
 def _read_checkpoint(path: str, read: Callable[[Any], Any], **how: Any) -> Any:
