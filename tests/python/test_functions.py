@@ -305,7 +305,58 @@ class TestReturns(FunctionTest):
                 kappascope.returns(self.source, self.run_folder)
         self.assertFalse(os.path.exists(self.run_folder))
 
+    def table(self, text):
+        path = os.path.join(self.folder, "progress.csv")
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        return path
+
+    def test_tables(self):
+        """As other programs write them, some rows without a return, some with a mark of the byte order."""
+        expected = [(1000, -189.5), (2000, -124.9)]
+        for text, names in (
+            ("total_timesteps,ep_rew_mean,critic_loss\n1000,-189.5,1.9\n2000,-124.9,1.2\n", {}),
+            ("\ufeffstep,reward\r\n1000,-189.5\r\n2000,-124.9\r\n", {}),
+            (
+                "rollout/ep_rew_mean,eval/mean_reward,time/total_timesteps\n"
+                "7,-189.5,1000\n8,,1500\n9,-124.9,2000.0\n",
+                {},
+            ),
+            (
+                '# a log\n"x","mine - J","loss"\n1000,-189.5,1\n2000,-124.9,2\n',
+                {"tag": "mine - J", "step": "x"},
+            ),
+        ):
+            with self.subTest(text):
+                self.assertEqual(kappascope.returns(self.table(text), self.run_folder, **names), expected)
+                self.assertEqual(self.text(), "env_step,return\n1000,-189.5\n2000,-124.9\n")
+
+    def test_a_table_whose_end_is_missing(self):
+        with self.assertWarnsRegex(UserWarning, "progress.csv: the last line has no end"):
+            found = kappascope.returns(self.table("step,return\n10,100\n20,90"), self.run_folder)
+        self.assertEqual(found, [(10, 100.0)])
+
+    def test_tables_that_are_refused(self):
+        for text, words in (
+            (
+                "#{}\nr,l,t\n1,2,3\n",
+                "progress.csv: expected a column env_step or .*, found r, l, t. Way out: step=",
+            ),
+            ("step,loss\n1,2\n", "expected a column return or .*, found step, loss. Way out: tag=NAME"),
+            ("step,return\n1,two\n", "expected a step and a return in each row, found 1,two"),
+            ("step,return\n", "expected returns, found none"),
+            ("", "expected a column env_step"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(kappascope.Refused, words):
+                kappascope.returns(self.table(text), self.run_folder)
+        os.rename(self.table("step,return\n1,2\n"), os.path.join(self.folder, "progress.txt"))
+        for name in ("progress.txt", ""):
+            with self.assertRaisesRegex(kappascope.Refused, "expected evaluations.npz .*, a table .csv, or"):
+                kappascope.returns(os.path.join(self.folder, name), self.run_folder)
+        self.assertFalse(os.path.exists(self.run_folder))
+
     def test_without_tensorboard(self):
+        open(os.path.join(self.folder, "events.out.tfevents.1"), "xb").close()
         with (
             mock.patch.dict(sys.modules, {"tensorboard": None}),
             self.assertRaisesRegex(

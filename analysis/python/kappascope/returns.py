@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,44 +16,57 @@ from kappascope.refusal import did_you_mean, fail
 
 # Of Stable-Baselines3's evaluations, of CleanRL, of Stable-Baselines3's training; the first that is there.
 TAGS = ("eval/mean_reward", "charts/episodic_return", "rollout/ep_rew_mean")
+# The columns of a table, the first that is there.
+_RETURNS = ("return", *TAGS, "mean_reward", "episodic_return", "ep_rew_mean", "reward")
+_STEPS = ("env_step", "step", "Step", "global_step", "time/total_timesteps", "total_timesteps", "timesteps")
 
 
-def returns(source: Path, folder: Path, tag: str | None = None) -> list[tuple[int, float]]:
+def returns(
+    source: Path, folder: Path, tag: str | None = None, step: str | None = None
+) -> list[tuple[int, float]]:
     """Writes returns.csv of a run from what another program has stored:
 
         run = kappascope.Run("mystudy", env="Pendulum-v1", name="sac", seed=0, ...)
         kappascope.returns("logs/evaluations.npz", run.folder)
 
     source  Stable-Baselines3's evaluations.npz (timesteps [T], results [T, episodes]: their mean is the
-            return), or a file of TensorBoard's events, or a folder with such files (needs the package
+            return); a table .csv with a header, such as progress.csv, whose rows without a return are left
+            out; or a file of TensorBoard's events, or a folder with such files (needs the package
             tensorboard)
     folder  of the run, mystudy/runs/ENV/NAME/seedS; it is made. An existing returns.csv is replaced
-    tag     of TensorBoard: the name of the returns; by default eval/mean_reward, charts/episodic_return
-            or rollout/ep_rew_mean
+    tag     the name of the returns in events, or of their column in a table; by default
+            eval/mean_reward, charts/episodic_return or rollout/ep_rew_mean; in a table also return, reward
+            and others
+    step    the name of the steps' column in a table; by default env_step, step, global_step,
+            total_timesteps and others
 
     Values of one step become their mean; of a run that started again at an earlier step the later values
-    are taken. Of a damaged file of events those before the damage are taken, with a warning. Returns the rows
-    [(env_step, return)]. Raises Refused, before anything is written."""
+    are taken. Of a file of events that is damaged, or a table whose last line has no end, what is before is
+    taken, with a warning. Returns the rows [(env_step, return)]. Raises Refused, before anything is
+    written."""
     source, folder = os.fspath(source), os.fspath(folder)
     if not os.path.exists(source):
         fail(f"{source}: no such file or folder")
-    pairs = _evaluations(source) if source.endswith(".npz") else _events(source, tag)
+    if source.endswith(".npz"):
+        pairs = _evaluations(source)
+    else:
+        pairs = _table(source, tag, step) if source.endswith(".csv") else _events(source, tag)
     rows: list[tuple[int, list[float]]] = []
-    for step, value in pairs:
-        if rows and rows[-1][0] > step:  # started again
-            rows = [row for row in rows if row[0] < step]
-        if rows and rows[-1][0] == step:
+    for at, value in pairs:
+        if rows and rows[-1][0] > at:  # started again
+            rows = [row for row in rows if row[0] < at]
+        if rows and rows[-1][0] == at:
             rows[-1][1].append(value)
         else:
-            rows.append((step, [value]))
-    found = [(step, float(np.mean(values))) for step, values in rows]
+            rows.append((at, [value]))
+    found = [(at, float(np.mean(values))) for at, values in rows]
     if not found:
         fail(f"{source}: expected returns, found none")
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         fail(f"{folder}: cannot be created: {error.strerror}")
-    text = "".join(f"{step},{value!r}\n" for step, value in found)
+    text = "".join(f"{at},{value!r}\n" for at, value in found)
     write_file(os.path.join(folder, "returns.csv"), ("env_step,return\n" + text).encode())
     return found
 
@@ -74,7 +88,51 @@ def _evaluations(source: str) -> Iterable[tuple[int, float]]:
     return zip(steps.tolist(), results.mean(1).tolist())
 
 
+def _table(source: str, tag: str | None, step: str | None) -> list[tuple[int, float]]:
+    try:
+        with open(source, encoding="utf-8-sig", newline="") as file:
+            lines = [line for line in file if not line.startswith("#")]
+        if lines and not lines[-1].endswith(("\n", "\r")):
+            warnings.warn(f"{source}: the last line has no end, so it is left out", stacklevel=3)
+            del lines[-1]
+        header, *rows = csv.reader(lines) if lines else [[]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        fail(f"{source}: expected a table with a header: {' '.join(str(error).split())}")
+    at = [
+        _column(source, header, name, known, what)
+        for name, known, what in ((step, _STEPS, "step"), (tag, _RETURNS, "tag"))
+    ]
+    pairs = []
+    for cells in (cells for cells in rows if len(cells) > at[1] and cells[at[1]].strip()):
+        try:
+            pairs.append((int(float(cells[at[0]])), float(cells[at[1]])))
+        except (IndexError, OverflowError, ValueError):
+            fail(f"{source}: expected a step and a return in each row, found {','.join(cells)[:100]}")
+    return pairs
+
+
+def _column(source: str, header: list[str], name: str | None, known: Sequence[str], what: str) -> int:
+    """Where a column is: that of this name, or the first of those that are known."""
+    wanted = [name] if name else known
+    found = next((one for one in wanted if one in header), None)
+    if found is None:
+        fail(
+            f"{source}: expected a column {' or '.join(wanted)}, found {', '.join(header)}. Way out: "
+            f"{what}=NAME, the name of this column; or run.evaluated(step, value) for each row"
+        )
+    return header.index(found)
+
+
 def _events(source: str, tag: str | None) -> Iterable[tuple[int, float]]:
+    paths = [source]
+    if os.path.isdir(source):
+        paths = [os.path.join(source, name) for name in sorted(os.listdir(source))]
+    paths = [path for path in paths if "tfevents" in os.path.basename(path)]
+    if not paths:
+        fail(
+            f"{source}: expected evaluations.npz of Stable-Baselines3, a table .csv, or TensorBoard's events "
+            "(names with tfevents) or their folder, found something else"
+        )
     try:
         import tensorboard  # noqa: F401
     except ImportError as error:
@@ -82,9 +140,6 @@ def _events(source: str, tag: str | None) -> Iterable[tuple[int, float]]:
             f"{source}: TensorBoard's event files need the package tensorboard ({error}): python3 -m pip "
             "install tensorboard"
         )
-    paths = [source]
-    if os.path.isdir(source):
-        paths = [os.path.join(source, name) for name in sorted(os.listdir(source)) if "tfevents" in name]
     found: dict[str, list[Any]] = {}  # by tag: (time, step, value)
     damaged = []
     for path in paths:
@@ -94,7 +149,7 @@ def _events(source: str, tag: str | None) -> Iterable[tuple[int, float]]:
     known = list(found)
     tag = tag or next((one for one in TAGS if one in known), None)
     if tag is None or tag not in known:
-        listing = ", ".join(known) or "none: is this a file of events or their folder?"
+        listing = ", ".join(known) or "none"
         fail(
             f"{source}: expected tag={' or '.join(map(repr, [tag] if tag else TAGS))}"
             f"{did_you_mean(tag, known) if tag else ''}, found {listing}",
