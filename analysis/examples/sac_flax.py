@@ -35,7 +35,8 @@ Critics = nn.vmap(
     Network, variable_axes={"params": 0}, split_rngs={"params": True}, in_axes=None, axis_size=2
 )
 actor, critics = Network(2), Critics(1)
-optimizer = optax.adam(LR)
+ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}  # which a state of optax.adam does not tell
+optimizer = optax.adam(LR, *ADAM.values())
 
 
 def values(variables, observation, action):
@@ -130,6 +131,7 @@ def save(path, step, minibatches):
         loss="mse weight=2",  # without the 1/2 of mse
         ensemble=2,
         optimizer=state["critics_adam"],
+        **ADAM,
     )
 
 

@@ -3,13 +3,17 @@
 As export_torch.py, for the critics of export_critics_flax.py."""
 
 import inspect
+import json
 import os
 import sys
 import time
+import warnings
 
 import flax
 import flax.linen as nn
+import h5py
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -261,7 +265,7 @@ def cases():
         variables = jax.tree_util.tree_map(
             lambda a: np.asarray(a) + 0.1 * np.abs(normal(*a.shape)), variables
         )
-        optimizer = optax.adam(3e-4)
+        optimizer = optax.inject_hyperparams(optax.adam)(3e-4)
         _, state = jax.jit(optimizer.update)(
             variables["params"], jax.jit(optimizer.init)(variables["params"])
         )
@@ -508,7 +512,69 @@ def compare_trees(analyzer, folder):
                 sys.exit(f"trees: expected {words} in\n{error}")
 
 
+def compare_constants(analyzer, folder):
+    """Adam's constants are those that optax keeps in its state, so the preconditioned Hessian is that of JAX;
+    what optax does not keep is assumed, which the file and a warning say."""
+    x, y = jnp.asarray(normal(1, B, OBS)), jnp.asarray(normal(1, B))
+    p = {"Dense_0": {"kernel": normal(OBS, 4), "bias": normal(4)}, "Dense_1": {"kernel": normal(4, 1), "bias": normal(1)}}
+
+    def apply(v, x):
+        return jnp.tanh(x @ v["Dense_0"]["kernel"] + v["Dense_0"]["bias"]) @ v["Dense_1"]["kernel"] + v["Dense_1"]["bias"]
+
+    def loss(v, x, y):
+        return 0.5 * squared(apply(v, x), y)
+
+    def save(optimizer, **given):
+        path, state = f"{folder}/constants.h5", optimizer.init(p)
+        for _ in range(3):
+            _, state = optimizer.update(jax.grad(loss)(p, x[0], y[0]), state, p)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            kappascope.save_flax(path, p, apply, "dense 4\ntanh\ndense 1\n", None, (x,), y, "mse", optimizer=state, **given)
+        with h5py.File(path) as file:
+            assumed = file.attrs.get("adam_assumed", "")
+        return path, state, (assumed, " ".join(str(one.message) for one in said))
+
+    def expected(state, beta2, eps):
+        with jax.enable_x64(True):
+            double = jax.tree_util.tree_map(lambda a: jnp.asarray(a, jnp.float64), p)
+            flat, tree = jax.flatten_util.ravel_pytree(double)
+            hessian = jax.hessian(lambda w: loss(tree(w), jnp.asarray(x[0], jnp.float64), jnp.asarray(y[0], jnp.float64)))(flat)
+            v = np.asarray(jax.flatten_util.ravel_pytree(state.nu)[0], float) / (1 - beta2 ** int(state.count))
+            root = 1 / np.sqrt(np.sqrt(v) + eps)
+            return np.linalg.eigvalsh(root[:, None] * np.asarray(hessian) * root)[-1]
+
+    names = "beta1 beta2 eps"
+    for kind, settings, given, assumed in (
+        (optax.inject_hyperparams(optax.adam), {"b2": 0.9, "eps": 1e-3}, {}, ""),
+        (optax.inject_hyperparams(optax.adamw), {"b2": 0.9, "eps": 1e-3}, {"eps": 1e-3}, ""),
+        (optax.adam, {"b2": 0.9, "eps": 1e-3}, {"beta1": 0.9, "beta2": 0.9, "eps": 1e-3}, ""),
+        (optax.adam, {}, {"beta2": 0.999}, "beta1 eps"),
+        (optax.adam, {}, {}, names),
+    ):
+        path, state, (found, said) = save(optax.chain(optax.clip(1.0), kind(1e-2, **settings)), **given)
+        if found != assumed or all(f"{name} = " in said for name in names.split()) != (assumed == names):
+            sys.exit(f"constants: expected {assumed or 'none'} assumed, found {found} and {said!r}")
+        options = ("--operator", "preconditioned", "--exact", "--precision", "f64", "--json")
+        value = json.loads(analyze(analyzer, *options, path))["lambda_max"]
+        adam = optax.tree_utils.tree_get(state, "ScaleByAdamState")
+        wanted = expected(adam, settings.get("b2", 0.999), settings.get("eps", 1e-8))
+        if abs(value / wanted - 1) > 1e-6:  # optax has its constants in float32
+            sys.exit(f"constants: {settings}: expected a preconditioned eigenvalue {wanted}, found {value}")
+    for settings, given, words in (
+        ({"eps_root": 1e-2}, {}, "expected eps_root = 0"),
+        ({"b2": 0.9}, {"beta2": 0.99}, "beta2: expected 0.9, which the optimizer's state has, found 0.99"),
+    ):
+        try:
+            save(optax.inject_hyperparams(optax.adam)(1e-2, **settings), **given)
+            sys.exit(f"constants: expected a refusal with {words}")
+        except kappascope.Refused as error:
+            if words not in str(error):
+                sys.exit(f"constants: expected {words} in\n{error}")
+
+
 def compare(analyzer, folder):
+    compare_constants(analyzer, folder)
     compare_trees(analyzer, folder)
     for number, failure in enumerate(refusals(folder)):
         if failure:
@@ -517,7 +583,7 @@ def compare(analyzer, folder):
     for name, write, arguments, expected in cases():
         start, path = time.time(), f"{folder}/{name}.flax.h5"
         write(path, *arguments)
-        state = arguments[-1][0]
+        state = arguments[-1].inner_state[0]
         for moment, tree in (("m", state.mu), ("v", state.nu)):
             leaves = {f"params/{key}": a for key, a in _leaves(tree).items()}
             expected_moments = np.concatenate(

@@ -69,7 +69,10 @@ class TestSaveArrays(FunctionTest):
         w, x, y, _ = critic(self.rng)
         moments = {name: a**2 for name, a in w.items()}
         adam = {"m": w, "v": moments, "step": 12}
-        kappascope.save_arrays(self.path, w, ARCH, x, y, loss="mse", optimizer=adam)
+        with self.assertWarnsRegex(UserWarning, "assumed beta1 = 0.9, beta2 = 0.999, eps = 1e-08, which"):
+            kappascope.save_arrays(self.path, w, ARCH, x, y, loss="mse", optimizer=adam)
+        with h5py.File(self.path) as file:
+            self.assertEqual(file.attrs["adam_assumed"], "beta1 beta2 eps")
         self.assertEqual(kappascope.analyze(self.path, operator="preconditioned", order=4)["order"], 4)
         with self.assertRaisesRegex(kappascope.Refused, "optimizer: expected m, v and step, found m"):
             kappascope.save_arrays(self.path, w, ARCH, x, y, loss="mse", optimizer={"m": w})
@@ -77,6 +80,7 @@ class TestSaveArrays(FunctionTest):
     def test_refusals(self):
         w, x, y, results = critic(self.rng)
         kernel, adam = "00_dense/kernel", {"m": w, "v": {name: a**2 for name, a in w.items()}, "step": 12}
+        adam |= {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
         for change, words in (
             (dict(arrays={**w, kernel: w[kernel].swapaxes(1, 2)}), "transpose it, kernels are .in, out."),
             (dict(arrays={**w, kernel: w[kernel][:1]}), r"expected \[1, 3\], found \[2, 3\]"),

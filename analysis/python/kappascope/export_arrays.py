@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -83,6 +84,17 @@ def _results(given: Mapping[str, Any], shape: tuple[int, ...], rows: int) -> Arr
     return found
 
 
+def assumed(adam: Mapping[str, Any], names: list[str]) -> dict[str, str]:
+    """The root attribute with the names of Adam's constants that were not given; a warning has them, too."""
+    if not names:
+        return {}
+    listing = ", ".join(f"{name} = {adam[name]:g}" for name in names)
+    warnings.warn(
+        f"optimizer: assumed {listing}, which it does not tell: give those of the training", stacklevel=3
+    )
+    return {"adam_assumed": " ".join(names)}
+
+
 def save_arrays(
     path: Path,
     arrays: Mapping[str, Any],
@@ -112,7 +124,8 @@ def save_arrays(
     results    what the program computes for these minibatches, with which the analyzer compares its
                own: "output" [N, R, E, K] in training mode, "loss" [N], the sum over the critics,
                "gradient_norm" [N]. Without any, a wrong layout is not noticed
-    optimizer  {"m": arrays, "v": arrays, "step": updates}: Adam's moments, also "beta1", "beta2", "eps"
+    optimizer  {"m": arrays, "v": arrays, "step": updates}: Adam's moments; also "beta1", "beta2", "eps",
+               else 0.9, 0.999 and 1e-8, which a warning says, and the file's attribute adam_assumed
     step       environment steps so far
     weights    [N, B], weights of the rows that multiply the loss
     attributes further root attributes, such as {"gamma": 0.99}
@@ -134,6 +147,7 @@ def save_arrays(
     batch = {"input": x, "target": t} | ({} if w is None else {"weight": w})
     batch |= _results(results or {}, (*x.shape[:2], ensemble, description.outputs), t.shape[1])
     adam: dict[str, Any] | None = None
+    root: dict[str, Any] = {} if step is None else {"env_step": step}
     if optimizer is not None:
         trained = {
             f"{one.group}/{name}": s for one in layers if one.trainable for name, s in one.params.items()
@@ -142,6 +156,6 @@ def save_arrays(
             fail(f"optimizer: expected m, v and step, found {', '.join(map(str, optimizer)) or 'none'}")
         adam = {name: optimizer.get(name, value) for name, value in (*_ADAM.items(), ("step", 0))}
         adam |= {name: _critics(f"optimizer: {name}", optimizer[name], trained) for name in "mv"}
-    root = {} if step is None else {"env_step": step}
+        root |= assumed(adam, [name for name in _ADAM if name not in optimizer])
     write_checkpoint(path, arch, ensemble, critics, batch, adam, {**root, **(attributes or {})})
     return arch

@@ -10,7 +10,7 @@ import numpy as np
 
 from kappascope.checkpoint import write_checkpoint
 from kappascope.description import Description, Layer
-from kappascope.export_arrays import described
+from kappascope.export_arrays import assumed, described
 from kappascope.minibatches import read_minibatches, read_targets, read_weights, real_array
 from kappascope.names import Array, Arrays, Path
 from kappascope.reference import NO_MOMENTS, FlaxResults, compare_loss, leaves_of, weights_of
@@ -126,32 +126,56 @@ def take(
     return arrays, taken
 
 
+def _adam_state(part: Any, told: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]] | None:
+    """Adam's part of a state of optax, and what inject_hyperparams keeps around it; told: what it keeps
+    around `part`."""
+    if type(part).__name__ == "ScaleByAdamState":
+        return part, told
+    told = {**told, **(getattr(part, "hyperparams", None) or {})}
+    parts = [part.inner_state] if hasattr(part, "inner_state") else part
+    found = (_adam_state(one, told) for one in parts) if isinstance(parts, (tuple, list)) else ()
+    return next(filter(None, found), None)
+
+
+def _constants(told: list[Mapping[str, Any]], given: Mapping[str, float | None]) -> dict[str, Any]:
+    """Adam's constants: as the states tell them, else as they are given, else optax's; the last are
+    `assumed`."""
+    constants: dict[str, Any] = {}
+    missing = []
+    if any(np.any(np.asarray(one.get("eps_root", 0)) != 0) for one in told):
+        fail(f"optimizer: expected eps_root = 0, which the format of checkpoints lacks. {NO_MOMENTS}")
+    for name, optax, usual in (("beta1", "b1", 0.9), ("beta2", "b2", 0.999), ("eps", "eps", 1e-8)):
+        values = {float(v) for one in told if optax in one for v in np.ravel(np.asarray(one[optax]))}
+        if len(values) > 1:
+            fail(f"optimizer: expected one {optax}, found {sorted(values)}. {NO_MOMENTS}")
+        own, mine = next(iter(values), None), given[name]
+        if own is not None and mine is not None and not math.isclose(own, mine, rel_tol=1e-6):
+            fail(f"{name}: expected {own:g}, which the optimizer's state has, found {mine!r}")
+        missing += [name] if own is None and mine is None else []
+        constants[name] = next(one for one in (own, mine, usual) if one is not None)
+    return {**constants, "assumed": missing}
+
+
 def _optax(
     state: Any,
     sets: int,
     names: Mapping[str, str],
     layers: list[Layer],
     ensemble: int,
-    constants: dict[str, Any],
+    given: Mapping[str, float | None],
 ) -> dict[str, Any] | None:
-    """Adam's moments from a state of optax, or of each critic."""
-
-    def find(part: Any) -> Any:
-        if type(part).__name__ == "ScaleByAdamState":
-            return part
-        inner = part if isinstance(part, (tuple, list)) else [getattr(part, "inner_state", None)]
-        found = (find(p) for p in inner if p is not None and p is not part)
-        return next((f for f in found if f), None)
-
-    states = [find(s) for s in (state if sets > 1 else [state])]
-    if None in states:
+    """Adam's moments and constants from a state of optax, or of each critic."""
+    parts = [_adam_state(s, {}) for s in (state if sets > 1 else [state])]
+    found = [part for part in parts if part]
+    if len(found) < len(parts):
         fail("optimizer: expected a state of optax.adam or adamw, found none in it. " + NO_MOMENTS)
+    states = [part for part, _ in found]
     counts = {int(np.asarray(s.count).ravel()[0]) for s in states}
     if len(counts) > 1:
         fail(f"optimizer: expected one number of steps, found {sorted(counts)}")
     if counts == {0}:
         return None
-    adam = {"step": counts.pop(), **constants}
+    adam = {"step": counts.pop(), **_constants([told for _, told in found], given)}
     frozen = {x.group for x in layers if not x.trainable}
     plain = [Layer(0, x.kind, x.out, x.params) for x in layers]
     for new, old in zip(plain, layers):
@@ -197,9 +221,9 @@ def save_flax(
     check: Any = None,
     weights: Any = None,
     attributes: Mapping[str, Any] | None = None,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    eps: float = 1e-8,
+    beta1: float | None = None,
+    beta2: float | None = None,
+    eps: float | None = None,
 ) -> str:
     """Writes critics of Flax as a checkpoint, and returns their description.
 
@@ -222,8 +246,10 @@ def save_flax(
     inputs     what apply takes behind the variables, [N, R, D] each or [R, D] for one minibatch,
                joined in this order as the description's input; a dict is given to apply by its
                names
-    optimizer  the state of optax.adam or adamw (a list with a list of variables), whose constants
-               are beta1, beta2, eps
+    optimizer  the state of optax.adam or adamw (a list with a list of variables)
+    beta1, beta2, eps  Adam's constants, where the state does not have them, as it has by
+               optax.inject_hyperparams; by default 0.9, 0.999 and 1e-8, which a warning says, and the
+               file's attribute adam_assumed
     targets, loss, step, check, weights, attributes  as for save; loss is a line
 
     Every parameter has to be named, and every one that is named has to be there. Raises Refused."""
@@ -252,9 +278,10 @@ def save_flax(
     if check is not None:
         compare_loss(check, batch["loss"], count, heads, t)
     adam = None
+    root: dict[str, Any] = {} if step is None else {"env_step": step}
     if optimizer is not None:
-        constants = {"beta1": beta1, "beta2": beta2, "eps": eps}
-        adam = _optax(optimizer, len(sets), names, layers, ensemble, constants)
-    root = {} if step is None else {"env_step": step}
+        given = {"beta1": beta1, "beta2": beta2, "eps": eps}
+        adam = _optax(optimizer, len(sets), names, layers, ensemble, given)
+        root |= assumed(adam, adam.pop("assumed")) if adam else {}
     write_checkpoint(path, arch, count, parameters, batch, adam, {**root, **(attributes or {})})
     return arch
