@@ -3,6 +3,8 @@ refused before memory is allocated for it.
 
 $KS_MUTATIONS: the number of mutations of each file; .ci/run sets more than the default."""
 
+import argparse
+import collections
 import io
 import json
 import os
@@ -369,11 +371,31 @@ class TestPyTorch(ImportTest):
             for options in ({}, {"_use_new_zipfile_serialization": False}):
                 self.save(e, "evil.pt", {"a": Executed()}, **options)
                 self.refused(
-                    e, "evil.pt", "whose code is not run", "Way out: torch.save(module.state_dict(), FILE)"
+                    e, "evil.pt", "whose code is not run: posix.mkdir. Way out: torch.save({k: v for"
                 )
         finally:
             os.chdir(here)
         self.assertFalse(os.path.exists(e.path("executed")))
+
+    def test_objects_that_are_no_tensors(self):
+        """They are named, all of them, and without them the file is read: the way out that the line names."""
+        if not self.torch:
+            self.skipTest("no PyTorch")
+        for options in ({}, {"_use_new_zipfile_serialization": False}):
+            e, torch = self.example(CE, "f4"), self.torch
+            state = collections.OrderedDict((k, torch.from_numpy(np.array(a))) for k, a in e.files.items())
+            others = {"on": torch.device("cpu"), "size": torch.Size([2]), "cfg": argparse.Namespace(seed=1)}
+            self.save(e, "w.pt", {**others, **state}, **options)
+            self.refused(
+                e,
+                "w.pt",
+                "is not run: torch.device, argparse.Namespace. Way out",
+                "torch.is_tensor(v)}, FILE)",
+            )
+            self.save(
+                e, "w.pt", {k: v for k, v in {**others, **state}.items() if torch.is_tensor(v)}, **options
+            )
+            self.imported(e, "w.pt")
 
     def test_programs_are_not_run(self):
         """TorchScript, which torch.load runs before 2.6, also inside another archive; archives of tar."""

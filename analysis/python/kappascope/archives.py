@@ -4,8 +4,10 @@ is executed."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import pickletools
 import re
 import warnings
 import zipfile
@@ -190,6 +192,12 @@ _CONVERT = (
     'torch.load(sys.argv[1], map_location="cpu", weights_only=True).items()}})\' {path} {stem}.npz'
 )
 
+# What the pickle of a dictionary of tensors names.
+_TENSORS = re.compile(
+    r"torch\.(_utils\._rebuild|storage\.|\w*Storage$|Size$|b?float|u?int|bool)|collections\.Ord"
+)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
 _LEGACY = b"l\xfc\x9cF\xf9 j\xa8P\x19"  # the number with which files of torch.save before version 1.6 begin
 
 
@@ -245,11 +253,28 @@ def open_torch(w: Weights, source: Any, size: int, entry: str = "") -> None:
                 "weights_only=True, found numbers. Way out: a newer PyTorch, or of an optimizer only its "
                 "state_dict()['state']"
             )
+        said = ", ".join(_foreign_classes(source)) or _COLOURS.sub("", first_line(error))
         fail(
             f"{where}: expected tensors with names, which weights_only=True reads, found other objects, "
-            f"whose code is not run: {first_line(error)}. Way out: torch.save(module.state_dict(), FILE)"
+            f"whose code is not run: {said}. Way out: torch.save({{k: v for k, v in state.items() if "
+            "torch.is_tensor(v)}, FILE) of the dictionary with the tensors"
         )
     _add_tensors(w, torch, "", found, 0)
+
+
+def _foreign_classes(source: bytes) -> list[str]:
+    """The classes and functions that a file of torch.save names, but for those of tensors; nothing is run."""
+    names: list[str] = []
+    with contextlib.suppress(Exception):  # behind the pickles of an old file are the values of its tensors
+        if zipfile.is_zipfile(io.BytesIO(source)):
+            with zipfile.ZipFile(io.BytesIO(source)) as archive:
+                source = archive.read(next(name for name in archive.namelist() if name.endswith("data.pkl")))
+        stream = io.BytesIO(source)
+        while True:
+            names += [str(word) for code, word, _ in pickletools.genops(stream) if code.name == "GLOBAL"]
+    return [
+        name for name in dict.fromkeys(one.replace(" ", ".") for one in names) if not _TENSORS.match(name)
+    ]
 
 
 def _add_tensors(w: Weights, torch: Any, name: str, value: Any, depth: int) -> None:
