@@ -222,6 +222,7 @@ def _named_parameters(module: Module) -> dict[str, Tensor]:
 def nearly_equal(a: Tensor | None, b: Tensor | None, bound: float) -> bool:
     if a is None or b is None or not a.numel():
         return a is b or a is not None and b is not None and a.shape == b.shape
+    a, b = a.detach(), b.detach()
     return a.shape == b.shape and float((a - b).abs().max()) <= bound * (1 + float(b.abs().max()))
 
 
@@ -445,7 +446,12 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
     wrapper.training = module.training
     try:
         with _recorded(torch):
-            return wrapper, _without_repetitions(Tracer().trace(wrapper))
+            graph = Tracer().trace(wrapper)
+        for path, m in parts_of(module):  # which PyTorch refused to assign before 2.15
+            for key, b in m._buffers.items():
+                if isinstance(b, torch.fx.Proxy):
+                    raise TypeError(f"cannot assign to the buffer '{path and path + '.'}{key}'")
+        return wrapper, _without_repetitions(graph)
     except Exception as error:  # whatever forward does with a symbolic tensor
         frames: list[tuple[str, int]] = []
         trace = error.__traceback__
@@ -459,6 +465,8 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
         )
         if "as a submodule" in str(error) or "not a member" in str(error):
             way = "make it an attribute of the module, lists as nn.ModuleList or nn.ParameterList"
+        elif "cannot be interpreted as an integer" in str(error):
+            way = "torch.arange(len(x)) in place of range(len(x)), for a number that depends on the input"
         elif "buffer" in str(error) and "assign" in str(error):
             way = "running statistics and counters that are stored outside of forward"
         fail(f"{name} cannot be traced:", [f"{where}: {error or type(error).__name__}. Way out: {way}"])
