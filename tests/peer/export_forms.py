@@ -77,7 +77,7 @@ class Rows(nn.Module):
 
     arch = (
         "dense 8\nbatchnorm eps=0.001\ngelu\ndense 8\nbatchnorm eps=1e-05 "
-        "momentum=0.9\ntanh\ndense 8\nrelu shift=0.5\ndense 8\nmish\ndense 1\nloss huber delta=0.5 "
+        "momentum=0.9\ntanh\ndense 8\nrelu shift=0.5\ndense 8\nmish\nsimnorm dim=8\ndense 1\nloss huber delta=0.5 "
         "weight=3\n"
     )
 
@@ -101,7 +101,7 @@ class Rows(nn.Module):
         ] + self.biases[0]
         x = self.layers[1](F.gelu(x, approximate="tanh"))
         x = F.batch_norm(x, None, None, self.scales[1], self.biases[1], True, 0.1, 1e-5).tanh()
-        x = F.mish(self.layers[3](self.layers[2](x).relu() + 0.5))
+        x = F.softmax(F.mish(self.layers[3](self.layers[2](x).relu() + 0.5)), dim=1)
         return {"q": self.layers[4](x).squeeze(-1)}
 
     def canonical(self):
@@ -122,7 +122,7 @@ class Stacked(nn.Module):
     """An ensemble with parameters [E, in, out], by einsum and baddbmm; the critics are the last
     dimension of the output."""
 
-    arch = "dense 8\nrelu\ndense 8\nlayernorm eps=1e-05\nelu\ndense 1 bias=no\nloss mse weight=2\n"
+    arch = "dense 8\nrelu\ndense 8\nlayernorm eps=1e-05\nelu\nsimnorm dim=8\ndense 1 bias=no\nloss mse weight=2\n"
 
     def __init__(self):
         super().__init__()
@@ -141,7 +141,7 @@ class Stacked(nn.Module):
     def forward(self, x):
         x = torch.relu(torch.einsum("bi,eio->ebo", x, self.w1) + self.b1)
         x = torch.baddbmm(self.b2, x, self.w2)
-        x = F.elu(F.layer_norm(x, [WIDTH]) * self.scale + self.bias)
+        x = F.elu(F.layer_norm(x, [WIDTH]) * self.scale + self.bias).softmax(-1)
         return torch.matmul(x, self.w3.transpose(1, 2)).squeeze(-1).t()
 
     def canonical(self):

@@ -95,6 +95,29 @@ class Branches(nn.Module):
         return self.q(x)
 
 
+class Ranges(nn.Module):
+    """The values of actions, one of which is chosen."""
+
+    def __init__(self):
+        super().__init__()
+        self.q = mlp(outputs=3)
+
+    def forward(self, x):
+        return self.q(x)[range(x.shape[0]), x[:, 0].long()]
+
+
+class Implicit(nn.Module):
+    """Implicit quantiles: features times an embedding; the choice of an action is not what has no line."""
+
+    def __init__(self):
+        super().__init__()
+        self.f, self.e, self.o = nn.Linear(IN, WIDTH), nn.Linear(1, WIDTH), nn.Linear(WIDTH, 3)
+
+    def forward(self, x):
+        z = self.o(F.relu(self.f(x)).unsqueeze(1) * F.relu(self.e(x.unsqueeze(-1))))
+        return z.gather(2, (0 * x).long().unsqueeze(-1)).squeeze(-1)
+
+
 class Modes(nn.Module):
     def __init__(self):
         super().__init__()
@@ -249,7 +272,14 @@ MODULES = [
         lambda: nn.Sequential(mlp(), nn.Tanh()),
         [r"critics\[0\]\.1 \(Tanh", "last layer of a critic is a Linear"],
     ),
-    (lambda: mlp(nn.ELU(0.5)), [r"\.1 \(ELU", "alpha is 0.5"]),
+    # No way out leads to another critic.
+    (lambda: mlp(nn.ELU(0.5)), [r"\.1 \(ELU", "alpha is 0.5", "Way out: export the part behind"]),
+    (lambda: mlp(nn.SELU()), [r"\.1 \(SELU", "Way out: export the part behind it, .*block of the Hessian", "with a line: relu"]),
+    (lambda: mlp(nn.Softmax(0)), [r"\.1 \(Softmax", "elsewhere the only one with a line is over all features"]),
+    (lambda: nn.Sequential(mlp(), nn.Softmax(-1)), [r"\.1 \(Softmax", "a part of the ce loss", "return the logits"]),
+    (lambda: Does(lambda x, m, _: x - x.max(-1, keepdim=True)[0]), ["node max", "has the mean"]),
+    (Implicit, ["node mul", "a product of activations"]),
+    (Ranges, ["cannot be interpreted as an integer", r"torch\.arange\(len\(x\)\)"]),
     (lambda: nn.Sequential(nn.PReLU(), mlp()), [r"critics\[0\]\.0 \(PReLU", "requires_grad_"]),
     (lambda: nn.Sequential(nn.GRUCell(IN, WIDTH), mlp(inputs=WIDTH)), [r"\.0 \(GRUCell", "part behind it"]),
     (lambda: nn.Sequential(nn.BatchNorm1d(IN).eval(), mlp()), [r"\.0 \(BatchNorm1d", "evaluation mode"]),
@@ -342,7 +372,11 @@ def wrong():
         (dict(loss=nn.MSELoss(reduction="sum")), ["reduction='mean'"]),
         (dict(loss=F.cross_entropy), ["cross_entropy", "'ce min=-10 max=10'"]),
         (dict(critics=[q1, q1]), [r"critics\[1\]\.fc1\.weight is also critics\[0\]\.fc1\.weight"]),
-        (dict(critics=[q1, zoo.SAC(IN, 7)]), ["same architecture", "dense 7"]),
+        (dict(critics=[q1, zoo.SAC(IN, 7)]), ["same architecture", "dense 7", "Way out: a file for each critic"]),
+        (
+            dict(critics=mlp(), inputs={"input": {"a": x, "b": a}}),
+            ["inputs: input: expected one array, found a dictionary with a, b", "Way out: a module whose forward"],
+        ),
         (dict(critics=[torch.jit.script(mlp()), q1]), [r"critics\[0\]: a program of TorchScript", "Way out"]),
         (dict(critics=nn.Sequential(torch.jit.trace(mlp(), torch.zeros(B, IN)))), [r"critics\[0\]\.0: a program of TorchScript"]),
         (dict(critics=[Stats(), Stats()], inputs=torch.randn(N, B, IN)), ["same input", "a file of its own"]),
@@ -415,6 +449,9 @@ def compare(analyzer, folder):
         f"{folder}/accepted.h5", **{**right, "loss": F.mse_loss, "check": total}
     )  # so the check accepts what is right
     failures += [] if os.listdir(folder).count("refused.h5") == 0 else ["expected no file"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # PyTorch has nothing to say
+        kx.save(f"{folder}/silent.h5", **right)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         kx.save(f"{folder}/unused.h5", unused(), torch.randn(N, B, IN), y, "mse")

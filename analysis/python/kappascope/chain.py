@@ -16,7 +16,7 @@ from kappascope.values import Parameter, Source, Value, reason, split_norm
 
 _LINES = set(
     "dense batchnorm layernorm groupnorm rmsnorm rms l2norm avgl1norm relu tanh silu "
-    "gelu elu mish scaler mulc append leaky_relu relu6 sigmoid softplus".split()
+    "gelu elu mish scaler mulc append leaky_relu relu6 sigmoid softplus simnorm".split()
 )
 _FROZEN = {"mulc", "rms"}  # lines with parameters that are constants of forward
 
@@ -415,6 +415,8 @@ def _words(value: Value, project: Mapping[str, str]) -> str:
         return ("scaler" if kind == "mulc" else kind) + init
     if kind == "append":
         return f"append {_number(o['constant'])}"
+    if kind == "simnorm":
+        return f"simnorm dim={o['dim']}"
     if kind == "dueling":
         return "dueling" + (f" atoms={o['atoms']}" if o["atoms"] > 1 else "")
     return kind + (f" shift={_number(o['shift'])}" if o.get("shift") else "")

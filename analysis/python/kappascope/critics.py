@@ -188,7 +188,7 @@ def check_parameters(critics: list[Critic]) -> None:
             if p.factor != 1 and name not in ("scaler", "alpha"):
                 lines.append(
                     f"{place_of(graph, value.node)}: {path} times {p.factor:g} has no line in the "
-                    "description. Way out: store the product in the module"
+                    "description. Way out: store the product in the module: curvature in the product"
                 )
     if lines:
         fail("the critics cannot be expressed:", lines)

@@ -261,7 +261,8 @@ def common_description(critics: list[Critic], arrays: Arrays) -> Description:
         if chain.text != first.text:
             fail(
                 f"critics: expected the same architecture, found\n{first.text}and in "
-                f"{critic.graph.name}\n{chain.text}"
+                f"{critic.graph.name}\n{chain.text}Way out: a file for each critic: the Hessian of several "
+                "is that of each, block by block"
             )
     rows = next(iter(arrays.values())).shape[1]
     width = critics[0].input(first, critics[0].graph.seen, rows).shape[1]

@@ -409,5 +409,10 @@ class Graph(Layers):
             if list(chosen.shape) == list(blocks.shape[:2]):
                 if self._same((blocks * chosen[..., None]).sum(1), value):
                     return value
-        base = self._base(at)
-        return base if base.kind == "bad" else self._bad(node, "times")
+        left = [self._base(at)]
+        while left:  # what was refused in front of it says more
+            value = left.pop()
+            if value.kind == "bad":
+                return value
+            left += [v for v in value.args if not v.free]
+        return self._bad(node, "times")

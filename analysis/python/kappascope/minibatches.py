@@ -16,6 +16,12 @@ from kappascope.refusal import fail, first_line
 
 def real_array(name: str, value: Any) -> Array:
     """A real array, whatever framework it comes from."""
+    if hasattr(value, "keys"):
+        keys = ", ".join(map(str, value.keys()))
+        fail(
+            f"{name}: expected one array, found a dictionary with {keys}. Way out: a module whose forward "
+            "takes each of these arrays, and gives the critic the dictionary"
+        )
     objects = isinstance(value, np.ndarray) and value.ndim > 0 and value.dtype == object
     if isinstance(value, (list, tuple)) or objects:
         parts = [real_array(name, part) for part in value]

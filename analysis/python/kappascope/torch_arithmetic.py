@@ -9,6 +9,8 @@ from kappascope.names import Node
 from kappascope.tracing import Tracing
 from kappascope.values import Parameter, Unread, Value, reason, split_norm
 
+_NEW = ", in training, too: another critic"
+
 
 class Arithmetic(Tracing):
     """Finds the values of nodes that compute with one or two others."""
@@ -134,7 +136,6 @@ class Arithmetic(Tracing):
             "mul",
             "a product of activations has a line in the description only as x * sigmoid(x), x * "
             "tanh(softplus(x)) or a norm",
-            "write it as one of them",
         )
 
     def _on_neg(self, node: Node) -> Value:
@@ -175,7 +176,6 @@ class Arithmetic(Tracing):
                 "div",
                 "a quotient has a line in the description only as a norm: x / sqrt(mean(x^2) + eps), (x - "
                 "mean) / sqrt(var + eps) with the biased variance, x / max(norm, eps)",
-                "write it as one of them",
             )
         )
 
@@ -223,6 +223,13 @@ class Arithmetic(Tracing):
     def _on_abs(self, node: Node) -> Value:
         return Value("abs", node, [self._call(node, "input")["input"]])
 
+    def _on_max(self, node: Node) -> Value:
+        """The least of critics, or a feature."""
+        inputs = self._inputs(node)
+        return self._bad(node, "minimum" if len(inputs) > 1 or inputs[0].kind == "cat" else "max")
+
+    _on_min = _on_amax = _on_amin = _on_max
+
     def _on_pow(self, node: Node) -> Value:
         a = self._call(node, "input", "exponent")
         if a.get("exponent", 2) != 2:
@@ -248,7 +255,7 @@ class Arithmetic(Tracing):
                 node,
                 kind,
                 f"expected a {kind} over the features, found one over all entries, rows included",
-                f".{kind}(-1, keepdim=True)" if kind == "mean" else "dim=-1, keepdim=True",
+                (f".{kind}(-1, keepdim=True)" if kind == "mean" else "dim=-1, keepdim=True") + _NEW,
             )
         dim, keepdim = dim % len(shape), bool(a.get("keepdim", False))
         over = "features" if dim == len(shape) - 1 else "others"
@@ -259,11 +266,11 @@ class Arithmetic(Tracing):
         correction = a.get("unbiased", a.get("correction", True))
         if kind == "var" and correction not in (0, 1, None):
             return self._bad(
-                node, kind, f"expected a correction of 0 or 1, found {correction}", "correction=0"
+                node, kind, f"expected a correction of 0 or 1, found {correction}", f"correction=0{_NEW}"
             )
         unbiased = kind == "var" and correction != 0
         if unbiased and over != "rows":
-            return self._bad(node, kind, "the variance of a norm is the biased one", "unbiased=False")
+            return self._bad(node, kind, "the variance of a norm is the biased one", f"unbiased=False{_NEW}")
         found = Value(kind, node, [a["input"]], over=over, dim=dim, keepdim=keepdim)
         found.options |= {"unbiased": True} if unbiased else {}
         return found

@@ -126,6 +126,8 @@ class Layers(Norms):
             return self._layout(node, x[0])
         if kind in ACTIVATIONS:
             return self._activation(node, kind, x, vars(m))
+        if kind == "Softmax":
+            return self._softmax(node, x[0], m.dim)
         if self._is_trained(m):
             return self._bad(
                 node,
@@ -155,9 +157,7 @@ class Layers(Norms):
         fixed: dict[str, dict[str, float]] = {"elu": {"alpha": 1.0}, "softplus": {"beta": 1, "threshold": 20}}
         for key, only in fixed.get(kind, {}).items():
             if given.get(key, only) != only:
-                return self._bad(
-                    node, kind, f"{key} is {given[key]:g}; the description has {only:g}", f"{key}={only:g}"
-                )
+                return self._bad(node, kind, f"{key} is {given[key]:g}; the description has {only:g}")
         options: dict[str, dict[str, Any]] = {
             "relu": {"shift": 0.0},
             "gelu": {"approximate": given.get("approximate", "none")},
@@ -165,11 +165,22 @@ class Layers(Norms):
         }
         return Value(kind, node, x, **options.get(kind, {}))
 
+    def _softmax(self, node: Node, x: Value, dim: Any) -> Value:
+        """Over all features of rows [R, d], or [E, R, d] of a stacked ensemble."""
+        shape = self.seen[node].shape
+        if not self._is_last(x, dim) or len(shape) not in (2, 3) or shape[-2] != self.rows:
+            return self._bad(node, "softmax")
+        return Value("simnorm", node, [x], dim=shape[-1])
+
+    def _on_softmax(self, node: Node) -> Value:
+        a = self._call(node, "input", "dim", "_stacklevel", "dtype")
+        return self._softmax(node, a["input"], a.get("dim") if a.get("dtype") is None else None)
+
     def _function(self, node: Node, word: str) -> Value:
         try:
             return self._read(node, word)
         except Unread as error:
-            return self._bad(node, word, str(error), "leave this argument out")
+            return self._bad(node, word, str(error))
 
     def _read(self, node: Node, word: str) -> Value:
         inputs = self._inputs(node)
@@ -241,7 +252,7 @@ class Layers(Norms):
             node,
             word,
             "a weight that is computed from other parameters is not one of the critic's coordinates",
-            "store the weight itself in the module",
+            "store the weight itself in the module: curvature in the weight",
         )
 
     def _layout(self, node: Node, value: Value) -> Value:
@@ -323,7 +334,7 @@ class Layers(Norms):
                 node,
                 "linear",
                 "a kernel times a constant has no line in the description",
-                "store the product itself in the module",
+                "store the product itself in the module: curvature in the product",
             )
         return Value("dense", node, x, params=params)
 

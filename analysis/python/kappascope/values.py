@@ -171,6 +171,12 @@ SHAPES = {
 }
 # Without a trained parameter, these are a part of the input: they have no line.
 UNWRITTEN = set("bad layout parameter cast abs square sqrt rsqrt mean var norm clamp addc sub".split())
+# The way out of what no line has. Another function in its place would be another critic.
+_BEHIND = (
+    "export the part behind it, with its output as the input: the block of the Hessian of the parameters "
+    f"there. Activations with a line: {', '.join(dict.fromkeys(ACTIVATIONS.values()))}, and softmax over all "
+    "features"
+)
 # Why a thing has no line in the description, and the way out.
 _REASONS = {
     "dropout": (
@@ -192,7 +198,7 @@ _REASONS = {
     ),
     "mulc": (
         "a constant factor cannot stand behind the last Linear",
-        "multiply the kernel and the bias of the Linear before it",
+        "the product as kernel and bias of the Linear before it: curvature in these",
     ),
     "addc": (
         "a constant summand has no line in the description",
@@ -204,7 +210,7 @@ _REASONS = {
     ),
     "bias": (
         "a bias without a Linear in front of it has no line in the description",
-        "a Linear in front of it, with this bias",
+        "a Linear in front of it, with this bias, and the identity as a weight with requires_grad=False",
     ),
     "layout": (
         "it reorders, cuts or joins rows or features behind a layer with parameters",
@@ -242,30 +248,32 @@ _REASONS = {
         "forward returns something else than a critic's outputs",
         "return the outputs of the last Linear alone",
     ),
-    "softmax": ("the outputs of a ce loss are logits", "return the logits"),
-    "log_softmax": ("the outputs of a ce loss are logits", "return the logits"),
+    "softmax": (
+        "behind the last Linear it is a part of the ce loss; elsewhere the only one with a line is over all "
+        "features [R, d]",
+        f"return the logits; elsewhere {_BEHIND}",
+    ),
+    "max": (
+        "the largest or the least of features has no line in the description; a dueling head has the mean",
+        _BEHIND,
+    ),
 }
 _WORDS = {
-    "min": "minimum",
-    "max": "minimum",
-    "amin": "minimum",
+    "min": "max",
+    "amin": "max",
+    "amax": "max",
     "Dropout": "dropout",
     "AlphaDropout": "dropout",
+    "simnorm": "softmax",
     "Softmax": "softmax",
-    "LogSoftmax": "log_softmax",
+    "log_softmax": "softmax",
+    "LogSoftmax": "softmax",
 }
 
 
 def reason(word: str) -> tuple[str, str]:
     word = "conv" if word.lower().startswith("conv") else _WORDS.get(word, word)
-    return _REASONS.get(
-        word,
-        (
-            "it has no line in the description",
-            "leave it out of the module that you export, or export the part behind it, with its output as "
-            "the input",
-        ),
-    )
+    return _REASONS.get(word, ("it has no line in the description", _BEHIND))
 
 
 class Unread(Exception):
