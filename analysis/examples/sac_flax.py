@@ -35,7 +35,7 @@ Critics = nn.vmap(
     Network, variable_axes={"params": 0}, split_rngs={"params": True}, in_axes=None, axis_size=2
 )
 actor, critics = Network(2), Critics(1)
-ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}  # which a state of optax.adam does not tell
+ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}  # [k] which a state of optax.adam does not tell
 optimizer = optax.adam(LR, *ADAM.values())
 
 

@@ -33,7 +33,7 @@ class Critic(nn.Module):
         self.net = network(observation + action, 1)
 
     def forward(self, observation, action):
-        return self.net(torch.cat([observation, action], -1)).squeeze(-1)
+        return self.net(torch.cat([observation, action], 1)).squeeze(-1)
 
 
 class Actor(nn.Module):
@@ -43,7 +43,7 @@ class Actor(nn.Module):
 
     def forward(self, observation):
         """A random action with its log probability, and the mean action."""
-        mean, log_std = self.net(observation).chunk(2, -1)
+        mean, log_std = self.net(observation).chunk(2, 1)
         normal = torch.distributions.Normal(mean, log_std.clamp(-5, 2).exp())
         x = normal.rsample()
         log_p = normal.log_prob(x) - 2 * (np.log(2) - x - F.softplus(-2 * x)) - np.log(self.scale)
@@ -111,12 +111,13 @@ def draw():
 
 
 def save(path, step, minibatches):
-    observation, action, reward, following, end = minibatches
+    observation, action, *others = minibatches
+    rows = [column.flatten(0, 1) for column in others]  # as the training has them
     kappascope.save(
         path,
         critics=critics,
         inputs=(observation, action),
-        targets=target_values(reward, following, end),
+        targets=target_values(*rows).reshape(8, 256),
         loss=F.mse_loss,
         optimizer=critic_optimizer,
     )

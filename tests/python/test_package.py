@@ -38,6 +38,21 @@ class TestPackage(unittest.TestCase):
         self.assertEqual(run(sys.executable, "-c", code).stdout, "set()\n")
 
 
+class TestExamples(unittest.TestCase):
+    def test_numbers_of_lines(self):
+        """The page says how many lines of an example are for KappaScope."""
+        folder = os.path.join(ROOT, "analysis", "examples")
+        with open(os.path.join(folder, "README.md"), encoding="utf-8") as file:
+            page = " ".join(file.read().split())
+        for name, words in (("sac_torch", ", where {} lines are for"), ("sac_flax", ", {} lines;")):
+            with open(os.path.join(folder, f"{name}.py"), encoding="utf-8") as file:
+                lines, inside, count = [line.strip() for line in file], False, 0
+            for line in filter(None, lines):
+                inside ^= line.startswith("# [k]")
+                count += not line.startswith("# [k]") and (inside or "# [k]" in line)
+            self.assertRegex(page, rf"\[`{name}.py`\]\({name}.py\).*?" + words.format(count))
+
+
 class TestCommand(unittest.TestCase):
     """The command of an installed package without programs."""
 

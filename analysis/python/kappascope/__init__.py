@@ -11,7 +11,7 @@ save_flax      Flax, or any framework of JAX: the description is given, with a m
 save_arrays    arrays of any program: the description is given
 Run            checkpoints and returns of a training run, in the folder of a study
 Monitor        a Run that is analyzed in the background while it trains, with the statistics in its logs
-returns        the returns of a past run, from files of Stable-Baselines3 or TensorBoard
+returns        the returns of a past run, from a table, or files of Stable-Baselines3 or TensorBoard
 analyze, audit run the programs, and return what they found
 load_spectrum  the arrays and statistics of a spectrum
 load_vectors   eigenvectors as PyTorch's parameters or trees of JAX
