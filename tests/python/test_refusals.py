@@ -217,6 +217,7 @@ class TestRefusals(ImportTest):
             # What runs in the background of a script ignores SIGINT, and so would the import.
             process = subprocess.Popen(command, env=environment, preexec_fn=self.default_signals)
             while not os.path.exists(e.path("programs/id")) or not e.read_bytes("programs/id"):
+                self.assertIsNone(process.poll(), "the import ended early")
                 time.sleep(0.01)
             process.send_signal(number)
             self.assertEqual(process.wait(), -number)
