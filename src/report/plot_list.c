@@ -35,12 +35,13 @@ const struct ks_plot ks_plots[] = {
      "medians of the ends, and the thin line covers the intervals of all seeds.",
      "summary", "directions_1e2_lower kappa_q99_lower", "the analyses have no intervals"},
     {"preconditioned_return", "Conditioning as Adam sees it and return",
-     "Statistics of the preconditioned Hessian, whose condition number is what limits Adam, from "
-     "our analysis; IQM, bars, crosses and shade as in the plot of conditioning and return.",
+     "Statistics of the preconditioned Hessian, the curvature in the coordinates in which Adam's "
+     "steps are those of gradient descent, from our analysis; IQM, bars, crosses and shade as in "
+     "the plot of conditioning and return.",
      "preconditioned_return", "kappa lambda_max kurtosis",
      "the study has no [analyze NAME] with operator = preconditioned"},
     {"returns", "Returns",
-     "Return of the deterministic policy over training: IQM over seeds, with its 90% interval if "
+     "Return of the evaluations over training: IQM over seeds, with its 90% interval if "
      "there are several seeds.",
      "return_curves", "return", "no run has a return"},
     {"variants", "Variants",

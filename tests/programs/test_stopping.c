@@ -1,5 +1,6 @@
-/* Intervals of analyses that stop when the interval is narrow, on critics made to deceive: with eigenvalues
- * that one start vector cannot tell apart, and with few large ones. At most 1% may miss.
+/* Intervals of analyses that stop when the interval is narrow, on critics made to deceive: with
+ * eigenvalues that one start vector cannot tell apart, and with few large ones. At most 1% may
+ * miss.
  *
  *   KS_COVERAGE=full  uses 400 start vectors for each critic instead of 50 */
 #include "small_critics.h"
@@ -95,10 +96,10 @@ TEST(test_stopping)
             size_t missed = 0;
 
             for (size_t seed = 0; seed < seeds; seed++)
-                missed += !holds(spectrum(critics[k].name,
-                                          text_of("-q --order 30 --seed %zu --tolerance %s", seed,
-                                                  asked[a].tolerance)),
-                                 asked[a].id, truth);
+                missed += !holds(
+                    spectrum(critics[k].name, text_of("-q --order 30 --seed %zu --tolerance %s",
+                                                      seed, asked[a].tolerance)),
+                    asked[a].id, truth);
             print_message("%-16s %-17s %zu of %zu missed\n", critics[k].name, asked[a].tolerance,
                           missed, seeds);
             worst = missed > worst ? missed : worst;
