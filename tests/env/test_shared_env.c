@@ -333,7 +333,7 @@ TEST_IN_FOLDER(test_study)
 TEST_IN_FOLDER(test_misbehaviour)
 {
     static const char run[] = "--quiet --env ./some.so --arch dense+mse --steps 100 --set hidden=4 "
-                              "--set actor_hidden=4 --out run";
+                              "--set actor_hidden=4 --set random_steps=9 --out run";
 
     compile_text(ONE OBSERVE "#include <stdlib.h>\n" STEP("exit(0);\nreturn 0;\n"), "some.so");
     assert_int_equal(train(run), 1);

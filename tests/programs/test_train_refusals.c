@@ -6,7 +6,7 @@
  * refused, it ends soon: it is a run of one agent step. */
 static void refused(const char *words, const char *arguments)
 {
-    const char *steps = strstr(arguments, "--steps") ? "" : "--steps 2";
+    const char *steps = strstr(arguments, "--steps") ? "" : "--steps 20000";
 
     if (train("--quiet --set eval_episodes=1 --set batch=8 "
               "--set analysis_minibatches=1 %s %s",

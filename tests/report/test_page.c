@@ -524,7 +524,7 @@ TEST_WITH(test_prediction, make_study, remove_page)
     assert_false(says("id=\"prediction\""));
     write_page_with("prediction",
                     "statistic,analysis,r2,q2,partial,p,p_family\n"
-                    "factors,-,0.8,0.5,-,-,-\n"
+                    "factors,none,0.8,0.5,-,-,-\n"
                     "kappa,xqc,0.81,0.25,-0.2,0.66,0.99\n"
                     "kappa_q99_lower,ggn,0.91,0.71,-0.75,0.03,0.2\n"
                     "kappa_q99_upper,ggn,-,-,-,-,-\n",
