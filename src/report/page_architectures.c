@@ -12,21 +12,22 @@ enum kind { VALUE, BOUND, RANGE };
 /* The columns in the order of the table, of which a narrow window shows the first ones. `index`: of
  * a column of the summary, or for a RANGE of ks_ranges. */
 static const struct column {
-    enum kind kind;
     size_t index;
     const char *what; /* the numbers are; NULL: what the catalogue says of the statistic */
+    enum kind kind;
+    bool is_return; /* what a return is at most stands beside it */
 } columns[] = {
-    {VALUE, KS_RETURN, "IQM"},
-    {VALUE, KS_KAPPA, NULL},
-    {RANGE, KS_RANGE_Q99, "99% interval"},
-    {RANGE, KS_RANGE_DIRECTIONS, "99% interval"},
-    {VALUE, KS_LAMBDA_MAX, NULL},
-    {BOUND, KS_KAPPA_EFFECTIVE_BOUND, NULL},
-    {RANGE, KS_RANGE_GRADIENT, "99% interval"},
-    {VALUE, KS_KURTOSIS, NULL},
-    {VALUE, KS_AREA, "mean height of the curve"},
-    {VALUE, KS_KAPPA_GEOMETRIC, "as published, 10^IQM of logarithms"},
-    {BOUND, KS_KAPPA_LOWER_BOUND, NULL},
+    {KS_RETURN, "IQM", VALUE, true},
+    {KS_KAPPA, NULL, VALUE, false},
+    {KS_RANGE_Q99, "99% interval", RANGE, false},
+    {KS_RANGE_DIRECTIONS, "99% interval", RANGE, false},
+    {KS_LAMBDA_MAX, NULL, VALUE, false},
+    {KS_KAPPA_EFFECTIVE_BOUND, NULL, BOUND, false},
+    {KS_RANGE_GRADIENT, "99% interval", RANGE, false},
+    {KS_KURTOSIS, NULL, VALUE, false},
+    {KS_AREA, "mean height of the curve", VALUE, false},
+    {KS_KAPPA_GEOMETRIC, "as published, 10^IQM of logarithms", VALUE, false},
+    {KS_KAPPA_LOWER_BOUND, NULL, BOUND, false},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -125,9 +126,7 @@ static void print_header(const struct rows *rows, FILE *out)
                           : ks_column_name(columns[c].index),
                     columns[c].what ? columns[c].what
                                     : ks_catalogue[ks_pooled[columns[c].index]].pooled,
-                    columns[c].kind == VALUE && columns[c].index == KS_RETURN
-                        ? ks_plots_most_return(rows->page->results->study)
-                        : "",
+                    columns[c].is_return ? ks_plots_most_return(rows->page->results->study) : "",
                     range ? "not pooled" : intervals);
     }
     fprintf(out, "<th>runs</th></tr></thead>\n");
