@@ -45,7 +45,7 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .over = KS_OVER_OF_END, .every_prefix = true,
      .definition =
         "|A y - lambda y| for the vector of `lambda_max` with norm 1: an eigenvalue is at most "
-        "this far from lambda"},
+        "this far from lambda. With `--exact`, half the noise floor"},
     [KS_STAT_LAMBDA_MAX_UPPER] = {
      .name = "lambda_max_upper", .kind = KS_IS_NUMBER, .end = 1, .of_end = ks_probe_end_bound,
      .over = KS_OVER_LARGEST, .every_prefix = true, .not_published = true,
@@ -249,7 +249,8 @@ const struct ks_statistic ks_catalogue[KS_STATISTICS] = {
      .definition =
         "a lower bound of the condition number off the known null directions: max(|A y1|/|y1|, "
         "|A y2|/|y2|) / (|A y3|/|y3| + rounding), from float64 products "
-        "([certificates](#certificates)). It is certain, not only likely"},
+        "([certificates](#certificates)). It is certain, not only likely. With a weight decay, "
+        "which gives these directions the eigenvalue mu2, it is of the whole operator"},
     [KS_STAT_SHARPNESS_RATIO] = {
      .name = "sharpness_ratio", .kind = KS_IS_NUMBER, .is_lower_bound = true,
      .words = "lambda_max over the limit of stable steps",

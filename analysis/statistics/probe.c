@@ -37,7 +37,9 @@ double ks_probe_end_residual(const struct ks_probe *p, int sign)
 {
     const struct ks_certificate *y = certificate(p, sign);
 
-    return y ? y->residual : p->residual[sign > 0 ? p->steps - 1 : 0];
+    return y                  ? y->residual
+           : p->bounds->exact ? p->bounds->h /* all eigenvalues, up to rounding */
+                              : p->residual[sign > 0 ? p->steps - 1 : 0];
 }
 
 double ks_probe_end_data_se(const struct ks_probe *p, int sign)

@@ -255,19 +255,32 @@ void ks_signal_catch(int number, void (*handler)(int), struct sigaction *old)
 static volatile sig_atomic_t signal_seen; /* 0: none */
 static volatile sig_atomic_t obeyed;
 static time_t first; /* when the signal was seen */
+enum { GRACE = 20 }; /* seconds in which the program reacts to it, or it ends */
 
-/* If the program does not react to a signal, a later one ends it. Of two at the same time, as batch
- * systems send them, the second says nothing new. */
+static void end_by(int number)
+{
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void lose_patience(int number)
+{
+    (void)number;
+    end_by(signal_seen);
+}
+
+/* If the program does not react to a signal, a later one ends it, or GRACE. Of two at the same
+ * time, as batch systems send them, the second says nothing new. */
 static void note_signal(int number)
 {
     const time_t now = time(NULL);
 
-    if (signal_seen && !obeyed && now > first + 1) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-    if (!signal_seen)
+    if (signal_seen && !obeyed && now > first + 1)
+        end_by(number);
+    if (!signal_seen) {
         first = now;
+        alarm(GRACE);
+    }
     signal_seen = number;
 }
 
@@ -279,6 +292,7 @@ void ks_stop_listen(void)
     ks_signal_catch(SIGINT, note_signal, NULL);
     ks_signal_catch(SIGTERM, note_signal, NULL);
     ks_signal_catch(SIGHUP, note_signal, NULL); /* the terminal or the connection was closed */
+    ks_signal_catch(SIGALRM, lose_patience, NULL);
     signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -289,6 +303,7 @@ ks_status ks_stop_check(size_t env_step)
     if (number == 0)
         return KS_OK;
     obeyed = true;
+    alarm(0);
     return ks_fail(KS_RUN, "stopped by %s at environment step %zu",
                    number == SIGINT   ? "SIGINT"
                    : number == SIGHUP ? "SIGHUP"

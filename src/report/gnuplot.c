@@ -255,13 +255,14 @@ static ks_status print_settings(const struct ks_gnuplot *g, const char *name, co
     return status;
 }
 
-/* The exit status of a script if this gnuplot cannot draw the format (plots/style.gp). */
+/* The exit status of a script if this gnuplot cannot draw the format (plots/style.gp). Every
+ * gnuplot can draw SVG. */
 enum { NO_TERMINAL = 3 };
 
 /* Runs the script without the user's own settings (-d). gnuplot prints only errors; the last line
- * becomes the message. *drawn = false if it cannot draw the format. */
+ * becomes the message. *drawn = false if it cannot draw the format, which it may lack. */
 static ks_status run_gnuplot(const struct ks_gnuplot *g, const char *settings, const char *script,
-                             bool *drawn)
+                             bool may_lack, bool *drawn)
 {
     const char *argv[] = {g->program, "-d", "-e", settings, script, NULL};
     struct ks_process process;
@@ -277,7 +278,7 @@ static ks_status run_gnuplot(const struct ks_gnuplot *g, const char *settings, c
     }
     KS_TRY(ks_process_end(&process, &code));
     *drawn = code == 0;
-    return code == 0 || code == NO_TERMINAL
+    return code == 0 || (code == NO_TERMINAL && may_lack)
                ? KS_OK
                : ks_fail(KS_RUN, "%s: gnuplot failed (exit status %d): %s", script, code, said);
 }
@@ -337,7 +338,7 @@ ks_status ks_gnuplot_draw(const struct ks_gnuplot *g, const char *name, const ch
     KS_GO(ks_file_create(to, &file));
     KS_GO(ks_print_string(&output, "figures/%s", ks_path_base(file.temporary)));
     KS_GO(print_settings(g, name, format, output, &settings));
-    KS_GO(run_gnuplot(g, settings, script, &drawn));
+    KS_GO(run_gnuplot(g, settings, script, strcmp(format, "svg") != 0, &drawn));
     KS_GO(drawn ? take_plot(&file, name, format) : remove_plot(to));
 done:
     ks_file_close(&file);

@@ -329,7 +329,7 @@ TEST_IN_FOLDER(test_study)
 }
 
 /* A task whose code ends the program, and one whose step never returns: the first signal waits for
- * the step's end, the second ends the program. */
+ * the step's end, the second ends the program, and so does a time of grace. */
 TEST_IN_FOLDER(test_misbehaviour)
 {
     static const char run[] = "--quiet --env ./some.so --arch dense+mse --steps 100 --set hidden=4 "
@@ -342,5 +342,7 @@ TEST_IN_FOLDER(test_misbehaviour)
     snprintf(launcher, sizeof launcher,
              "sh -c '\"$@\" & sleep 2; kill $!; kill $!; sleep 3; kill $!; wait $!' sh");
     assert_int_equal(train("%s2", run), 143);
+    snprintf(launcher, sizeof launcher, "sh -c '\"$@\" & sleep 2; kill $!; wait $!' sh");
+    assert_int_equal(train("%s3", run), 143); /* after a time of grace */
     launcher[0] = '\0';
 }

@@ -192,7 +192,8 @@ TEST_IN_STUDY(test_data_that_goes)
     assert_false(exists("figures/layers.svg"));
 }
 
-/* A gnuplot that can draw only SVG leaves no PNG of older tables. */
+/* A gnuplot that can draw only SVG leaves no PNG of older tables. One that draws nothing is a
+ * failure. */
 TEST_IN_STUDY(test_gnuplot_without_cairo)
 {
     struct outcome *o = outcome_new(0);
@@ -210,10 +211,13 @@ TEST_IN_STUDY(test_gnuplot_without_cairo)
     assert_ok(ks_tables_write(o->results, &o->table, 0));
     write_text("figures/returns.png", "old");
     assert_ok(ks_plots_draw(o->results, &o->table));
-    setenv("PATH", path, 1);
-    free(path);
     assert_true(exists("figures/returns.svg"));
     assert_false(exists("figures/returns.png") || exists("figures/returns.pdf"));
+    write_text("bin/gnuplot", "#!/bin/sh\nexit 3\n");
+    assert_fails(ks_plots_draw(o->results, &o->table), KS_RUN,
+                 "gnuplot failed (exit status 3): no message");
+    setenv("PATH", path, 1);
+    free(path);
 }
 
 /* The next call removes temporary files of a killed one. */

@@ -2,10 +2,10 @@
  * eigenvalues that one start vector cannot tell apart, and with few large ones. At most 1% may
  * miss.
  *
- *   KS_COVERAGE=full  uses 400 start vectors for each critic instead of 50 */
+ *   KS_COVERAGE=full  uses 400 start vectors for each critic instead of 20 */
 #include "small_critics.h"
 
-enum { N = 40, SEEDS = 50, FULL = 400, CRITICS = 6, STATISTICS = 4 };
+enum { N = 40, SEEDS = 20, FULL = 400, CRITICS = 6, STATISTICS = 4 };
 
 /* The input of a linear critic with a squared error is X = D Q, Q being a product of reflections:
  * the Hessian is Q' D^2 Q up to a factor. */
