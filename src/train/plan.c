@@ -39,13 +39,19 @@ ks_status ks_plan_init(const struct ks_train_options *o, const struct ks_env *en
     stop_at = (o->stop_at + repeat - 1) / repeat * repeat;
     p->end = stop_at == 0 || stop_at > all ? all : stop_at;
     p->stops_early = p->end < all;
-    if (p->agent_steps <= o->settings.random_steps)
-        return ks_fail(
-            KS_USAGE,
-            "--steps: expected more than %zu environment steps, as there is no update in "
-            "the first %zu agent steps (random_steps), found %zu",
-            o->settings.random_steps * repeat, o->settings.random_steps, o->steps);
     return plan_milestones(p);
+}
+
+ks_status ks_plan_check(const struct ks_plan *p)
+{
+    const struct ks_settings *s = &p->options->settings;
+
+    return p->agent_steps > s->random_steps
+               ? KS_OK
+               : ks_fail(KS_USAGE,
+                         "--steps: expected more than %zu environment steps, as there is no update "
+                         "in the first %zu agent steps (random_steps), found %zu",
+                         s->random_steps * s->action_repeat, s->random_steps, p->options->steps);
 }
 
 void ks_plan_free(struct ks_plan *p)

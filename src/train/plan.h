@@ -33,6 +33,8 @@ struct ks_plan {
  * KS_MEMORY) the caller still frees it. */
 ks_status ks_plan_init(const struct ks_train_options *options, const struct ks_env *env,
                        struct ks_plan *plan);
+/* KS_USAGE if the run would make no update. */
+ks_status ks_plan_check(const struct ks_plan *plan);
 void ks_plan_free(struct ks_plan *plan); /* frees what it holds */
 
 /* The path of a file in the run's folder; the caller frees *path. */

@@ -17,6 +17,7 @@ ks_status ks_run_new(const struct ks_train_options *options, struct ks_run **run
     KS_GO(ks_player_init(options, "", &r->learner.player));
     env = r->learner.player.env;
     KS_GO(ks_plan_init(options, env, &r->plan));
+    KS_GO(ks_plan_check(&r->plan));
     KS_GO(ks_evaluation_init(&r->plan, &r->evaluation));
     KS_GO(ks_learner_init(&r->plan, &r->learner));
     KS_GO(ks_conditions_init(&r->learner.agent->config, ks_env_flags(env), &r->conditions));

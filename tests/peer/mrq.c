@@ -261,7 +261,7 @@ static ks_status write_frozen(struct record *r)
 static ks_status make_agent(struct record *r, const char *path)
 {
     struct ks_train_options options = {
-        .env = "dog-trot", .architecture = path, .out = ".", .seed = SEED, .steps = 30000};
+        .env = "dog-trot", .architecture = path, .out = ".", .seed = SEED, .steps = 2000};
     struct ks_player player = {.task = NULL};
     struct ks_plan plan = {.folder = NULL};
     ks_status status = KS_OK;
