@@ -389,6 +389,8 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(ks_study_find(arguments->rest[0], &job->path));
     KS_TRY(ks_study_read(job->path, KS_STUDY_RUN, &job->study));
     keep_going = keep_going || ks_study_has_elsewhere(job->study);
+    if (!ks_study_has_elsewhere(job->study)) /* jobs analyze checkpoints that other jobs wrote */
+        setenv("KAPPASCOPE_SCOUT", "0", 0);
     KS_TRY(read_jobs(job->study, &job->jobs));
     KS_TRY(find_folder(arguments->rest[0], job));
     KS_TRY(ks_shell_check("--out", job->dir));
@@ -418,7 +420,6 @@ static ks_status study(const struct ks_arguments *arguments)
     struct job job = {.lock = -1};
     ks_status status;
 
-    setenv("KAPPASCOPE_SCOUT", "0", 0); /* jobs analyze checkpoints that other jobs wrote */
     status = run(arguments, &job);
     job_clear(&job);
     return status;
