@@ -96,16 +96,12 @@ static void describe_shortfall(const struct ks_lanczos *l, const struct ritz *r,
         snprintf(v->shortfall, sizeof v->shortfall,
                  "expected at most %zu, found %zu: the Krylov space ends after %zu Lanczos steps",
                  l->steps, count, l->steps);
-    else if (converged == count && o->smallest)
-        snprintf(v->shortfall, sizeof v->shortfall,
-                 "an eigenvalue that is smaller by more than %g of the smallest cannot be excluded "
-                 "after %zu Lanczos steps: expected a larger order or tolerance",
-                 o->residual, l->steps);
     else if (converged == count)
         snprintf(v->shortfall, sizeof v->shortfall,
-                 "an eigenvalue whose modulus is larger by more than a factor of %g cannot be "
-                 "excluded after %zu Lanczos steps: expected a larger order or tolerance",
-                 1 + o->residual, l->steps);
+                 "an eigenvalue %s by more than %g of it cannot be excluded after %zu Lanczos "
+                 "steps: expected a larger order or tolerance",
+                 o->smallest ? "below the smallest" : "of larger modulus than the largest",
+                 o->residual, l->steps);
     else
         snprintf(v->shortfall, sizeof v->shortfall,
                  "%zu of %zu have a relative residual of at most %g after %zu Lanczos steps%s: "

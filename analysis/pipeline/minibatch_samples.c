@@ -29,9 +29,8 @@ static const uint64_t SEED = 0x7472616365; /* added to that of the start vectors
 static const double MISSED = 0.01; /* the probability that any of the intervals misses the trace */
 /* Student's distribution is that of normal scatter. But w'A_i w may be the square of one component
  * of w, if a large eigenvalue has a twin that the Lanczos vectors missed: then a small estimate
- * comes with a small standard error. With d degrees of freedom 1 + SKEW / sqrt(d) allows for it: by
- * simulation at most 0.8% are missed, down to LEAST vectors in all, for one to ten such components
- * and for spread-out spectra (test_trace_coverage). */
+ * comes with a small standard error. With d degrees of freedom 1 + SKEW / sqrt(d) allows for it.
+ * SKEW and LEAST are chosen so that at most 1% miss on critics made to deceive (test_stopping). */
 static const double SKEW = 3.2;
 enum { FIRST = 2, LEAST = 32 }; /* vectors before the first estimate: of each minibatch, in all */
 
