@@ -150,10 +150,9 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *s
     /* The rows of correlation.csv by which the claim is judged: lambda_max has no intervals there.
      */
     const struct ks_claim_criterion *m =
-        &ks_claim_criteria[q->claim->quantity]
-                          [q->claim->quantity == KS_CLAIM_KAPPA && q->statistic != KS_CLAIM_REVISED
-                               ? q->statistic
-                               : KS_CLAIM_PAPER];
+        &ks_claim_criteria[q->claim->quantity][q->claim->quantity == KS_CLAIM_KAPPA
+                                                   ? ks_claim_statistic_base(q->statistic)
+                                                   : KS_CLAIM_PAPER];
     const struct ks_statistic *row = &ks_catalogue[m->statistic];
     const double sign = m->more_is_better ? -1 : 1;
     const struct ks_study_analyses *analyses = &q->values->source.analyses;

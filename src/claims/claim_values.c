@@ -219,10 +219,7 @@ static struct ks_interval find_mean(const struct ks_results *r, const struct ks_
                                     const struct ks_claim_source *source, size_t checkpoint)
 {
     const struct ks_claim_criterion *m =
-        &ks_claim_criteria[source->quantity][source->statistic == KS_CLAIM_CONTROL ? KS_CLAIM_SOUND
-                                             : source->statistic == KS_CLAIM_REVISED
-                                                 ? KS_CLAIM_PAPER
-                                                 : source->statistic];
+        &ks_claim_criteria[source->quantity][ks_claim_statistic_base(source->statistic)];
     const size_t n = source->analyses.n;
     struct ks_interval sum = {0, 0};
 

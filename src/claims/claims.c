@@ -451,6 +451,6 @@ void ks_claims_print(const struct ks_claims *claims, FILE *out)
                "The sound statistic with batch normalization over the rows of the loss alone:\n",
                out);
     print_rows(claims, KS_CLAIM_REVISED,
-               "By the rules of 2026-11-27, of the runs that began after them:\n", out);
+               "By the revised rules, of the runs that began after they were written:\n", out);
     print_missing(claims, out);
 }

@@ -139,11 +139,16 @@ bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statis
     return statistic != KS_CLAIM_SECOND || claim->quantity == KS_CLAIM_KAPPA || number;
 }
 
+enum ks_claim_statistic ks_claim_statistic_base(enum ks_claim_statistic statistic)
+{
+    return statistic == KS_CLAIM_CONTROL   ? KS_CLAIM_SOUND
+           : statistic == KS_CLAIM_REVISED ? KS_CLAIM_PAPER
+                                           : statistic;
+}
+
 double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic)
 {
-    return claim->theta[statistic == KS_CLAIM_CONTROL   ? KS_CLAIM_SOUND
-                        : statistic == KS_CLAIM_REVISED ? KS_CLAIM_PAPER
-                                                        : statistic];
+    return claim->theta[ks_claim_statistic_base(statistic)];
 }
 
 /* --- the twelve --- */

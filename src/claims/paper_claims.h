@@ -100,8 +100,10 @@ extern const struct ks_paper_claim ks_paper_claims[KS_CLAIMS];
  * sound one, but numbers count for all three. There is a control where normalizations are compared
  * by spectra, and a revised statistic of kappa and of the growth of numbers. */
 bool ks_paper_claim_has(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
-/* The threshold for a statistic; the control has the threshold of the sound one, the revised
- * statistic that of the paper's. */
+/* The statistic whose thresholds and criteria a statistic has: the control's are the sound one's,
+ * the revised one's are the paper's, and each of the others has its own. */
+enum ks_claim_statistic ks_claim_statistic_base(enum ks_claim_statistic statistic);
+/* The threshold for a statistic. */
 double ks_paper_claim_theta(const struct ks_paper_claim *claim, enum ks_claim_statistic statistic);
 /* Our plot of what the figure shows. */
 const char *ks_paper_claim_plot(const struct ks_paper_claim *claim);
