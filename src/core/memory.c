@@ -1,5 +1,6 @@
 #include "core/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -13,6 +14,15 @@
 enum { ALIGNMENT = 64 };            /* a cache line, and the widest vector register */
 static atomic_size_t calls_to_fail; /* calls until one fails; 0: never */
 static atomic_size_t total;
+
+/* Under AddressSanitizer, bytes after each array of an arena that must not be touched. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+enum { RED_ZONE = ALIGNMENT };
+#else
+#define ASAN_POISON_MEMORY_REGION(start, size) ((void)(start), (void)(size))
+enum { RED_ZONE = 0 };
+#endif
 
 void ks_alloc_fail_at(size_t n)
 {
@@ -75,6 +85,49 @@ ks_status ks_grow(size_t used, size_t size, size_t *room, void *array)
     memcpy(array, &grown, sizeof grown);
     *room = more;
     return KS_OK;
+}
+
+void *ks_arena_take(struct ks_arena *arena, size_t count, size_t size)
+{
+    char *array = arena->block ? arena->block + arena->bytes : NULL;
+    size_t bytes;
+
+    if (count > (SIZE_MAX - arena->bytes) / size ||
+        SIZE_MAX - arena->bytes - count * size < RED_ZONE + ALIGNMENT) {
+        assert(!array);
+        arena->bytes = SIZE_MAX;
+        return NULL;
+    }
+    bytes = (count * size + RED_ZONE + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    arena->bytes += bytes;
+    if (array)
+        ASAN_POISON_MEMORY_REGION(array + count * size, bytes - count * size);
+    return array;
+}
+
+size_t ks_arena_count(ks_lay_out *lay_out, void *object)
+{
+    struct ks_arena arena = {.bytes = 0};
+
+    lay_out(&arena, object);
+    return arena.bytes;
+}
+
+ks_status ks_arena_make(struct ks_arena *arena, ks_lay_out *lay_out, void *object)
+{
+    size_t bytes = ks_arena_count(lay_out, object);
+
+    *arena = (struct ks_arena){.bytes = 0};
+    KS_TRY(ks_alloc(bytes, 1, &arena->block));
+    lay_out(arena, object);
+    assert(arena->bytes == bytes);
+    return KS_OK;
+}
+
+void ks_arena_free(struct ks_arena *arena)
+{
+    free(arena->block);
+    *arena = (struct ks_arena){.bytes = 0};
 }
 
 ks_status ks_pool_alloc(struct ks_pool *pool, size_t count, size_t size, void *out)

@@ -19,7 +19,44 @@ ks_status ks_alloc(size_t count, size_t size, void *out);
  * while *room is 0: ks_grow(n, sizeof *x, &room, &x). On failure array and *room are unchanged. */
 ks_status ks_grow(size_t used, size_t size, size_t *room, void *array);
 
-/* Arrays that are freed together; none when zeroed. */
+/* An arena is one block that holds all arrays of an object. A layout function describes them, and
+ * runs twice: once to count the bytes, once to carve the arrays out of the block:
+ *
+ *     static void lay_out(struct ks_arena *arena, void *object)
+ *     {
+ *         struct table *t = object;
+ *
+ *         t->value = KS_TAKE(arena, t->rows * t->columns, double);
+ *         t->line = KS_TAKE(arena, t->rows, struct line);
+ *         for (size_t i = 0; i < t->rows; i++)
+ *             lay_out_line(arena, t->columns, KS_TAKEN(t->line, i, struct line));
+ *     }
+ *
+ * The sizes are known before, and are the same in both runs. While it counts, all arrays are NULL.
+ * A layout function may call those of objects that are parts of its own. */
+struct ks_arena {
+    char *block;  /* NULL while counting, and when empty. Owned */
+    size_t bytes; /* taken so far; SIZE_MAX: more than can be counted */
+};
+typedef void ks_lay_out(struct ks_arena *arena, void *object);
+
+/* The next `count` elements of a type, zeroed and aligned to 64 bytes; NULL while counting. */
+#define KS_TAKE(arena, count, type) ((type *)ks_arena_take(arena, count, sizeof(type)))
+/* Element i of an array of structs that was taken; while counting one that is thrown away. */
+#define KS_TAKEN(array, i, type) ((array) ? &(array)[i] : &(type){0})
+void *ks_arena_take(struct ks_arena *arena, size_t count, size_t size); /* what KS_TAKE calls */
+
+/* Allocates the arrays of an object, by one call of ks_alloc. `arena` was empty or never used;
+ * ks_arena_free frees it. On failure, with the status KS_MEMORY (also if the bytes cannot be
+ * counted), it is empty and the arrays are NULL. */
+ks_status ks_arena_make(struct ks_arena *arena, ks_lay_out *lay_out, void *object);
+/* The bytes that ks_arena_make would allocate; SIZE_MAX if they cannot be counted. The arrays of
+ * `object`, which has none yet, are set to NULL. */
+size_t ks_arena_count(ks_lay_out *lay_out, void *object);
+void ks_arena_free(struct ks_arena *arena); /* leaves an empty arena */
+
+/* Arrays whose sizes become known one after the other and that are freed together; none when
+ * zeroed. */
 struct ks_pool {
     void **list; /* [n], with room for more */
     size_t n, room;
