@@ -2,10 +2,12 @@
  * eigenvalues that one start vector cannot tell apart, and with few large ones. At most 1% may
  * miss.
  *
- *   KS_COVERAGE=full  uses 400 start vectors for each critic instead of 20 */
+ *   KS_COVERAGE=full  uses 400 start vectors for each critic and statistic instead of 20, or of 100
+ *                     for the trace of equal critics, the pair that misses most often without the
+ *                     allowance for skewness in pipeline/minibatch_samples.c */
 #include "small_critics.h"
 
-enum { N = 40, SEEDS = 20, FULL = 400, CRITICS = 6, STATISTICS = 4 };
+enum { N = 40, SEEDS = 20, MORE = 100, FULL = 400, CRITICS = 6, STATISTICS = 4 };
 
 /* The input of a linear critic with a squared error is X = D Q, Q being a product of reflections:
  * the Hessian is Q' D^2 Q up to a factor. */
@@ -85,14 +87,15 @@ static bool holds(const struct ks_spectrum *s, enum ks_statistic_id id, double t
 TEST(test_stopping)
 {
     const char *full = getenv("KS_COVERAGE");
-    const size_t seeds = full && strcmp(full, "full") == 0 ? FULL : SEEDS;
-    size_t worst = 0;
+    const bool all = full && strcmp(full, "full") == 0;
 
     save_critics();
     for (size_t k = 0; k < CRITICS; k++) {
         for (size_t a = 0; a < STATISTICS; a++) {
             const double truth = statistic_of(critics[k].name, "-q --exact --precision f64",
                                               ks_catalogue[asked[a].id].name);
+            const bool skew = critics[k].equal && asked[a].id == KS_STAT_TRACE;
+            const size_t seeds = all ? FULL : skew ? MORE : SEEDS;
             size_t missed = 0;
 
             for (size_t seed = 0; seed < seeds; seed++)
@@ -102,10 +105,9 @@ TEST(test_stopping)
                     asked[a].id, truth);
             print_message("%-16s %-17s %zu of %zu missed\n", critics[k].name, asked[a].tolerance,
                           missed, seeds);
-            worst = missed > worst ? missed : worst;
+            assert_true(missed <= (seeds < 100 ? 1 : seeds / 100));
         }
     }
-    assert_true(worst <= (seeds < 100 ? 1 : seeds / 100));
 }
 
 /* A critic from elsewhere with two nearly equal eigenvalues, of which 17 of 60 intervals once
