@@ -56,7 +56,7 @@ endef
 export config
 
 # Folders compiled once (double or no `real`), once for float32, and twice (float32 and float64).
-once     := $(addprefix src/,core io env study inspect results claims report audit) \
+once     := $(addprefix src/,core io document env study inspect results claims report audit) \
             $(addprefix analysis/,operators lanczos statistics pipeline library)
 single   := src/train
 twice    := src/layers src/net src/agent analysis/products

@@ -312,3 +312,28 @@ void ks_statistic_text(const struct ks_spectrum *s, enum ks_statistic_id id,
     else
         print_interval(id, value, i, text);
 }
+
+struct ks_cell ks_statistic_cell(const struct ks_spectrum *s, enum ks_statistic_id id)
+{
+    const struct ks_interval i = ks_statistic_interval(s, id);
+    const double value = ks_statistic_value(s, id);
+    char text[KS_STATISTIC_TEXT];
+
+    if (!ks_statistic_present(s, id))
+        return ks_cell_printed("-", NAN);
+    ks_statistic_text(s, id, text);
+    return ks_cell_printed(text, !isnan(value) ? value : !isnan(i.lower) ? i.lower : i.upper);
+}
+
+void ks_statistics_describe(const struct ks_spectrum *s, struct ks_document *d)
+{
+    ks_document_table(
+        d, "",
+        KS_CELLS(ks_cell_name("statistic"), ks_cell_heading("value"), ks_cell_text("meaning")));
+    for (const enum ks_statistic_id *id = ks_catalogue_for_readers; *id < KS_STATISTICS; id++)
+        if (ks_statistic_present(s, *id))
+            ks_document_row(d, KS_BLOCK_ROW,
+                            KS_CELLS(ks_cell_name(ks_catalogue[*id].name),
+                                     ks_statistic_cell(s, *id),
+                                     ks_cell_text(ks_catalogue[*id].words)));
+}

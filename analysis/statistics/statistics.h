@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "document/document.h"
 #include "io/spectrum.h"
 #include "operators/operator.h"
 #include "statistics/catalogue.h"
@@ -33,6 +34,10 @@ bool ks_statistic_present(const struct ks_spectrum *spectrum, enum ks_statistic_
 enum { KS_STATISTIC_TEXT = 96 };
 void ks_statistic_text(const struct ks_spectrum *spectrum, enum ks_statistic_id id,
                        char text[KS_STATISTIC_TEXT]);
+/* The same as a cell; "-" if the spectrum does not have the statistic. */
+struct ks_cell ks_statistic_cell(const struct ks_spectrum *spectrum, enum ks_statistic_id id);
+/* Adds the table of the statistics that are shown to readers: name, value, meaning. */
+void ks_statistics_describe(const struct ks_spectrum *spectrum, struct ks_document *document);
 
 /* --- The statement: what is known of an operator's eigenvalues, in plain words. --- */
 

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "audit/document.h"
 #include "core/error.h"
 #include "core/interval.h"
+#include "document/document.h"
 #include "io/csv.h"
 #include "io/file.h"
 #include "io/spectrum.h"
@@ -96,6 +96,9 @@ bool ks_audit_is_zero(const struct ks_spectrum *spectrum);
 /* Adds the sections of the document: statement, findings, tables, plot. KS_IO, KS_FULL, KS_MEMORY.
  */
 ks_status ks_audit_describe(const struct ks_audit *audit, struct ks_document *document);
+/* Writes one self-contained HTML page, plots/audit.html, with n documents. KS_MISSING without the
+ * template; fails as ks_document_html does; KS_IO, KS_FULL if the page cannot be written. */
+ks_status ks_audit_page(const char *path, size_t n, const struct ks_document *documents);
 /* Adds the findings in plain words, with the number behind each. */
 void ks_audit_findings(const struct ks_audit *audit, struct ks_document *document);
 /* Adds the table of layers, and the table of dead units. */

@@ -39,22 +39,23 @@ static struct ks_interval ratio_of(const struct ks_spectrum *first,
 static void add_ratios(const struct ks_spectrum *first, const struct ks_spectrum *second,
                        const char *(*judge)(struct ks_interval ratio), struct ks_document *d)
 {
-    char a[KS_STATISTIC_TEXT], b[KS_STATISTIC_TEXT], text[3][KS_INTERVAL_TEXT];
+    const enum ks_statistic_id bound = KS_STAT_KAPPA_EFFECTIVE_BOUND;
 
     for (size_t i = 0; i < COMPARED; i++) {
         const struct ks_interval ratio = ratio_of(first, second, i);
 
-        ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s",
-                        i == 0 ? "lambda_abs_max" : ks_catalogue[ks_ranges[i - 1]].name,
-                        judge(ratio),
-                        ks_interval_text(compared(first, i), KS_BRACKETS_WHOLE, text[0]),
-                        ks_interval_text(compared(second, i), KS_BRACKETS_WHOLE, text[1]),
-                        ks_interval_text(ratio, KS_BRACKETS_WHOLE, text[2]));
+        ks_document_row(
+            d, KS_BLOCK_ROW,
+            KS_CELLS(ks_cell_name(i == 0 ? "lambda_abs_max" : ks_catalogue[ks_ranges[i - 1]].name),
+                     ks_cell_text(judge(ratio)),
+                     ks_cell_interval(compared(first, i), KS_BRACKETS_WHOLE),
+                     ks_cell_interval(compared(second, i), KS_BRACKETS_WHOLE),
+                     ks_cell_interval(ratio, KS_BRACKETS_WHOLE)));
     }
-    ks_statistic_text(first, KS_STAT_KAPPA_EFFECTIVE_BOUND, a);
-    ks_statistic_text(second, KS_STAT_KAPPA_EFFECTIVE_BOUND, b);
-    ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "-" KS_CELL "%s" KS_CELL "%s" KS_CELL "-",
-                    ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, a, b);
+    ks_document_row(d, KS_BLOCK_ROW,
+                    KS_CELLS(ks_cell_name(ks_catalogue[bound].name), ks_cell_text("-"),
+                             ks_statistic_cell(first, bound), ks_statistic_cell(second, bound),
+                             ks_cell_text("-")));
     ks_document_add(d, KS_BLOCK_NOTE,
                     "The interval of a ratio follows from two 99%% intervals, so it holds with "
                     "98%%. The ratio of two lower bounds would bound nothing.");
@@ -83,16 +84,18 @@ void ks_audit_halve(const struct ks_audit *a, struct ks_document *d)
                              *half = a->spectrum[KS_AUDIT_HALF];
     const size_t minibatches = a->summary.minibatches;
     size_t large = 0, small = 0;
+    char part[64];
 
     if (!half || ks_audit_is_zero(all)) {
         ks_document_add(d, KS_BLOCK_TEXT, "Not known: %s.",
                         half ? "the Hessian is zero" : "the analysis used a single minibatch");
         return;
     }
-    ks_document_add(d, KS_BLOCK_TABLE,
-                    "statistic" KS_CELL "verdict" KS_CELL "all minibatches" KS_CELL
-                    "the first %zu of %zu" KS_CELL "their ratio to all",
-                    minibatches / 2, minibatches);
+    snprintf(part, sizeof part, "the first %zu of %zu", minibatches / 2, minibatches);
+    ks_document_table(d, "",
+                      KS_CELLS(ks_cell_name("statistic"), ks_cell_text("verdict"),
+                               ks_cell_heading("all minibatches"), ks_cell_heading(part),
+                               ks_cell_heading("their ratio to all")));
     add_ratios(all, half, judge_half, d);
     for (size_t i = 0; i < COMPARED; i++) {
         large += is_large(ratio_of(all, half, i));
@@ -131,9 +134,10 @@ void ks_audit_compare(const struct ks_audit *a, const struct ks_audit *b, struct
                         ? "The random start vectors are the same."
                         : "The random start vectors differ, because the numbers of parameters "
                           "do.");
-    ks_document_add(d, KS_BLOCK_TABLE,
-                    "statistic" KS_CELL "verdict" KS_CELL "there" KS_CELL "here" KS_CELL
-                    "here / there");
+    ks_document_table(d, "",
+                      KS_CELLS(ks_cell_name("statistic"), ks_cell_text("verdict"),
+                               ks_cell_heading("there"), ks_cell_heading("here"),
+                               ks_cell_heading("here / there")));
     add_ratios(there, here, judge_other, d);
 }
 
@@ -249,21 +253,18 @@ static const char *bound_text(double bound, char text[32])
 
 static void add_entry(const struct entry *e, struct ks_document *d)
 {
-    char directions[KS_INTERVAL_TEXT], q99[KS_INTERVAL_TEXT], least[32], most[32], bound[80];
-    char step[32] = "-";
+    char least[32], most[32], bound[80];
     const bool same = e->seeds == 1 || e->bound_least == e->bound_most;
 
     bound_text(e->bound_least, least);
     bound_text(e->bound_most, most);
     snprintf(bound, sizeof bound, "%s%s%s", least, same ? "" : " to ", same ? "" : most);
-    if (!isnan(e->step))
-        snprintf(step, sizeof step, "%.0f", e->step);
-    ks_document_add(d, e->comparable ? KS_BLOCK_ROW : KS_BLOCK_SHADED,
-                    "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%zu" KS_CELL "%s" KS_CELL "%s" KS_CELL
-                    "%s",
-                    e->name, e->comparison, step, e->seeds, bound,
-                    ks_interval_text(e->directions, KS_BRACKETS_WHOLE, directions),
-                    ks_interval_text(e->q99, KS_BRACKETS_WHOLE, q99));
+    ks_document_row(d, e->comparable ? KS_BLOCK_ROW : KS_BLOCK_SHADED,
+                    KS_CELLS(ks_cell_name(e->name), ks_cell_text(e->comparison),
+                             ks_cell_fixed(0, e->step), ks_cell_count(e->seeds),
+                             ks_cell_printed(bound, e->bound_least),
+                             ks_cell_interval(e->directions, KS_BRACKETS_WHOLE),
+                             ks_cell_interval(e->q99, KS_BRACKETS_WHOLE)));
 }
 
 /* How many architectures are comparable; which of them have, beyond the intervals, fewer and more
@@ -326,12 +327,14 @@ static void add_table(const struct ks_audit *a, const struct ks_csv *csv, struct
                                .comparable = true};
     struct counts counts = {0};
 
-    ks_document_add(d, KS_BLOCK_TABLE,
-                    "architecture" KS_CELL "comparison" KS_CELL "step" KS_CELL "seeds" KS_CELL
-                    "%s (at least)" KS_CELL "%s" KS_CELL "%s",
-                    ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name,
-                    ks_catalogue[KS_STAT_DIRECTIONS_1E2].name,
-                    ks_catalogue[KS_STAT_KAPPA_Q99].name);
+    ks_document_table(
+        d, "",
+        KS_CELLS(ks_cell_name("architecture"), ks_cell_text("comparison"), ks_cell_heading("step"),
+                 ks_cell_heading("seeds"),
+                 ks_cell_note(ks_cell_heading(ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name),
+                              "at least"),
+                 ks_cell_heading(ks_catalogue[KS_STAT_DIRECTIONS_1E2].name),
+                 ks_cell_heading(ks_catalogue[KS_STAT_KAPPA_Q99].name)));
     add_entry(&self, d);
     for (size_t i = 0; i < csv->rows; i++) {
         const char *name = ks_csv_text(csv, i, "architecture");

@@ -1,7 +1,6 @@
 /* The sections of an audit, in their order. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "audit/audit.h"
 #include "core/interval.h"
@@ -27,15 +26,7 @@ static void add_extent(const struct ks_audit_summary *f, struct ks_document *d)
 
 static void add_statistics(const struct ks_spectrum *s, struct ks_document *d)
 {
-    char text[KS_STATISTIC_TEXT];
-
-    ks_document_add(d, KS_BLOCK_TABLE, "statistic" KS_CELL "value" KS_CELL "meaning");
-    for (const enum ks_statistic_id *id = ks_catalogue_for_readers; *id < KS_STATISTICS; id++)
-        if (ks_statistic_present(s, *id)) {
-            ks_statistic_text(s, *id, text);
-            ks_document_add(d, KS_BLOCK_ROW, "%s" KS_CELL "%s" KS_CELL "%s", ks_catalogue[*id].name,
-                            text, ks_catalogue[*id].words);
-        }
+    ks_statistics_describe(s, d);
     ks_document_add(d, KS_BLOCK_NOTE,
                     "Intervals in brackets hold with 99%%. What is called an estimate, kurtosis, "
                     "outliers and kappa depend on the number of Lanczos steps and on the start "
@@ -49,18 +40,11 @@ static const enum ks_statistic_id columns[COLUMNS] = {
 static void add_operator(const struct ks_spectrum *s, const char *name, const char *words,
                          struct ks_document *d)
 {
-    char largest[KS_INTERVAL_TEXT], text[COLUMNS][KS_STATISTIC_TEXT];
-
+    ks_document_row(d, KS_BLOCK_ROW,
+                    KS_CELLS(ks_cell_name(name), ks_cell_text(words),
+                             ks_cell_interval(ks_audit_abs_max(s), KS_BRACKETS_WHOLE)));
     for (size_t k = 0; k < COLUMNS; k++)
-        if (ks_statistic_present(s, columns[k]))
-            ks_statistic_text(s, columns[k], text[k]);
-        else
-            memcpy(text[k], "-", sizeof "-");
-    ks_document_add(d, KS_BLOCK_ROW,
-                    "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL "%s" KS_CELL
-                    "%s",
-                    name, words, ks_interval_text(ks_audit_abs_max(s), KS_BRACKETS_WHOLE, largest),
-                    text[0], text[1], text[2], text[3]);
+        ks_document_cell(d, ks_statistic_cell(s, columns[k]));
 }
 
 /* The Hessian, its two terms, and the preconditioned one, by what is bounded. */
@@ -74,11 +58,11 @@ static void add_operators(const struct ks_audit *a, struct ks_document *d)
                 {KS_AUDIT_RESIDUAL, "residual", "H - G"},
                 {KS_AUDIT_PRECONDITIONED, "preconditioned", "D^-1/2 H D^-1/2, as Adam sees it"}};
 
-    ks_document_add(d, KS_BLOCK_TABLE,
-                    "operator" KS_CELL "what" KS_CELL "largest |eigenvalue|" KS_CELL "%s" KS_CELL
-                    "%s" KS_CELL "%s" KS_CELL "%s",
-                    ks_catalogue[columns[0]].name, ks_catalogue[columns[1]].name,
-                    ks_catalogue[columns[2]].name, ks_catalogue[columns[3]].name);
+    ks_document_table(d, "",
+                      KS_CELLS(ks_cell_name("operator"), ks_cell_text("what"),
+                               ks_cell_heading("largest |eigenvalue|")));
+    for (size_t k = 0; k < COLUMNS; k++)
+        ks_document_cell(d, ks_cell_heading(ks_catalogue[columns[k]].name));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (a->spectrum[rows[i].which])
             add_operator(a->spectrum[rows[i].which], rows[i].name, rows[i].words, d);
@@ -136,7 +120,7 @@ static ks_status add_plot(const struct ks_audit *a, struct ks_document *d)
         return KS_OK;
     }
     KS_TRY(status);
-    ks_document_add(d, KS_BLOCK_PLOT, "%s/figures/distribution.svg", a->folder);
+    ks_document_add(d, KS_BLOCK_FIGURE, "%s/figures/distribution.svg", a->folder);
     ks_document_add(
         d, KS_BLOCK_NOTE,
         "The plot shows how many eigenvalues are larger than x, for x > 0, and how many "
@@ -147,18 +131,6 @@ static ks_status add_plot(const struct ks_audit *a, struct ks_document *d)
 
 /* The layers of an audit: diagonal blocks of the Hessian, and dead units. */
 
-enum { CELL = 32 };
-
-/* With four digits, rounded down so that a lower bound stays one; "-" if it is not finite. */
-static const char *rounded(double value, char text[CELL])
-{
-    if (isfinite(value))
-        snprintf(text, CELL, "%.4g", ks_round_down(value, 4));
-    else
-        snprintf(text, CELL, "-");
-    return text;
-}
-
 /* A trace is divided among the layers only if no block's trace is negative. */
 static bool has_shares(const struct ks_audit *a)
 {
@@ -168,41 +140,47 @@ static bool has_shares(const struct ks_audit *a)
     return true;
 }
 
-/* An estimate of the share; "-" if the layers have none. */
-static const char *share(const struct ks_audit *a, size_t row, char text[CELL])
+/* An estimate of a layer's share of the trace, in percent; NaN if the layers have none. */
+static double share(const struct ks_audit *a, size_t row)
 {
-    const double value = a->layers[row].trace_share;
+    return has_shares(a) ? 100 * a->layers[row].trace_share : NAN;
+}
 
-    if (has_shares(a) && isfinite(value))
-        snprintf(text, CELL, "%.3g%%", 100 * value);
-    else
-        snprintf(text, CELL, "-");
-    return text;
+/* The number of a layer, as in the names of its arrays. */
+static struct ks_cell layer_cell(size_t number)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%02zu", number);
+    return ks_cell_printed(text, (double)number);
 }
 
 static void add_blocks(const struct ks_audit *a, struct ks_document *d)
 {
-    char largest[CELL], bound[CELL], fraction[CELL];
+    static const enum ks_statistic_id bounds[] = {KS_STAT_LAMBDA_MAX,
+                                                  KS_STAT_KAPPA_EFFECTIVE_BOUND};
 
-    ks_document_add(d, KS_BLOCK_TABLE,
-                    "layer" KS_CELL "kind" KS_CELL "parameters" KS_CELL "%s (at least)" KS_CELL
-                    "%s (at least)" KS_CELL "trace (estimate)" KS_CELL "share of the trace",
-                    ks_catalogue[KS_STAT_LAMBDA_MAX].name,
-                    ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name);
+    ks_document_table(
+        d, "",
+        KS_CELLS(ks_cell_name("layer"), ks_cell_text("kind"), ks_cell_heading("parameters"),
+                 ks_cell_note(ks_cell_heading(ks_catalogue[bounds[0]].name), "at least"),
+                 ks_cell_note(ks_cell_heading(ks_catalogue[bounds[1]].name), "at least"),
+                 ks_cell_note(ks_cell_heading("trace"), "estimate"),
+                 ks_cell_note(ks_cell_heading("share of the trace"), "%")));
     for (size_t i = 0; i < a->n_layers; i++) {
         const struct ks_layer_row *row = &a->layers[i];
 
-        ks_document_add(d, KS_BLOCK_ROW,
-                        "%02zu" KS_CELL "%s" KS_CELL "%zu" KS_CELL "%s" KS_CELL "%s" KS_CELL
-                        "%.3g" KS_CELL "%s",
-                        row->number, row->kind, row->dimension, rounded(row->lambda_max, largest),
-                        rounded(row->kappa_effective_bound, bound), row->trace,
-                        share(a, i, fraction));
+        ks_document_row(d, KS_BLOCK_ROW,
+                        KS_CELLS(layer_cell(row->number), ks_cell_text(row->kind),
+                                 ks_cell_count(row->dimension),
+                                 ks_cell_at_least(4, row->lambda_max),
+                                 ks_cell_at_least(4, row->kappa_effective_bound),
+                                 ks_cell_digits(3, row->trace), ks_cell_digits(3, share(a, i))));
     }
     ks_document_add(d, KS_BLOCK_NOTE,
                     "Each row is the diagonal block of the Hessian that belongs to one layer, over "
                     "all critics. Its condition number is bounded off the block's known null "
-                    "directions; a dash stands for a number that is not resolved or infinite. "
+                    "directions; a dash stands for a number that is not resolved. "
                     "Shares are estimates%s.",
                     has_shares(a) ? "" : ", and there are none if a layer's trace is negative");
 }
@@ -215,12 +193,15 @@ static void add_units(const struct ks_audit *a, struct ks_document *d)
                     "Dead units are outputs of activation functions that are zero in all rows of "
                     "the first %zu minibatch%s. They are counted over all critics.",
                     a->summary.tried, a->summary.tried == 1 ? "" : "es");
-    ks_document_add(d, KS_BLOCK_TABLE, "layer" KS_CELL "kind" KS_CELL "units" KS_CELL "dead");
+    ks_document_table(d, "",
+                      KS_CELLS(ks_cell_name("layer"), ks_cell_text("kind"),
+                               ks_cell_heading("units"), ks_cell_heading("dead")));
     for (size_t i = 0; i < a->summary.n_units; i++) {
         const struct ks_audit_units *u = &a->summary.units[i];
 
-        ks_document_add(d, KS_BLOCK_ROW, "%02zu" KS_CELL "%s" KS_CELL "%zu" KS_CELL "%zu",
-                        u->number, u->kind, u->units, u->dead);
+        ks_document_row(d, KS_BLOCK_ROW,
+                        KS_CELLS(layer_cell(u->number), ks_cell_text(u->kind),
+                                 ks_cell_count(u->units), ks_cell_count(u->dead)));
     }
 }
 
@@ -239,7 +220,6 @@ void ks_audit_find_layer(const struct ks_audit *a, struct ks_document *d)
 {
     double largest = 0;
     size_t best = 0;
-    char fraction[CELL];
 
     for (size_t i = 0; i < a->n_layers; i++)
         if (a->layers[i].trace > largest) {
@@ -250,9 +230,9 @@ void ks_audit_find_layer(const struct ks_audit *a, struct ks_document *d)
         return;
     if (has_shares(a))
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "Layer %02zu (%s) has the largest share of the trace of the Hessian: %s, "
-                        "an estimate.",
-                        a->layers[best].number, a->layers[best].kind, share(a, best, fraction));
+                        "Layer %02zu (%s) has the largest share of the trace of the Hessian: "
+                        "%.3g%%, an estimate.",
+                        a->layers[best].number, a->layers[best].kind, share(a, best));
     else
         ks_document_add(d, KS_BLOCK_ITEM,
                         "Layer %02zu (%s) has the block of the Hessian with the largest trace: "

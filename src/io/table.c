@@ -43,10 +43,10 @@ void ks_table_columns(struct ks_table *t, const char *names)
     }
 }
 
-void ks_table_add(struct ks_table *t, size_t n, const struct ks_cell *cells)
+void ks_table_add(struct ks_table *t, size_t n, const struct ks_table_cell *cells)
 {
     for (size_t i = 0; i < n; i++) {
-        struct ks_cell cell = cells[i];
+        struct ks_table_cell cell = cells[i];
         char *copy = NULL;
 
         if (t->status == KS_OK)
@@ -77,7 +77,8 @@ size_t ks_table_rows(const struct ks_table *t)
     return t->n / t->columns;
 }
 
-static const struct ks_cell *find_cell(const struct ks_table *t, size_t row, const char *column)
+static const struct ks_table_cell *find_cell(const struct ks_table *t, size_t row,
+                                             const char *column)
 {
     size_t i = 0;
 
@@ -94,7 +95,7 @@ const char *ks_table_text(const struct ks_table *t, size_t row, const char *colu
 
 enum { DIGITS = 48 };
 
-static const char *number_text(const struct ks_cell *cell, char text[DIGITS])
+static const char *number_text(const struct ks_table_cell *cell, char text[DIGITS])
 {
     if (isnan(cell->number))
         return "-";
@@ -104,7 +105,7 @@ static const char *number_text(const struct ks_cell *cell, char text[DIGITS])
 
 double ks_table_value(const struct ks_table *t, size_t row, const char *column)
 {
-    const struct ks_cell *cell = find_cell(t, row, column);
+    const struct ks_table_cell *cell = find_cell(t, row, column);
     char text[DIGITS];
 
     return cell->text || isnan(cell->number) ? NAN : strtod(number_text(cell, text), NULL);

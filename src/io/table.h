@@ -11,14 +11,14 @@
 #include "core/error.h"
 
 /* A text; or, if that is NULL, a number, printed with ten digits, and "-" if it is NaN. */
-struct ks_cell {
+struct ks_table_cell {
     const char *text;
     double number;
     bool whole; /* a whole number, printed in full */
 };
-#define KS_TEXT(string)       ((struct ks_cell){(string), NAN, false})
-#define KS_NUMBER(value)      ((struct ks_cell){NULL, (value), false})
-#define KS_COUNT(value)       ((struct ks_cell){NULL, (double)(value), true})
+#define KS_TEXT(string)       ((struct ks_table_cell){(string), NAN, false})
+#define KS_NUMBER(value)      ((struct ks_table_cell){NULL, (value), false})
+#define KS_COUNT(value)       ((struct ks_table_cell){NULL, (double)(value), true})
 #define KS_INTERVAL(interval) KS_NUMBER((interval).lower), KS_NUMBER((interval).upper)
 #define KS_ESTIMATE(estimate) KS_NUMBER((estimate).value), KS_INTERVAL((estimate).in)
 
@@ -26,7 +26,7 @@ struct ks_cell {
 struct ks_table {
     size_t columns, n, room, rooms; /* columns; cells; capacities */
     char **name;                    /* [columns]; owned           */
-    struct ks_cell *cell;           /* [n] row by row; owned, with their texts                   */
+    struct ks_table_cell *cell;     /* [n] row by row; owned, with their texts                   */
     ks_status status;               /* KS_MEMORY once adding has failed; nothing is added then   */
 };
 
@@ -37,10 +37,11 @@ struct ks_table {
 void ks_table_column(struct ks_table *table, const char *name);
 void ks_table_columns(struct ks_table *table, const char *names);
 /* Adds cells: a row ends after as many as there are columns. Copies texts. */
-void ks_table_add(struct ks_table *table, size_t n, const struct ks_cell *cells);
+void ks_table_add(struct ks_table *table, size_t n, const struct ks_table_cell *cells);
 #define ks_table_cells(table, ...)                                                                 \
-    ks_table_add(table, sizeof((struct ks_cell[]){__VA_ARGS__}) / sizeof(struct ks_cell),          \
-                 (struct ks_cell[]){__VA_ARGS__})
+    ks_table_add(table,                                                                            \
+                 sizeof((struct ks_table_cell[]){__VA_ARGS__}) / sizeof(struct ks_table_cell),     \
+                 (struct ks_table_cell[]){__VA_ARGS__})
 void ks_table_free(struct ks_table *table);
 
 size_t ks_table_rows(const struct ks_table *table);

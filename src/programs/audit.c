@@ -253,7 +253,7 @@ static ks_status audit_one(struct job *job, const char *path, struct ks_document
     if (status == KS_OK)
         status = describe(job, &audit, d);
     if (status == KS_OK)
-        ks_document_print(d, WIDTH, stdout);
+        status = ks_document_print(d, WIDTH, stdout);
     ks_audit_clear(&audit);
     return status;
 }
@@ -268,7 +268,7 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
         KS_TRY(ks_audit_run(job->other, &job->options, &job->reference));
     for (size_t i = 0; i < job->n; i++)
         KS_TRY(audit_one(job, job->checkpoint[i], &job->document[i]));
-    return page ? ks_document_page(page, job->n, job->document) : KS_OK;
+    return page ? ks_audit_page(page, job->n, job->document) : KS_OK;
 }
 
 static ks_status audit(const struct ks_arguments *arguments)

@@ -7,9 +7,10 @@
 
 #include "core/memory.h"
 #include "core/process.h"
+#include "document/html.h"
+#include "document/template.h"
 #include "io/file.h"
 #include "report/plots.h"
-#include "report/template.h"
 
 /* --- plots, and links to files --- */
 

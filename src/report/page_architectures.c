@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "document/html.h"
 #include "report/plots.h"
-#include "report/template.h"
 
 enum kind { VALUE, BOUND, RANGE };
 

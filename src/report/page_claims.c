@@ -6,7 +6,7 @@
 
 #include "claims/claims.h"
 #include "core/interval.h"
-#include "report/template.h"
+#include "document/html.h"
 
 /* --- the claims' verdicts: a line per claim, which opens to the numbers --- */
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/template.h"
+#include "document/html.h"
 
 /* What a column of statistics in correlation.csv is: the statistic itself, or an end of it. */
 static const char *kind_of(const char *column)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "claims/claim_findings.h"
-#include "report/template.h"
+#include "document/html.h"
 
 enum { FEW_SEEDS = 3, ENOUGH_SEEDS = 5 };
 

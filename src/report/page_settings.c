@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "config.h"
-#include "report/template.h"
+#include "document/html.h"
 
 static void print_pair(FILE *out, const char *key, const char *value)
 {

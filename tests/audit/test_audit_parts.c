@@ -69,6 +69,17 @@ TEST(test_rounding)
     ks_attributes_clear(&s.statistics);
 }
 
+static void assert_cells(const struct ks_block *row, const char *expected)
+{
+    char text[256] = "";
+
+    for (size_t i = 0; i < row->n; i++) {
+        strcat(text, row->cell[i].text);
+        strcat(text, "|");
+    }
+    assert_string_equal(text, expected);
+}
+
 /* Shares of a trace exist only if no layer's trace is negative. */
 TEST(test_shares)
 {
@@ -98,15 +109,12 @@ TEST(test_shares)
                                 "Layer 02 (dense) has the block of the Hessian with the largest "
                                 "trace: 3, an estimate. Some traces are negative, so the layers "
                                 "have no shares.");
-            assert_string_equal(d.block[2].text,
-                                "00" KS_CELL "dense" KS_CELL "5" KS_CELL "-0.1235" KS_CELL
-                                "7.777" KS_CELL "-1" KS_CELL "-");
+            assert_cells(&d.block[2], "00|dense|5|-0.1235|7.777|-1|-|");
         } else {
             assert_string_equal(d.block[0].text,
                                 "Layer 02 (dense) has the largest share of the trace of the "
                                 "Hessian: 75%, an estimate.");
-            assert_string_equal(d.block[3].text, "02" KS_CELL "dense" KS_CELL "5" KS_CELL
-                                                 "1" KS_CELL "-" KS_CELL "3" KS_CELL "75%");
+            assert_cells(&d.block[3], "02|dense|5|1|infinite|3|75|");
         }
         ks_document_clear(&d);
     }

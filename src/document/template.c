@@ -1,94 +1,10 @@
-#include "report/template.h"
+#include "document/template.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
 #include "io/file.h"
-
-static const char *reference(unsigned char c)
-{
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f ? "&#xFFFD;" : NULL;
-    }
-}
-
-void ks_html_text(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        const char *escaped = reference((unsigned char)*text);
-
-        if (escaped)
-            fputs(escaped, out);
-        else
-            putc(*text, out);
-    }
-}
-
-void ks_html_between(FILE *out, const char *before, const char *text, const char *after)
-{
-    fputs(before, out);
-    ks_html_text(out, text);
-    fputs(after, out);
-}
-
-void ks_html_cell(FILE *out, double key, const char *format, double shown, const char *none)
-{
-    if (isnan(key)) {
-        fprintf(out, "<td class=\"none\">%s</td>", none);
-        return;
-    }
-    fprintf(out, "<td data-value=\"%.10g\">", key);
-    fprintf(out, format, shown);
-    fputs("</td>", out);
-}
-
-static void print_svg(const char *svg, const char *id, FILE *out)
-{
-    static const char *const before[] = {" id=\"", " id='", "url(#", "href=\"#", "href='#"};
-
-    for (; *svg; svg++) {
-        putc(*svg, out);
-        for (size_t k = 0; id && k < sizeof before / sizeof *before; k++) {
-            const size_t length = strlen(before[k]);
-
-            if (strncmp(svg, before[k], length) == 0) {
-                fprintf(out, "%s%s-", before[k] + 1, id);
-                svg += length - 1;
-                break;
-            }
-        }
-    }
-}
-
-ks_status ks_html_svg(FILE *out, const char *path, const char *id)
-{
-    char *text = NULL, *start;
-    ks_status status = KS_OK;
-
-    KS_TRY(ks_text_read(path, &text, NULL));
-    start = strstr(text, "<svg");
-    if (start)
-        print_svg(start, id, out);
-    else
-        status = ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", path);
-    free(text);
-    return status;
-}
-
-/* --- templates --- */
 
 struct reading {
     const char *path, *text; /* of the template */

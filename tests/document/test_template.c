@@ -2,7 +2,8 @@
 #include "scratch.h"
 #include "test.h"
 
-#include "report/template.h"
+#include "document/html.h"
+#include "document/template.h"
 
 /* What a function prints, in a static buffer. */
 static char printed[4096];

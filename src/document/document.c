@@ -1,0 +1,212 @@
+#include "document/document.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+enum { LONGEST = 8192 };
+
+/* --- cells --- */
+
+static struct ks_cell new_cell(enum ks_cell_look look, const char *text)
+{
+    return (struct ks_cell){.look = look, .text = text, .key = NAN};
+}
+
+struct ks_cell ks_cell_text(const char *text)
+{
+    return new_cell(KS_CELL_TEXT, text);
+}
+
+struct ks_cell ks_cell_name(const char *text)
+{
+    return new_cell(KS_CELL_NAME, text);
+}
+
+struct ks_cell ks_cell_heading(const char *text)
+{
+    return new_cell(KS_CELL_NUMBER, text);
+}
+
+struct ks_cell ks_cell_printed(const char *text, double key)
+{
+    struct ks_cell cell = new_cell(isnan(key) ? KS_CELL_NONE : KS_CELL_NUMBER, NULL);
+
+    cell.key = key;
+    snprintf(cell.printed, sizeof cell.printed, "%s", text);
+    return cell;
+}
+
+struct ks_cell ks_cell_count(size_t number)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%zu", number);
+    return ks_cell_printed(text, (double)number);
+}
+
+/* `shown`, which may be rounded, in this format with `digits`. */
+static struct ks_cell number_cell(const char *format, int digits, double number, double shown)
+{
+    char text[KS_CELL_PRINTED];
+
+    if (isnan(number))
+        return ks_cell_printed("-", number);
+    if (isinf(number))
+        return ks_cell_printed(number > 0 ? "infinite" : "-infinite", number);
+    snprintf(text, sizeof text, format, digits, shown);
+    return ks_cell_printed(text, number);
+}
+
+struct ks_cell ks_cell_digits(int digits, double number)
+{
+    return number_cell("%.*g", digits, number, number);
+}
+
+struct ks_cell ks_cell_fixed(int decimals, double number)
+{
+    return number_cell("%.*f", decimals, number, number);
+}
+
+struct ks_cell ks_cell_at_least(int digits, double bound)
+{
+    return number_cell("%.*g", digits, bound, ks_round_down(bound, digits));
+}
+
+struct ks_cell ks_cell_interval(struct ks_interval i, enum ks_interval_style style)
+{
+    char text[KS_INTERVAL_TEXT];
+
+    return ks_cell_printed(ks_interval_text(i, style, text), isnan(i.lower) ? i.upper : i.lower);
+}
+
+struct ks_cell ks_cell_p(double p)
+{
+    return ks_cell_digits(2, p);
+}
+
+struct ks_cell ks_cell_or(struct ks_cell cell, const char *word)
+{
+    if (cell.look == KS_CELL_NONE)
+        cell.text = word;
+    return cell;
+}
+
+struct ks_cell ks_cell_note(struct ks_cell cell, const char *note)
+{
+    cell.note = note;
+    return cell;
+}
+
+struct ks_cell ks_cell_link(struct ks_cell cell, const char *link)
+{
+    cell.link = link;
+    return cell;
+}
+
+/* --- documents --- */
+
+/* Adds a block that owns a copy of the text. */
+static void add_block(struct ks_document *d, enum ks_block_kind kind, const char *text)
+{
+    struct ks_block block = {.kind = kind};
+
+    if (d->status == KS_OK)
+        d->status = ks_grow(d->n, sizeof *d->block, &d->room, &d->block);
+    if (d->status == KS_OK)
+        d->status = ks_copy_string(text, &block.text);
+    if (d->status == KS_OK)
+        d->block[d->n++] = block;
+}
+
+void ks_document_add(struct ks_document *d, enum ks_block_kind kind, const char *format, ...)
+{
+    char text[LONGEST];
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    add_block(d, kind, text);
+}
+
+void ks_document_line(struct ks_document *d, const char *name, const char *format, ...)
+{
+    char text[LONGEST];
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    add_block(d, KS_BLOCK_LINE, name);
+    ks_document_cell(d, ks_cell_text(text));
+}
+
+void ks_document_table(struct ks_document *d, const char *id, size_t n,
+                       const struct ks_cell *headings)
+{
+    add_block(d, KS_BLOCK_TABLE, id);
+    for (size_t i = 0; i < n; i++)
+        ks_document_cell(d, headings[i]);
+}
+
+void ks_document_row(struct ks_document *d, enum ks_block_kind kind, size_t n,
+                     const struct ks_cell *cells)
+{
+    add_block(d, kind, "");
+    for (size_t i = 0; i < n; i++)
+        ks_document_cell(d, cells[i]);
+}
+
+static void free_cell(struct ks_cell *cell)
+{
+    free((char *)cell->text);
+    free((char *)cell->note);
+    free((char *)cell->link);
+}
+
+/* *copy owns its texts. */
+static ks_status copy_cell(const struct ks_cell *from, struct ks_cell *copy)
+{
+    const char *const texts[] = {from->text ? from->text : from->printed, from->note, from->link};
+    char *copies[3] = {NULL};
+    ks_status status = KS_OK;
+
+    for (size_t i = 0; i < 3 && status == KS_OK; i++)
+        if (texts[i])
+            status = ks_copy_string(texts[i], &copies[i]);
+    *copy = *from;
+    copy->text = copies[0];
+    copy->note = copies[1];
+    copy->link = copies[2];
+    if (status != KS_OK)
+        free_cell(copy);
+    return status;
+}
+
+void ks_document_cell(struct ks_document *d, struct ks_cell cell)
+{
+    struct ks_block *b = d->n > 0 ? &d->block[d->n - 1] : NULL;
+    struct ks_cell copy;
+
+    if (d->status == KS_OK)
+        d->status = ks_grow(b->n, sizeof *b->cell, &b->room, &b->cell);
+    if (d->status == KS_OK)
+        d->status = copy_cell(&cell, &copy);
+    if (d->status == KS_OK)
+        b->cell[b->n++] = copy;
+}
+
+void ks_document_clear(struct ks_document *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        for (size_t k = 0; k < d->block[i].n; k++)
+            free_cell(&d->block[i].cell[k]);
+        free(d->block[i].cell);
+        free(d->block[i].text);
+    }
+    free(d->block);
+    *d = (struct ks_document){.n = 0};
+}

@@ -1,0 +1,226 @@
+#include "document/html.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "document/document.h"
+#include "io/file.h"
+
+/* --- text and drawings --- */
+
+static const char *reference(unsigned char c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f ? "&#xFFFD;" : NULL;
+    }
+}
+
+void ks_html_text(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        const char *escaped = reference((unsigned char)*text);
+
+        if (escaped)
+            fputs(escaped, out);
+        else
+            putc(*text, out);
+    }
+}
+
+void ks_html_between(FILE *out, const char *before, const char *text, const char *after)
+{
+    fputs(before, out);
+    ks_html_text(out, text);
+    fputs(after, out);
+}
+
+void ks_html_cell(FILE *out, double key, const char *format, double shown, const char *none)
+{
+    if (isnan(key)) {
+        fprintf(out, "<td class=\"none\">%s</td>", none);
+        return;
+    }
+    fprintf(out, "<td data-value=\"%.10g\">", key);
+    fprintf(out, format, shown);
+    fputs("</td>", out);
+}
+
+static void print_svg(const char *svg, const char *id, FILE *out)
+{
+    static const char *const before[] = {" id=\"", " id='", "url(#", "href=\"#", "href='#"};
+
+    for (; *svg; svg++) {
+        putc(*svg, out);
+        for (size_t k = 0; id && k < sizeof before / sizeof *before; k++) {
+            const size_t length = strlen(before[k]);
+
+            if (strncmp(svg, before[k], length) == 0) {
+                fprintf(out, "%s%s-", before[k] + 1, id);
+                svg += length - 1;
+                break;
+            }
+        }
+    }
+}
+
+ks_status ks_html_svg(FILE *out, const char *path, const char *id)
+{
+    char *text = NULL, *start;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_text_read(path, &text, NULL));
+    start = strstr(text, "<svg");
+    if (start)
+        print_svg(start, id, out);
+    else
+        status = ks_fail(KS_FORMAT, "%s: expected an <svg> element, found none", path);
+    free(text);
+    return status;
+}
+
+/* --- documents --- */
+
+static bool is_row(const struct ks_block *b)
+{
+    return b && (b->kind == KS_BLOCK_ROW || b->kind == KS_BLOCK_SHADED);
+}
+
+/* The value by which a script sorts the column. */
+static void print_key(double key, FILE *out)
+{
+    if (isinf(key))
+        fprintf(out, " data-value=\"%sInfinity\"", key < 0 ? "-" : "");
+    else if (!isnan(key))
+        fprintf(out, " data-value=\"%.10g\"", key);
+}
+
+static void print_cell(const struct ks_cell *cell, bool heading, FILE *out)
+{
+    static const char *const classes[] = {[KS_CELL_TEXT] = " class=\"text\"",
+                                          [KS_CELL_NAME] = " class=\"name\"",
+                                          [KS_CELL_NONE] = " class=\"none\""};
+    const char *tag = heading ? "th" : "td";
+
+    fprintf(out, "<%s", tag);
+    if (cell->look != KS_CELL_NUMBER && !(heading && cell->look == KS_CELL_NAME))
+        fputs(classes[cell->look], out);
+    else if (!heading)
+        print_key(cell->key, out);
+    putc('>', out);
+    if (cell->link)
+        ks_html_between(out, "<a href=\"", cell->link, "\">");
+    ks_html_text(out, cell->text);
+    fputs(cell->link ? "</a>" : "", out);
+    if (cell->note && heading)
+        ks_html_between(out, "<span class=\"kind\">", cell->note, "</span>");
+    else if (cell->note)
+        ks_html_between(out, "<small>", cell->note, "</small>");
+    fprintf(out, "</%s>", tag);
+}
+
+static void print_cells(const struct ks_block *b, FILE *out)
+{
+    for (size_t k = 0; k < b->n; k++)
+        print_cell(&b->cell[k], b->kind == KS_BLOCK_TABLE, out);
+}
+
+static void print_headings(const struct ks_block *b, FILE *out)
+{
+    fputs("<div class=\"scroll\" tabindex=\"0\">\n<table", out);
+    if (*b->text)
+        ks_html_between(out, " class=\"sortable\" id=\"", b->text, "\"");
+    fputs(">\n<thead>\n<tr>", out);
+    print_cells(b, out);
+    fputs("</tr>\n</thead>\n<tbody>\n", out);
+}
+
+static ks_status print_figure(const struct ks_block *b, const char *id, FILE *out)
+{
+    fputs("<figure><div class=\"plot\" role=\"img\" tabindex=\"0\">", out);
+    KS_TRY(ks_html_svg(out, b->text, id));
+    fputs("</div></figure>\n", out);
+    return KS_OK;
+}
+
+/* Opens and closes the list or table that starts before, or ends behind, block b. `neighbour`: the
+ * block before or behind it, or NULL. */
+static void open_group(const struct ks_block *b, const struct ks_block *neighbour, FILE *out)
+{
+    const bool same = neighbour && neighbour->kind == b->kind;
+
+    if (b->kind == KS_BLOCK_ITEM && !same)
+        fputs("<ul>\n", out);
+    if (b->kind == KS_BLOCK_LINE && !same)
+        fputs("<dl>\n", out);
+}
+
+static void close_group(const struct ks_block *b, const struct ks_block *neighbour, FILE *out)
+{
+    const bool same = neighbour && neighbour->kind == b->kind;
+
+    if (b->kind == KS_BLOCK_ITEM && !same)
+        fputs("</ul>\n", out);
+    if (b->kind == KS_BLOCK_LINE && !same)
+        fputs("</dl>\n", out);
+    if ((b->kind == KS_BLOCK_TABLE || is_row(b)) && !is_row(neighbour))
+        fputs("</tbody>\n</table>\n</div>\n", out);
+}
+
+static ks_status print_block(const struct ks_block *b, const char *id, FILE *out)
+{
+    static const struct {
+        const char *before, *after;
+    } tags[] = {[KS_BLOCK_SECTION] = {"<h2>", "</h2>\n"},
+                [KS_BLOCK_TEXT] = {"<p>", "</p>\n"},
+                [KS_BLOCK_NOTE] = {"<p class=\"note\">", "</p>\n"},
+                [KS_BLOCK_ITEM] = {"<li>", "</li>\n"},
+                [KS_BLOCK_LINE] = {"<dt>", "</dt>\n"}};
+
+    if (b->kind == KS_BLOCK_FIGURE)
+        return print_figure(b, id, out);
+    if (b->kind == KS_BLOCK_TABLE) {
+        print_headings(b, out);
+    } else if (is_row(b)) {
+        fputs(b->kind == KS_BLOCK_SHADED ? "<tr class=\"other\">" : "<tr>", out);
+        print_cells(b, out);
+        fputs("</tr>\n", out);
+    } else {
+        ks_html_between(out, tags[b->kind].before, b->text, tags[b->kind].after);
+    }
+    if (b->kind == KS_BLOCK_LINE)
+        ks_html_between(out, "<dd>", b->cell[0].text, "</dd>\n");
+    return KS_OK;
+}
+
+ks_status ks_document_html(const struct ks_document *d, const char *id, FILE *out)
+{
+    size_t sections = 0;
+
+    KS_TRY(d->status);
+    for (size_t i = 0; i < d->n; i++) {
+        const struct ks_block *b = &d->block[i];
+
+        if (b->kind == KS_BLOCK_SECTION) {
+            fputs(sections > 0 ? "</section>\n" : "", out);
+            fprintf(out, "<section id=\"%s-%zu\">\n", id, ++sections);
+        }
+        open_group(b, i > 0 ? b - 1 : NULL, out);
+        KS_TRY(print_block(b, id, out));
+        close_group(b, i + 1 < d->n ? b + 1 : NULL, out);
+    }
+    fputs(sections > 0 ? "</section>\n" : "", out);
+    return KS_OK;
+}

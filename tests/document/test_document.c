@@ -1,0 +1,135 @@
+/* Documents: what is added, on a terminal and as HTML. */
+#include "test.h"
+
+#include "document/document.h"
+
+static char printed[4096];
+
+static const char *on_terminal(struct ks_document *d, size_t width)
+{
+    FILE *out = fmemopen(printed, sizeof printed, "w");
+
+    memset(printed, 0, sizeof printed);
+    assert_ok(ks_document_print(d, width, out));
+    fclose(out);
+    return printed;
+}
+
+static const char *as_html(const struct ks_document *d)
+{
+    FILE *out = fmemopen(printed, sizeof printed, "w");
+
+    memset(printed, 0, sizeof printed);
+    assert_ok(ks_document_html(d, "x", out));
+    fclose(out);
+    return printed;
+}
+
+/* Every kind of cell, as text. */
+TEST(test_cells)
+{
+    const struct {
+        struct ks_cell cell;
+        const char *text;
+        double key;
+    } cases[] = {
+        {ks_cell_count(12), "12", 12},
+        {ks_cell_digits(3, 1234.5), "1.23e+03", 1234.5},
+        {ks_cell_digits(3, INFINITY), "infinite", INFINITY},
+        {ks_cell_fixed(2, -0.125), "-0.12", -0.125},
+        {ks_cell_at_least(3, 2.3456), "2.34", 2.3456},
+        {ks_cell_at_least(3, -2.3456), "-2.35", -2.3456},
+        {ks_cell_p(0.04567), "0.046", 0.04567},
+        {ks_cell_interval((struct ks_interval){2, 3.101}, KS_BRACKETS), "[2, 3.11]", 2},
+        {ks_cell_interval((struct ks_interval){NAN, 3}, KS_BRACKETS), "at most 3", 3},
+        {ks_cell_or(ks_cell_p(0.5), "undefined"), "0.5", 0.5},
+    };
+    const struct ks_cell unknown = ks_cell_or(ks_cell_p(NAN), "undefined");
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_string_equal(cases[i].cell.printed, cases[i].text);
+        assert_true(cases[i].cell.key == cases[i].key);
+    }
+    assert_string_equal(unknown.text, "undefined");
+    assert_int_equal(unknown.look, KS_CELL_NONE);
+}
+
+static void fill(struct ks_document *d)
+{
+    char name[] = "<a>\x1b";
+
+    ks_document_add(d, KS_BLOCK_SECTION, "Title");
+    ks_document_line(d, "width", "%d columns", 3);
+    ks_document_table(
+        d, "", KS_CELLS(ks_cell_name("name"), ks_cell_note(ks_cell_heading("value"), "at least")));
+    ks_document_row(d, KS_BLOCK_ROW, KS_CELLS(ks_cell_name(name)));
+    ks_document_cell(d, ks_cell_at_least(2, 1.29));
+    name[1] = 'b'; /* the document has a copy */
+    ks_document_row(d, KS_BLOCK_SHADED,
+                    KS_CELLS(ks_cell_link(ks_cell_name("c"), "c.html"), ks_cell_p(NAN)));
+    ks_document_add(d, KS_BLOCK_ITEM, "one two three");
+    ks_document_add(d, KS_BLOCK_ITEM, "four");
+}
+
+TEST(test_terminal)
+{
+    struct ks_document d = {.n = 0};
+
+    fill(&d);
+    assert_string_equal(on_terminal(&d, 12), "\nTitle\n"
+                                             "  width                3 columns\n"
+                                             "  name     value (at least)\n"
+                                             "  <a>\\x1b               1.2\n"
+                                             " (c                       -)\n"
+                                             "  - one two\n"
+                                             "    three\n"
+                                             "  - four\n");
+    assert_string_equal(on_terminal(&d, 12), "");
+    ks_document_clear(&d);
+}
+
+/* Rows that follow after their table has been printed stand below its headings. */
+TEST(test_rows_one_by_one)
+{
+    struct ks_document d = {.n = 0};
+
+    ks_document_table(&d, "", KS_CELLS(ks_cell_heading("a long one"), ks_cell_text("b")));
+    ks_document_row(&d, KS_BLOCK_ROW, KS_CELLS(ks_cell_count(1), ks_cell_text("x")));
+    assert_string_equal(on_terminal(&d, 80), "  a long one  b\n           1  x\n");
+    ks_document_row(&d, KS_BLOCK_ROW, KS_CELLS(ks_cell_count(22), ks_cell_text("y")));
+    assert_string_equal(on_terminal(&d, 80), "          22  y\n");
+    ks_document_clear(&d);
+}
+
+TEST(test_html)
+{
+    struct ks_document d = {.n = 0};
+
+    fill(&d);
+    assert_string_equal(
+        as_html(&d),
+        "<section id=\"x-1\">\n<h2>Title</h2>\n"
+        "<dl>\n<dt>width</dt>\n<dd>3 columns</dd>\n</dl>\n"
+        "<div class=\"scroll\" tabindex=\"0\">\n<table>\n<thead>\n"
+        "<tr><th>name</th><th>value<span class=\"kind\">at least</span></th></tr>\n</thead>\n"
+        "<tbody>\n<tr><td class=\"name\">&lt;a&gt;&#xFFFD;</td><td data-value=\"1.29\">1.2</td>"
+        "</tr>\n<tr class=\"other\"><td class=\"name\"><a href=\"c.html\">c</a></td>"
+        "<td class=\"none\">-</td></tr>\n</tbody>\n</table>\n</div>\n"
+        "<ul>\n<li>one two three</li>\n<li>four</li>\n</ul>\n</section>\n");
+    ks_document_clear(&d);
+}
+
+/* The first failure is kept, and a document with one is not printed. */
+TEST(test_no_memory)
+{
+    struct starved s = {.least = 20};
+
+    while (starving(&s)) {
+        struct ks_document d = {.n = 0};
+
+        fill(&d);
+        s.status = d.status;
+        assert_int_equal(ks_document_print(&d, 80, stdout), d.status);
+        ks_document_clear(&d);
+    }
+}
