@@ -308,7 +308,7 @@ static ks_status find_operator(const char *name, const struct ks_operator_kind *
     return ks_fail(KS_USAGE, "--operator: expected one of %s; found '%s'", list, name);
 }
 
-/* Parts are of float32, and two of them are not accurate enough for a spectrum. */
+/* Parts are of float32. */
 static ks_status read_products(const struct ks_words *w, struct ks_spectrum_options *o)
 {
     const char *text = text_of(w, "products");
@@ -319,7 +319,7 @@ static ks_status read_products(const struct ks_words *w, struct ks_spectrum_opti
         wish++;
     if (!text)
         wish = KS_PRODUCTS_AUTO;
-    if (wish > KS_PRODUCTS_AUTO || wish == KS_PRODUCTS_SPLIT2)
+    if (wish > KS_PRODUCTS_AUTO)
         return ks_fail(KS_USAGE, "--products: expected auto, blas or split3, found '%s'", text);
     if (wish == KS_PRODUCTS_SPLIT3 && !o->products_f32)
         return ks_fail(KS_USAGE, "--products split3: expected --precision f32, found f64");

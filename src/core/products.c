@@ -2,7 +2,7 @@
 
 #include "core/split.h"
 
-const char *const ks_products_names[] = {"blas", "split3", "split2", "auto", NULL};
+const char *const ks_products_names[] = {"blas", "split3", "auto", NULL};
 
 enum ks_products ks_products_choose(enum ks_products wish)
 {

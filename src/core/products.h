@@ -8,8 +8,7 @@
 
 enum ks_products {
     KS_PRODUCTS_BLAS,
-    KS_PRODUCTS_SPLIT3, /* three parts: as accurate as sgemm                    */
-    KS_PRODUCTS_SPLIT2, /* two parts: relative errors of 2^-16, if asked for    */
+    KS_PRODUCTS_SPLIT3, /* of three parts: as accurate as sgemm                 */
     KS_PRODUCTS_AUTO    /* a wish, of which ks_products_choose makes SPLIT3 or BLAS */
 };
 

@@ -9,8 +9,7 @@ enum {
     PAIRS = 16,                    /* of k in a tile               */
     STEP = 2 * PAIRS,              /* values of k in a tile        */
     STEPS = KS_SPLIT_DEPTH / STEP, /* tiles of a strip along k     */
-    MOST_PARTS = 3,
-    STRIP_TILES = STEPS * MOST_PARTS * 2,
+    STRIP_TILES = STEPS * KS_SPLIT_PARTS * 2,
     STRIPS = 16 /* of B that are packed at a time: 512 columns */
 };
 
@@ -61,12 +60,10 @@ static void multiply_parts(const uint32_t *a, const uint32_t *b, size_t p, size_
                            sums + (i * KS_SPLIT_STRIP + j) * HALF);
 }
 
-void ks_split_plain(size_t steps, size_t parts, const uint32_t *a, const uint32_t *b, float *sums)
+void ks_split_plain(size_t steps, const uint32_t *a, const uint32_t *b, float *sums)
 {
-    static const uint8_t three[][2] = {{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}};
-    static const uint8_t two[][2] = {{1, 0}, {0, 1}};
-    const uint8_t(*pair)[2] = parts == 3 ? three : two;
-    const size_t pairs = parts == 3 ? 5 : 2, step = parts * 2 * KS_SPLIT_TILE;
+    static const uint8_t pair[][2] = {{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}};
+    const size_t pairs = sizeof pair / sizeof *pair, step = KS_SPLIT_PARTS * 2 * KS_SPLIT_TILE;
 
     memset(sums, 0, (size_t)KS_SPLIT_STRIP * KS_SPLIT_STRIP * sizeof *sums);
     for (size_t s = 0; s < steps; s++)
@@ -82,7 +79,6 @@ void ks_split_plain(size_t steps, size_t parts, const uint32_t *a, const uint32_
 struct vectors {
     const float *x;
     size_t along, across; /* between entries of a vector; between vectors                    */
-    size_t parts;
     bool is_a;
 };
 
@@ -209,7 +205,7 @@ static void pack_tiles(const struct vectors *v, const struct range *r, const flo
     uint32_t part[HALF * STEP] __attribute__((aligned(64)));
 
     fetch(v, r, down, block);
-    for (size_t p = 0; p < v->parts; p++, tile += 2 * KS_SPLIT_TILE) {
+    for (size_t p = 0; p < KS_SPLIT_PARTS; p++, tile += 2 * KS_SPLIT_TILE) {
         take_part(block, part);
         if (v->along == 1)
             for (size_t i = 0; i < KS_SPLIT_TILE; i++)
@@ -245,7 +241,7 @@ static bool pack_strip(const struct vectors *v, const struct range *r, struct sc
 
             pack_tiles(v, &tile, s->down + from, strip);
             if (half == 1)
-                strip += (v->parts - 1) * 2 * KS_SPLIT_TILE;
+                strip += (KS_SPLIT_PARTS - 1) * 2 * KS_SPLIT_TILE;
         }
     return true;
 }
@@ -305,7 +301,7 @@ static void multiply_rows(const struct work *w, const struct range *rows,
         struct range strip = {.first = columns->first + j,
                               .n = least(columns->n - j, KS_SPLIT_STRIP)};
 
-        w->kernel(steps, w->a.parts, w->a_strip, w->b_strips[s], sums);
+        w->kernel(steps, w->a_strip, w->b_strips[s], sums);
         add_sums(w, rows, &strip, &w->b_scales[s], sums);
     }
 }
@@ -346,7 +342,6 @@ __attribute__((weak)) bool ks_split_suits(const struct ks_product *p)
 void ks_split_multiply(const struct ks_product *p, ks_split_kernel *kernel, const float *a,
                        const float *b, float *c)
 {
-    const size_t parts = p->products == KS_PRODUCTS_SPLIT2 ? 2 : MOST_PARTS;
     struct work w; /* not initialized: 830 KB */
 
     w.p = p;
@@ -355,12 +350,10 @@ void ks_split_multiply(const struct ks_product *p, ks_split_kernel *kernel, cons
     w.a = (struct vectors){.x = a,
                            .along = p->a_transposed ? p->a_stride : 1,
                            .across = p->a_transposed ? 1 : p->a_stride,
-                           .parts = parts,
                            .is_a = true};
     w.b = (struct vectors){.x = b,
                            .along = p->b_transposed ? 1 : p->b_stride,
-                           .across = p->b_transposed ? p->b_stride : 1,
-                           .parts = parts};
+                           .across = p->b_transposed ? p->b_stride : 1};
     for (size_t i = 0; i < p->m && p->sets; i++)
         memset(c + i * p->c_stride, 0, p->n * sizeof *c);
     for (size_t k = 0; k < p->k; k += KS_SPLIT_DEPTH)

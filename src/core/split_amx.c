@@ -67,10 +67,10 @@ static const struct {
         _tile_dpbf16ps(3, 5, 7);                                                                   \
     } while (0)
 
-__attribute__((target("amx-tile,amx-bf16"))) void
-ks_split_amx(size_t steps, size_t parts, const uint32_t *a, const uint32_t *b, float *sums)
+__attribute__((target("amx-tile,amx-bf16"))) void ks_split_amx(size_t steps, const uint32_t *a,
+                                                               const uint32_t *b, float *sums)
 {
-    const size_t step = parts * 2 * KS_SPLIT_TILE, row = KS_SPLIT_STRIP * sizeof *sums;
+    const size_t step = KS_SPLIT_PARTS * 2 * KS_SPLIT_TILE, row = KS_SPLIT_STRIP * sizeof *sums;
 
     /* GCC's intrinsics do not say that they read memory. */
     __asm__ volatile("" : : "r"(a), "r"(b) : "memory");
@@ -83,21 +83,16 @@ ks_split_amx(size_t steps, size_t parts, const uint32_t *a, const uint32_t *b, f
         const uint32_t *x = a + s * step, *y = b + s * step;
 
         LOAD_B(y, 0);
-        if (parts == 3) {
-            LOAD_A(x, 2);
-            MULTIPLY();
-        }
+        LOAD_A(x, 2);
+        MULTIPLY();
         LOAD_A(x, 1);
         MULTIPLY();
         LOAD_B(y, 1);
-        if (parts == 3)
-            MULTIPLY();
+        MULTIPLY();
         LOAD_A(x, 0);
         MULTIPLY();
-        if (parts == 3) {
-            LOAD_B(y, 2);
-            MULTIPLY();
-        }
+        LOAD_B(y, 2);
+        MULTIPLY();
     }
     for (size_t s = 0; s < steps; s++) {
         LOAD_A(a + s * step, 0);
@@ -117,8 +112,8 @@ bool ks_split_has_amx(void)
     return false;
 }
 
-void ks_split_amx(size_t steps, size_t parts, const uint32_t *a, const uint32_t *b, float *sums)
+void ks_split_amx(size_t steps, const uint32_t *a, const uint32_t *b, float *sums)
 {
-    ks_split_plain(steps, parts, a, b, sums);
+    ks_split_plain(steps, a, b, sums);
 }
 #endif

@@ -113,10 +113,9 @@ const struct ks_key ks_keys[] = {
     COUNT(CODE, analysis_minibatches, 1, 100000, "50", "minibatches in a checkpoint"),
     COUNT(OURS, threads, 1, 1024, "2",
           "threads: at most one per critic; from 2 on, one more for the environment"),
-    CHOICE(
-        OURS, products, products, ks_products_names, "blas",
-        "float32 products by OpenBLAS (blas) or of bfloat16 parts: split3, as accurate, split2, to "
-        "2^-16; auto: split3 with AMX"),
+    CHOICE(OURS, products, products, ks_products_names, "blas",
+           "float32 products by OpenBLAS (blas) or of bfloat16 parts (split3), as accurate; auto: "
+           "split3 with AMX"),
     FLAG_OR_AUTO(OURS, nativeccd, "MuJoCo's native convex collider; auto: its default"),
     FLAG_OR_AUTO(OURS, multiccd, "MuJoCo's multi-contact collider; auto: its default"),
     {NULL, KS_KEY_COUNT, false, 0, 0, NULL, NULL, 0, NULL, NULL},

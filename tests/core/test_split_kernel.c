@@ -40,16 +40,16 @@ TEST(test_order)
         /* 1 + 1, then added to 2^24, the product of A's second part */
         {{{1, 1}}, 0x1p24f + 2},
     };
-    uint32_t a[2 * 2 * KS_SPLIT_TILE] = {0}, b[2 * 2 * KS_SPLIT_TILE];
+    uint32_t a[3 * 2 * KS_SPLIT_TILE] = {0}, b[3 * 2 * KS_SPLIT_TILE];
     float sums[SUMS];
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t k = 0; k < 4; k++)
             a[i * 16 + k] = part_of(rows[i].pair[k][0]) | part_of(rows[i].pair[k][1]) << 16;
     a[2 * KS_SPLIT_TILE + 4 * 16] = part_of(0x1p24f);
-    for (size_t i = 0; i < 2 * 2 * KS_SPLIT_TILE; i++)
+    for (size_t i = 0; i < 3 * 2 * KS_SPLIT_TILE; i++)
         b[i] = i < 2 * KS_SPLIT_TILE ? part_of(1) | part_of(1) << 16 : 0;
-    ks_split_plain(1, 2, a, b, sums);
+    ks_split_plain(1, a, b, sums);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t j = 0; j < 16; j++)
             assert_close(sums[i * KS_SPLIT_STRIP + j], rows[i].sum, 0);
@@ -161,8 +161,8 @@ static void check_kernel(ks_split_kernel *kernel)
     for (size_t i = 0; i < 4 * STEPS; i++) {
         fill_strip(&rng, a);
         fill_strip(&rng, b);
-        ks_split_plain(1 + i % STEPS, 2 + i % 2, a, b, plain);
-        kernel(1 + i % STEPS, 2 + i % 2, a, b, other);
+        ks_split_plain(1 + i % STEPS, a, b, plain);
+        kernel(1 + i % STEPS, a, b, other);
         assert_memory_equal(plain, other, sizeof plain);
     }
 }

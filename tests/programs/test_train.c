@@ -195,11 +195,11 @@ TEST(test_same_again)
  * number of threads and after a stop; what was asked for and what was computed are recorded. */
 TEST(test_products)
 {
-    static const char *const products[] = {"blas", "split3", "split2"};
-    struct ks_checkpoint *c[3];
+    static const char *const products[] = {"blas", "split3"};
+    struct ks_checkpoint *c[2];
     json_t *json;
 
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 2; i++) {
         const char *wide = text_of(SMALL "--set hidden=40 --set batch=24 --arch bn+wn+ce "
                                          "--set evaluations=1 --set products=%s ",
                                    products[i]);
@@ -217,11 +217,10 @@ TEST(test_products)
         assert_trains("%s --out stopped-%s --set threads=1 --resume", wide, folder);
         assert_same_checkpoint(text_of("%s/step_000000120.h5", folder),
                                text_of("stopped-%s/step_000000120.h5", folder));
-        for (size_t k = 0; k < i; k++)
-            assert_memory_not_equal(c[k]->critic.w, c[i]->critic.w,
-                                    ks_networks_parameters(&c[i]->critic) * sizeof *c[i]->critic.w);
     }
-    for (size_t i = 0; i < 3; i++)
+    assert_memory_not_equal(c[0]->critic.w, c[1]->critic.w,
+                            ks_networks_parameters(&c[0]->critic) * sizeof *c[0]->critic.w);
+    for (size_t i = 0; i < 2; i++)
         ks_checkpoint_free(c[i]);
 }
 
