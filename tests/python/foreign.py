@@ -1,6 +1,7 @@
 """An example critic as the files of another program, with a map and a description, and its import."""
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -61,22 +62,17 @@ def packed_safetensors(path, arrays, dtype=None):
         file.write(len(text).to_bytes(8, "little") + text + data)
 
 
+def needs(*packages):
+    """Skips a test where a package is missing."""
+    missing = [name for name in packages if not importlib.util.find_spec(name)]
+    return unittest.skipIf(missing, f"no {' '.join(missing)}")
+
+
 def pack(value):
-    """MessagePack of dictionaries, lists, texts, bytes, numbers of at least 0, True, and (code, bytes), an
-    extension."""
-    if value is True:
-        return b"\xc3"
-    if isinstance(value, int):
-        return b"\xcf" + value.to_bytes(8, "big")
-    if isinstance(value, str):
-        return b"\xda" + len(value.encode()).to_bytes(2, "big") + value.encode()
-    if isinstance(value, bytes):
-        return b"\xc6" + len(value).to_bytes(4, "big") + value
-    if isinstance(value, tuple):
-        return b"\xc9" + len(value[1]).to_bytes(4, "big") + bytes([value[0]]) + value[1]
-    if isinstance(value, list):
-        return b"\xdc" + len(value).to_bytes(2, "big") + b"".join(map(pack, value))
-    return b"\xde" + len(value).to_bytes(2, "big") + b"".join(pack(k) + pack(v) for k, v in value.items())
+    """MessagePack of dictionaries, lists, texts, bytes, numbers, True, and (code, bytes), an extension."""
+    import msgpack
+
+    return msgpack.packb(value, strict_types=True, default=lambda pair: msgpack.ExtType(*pair))
 
 
 def flax_array(array):

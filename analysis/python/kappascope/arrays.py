@@ -15,12 +15,13 @@ import os
 from collections.abc import Callable
 from typing import NoReturn
 
-from kappascope.archives import open_torch, open_zip
+from kappascope.archives import open_zip
 from kappascope.flax_files import open_msgpack
 from kappascope.hdf5_files import open_hdf5
 from kappascope.refusal import fail
 from kappascope.safetensors_files import is_safetensors, open_safetensors
 from kappascope.stored import Weights, check_regular, no_surprises
+from kappascope.torch_files import open_torch
 
 # (ending of the name, whether a file that starts with `head` and has `size` bytes is one, opening). The order
 # matters: a safetensors file starts with the length of its header, which can look like a pickle or like a

@@ -42,9 +42,10 @@ Options:
                                as one of several seeds
 
 DESCRIPTION
-  WEIGHTS is a file of safetensors, NumPy (.npz), Flax (.msgpack) or HDF5 (.h5);
-  where Python has PyTorch, also .pt, .pth, and the .zip of Stable-Baselines3.
-  Several files are several critics. The map has a line 'layout = torch' or
+  WEIGHTS is a file of NumPy (.npz) or HDF5 (.h5); where Python has the package
+  safetensors, also .safetensors, where it has msgpack, Flax's .msgpack, and
+  where it has PyTorch, .pt, .pth, and the .zip of Stable-Baselines3. Several
+  files are several critics. The map has a line 'layout = torch' or
   'layout = flax' and a line for each array:
 
     layout = torch

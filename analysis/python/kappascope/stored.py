@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
-import re
 import stat
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,14 +18,12 @@ import numpy as np
 from kappascope.names import Array
 from kappascope.refusal import Refused, fail, first_line
 
-_MOST_ARRAYS, MOST_DIMS = 1 << 16, 8  # of a file, of an array
+_MOST_ARRAYS, _MOST_DIMS = 1 << 16, 8  # of a file, of an array
 LONGEST_NAME = 512  # bytes of a name, with the last zero
 _MOST_NUMBERS = 1 << 44  # of an array: as many doubles as an address space of 47 bits has
 INFLATED = 1032  # Deflate expands one byte to at most this many (zlib, "Technical Details")
 _SMALL = 8_000_000  # for an array of more numbers, the free memory is looked up
-DEEPEST = 24  # dictionaries in dictionaries
 _MOST_COUNTS = 1 << 16  # numbers of steps in an array
-_INTEGER = re.compile(r"([<>|]?i|int|I)([0-9]{1,2})")  # "<i8" of NumPy, "int64" of Flax, "I64" of safetensors
 _BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}  # the types of real numbers
 
 
@@ -81,6 +81,11 @@ class Weights:
             fail(f"{self.path}: expected at most {_MOST_ARRAYS} arrays")
         if length_of(s.name) >= LONGEST_NAME:
             fail(f"{self.path}: {s.name[:40]}...: expected a name of at most {LONGEST_NAME - 1} bytes")
+        if len(s.shape) > _MOST_DIMS or not all(type(d) is int and 0 <= d < 1 << 63 for d in s.shape):
+            fail(
+                f"{self.path}: {s.name}: expected a shape of at most {_MOST_DIMS} dimensions, found "
+                f"{shape_text(s.shape)[:60]}"
+            )
         if math.prod(max(d, 1) for d in s.shape) > _MOST_NUMBERS:
             fail(f"{self.path}: {s.name}: more numbers than can be addressed")
         expected = math.prod(s.shape) * _BYTES.get(s.type, 0)
@@ -134,27 +139,41 @@ def memory_available() -> float:
 
 @contextmanager
 def no_surprises(what: str) -> Iterator[None]:
-    """Whatever a library raises while it reads a damaged file is a refusal, in one line."""
+    """Whatever a library raises while it reads a damaged file is a refusal, in one line, without warnings."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     except Refused:
         raise
     except Exception as error:
         fail(f"{what}: cannot be read: {first_line(error)}")
 
 
-def from_bytes(data: Any, type: str, shape: tuple[int, ...], order: Any = "C", big: bool = False) -> Array:
-    """An array of the bytes of real numbers; float16 and bfloat16 widen to float32 without rounding."""
-    byte_order = ">" if big else "<"
+def values_of(data: bytes, type: str, shape: tuple[int, ...]) -> Array:
+    """An array of the bytes of numbers, the lowest byte first."""
     if type == "bfloat16":  # the upper half of a float32
-        upper = np.frombuffer(data, byte_order + "u2").astype(np.uint32) << 16
-        return upper.view(np.float32).reshape(shape, order=order)
-    integer = _INTEGER.fullmatch(type)
-    if integer:
-        size = int(integer[2]) // (1 if integer[1][-1] == "i" else 8)
-        return np.frombuffer(data, f"{byte_order}i{size}").astype(np.float64).reshape(shape, order=order)
-    values = np.frombuffer(data, f"{byte_order}f{_BYTES[type]}")
-    return values.astype(np.float64 if type == "float64" else np.float32).reshape(shape, order=order)
+        upper = np.frombuffer(data, "<u2").astype(np.uint32) << 16
+        return upper.view(np.float32).reshape(shape)
+    return widened(np.frombuffer(data, np.dtype(type).newbyteorder("<")).reshape(shape))
+
+
+def widened(values: Array) -> Array:
+    """In float32 or float64, which hold a number of float16 or an integer of 32 bits without rounding."""
+    narrow = values.dtype.kind == "f" and values.dtype.itemsize <= 4
+    return values.astype(np.float32 if narrow else np.float64)
+
+
+def needed(path: str, package: str) -> Any:
+    """The package that reads this file's format."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        fail(
+            f"{path}: this format is read by the package {package}, which {sys.executable} does not have. "
+            f"Way out: python3 -m pip install {package}, which 'kappascope[import]' does, too, or Debian's "
+            f"python3-{package}"
+        )
 
 
 @contextmanager
@@ -172,7 +191,3 @@ def limited_memory(more: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
-
-
-def is_size(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 1 << 63
