@@ -3,7 +3,6 @@
 #   PREFIX, DESTDIR              install into DESTDIR/PREFIX (default: /usr/local)
 #   MUJOCO_DIR, DM_CONTROL_DIR, GYMNASIUM_DIR, MYOSUITE_DIR   existing installations to use (default: build/deps)
 #   BUILD                        folder of all build outputs (default: build)
-#   MPI=no                       without MPI: the analyzer refuses to be one of several processes
 #   STUDY                        the study that `make study` runs (default: quick)
 #   JOBS                         compilers, then test programs, at a time (default: one per processor)
 
@@ -25,20 +24,13 @@ export MYOSUITE_DIR   ?= $(CURDIR)/$(DEPS)/myosuite
 packages := openblas lapacke hdf5 liblzf expat jansson popt inih libcrypto
 pkgflags := $(shell pkg-config --cflags $(packages) 2>/dev/null)
 pkglibs  := $(shell pkg-config --libs $(packages) 2>/dev/null)
-# MPI, unless MPI=no: with --as-needed, only the analyzer is linked with it.
-ifeq ($(MPI),no)
-mpiflags := -DKS_NO_MPI
-else
-mpiflags := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags ompi-c 2>/dev/null))
-mpilibs  := $(shell pkg-config --libs ompi-c 2>/dev/null)
-endif
 CC       := gcc
 CFLAGS   ?= -O3 -march=native -ffp-contract=fast -fno-math-errno -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
-CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -iquote src -iquote analysis -iquote include -iquote $(BUILD) -isystem $(MUJOCO_DIR)/include $(pkgflags) $(mpiflags)
+CPPFLAGS += -std=c11 -D_POSIX_C_SOURCE=200809L -iquote src -iquote analysis -iquote include -iquote $(BUILD) -isystem $(MUJOCO_DIR)/include $(pkgflags)
 flags    := $(CC) $(CPPFLAGS) $(CFLAGS)# before a target adds its own
 LIBMUJOCO = $(abspath $(firstword $(wildcard $(MUJOCO_DIR)/lib/libmujoco.so* $(MUJOCO_DIR)/libmujoco.so*)))
-LDLIBS    = -Wl,--as-needed $(pkglibs) $(mpilibs) -ldl -lpthread -lm
+LDLIBS    = -Wl,--as-needed $(pkglibs) -ldl -lpthread -lm
 version  := $(shell cat src/VERSION)
 # What decides the bits: the sources, the compiler and its options. Runs and spectra record it behind the version.
 hash     := $(shell { cat $(sort $(wildcard $(addsuffix /*.[ch],include src/* analysis/*))); echo '$(CFLAGS)'; $(CC) -dumpfullversion; } | sha256sum | cut -c1-12)
@@ -243,7 +235,7 @@ bench-answers: ## compare answers with other programs on the checkpoints CHECKPO
 # hundreds of times.
 sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@OMP_NUM_THREADS=1 $(MAKE) test BUILD=build/sanitize \
-	    without="coverage extreme_bound share_coverage mass loss_interval search stopping mpirun plot train_resume" \
+	    without="coverage extreme_bound share_coverage mass loss_interval search stopping plot train_resume" \
 	    CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 # Whether all files of the programs agree on functions and variables (the macro KS() in core/real.h): on numbers, and
 # structs passed by value. GCC does not compare what pointers point to; for that, types of both precisions have two names.

@@ -16,8 +16,6 @@ PATH=$PWD/venv/bin:$PATH
 kappascope --version
 kappascope import --version
 kappascope --help | grep -q '^  import ' || die "the command import is missing"
-# Without MPI, several processes are refused.
-! OMPI_COMM_WORLD_SIZE=2 kappascope analyze --version || die "one of two processes works alone"
 
 say "a critic by the package, and its audit"
 # Linear, with squared error: its Hessian is X'X/R.

@@ -15,11 +15,6 @@
  * of the recurrence and the following Q' w are computed in one sweep over column blocks that stay
  * in the cache: two sweeps per step, four with a second pass.
  *
- * With several ranks (team.h) every rank stores and orthogonalizes a slice of each vector. Norms
- * and inner products with the basis are summed over the ranks; only A needs complete vectors. So a
- * step communicates two vectors: the slices of each rank's share of A v to the ranks that add them,
- * and the slices of q_{j+1} to all ranks. That is as much as one all-reduce.
- *
  * A basis in float32 stores each q_{j+1} rounded. A multiplies the rounded vector, and later
  * vectors are made orthogonal to it. All arithmetic is float64: blocks of the basis are converted
  * in the cache.
@@ -32,13 +27,13 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cblas.h>
 #include <omp.h>
 
 #include "core/memory.h"
 #include "core/rng.h"
-#include "operators/team.h"
 
 enum {
     BLOCK = 512,  /* columns of the basis at a time: 91 rows of them are 364 KiB */
@@ -76,16 +71,14 @@ static size_t slice_count(size_t n)
     return smaller((size_t)omp_get_max_threads(), 1 + n / SLICE);
 }
 
-double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32, size_t ranks)
+double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32)
 {
     double vectors = (double)smaller(order, n) + 1;
-    double full = ranks > 1 ? 2 * (double)n * sizeof(double) : 0;
-    size_t length = (n - 1) / ranks + 1;
 
     if (!basis_f32)
-        return full + vectors * (double)length * sizeof(double);
-    return full + vectors * (double)length * sizeof(float) + 2 * (double)length * sizeof(double) +
-           (double)slice_count(length) * (vectors - 1) * STRIDE * sizeof(double);
+        return vectors * (double)n * sizeof(double);
+    return vectors * (double)n * sizeof(float) + 2 * (double)n * sizeof(double) +
+           (double)slice_count(n) * (vectors - 1) * STRIDE * sizeof(double);
 }
 
 static ks_status allocate_basis(struct ks_lanczos *l)
@@ -95,13 +88,11 @@ static ks_status allocate_basis(struct ks_lanczos *l)
     if (l->n > SIZE_MAX / vectors)
         return ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu numbers", vectors,
                        l->n);
-    if (ks_team_size(l->a->team) > 1)
-        KS_TRY(ks_pool_alloc(&l->pool, 2 * l->n, sizeof *l->full, &l->full));
     if (!l->basis_f32)
-        return ks_pool_alloc(&l->pool, vectors * l->length, sizeof *l->basis, &l->basis);
-    KS_TRY(ks_pool_alloc(&l->pool, vectors * l->length, sizeof *l->rounded, &l->rounded));
+        return ks_pool_alloc(&l->pool, vectors * l->n, sizeof *l->basis, &l->basis);
+    KS_TRY(ks_pool_alloc(&l->pool, vectors * l->n, sizeof *l->rounded, &l->rounded));
     KS_TRY(ks_pool_alloc(&l->pool, l->slices * l->order * STRIDE, sizeof *l->blocks, &l->blocks));
-    return ks_pool_alloc(&l->pool, 2 * l->length, sizeof *l->pair, &l->pair);
+    return ks_pool_alloc(&l->pool, 2 * l->n, sizeof *l->pair, &l->pair);
 }
 
 ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f32,
@@ -114,19 +105,17 @@ ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f
     assert(n > 0 && order > 0);
     *lanczos = NULL;
     if (n > INT_MAX)
-        return ks_fail(KS_RUN, "Lanczos: %zu parameters are too many: BLAS and MPI count to %d", n,
+        return ks_fail(KS_RUN, "Lanczos: %zu parameters are too many: BLAS counts to %d", n,
                        INT_MAX);
     KS_TRY(ks_alloc(1, sizeof *l, &l));
     l->a = a;
     l->n = n;
     l->order = smaller(order, n);
     l->basis_f32 = basis_f32;
-    ks_team_slice(a->team, n, &l->first, &l->length);
-    l->slices = slice_count(l->length);
+    l->slices = slice_count(n);
     KS_GO(ks_pool_alloc(&l->pool, l->order, sizeof(double), &l->alpha));
     KS_GO(ks_pool_alloc(&l->pool, l->order, sizeof(double), &l->beta));
     KS_GO(ks_pool_alloc(&l->pool, (l->slices + 1) * l->order, sizeof(double), &l->sums));
-    KS_GO(ks_pool_alloc(&l->pool, (size_t)ks_team_size(a->team), sizeof(double), &l->norms));
     KS_GO(allocate_basis(l));
     *lanczos = l, l = NULL;
 done:
@@ -146,17 +135,17 @@ void ks_lanczos_free(struct ks_lanczos *l)
  * is rounded. */
 static double *work(const struct ks_lanczos *l, size_t j)
 {
-    return l->basis_f32 ? l->pair + l->length : l->basis + j * l->length;
+    return l->basis_f32 ? l->pair + l->n : l->basis + j * l->n;
 }
 
 const double *ks_lanczos_widened(const struct ks_lanczos *l, size_t j)
 {
     if (!l->basis_f32)
-        return l->basis + j * l->length;
+        return l->basis + j * l->n;
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++)
         for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
-            l->pair[i] = (double)l->rounded[j * l->length + i];
+            l->pair[i] = (double)l->rounded[j * l->n + i];
     return l->pair;
 }
 
@@ -170,11 +159,11 @@ static double finite_norm(size_t slices, const double *norms, size_t stride)
     return cblas_dnrm2((int)slices, norms, (int)stride);
 }
 
-/* |v| from the slices of all threads and ranks, without overflow or underflow; not finite if v is
+/* |v| from the slices of all threads, without overflow or underflow; not finite if v is
  * not finite. */
 static double norm(const struct ks_lanczos *l, const double *v)
 {
-    double *own = l->sums, *all = l->norms;
+    double *own = l->sums;
 
 #pragma omp parallel for schedule(static) num_threads((int)l->slices)
     for (size_t t = 0; t < l->slices; t++) {
@@ -182,9 +171,7 @@ static double norm(const struct ks_lanczos *l, const double *v)
 
         own[t * l->order] = cblas_dnrm2((int)(end - start), v + start, 1);
     }
-    all[0] = finite_norm(l->slices, own, l->order);
-    (void)ks_team_collect(l->a->team, all[0], all); /* NaN if a rank has failed */
-    return finite_norm((size_t)ks_team_size(l->a->team), all, 1);
+    return finite_norm(l->slices, own, l->order);
 }
 
 /* q_j = w / divisor, w = work(l, j). */
@@ -197,7 +184,7 @@ static void store(struct ks_lanczos *l, size_t j, double divisor)
         for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++) {
             w[i] /= divisor;
             if (l->basis_f32)
-                l->rounded[j * l->length + i] = (float)w[i];
+                l->rounded[j * l->n + i] = (float)w[i];
         }
 }
 
@@ -218,7 +205,7 @@ void ks_lanczos_start(struct ks_lanczos *l, uint64_t seed, uint64_t probe)
     for (size_t t = 0; t < l->slices; t++) {
         struct ks_rng rng = ks_rng_start(seed, probe);
 
-        rng.drawn = l->first + ks_lanczos_slice(l, t);
+        rng.drawn = ks_lanczos_slice(l, t);
         for (size_t i = ks_lanczos_slice(l, t); i < ks_lanczos_slice(l, t + 1); i++)
             q[i] = ks_rng_normal(&rng);
     }
@@ -231,8 +218,7 @@ ks_status ks_lanczos_start_at(struct ks_lanczos *l, const double *v)
     double *q = work(l, 0);
 
     restart(l, 0, KS_PROBE_GRADIENT);
-    for (size_t i = 0; i < l->length; i++)
-        q[i] = v[l->first + i];
+    memcpy(q, v, l->n * sizeof *q);
     l->start_norm = norm(l, q);
     if (!isfinite(l->start_norm) || l->start_norm == 0)
         return ks_fail(KS_NUMBER, "Lanczos: the start vector has norm %g", l->start_norm);
@@ -254,20 +240,15 @@ static struct columns next_columns(const struct ks_lanczos *l, size_t t, size_t 
     double *block = l->blocks + t * l->order * STRIDE;
 
     if (!l->basis_f32)
-        return (struct columns){l->basis + at, smaller(BLOCK, left), l->length};
+        return (struct columns){l->basis + at, smaller(BLOCK, left), l->n};
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < count; k++)
-            block[i * STRIDE + k] = (double)l->rounded[i * l->length + at + k];
+            block[i * STRIDE + k] = (double)l->rounded[i * l->n + at + k];
     return (struct columns){block, count, STRIDE};
 }
 
-ks_status ks_lanczos_sum(const struct ks_lanczos *l, size_t count, double *values)
-{
-    return ks_team_sum(l->a->team, count, values);
-}
-
-/* result [count] = the sums over all threads and ranks of what the threads of this rank left in
- * l->sums; in a fixed order, for the same bits. */
+/* result [count] = the sums over all threads of what they left in l->sums; in a fixed order, for
+ * the same bits. */
 static void sum_slices(const struct ks_lanczos *l, size_t count, double *result)
 {
     for (size_t i = 0; i < count; i++) {
@@ -275,7 +256,6 @@ static void sum_slices(const struct ks_lanczos *l, size_t count, double *result)
         for (size_t t = 0; t < l->slices; t++)
             result[i] += l->sums[t * l->order + i];
     }
-    (void)ks_lanczos_sum(l, count, result); /* NaN if a rank has failed */
 }
 
 /* q' w. */
@@ -343,21 +323,6 @@ static void count_step(struct ks_lanczos *l, size_t j)
     l->exhausted = l->steps == l->n || l->beta[j] <= bound * size;
 }
 
-/* w = this rank's slice of A q, given its slice of q. */
-static ks_status multiply(const struct ks_lanczos *l, const double *q, double *w)
-{
-    struct ks_team *team = l->a->team;
-    double *v = l->full, *product = v + l->n;
-
-    if (ks_team_size(team) == 1)
-        return ks_operator_apply(l->a, q, w);
-    for (size_t i = 0; i < l->length; i++)
-        v[l->first + i] = q[i];
-    KS_TRY(ks_team_gather(team, l->n, v));
-    KS_TRY(l->a->share(l->a->self, v, product));
-    return ks_team_sum_slices(team, l->n, product, w);
-}
-
 /* From q = q_j and A q_j in work(l, j + 1) to alpha_j, beta_j and beta_j q_{j+1} in the same place.
  */
 static void orthogonalize(struct ks_lanczos *l, size_t j, const double *q)
@@ -385,7 +350,7 @@ ks_status ks_lanczos_step(struct ks_lanczos *l)
     double *w = work(l, j + 1);
 
     assert(j < l->order && !l->exhausted);
-    KS_TRY(multiply(l, q, w));
+    KS_TRY(ks_operator_apply(l->a, q, w));
     if (!isfinite(norm(l, w)))
         return ks_fail(KS_NUMBER,
                        "Lanczos step %zu of %zu (probe %llu): the product holds a NaN or "
@@ -405,19 +370,18 @@ ks_status ks_lanczos_step(struct ks_lanczos *l)
 }
 
 /* A sweep takes at most `order` rows, so the last vector of a full basis is added separately. */
-ks_status ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c, double *out)
+void ks_lanczos_combine(const struct ks_lanczos *l, size_t rows, const double *c, double *out)
 {
     size_t swept = smaller(rows, l->order);
-    double *negative = l->sums + l->slices * l->order, *slice = out + l->first;
+    double *negative = l->sums + l->slices * l->order;
 
     for (size_t j = 0; j < swept; j++)
         negative[j] = -c[j];
-    for (size_t i = 0; i < l->length; i++)
-        slice[i] = 0;
-    sweep(l, swept, slice, (struct combination){0, negative}, NULL);
+    for (size_t i = 0; i < l->n; i++)
+        out[i] = 0;
+    sweep(l, swept, out, (struct combination){0, negative}, NULL);
     if (rows > swept)
-        cblas_daxpy((int)l->length, c[swept], ks_lanczos_widened(l, swept), 1, slice, 1);
-    return ks_team_gather(l->a->team, l->n, out);
+        cblas_daxpy((int)l->n, c[swept], ks_lanczos_widened(l, swept), 1, out, 1);
 }
 
 void ks_lanczos_remove(const struct ks_lanczos *l, double *v)

@@ -16,10 +16,8 @@
  *
  *   A Q - Q T = beta[j-1] q_j e_j'   and   [Q q_j]' [Q q_j] = I   to rounding. */
 struct ks_lanczos {
-    const struct ks_operator *a; /* A, whose ranks share the work. Not owned                 */
+    const struct ks_operator *a; /* A. Not owned                                             */
     size_t n, order;             /* dimension; largest number of steps, at most n            */
-    size_t first, length;        /* the slice of every vector that this rank stores, [first, first +
-                                  * length); a single rank stores entire vectors */
     uint64_t seed, probe; /* what determines the random start vector; probe = KS_PROBE_GRADIENT:
                            * it is not random */
     double start_norm;    /* norm of the start vector before it was scaled to norm 1        */
@@ -30,63 +28,57 @@ struct ks_lanczos {
     bool products_f32;    /* products are rounded to float32; set by the caller before the start */
     bool published; /* the iteration of the published code (lanczos_published.c); set by the caller
                      * before the start; requires `basis_f32` */
-    double *basis;  /* [order + 1, length]: row j is q_j; row `steps` is undefined if exhausted */
+    double *basis;  /* [order + 1, n]: row j is q_j; row `steps` is undefined if exhausted */
     float *rounded; /* the basis in float32 if `basis_f32`: then `basis` is NULL, else this is */
-    size_t slices;  /* pieces of this rank's slice, one per thread            */
+    size_t slices;  /* pieces of a vector, one per thread                     */
     double *sums;   /* [slices + 1, order]: scratch: inner products with the basis, by thread */
-    double *norms;  /* [ranks]: scratch                                       */
-    double *pair;   /* [2, length] if `basis_f32`: q_j and w in float64          */
-    double *full;   /* [2, n] with several ranks: complete vectors v and A v     */
+    double *pair;   /* [2, n] if `basis_f32`: q_j and w in float64            */
     double *blocks; /* if `basis_f32`: a block of the basis in float64 for each thread */
     struct ks_pool pool; /* all arrays. Owned */
 };
 
-/* Thread t works on the entries [slice(t), slice(t + 1)) of this rank's slice. */
+/* Thread t works on the entries [slice(t), slice(t + 1)) of a vector. */
 static inline size_t ks_lanczos_slice(const struct ks_lanczos *lanczos, size_t t)
 {
-    size_t longer = lanczos->length % lanczos->slices;
+    size_t longer = lanczos->n % lanczos->slices;
 
-    return lanczos->length / lanczos->slices * t + (t < longer ? t : longer);
+    return lanczos->n / lanczos->slices * t + (t < longer ? t : longer);
 }
 
 /* Allocates everything, with a basis in float32 if `basis_f32`. The caller frees with
  * ks_lanczos_free. One struct can run any number of probes of A, one after the other. KS_MEMORY;
- * KS_RUN if n exceeds what BLAS and MPI count in an int. */
+ * KS_RUN if n exceeds what BLAS counts in an int. */
 ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f32,
                          struct ks_lanczos **lanczos);
 /* The bytes that ks_lanczos_new allocates, to within a few kB: 8 (order + 1) n, or in float32 half
- * of that and two float64 vectors; with several ranks a slice of these and two complete vectors. */
-double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32, size_t ranks);
+ * of that and two float64 vectors. */
+double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32);
 void ks_lanczos_free(struct ks_lanczos *lanczos); /* NULL is fine */
 
 /* Goes to step 0 with a start vector that depends on (seed, probe) alone: Gaussian entries, scaled
  * to norm 1. */
 void ks_lanczos_start(struct ks_lanczos *lanczos, uint64_t seed, uint64_t probe);
 
-/* Goes to step 0 with the start vector v [n], scaled to norm 1; a rank reads its slice of v.
- * KS_NUMBER if v is zero or not finite. */
+/* Goes to step 0 with the start vector v [n], scaled to norm 1. KS_NUMBER if v is zero or
+ * not finite. */
 enum { KS_PROBE_GRADIENT = 0x7fffffff };
 ks_status ks_lanczos_start_at(struct ks_lanczos *lanczos, const double *v);
 
 /* One step. The caller checks before that steps < order and that the iteration is not exhausted.
  * Fails as the operator does, or with KS_NUMBER, naming the step, if the product is not finite;
- * earlier steps stay valid. Results have the same bits for the same numbers of threads and ranks.
- * All ranks call it together. */
+ * earlier steps stay valid. Results have the same bits for the same number of threads. */
 ks_status ks_lanczos_step(struct ks_lanczos *lanczos);
 
 /* out [n] = sum_{j < rows} c[j] q_j. rows <= steps, or steps + 1 if the iteration is not exhausted.
- * All ranks call it together, and get the complete vector; it fails only if another rank does. */
-ks_status ks_lanczos_combine(const struct ks_lanczos *lanczos, size_t rows, const double *c,
-                             double *out);
-/* values [count] = the sum of what all ranks have from their slices; NaN if a rank has failed. */
-ks_status ks_lanczos_sum(const struct ks_lanczos *lanczos, size_t count, double *values);
-/* v [length] -= Q Q' v, with Q = [q_0 .. q_{steps - 1}]: this rank's slice of v becomes orthogonal
- * to them. */
+ */
+void ks_lanczos_combine(const struct ks_lanczos *lanczos, size_t rows, const double *c,
+                        double *out);
+/* v [n] -= Q Q' v, with Q = [q_0 .. q_{steps - 1}]: v becomes orthogonal to them. */
 void ks_lanczos_remove(const struct ks_lanczos *lanczos, double *v);
-/* This rank's slice of q_j in float64; valid until the next call. */
+/* q_j in float64; valid until the next call. */
 const double *ks_lanczos_widened(const struct ks_lanczos *lanczos, size_t j);
 
-/* From `product`, this rank's slice of A q_j (j = steps), to alpha_j, beta_j and q_{j+1} by the
+/* From `product`, A q_j (j = steps), to alpha_j, beta_j and q_{j+1} by the
  * published code's recurrence (lanczos_published.c). alpha_j or beta_j is not finite if float32
  * overflows. */
 void ks_lanczos_published_step(struct ks_lanczos *lanczos, const double *product);

@@ -32,7 +32,7 @@ static double subtract_slice(size_t n, float c, const float *q, const float *p, 
     return sum;
 }
 
-/* Subtracts in all slices and ranks. Each coefficient depends on the complete subtraction before
+/* Subtracts in all slices. Each coefficient depends on the complete subtraction before
  * it, so there is one sweep per vector; the fused sweep reads w once instead of twice. */
 static double subtract(const struct ks_lanczos *l, float c, const float *q, const float *p,
                        float *w)
@@ -47,7 +47,6 @@ static double subtract(const struct ks_lanczos *l, float c, const float *q, cons
     }
     for (size_t t = 0; t < l->slices; t++) /* in a fixed order, for the same bits */
         sum += l->sums[t];
-    (void)ks_lanczos_sum(l, 1, &sum); /* NaN if a rank has failed */
     return sum;
 }
 
@@ -70,13 +69,13 @@ static void divide(const struct ks_lanczos *l, float divisor, float *w)
 /* Turns A q_j, in w, into beta_j q_{j+1}; returns beta_j. */
 static float orthogonalize(const struct ks_lanczos *l, size_t j, float *w, float *alpha)
 {
-    const float *q = l->rounded, *last = q + j * l->length;
+    const float *q = l->rounded, *last = q + j * l->n;
     const float before = j > 0 ? (float)l->beta[j - 1] : 0;
-    float c = (float)subtract(l, before, j > 0 ? last - l->length : last, last, w);
+    float c = (float)subtract(l, before, j > 0 ? last - l->n : last, last, w);
 
     *alpha = c;
     for (size_t i = 0; i < j; i++) {
-        const float *next = q + i * l->length;
+        const float *next = q + i * l->n;
 
         c = (float)subtract(l, c, last, next, w);
         last = next;
@@ -87,7 +86,7 @@ static float orthogonalize(const struct ks_lanczos *l, size_t j, float *w, float
 void ks_lanczos_published_step(struct ks_lanczos *l, const double *product)
 {
     size_t j = l->steps;
-    float *w = l->rounded + (j + 1) * l->length, alpha, beta;
+    float *w = l->rounded + (j + 1) * l->n, alpha, beta;
 
     assert(l->basis_f32 && l->published);
     round_vector(l, product, w);

@@ -39,7 +39,7 @@ static ks_status check_memory(const struct kappascope_operator *a)
         return ks_library_fits("the dense matrix", n * n * sizeof(double));
     return ks_library_fits(
         "the Lanczos vectors",
-        ks_lanczos_bytes(a->p.budget.dimension, a->options.order, a->options.basis_f32, 1) +
+        ks_lanczos_bytes(a->p.budget.dimension, a->options.order, a->options.basis_f32) +
             ks_certificates_bytes(a->p.budget.dimension));
 }
 
@@ -127,8 +127,8 @@ enum kappascope_status kappascope_lanczos(struct kappascope_operator *a,
     KS_GO(ks_library_range("order", options->order, 1, MOST));
     KS_GO(ks_library_range("seed", options->seed, 0, INT64_MAX));
     KS_GO(ks_library_range("probe", options->probe, 0, KS_PROBE_GRADIENT - 1));
-    KS_GO(ks_library_fits("the Lanczos vectors",
-                          ks_lanczos_bytes(a->p.a->n, options->order, false, 1)));
+    KS_GO(
+        ks_library_fits("the Lanczos vectors", ks_lanczos_bytes(a->p.a->n, options->order, false)));
     KS_GO(ks_lanczos_new(a->p.a, options->order, false, &l));
     KS_GO(take_steps(a, options, l));
     memcpy(result->alpha, l->alpha, l->steps * sizeof *l->alpha);

@@ -11,7 +11,6 @@
 #include "core/number.h"
 #include "operators/fold.h"
 #include "operators/primal.h"
-#include "operators/ranks.h"
 
 static bool has_loss(const struct ks_problem *problem, const char *name)
 {
@@ -22,16 +21,6 @@ bool ks_gradient_bounds_exist(const struct ks_problem *problem)
 {
     return (has_loss(problem, "ce") || has_loss(problem, "mse")) &&
            problem->checkpoint->critic.arch->loss.weight > 0;
-}
-
-ks_status ks_gradient_bounds_sum(struct ks_gradient_bounds *b, const struct ks_problem *problem)
-{
-    KS_TRY(ks_ranks_sum(problem, b->rows, b->output));
-    KS_TRY(ks_ranks_sum(problem, b->pairs, b->gradient));
-    KS_TRY(ks_ranks_sum(problem, b->pairs, b->hidden));
-    KS_TRY(ks_ranks_sum(problem, b->pairs, b->radial));
-    KS_TRY(ks_ranks_sum(problem, KS_JACOBIAN_ROWS, b->jacobian));
-    return ks_ranks_sum(problem, KS_JACOBIAN_ROWS, b->hidden_jacobian);
 }
 
 /* --- the gradient in the outputs of every row, g of every minibatch --- */
@@ -94,15 +83,9 @@ static void measure_pair(const struct ks_primal *primal, const struct worker *w,
         measure_gradient(primal, w, pair, row_weight * weights, b);
 }
 
-/* The share of the minibatches that a rank has. */
-struct share {
-    size_t rank, size;
-};
-
-static ks_status measure_pairs(const struct ks_problem *problem, struct share share,
-                               struct ks_gradient_bounds *bounds)
+static ks_status measure_pairs(const struct ks_problem *problem, struct ks_gradient_bounds *bounds)
 {
-    size_t all = ks_problem_minibatches(problem);
+    size_t all = problem->minibatches;
     size_t workers = ks_primal_workers(problem), first = ks_primal_first_critic(problem);
     size_t critics = ks_primal_critics(problem);
     struct ks_primal *primal = NULL;
@@ -123,10 +106,8 @@ static ks_status measure_pairs(const struct ks_problem *problem, struct share sh
 #pragma omp parallel for num_threads((int)workers) schedule(static, 1)
     for (size_t k = 0; k < workers; k++)
         for (size_t e = 0; e < critics; e++)
-            for (size_t n = k; n < problem->minibatches; n += workers)
-                measure_pair(primal, &worker[k],
-                             (struct pair){first + e, n, e * all + share.rank + n * share.size},
-                             bounds);
+            for (size_t n = k; n < all; n += workers)
+                measure_pair(primal, &worker[k], (struct pair){first + e, n, e * all + n}, bounds);
 done:
     ks_pool_free(&pool);
     ks_primal_free(primal);
@@ -137,16 +118,14 @@ done:
 
 /* Row `number` of KS_JACOBIAN_ROWS, which are spread evenly over all critics and minibatches, and
  * in these over their rows. */
-static ks_status measure_jacobian(const struct ks_problem *problem, struct share share,
-                                  size_t number, struct ks_gradient_bounds *b)
+static ks_status measure_jacobian(const struct ks_problem *problem, size_t number,
+                                  struct ks_gradient_bounds *b)
 {
-    size_t all = ks_problem_minibatches(problem), rows = problem->checkpoint->loss_rows;
-    size_t pair = number * ks_primal_critics(problem) * all / KS_JACOBIAN_ROWS, n = pair % all;
-    struct ks_jacobian_row row = {ks_primal_first_critic(problem) + pair / all, n / share.size,
+    size_t all = problem->minibatches, rows = problem->checkpoint->loss_rows;
+    size_t pair = number * ks_primal_critics(problem) * all / KS_JACOBIAN_ROWS;
+    struct ks_jacobian_row row = {ks_primal_first_critic(problem) + pair / all, pair % all,
                                   (2 * number + 1) * rows / (2 * KS_JACOBIAN_ROWS)};
 
-    if (n % share.size != share.rank)
-        return KS_OK; /* another rank has it */
     return ks_row_jacobian(problem, row, number, &b->jacobian[number], &b->hidden_jacobian[number]);
 }
 
@@ -165,14 +144,12 @@ static double find_hidden_norm(const struct ks_problem *problem)
     return smallest;
 }
 
-ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t rank, size_t size,
-                                     struct ks_gradient_bounds *b)
+ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, struct ks_gradient_bounds *b)
 {
-    const struct share share = {rank, size};
     size_t before;
 
     *b = (struct ks_gradient_bounds){0};
-    b->pairs = ks_primal_critics(problem) * ks_problem_minibatches(problem);
+    b->pairs = ks_primal_critics(problem) * problem->minibatches;
     b->rows = b->pairs * problem->checkpoint->loss_rows;
     b->weighted = problem->checkpoint->weight != NULL;
     b->squared = has_loss(problem, "mse");
@@ -183,9 +160,9 @@ ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t ra
     KS_TRY(ks_pool_alloc(&b->pool, b->pairs, sizeof *b->hidden, &b->hidden));
     KS_TRY(ks_pool_alloc(&b->pool, b->pairs, sizeof *b->radial, &b->radial));
     before = ks_alloc_total();
-    KS_TRY(measure_pairs(problem, share, b));
+    KS_TRY(measure_pairs(problem, b));
     for (size_t k = 0; k < KS_JACOBIAN_ROWS && !b->squared; k++)
-        KS_TRY(measure_jacobian(problem, share, k, b));
+        KS_TRY(measure_jacobian(problem, k, b));
     ks_alloc_freed_since(before);
     return KS_OK;
 }

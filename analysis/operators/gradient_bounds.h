@@ -40,8 +40,6 @@
 
 enum { KS_JACOBIAN_ROWS = 4 }; /* rows whose sigma_max is found, spread over all */
 
-/* The sums over ranks of the arrays are complete: a rank fills in what it has, the rest is 0. The
- * other fields are the same on all ranks. */
 struct ks_gradient_bounds {
     size_t rows, pairs;       /* of all critics and minibatches; critics times minibatches */
     bool weighted;            /* the checkpoint has weights of rows                        */
@@ -61,14 +59,12 @@ struct ks_gradient_bounds {
  * multiplied by 0. */
 bool ks_gradient_bounds_exist(const struct ks_problem *problem);
 
-/* Measures on this rank's minibatches, numbers rank, rank + size, ... of all (ranks.h), in
- * float64. The loss is neither scaled nor decayed, and its weight does not count. Fails as
- * ks_gradient does. The caller frees `pool`, also after a failure. */
-ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, size_t rank, size_t size,
+/* Measures on the problem's minibatches, in float64. The loss is neither scaled nor decayed, and
+ * its weight does not count. Fails as ks_gradient does. The caller frees `pool`, also after a
+ * failure.
+ */
+ks_status ks_gradient_bounds_measure(const struct ks_problem *problem,
                                      struct ks_gradient_bounds *bounds);
-/* Completes the arrays by sums over the ranks. */
-ks_status ks_gradient_bounds_sum(struct ks_gradient_bounds *bounds,
-                                 const struct ks_problem *problem);
 
 /* Adds logit_gradient_, minibatch_gradient_ and logit_jacobian_, each with `largest` and `median`,
  * logit_jacobian_rows, minibatch_gradient_hidden_ and logit_jacobian_hidden_, again with both,

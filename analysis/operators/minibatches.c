@@ -8,7 +8,6 @@
 #include <omp.h>
 
 #include "core/memory.h"
-#include "operators/ranks.h"
 
 ks_status ks_minibatches_new(struct ks_minibatches *set, size_t count)
 {
@@ -32,7 +31,6 @@ ks_status ks_minibatches_make_one(struct ks_minibatches *set, size_t minibatch, 
     s->checkpoint = ks_checkpoint_minibatch(all->checkpoint, minibatch);
     s->problem = *all;
     s->problem.checkpoint = &s->checkpoint;
-    s->problem.team = NULL; /* this rank has it */
     s->problem.minibatches = 1;
     s->problem.other_minibatches += all->minibatches - 1;
     s->problem.omits_decay = !decays;
@@ -113,17 +111,15 @@ done:
     return status;
 }
 
-double ks_minibatches_mean(const struct ks_problem *q, size_t count, const double *quotient,
-                           double all, double *se)
+double ks_minibatches_mean(size_t count, const double *quotient, double *se)
 {
+    const double all = (double)count;
     double mean = 0, square = 0;
 
     for (size_t i = 0; i < count; i++)
         mean += quotient[i] / all;
-    (void)ks_ranks_sum(q, 1, &mean); /* NaN if a rank has failed */
     for (size_t i = 0; i < count; i++)
         square += (quotient[i] - mean) * (quotient[i] - mean);
-    (void)ks_ranks_sum(q, 1, &square);
     *se = all > 1 ? sqrt(square / (all - 1) / all) : NAN;
     return mean;
 }

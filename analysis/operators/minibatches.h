@@ -46,7 +46,7 @@ ks_status ks_minibatches_apply(struct ks_minibatches *set, const double *const *
 struct ks_minibatch_products {
     size_t vectors;
     const double *const *v;  /* [vectors] [n]; NULL: left out                               */
-    double *const *quotient; /* [vectors] [minibatches]: v'A_i v N / v'v, N over all ranks  */
+    double *const *quotient; /* [vectors] [minibatches]: v'A_i v N / v'v                     */
     double *const *image;    /* [vectors] [n]: A_i v is added, in the order of the minibatches;
                               * NULL: for none                                              */
 };
@@ -54,10 +54,8 @@ struct ks_minibatch_products {
  * the operators do; KS_MEMORY. */
 ks_status ks_minibatches_multiply(struct ks_minibatches *set, size_t begin, size_t end,
                                   const struct ks_minibatch_products *products);
-/* Returns the mean of this rank's `count` quotients, of `all` over all ranks; *se is its standard
- * error, NaN if there is only one. */
-double ks_minibatches_mean(const struct ks_problem *problem, size_t count, const double *quotient,
-                           double all, double *se);
+/* Returns the mean of `count` quotients; *se is its standard error, NaN if there is only one. */
+double ks_minibatches_mean(size_t count, const double *quotient, double *se);
 void ks_minibatches_clear(struct ks_minibatches *set);
 
 #endif

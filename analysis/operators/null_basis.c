@@ -319,15 +319,14 @@ void ks_null_basis_free(struct ks_null_basis *b)
     free(b);
 }
 
-void ks_null_basis_multiply(const struct ks_null_basis *b, size_t first, size_t length,
-                            const double *v, double *product)
+void ks_null_basis_multiply(const struct ks_null_basis *b, const double *v, double *product)
 {
 #pragma omp parallel for schedule(static)
     for (size_t k = 0; k < b->n_directions; k++) {
         product[k] = 0;
         for (size_t i = b->start[k]; i < b->start[k + 1]; i++)
-            if (b->at[i] - first < length) /* a coordinate before `first` wraps around */
-                product[k] += b->value[i] * v[b->at[i] - first];
+            /* not left to the compiler, since the bits depend on it */
+            product[k] = fma(b->value[i], v[b->at[i]], product[k]);
     }
 }
 
@@ -363,15 +362,12 @@ static void solve_transposed(const struct ks_null_basis *b, double *coefficient)
     }
 }
 
-void ks_null_basis_remove(const struct ks_null_basis *b, double *coefficient, size_t first,
-                          size_t length, double *v)
+void ks_null_basis_remove(const struct ks_null_basis *b, double *coefficient, double *v)
 {
     solve_transposed(b, coefficient);
     for (size_t k = 0; k < b->n_directions; k++)
         for (size_t i = b->start[k]; i < b->start[k + 1]; i++)
-            if (b->at[i] - first < length)
-                v[b->at[i] - first] -= b->value[i] * coefficient[k];
+            v[b->at[i]] -= b->value[i] * coefficient[k];
     for (size_t k = 0; k < b->n_dead; k++)
-        if (b->dead[k] - first < length)
-            v[b->dead[k] - first] = 0;
+        v[b->dead[k]] = 0;
 }

@@ -168,17 +168,13 @@ ks_status ks_null_basis_update(const struct ks_null_space *space, struct ks_null
                                struct ks_null_basis **basis);
 void ks_null_basis_free(struct ks_null_basis *basis); /* NULL is fine */
 
-/* product [n_directions] = the contribution of the coordinates [first, first + length), whose
- * values are v [length], to U' v. The contributions of all slices add up to U' v. */
-void ks_null_basis_multiply(const struct ks_null_basis *basis, size_t first, size_t length,
-                            const double *v, double *product);
+/* product [n_directions] = U' v, for v [n]. */
+void ks_null_basis_multiply(const struct ks_null_basis *basis, const double *v, double *product);
 /* product <- L^-1 product, in place: from U' v [n_directions] to the coefficients of v in Z. (The
  * coefficients of dead coordinates are the entries of v itself.) */
 void ks_null_basis_solve(const struct ks_null_basis *basis, double *product);
-/* v -= Z Z' v on the coordinates [first, first + length), whose values are v [length]; dead
- * coordinates become zero. `coefficient` [n_directions] holds the coefficients of the complete
- * vector in Z and is overwritten. */
-void ks_null_basis_remove(const struct ks_null_basis *basis, double *coefficient, size_t first,
-                          size_t length, double *v);
+/* v [n] -= Z Z' v; dead coordinates become zero. `coefficient` [n_directions] holds the
+ * coefficients of v in Z and is overwritten. */
+void ks_null_basis_remove(const struct ks_null_basis *basis, double *coefficient, double *v);
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "operators/team.h"
 
 ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, struct ks_operator **a)
 {
@@ -72,40 +71,6 @@ void ks_operator_free(struct ks_operator *a)
     free(a);
 }
 
-/* --- the sum of the operators of several ranks --- */
-
-struct sum {
-    const struct ks_operator *a; /* this rank's share */
-    struct ks_team *team;
-};
-
-static ks_status sum_share(void *self, const double *v, double *out)
-{
-    return ks_operator_apply(((struct sum *)self)->a, v, out);
-}
-
-static ks_status sum_apply(void *self, const double *v, double *out)
-{
-    struct sum *s = self;
-
-    KS_TRY(ks_operator_apply(s->a, v, out));
-    return ks_team_sum(s->team, s->a->n, out);
-}
-
-ks_status ks_operator_sum(const struct ks_problem *q, struct ks_operator *a,
-                          struct ks_operator **sum)
-{
-    static const struct ks_operator SUM = {.apply = sum_apply, .share = sum_share, .free = free};
-
-    *sum = a;
-    if (ks_team_size(q->team) == 1)
-        return KS_OK;
-    KS_TRY(ks_operator_around(&SUM, sizeof(struct sum), a, sum));
-    (*sum)->team = q->team;
-    *(struct sum *)(*sum)->self = (struct sum){a, q->team};
-    return KS_OK;
-}
-
 /* --- the table --- */
 
 /* G = J' H_l J has at most the rank of H_l, which has a block of K x K for each row with a loss.
@@ -160,13 +125,12 @@ ks_status ks_hessian_new(const struct ks_problem *q, bool products_f32, struct k
 ks_status ks_problem_operator(const struct ks_problem *q, bool products_f32, size_t memory,
                               struct ks_operator **a)
 {
-    struct ks_operator *full = NULL, *block = NULL;
+    struct ks_operator *full = NULL;
     ks_status status;
 
     *a = NULL;
     KS_TRY(ks_kind_new(q->kind, q, products_f32, &full));
-    KS_TRY(ks_block_new(full, q->selection, &block));
-    KS_TRY(ks_operator_sum(q, block, a));
+    KS_TRY(ks_block_new(full, q->selection, a));
     status = ks_operator_prepare(*a, memory);
     if (status != KS_OK) {
         ks_operator_free(*a);

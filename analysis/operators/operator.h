@@ -10,8 +10,6 @@
 #include "core/error.h"
 #include "io/checkpoint.h"
 
-struct ks_team;
-
 struct ks_operator {
     size_t n;   /* dimension */
     void *self; /* the data of its functions */
@@ -25,9 +23,6 @@ struct ks_operator {
     size_t (*kept)(const void *self); /* the bytes that it keeps; NULL: as `prepare` */
     /* out = A v, both [n]. */
     ks_status (*apply)(void *self, const double *v, double *out);
-    /* Of a sum over ranks: the ranks, and this rank's share of A v. Otherwise NULL. */
-    struct ks_team *team;
-    ks_status (*share)(void *self, const double *v, double *out);
     void (*free)(void *self); /* `self` and what it owns; NULL: nothing is owned */
 };
 
@@ -48,12 +43,6 @@ ks_status ks_operator_apply(const struct ks_operator *a, const double *v, double
 struct ks_problem;
 struct ks_selection;
 struct ks_layer_f64; /* of layers/layer.h, in code compiled for double */
-
-/* The sum of the operators `a` of all ranks that share the problem; of a single rank `a` itself. It
- * owns `a`, also after a failure. All ranks call `apply` together, and get the complete A v.
- * KS_MEMORY. */
-ks_status ks_operator_sum(const struct ks_problem *problem, struct ks_operator *a,
-                          struct ks_operator **sum);
 
 /* One row of the table; the last row has the name NULL. */
 struct ks_operator_kind {
@@ -88,12 +77,11 @@ struct ks_problem {
     const struct ks_operator_kind *kind;
     const struct ks_selection *selection;
     bool products_f32;
-    struct ks_team *team; /* the ranks that share it (ranks.h); NULL: a single one. Not owned */
     enum ks_products products; /* of operators in float32: how layers multiply */
     size_t minibatches;
-    size_t other_minibatches; /* of other ranks: they count in N, and what is computed here is this
-                               * rank's share of a sum over the ranks */
-    bool omits_decay;         /* another rank adds the weight decay */
+    size_t other_minibatches; /* they count in N alone: what is computed is the share of
+                               * `minibatches` in a sum over all */
+    bool omits_decay;         /* the weight decay is left to another share */
     bool evaluation;          /* batchnorm uses its running statistics */
     bool loss_rows_only; /* batchnorm computes its batch statistics over the B rows of the loss, not
                           * over all R rows; without effect if `evaluation` */
@@ -106,7 +94,7 @@ struct ks_problem {
     const char *arrays;
 };
 
-/* N: the minibatches of all ranks. */
+/* N: the minibatches of all shares. */
 static inline size_t ks_problem_minibatches(const struct ks_problem *problem)
 {
     return problem->minibatches + problem->other_minibatches;
@@ -143,7 +131,7 @@ ks_status ks_preconditioned_new(const struct ks_problem *problem, bool products_
 ks_status ks_manifold_new(const struct ks_problem *problem, bool products_f32,
                           struct ks_operator **a);
 
-/* This rank's share of L and of its gradient [E P], over all critics, always in float64. */
+/* L and its gradient [E P], over all critics, always in float64. */
 ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient);
 
 /* The row with this name, or NULL. */
@@ -155,8 +143,8 @@ ks_status ks_kind_new(const struct ks_operator_kind *kind, const struct ks_probl
                       bool products_f32, struct ks_operator **a);
 ks_status ks_hessian_new(const struct ks_problem *problem, bool products_f32,
                          struct ks_operator **a);
-/* *a = the problem's operator on its selected coordinates, summed over the ranks, with products in
- * float32 or float64, which keeps at most `memory` bytes of activations. KS_MEMORY; fails as the
+/* *a = the problem's operator on its selected coordinates, with products in float32 or float64,
+ * which keeps at most `memory` bytes of activations. KS_MEMORY; fails as the
  * operator does. */
 ks_status ks_problem_operator(const struct ks_problem *problem, bool products_f32, size_t memory,
                               struct ks_operator **a);

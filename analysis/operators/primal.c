@@ -280,8 +280,6 @@ size_t ks_primal_workers(const struct ks_problem *problem)
 {
     size_t threads = (size_t)omp_get_max_threads();
 
-    if (problem->minibatches == 0)
-        return 1; /* a rank without minibatches still needs a worker */
     return threads < problem->minibatches ? threads : problem->minibatches;
 }
 

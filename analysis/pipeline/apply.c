@@ -6,7 +6,6 @@
 
 #include "core/memory.h"
 #include "io/spectrum.h"
-#include "operators/ranks.h"
 
 static ks_status require_finite(size_t n, const double *v, const char *name)
 {
@@ -32,35 +31,22 @@ static ks_status write_vectors(const struct ks_pipeline *p, const char *path, si
 
 /* --- products --- */
 
-/* v: on rank 0 all vectors of the file, which their products replace; on the other ranks scratch
- * for one vector. pair [2, n]: scratch for a factor and its product. */
+/* v [vectors, E P] is replaced by its products. pair [2, n]: scratch for a factor and its product.
+ */
 static ks_status multiply(struct ks_pipeline *p, double *v, double *pair)
 {
     const size_t n = p->a->n;
     double *factor = pair, *product = pair + n;
 
     for (size_t i = 0; i < p->budget.vectors; i++) {
-        double *full = ks_pipeline_leads(p) ? v + i * p->selection->of : v;
+        double *full = v + i * p->selection->of;
 
         ks_selection_gather(p->selection, full, factor);
-        KS_TRY(ks_ranks_copy(&p->problem, n * sizeof *factor, factor));
         KS_TRY(ks_operator_apply(p->a, factor, product));
         KS_TRY(require_finite(n, product, "a product"));
         ks_selection_scatter(p->selection, product, full);
         ks_monitor_product(p, i + 1);
     }
-    return KS_OK;
-}
-
-/* Rank 0 reads all vectors; the other ranks allocate scratch for one. */
-static ks_status read_vectors(struct ks_pipeline *p, double **v)
-{
-    const size_t n = p->selection->of;
-
-    KS_TRY(ks_pipeline_leads(p) ? ks_vectors_read(p->factors, n, &p->budget.vectors, v)
-                                : ks_alloc(n, sizeof **v, v));
-    KS_TRY(ks_ranks_copy(&p->problem, sizeof p->budget.vectors, &p->budget.vectors));
-    p->monitor.products = p->budget.vectors;
     return KS_OK;
 }
 
@@ -70,12 +56,12 @@ static ks_status apply_products(struct ks_pipeline *p, const char *products)
     ks_status status = KS_OK;
     double *v = NULL, *pair = NULL;
 
-    KS_GO(read_vectors(p, &v));
+    KS_GO(ks_vectors_read(p->factors, p->selection->of, &p->budget.vectors, &v));
+    p->monitor.products = p->budget.vectors;
     KS_GO(ks_pipeline_name(p, ks_alloc(2 * p->a->n, sizeof *pair, &pair)));
     ks_monitor_start(p);
-    KS_GO(ks_pipeline_agree(p, multiply(p, v, pair)));
-    if (ks_pipeline_leads(p))
-        status = write_vectors(p, products, p->budget.vectors, v, NULL);
+    KS_GO(ks_pipeline_name(p, multiply(p, v, pair)));
+    status = write_vectors(p, products, p->budget.vectors, v, NULL);
 done:
     free(v);
     free(pair);
@@ -84,30 +70,18 @@ done:
 
 /* --- the gradient --- */
 
-/* Sums loss and gradient over the ranks. */
-static ks_status sum_gradient(struct ks_pipeline *p, size_t n, double *loss, double *gradient)
-{
-    KS_TRY(ks_ranks_sum(&p->problem, 1, loss));
-    KS_TRY(ks_ranks_sum(&p->problem, n, gradient));
-    KS_TRY(require_finite(1, loss, "the loss"));
-    return require_finite(n, gradient, "the gradient");
-}
-
-/* Writes L and its gradient, over all ranks. */
+/* Writes L and its gradient. */
 static ks_status apply_gradient(struct ks_pipeline *p, const char *path)
 {
     const size_t n = ks_networks_parameters(&p->checkpoint->critic), before = ks_alloc_total();
     ks_status status = KS_OK;
     double *gradient = NULL, loss;
 
-    status = ks_alloc(n, sizeof *gradient, &gradient);
-    if (status == KS_OK)
-        status = ks_gradient(&p->problem, &loss, gradient);
-    if (status == KS_OK)
-        status = sum_gradient(p, n, &loss, gradient);
-    KS_GO(ks_pipeline_agree(p, status));
-    if (ks_pipeline_leads(p))
-        status = write_vectors(p, path, 1, gradient, &loss);
+    KS_GO(ks_pipeline_name(p, ks_alloc(n, sizeof *gradient, &gradient)));
+    KS_GO(ks_pipeline_name(p, ks_gradient(&p->problem, &loss, gradient)));
+    KS_GO(ks_pipeline_name(p, require_finite(1, &loss, "the loss")));
+    KS_GO(ks_pipeline_name(p, require_finite(n, gradient, "the gradient")));
+    status = write_vectors(p, path, 1, gradient, &loss);
 done:
     free(gradient);
     ks_alloc_freed_since(before);

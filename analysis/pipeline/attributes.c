@@ -17,7 +17,6 @@
 #include "core/memory.h"
 #include "io/attribute.h"
 #include "net/loss.h"
-#include "operators/ranks.h"
 #include "statistics/statistics.h"
 
 /* --- the analysis --- */
@@ -95,15 +94,12 @@ static ks_status add_product(const struct ks_pipeline *p, struct ks_attributes *
     return KS_OK;
 }
 
-static ks_status add_machines(const struct ks_pipeline *p, struct ks_attributes *list)
+static ks_status add_machine(struct ks_attributes *list)
 {
     KS_TRY(ks_attribute_add_string(list, "analyzer_version", KS_BUILD));
     KS_TRY(ks_attribute_add_string(list, "blas_version", ks_blas_version()));
     KS_TRY(ks_attribute_add_string(list, "blas_kernel", ks_blas_kernel()));
-    KS_TRY(ks_attribute_add_integer(list, "threads", omp_get_max_threads()));
-    return p->problem.kind
-               ? ks_attribute_add_integer(list, "processes", (int64_t)ks_ranks_count(&p->problem))
-               : KS_OK;
+    return ks_attribute_add_integer(list, "threads", omp_get_max_threads());
 }
 
 void ks_spectrum_options_print(const struct ks_spectrum_options *o,
@@ -148,7 +144,7 @@ ks_status ks_attributes_vectors(const struct ks_pipeline *p, const double *loss,
         KS_TRY(ks_attribute_add_number(list, "loss", *loss));
     else
         KS_TRY(add_product(p, list));
-    return add_machines(p, list);
+    return add_machine(list);
 }
 
 ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_inputs *inputs)
@@ -165,7 +161,7 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
         KS_TRY(ks_attribute_add_string(list, "precision", "f64"));
         KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->budget.dimension));
         KS_TRY(add_run(p, list));
-        return add_machines(p, list);
+        return add_machine(list);
     }
     KS_TRY(add_loss(p, list));
     KS_TRY(ks_attribute_add_integer(list, "minibatch_rows",
@@ -174,7 +170,7 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
     KS_TRY(add_run(p, list));
     ks_spectrum_options_print(p->options, options);
     KS_TRY(ks_attribute_add_string(list, "options", options));
-    KS_TRY(add_machines(p, list));
+    KS_TRY(add_machine(list));
     KS(loss_name)(&p->problem.checkpoint->critic.arch->loss, sizeof loss, loss);
     KS_TRY(ks_attribute_add_string(list, "loss_kind", loss));
     KS(loss_options)(&p->problem.checkpoint->critic.arch->loss, sizeof loss, loss);

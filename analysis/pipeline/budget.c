@@ -12,7 +12,6 @@
 #include "lanczos/slq.h"
 #include "net/arch.h"
 #include "operators/primal.h"
-#include "operators/ranks.h"
 
 /* Strings, attributes, and what else a checkpoint has beside its arrays. */
 static const double SMALL = 1 << 16;
@@ -103,27 +102,24 @@ static bool saves_memory(const struct ks_pipeline *p)
 {
     const size_t n = p->budget.dimension, order = p->options->order;
 
-    return ks_lanczos_bytes(n, order, true, 1) < ks_lanczos_bytes(n, order, false, 1);
+    return ks_lanczos_bytes(n, order, true) < ks_lanczos_bytes(n, order, false);
 }
 
 /* The vectors in memory beside the operator: the Lanczos basis and what is computed with it; the
- * dense matrix; or on rank 0 all vectors of --apply and the file of their products, which is built
- * in memory, and on every rank a factor and its product. */
+ * dense matrix; or all vectors of --apply and the file of their products, which is built in memory,
+ * and a factor and its product. */
 static double held_by_steps(const struct ks_pipeline *p, const struct sizes *s)
 {
     const struct ks_spectrum_options *o = p->options;
     const struct ks_budget *b = &p->budget;
     const double steps = (double)(o->order < b->dimension ? o->order : b->dimension) + 1;
-    const double basis = ks_lanczos_bytes(b->dimension, o->order, b->basis_f32,
-                                          ks_ranks_count(&p->problem));
-    const bool leads = ks_pipeline_leads(p);
+    const double basis = ks_lanczos_bytes(b->dimension, o->order, b->basis_f32);
     double matrices = 6 * steps * (steps + (double)o->probes + 1) * sizeof(double);
 
     if (p->factors)
-        return (leads ? 2 * (double)b->vectors : 1) * s->full + 2 * s->vector;
+        return 2 * (double)b->vectors * s->full + 2 * s->vector;
     if (o->eigenvectors > 0)
-        return basis + matrices +
-               (double)o->eigenvectors * (s->vector + (leads ? 2 * s->full : 0)) + s->vector;
+        return basis + matrices + (double)o->eigenvectors * (s->vector + 2 * s->full) + s->vector;
     if (o->exact)
         return s->vector * ((double)b->dimension + 4);
     if (!o->published)
@@ -142,8 +138,7 @@ static double held_by_wide(const struct ks_pipeline *p, const struct sizes *s)
     enum { PRODUCTS = 7, CERTIFIED = KS_CERTIFICATES }; /* vectors of certificate.c */
 
     if (ks_pipeline_measures_rounding(o) && !p->factors)
-        return s->of.wide.most +
-               ks_lanczos_bytes(p->budget.dimension, o->order, false, ks_ranks_count(&p->problem));
+        return s->of.wide.most + ks_lanczos_bytes(p->budget.dimension, o->order, false);
     if (p->factors || (o->exact && !o->products_f32) || o->published)
         return 0;
     if (o->eigenvectors > 0)
@@ -161,8 +156,7 @@ static struct demand find_demand(const struct ks_pipeline *p, const struct sizes
     const double gradient = s->of.gradient + 2 * s->full;
     const bool stays = p->by_layers || o->exact; /* the operator, with its activations */
     struct demand d = {.before = most(s->references, s->read + s->measuring),
-                       .fixed = read + s->of.products.made +
-                                (ks_ranks_count(&p->problem) > 1 ? s->vector : 0)};
+                       .fixed = read + s->of.products.made};
 
     if (p->finds_gradient)
         d.before = most(d.before, read + gradient + s->full);
@@ -189,7 +183,7 @@ static double in_all(const struct demand *d)
 double ks_budget_limit(const struct ks_pipeline *p, size_t fixed)
 {
     const struct ks_spectrum_options *o = p->options;
-    double left = (double)ks_memory_available("", p->ranks_here > 0 ? p->ranks_here : 1);
+    double left = (double)ks_memory_available("", 1);
 
     if (o->memory == 0)
         return ((double)fixed + left) / 2;
@@ -268,7 +262,6 @@ ks_status ks_budget_divide(struct ks_pipeline *p)
     const bool basis = !o->exact && !p->factors, asked = asks_for_f32(o);
     const double read = (double)(ks_alloc_total() - p->allocated_before);
     const double limit = ks_budget_limit(p, ks_alloc_total() - p->allocated_before);
-    double short_of; /* on how many ranks */
     struct demand d;
     struct sizes s;
 
@@ -276,9 +269,7 @@ ks_status ks_budget_divide(struct ks_pipeline *p)
     KS_TRY(ks_pipeline_name(p, count(p, 0, &s)));
     s.read = read;
     d = find_demand(p, &s);
-    short_of = d.fixed + d.held > limit;
-    KS_TRY(ks_ranks_sum(&p->problem, 1, &short_of));
-    b->squeezed = basis && !asked && short_of > 0 && saves_memory(p);
+    b->squeezed = basis && !asked && d.fixed + d.held > limit && saves_memory(p);
     b->basis_f32 = basis && (asked || b->squeezed);
     if (b->basis_f32)
         d = find_demand(p, &s);

@@ -12,7 +12,6 @@
 #include "io/spectrum.h"
 #include "lanczos/jacobi.h"
 #include "net/arch.h"
-#include "operators/ranks.h"
 #include "pipeline/report.h"
 #include "statistics/probe.h"
 
@@ -64,19 +63,18 @@ static ks_status find_ritz(const struct ks_lanczos *l, bool smallest, struct rit
 }
 
 /* The first `count` eigenvectors y = Q s of the operator from those of the Jacobi matrix. */
-static ks_status form(const struct ks_lanczos *l, const struct ritz *r, size_t count,
-                      struct ks_eigenpairs *p)
+static void form(const struct ks_lanczos *l, const struct ritz *r, size_t count,
+                 struct ks_eigenpairs *p)
 {
     for (size_t i = 0; i < count; i++) {
         double *y = p->vector + i * p->n, norm;
 
         p->value[i] = r->sorted[i].value;
         p->residual[i] = r->sorted[i].residual;
-        KS_TRY(ks_lanczos_combine(l, r->m, r->vector + r->sorted[i].index * r->m, y));
+        ks_lanczos_combine(l, r->m, r->vector + r->sorted[i].index * r->m, y);
         norm = cblas_dnrm2((int)p->n, y, 1); /* 1 up to the rounding of a basis in float32 */
         cblas_dscal((int)p->n, 1 / norm, y, 1);
     }
-    return KS_OK;
 }
 
 /* What is missing, into v->shortfall. */
@@ -154,7 +152,7 @@ static ks_status search(struct ks_pipeline *p, struct ks_lanczos *l, struct ks_e
     if (!found)
         describe_shortfall(l, &r, o, converged, &p->vectors);
     pairs->count = count < r.m ? count : r.m;
-    KS_GO(form(l, &r, pairs->count, pairs));
+    form(l, &r, pairs->count, pairs);
 done:
     ks_pool_free(&r.pool);
     return status;
@@ -390,9 +388,9 @@ ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)
     KS_TRY(ks_pipeline_name(p, iterate(p, &v->pairs)));
     KS_TRY(refine(p, &v->pairs));
     KS_TRY(ks_pipeline_name(p, share_gradient(p, v)));
-    KS_TRY(ks_pipeline_agree(p, share_layers(p, v)));
+    KS_TRY(ks_pipeline_name(p, share_layers(p, v)));
     warn(p, &v->pairs);
-    return ks_pipeline_leads(p) ? write_file(p, output) : KS_OK;
+    return write_file(p, output);
 }
 
 ks_status ks_eigenvectors_complete(const struct ks_pipeline *p)

@@ -87,7 +87,7 @@ static ks_status analyze_layer(struct ks_pipeline *p, struct ks_layer_row *row)
     KS_TRY(ks_pipeline_name(p, ks_pipeline_make_block(p)));
     p->monitor.null_products = ks_null_products(p->space);
     KS_TRY(ks_pipeline_from_operator(p));
-    KS_TRY(ks_pipeline_agree(p, ks_pipeline_statistics(p)));
+    KS_TRY(ks_pipeline_name(p, ks_pipeline_statistics(p)));
     p->monitor.earlier += p->monitor.null_products + p->monitor.sampled;
     p->monitor.sampled = 0;
     for (size_t i = 0; i < p->spectrum->probes; i++)

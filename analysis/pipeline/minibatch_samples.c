@@ -70,8 +70,8 @@ ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *l)
     KS_GO(ks_pool_alloc(&pool, 2 * minibatches, sizeof *quotient, &quotient));
     KS_GO(ks_minibatches_new(&set, minibatches));
     KS_GO(ks_jacobi_vectors(&t, theta, s));
-    KS_GO(ks_lanczos_combine(l, steps, s + (steps - 1) * steps, y));
-    KS_GO(ks_lanczos_combine(l, steps, s, y + n));
+    ks_lanczos_combine(l, steps, s + (steps - 1) * steps, y);
+    ks_lanczos_combine(l, steps, s, y + n);
     KS_GO(ks_minibatches_multiply(
         &set, 0, minibatches,
         &(struct ks_minibatch_products){
@@ -84,8 +84,7 @@ ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *l)
         if (most[end] > 0) {
             double se;
 
-            ks_minibatches_mean(&p->problem, minibatches, quotient + end * minibatches,
-                                (double)minibatches, &se);
+            ks_minibatches_mean(minibatches, quotient + end * minibatches, &se);
             p->early_error.products++;
             if (size > 0)
                 p->early_error.excess = fmax(p->early_error.excess, se / size / most[end]);

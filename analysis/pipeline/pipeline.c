@@ -11,7 +11,6 @@
 #include "lanczos/jacobi.h"
 #include "lanczos/slq.h"
 #include "net/arch.h"
-#include "operators/ranks.h"
 #include "statistics/probe.h"
 
 struct ks_spectrum_options ks_spectrum_options_defaults(void)
@@ -200,9 +199,7 @@ static ks_status measure_bounds(struct ks_pipeline *p)
     if (p->options->published || !q->kind || q->layer >= 0 || q->arrays ||
         !ks_gradient_bounds_exist(q))
         return KS_OK;
-    KS_TRY(ks_pipeline_name(
-        p, ks_gradient_bounds_measure(q, ks_ranks_number(q), ks_ranks_count(q), &p->bounds)));
-    return ks_gradient_bounds_sum(&p->bounds, q);
+    return ks_pipeline_name(p, ks_gradient_bounds_measure(q, &p->bounds));
 }
 
 /* The layer that holds a coordinate of a critic's parameters. */
@@ -270,7 +267,7 @@ ks_status ks_pipeline_analyze(struct ks_pipeline *p)
     ks_monitor_set(p);
     KS_TRY(measure_bounds(p));
     KS_TRY(ks_pipeline_from_operator(p));
-    KS_TRY(ks_pipeline_agree(p, complete(p)));
+    KS_TRY(ks_pipeline_name(p, complete(p)));
     ks_pipeline_warn(p);
     return KS_OK;
 }
@@ -314,7 +311,7 @@ ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
         if (grows)
             begin_again(p);
     } while (grows);
-    KS_TRY(ks_pipeline_agree(p, complete(p)));
+    KS_TRY(ks_pipeline_name(p, complete(p)));
     ks_pipeline_warn(p);
     return KS_OK;
 }

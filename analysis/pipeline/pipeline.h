@@ -73,7 +73,7 @@ struct ks_spectrum_options {
     double residual;                 /* the largest relative residual of eigenvectors      */
     size_t batches;                  /* how many minibatches are used; 0: all              */
     size_t batch;                    /* the only one that is used, from 1; 0: see batches  */
-    size_t memory;                   /* bytes per MPI rank; 0: half of the free memory     */
+    size_t memory;                   /* in bytes; 0: half of the free memory               */
     uint64_t seed;                   /* seed of the start vectors                          */
     int critic, layer;               /* the diagonal block; -1: all                        */
     const char *layer_kind;          /* the kind that this layer must have; NULL: any      */
@@ -186,8 +186,8 @@ struct ks_monitor {
     struct ks_progress_bar progress;
 };
 
-/* The caller sets the first fields, up to `in_library`, and problem.team; the others are zero
- * before, filled by the functions below, and freed by ks_pipeline_close. */
+/* The caller sets the first fields, up to `in_library`; the others are zero before, filled by the
+ * functions below, and freed by ks_pipeline_close. */
 struct ks_pipeline {
     const struct ks_spectrum_options *options;
     const char *path;     /* the checkpoint's file; "(memory)" if there is none     */
@@ -197,7 +197,6 @@ struct ks_pipeline {
     const char *factors;  /* the file of vectors to be multiplied, for ks_pipeline_apply */
     bool finds_gradient;  /* the gradient is written, by ks_pipeline_apply          */
     bool by_layers;       /* the block of every layer is analyzed                   */
-    size_t ranks_here;    /* MPI ranks on this machine, which share its memory; 0: one       */
     bool in_library;      /* messages do not name the checkpoint, and the operator is kept       */
 
     /* What is analyzed. */
@@ -209,7 +208,7 @@ struct ks_pipeline {
     struct ks_null_space *space; /* what the architecture says of the null space           */
     struct ks_operator *full;    /* the operator of all coordinates, with activations       */
     struct ks_operator *a;       /* its block on the selected coordinates                   */
-    size_t minibatches;          /* N, over all ranks                                       */
+    size_t minibatches;          /* N                                                       */
     /* With tolerances for which fewer minibatches may be enough: the most of them, otherwise 0; and
      * the products with single minibatches that earlier, smaller selections cost. */
     size_t most_minibatches, spent;
@@ -236,14 +235,12 @@ struct ks_pipeline {
     struct ks_eigenvectors vectors;
 };
 
-/* All ranks that share the problem call the following functions together. What fails on one rank
- * ends all (ranks.h). Messages name the file that they are about. */
+/* Messages of the following functions name the file that they are about. */
 
 /* KS_FORMAT if the file's name ends like weights of another framework (.safetensors, .npz,
  * .msgpack, .pt, ...) and it is not an HDF5 file; the message names the command that imports it. */
 ks_status ks_foreign_check(const char *path);
-/* Reads the checkpoint at p->path and gives each rank its share of the minibatches. The caller ends
- * with ks_pipeline_close, also after a failure. */
+/* Reads the checkpoint at p->path. The caller ends with ks_pipeline_close, also after a failure. */
 ks_status ks_pipeline_open(struct ks_pipeline *p);
 /* Poses the problem of one layer (-1: all): the loss and the coordinates of the operator, and what
  * the architecture says of its null space. For a checkpoint in memory, which the caller sets with
@@ -251,8 +248,7 @@ ks_status ks_pipeline_open(struct ks_pipeline *p);
 ks_status ks_pipeline_pose(struct ks_pipeline *p, int layer);
 /* Stochastic Lanczos quadrature, or all eigenvalues: p->spectrum as it is stored in a file. */
 ks_status ks_pipeline_spectrum(struct ks_pipeline *p);
-/* The spectrum of an operator that the caller made: sets p->spectrum from p->a and budget.kept. For
- * a single rank. */
+/* The spectrum of an operator that the caller made: sets p->spectrum from p->a and budget.kept. */
 ks_status ks_pipeline_analyze(struct ks_pipeline *p);
 /* The spectra of the diagonal blocks of all layers: p->rows. */
 ks_status ks_pipeline_layers(struct ks_pipeline *p);
@@ -298,11 +294,6 @@ void ks_pipeline_warn(const struct ks_pipeline *p);
 
 /* "CHECKPOINT: " in front of the message of a failure; KS_OK stays KS_OK. */
 ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status);
-/* The status of the first rank that failed, and its message with "CHECKPOINT: " in front: before
- * rank 0 writes a file. */
-ks_status ks_pipeline_agree(const struct ks_pipeline *p, ks_status status);
-/* Rank 0 reads, writes and prints; the others only compute. */
-bool ks_pipeline_leads(const struct ks_pipeline *p);
 /* Whether vectors are formed to be certified: only Lanczos vectors that are orthonormal can give
  * certificates, and the published code's are not. */
 bool ks_pipeline_has_certificates(const struct ks_pipeline *p);
@@ -328,15 +319,14 @@ ks_status ks_pipeline_make_operator(struct ks_pipeline *p);
  *
  * *start [n of the problem's selection] = the gradient g of the loss in the operator's coordinates:
  * D^-1/2 g for `preconditioned`, the tangential component of g for `manifold`, otherwise g; NULL if
- * it is zero. The caller frees it. All ranks call it and get the same bits. Fails as ks_gradient
- * does; KS_NUMBER if the gradient is not finite. */
+ * it is zero. The caller frees it. Fails as ks_gradient does; KS_NUMBER if the gradient is not
+ * finite. */
 ks_status ks_gradient_start(const struct ks_problem *problem, double **start);
 
 /* budget.c */
 
-/* The total bytes that a rank which has already allocated `fixed` may use: --memory, but not more
- * than is free; without it half of what was free before `fixed` bytes were allocated. The ranks on
- * one machine share its free memory. */
+/* The total bytes that an analysis which has already allocated `fixed` may use: --memory, but not
+ * more than is free; without it half of what was free before `fixed` bytes were allocated. */
 double ks_budget_limit(const struct ks_pipeline *p, size_t fixed);
 /* Before anything large is allocated: KS_MEMORY if the analysis needs more than the limit, with the
  * size that is enough. `shapes`: the checkpoint, whose arrays take `bytes` and need not be there;
@@ -344,8 +334,8 @@ double ks_budget_limit(const struct ks_pipeline *p, size_t fixed);
 ks_status ks_budget_check(const struct ks_pipeline *p, const struct ks_checkpoint *shapes,
                           double bytes);
 /* Given `dimension` and `vectors` of the budget, divides the limit before the operator is made. The
- * vectors of this rank come first: in float64 if they fit on all ranks, otherwise, and always for
- * the published code, in float32. The rest is for activations. KS_MEMORY. */
+ * vectors come first: in float64 if they fit, otherwise, and always for the published code, in
+ * float32. The rest is for activations. KS_MEMORY. */
 ks_status ks_budget_divide(struct ks_pipeline *p);
 
 /* monitor.c */
@@ -384,12 +374,12 @@ bool ks_minibatches_grow(struct ks_pipeline *p);
 /* Let A = (A_1 + ... + A_N)/N and y the Ritz vector of lambda_max, or of lambda_min, as far as the
  * Lanczos steps have got. The error is the standard error of the N quotients y'A_i y/y'y, in units
  * of the largest absolute Ritz value, as lambda_max_data_se is for the final vector. It is computed
- * for each end that the tolerances name. For a checkpoint's operator on a single rank, N > 1. Fails
+ * for each end that the tolerances name. For a checkpoint's operator, N > 1. Fails
  * as the operator does; KS_MEMORY, KS_NUMBER. */
 ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *lanczos);
 /* Draws vectors for the trace until its error is at most `tolerance` times |trace|, but at most
  * `most` >= 2 for each minibatch. `lanczos` holds Lanczos vectors of the operator. For a
- * checkpoint's operator on a single rank. Fails as the operator does; KS_NUMBER if a product is not
+ * checkpoint's operator. Fails as the operator does; KS_NUMBER if a product is not
  * finite; KS_MEMORY. */
 ks_status ks_trace_sample(struct ks_pipeline *p, const struct ks_lanczos *lanczos, double tolerance,
                           size_t most);

@@ -15,7 +15,6 @@
 
 #include "core/memory.h"
 #include "lanczos/slq.h"
-#include "operators/ranks.h"
 
 static const double MARGIN = 1.25,
                     LEAST_GROWTH = 1.5; /* the error over minibatches is uncertain itself */
@@ -222,12 +221,12 @@ static ks_status plan(struct growth *g, size_t *order, size_t *probes)
     return KS_OK;
 }
 
-/* Where minibatches have operators of their own, and are all on this rank. */
+/* Where minibatches have operators of their own. */
 static const struct ks_tolerance *find_trace(const struct ks_pipeline *p)
 {
     const struct ks_tolerances *t = &p->options->tolerances;
 
-    for (size_t i = 0; i < t->n && p->problem.kind && ks_ranks_count(&p->problem) == 1; i++)
+    for (size_t i = 0; i < t->n && p->problem.kind; i++)
         if (t->list[i].statistic == KS_STAT_TRACE)
             return &t->list[i];
     return NULL;
@@ -359,8 +358,6 @@ double ks_fewest_products(const struct ks_spectrum_options *o, size_t n, size_t 
 
 void ks_minibatches_begin(struct ks_pipeline *p)
 {
-    if (ks_ranks_count(&p->problem) > 1)
-        return;
     p->allocated_read = ks_alloc_total();
     p->most_minibatches = p->minibatches;
     p->minibatches = first_minibatches(p->options, p->minibatches);

@@ -14,14 +14,6 @@
 #include "lanczos/slq.h"
 #include "net/arch.h"
 #include "operators/primal.h"
-#include "operators/ranks.h"
-
-/* --- the ranks --- */
-
-bool ks_pipeline_leads(const struct ks_pipeline *p)
-{
-    return ks_ranks_number(&p->problem) == 0;
-}
 
 ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status)
 {
@@ -35,11 +27,6 @@ ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status)
     return ks_fail(
         status, "%s: %s%s", p->path, text,
         overflow ? ": products are in float32, which overflows at 3e38; try --precision f64" : "");
-}
-
-ks_status ks_pipeline_agree(const struct ks_pipeline *p, ks_status status)
-{
-    return ks_ranks_agree(&p->problem, ks_pipeline_name(p, status));
 }
 
 /* --- the problem --- */
@@ -123,12 +110,9 @@ ks_status ks_pipeline_pose(struct ks_pipeline *p, int layer)
 /* The operator of the selected coordinates, by products of `full`, which the first call makes. */
 ks_status ks_pipeline_make_block(struct ks_pipeline *p)
 {
-    struct ks_operator *block = NULL;
-
     if (!p->full)
         KS_TRY(ks_kind_new(p->options->kind, &p->problem, p->options->products_f32, &p->full));
-    KS_TRY(ks_block_new(ks_operator_share(p->full), p->selection, &block));
-    return ks_operator_sum(&p->problem, block, &p->a);
+    return ks_block_new(ks_operator_share(p->full), p->selection, &p->a);
 }
 
 static ks_status keep_activations(struct ks_pipeline *p)
@@ -183,7 +167,6 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start)
     KS_GO(ks_alloc(selection->of, sizeof *g, &g));
     KS_GO(ks_alloc(selection->n, sizeof *block, &block));
     KS_GO(ks_gradient(problem, &loss, g));
-    KS_GO(ks_ranks_sum(problem, selection->of, g));
     if (problem->kind->spheres)
         project(&c->critic, g);
     if (problem->kind->moving)

@@ -12,7 +12,6 @@
 #include "io/checkpoint.h"
 #include "io/reference.h"
 #include "io/scout.h"
-#include "operators/ranks.h"
 
 /* --- weights of other programs --- */
 
@@ -144,19 +143,16 @@ static ks_status scout(const struct ks_pipeline *p)
 static ks_status check_memory(struct ks_pipeline *p)
 {
     const struct ks_spectrum_options *o = p->options;
-    const size_t ranks = ks_ranks_count(&p->problem);
     struct ks_checkpoint *shapes = NULL;
     struct ks_problem *q = &p->problem;
-    size_t all, n;
+    size_t n;
     double bytes;
     ks_status status = KS_OK;
 
     KS_GO(name_memory(p, ks_checkpoint_shapes(p->path, &bytes, &shapes)));
-    all = o->batch > 0                                         ? 1
-          : o->batches > 0 && o->batches < shapes->minibatches ? o->batches
-                                                               : shapes->minibatches;
-    q->minibatches = (all - 1) / ranks + 1;
-    q->other_minibatches = all - q->minibatches;
+    q->minibatches = o->batch > 0                                         ? 1
+                     : o->batches > 0 && o->batches < shapes->minibatches ? o->batches
+                                                                          : shapes->minibatches;
     n = ks_networks_parameters(&shapes->critic);
     if (p->factors) /* if it fails, a checkpoint that is too large is refused first */
         (void)ks_vectors_read(p->factors, n, &p->budget.vectors, NULL);
@@ -168,10 +164,11 @@ done:
     return status;
 }
 
-static ks_status read_file(struct ks_pipeline *p)
+ks_status ks_pipeline_open(struct ks_pipeline *p)
 {
     const size_t batches = p->options->batches, batch = p->options->batch;
 
+    p->allocated_before = ks_alloc_total();
     KS_TRY(scout(p));
     KS_TRY(check_memory(p));
     KS_TRY(name_memory(p, ks_checkpoint_read_loss(p->path, &p->checkpoint)));
@@ -188,20 +185,6 @@ static ks_status read_file(struct ks_pipeline *p)
         bring_to_front(p->checkpoint, batch - 1);
         p->minibatches = 1;
     }
+    p->problem.minibatches = p->minibatches;
     return ks_sha256_file(p->path, p->digest);
-}
-
-ks_status ks_pipeline_open(struct ks_pipeline *p)
-{
-    p->allocated_before = ks_alloc_total();
-    if (ks_pipeline_leads(p))
-        KS_TRY(read_file(p));
-    KS_TRY(ks_ranks_copy(&p->problem, sizeof p->minibatches, &p->minibatches));
-    KS_TRY(ks_ranks_copy(&p->problem, sizeof p->digest, p->digest));
-    KS_TRY(ks_ranks_copy(&p->problem, sizeof p->raw, &p->raw));
-    KS_TRY(ks_ranks_copy(&p->problem, sizeof p->budget.vectors, &p->budget.vectors));
-    KS_TRY(name_memory(p, ks_ranks_distribute(&p->problem, p->minibatches, &p->checkpoint)));
-    if (ks_pipeline_leads(p))
-        return KS_OK;
-    return ks_budget_check(p, p->checkpoint, (double)(ks_alloc_total() - p->allocated_before));
 }

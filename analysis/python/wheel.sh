@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: analysis/python/wheel.sh FOLDER
 #
-# Makes a wheel of the Python package with all programs, for x86-64-v3 and without MPI, and what they need: MuJoCo,
+# Makes a wheel of the Python package with all programs, for x86-64-v3, and what they need: MuJoCo,
 # models, studies, and the shared libraries of this machine, which has to be Debian or Ubuntu. It runs where glibc is
 # at least as new as here. Wider vectors are left to OpenBLAS, which chooses its kernels when it starts: with AVX-512, a
 # product and an update took as long as those of -march=native (0.99 and 1.01 times). Everything is made in FOLDER.
@@ -28,7 +28,7 @@ fi
 
 rm -rf "$stage" "$folder"/*.whl
 mkdir -p "$stage"
-make --no-print-directory install BUILD="$folder" MPI=no PREFIX="$bundle" \
+make --no-print-directory install BUILD="$folder" PREFIX="$bundle" \
     CFLAGS='-O3 -march=x86-64-v3 -Wl,-z,x86-64-v3 -ffp-contract=fast -fno-math-errno'
 for file in libmujoco.so dm_control gymnasium; do
     [ -e "$bundle/lib/kappascope/$file" ] ||

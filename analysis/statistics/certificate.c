@@ -10,7 +10,6 @@
 #include "core/memory.h"
 #include "core/rng.h"
 #include "operators/minibatches.h"
-#include "operators/ranks.h"
 #include <cblas.h>
 
 static const uint64_t SEED = 0x6365727469; /* of the random vector that tests Z */
@@ -28,7 +27,6 @@ struct pass {
     struct ks_certificates *c;
     const struct ks_problem *problem; /* NULL: an operator that is not a mean over minibatches */
     size_t minibatches;
-    double all; /* N: minibatches of all ranks; 0: A is not a mean over minibatches */
     struct ks_minibatches set;
     const double *v[VECTORS];  /* NULL: no such vector           */
     double *image[VECTORS];    /* [n]: A v in float64            */
@@ -117,13 +115,13 @@ static void judge_minibatches(const struct pass *p, size_t k, struct ks_certific
     y->held_out_quotient = y->held_out_se = y->data_se = NAN;
     if (!p->problem)
         return;
-    mean = ks_minibatches_mean(p->problem, p->minibatches, quotient, p->all, &y->data_se);
+    mean = ks_minibatches_mean(p->minibatches, quotient, &y->data_se);
     if (held_out < KS_LEAST_HELD_OUT || k >= HELD_OUT_VECTORS)
         return;
     /* A weight decay does not belong to any minibatch's quotient. */
     y->held_out_quotient = y->quotient - mean +
-                           ks_minibatches_mean(p->problem, held_out, quotient + p->minibatches,
-                                               (double)held_out, &y->held_out_se);
+                           ks_minibatches_mean(held_out, quotient + p->minibatches,
+                                               &y->held_out_se);
 }
 
 static void judge_vector(const struct pass *p, size_t k, struct ks_certificate *y)
@@ -160,7 +158,7 @@ static ks_status test_basis(const struct pass *p, bool *refuted)
 
     *refuted = false;
     KS_TRY(ks_alloc(b->n_directions, sizeof *product, &product));
-    ks_null_basis_multiply(b, 0, b->n, image, product);
+    ks_null_basis_multiply(b, image, product);
     for (size_t k = 0; k < b->n_directions; k++)
         *refuted |= !(fabs(product[k]) <= REFUTED * norm);
     free(product);
@@ -195,7 +193,6 @@ ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem
     struct pass p = {.c = c,
                      .problem = problem,
                      .minibatches = n,
-                     .all = (double)ks_problem_minibatches(problem),
                      .set = {.problem = problem, .n = c->n, .memory = memory}};
     struct ks_minibatch_products products = {VECTORS, p.v, p.quotient, p.image};
     ks_status status = KS_OK;
@@ -207,9 +204,6 @@ ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem
     products.image = NULL;
     KS_GO(ks_minibatches_multiply(&p.set, n, n + c->held_out, &products));
     KS_GO(add_decay(&p));
-    for (size_t k = 0; k < VECTORS; k++)
-        if (p.v[k])
-            KS_GO(ks_ranks_sum(problem, c->n, p.image[k]));
     KS_GO(judge(&p));
 done:
     ks_minibatches_clear(&p.set);

@@ -59,7 +59,7 @@ struct ks_certificates {
     const double *gradient;
     double gradient_curvature;
     /* The minibatches of the checkpoint that follow the run's and are not among them. Set by
-     * the caller before ks_certify, for a single rank; 0: none are used. */
+     * the caller before ks_certify; 0: none are used. */
     size_t held_out;
     bool certified; /* the float64 products were computed                               */
     bool refuted;   /* the float64 products show that Z holds a vector that is not null    */
@@ -75,18 +75,18 @@ void ks_certificates_clear(struct ks_certificates *c);
 /* The bytes that certificates of vectors [n] take: six vectors. */
 double ks_certificates_bytes(size_t n);
 
-/* Forms the vectors of a finished probe and keeps each that is the best so far. All ranks
- * call it. KS_MEMORY, KS_NUMBER. */
+/* Forms the vectors of a finished probe and keeps each that is the best so far.
+ * KS_MEMORY, KS_NUMBER. */
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *lanczos);
 
 /* Computes one float64 product of the analyzed operator with each vector, with the gradient if it
  * is set, and with a random vector v that tests Z: as A is symmetric, Z'A v = 0 with positive
  * probability only if A Z = 0. The products share one pass over the minibatches. `memory`: the
- * bytes of a minibatch's activations that a thread may keep between the products. All ranks
- * call it. Fails as the operator does. */
+ * bytes of a minibatch's activations that a thread may keep between the products. Fails
+ * as the operator does. */
 ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem, size_t memory);
 /* ks_certify for an operator that is not a mean over minibatches: one product of `a`, in float64,
- * with each vector; data_se is NaN. For a single rank. Fails as the operator does. */
+ * with each vector; data_se is NaN. Fails as the operator does. */
 ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operator *a);
 
 #endif

@@ -84,9 +84,7 @@ static ks_status add_directions(struct forming *f)
 
     KS_GO(ks_alloc(f->rows * d, sizeof *all, &all));
     for (size_t j = 0; j < f->rows; j++) {
-        ks_null_basis_multiply(b, f->l->first, f->l->length, ks_lanczos_widened(f->l, j),
-                               all + j * d);
-        KS_GO(ks_lanczos_sum(f->l, d, all + j * d));
+        ks_null_basis_multiply(b, ks_lanczos_widened(f->l, j), all + j * d);
         ks_null_basis_solve(b, all + j * d);
     }
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f->rows, (int)f->rows, (int)d, 1, all,
@@ -113,16 +111,12 @@ static ks_status add_dead(struct forming *f)
         for (size_t j = 0; j < f->rows; j++) {
             const double *q = ks_lanczos_widened(f->l, j);
 
-            for (size_t i = 0; i < n; i++) {
-                size_t k = b->dead[at + i] - f->l->first;
-
-                block[j * CHUNK + i] = k < f->l->length ? q[k] : 0;
-            }
+            for (size_t i = 0; i < n; i++)
+                block[j * CHUNK + i] = q[b->dead[at + i]];
         }
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f->rows, (int)f->rows, (int)n, 1,
                     block, CHUNK, block, CHUNK, 1, sum, (int)size);
     }
-    KS_GO(ks_lanczos_sum(f->l, size * size, sum));
     cblas_daxpy((int)(size * size), 1, sum, 1, f->gram, 1);
 done:
     free(block);
@@ -166,38 +160,33 @@ done:
 }
 
 /* v <- (I - P_Z) v */
-static ks_status remove_null(struct forming *f, double *v)
+static void remove_null(struct forming *f, double *v)
 {
-    const struct ks_lanczos *l = f->l;
-
     if (!f->c->basis)
-        return KS_OK;
-    ks_null_basis_multiply(f->c->basis, l->first, l->length, v + l->first, f->c_row);
-    KS_TRY(ks_lanczos_sum(l, f->c->basis->n_directions, f->c_row));
+        return;
+    ks_null_basis_multiply(f->c->basis, v, f->c_row);
     ks_null_basis_solve(f->c->basis, f->c_row);
-    ks_null_basis_remove(f->c->basis, f->c_row, 0, l->n, v);
-    return KS_OK;
+    ks_null_basis_remove(f->c->basis, f->c_row, v);
 }
 
 /* Sets certificate `which` to Q_m s, projected off the null space if `off`, if its criterion is the
  * smallest so far. */
-static ks_status form(struct forming *f, int which, double criterion, const double *s, bool off)
+static void form(struct forming *f, int which, double criterion, const double *s, bool off)
 {
     const struct ks_jacobi t = {f->l->steps, f->l->alpha, f->l->beta};
     struct ks_certificate *y = &f->c->vector[which];
 
     if (isnan(criterion) || (y->formed && !(criterion < y->criterion)))
-        return KS_OK;
+        return;
     y->formed = true;
     y->criterion = criterion;
-    KS_TRY(ks_lanczos_combine(f->l, f->l->steps, s, y->y));
+    ks_lanczos_combine(f->l, f->l->steps, s, y->y);
     ks_jacobi_multiply(&t, s, f->weight); /* A Q_m s = Q_{m+1} T~ s */
-    KS_TRY(ks_lanczos_combine(f->l, f->rows, f->weight, y->image));
+    ks_lanczos_combine(f->l, f->rows, f->weight, y->image);
     if (off) {
-        KS_TRY(remove_null(f, y->y));
-        KS_TRY(remove_null(f, y->image));
+        remove_null(f, y->y);
+        remove_null(f, y->image);
     }
-    return KS_OK;
 }
 
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *l)
@@ -211,9 +200,9 @@ ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczo
     KS_GO(find_gram(&f));
     KS_GO(find_sigma(&f));
     KS_GO(ks_jacobi_vectors(&t, f.theta, f.s));
-    KS_GO(form(&f, KS_Y_LARGEST, -f.theta[m - 1], f.s + (m - 1) * m, false));
-    KS_GO(form(&f, KS_Y_SMALLEST, f.theta[0], f.s, false));
-    KS_GO(form(&f, KS_Y_FLAT, c->sigma[l->probe * (c->prefixes + 1) + c->prefixes], f.flat, true));
+    form(&f, KS_Y_LARGEST, -f.theta[m - 1], f.s + (m - 1) * m, false);
+    form(&f, KS_Y_SMALLEST, f.theta[0], f.s, false);
+    form(&f, KS_Y_FLAT, c->sigma[l->probe * (c->prefixes + 1) + c->prefixes], f.flat, true);
 done:
     ks_pool_free(&f.pool);
     return status;

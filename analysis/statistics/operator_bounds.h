@@ -15,7 +15,7 @@ struct ks_null;
 /* What the statistics need besides the spectrum. */
 struct ks_statistics_inputs {
     size_t n;             /* dimension of the operator                                        */
-    double minibatches;   /* N of all ranks; 0: not a mean over minibatches                   */
+    double minibatches;   /* N; 0: not a mean over minibatches                                */
     double epsilon;       /* machine epsilon of the products                                    */
     double basis_epsilon; /* machine epsilon of the Lanczos vectors, or of LAPACK if exact      */
     double shift;         /* A u = shift u for null directions u of the loss: weight decay      */

@@ -11,7 +11,7 @@ struct ks_certificates;
 
 /* What the probes together establish about the operator (operator_bounds.h). */
 struct ks_bounds {
-    double minibatches; /* N of all ranks; 0: the operator is not a mean over minibatches       */
+    double minibatches; /* N; 0: the operator is not a mean over minibatches                    */
     size_t n, probes;   /* dimension of the operator; probes with random start vectors          */
     size_t pretend_probes; /* as if each probe had been run this many times: 1, unless widths of
                             * more probes are wanted */

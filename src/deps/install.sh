@@ -44,8 +44,6 @@ library jansson    libjansson-dev
 library popt       libpopt-dev
 library inih       libinih-dev
 library libcrypto  libssl-dev
-library ompi-c     libopenmpi-dev
-command mpirun     openmpi-bin
 header  Random123/threefry.h librandom123-dev
 '
 fetching='

@@ -9,7 +9,6 @@
 #include "core/blas.h"
 #include "core/program.h"
 #include "io/h5.h"
-#include "operators/team.h"
 #include "pipeline/options.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/report.h"
@@ -57,18 +56,13 @@ static ks_status compute(struct ks_pipeline *p, const struct ks_analyze_options 
     return o->layers ? ks_pipeline_layers(p) : ks_pipeline_spectrum(p);
 }
 
-/* Analyzes one checkpoint. Rank 0 writes the file `spectrum` (NULL on other ranks) and prints after
- * all ranks have computed. */
+/* Analyzes one checkpoint: writes the file `spectrum`, or vectors, and prints. */
 static ks_status analyze(struct ks_pipeline *p, const struct ks_analyze_options *o,
                          const char *spectrum, struct ks_report *report)
 {
-    const bool leads = ks_team_rank(p->problem.team) == 0;
-    ks_status status = leads ? check_outputs(o, p->path, spectrum) : KS_OK;
-
-    if (status == KS_OK)
-        status = compute(p, o);
-    KS_TRY(ks_team_settle(p->problem.team, status));
-    if (!leads || o->apply || o->gradient)
+    KS_TRY(check_outputs(o, p->path, spectrum));
+    KS_TRY(compute(p, o));
+    if (o->apply || o->gradient)
         return KS_OK;
     if (o->spectrum.eigenvectors > 0) {
         KS_TRY(ks_eigenvectors_report(report, p));
@@ -82,26 +76,22 @@ static ks_status analyze(struct ks_pipeline *p, const struct ks_analyze_options 
 
 /* Analyzes all checkpoints. One that fails gets a line on standard error, and the others go on.
  * Returns the worst exit status. */
-static int analyze_all(const struct ks_analyze_options *o, struct ks_team *world,
-                       const struct ks_arguments *arguments, char *const *outputs,
-                       struct ks_report *report)
+static int analyze_all(const struct ks_analyze_options *o, const struct ks_arguments *arguments,
+                       char *const *outputs, struct ks_report *report)
 {
-    const bool leads = ks_team_rank(world) == 0;
     int worst = 0;
 
     for (size_t i = 0; i < arguments->n_rest; i++) {
         struct ks_pipeline p = {.options = &o->spectrum,
                                 .path = arguments->rest[i],
-                                .problem.team = world,
-                                .ranks_here = (size_t)world->local_size,
-                                .quiet = arguments->quiet || !leads,
+                                .quiet = arguments->quiet,
                                 .factors = o->apply,
                                 .finds_gradient = o->gradient,
                                 .by_layers = o->layers};
         ks_status status = analyze(&p, o, outputs ? outputs[i] : NULL, report);
 
         ks_pipeline_close(&p);
-        if (status != KS_OK && leads)
+        if (status != KS_OK)
             ks_say("%s: %s", description.name, ks_error_text());
         if (ks_exit_status(status) > worst)
             worst = ks_exit_status(status);
@@ -140,33 +130,31 @@ static struct ks_report new_report(const struct ks_analyze_options *o,
     return report;
 }
 
-/* Reads the options; *outputs: on rank 0 the names of the spectra, if any are written. */
+/* Reads the options; *outputs: the names of the spectra, if any are written. */
 static ks_status prepare(const struct ks_words *words, const struct ks_arguments *arguments,
-                         bool leads, struct ks_analyze_options *o, char ***outputs)
+                         struct ks_analyze_options *o, char ***outputs)
 {
     KS_TRY(ks_options_read(words, o));
     KS_TRY(check_arguments(o, arguments));
-    if (leads && !o->apply && !o->gradient && !o->layers && o->spectrum.eigenvectors == 0)
+    if (!o->apply && !o->gradient && !o->layers && o->spectrum.eigenvectors == 0)
         KS_TRY(ks_outputs_new(arguments->n_rest, arguments->rest, o->folder, o->name, outputs));
     return ks_blas_reserve((size_t)omp_get_max_threads());
 }
 
-/* Reads the options and analyzes, on all ranks; *worst: the exit status of the worst checkpoint. */
-static ks_status run(const struct ks_words *words, const struct ks_arguments *arguments,
-                     struct ks_team *world, int *worst)
+/* Reads the options and analyzes; *worst: the exit status of the worst checkpoint. */
+static ks_status run(const struct ks_words *words, const struct ks_arguments *arguments, int *worst)
 {
-    const bool leads = world->rank == 0;
     ks_status status = KS_OK;
     struct ks_analyze_options o;
     struct ks_report report;
     char **outputs = NULL;
 
-    KS_GO(ks_team_settle(world, prepare(words, arguments, leads, &o, &outputs)));
+    KS_GO(prepare(words, arguments, &o, &outputs));
     report = new_report(&o, arguments);
-    if (!arguments->quiet && leads && ks_products_warning(o.spectrum.products))
+    if (!arguments->quiet && ks_products_warning(o.spectrum.products))
         ks_say("note: %s", ks_products_warning(o.spectrum.products));
-    *worst = analyze_all(&o, world, arguments, outputs, &report);
-    if (leads && !o.apply && !o.gradient)
+    *worst = analyze_all(&o, arguments, outputs, &report);
+    if (!o.apply && !o.gradient)
         status = ks_report_end(&report);
 done:
     ks_outputs_free(arguments->n_rest, outputs);
@@ -179,22 +167,16 @@ int main(int argc, char **argv)
     struct ks_words words;
     struct ks_program program = description;
     struct ks_arguments arguments = {0};
-    struct ks_team world = {0};
     int worst = 0, end;
-    bool leads;
 
     ks_words_start(&words);
     program.options = words.table;
-    ks_program_begin(argv); /* before MPI starts, since it may execute the program again */
-    KS_GO(ks_team_start(&world));
+    ks_program_begin(argv);
     KS_GO(ks_program_start(&program, argc, argv, &arguments));
     if (!arguments.done)
-        status = run(&words, &arguments, &world, &worst);
+        status = run(&words, &arguments, &worst);
 done:
-    /* The exit status is rank 0's: a launcher kills all ranks when one returns a failure. */
-    leads = world.rank == 0;
-    end = ks_program_end(&program, &arguments, leads ? status : KS_OK);
+    end = ks_program_end(&program, &arguments, status);
     ks_words_clear(&words);
-    ks_team_end(&world);
-    return !leads ? 0 : end > worst ? end : worst;
+    return end > worst ? end : worst;
 }

@@ -112,9 +112,8 @@ static ks_status count_run(const struct ks_results *r, const struct ks_result *r
 static void count_spectrum(const struct ks_spectrum *s, json_t *counts)
 {
     static const char *const names[] = {
-        "analyzer_version", "library_versions", "operator",        "batchnorm", "rewards",
-        "precision",        "products",         "basis_precision", "order",     "probes",
-        "batches",          "threads",          "processes"};
+        "analyzer_version", "library_versions", "operator", "batchnorm", "rewards", "precision",
+        "products",         "basis_precision",  "order",    "probes",    "batches", "threads"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct ks_attribute *a = ks_attribute_find(&s->attributes, names[i]);

@@ -195,7 +195,7 @@ TEST(test_against_differences)
 
             q.evaluation = mode == 1;
             q.loss_rows_only = mode == 2;
-            assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &b));
+            assert_ok(ks_gradient_bounds_measure(&q, &b));
             assert_int_equal(b.pairs, PAIRS);
             assert_int_equal(b.rows, PAIRS * LOSS_ROWS);
             for (size_t pair = 0; pair < PAIRS; pair++)
@@ -228,8 +228,8 @@ TEST(test_weights_and_scale)
 
     r.scale = 7;
     r.weight_decay = 0.3;
-    assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &a));
-    assert_ok(ks_gradient_bounds_measure(&r, 0, 1, &b));
+    assert_ok(ks_gradient_bounds_measure(&q, &a));
+    assert_ok(ks_gradient_bounds_measure(&r, &b));
     assert_same(&a, &b);
     ks_pool_free(&a.pool);
     ks_pool_free(&b.pool);
@@ -248,8 +248,8 @@ TEST(test_row_weights)
     for (int constant = 1; constant >= 0; constant--) {
         for (size_t i = 0; i < rows; i++)
             weighted->weight[i] = constant ? 3 : (double)(i % 3) / 2;
-        assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &a));
-        assert_ok(ks_gradient_bounds_measure(&r, 0, 1, &b));
+        assert_ok(ks_gradient_bounds_measure(&q, &a));
+        assert_ok(ks_gradient_bounds_measure(&r, &b));
         if (constant)
             assert_same(&a, &b);
         for (size_t i = 0; i < a.rows; i++) {
@@ -272,55 +272,6 @@ TEST(test_row_weights)
     }
 }
 
-/* Measures what rank `rank` of two has: minibatches 0 and 2, or minibatch 1. */
-static void measure_share(const struct ks_problem *q, size_t rank, struct ks_gradient_bounds *share)
-{
-    const size_t rows = ROWS * IN, targets = LOSS_ROWS * K;
-    double input[2 * ROWS * IN], target[2 * LOSS_ROWS * K];
-    struct ks_checkpoint own = *q->checkpoint;
-    struct ks_problem r = *q;
-
-    own.input = input;
-    own.target = target;
-    own.minibatches = r.minibatches = rank == 0 ? 2 : 1;
-    r.other_minibatches = MINIBATCHES - r.minibatches;
-    r.checkpoint = &own;
-    for (size_t n = 0; n < r.minibatches; n++) {
-        memcpy(input + n * rows, q->checkpoint->input + (rank + 2 * n) * rows,
-               rows * sizeof *input);
-        memcpy(target + n * targets, q->checkpoint->target + (rank + 2 * n) * targets,
-               targets * sizeof *target);
-    }
-    assert_ok(ks_gradient_bounds_measure(&r, rank, 2, share));
-}
-
-/* The sum of what two ranks measure is what one rank measures. */
-TEST(test_ranks)
-{
-    struct ks_checkpoint *c = make(CRITICS[0].text);
-    struct ks_problem q = full_problem(c);
-    struct ks_gradient_bounds all, share[2];
-
-    assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &all));
-    for (size_t rank = 0; rank < 2; rank++)
-        measure_share(&q, rank, &share[rank]);
-    for (size_t i = 0; i < all.rows; i++)
-        share[0].output[i] += share[1].output[i];
-    for (size_t i = 0; i < all.pairs; i++) {
-        share[0].gradient[i] += share[1].gradient[i];
-        share[0].hidden[i] += share[1].hidden[i];
-        share[0].radial[i] += share[1].radial[i];
-    }
-    for (size_t i = 0; i < KS_JACOBIAN_ROWS; i++) {
-        share[0].jacobian[i] += share[1].jacobian[i];
-        share[0].hidden_jacobian[i] += share[1].hidden_jacobian[i];
-    }
-    assert_same(&share[0], &all);
-    for (size_t rank = 0; rank < 2; rank++)
-        ks_pool_free(&share[rank].pool);
-    ks_pool_free(&all.pool);
-}
-
 /* One critic alone. */
 TEST(test_one_critic)
 {
@@ -328,9 +279,9 @@ TEST(test_one_critic)
     struct ks_problem q = full_problem(c);
     struct ks_gradient_bounds all, one;
 
-    assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &all));
+    assert_ok(ks_gradient_bounds_measure(&q, &all));
     q.critic = 1;
-    assert_ok(ks_gradient_bounds_measure(&q, 0, 1, &one));
+    assert_ok(ks_gradient_bounds_measure(&q, &one));
     assert_int_equal(one.pairs, MINIBATCHES);
     assert_close(relative_error(one.rows, one.output, all.output + MINIBATCHES * LOSS_ROWS), 0, 0);
     assert_close(relative_error(one.pairs, one.gradient, all.gradient + MINIBATCHES), 0, 0);
@@ -343,7 +294,7 @@ static void add(const struct ks_problem *q, struct ks_attributes *statistics)
 {
     struct ks_gradient_bounds b;
 
-    assert_ok(ks_gradient_bounds_measure(q, 0, 1, &b));
+    assert_ok(ks_gradient_bounds_measure(q, &b));
     assert_ok(ks_gradient_bounds_add(&b, statistics));
     ks_pool_free(&b.pool);
 }

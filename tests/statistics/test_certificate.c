@@ -138,9 +138,9 @@ static void remove_null(const struct ks_null_basis *b, double *v)
     if (!b)
         return;
     c = hold(calloc(b->n_directions + 1, sizeof *c));
-    ks_null_basis_multiply(b, 0, b->n, v, c);
+    ks_null_basis_multiply(b, v, c);
     ks_null_basis_solve(b, c);
-    ks_null_basis_remove(b, c, 0, b->n, v);
+    ks_null_basis_remove(b, c, v);
 }
 
 /* I - P_Z is symmetric and idempotent and has the rank that the basis implies; A vanishes on the

@@ -192,38 +192,3 @@ void run_says(const char *name, const char *arguments, int status, const char *w
     assert_int_equal(run_here(name, arguments), status);
     assert_said(words, lines);
 }
-
-void mpirun_environment(void)
-{
-    static const char *const variables[][2] = {
-        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-        {"OMPI_MCA_rmaps_base_oversubscribe", "1"}, /* Open MPI 4; then 5 */
-        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
-        {"OMPI_MCA_btl",
-         "^tcp"}, /* it warns where the network interfaces cannot reach each other */
-        {"OMPI_MCA_plm_rsh_agent", "/bin/false"},
-        {"OMPI_MCA_mpi_yield_when_idle", "1"},
-        {"OMP_NUM_THREADS", "1"},
-    };
-
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        setenv(variables[i][0], variables[i][1], 1);
-#ifdef __SANITIZE_ADDRESS__
-    setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* leaks in MPI itself */
-#endif
-}
-
-void need_mpirun(void)
-{
-    static int have = -1;
-
-    if (have < 0) {
-        mpirun_environment();
-        have = system("timeout -k 10 60 mpirun -n 2 true >/dev/null 2>&1") == 0;
-        if (!have)
-            fprintf(stderr, "mpirun is missing or starts nothing here: skipped\n");
-    }
-    if (!have)
-        skip();
-}

@@ -10,7 +10,7 @@
 /* standard output and standard error of the last run */
 extern char printed[1 << 16], complained[1 << 14];
 
-/* a command in front of the program, such as "mpirun -n 2" */
+/* a command in front of the program, such as "timeout 10" */
 extern char launcher[128];
 
 /* 60 agent steps, 30 of them before the first update; 2 checkpoints, and one before the first
@@ -81,13 +81,5 @@ void run_says(const char *name, const char *arguments, int status, const char *w
 
 /* How often these words are in the text. */
 size_t count(const char *text, const char *words);
-
-/* Allows mpirun as root and with more processes than cores, with one thread each and without
- * ssh. */
-void mpirun_environment(void);
-
-/* Whether mpirun can start two processes here; if not, prints that the tests under mpirun are
- * skipped. */
-void need_mpirun(void);
 
 #endif
