@@ -68,7 +68,8 @@ static   := $(BUILD)/lib/libkappascope.a
 # Tests of code that is compiled twice are compiled twice themselves.
 all_tests := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*/test_*.c)) \
              $(patsubst %,$(BUILD)/tests/%.f32,net/test_exponential layers/test_layers layers/test_layer_values net/test_loss \
-             net/test_net agent/test_init agent/test_policy agent/test_target agent/test_optim)
+             net/test_net agent/test_init agent/test_policy agent/test_target agent/test_optim) \
+             $(patsubst tests/%.py,$(BUILD)/tests/%,$(wildcard tests/python/test_*.py))
 tests    := $(foreach t,$(all_tests),$(if $(filter $(without:%=test_%),$(notdir $(t))),,$(t)))
 # What tests share. disk.c replaces functions of the C library, so it is linked only with tests that ask for it.
 shared_by_tests := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/disk.c %/layer.c,$(wildcard tests/support/*.c))) \
@@ -134,6 +135,9 @@ $(support): $(shared_by_tests)
 $(on_disk): $(BUILD)/tests/support/disk.o
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(support) $(library)
 	@mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS) -lcmocka
+# A file of Python's tests is run as the programs are.
+$(BUILD)/tests/python/%: tests/python/%.py
+	@mkdir -p $(@D) && printf '#!/bin/sh\nexec tests/python/run.sh $*\n' >$@ && chmod +x $@
 $(BUILD)/bench/%: $(BUILD)/tests/bench/%.o $(library)
 	$(link)
 $(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(support) $(library)
@@ -142,16 +146,9 @@ $(BUILD)/peer/%: $(BUILD)/tests/peer/%.o $(support) $(library)
 test: deps ## set up, compile, then run all tests
 	+@$(build) test-programs
 	@$(MAKE) --no-print-directory run-tests
-	@KS_BIN=$(BUILD)/bin tests/python/run.sh
 test-programs: $(tests) $(programs)
 run-tests: $(tests) $(programs)
-	@[ '$(words $(tests))' != 0 ] || { echo 'no test has this name' >&2; exit 1; }
-	@: >$(BUILD)/tests/failed; printf '%s\n' $(tests) | OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 KS_BIN=$(BUILD)/bin \
-	    FAILED=$(BUILD)/tests/failed xargs -n 1 -P $(JOBS) tests/support/one.sh
-	@sed 's|.*/\(.*\)|failed: \1 (output in &.log)|' $(BUILD)/tests/failed >&2; \
-	    failures=$$(wc -l <$(BUILD)/tests/failed); \
-	    echo "$$(($(words $(tests)) - failures)) of $(words $(tests)) test programs passed, $$failures failed" >&2; \
-	    [ $$failures -eq 0 ]
+	@JOBS=$(JOBS) KS_BIN=$(BUILD)/bin tests/support/run.sh $(BUILD)/tests $(tests)
 # The tests of one name, or of one folder: make check T=lanczos
 check: programs ## run the tests of one name or folder: make check T=lanczos
 	+@$(MAKE) --no-print-directory run-tests tests="$(filter %/test_$(T) %/test_$(T).f32 $(BUILD)/tests/$(T)/%,$(all_tests))"

@@ -2,7 +2,7 @@
 # Usage: tests/python/run.sh [TEST...]
 #
 # The tests of the Python package analysis/python, by unittest, with the programs in $KS_BIN (build/bin).
-# Skipped, which it says, where no Python has NumPy and h5py. Environment: PYTHON, the Python to use.
+# Skipped (status 77) where no Python has NumPy and h5py. Environment: PYTHON, the Python to use.
 set -eu
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
@@ -16,3 +16,4 @@ for python in ${PYTHON:-python3 /usr/bin/python3}; do
     fi
 done
 echo "tests/python: skipped: no Python with NumPy and h5py (install python3-numpy and python3-h5py)" >&2
+exit 77
