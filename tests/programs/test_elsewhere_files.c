@@ -1,6 +1,7 @@
 /* What the files of runs from elsewhere say, and what is wrong with them. */
 #include "damaged.h"
 #include "elsewhere_runs.h"
+#include "gnuplots.h"
 #include "programs.h"
 
 #include "results/results.h"
@@ -324,6 +325,7 @@ TEST_IN_FOLDER(test_damaged_checkpoints)
                  {"kappascope-study", "-q s", false},
                  {"kappascope-plot", "--resamples=0 s", true}};
 
+    draw_nothing();
     write_two();
     write_study(MINIMAL);
     break_heap(scratch(run_path("a", 0, "step_000000200.h5")), (uint64_t)1 << 32);

@@ -6,10 +6,11 @@
 
 #include "core/memory.h"
 
-/* A plot has three files if its tables have data, else none. Returns the number of plots. */
-static size_t check_plots(void)
+/* A plot has a file of each of the first n formats if its tables have data, else none. Returns the
+ * number of plots. */
+static size_t check_plots(size_t n)
 {
-    static const char *const start[][2] = {{"png", "\x89PNG"}, {"pdf", "%PDF"}, {"svg", "<?xm"}};
+    static const char *const start[][2] = {{"svg", "<?xm"}, {"png", "\x89PNG"}, {"pdf", "%PDF"}};
     struct outcome *o = outcome_new(0);
     size_t drawn = 0;
 
@@ -18,7 +19,7 @@ static size_t check_plots(void)
         const bool has_data = ks_plot_has_data(&o->table, &ks_plots[i]);
 
         drawn += has_data;
-        for (size_t f = 0; f < 3; f++) {
+        for (size_t f = 0; f < n; f++) {
             char name[64];
 
             snprintf(name, sizeof name, "figures/%s.%s", ks_plots[i].name, start[f][0]);
@@ -41,7 +42,7 @@ TEST_IN_STUDY(test_plots_and_report)
     assert_contains(file_text("said"), "28 of the paper's 28 claims cannot be judged");
     assert_true(exists("tables/claims.csv") && exists("tables/theorems.csv"));
     assert_contains(file_text("said"), "operators: not drawn: the study has no");
-    assert_int_equal(check_plots(), 9);
+    assert_int_equal(check_plots(3), 9);
     page = file_bytes("report.html", NULL);
     assert_contains(page, "<td class=\"name\">bn+wn+ce</td>");
     assert_contains(page, "<td data-value=\"266.6666667\">266.7<small>[");
@@ -93,7 +94,7 @@ TEST_IN_STUDY(test_every_plot)
         }
     }
     plot_study(50);
-    assert_int_equal(check_plots(), 17);
+    assert_int_equal(check_plots(3), 17);
     svg = file_bytes("figures/kappa_return.svg", NULL);
     assert_contains(svg, "<title>bn+wn+ce: ");
     assert_contains(svg, ">bn+wn+ce<"); /* a name, as text */
@@ -105,7 +106,7 @@ TEST_IN_STUDY(test_further_analysis)
 {
     char *page;
 
-    need_gnuplot();
+    draw_nothing();
     set_study("[analyze xqc]\ncompat = xqc\n");
     for (size_t i = 0; i < SEEDS; i++)
         for (size_t k = 0; k <= CHECKPOINTS; k++) {
@@ -125,7 +126,7 @@ TEST_IN_STUDY(test_no_intervals)
 {
     char *page;
 
-    need_gnuplot();
+    draw_nothing();
     plot_study(0);
     page = file_bytes("report.html", NULL);
     assert_null(strstr(page, "intervals are too narrow"));
@@ -185,7 +186,7 @@ TEST_IN_STUDY(test_data_that_goes)
 {
     struct outcome *o = outcome_new(0);
 
-    need_gnuplot();
+    draw_nothing();
     assert_ok(ks_tables_write(o->results, &o->table, 0));
     write_text("figures/layers.svg", "old");
     assert_ok(ks_plots_draw(o->results, &o->table));
@@ -197,27 +198,16 @@ TEST_IN_STUDY(test_data_that_goes)
 TEST_IN_STUDY(test_gnuplot_without_cairo)
 {
     struct outcome *o = outcome_new(0);
-    char *gnuplot = NULL, *path;
 
-    need_gnuplot();
-    assert_ok(ks_locate_program("gnuplot", &gnuplot));
-    write_text("bin/gnuplot", text_of("#!/bin/sh\ncase $3 in *\"format='svg'\"*) exec %s \"$@\";; "
-                                      "*) exit 3;; esac\n",
-                                      gnuplot));
-    free(gnuplot);
-    assert_int_equal(chmod(scratch("bin/gnuplot"), 0755), 0);
-    path = strdup(getenv("PATH"));
-    setenv("PATH", text_of("%s:%s", scratch("bin"), path), 1);
+    draw_svg_alone("");
     assert_ok(ks_tables_write(o->results, &o->table, 0));
     write_text("figures/returns.png", "old");
     assert_ok(ks_plots_draw(o->results, &o->table));
     assert_true(exists("figures/returns.svg"));
     assert_false(exists("figures/returns.png") || exists("figures/returns.pdf"));
-    write_text("bin/gnuplot", "#!/bin/sh\nexit 3\n");
+    replace_gnuplot("exit 3\n");
     assert_fails(ks_plots_draw(o->results, &o->table), KS_RUN,
                  "gnuplot failed (exit status 3): no message");
-    setenv("PATH", path, 1);
-    free(path);
 }
 
 /* The next call removes temporary files of a killed one. */
@@ -226,7 +216,7 @@ TEST_IN_STUDY(test_leftovers)
     static const char *const folders[] = {".", "tables", "figures"};
     char name[64], path[3][128];
 
-    need_gnuplot();
+    draw_nothing();
     name_leftover(scratch("new"), name);
     for (size_t i = 0; i < 3; i++) {
         snprintf(path[i], sizeof path[i], "%s/%s", folders[i], name);
@@ -244,11 +234,11 @@ static void assert_drawn(void)
 {
     struct outcome *o;
 
-    need_gnuplot();
+    draw_svg_alone("");
     o = outcome_new(0);
     assert_ok(ks_tables_write(o->results, &o->table, 0));
     assert_ok(ks_plots_draw(o->results, &o->table));
-    check_plots();
+    check_plots(1);
 }
 
 /* Changes the spectra of all runs of an architecture (NULL: of both), at a step (0: at all). */

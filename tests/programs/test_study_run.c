@@ -1,11 +1,11 @@
 /* Studies run by the programs themselves, with small networks: in stages, interrupted, with damaged
  * files. */
+#include "gnuplots.h"
 #include "staged.h"
 
 #include <signal.h>
 #include <time.h>
 
-#include "core/process.h"
 #include "io/spectrum.h"
 
 static const char STUDY[] = "[study]\nenv = cartpole-balance\narchitectures = bn+ce%s\nseeds = %s\n"
@@ -19,16 +19,6 @@ static const char STUDY[] = "[study]\nenv = cartpole-balance\narchitectures = bn
 static const char *const steps[] = {"000000100", "000000200", "000000400", "000000600",
                                     "000000800"};
 enum { STEPS = sizeof steps / sizeof *steps };
-
-static void need_programs(void)
-{
-    char *gnuplot = NULL;
-    bool drawn = ks_locate_program("gnuplot", &gnuplot) == KS_OK;
-
-    free(gnuplot);
-    if (!drawn || run_here("kappascope-train", "--list") != 0)
-        skip();
-}
 
 /* Runs the study "FOLDER.study" in FOLDER. */
 static int run_study(const char *folder, const char *options)
@@ -97,7 +87,7 @@ static void assert_same_run(const char *a, const char *b, const char *run_name)
  * one run without interruption. */
 TEST_IN_FOLDER(test_stages)
 {
-    need_programs();
+    draw_nothing();
     set_study("staged", "", "0", "stop = 300\n");
     assert_int_equal(run_study("staged", ""), 0);
     says("staged", "--status", "checkpoints  2/2  spectra  4/4  stopped at step 300\n", 2);
@@ -155,7 +145,7 @@ TEST_IN_FOLDER(test_removed_checkpoints)
 {
     static char table[1 << 16];
 
-    need_programs();
+    draw_nothing();
     set_study("r", "", "0", "stop = 300\n");
     assert_int_equal(run_study("r", ""), 0);
     remove_checkpoints("r");
@@ -234,7 +224,7 @@ static void interrupt_twice(const char *folder)
 
 TEST_IN_FOLDER(test_interrupted_stage)
 {
-    need_programs();
+    draw_nothing();
     set_study("cut", "", "0", "stop = 600\n");
     interrupt_twice("cut");
     assert_int_equal(run_study("cut", ""), 0);
@@ -249,7 +239,7 @@ TEST_IN_FOLDER(test_interrupted_stage)
 /* A killed run that has lost a checkpoint cannot go on: it starts from the beginning. */
 TEST_IN_FOLDER(test_killed_run_without_checkpoint)
 {
-    need_programs();
+    draw_nothing();
     set_study("lost", "", "0", "");
     interrupt_twice("lost");
     assert_int_equal(unlink(scratch(run_file("lost", "bn+ce/seed0", steps[0], ".h5"))), 0);
@@ -283,7 +273,7 @@ TEST_IN_FOLDER(test_forecast)
 {
     static char commands[1 << 16];
 
-    need_programs();
+    draw_nothing();
     set_study("f", "", "0", "");
     assert_int_equal(run_study("f", "--dry-run --quiet"), 0);
     assert_null(strchr(file_text("said"), '#'));
@@ -303,7 +293,7 @@ TEST_IN_FOLDER(test_forecast)
 /* How much tolerances need is not known before: from the first look to all limits. */
 TEST_IN_FOLDER(test_forecast_with_tolerances)
 {
-    need_programs();
+    draw_nothing();
     set_study("t", "", "0", "\n[analyze fast]\ntolerance = lambda_max=0.1\nprobes = 200\n");
     says("t", "--dry-run",
          "#   less where tolerances are reached at once, more where only limits end", 0);
@@ -337,7 +327,7 @@ TEST_IN_FOLDER(test_damaged_spectra)
     char file[3][256], sha[65], again[65];
     static char table[1 << 16];
 
-    need_programs();
+    draw_nothing();
     set_study("s", "", "0 1", "stop = 200\n");
     assert_int_equal(run_study("s", ""), 0);
     snprintf(table, sizeof table, "%s", file_text("s/tables/summary.csv"));

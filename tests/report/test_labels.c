@@ -189,20 +189,10 @@ static void check_words(const char *figure, size_t times, const char *words)
  * gnuplot; checks all plots, and returns how many there are. */
 static size_t check_study(const char *more)
 {
-    const char *const before = hold(strdup(getenv("PATH")));
-    char *gnuplot = NULL;
     size_t n = 0;
 
-    assert_ok(ks_locate_program("gnuplot", &gnuplot));
-    write_text("bin/gnuplot",
-               text_of("#!/bin/sh\ncase $3 in *\"format='svg'\"*) ;; *) exit 3 ;; esac\n"
-                       "exec '%s' -d -e \"$3; %s\" \"$4\"\n",
-                       gnuplot, more));
-    free(gnuplot);
-    assert_int_equal(chmod(scratch("bin/gnuplot"), 0755), 0);
-    setenv("PATH", text_of("%s:%s", scratch("bin"), before), 1);
+    draw_svg_alone(more);
     plot_study(50);
-    setenv("PATH", before, 1);
     for (const struct ks_plot *plot = ks_plots; plot->name; plot++)
         if (exists(text_of("figures/%s.svg", plot->name))) {
             check_places(read_figure(plot->name));
@@ -274,7 +264,6 @@ static const char *const variants[] = {"bn+wn+ce-width-1024-depth-6-utd-16-no-sk
 
 TEST_IN_FOLDER(test_one_architecture)
 {
-    need_gnuplot();
     make_shape(&(struct shape){1, 0, named, NULL, -10000, -10000});
     assert_int_equal(check_study(""), 11);
     check_words("kappa_return", 1, "last return");
@@ -292,7 +281,6 @@ TEST_IN_FOLDER(test_one_architecture)
 /* In the wide grid; returns of both signs. */
 TEST_IN_FOLDER(test_all_architectures)
 {
-    need_gnuplot();
     make_shape(&(struct shape){12, 1, named, variants, -10000, 10000});
     assert_int_equal(check_study(""), 12);
     check_words("kappa_return", 3, "last return");
@@ -323,7 +311,6 @@ TEST_IN_FOLDER(test_long_names)
                                          "returns",     "norms",      "kappa_return"};
     static const char *const two[] = {"bn+wn+ce", "dense+mse"};
 
-    need_gnuplot();
     make_shape(&(struct shape){2, 8, two, variants, 0, 9.5});
     assert_int_equal(check_study(""), 12);
     for (size_t i = 0; i < sizeof panels / sizeof *panels; i++)
@@ -333,7 +320,6 @@ TEST_IN_FOLDER(test_long_names)
 
 TEST_IN_FOLDER(test_twenty_architectures)
 {
-    need_gnuplot();
     make_shape(&(struct shape){12, 8, named, variants, -1250, -0.5});
     assert_int_equal(check_study(""), 12);
     check_words("returns", 1, "-1000");
@@ -350,7 +336,6 @@ TEST_IN_FOLDER(test_other_plots)
     const struct shape shape = {2, 2, named, variants, -9999, 9999};
     char *study;
 
-    need_gnuplot();
     make_shape(&shape);
     for (size_t i = 0; i < 4; i++) {
         study = hold(strdup(file_text("study.study")));
@@ -384,7 +369,6 @@ TEST_IN_FOLDER(test_most_return)
                  {"Ant-v4", "last return", "return"}};
     const struct shape shape = {1, 1, named, variants, 100, 900};
 
-    need_gnuplot();
     make_shape(&shape);
     for (size_t i = 0; i < 2; i++) {
         const char *before = i == 0 ? "toy" : cases[i - 1].task;
@@ -412,7 +396,6 @@ TEST_IN_FOLDER(test_scores)
     struct ks_score_rows rows = {0};
     struct ks_score_summary *summary = NULL;
 
-    need_gnuplot();
     for (size_t i = 0; i < 20; i++)
         for (size_t k = 0; k < 2 * 5; k++) /* the last task's scores are shares */
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s,%s,0,%zu,%g\n",

@@ -54,7 +54,7 @@ TEST_IN_STUDY(test_marks_and_labels)
                     {"sound_return", 2 * 2},     {"returns", 3 * 2}, {"spectra", 4 * 2},
                     {"directions", 4 * 2},       {"norms", 3 * 2},   {"efficiency", 2}};
 
-    need_gnuplot();
+    draw_svg_alone("");
     for (size_t three = 0; three < 2; three++) {
         make_pair(three ? "0..2" : "0", three ? 3 : 1, "", standard);
         plot_study(50);
@@ -126,7 +126,7 @@ static void draw_with_moved(const char *of_bn, const char *of_ln)
  * rounding: of ln+wn+ce, kappa is 1e4 at a limit of 5e3, and of bn+wn+ce 100 at 500. */
 TEST_IN_STUDY(test_shade)
 {
-    need_gnuplot();
+    draw_svg_alone("");
     make_pair("0", 1, "", standard);
     plot_study(0);
     assert_int_equal(count("kappa_return", SHADE), 0);
@@ -148,7 +148,7 @@ TEST_IN_STUDY(test_crosses)
 {
     static const char *const none[][2] = {{NULL, NULL}, {"-", "-"}, {"0.5", "0"}};
 
-    need_gnuplot();
+    draw_svg_alone("");
     make_pair("0", 1, "", standard);
     add_floor("bn+wn+ce", 0, 1e4, 1);
     add_floor("ln+wn+ce", 0, 1e4, 1);
@@ -173,7 +173,7 @@ TEST_IN_STUDY(test_crosses_behind_marks)
     const char *at, *place, *mark, *svg;
     double across, size;
 
-    need_gnuplot();
+    draw_svg_alone("");
     make_pair("0", 1, "", standard);
     draw_with_moved("1", "0");
     svg = file_bytes("figures/kappa_return.svg", NULL);
@@ -193,7 +193,7 @@ TEST_IN_STUDY(test_paper_analysis)
 {
     static const char *const both[] = {"", "xqc", NULL};
 
-    need_gnuplot();
+    draw_svg_alone("");
     make_pair("0", 1, "", standard);
     plot_study(0);
     assert_int_equal(count("kappa_return", "our analysis"), 3);
@@ -232,7 +232,7 @@ TEST_IN_STUDY(test_gap_in_the_grid)
 {
     static const char *const three[] = {"bn+wn+ce", "bn+mse", "bn+wn+mse", NULL};
 
-    need_gnuplot();
+    draw_svg_alone("");
     make_runs("bn+wn+ce bn+mse bn+wn+mse", three);
     plot_study(0);
     assert_int_equal(count("spectra", ">bn</"), 1);
@@ -249,7 +249,7 @@ TEST_IN_STUDY(test_dashes)
     static const char *const wide[] = {"bn+ce", "bn+wn+ce", "bn+wn+mse", "ln+wn+ce", NULL},
                              *const apart[] = {"bn+ce", "ln+wn+mse", NULL};
 
-    need_gnuplot();
+    draw_svg_alone("");
     make_runs("bn+ce bn+wn+ce bn+wn+mse ln+wn+ce", wide);
     plot_study(0);
     assert_int_equal(count("spectra", ">bn+wn</"), 1);             /* it is wide */
@@ -272,7 +272,7 @@ TEST_IN_STUDY(test_other_architecture)
 {
     static const char *const three[] = {"bn+ce", "ln+ce", "simba-v2", NULL};
 
-    need_gnuplot();
+    draw_svg_alone("");
     make_runs("bn+ce ln+ce simba-v2", three);
     plot_study(0);
     assert_int_equal(count("spectra", ">ln</"), 1);
@@ -285,7 +285,7 @@ TEST_IN_STUDY(test_norms_of_older_tables)
 {
     struct outcome *o;
 
-    need_gnuplot();
+    draw_svg_alone("");
     make_pair("0", 1, "", standard);
     plot_study(0);
     assert_int_equal(count("norms", "Definition 1"), 1);

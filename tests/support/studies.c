@@ -272,16 +272,6 @@ const struct ks_csv *make_table(const char *name, size_t resamples)
     return read_csv(text_of("tables/%s.csv", name));
 }
 
-void need_gnuplot(void)
-{
-    char *path = NULL;
-    bool there = ks_locate_program("gnuplot", &path) == KS_OK;
-
-    free(path);
-    if (!there)
-        skip();
-}
-
 void assert_starts(const char *name, const char *magic)
 {
     FILE *file = fopen(scratch(name), "rb");

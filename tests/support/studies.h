@@ -4,7 +4,7 @@
 
 #include <fcntl.h>
 
-#include "scratch.h"
+#include "gnuplots.h"
 
 #include "core/process.h"
 #include "io/spectrum.h"
@@ -88,8 +88,6 @@ void write_known(struct known *k, const struct place *place);
 /* Writes the tables of the study in the folder; returns one of them, as read_csv. */
 const struct ks_csv *make_table(const char *name, size_t resamples);
 
-/* Skips the test if there is no gnuplot. */
-void need_gnuplot(void);
 void assert_starts(const char *name, const char *magic);
 
 /* A file's bytes, followed by a zero; held until the test ends. */
