@@ -70,7 +70,6 @@ void assert_same_run(const char *folder, const char *reference);
 
 /* Offsets in a point's header, which is followed by description, state and checksum. */
 enum {
-    AT_VERSION = 24,
     AT_DESCRIPTION_SIZE = 40,
     AT_STATE_SIZE = 48,
     AT_PROGRESS_SIZE = 56,

@@ -68,7 +68,8 @@ TEST(test_processor)
     }
 }
 
-/* A resume point from before layers could multiply otherwise is one of blas. */
+/* A resume point from before layers could multiply otherwise is one of blas: no condition differs,
+ * so --resume=any is exact, too. */
 TEST(test_before_products)
 {
     for (enum ks_resume how = KS_RESUME_EXACT; how <= KS_RESUME_ANY; how++) {
@@ -81,16 +82,6 @@ TEST(test_before_products)
         assert_resumes(how);
         assert_same_run(RUN, REFERENCE);
     }
-}
-
-/* If no condition differs, --resume=any is exact. */
-TEST(test_any_without_need)
-{
-    struct image p = open_stopped_run();
-
-    write_stopped_run(&p);
-    assert_resumes(KS_RESUME_ANY);
-    assert_same_run(RUN, REFERENCE);
 }
 
 /* A different run is refused, and --resume=any is then not suggested. */
@@ -119,16 +110,6 @@ TEST(test_other_runs)
             assert_null(strstr(process_said(RUN), "=any"));
         }
     }
-}
-
-/* A process that really has another number of threads. */
-TEST(test_other_threads)
-{
-    copy_stopped_run();
-    assert_int_equal(run_process(&unstarted[1], RUN, (struct launch){.resume = KS_RESUME_EXACT}),
-                     2);
-    assert_process_said(RUN, "expected threads 2, found 1");
-    assert_state(RUN, "stopped");
 }
 
 /* A recorded change is kept; but if the work after it is lost by a kill, so is the change. */

@@ -38,17 +38,6 @@ TEST(test_settings_of_other_versions)
     assert_process_said(RUN, "point.0: --resume needs what the run was started with: this version");
 }
 
-/* Version 2, whose state had no names, is no longer read. */
-TEST(test_version_2)
-{
-    struct image p = open_stopped_run();
-
-    set_header_number(&p, AT_VERSION, 2);
-    write_stopped_run(&p);
-    assert_refused(KS_RESUME_ANY, "point.0: expected version 3, found 2; without --resume the run "
-                                  "starts over");
-}
-
 /* Sections that are unknown, of a wrong size, missing, truncated. */
 TEST(test_sections)
 {
