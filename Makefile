@@ -76,13 +76,13 @@ shared_by_tests := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/disk.c %/layer.c,$
              $(BUILD)/tests/support/layer.f32.o $(BUILD)/tests/support/layer.f64.o
 support  := $(BUILD)/libtests.a
 on_disk  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(shell grep -lE '"(disk|resuming).h"' tests/*/test_*.c))
-benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
+benches  := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %/instructions.c,$(wildcard tests/bench/*.c)))
 compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN) $(CFLAGS) -fopenmp -fPIC -fvisibility=hidden -MMD -MP
 # Builds targets in parallel: JOBS at a time, unless make was called with -j.
 build     = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: FORCE all help deps deps-myosuite programs libraries test test-programs run-tests check docs study further install uninstall wheel bench run-benches bench-peers bench-answers sanitize lto coverage lint format clean
+.PHONY: FORCE all help deps deps-myosuite programs libraries test test-programs run-tests check docs study further install uninstall wheel bench run-benches instructions bench-peers bench-answers sanitize lto coverage lint format clean
 .SECONDARY:
 all: ## compile the programs (set-up first: make deps)
 	+@$(build) programs
@@ -216,13 +216,19 @@ uninstall: ## remove what install has installed
 	    $(root)/lib/libkappascope.* $(root)/lib/pkgconfig/kappascope.pc $(root)/share/man/man1/kappascope*.1
 	@rm -rf $(root)/share/kappascope $(bundled)
 
+# For x86-64 processors with AVX2, so that neither a wheel nor a number of instructions depends on this one.
+portable := -O3 -march=x86-64-v3 -Wl,-z,x86-64-v3 -ffp-contract=fast -fno-math-errno
 wheel: deps ## make build/wheel/kappascope-*.whl: the Python package with the programs inside, for pip
-	+@analysis/python/wheel.sh $(BUILD)/wheel
+	+@CFLAGS='$(portable)' analysis/python/wheel.sh $(BUILD)/wheel
 
 bench: deps ## run the benchmarks
 	@$(MAKE) --no-print-directory run-benches
 run-benches: $(benches)
 	@for b in $^; do env -u OPENBLAS_CORETYPE $$b || exit 1; done
+# The object files are the wheel's, too.
+instructions: deps ## compare the instructions of a product and of updates with those on record
+	+@$(build) $(BUILD)/wheel/bench/instructions BUILD=$(BUILD)/wheel CFLAGS='$(portable)'
+	@tests/bench/instructions.sh $(BUILD)/wheel/bench/instructions
 bench-peers: ## compare the speed with PyTorch and JAX
 	@BUILD=$(BUILD) tests/bench/peer/run.sh
 	@BUILD=$(BUILD) tests/bench/peer/run.sh update

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Usage: analysis/python/wheel.sh FOLDER
+# Usage: CFLAGS=FLAGS analysis/python/wheel.sh FOLDER     (make wheel)
 #
 # Makes a wheel of the Python package with all programs, for x86-64-v3, and what they need: MuJoCo,
 # models, studies, and the shared libraries of this machine, which has to be Debian or Ubuntu. It runs where glibc is
@@ -28,8 +28,7 @@ fi
 
 rm -rf "$stage" "$folder"/*.whl
 mkdir -p "$stage"
-make --no-print-directory install BUILD="$folder" PREFIX="$bundle" \
-    CFLAGS='-O3 -march=x86-64-v3 -Wl,-z,x86-64-v3 -ffp-contract=fast -fno-math-errno'
+make --no-print-directory install BUILD="$folder" PREFIX="$bundle" CFLAGS="$CFLAGS"
 for file in libmujoco.so dm_control gymnasium; do
     [ -e "$bundle/lib/kappascope/$file" ] ||
         die "$file: expected the one that make deps installs: unset MUJOCO_DIR, DM_CONTROL_DIR and GYMNASIUM_DIR"

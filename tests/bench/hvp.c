@@ -25,23 +25,16 @@
 #include <omp.h>
 
 #include "core/blas.h"
-#include "core/memory.h"
 #include "core/progress.h"
-#include "core/rng.h"
 #include "core/split.h"
 #include "lanczos/lanczos.h"
 #include "operators/fold.h"
-#include "operators/operator.h"
 #include "operators/primal.h"
 
-#include "must.h"
+#include "critics.h"
 #include "peak.h"
 
-/* The checkpoint's description is in double: the other version of a function compiled twice. */
-ks_status ks_arch_parse_f64(const char *text, const char *source, size_t in,
-                            struct KS(arch) **arch);
-
-enum { IN = 261, BATCH = 256, ROUNDS = 5, ORDER = 90 };
+enum { IN = 261, ROUNDS = 5, ORDER = 90 };
 static const size_t MEMORY = (size_t)8 << 30; /* bytes for the operator's kept blocks */
 
 struct critic {
@@ -56,17 +49,6 @@ static const struct critic CRITICS[] = {
     {"dense+mse", "repeat 4 {\ndense 512\nrelu\n}\ndense 1\nloss mse\n"},
 };
 
-static double *normal(size_t n, double scale)
-{
-    struct ks_rng rng = ks_rng_start(0, n);
-    double *a;
-
-    must(ks_alloc(n, sizeof *a, &a));
-    for (size_t i = 0; i < n; i++)
-        a[i] = scale * ks_rng_normal(&rng);
-    return a;
-}
-
 static float *floats(size_t n, float value)
 {
     float *a;
@@ -75,34 +57,6 @@ static float *floats(size_t n, float value)
     for (size_t i = 0; i < n; i++)
         a[i] = value * (float)(i % 7);
     return a;
-}
-
-static struct ks_checkpoint *make(const char *text, size_t minibatches)
-{
-    struct KS(arch) *arch;
-    struct ks_checkpoint *c;
-    size_t k;
-
-    must(ks_alloc(1, sizeof *c, &c));
-    must(ks_networks_allocate(text, IN, 1, false, &c->critic));
-    free(c->critic.w);
-    c->critic.w = normal(ks_networks_parameters(&c->critic), 0.05);
-    must(KS(arch_parse)(text, "bench", IN, &arch));
-    k = arch->out;
-    c->minibatches = minibatches, c->loss_rows = BATCH;
-    c->rows = arch->joint ? 2 * BATCH : BATCH;
-    KS(arch_free)(arch);
-    c->input = normal(minibatches * c->rows * IN, 1);
-    must(ks_alloc(minibatches * BATCH * k, sizeof *c->target, &c->target));
-    for (size_t i = 0; i < minibatches * BATCH; i++)
-        c->target[i * k + i % k] = 1;
-    return c;
-}
-
-static struct ks_problem pose(const struct ks_checkpoint *c)
-{
-    return (struct ks_problem){
-        .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = -1, .layer = -1};
 }
 
 /* Networks in float32 like the operator's, with separate arrays: the folded network for the matrix
@@ -329,7 +283,7 @@ static double gigabytes(void)
 /* The memory of a run, and the time of its Lanczos steps without products. */
 static void measure_run(const struct critic *s, size_t minibatches)
 {
-    struct ks_checkpoint *c = make(s->text, minibatches);
+    struct ks_checkpoint *c = make_critics(s->text, 1, IN, minibatches);
     struct ks_problem q = pose(c);
     struct ks_operator *h, idle = {.n = ks_networks_parameters(&c->critic), .apply = copy};
     struct ks_lanczos *l;
@@ -358,7 +312,7 @@ static void measure_run(const struct critic *s, size_t minibatches)
 static void measure_critic(const struct critic *s, size_t minibatches, size_t workers,
                            const char *program)
 {
-    struct ks_checkpoint *c = make(s->text, minibatches);
+    struct ks_checkpoint *c = make_critics(s->text, 1, IN, minibatches);
     struct ks_problem q = pose(c);
     struct best one, many;
     char command[4096];

@@ -11,71 +11,31 @@
 
 #include <cblas.h>
 
-#include "agent/agent.h"
 #include "core/blas.h"
-#include "core/memory.h"
 #include "core/progress.h"
-#include "core/rng.h"
 #include "core/split.h"
-#include "train/architecture.h"
 
-#include "must.h"
+#include "agents.h"
 
-enum { OBSERVATIONS = 223, ACTIONS = 38, BATCH = 256, ENSEMBLE = 2, CYCLE = 3, TIMES = 9 };
+enum { TIMES = 9 };
 
 static char *NAMES[] = {"bn+wn+ce", "ln+wn+ce", "dense+ce", NULL};
 
-static struct KS(agent) *make_agent(const char *name, int threads, enum ks_products products)
+static struct agent_case at_full_size(const char *name, int threads, enum ks_products products)
 {
-    struct ks_settings settings;
-    struct KS(agent) *agent;
-    char *text[KS_TEXTS];
-
-    ks_settings_defaults(&settings);
-    must(ks_architecture(name, &settings, ACTIONS, text));
-    must(KS(agent_new)(&(struct ks_agent_config){.critic = text[KS_CRITIC_TEXT],
-                                                 .actor = text[KS_ACTOR_TEXT],
-                                                 .observations = OBSERVATIONS,
-                                                 .actions = ACTIONS,
-                                                 .ensemble = ENSEMBLE,
-                                                 .batch = BATCH,
-                                                 .gamma = 0.99,
-                                                 .tau = 0.005,
-                                                 .critic_rate = {3e-4, 3e-5, 1e6},
-                                                 .actor_rate = {3e-4, 3e-5, 1e6},
-                                                 .beta1 = 0.9,
-                                                 .temperature_beta1 = 0.9,
-                                                 .policy_delay = CYCLE,
-                                                 .temperature = 0.01,
-                                                 .target_entropy = -19,
-                                                 .products = products,
-                                                 .threads = threads},
-                       &agent));
-    ks_texts_free(text);
-    return agent;
+    return (struct agent_case){.architecture = name,
+                               .observations = 223,
+                               .actions = 38,
+                               .threads = threads,
+                               .products = products};
 }
 
-static float *uniform(size_t n)
+static double time_updates(const struct agent_case *c, struct KS(agent) *agent)
 {
-    struct ks_rng rng = ks_rng_start(0, n);
-    float *a;
-
-    must(ks_alloc(n, sizeof *a, &a));
-    for (size_t i = 0; i < n; i++)
-        a[i] = (float)ks_rng_uniform(&rng, -1, 1);
-    return a;
-}
-
-static double time_updates(struct KS(agent) *agent)
-{
-    float *s = uniform(BATCH * OBSERVATIONS), *next_s = uniform(BATCH * OBSERVATIONS + 1);
-    float *a = uniform(BATCH * ACTIONS), mask[BATCH];
-    double reward[BATCH], best = 1e9;
-    struct ks_batch batch = {s, a, next_s, reward, mask};
+    const struct ks_batch batch = make_transitions(c);
     struct ks_update results;
+    double best = 1e9;
 
-    for (size_t i = 0; i < BATCH; i++)
-        reward[i] = mask[i] = 1;
     for (int t = 0; t < TIMES; t++) {
         double start = ks_seconds(), seconds;
 
@@ -84,9 +44,7 @@ static double time_updates(struct KS(agent) *agent)
         seconds = (ks_seconds() - start) / CYCLE;
         best = seconds < best ? seconds : best;
     }
-    free(s);
-    free(next_s);
-    free(a);
+    free_transitions(&batch);
     return best;
 }
 
@@ -210,8 +168,9 @@ static double time_gemms(const struct KS(agent) *agent, double *operations)
 /* Updates by layers that multiply in bfloat16 parts, beside sgemm's time for their products. */
 static void measure_parts(const char *name, int threads, double gemm)
 {
-    struct KS(agent) *agent = make_agent(name, threads, KS_PRODUCTS_SPLIT3);
-    const double update = time_updates(agent);
+    const struct agent_case c = at_full_size(name, threads, KS_PRODUCTS_SPLIT3);
+    struct KS(agent) *agent = make_agent(&c);
+    const double update = time_updates(&c, agent);
 
     printf("%-10s %d thread%s: %6.2f ms per update by %s; ratio %.3f\n", name, threads,
            threads > 1 ? "s" : " ", 1e3 * update, ks_products_names[KS_PRODUCTS_SPLIT3],
@@ -221,8 +180,9 @@ static void measure_parts(const char *name, int threads, double gemm)
 
 static void measure(const char *name, int threads)
 {
-    struct KS(agent) *agent = make_agent(name, threads, KS_PRODUCTS_BLAS);
-    double update = time_updates(agent), operations, gemm = time_gemms(agent, &operations);
+    const struct agent_case c = at_full_size(name, threads, KS_PRODUCTS_BLAS);
+    struct KS(agent) *agent = make_agent(&c);
+    double update = time_updates(&c, agent), operations, gemm = time_gemms(agent, &operations);
 
     printf(
         "%-10s %d thread%s: %6.2f ms per update, %5.1f/s, %6.2f GFLOP, %5.1f GFLOP/s; GEMM calls "
