@@ -82,7 +82,7 @@ compile   = @mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(WARN) $(CFLAGS) -fopenmp -fPI
 build     = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 link      = @mkdir -p $(@D) && $(CC) $(CFLAGS) -fopenmp $^ -o $@ $(LDLIBS)
 
-.PHONY: FORCE all help deps deps-myosuite programs libraries test test-programs run-tests check docs study further install uninstall wheel bench run-benches instructions bench-peers bench-answers sanitize lto coverage lint format clean
+.PHONY: FORCE all help deps deps-myosuite programs libraries test test-programs run-tests check docs study further install uninstall wheel bench run-benches instructions bench-peers bench-answers sanitize lto threads nightly coverage lint format clean
 .SECONDARY:
 all: ## compile the programs (set-up first: make deps)
 	+@$(build) programs
@@ -244,13 +244,24 @@ sanitize: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # structs passed by value. GCC does not compare what pointers point to; for that, types of both precisions have two names.
 lto: ## check that all files agree on their types
 	+@$(build) programs BUILD=build/lto CFLAGS="-O1 -flto=$(JOBS) -Wlto-type-mismatch -Werror"
+# ThreadSanitizer needs to see how OpenMP's threads wait for each other: LLVM's library tells it by libarcher, GCC's
+# does not. Three threads everywhere, also on fewer cores.
+threaded := operators/test_hessian lanczos/test_lanczos agent/test_agent train/test_run \
+            library/test_library programs/test_blocks programs/test_analyze_output programs/test_train
+threads: deps ## run tests of products, Lanczos and training under ThreadSanitizer
+	+@OMP_NUM_THREADS=3 OMP_TOOL_LIBRARIES=$$(dirname $$(realpath $$(command -v clang)))/../lib/libarcher.so \
+	    TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+	    $(MAKE) run-tests BUILD=build/threads CC=clang CFLAGS="-O1 -g -fsanitize=thread" \
+	    tests="$(threaded:%=build/threads/tests/%)"
+nightly: ## run the checks that take long and rarely fail
+	@.ci/nightly
 coverage: ## print which share of the lines the tests run
 	+@$(MAKE) test BUILD=build/coverage CFLAGS="-O0 -g --coverage -DKS_COVERAGE"
 	@cd build/coverage && find . -name '*.gcno' | grep -v /tests/ | xargs gcov -r -s $(CURDIR) 2>/dev/null \
 	    | grep -A1 "^File '[sa]" | paste - - - | sort
 lint: deps ## check format, cppcheck and clang-tidy
 	@clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h')
-	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -Isrc -Ianalysis -Iinclude \
+	cppcheck --quiet -j$(JOBS) --error-exitcode=1 --enable=warning,portability --inline-suppr -Isrc -Ianalysis -Iinclude \
 	    --std=c11 src analysis include
 	@$(MAKE) --no-print-directory --keep-going -j$(JOBS) \
 	    $(patsubst %,tidy/%,$(foreach d,$(once) $(single) $(twice),$(wildcard $(d)/*.c)) $(mains))

@@ -1,7 +1,7 @@
 /* Two checkpoints with random bytes changed: a scout and reading succeed or fail with one line that
  * names the file, and the analyzer ends with exit status 0 or 2.
  *
- * $KS_MUTATIONS: the number of mutations of each checkpoint; .ci/run sets more than the default. */
+ * $KS_MUTATIONS: the number of mutations of each checkpoint; `make nightly` sets more. */
 #include "example.h"
 #include "io/checkpoint.h"
 #include "io/scout.h"

@@ -1,7 +1,7 @@
 """Files of weights that are damaged or lie: each ends in one line, and what they claim beyond their bytes is
 refused before memory is allocated for it.
 
-$KS_MUTATIONS: the number of mutations of each file; .ci/run sets more than the default."""
+$KS_MUTATIONS: the number of mutations of each file; make nightly sets more than the default."""
 
 import argparse
 import collections
