@@ -21,24 +21,24 @@ static void refused(const char *words, const char *arguments)
 TEST(test_refused)
 {
     refused("lr_end: expected at most critic_lr",
-            "--env dog-trot --arch bn+wn+ce --out bad --set critic_lr=1e-5");
+            "--env cartpole-balance --arch bn+wn+ce --out bad --set critic_lr=1e-5");
     refused("--env", "--arch bn+wn+ce --out bad");
-    refused("--arch", "--env dog-trot --out bad");
-    refused("--out", "--env dog-trot --arch bn+wn+ce");
+    refused("--arch", "--env cartpole-balance --out bad");
+    refused("--out", "--env cartpole-balance --arch bn+wn+ce");
     refused("dog-swim", "--env dog-swim --arch bn+wn+ce --out bad");
-    refused("bn+wm+ce", "--env dog-trot --arch bn+wm+ce --out bad");
-    refused("none.arch", "--env dog-trot --arch none.arch --out bad");
-    refused("--seed", "--env dog-trot --arch bn+wn+ce --out bad --seed -1");
-    refused("--steps", "--env dog-trot --arch bn+wn+ce --out bad --steps 0");
-    refused("--stop-at", "--env dog-trot --arch bn+wn+ce --out bad --stop-at 1.5");
+    refused("bn+wm+ce", "--env cartpole-balance --arch bn+wm+ce --out bad");
+    refused("none.arch", "--env cartpole-balance --arch none.arch --out bad");
+    refused("--seed", "--env cartpole-balance --arch bn+wn+ce --out bad --seed -1");
+    refused("--steps", "--env cartpole-balance --arch bn+wn+ce --out bad --steps 0");
+    refused("--stop-at", "--env cartpole-balance --arch bn+wn+ce --out bad --stop-at 1.5");
     refused("--stop-at: expected at most --steps, 20, found 21",
-            "--env dog-trot --arch bn+wn+ce --out bad --steps 20 --stop-at 21");
-    refused("--save-every", "--env dog-trot --arch bn+wn+ce --out bad --save-every -1");
-    refused("batch", "--env dog-trot --arch bn+wn+ce --out bad --set batch=0");
-    refused("'widht'", "--env dog-trot --arch bn+wn+ce --out bad --set widht=3");
-    refused("decay", "--env dog-trot --arch bn+wn+ce --out bad --set weight_decay=0.1");
-    refused("--frames", "--env dog-trot --arch bn+wn+ce --out bad --frames 3");
-    refused("'more'", "--env dog-trot --arch bn+wn+ce --out bad more");
+            "--env cartpole-balance --arch bn+wn+ce --out bad --steps 20 --stop-at 21");
+    refused("--save-every", "--env cartpole-balance --arch bn+wn+ce --out bad --save-every -1");
+    refused("batch", "--env cartpole-balance --arch bn+wn+ce --out bad --set batch=0");
+    refused("'widht'", "--env cartpole-balance --arch bn+wn+ce --out bad --set widht=3");
+    refused("decay", "--env cartpole-balance --arch bn+wn+ce --out bad --set weight_decay=0.1");
+    refused("--frames", "--env cartpole-balance --arch bn+wn+ce --out bad --frames 3");
+    refused("'more'", "--env cartpole-balance --arch bn+wn+ce --out bad more");
 }
 
 /* Standard output that cannot be written is a failure at run time (exit status 1). */
@@ -61,24 +61,25 @@ TEST(test_bad_file)
 
     write_bytes(scratch("policy.arch"), policy, strlen(policy));
     write_bytes(scratch("broken.arch"), broken, strlen(broken));
-    refused("policy.arch: expected 'loss ce'", "--env dog-trot --arch policy.arch --out bad");
+    refused("policy.arch: expected 'loss ce'",
+            "--env cartpole-balance --arch policy.arch --out bad");
     write_bytes(scratch("spectral.arch"), spectral, strlen(spectral));
     refused("spectral.arch: norm=spectral is for analysis",
-            "--env dog-trot --arch spectral.arch --out bad");
+            "--env cartpole-balance --arch spectral.arch --out bad");
     write_bytes(scratch("several.arch"), several, strlen(several));
     refused("several.arch: loss huber: for training expected a last dense of 1 column, found 2",
-            "--env dog-trot --arch several.arch --out bad");
-    refused("broken.arch:2: ", "--env dog-trot --arch broken.arch --out bad");
-    refused("hidden", "--env dog-trot --arch policy.arch --out bad --set hidden=8");
+            "--env cartpole-balance --arch several.arch --out bad");
+    refused("broken.arch:2: ", "--env cartpole-balance --arch broken.arch --out bad");
+    refused("hidden", "--env cartpole-balance --arch policy.arch --out bad --set hidden=8");
     refused("none.arch: cannot be opened: No such",
-            "--env dog-trot --arch none.arch --out bad --set hidden=8");
+            "--env cartpole-balance --arch none.arch --out bad --set hidden=8");
 }
 
 /* A pipe is not waited for. */
 TEST(test_special_files)
 {
-    static const char *const arguments[] = {"--env dog-trot --arch pipe.arch --out bad",
-                                            "--env dog-trot --arch pipe.system --out bad",
+    static const char *const arguments[] = {"--env cartpole-balance --arch pipe.arch --out bad",
+                                            "--env cartpole-balance --arch pipe.system --out bad",
                                             "--env ./pipe.so --arch bn+wn+ce --out bad"};
 
     alarm(60);
@@ -111,15 +112,15 @@ TEST(test_folders)
     assert_int_equal(size, same);
     assert_memory_equal(before, after, size);
     write_bytes(scratch("file"), "", 0);
-    refused("file", "--env dog-trot --arch bn+wn+ce --out file");
+    refused("file", "--env cartpole-balance --arch bn+wn+ce --out file");
     mkdir(scratch("odd"), 0777);
     write_bytes(scratch("odd/run.json"), "{\"env\":", 7);
-    refused("odd/run.json", "--env dog-trot --arch bn+wn+ce --out odd");
+    refused("odd/run.json", "--env cartpole-balance --arch bn+wn+ce --out odd");
     write_bytes(scratch("odd/run.json"), "[]", 2);
-    refused("odd/run.json", "--env dog-trot --arch bn+wn+ce --out odd");
+    refused("odd/run.json", "--env cartpole-balance --arch bn+wn+ce --out odd");
     mkdir(scratch("strange"), 0777);
     write_bytes(scratch("strange/step_000000200.h5"), "mine", 4);
-    refused("no run.json", "--env dog-trot --arch bn+wn+ce --out strange");
+    refused("no run.json", "--env cartpole-balance --arch bn+wn+ce --out strange");
 }
 
 /* A run of a system with an optimistic actor is not that of the system without it. */
