@@ -34,7 +34,7 @@ TEST(test_rank_deficient)
         for (size_t i = 0; i < 100; i++)
             value[i] = (signs == 1 && i % 2 == 0 ? -1 : 1) * (1 + (double)i / 99);
         for (size_t order = 40; order <= 120; order += 40) {
-            struct ks_spectrum *s = estimate_spectrum(&a, order, 2);
+            struct ks_spectrum *s = estimate_with(&a, order, 2, 5, true);
 
             bool converged = !signs || order > 40;
 
@@ -69,7 +69,7 @@ static void check_no_zeros(double negative)
     struct ks_operator a = DIAGONAL(N, value);
 
     for (size_t m = 1; m <= 60; m++) {
-        struct ks_spectrum *s = estimate_spectrum(&a, m, 1);
+        struct ks_spectrum *s = estimate_with(&a, m, 1, 5, true);
 
         check_share(s, "zero_mass", 0, 1);
         check_share(s, "negative_mass", negative, 1);
@@ -104,7 +104,7 @@ TEST(test_two_bulks)
     for (size_t i = 0; i < N; i++)
         value[i] = (i % 2 == 0 ? 1 : -1) * (1 + (double)(i / 2) / (N / 2 - 1));
     for (size_t m = 8; m <= 60; m++) {
-        struct ks_spectrum *s = estimate_spectrum(&a, m, 2);
+        struct ks_spectrum *s = estimate_with(&a, m, 2, 5, true);
 
         check_share(s, "zero_mass", 0, m < 20 ? 0.2 : 0.02);
         check_share(s, "negative_mass", 0.5, m < 20 ? 0.5 : 0.25);
@@ -179,7 +179,7 @@ TEST(test_zeros_stay_below_the_noise_floor)
                 value[i] = kind == 0   ? ks_rng_uniform(&rng, 0, 1)
                            : kind == 1 ? ks_rng_normal(&rng)
                                        : 100 * pow(10, -4 * (double)i / (double)rank);
-            s = estimate_spectrum(&a, 150, 4);
+            s = estimate_with(&a, 150, 4, 5, true);
             for (size_t i = 0; i < s->order * s->probes; i++)
                 if (s->weight[i] > 0.3 * (1 - (double)rank / 200) && fabs(s->ritz[i]) < 1e-9)
                     worst = fmax(worst, fabs(s->ritz[i]) / ks_statistic(s, "noise_floor"));

@@ -124,7 +124,7 @@ TEST(test_kurtosis_of_point_masses)
 
             for (size_t i = 0; i < N; i++)
                 value[i] = i < 4 ? 50 * (double)(i + 1) : i < 6 ? -30 * (double)i : bulk;
-            s = estimate_with(&a, 30, 1, seed, NULL);
+            s = estimate_with(&a, 30, 1, seed, true);
             assert_int_equal(s->steps[0], 7);
             for (size_t i = 0; i < 7; i++)
                 trace += N * s->weight[i] * s->ritz[i];
@@ -143,7 +143,7 @@ TEST(test_kurtosis_with_outliers)
     for (size_t i = 0; i < N; i++)
         value[i] = i == 0 ? 40 : i == 1 ? 25 : i == 2 ? -30 : cos((double)i);
     for (uint64_t seed = 0; seed < 20; seed++) {
-        struct ks_spectrum *s = estimate_with(&a, 40, 1, seed, NULL);
+        struct ks_spectrum *s = estimate_with(&a, 40, 1, seed, true);
 
         check_statistic(s, "outliers", 3);
         assert_close(ks_statistic(s, "kurtosis_spectral"), kurtosis_of(N), 0.03 * kurtosis_of(N));

@@ -204,12 +204,12 @@ void compute_statistics(struct ks_spectrum *s, size_t n)
 }
 
 struct ks_spectrum *estimate_with(const struct ks_operator *a, size_t order, size_t probes,
-                                  uint64_t seed, const struct ks_null *null)
+                                  uint64_t seed, bool draft)
 {
     struct ks_spectrum *s = spectrum_new();
     struct slq slq = {.order = order, .probes = probes, .seed = seed};
     struct ks_statistics_inputs inputs = {
-        .n = a->n, .epsilon = DBL_EPSILON, .basis_epsilon = DBL_EPSILON, .null = null};
+        .n = a->n, .epsilon = DBL_EPSILON, .basis_epsilon = DBL_EPSILON, .draft = draft};
 
     assert_ok(slq_run(a, &slq, s));
     assert_ok(ks_statistics(s, &inputs));
@@ -218,7 +218,7 @@ struct ks_spectrum *estimate_with(const struct ks_operator *a, size_t order, siz
 
 struct ks_spectrum *estimate_spectrum(const struct ks_operator *a, size_t order, size_t probes)
 {
-    return estimate_with(a, order, probes, 5, NULL);
+    return estimate_with(a, order, probes, 5, false);
 }
 
 struct ks_spectrum *exact_with(const struct ks_operator *a, const struct ks_null *null)
