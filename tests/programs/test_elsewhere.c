@@ -25,10 +25,8 @@ static void forget_logs(void)
                      0);
 }
 
-/* Interrupted, extended and changed, a study makes again what it has to and nothing else. */
 TEST_IN_FOLDER(test_from_folders_to_the_report)
 {
-    const struct sort same = {0};
     const struct ks_csv *csv;
 
     need_gnuplot();
@@ -52,13 +50,28 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
     check_row(csv, 0, "architecture=a return=15");
     check_row(csv, 1, "architecture=b return=35");
     assert_true(cell_number(csv, 0, "kappa") > 1);
-    draw_nothing();
     csv = read_csv("s/tables/conditions.csv");
     check_row(csv, 0,
               "trained=elsewhere group=1 differs=- minibatches=2 rows=8 order=8 "
               "operator=hessian discount=0.99 loss=mse minibatch_kind=fixed");
     check_row(read_csv("s/tables/checkpoints.csv"), 1, "architecture=a env_step=200 return_mean=2");
+}
+
+/* --- changed, a study makes again what it has to and nothing else --- */
+
+/* A finished study of a and b. */
+static void make_study(void)
+{
+    draw_nothing();
+    write_two();
+    write_study(MINIMAL);
+    study_says("", "drawing the plots");
     forget_logs();
+}
+
+TEST_IN_FOLDER(test_changed_checkpoint)
+{
+    make_study();
     study_says("", "drawing the plots");
     spectrum_is_new("a", false);
     write_checkpoint("a", 0, 200, &(struct sort){.reward_scale = 2});
@@ -66,7 +79,12 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
     assert_said("a: its own spectra are not comparable: reward scale not said and 2", 0);
     spectrum_is_new("a", true);
     spectrum_is_new("b", false);
-    /* a spectrum whose checkpoint is gone stays, and is not lost to other options */
+}
+
+/* A spectrum whose checkpoint is gone stays, and is not lost to other options. */
+TEST_IN_FOLDER(test_lost_checkpoint)
+{
+    make_study();
     assert_int_equal(unlink(scratch(run_path("b", 1, "step_000000300.h5"))), 0);
     study_says("--status", "4 runs: 11 of 12 checkpoints, 12 of 12 spectra\n");
     write_study("[study]\ntrained = elsewhere\n[analyze]\norder = 7\n");
@@ -75,31 +93,37 @@ TEST_IN_FOLDER(test_from_folders_to_the_report)
                 "step_000000300.h5 is gone\n",
                 0);
     assert_true(exists(run_path("b", 1, "step_000000300.spectrum.h5")));
-    write_study(MINIMAL);
-    write_checkpoint("b", 1, 300, &same);
-    write_checkpoint("a", 0, 200, &same);
-    write_run("c", 0, &same, 50);
-    forget_logs();
+}
+
+TEST_IN_FOLDER(test_changed_options)
+{
+    make_study();
+    write_run("c", 0, &(struct sort){0}, 50);
     write_study("[study]\ntrained = elsewhere\n[analyze]\norder = 9\n");
     study_says("--status", "the options of [analyze] have changed");
     study_says("", "to do: 15 x analyze (0 of 15 jobs are done)");
     spectrum_is_new("b", true);
     check_row(read_csv("s/tables/conditions.csv"), 0, "order=9");
-    assert_int_equal(read_csv("s/tables/correlation.csv")->rows > 0, true);
-    /* a name goes, with its folder */
-    write_study("[study]\ntrained = elsewhere\nelsewhere = a b c\n[analyze]\norder = 9\n");
+    assert_true(read_csv("s/tables/correlation.csv")->rows > 0);
+}
+
+/* A name goes with its folder, also where the study named it; so does a task. */
+TEST_IN_FOLDER(test_names_that_go)
+{
+    make_study();
+    write_run("c", 0, &(struct sort){0}, 50);
+    write_study(MINIMAL_OF("elsewhere = a b c\n"));
     study_says("", "drawing the plots");
     assert_int_equal(system(text_of("rm -r %s/s/runs/toy/c", scratch_folder)), 0);
     assert_int_equal(run_here("kappascope-study", scratch("s")), 2);
     assert_said("elsewhere: 'c': expected folders ", 1);
-    write_study("[study]\ntrained = elsewhere\nelsewhere = a b\n[analyze]\norder = 9\n");
+    write_study(MINIMAL_OF("elsewhere = a b\n"));
     study_says("", "drawing the plots");
-    /* so does a task, with its folder, also where the study names it */
     assert_int_equal(rename(scratch("s/runs/toy"), scratch("s/runs/other")), 0);
-    write_study("[study]\ntrained = elsewhere\nenv = other\n[analyze]\norder = 9\n");
+    write_study(MINIMAL_OF("env = other\n"));
     study_says("", "drawing the plots");
     assert_int_equal(rename(scratch("s/runs/other"), scratch("s/runs/third")), 0);
-    write_study("[study]\ntrained = elsewhere\nenv = third\n[analyze]\norder = 9\n");
+    write_study(MINIMAL_OF("env = third\n"));
     study_says("", "drawing the plots");
     assert_int_equal(
         run_here("kappascope-study", text_of("%s --out %s", scratch("s"), scratch("elsewhere"))),

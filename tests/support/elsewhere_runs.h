@@ -6,10 +6,11 @@
 
 #include "study/study_file.h"
 
-#define MSE     "dense 4\nrelu\ndense 1\nloss mse\n"
-#define CE      "dense 4\nrelu\ndense 3\nloss ce min=-1 max=1\n"
-#define HUBER   "dense 4\nrelu\ndense 1\nloss huber delta=2\n"
-#define MINIMAL "[study]\ntrained = elsewhere\n[analyze]\norder = 8\n"
+#define MSE              "dense 4\nrelu\ndense 1\nloss mse\n"
+#define CE               "dense 4\nrelu\ndense 3\nloss ce min=-1 max=1\n"
+#define HUBER            "dense 4\nrelu\ndense 1\nloss huber delta=2\n"
+#define MINIMAL_OF(more) "[study]\ntrained = elsewhere\n" more "[analyze]\norder = 8\n"
+#define MINIMAL          MINIMAL_OF("")
 
 /* What differs between the checkpoints of the tests. */
 struct sort {
