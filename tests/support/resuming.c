@@ -20,7 +20,7 @@ void build_run(struct unstarted_run *u, size_t threads)
                                            "actor_lr=0.01",
                                            "analysis_minibatches=2"};
 
-    u->options = (struct ks_train_options){.env = more.env ? more.env : "dog-trot",
+    u->options = (struct ks_train_options){.env = more.env ? more.env : "walker-walk",
                                            .architecture = more.architecture ? more.architecture
                                                                              : "bn+wn+ce",
                                            .out = scratch_folder,

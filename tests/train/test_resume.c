@@ -60,14 +60,14 @@ static const struct kind {
         size_t step, least; /* from one operation on files to the next; how many end the runs */
     } at[SIGNAL + 1];       /* for each fault; step 0: not at all */
 } kinds[] = {
-    {"dog-trot",
+    {"walker-walk",
      NULL,
      normalizing,
      SOMETIMES,
      {[KILL] = {2, 100}, [DISK_FULL] = {5, 24}, [SIGNAL] = {7, 20}}},
     {"cartpole-balance", NULL, bounded, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}},
     {"dog-trot", "own.system", range, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}},
-    {"dog-trot", "embedding.system", embedding, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}}};
+    {"walker-walk", "embedding.system", embedding, ALWAYS, {[KILL] = {34, 8}, [SIGNAL] = {18, 6}}}};
 
 static void write_systems(void)
 {
