@@ -34,6 +34,7 @@ struct ks_graph_job {
     char *needs;             /* the analyzed checkpoint; NULL for a training           */
     size_t n_targets;
     char **target; /* [n_targets] the files that it writes */
+    bool runs;     /* ks_graph_run: it has started and is not done; in the end: it failed */
     /* What ks_graph_look found: */
     bool done;
     struct ks_study_run_state state; /* of a training's run */

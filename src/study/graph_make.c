@@ -13,6 +13,7 @@
 #include "io/file.h"
 
 static const char TIME[] = "%Y-%m-%dT%H:%M:%SZ";
+static const char START[] = "start "; /* before the label of a job that starts */
 
 /* Prints text into a recipe: a dollar sign is doubled for make. */
 static void print_recipe(FILE *out, const char *text)
@@ -62,7 +63,8 @@ static void print_need(FILE *out, const struct ks_graph *graph, size_t n)
  * (&:) runs its recipe whatever the goal is. Make ignores a rule without targets. A spectrum
  * depends on its checkpoint only if that exists: of a run that is over, checkpoints with all their
  * spectra may have been removed. The program replaces the shell (exec), so that it receives make's
- * signals. The lines around its output tell how long it took. */
+ * signals. The lines around its output in the log tell how long it took; those that make prints say
+ * which jobs have started and which are done. */
 static void print_rule(FILE *out, const struct ks_graph *graph, const struct ks_graph_job *job)
 {
     if (job->elsewhere) {
@@ -75,7 +77,8 @@ static void print_rule(FILE *out, const struct ks_graph *graph, const struct ks_
                 job->run, job->folder, job->folder);
     } else
         fprintf(out, "\n%s: $(wildcard %s)\n", job->target[0], job->needs);
-    fprintf(out, "\t@date -u '+" KS_GRAPH_STARTED "%s' >%s\n\t@exec ", TIME, job->log);
+    fprintf(out, "\t@echo '%s%s'\n\t@date -u '+" KS_GRAPH_STARTED "%s' >%s\n\t@exec ", START,
+            job->label, TIME, job->log);
     print_recipe(out, job->command);
     fprintf(out, " >>%s 2>&1\n\t@date -u '+" KS_GRAPH_ENDED "%s' >>%s\n\t@echo '%s'\n", job->log,
             TIME, job->log, job->label);
@@ -158,8 +161,7 @@ bool ks_graph_stopped(void)
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
-/* Removes the options and the job server that an outer make left in the environment. Sets the C
- * locale, because the messages of make are parsed. */
+/* Removes the options and the job server that an outer make left in the environment. */
 static void clean_environment(void)
 {
     static const char *const names[] = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEFILES",
@@ -167,7 +169,6 @@ static void clean_environment(void)
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unsetenv(names[i]);
-    setenv("LC_ALL", "C", 1);
 }
 
 ks_status ks_graph_find_make(char **path)
@@ -205,19 +206,35 @@ static struct work announce(const struct ks_graph *graph, size_t jobs, bool quie
     return work;
 }
 
-/* Reads what make prints: a recipe prints the label of its job when the job is done. */
-static void follow(struct work work, FILE *output, bool quiet)
+static struct ks_graph_job *find_job(struct ks_graph *graph, const char *label)
+{
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        if (strcmp(graph->job[i].label, label) == 0)
+            return &graph->job[i];
+    return NULL;
+}
+
+/* Reads what make prints: the labels of the jobs that start and that are done. */
+static void follow(struct ks_graph *graph, struct work work, FILE *output, bool quiet)
 {
     double started = ks_seconds();
     char line[LINE];
 
+    for (size_t i = 0; i < graph->n_jobs; i++)
+        graph->job[i].runs = false;
     while (fgets(line, sizeof line, output)) {
+        const bool starts = strncmp(line, START, strlen(START)) == 0;
         unsigned long seconds = (unsigned long)(ks_seconds() - started);
+        struct ks_graph_job *job;
 
-        if (strncmp(line, "train ", 6) != 0 && strncmp(line, "analyze ", 8) != 0)
+        line[strcspn(line, "\n")] = '\0';
+        job = find_job(graph, starts ? line + strlen(START) : line);
+        if (!job)
+            continue;
+        job->runs = starts;
+        if (starts)
             continue;
         work.done += work.done < work.all;
-        line[strcspn(line, "\n")] = '\0';
         if (!quiet)
             ks_say("[%*zu/%zu] %3lu:%02lu  %s", work.all > 99 ? 4 : 2, work.done, work.all,
                    seconds / 60, seconds % 60, line);
@@ -242,21 +259,6 @@ static void last_line(const char *path, char *line)
     free(text);
 }
 
-/* The job of TARGET in a line "make: *** [study.mk:12: TARGET] Error 1"; NULL for other lines. */
-static const struct ks_graph_job *find_failed(const struct ks_graph *graph, const char *line)
-{
-    const char *failure = strstr(line, "*** [");
-    char target[4096];
-
-    if (!failure || sscanf(failure, "*** [%*[^ ] %4095[^]\n]", target) != 1)
-        return NULL;
-    for (size_t i = 0; i < graph->n_jobs; i++)
-        for (size_t k = 0; k < graph->job[i].n_targets; k++)
-            if (strcmp(graph->job[i].target[k], target) == 0)
-                return &graph->job[i];
-    return NULL;
-}
-
 static ks_status report_job(const struct ks_graph_job *job, const char *dir)
 {
     char line[LINE], path[KS_PATH];
@@ -268,30 +270,26 @@ static ks_status report_job(const struct ks_graph_job *job, const char *dir)
 
 enum { SAID = 4 };
 
-/* Finds the failed jobs in make's log: the last failure becomes the message, a few earlier ones are
- * printed. */
+/* The jobs that have not come to their end failed: the last one becomes the message, a few others
+ * are printed. */
 static ks_status report_failures(const struct ks_graph *graph, const char *dir, const char *log,
                                  int code)
 {
-    char *text = NULL, *save = NULL, line[LINE];
     size_t failures = 0;
+    char line[LINE];
 
-    last_line(log, line);
-    KS_TRY(ks_text_read(log, &text, NULL));
-    for (char *next = strtok_r(text, "\n", &save); next; next = strtok_r(NULL, "\n", &save)) {
-        const struct ks_graph_job *job = find_failed(graph, next);
-
-        if (!job)
+    for (size_t i = 0; i < graph->n_jobs; i++) {
+        if (!graph->job[i].runs)
             continue;
         if (failures++ > 0 && failures <= SAID + 1)
             ks_say("%s", ks_error_text());
-        report_job(job, dir);
+        report_job(&graph->job[i], dir);
     }
-    free(text);
     if (failures > SAID + 1)
         ks_say("further jobs that failed: %zu (%s)", failures - 1 - SAID, log);
     if (failures > 0)
         return KS_RUN;
+    last_line(log, line);
     return ks_fail(KS_RUN, "make failed (exit status %d): %s (%s)", code, line, log);
 }
 
@@ -323,7 +321,7 @@ ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, boo
     if (stopped) /* a signal arrived before `group` was set */
         stop(0);
     if (status == KS_OK)
-        follow(work, process.output, quiet);
+        follow(graph, work, process.output, quiet);
     if (ks_process_end(&process, &code) != KS_OK)
         status = KS_RUN;
     group = 0;
