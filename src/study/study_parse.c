@@ -14,6 +14,18 @@
 #include "core/process.h"
 #include "pipeline/options.h"
 
+ks_status ks_study_fail_at(const struct ks_study *s, size_t line, const char *place,
+                           ks_status status)
+{
+    char message[1024], number[24] = "";
+
+    snprintf(message, sizeof message, "%s", ks_error_text());
+    if (line > 0)
+        snprintf(number, sizeof number, ":%zu", line);
+    return ks_fail(status, "%s%s: %s%s%s", s->path, number, place ? place : "", place ? ": " : "",
+                   message);
+}
+
 static int handle(void *user, const char *name, const char *key, const char *value)
 {
     struct ks_study_parser *p = user;
