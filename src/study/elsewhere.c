@@ -1,5 +1,6 @@
 #include "study/elsewhere.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,13 +16,17 @@
 
 /* --- what the folder of a run holds --- */
 
+struct steps {
+    size_t n, room, *step; /* ascending; owned */
+};
+
 struct run {
     size_t architecture, seed; /* indices in the study */
     char folder[KS_PATH];
-    bool has_table;                          /* returns.csv */
-    size_t n_checkpoints, room, *checkpoint; /* steps, ascending; owned                  */
-    size_t n_returns;
-    struct ks_elsewhere_return *row; /* [n_returns]; owned */
+    bool has_table;                    /* returns.csv */
+    struct steps checkpoints, returns; /* within the study; of the returns the usable ones */
+    size_t n_rows;                     /* of returns.csv, within the study                 */
+    struct ks_elsewhere_return *row;   /* [n_rows]; owned */
 };
 
 struct runs {
@@ -32,7 +37,8 @@ struct runs {
 static void runs_clear(struct runs *runs)
 {
     for (size_t i = 0; i < runs->n; i++) {
-        free(runs->run[i].checkpoint);
+        free(runs->run[i].checkpoints.step);
+        free(runs->run[i].returns.step);
         free(runs->run[i].row);
     }
     free(runs->run);
@@ -104,6 +110,33 @@ static ks_status check_checkpoint(const struct ks_study *s, const struct run *ru
     return status;
 }
 
+static ks_status add_step(struct steps *list, size_t step)
+{
+    KS_TRY(ks_grow(list->n, sizeof *list->step, &list->room, &list->step));
+    list->step[list->n++] = step;
+    return KS_OK;
+}
+
+static ks_status add_steps(struct steps *list, const struct steps *more)
+{
+    for (size_t i = 0; i < more->n; i++)
+        KS_TRY(add_step(list, more->step[i]));
+    return KS_OK;
+}
+
+/* Sorts the steps and leaves out repeated ones. */
+static void unite(struct steps *list)
+{
+    size_t kept = 0;
+
+    if (list->n > 1)
+        qsort(list->step, list->n, sizeof *list->step, ks_ascending_sizes);
+    for (size_t i = 0; i < list->n; i++)
+        if (kept == 0 || list->step[kept - 1] != list->step[i])
+            list->step[kept++] = list->step[i];
+    list->n = kept;
+}
+
 /* The step in the name of a checkpoint or of a spectrum. */
 static bool read_step(const char *name, size_t *step)
 {
@@ -122,36 +155,19 @@ static bool read_step(const char *name, size_t *step)
            (strcmp(name, same) == 0 || ks_path_ends(name, KS_STUDY_SPECTRUM));
 }
 
-static ks_status find_checkpoints(struct ks_study *s, struct run *run)
+/* Keeps those checkpoints of the run that can be read, and warns about the others. */
+static ks_status check_checkpoints(struct ks_study *s, struct run *run)
 {
+    struct steps *list = &run->checkpoints;
     struct network first = {NULL, 0, 0};
-    struct ks_left_out odd = {0};
-    struct ks_folder_names names;
-    size_t step = 0, left_out = 0;
+    size_t left_out = 0, kept = 0;
     ks_status status = KS_OK;
 
-    ks_folder_names_read(run->folder, &names);
-    for (int i = 0; i < names.n && status == KS_OK; i++) {
-        const char *name = names.list[i]->d_name;
-        const bool is_step = read_step(name, &step);
+    for (size_t i = 0; i < list->n && status == KS_OK; i++) {
+        const ks_status one = check_checkpoint(s, run, list->step[i], &first);
 
-        if (!is_step && ks_elsewhere_resembles_checkpoint(name))
-            ks_left_out_add(&odd, name);
-        if (!is_step || (run->n_checkpoints > 0 && run->checkpoint[run->n_checkpoints - 1] == step))
-            continue;
-        status = ks_grow(run->n_checkpoints, sizeof *run->checkpoint, &run->room, &run->checkpoint);
-        if (status == KS_OK)
-            run->checkpoint[run->n_checkpoints++] = step;
-    }
-    ks_folder_names_clear(&names);
-    if (run->n_checkpoints > 1)
-        qsort(run->checkpoint, run->n_checkpoints, sizeof *run->checkpoint, ks_ascending_sizes);
-    for (size_t i = 0, n = run->n_checkpoints; i < n && status == KS_OK; i++) {
-        const ks_status one = check_checkpoint(s, run, run->checkpoint[i], &first);
-
-        run->n_checkpoints = i == 0 ? 0 : run->n_checkpoints;
         if (one == KS_OK)
-            run->checkpoint[run->n_checkpoints++] = run->checkpoint[i];
+            list->step[kept++] = list->step[i];
         else if (one == KS_MEMORY)
             status = one;
         else {
@@ -159,9 +175,33 @@ static ks_status find_checkpoints(struct ks_study *s, struct run *run)
             status = ks_warn_few(s, &left_out, ks_error_text());
         }
     }
+    list->n = kept;
     free(first.text);
     KS_TRY(status);
-    KS_TRY(ks_warn_rest(s, run->folder, left_out, "checkpoint"));
+    return ks_warn_rest(s, run->folder, left_out, "checkpoint");
+}
+
+static ks_status find_checkpoints(struct ks_study *s, struct run *run)
+{
+    struct steps *list = &run->checkpoints;
+    struct ks_left_out odd = {0};
+    struct ks_folder_names names;
+    size_t step = 0;
+    ks_status status = KS_OK;
+
+    ks_folder_names_read(run->folder, &names);
+    for (int i = 0; i < names.n && status == KS_OK; i++) {
+        const char *name = names.list[i]->d_name;
+
+        if (read_step(name, &step))
+            status = add_step(list, step);
+        else if (ks_elsewhere_resembles_checkpoint(name))
+            ks_left_out_add(&odd, name);
+    }
+    ks_folder_names_clear(&names);
+    KS_TRY(status);
+    unite(list);
+    KS_TRY(check_checkpoints(s, run));
     return ks_left_out_warn(s, run->folder, &odd, "left out: expected step_NNNNNNNNN.h5");
 }
 
@@ -172,10 +212,10 @@ static ks_status find_returns(struct ks_study *s, struct run *run)
 
     KS_TRY(ks_path_print(path, "%s/" KS_ELSEWHERE_RETURNS, run->folder));
     if (!ks_path_exists(path))
-        return run->n_checkpoints > 0
+        return run->checkpoints.n > 0
                    ? ks_study_warn(s, "%s: missing: the run has no returns", path)
                    : KS_OK;
-    status = ks_elsewhere_returns(path, s, &run->n_returns, &run->row);
+    status = ks_elsewhere_returns(path, s, &run->n_rows, &run->row);
     run->has_table = status == KS_OK;
     return status == KS_FORMAT || status == KS_IO
                ? ks_study_warn(s, "%s: the run has no returns", ks_error_text())
@@ -193,7 +233,7 @@ static ks_status find_run(struct ks_study *s, struct run *run)
     KS_TRY(status);
     KS_TRY(find_checkpoints(s, run));
     KS_TRY(find_returns(s, run));
-    return run->n_checkpoints == 0 && ks_path_exists(run->folder)
+    return run->checkpoints.n == 0 && ks_path_exists(run->folder)
                ? ks_study_warn(s, "%s: left out: it has no checkpoint", run->folder)
                : KS_OK;
 }
@@ -214,155 +254,99 @@ static ks_status find_runs(struct ks_study *s, struct runs *runs)
 
 /* --- the steps of the study --- */
 
+static size_t last_checkpoint(const struct run *run)
+{
+    return run->checkpoints.step[run->checkpoints.n - 1];
+}
+
 /* Leaves out what is after the study's end, with a warning unless the file asks for the end alone.
  */
 static ks_status cut(struct ks_study *s, struct run *run, size_t end)
 {
     size_t later = 0;
 
-    while (run->n_checkpoints > 0 && run->checkpoint[run->n_checkpoints - 1] > end) {
-        run->n_checkpoints--;
+    while (run->checkpoints.n > 0 && last_checkpoint(run) > end) {
+        run->checkpoints.n--;
         later++;
     }
-    while (run->n_returns > 0 && run->row[run->n_returns - 1].step > end)
-        run->n_returns--;
+    while (run->n_rows > 0 && run->row[run->n_rows - 1].step > end)
+        run->n_rows--;
     return later > 0 && !s->elsewhere
                ? ks_study_warn(s, "%s: left out: %zu checkpoint%s after step %zu, the study's end",
                                run->folder, later, later == 1 ? "" : "s", end)
                : KS_OK;
 }
 
-/* Sorts the steps and leaves out repeated ones; returns how many stay. */
-static size_t unite(size_t n, size_t *step)
+/* Marks, in the row of a run, the steps of the study that it has. */
+static void mark(const struct steps *all, const struct steps *own, bool *row)
 {
-    size_t kept = 0;
+    for (size_t i = 0; i < own->n; i++) {
+        const size_t *at = bsearch(&own->step[i], all->step, all->n, sizeof *all->step,
+                                   ks_ascending_sizes);
 
-    if (n > 1)
-        qsort(step, n, sizeof *step, ks_ascending_sizes);
-    for (size_t i = 0; i < n; i++)
-        if (kept == 0 || step[kept - 1] != step[i])
-            step[kept++] = step[i];
-    return kept;
+        assert(at);
+        row[at - all->step] = true;
+    }
 }
 
-/* A list of steps of the study, and which run has which. */
-struct grid {
-    size_t n, *step; /* owned until they become the study's */
-    bool *has;       /* [architectures, seeds, n]; likewise */
-};
-
-/* The index of a step; n if the grid lacks it. */
-static size_t find_step(size_t n, const size_t *step, size_t wanted)
+static const struct steps *steps_of(const struct run *run, bool returns)
 {
-    const size_t *at = bsearch(&wanted, step, n, sizeof *step, ks_ascending_sizes);
-
-    return at ? (size_t)(at - step) : n;
+    return returns ? &run->returns : &run->checkpoints;
 }
 
-/* Starts with the steps of the runs that are trained here. */
-static ks_status grid_start(size_t n, const size_t *own, size_t more, struct grid *g)
+/* The study's steps, of checkpoints or of returns, become those of the runs that are trained here
+ * and those of the runs from elsewhere, and the study notes which run has which. A study without
+ * any return has the step of its end, where no run has one. */
+static ks_status set_steps(struct ks_study *s, const struct runs *runs, bool returns)
 {
-    KS_TRY(ks_alloc(n + more, sizeof *g->step, &g->step));
-    if (n > 0)
-        memcpy(g->step, own, n * sizeof *own);
-    g->n = n;
-    return KS_OK;
-}
+    const struct steps own = {.n = returns ? s->n_evaluations : s->n_checkpoints,
+                              .step = returns ? s->evaluation : s->checkpoint};
+    const struct steps scheduled = {.n = returns ? own.n : s->n_scheduled, .step = own.step};
+    struct steps all = {0};
+    bool *has = NULL;
+    ks_status status = KS_OK;
 
-/* The runs that are trained here have n of the steps, `own`. */
-static ks_status grid_fill_own(const struct ks_study *s, size_t n, const size_t *own,
-                               struct grid *g)
-{
-    KS_TRY(ks_alloc(s->n_architectures * s->n_seeds * g->n, sizeof *g->has, &g->has));
+    KS_GO(add_steps(&all, &scheduled));
+    for (size_t i = 0; i < runs->n; i++)
+        KS_GO(add_steps(&all, steps_of(&runs->run[i], returns)));
+    if (all.n == 0)
+        KS_GO(add_step(&all, s->end));
+    unite(&all);
+    if (!returns)
+        s->n_scheduled = all.n;
+    while (all.n > 0 && all.step[all.n - 1] > s->end)
+        all.n--;
+    KS_GO(ks_alloc(s->n_architectures * s->n_seeds * all.n, sizeof *has, &has));
     for (size_t run = 0; run < s->n_architectures * s->n_seeds; run++)
-        for (size_t k = 0; k < n && !s->architecture[run / s->n_seeds].elsewhere; k++)
-            g->has[run * g->n + find_step(g->n, g->step, own[k])] = true;
-    return KS_OK;
-}
-
-static bool *row_of(const struct ks_study *s, const struct run *run, const struct grid *g)
-{
-    return g->has + (run->architecture * s->n_seeds + run->seed) * g->n;
-}
-
-static ks_status set_checkpoints(struct ks_study *s, const struct runs *runs)
-{
-    struct grid g = {0, NULL, NULL};
-    size_t more = 0;
-    ks_status status = KS_OK;
-
+        if (!s->architecture[run / s->n_seeds].elsewhere)
+            mark(&all, &own, has + run * all.n);
     for (size_t i = 0; i < runs->n; i++)
-        more += runs->run[i].n_checkpoints;
-    KS_GO(grid_start(s->n_scheduled, s->checkpoint, more, &g));
-    for (size_t i = 0; i < runs->n; i++)
-        for (size_t k = 0; k < runs->run[i].n_checkpoints; k++)
-            g.step[g.n++] = runs->run[i].checkpoint[k];
-    s->n_scheduled = unite(g.n, g.step);
-    for (g.n = 0; g.n < s->n_scheduled && g.step[g.n] <= s->end;)
-        g.n++;
-    KS_GO(grid_fill_own(s, s->n_checkpoints, s->checkpoint, &g));
-    for (size_t i = 0; i < runs->n; i++)
-        for (size_t k = 0; k < runs->run[i].n_checkpoints; k++)
-            row_of(s, &runs->run[i], &g)[find_step(g.n, g.step, runs->run[i].checkpoint[k])] = true;
-    free(s->checkpoint);
-    s->checkpoint = g.step, g.step = NULL;
-    s->has_checkpoint = g.has, g.has = NULL;
-    s->n_checkpoints = g.n;
+        mark(&all, steps_of(&runs->run[i], returns),
+             has + (runs->run[i].architecture * s->n_seeds + runs->run[i].seed) * all.n);
+    free(own.step);
+    *(returns ? &s->evaluation : &s->checkpoint) = all.step, all.step = NULL;
+    *(returns ? &s->n_evaluations : &s->n_checkpoints) = all.n;
+    *(returns ? &s->has_return : &s->has_checkpoint) = has, has = NULL;
 done:
-    free(g.step);
-    free(g.has);
-    return status;
-}
-
-/* A study without any return has the step of its end, where no run has one. */
-static ks_status set_returns(struct ks_study *s, const struct runs *runs)
-{
-    struct grid g = {0, NULL, NULL};
-    size_t more = 1;
-    ks_status status = KS_OK;
-
-    for (size_t i = 0; i < runs->n; i++)
-        more += runs->run[i].n_returns;
-    KS_GO(grid_start(s->n_evaluations, s->evaluation, more, &g));
-    for (size_t i = 0; i < runs->n; i++)
-        for (size_t k = 0; k < runs->run[i].n_returns; k++)
-            if (!isnan(runs->run[i].row[k].value))
-                g.step[g.n++] = runs->run[i].row[k].step;
-    if (g.n == 0)
-        g.step[g.n++] = s->end;
-    g.n = unite(g.n, g.step);
-    KS_GO(grid_fill_own(s, s->n_evaluations, s->evaluation, &g));
-    for (size_t i = 0; i < runs->n; i++)
-        for (size_t k = 0; k < runs->run[i].n_returns; k++)
-            if (!isnan(runs->run[i].row[k].value))
-                row_of(s, &runs->run[i],
-                       &g)[find_step(g.n, g.step, runs->run[i].row[k].step)] = true;
-    free(s->evaluation);
-    s->evaluation = g.step, g.step = NULL;
-    s->has_return = g.has, g.has = NULL;
-    s->n_evaluations = g.n;
-done:
-    free(g.step);
-    free(g.has);
+    free(all.step);
+    free(has);
     return status;
 }
 
 /* --- returns that are missing --- */
 
+static int compare_step(const void *step, const void *row)
+{
+    const size_t a = *(const size_t *)step, b = ((const struct ks_elsewhere_return *)row)->step;
+
+    return (a > b) - (a < b);
+}
+
 /* The row of a step, whose return may be unusable; NULL: there is none. */
 static const struct ks_elsewhere_return *find_row(const struct run *run, size_t step)
 {
-    size_t low = 0, high = run->n_returns;
-
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (run->row[middle].step < step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < run->n_returns && run->row[low].step == step ? &run->row[low] : NULL;
+    return run->n_rows > 0 ? bsearch(&step, run->row, run->n_rows, sizeof *run->row, compare_step)
+                           : NULL;
 }
 
 /* The line after which a row of this step would be. */
@@ -370,7 +354,7 @@ static size_t line_before(const struct run *run, size_t step)
 {
     size_t line = 1;
 
-    for (size_t k = 0; k < run->n_returns && run->row[k].step < step; k++)
+    for (size_t k = 0; k < run->n_rows && run->row[k].step < step; k++)
         line = run->row[k].line;
     return line;
 }
@@ -387,9 +371,9 @@ static ks_status warn_checkpoints(struct ks_study *s, const struct run *run)
     size_t n = 0, first = 0;
     char more[48];
 
-    for (size_t k = 0; k < run->n_checkpoints; k++)
-        if (run->checkpoint[k] > 0 && !find_row(run, run->checkpoint[k]) && n++ == 0)
-            first = run->checkpoint[k];
+    for (size_t k = 0; k < run->checkpoints.n; k++)
+        if (run->checkpoints.step[k] > 0 && !find_row(run, run->checkpoints.step[k]) && n++ == 0)
+            first = run->checkpoints.step[k];
     return n == 0 ? KS_OK
                   : ks_study_warn(s,
                                   "%s/" KS_ELSEWHERE_RETURNS ":%zu: expected a return at step %zu "
@@ -427,6 +411,24 @@ static ks_status warn_seeds(struct ks_study *s, const struct runs *runs, const s
                                run->folder, line_before(run, first), first, seed, further(n, more));
 }
 
+/* Cuts off what is after the end of the study, whose end may be the last of these steps, and lists
+ * the usable returns. */
+static ks_status take_run(struct ks_study *s, struct run *run, size_t limit)
+{
+    if (limit > 0)
+        KS_TRY(cut(s, run, limit));
+    if (run->checkpoints.n == 0)
+        run->n_rows = 0;
+    else if (last_checkpoint(run) > s->end)
+        s->end = last_checkpoint(run);
+    if (run->n_rows > 0 && run->row[run->n_rows - 1].step > s->end)
+        s->end = run->row[run->n_rows - 1].step;
+    for (size_t k = 0; k < run->n_rows; k++)
+        if (!isnan(run->row[k].value))
+            KS_TRY(add_step(&run->returns, run->row[k].step));
+    return KS_OK;
+}
+
 ks_status ks_elsewhere_steps(struct ks_study *s)
 {
     struct runs runs = {0, NULL};
@@ -438,17 +440,8 @@ ks_status ks_elsewhere_steps(struct ks_study *s)
         return KS_OK;
     KS_GO(find_runs(s, &runs));
     for (size_t i = 0; i < runs.n; i++) {
-        struct run *run = &runs.run[i];
-
-        if (limit > 0)
-            KS_GO(cut(s, run, limit));
-        checkpoints += run->n_checkpoints;
-        if (run->n_checkpoints == 0)
-            run->n_returns = 0;
-        else if (run->checkpoint[run->n_checkpoints - 1] > s->end)
-            s->end = run->checkpoint[run->n_checkpoints - 1];
-        if (run->n_returns > 0 && run->row[run->n_returns - 1].step > s->end)
-            s->end = run->row[run->n_returns - 1].step;
+        KS_GO(take_run(s, &runs.run[i], limit));
+        checkpoints += runs.run[i].checkpoints.n;
     }
     s->end = s->stop || !s->steps ? s->end : limit;
     s->steps = s->steps ? s->steps : s->end;
@@ -460,10 +453,10 @@ ks_status ks_elsewhere_steps(struct ks_study *s)
                          s->n_warnings ? s->warning[0] : "");
         goto done;
     }
-    KS_GO(set_checkpoints(s, &runs));
-    KS_GO(set_returns(s, &runs));
+    KS_GO(set_steps(s, &runs, false));
+    KS_GO(set_steps(s, &runs, true));
     for (size_t i = 0; i < runs.n; i++)
-        if (runs.run[i].has_table && runs.run[i].n_checkpoints > 0) {
+        if (runs.run[i].has_table && runs.run[i].checkpoints.n > 0) {
             KS_GO(warn_checkpoints(s, &runs.run[i]));
             KS_GO(warn_seeds(s, &runs, &runs.run[i]));
         }
