@@ -8,6 +8,7 @@
 #include "core/blas.h"
 #include "core/memory.h"
 #include "io/checkpoint.h"
+#include "io/h5.h"
 #include "io/scout.h"
 #include "library/library.h"
 
@@ -64,13 +65,19 @@ enum kappascope_status kappascope_checkpoint_sizes(const struct kappascope_check
 
 static ks_status read_checkpoint(const char *path, struct kappascope_checkpoint *k)
 {
+    struct ks_h5 *h5 = NULL;
+    ks_status status = KS_OK;
     double bytes = 0;
 
-    KS_TRY(ks_copy_string(path, &k->path));
-    KS_TRY(ks_checkpoint_bytes(path, &bytes));
-    KS_TRY(ks_library_fits(path, bytes));
-    KS_TRY(ks_checkpoint_read_loss(path, &k->c));
-    return ks_sha256_file(path, k->digest);
+    KS_GO(ks_copy_string(path, &k->path));
+    KS_GO(ks_h5_open(path, "kappascope-checkpoint", &h5));
+    KS_GO(ks_checkpoint_bytes(h5, &bytes));
+    KS_GO(ks_library_fits(path, bytes));
+    KS_GO(ks_checkpoint_read_loss(h5, &k->c));
+    KS_GO(ks_h5_sha256(h5, k->digest));
+done:
+    ks_h5_close(h5);
+    return status;
 }
 
 /* Outside of the lock: this computes, and reads no file. */
@@ -115,7 +122,7 @@ enum kappascope_status kappascope_scout(const char *path)
 
     KS_GIVEN(path);
     ks_library_lock();
-    status = ks_scout(path, 0);
+    status = ks_scout(path);
     ks_library_unlock();
     return (enum kappascope_status)status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "io/h5.h"
 #include "io/spectrum.h"
 
 static ks_status require_finite(size_t n, const double *v, const char *name)
@@ -56,7 +57,9 @@ static ks_status apply_products(struct ks_pipeline *p, const char *products)
     ks_status status = KS_OK;
     double *v = NULL, *pair = NULL;
 
-    KS_GO(ks_vectors_read(p->factors, p->selection->of, &p->budget.vectors, &v));
+    KS_GO(ks_vectors_read_open(p->factors_file, p->selection->of, &p->budget.vectors, &v));
+    ks_h5_close(p->factors_file);
+    p->factors_file = NULL;
     p->monitor.products = p->budget.vectors;
     KS_GO(ks_pipeline_name(p, ks_alloc(2 * p->a->n, sizeof *pair, &pair)));
     ks_monitor_start(p);

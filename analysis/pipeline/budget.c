@@ -21,6 +21,7 @@ static const double SMALL = 1 << 16;
 struct sizes {
     double full, vector;
     double read;                /* the checkpoint and the list of coordinates       */
+    double reading;             /* while the checkpoint is read                     */
     double references;          /* while a file's reference results are compared    */
     struct ks_problem_bytes of; /* operators and gradient                           */
     double bounds, measuring;   /* the gradient's bounds; while they are measured   */
@@ -64,7 +65,7 @@ static ks_status count_null_space(const struct ks_pipeline *p, struct sizes *s)
     return KS_OK;
 }
 
-/* `read`: bytes of the checkpoint's arrays. */
+/* `read`: bytes of the checkpoint's arrays, and of its file, if that stays in memory. */
 static ks_status count(const struct ks_pipeline *p, double read, struct sizes *s)
 {
     const struct ks_problem *q = &p->problem;
@@ -78,6 +79,7 @@ static ks_status count(const struct ks_pipeline *p, double read, struct sizes *s
                         .threads = (double)workers};
     s->full = sizeof(double) * (double)ks_networks_parameters(critics);
     s->read = read + SMALL + (selected ? s->full : 0);
+    s->reading = read + (p->file ? 0 : (double)p->budget.image);
     KS_TRY(ks_references_bytes(q->checkpoint, &q->checkpoint->references, &s->references));
     s->references += read;
     KS_TRY(ks_problem_bytes(q, selected, &s->of));
@@ -155,7 +157,7 @@ static struct demand find_demand(const struct ks_pipeline *p, const struct sizes
     const double read = s->read + s->bounds, null_products = 2 * (s->full + s->vector);
     const double gradient = s->of.gradient + 2 * s->full;
     const bool stays = p->by_layers || o->exact; /* the operator, with its activations */
-    struct demand d = {.before = most(s->references, s->read + s->measuring),
+    struct demand d = {.before = most(most(s->reading, s->references), s->read + s->measuring),
                        .fixed = read + s->of.products.made};
 
     if (p->finds_gradient)
@@ -250,7 +252,7 @@ ks_status ks_budget_check(const struct ks_pipeline *p, const struct ks_checkpoin
     if (p->options->exact && q.budget.dimension > KS_EXACT_LIMIT) /* likewise */
         q.budget.dimension = 0;
     q.budget.basis_f32 = saves_memory(&q) || asks_for_f32(p->options);
-    KS_TRY(ks_pipeline_name(p, count(&q, bytes, &s)));
+    KS_TRY(ks_pipeline_name(p, count(&q, bytes + (p->file ? (double)p->budget.image : 0), &s)));
     d = find_demand(&q, &s);
     return in_all(&d) <= limit ? KS_OK : refuse(&q, &s, in_all(&d), limit);
 }

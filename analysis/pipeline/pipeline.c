@@ -8,6 +8,7 @@
 #include <omp.h>
 
 #include "core/memory.h"
+#include "io/h5.h"
 #include "lanczos/jacobi.h"
 #include "lanczos/slq.h"
 #include "net/arch.h"
@@ -358,6 +359,7 @@ void ks_pipeline_close(struct ks_pipeline *p)
     clear_problem(p);
     ks_operator_free(p->full);
     free(p->rows);
+    ks_h5_close(p->factors_file);
     ks_pool_free(&p->vectors.pool);
     if (!p->in_library)
         ks_checkpoint_free(p->checkpoint);

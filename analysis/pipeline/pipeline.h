@@ -157,10 +157,13 @@ struct ks_eigenvectors {
 
 /* --- the context --- */
 
+struct ks_h5;
+
 /* How an analysis divides its memory, in bytes. */
 struct ks_budget {
     size_t dimension; /* dimension of the operator; for all layers the largest of a layer */
     size_t vectors;   /* the vectors that are multiplied in place of a spectrum              */
+    size_t image;     /* the checkpoint's file, in memory while it is read                   */
     size_t fixed;     /* the checkpoint, and the operator without activations            */
     size_t held;      /* the Lanczos vectors, the dense matrix, or the vectors to be multiplied */
     size_t kept;      /* activations kept between products: the limit before the operator is
@@ -193,7 +196,7 @@ struct ks_pipeline {
     const char *path;     /* the checkpoint's file; "(memory)" if there is none     */
     bool quiet;           /* no progress and no warnings on standard error          */
     bool says_references; /* the caller says itself if the file has no reference results */
-    bool trusts_files;    /* the caller has had the files read by a scout           */
+    struct ks_h5 *file;   /* the checkpoint, opened by the caller and left open; NULL: `path` */
     const char *factors;  /* the file of vectors to be multiplied, for ks_pipeline_apply */
     bool finds_gradient;  /* the gradient is written, by ks_pipeline_apply          */
     bool by_layers;       /* the block of every layer is analyzed                   */
@@ -201,6 +204,7 @@ struct ks_pipeline {
 
     /* What is analyzed. */
     struct ks_checkpoint *checkpoint;
+    struct ks_h5 *factors_file;  /* the open file `factors`, until it is read; owned       */
     char digest[KS_SHA256_TEXT]; /* the SHA-256 of its file; "" if there is no file        */
     bool raw;                    /* the targets are /batch/target_raw                       */
     struct ks_problem problem;   /* without `kind`: a matrix of the library's caller        */

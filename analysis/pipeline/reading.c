@@ -10,26 +10,10 @@
 
 #include "core/memory.h"
 #include "io/checkpoint.h"
+#include "io/h5.h"
 #include "io/reference.h"
-#include "io/scout.h"
 
 /* --- weights of other programs --- */
-
-/* Whether it can be opened and does not start as HDF5 files do. */
-static bool exists_otherwise(const char *path)
-{
-    static const char SIGNATURE[] = "\x89HDF";
-    FILE *file = fopen(path, "rb");
-    char start[sizeof SIGNATURE - 1] = "";
-    bool other;
-
-    if (!file)
-        return false;
-    other = fread(start, 1, sizeof start, file) < sizeof start ||
-            memcmp(start, SIGNATURE, sizeof start) != 0;
-    fclose(file);
-    return other;
-}
 
 #define IMPORT "by 'kappascope import' (see kappascope import --help)"
 #define WEIGHTS                                                                                    \
@@ -46,15 +30,13 @@ ks_status ks_foreign_check(const char *path)
     } foreign[] = {{".safetensors", WEIGHTS}, {".npz", WEIGHTS}, {".msgpack", WEIGHTS},
                    {".pt", PICKLE},           {".pth", PICKLE},  {".pkl", PICKLE},
                    {".ckpt", PICKLE}};
-    const size_t length = strlen(path);
+    bool is_h5;
 
-    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
-        const size_t n = strlen(foreign[i].ending);
-
-        if (length > n && strcmp(path + length - n, foreign[i].ending) == 0 &&
-            exists_otherwise(path))
-            return ks_fail(KS_FORMAT, "%s: %s", path, foreign[i].message);
-    }
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (ks_path_ends(path, foreign[i].ending)) {
+            KS_TRY(ks_h5_recognize(path, &is_h5));
+            return is_h5 ? KS_OK : ks_fail(KS_FORMAT, "%s: %s", path, foreign[i].message);
+        }
     return KS_OK;
 }
 
@@ -127,40 +109,51 @@ static void bring_to_front(struct ks_checkpoint *c, size_t minibatch)
         }
 }
 
-/* Has the files that the user gave read by a scout. */
-static ks_status scout(const struct ks_pipeline *p)
-{
-    const double memory = ks_budget_limit(p, 0);
-
-    KS_TRY(ks_foreign_check(p->path));
-    if (p->trusts_files)
-        return KS_OK;
-    KS_TRY(ks_scout(p->path, memory));
-    return p->factors ? ks_scout(p->factors, memory) : KS_OK;
-}
-
 /* Refuses what does not fit into --memory, by its shapes. */
-static ks_status check_memory(struct ks_pipeline *p)
+static ks_status check_memory(struct ks_pipeline *p, struct ks_h5 *h5)
 {
     const struct ks_spectrum_options *o = p->options;
     struct ks_checkpoint *shapes = NULL;
     struct ks_problem *q = &p->problem;
-    size_t n;
     double bytes;
     ks_status status = KS_OK;
 
-    KS_GO(name_memory(p, ks_checkpoint_shapes(p->path, &bytes, &shapes)));
+    KS_GO(name_memory(p, ks_checkpoint_shapes(h5, &bytes, &shapes)));
     q->minibatches = o->batch > 0                                         ? 1
                      : o->batches > 0 && o->batches < shapes->minibatches ? o->batches
                                                                           : shapes->minibatches;
-    n = ks_networks_parameters(&shapes->critic);
-    if (p->factors) /* if it fails, a checkpoint that is too large is refused first */
-        (void)ks_vectors_read(p->factors, n, &p->budget.vectors, NULL);
+    if (p->factors_file)
+        KS_GO(ks_vectors_read_open(p->factors_file, ks_networks_parameters(&shapes->critic),
+                                   &p->budget.vectors, NULL));
+    p->budget.image = h5->image_size;
     KS_GO(ks_budget_check(p, shapes, bytes));
-    if (p->factors)
-        KS_GO(ks_vectors_read(p->factors, n, &p->budget.vectors, NULL));
 done:
     ks_checkpoint_free(shapes);
+    return status;
+}
+
+static ks_status read_arrays(struct ks_pipeline *p, struct ks_h5 *h5)
+{
+    /* a file that the caller opened stays in memory */
+    p->allocated_before = ks_alloc_total() - (p->file ? h5->image_size : 0);
+    KS_TRY(check_memory(p, h5));
+    KS_TRY(name_memory(p, ks_checkpoint_read_loss(h5, &p->checkpoint)));
+    return ks_h5_sha256(h5, p->digest);
+}
+
+static ks_status read_files(struct ks_pipeline *p)
+{
+    struct ks_h5 *own = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(ks_foreign_check(p->path));
+    if (!p->file)
+        KS_GO(ks_h5_open(p->path, "kappascope-checkpoint", &own));
+    if (p->factors)
+        KS_GO(ks_h5_open(p->factors, "kappascope-vector", &p->factors_file));
+    KS_GO(read_arrays(p, own ? own : p->file));
+done:
+    ks_h5_close(own);
     return status;
 }
 
@@ -168,10 +161,7 @@ ks_status ks_pipeline_open(struct ks_pipeline *p)
 {
     const size_t batches = p->options->batches, batch = p->options->batch;
 
-    p->allocated_before = ks_alloc_total();
-    KS_TRY(scout(p));
-    KS_TRY(check_memory(p));
-    KS_TRY(name_memory(p, ks_checkpoint_read_loss(p->path, &p->checkpoint)));
+    KS_TRY(read_files(p));
     p->minibatches = batches > 0 ? batches : p->checkpoint->minibatches;
     if (p->minibatches > p->checkpoint->minibatches)
         return ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", p->path,
@@ -186,5 +176,5 @@ ks_status ks_pipeline_open(struct ks_pipeline *p)
         p->minibatches = 1;
     }
     p->problem.minibatches = p->minibatches;
-    return ks_sha256_file(p->path, p->digest);
+    return KS_OK;
 }

@@ -76,20 +76,20 @@ static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_sum
 }
 
 /* `batches`: as in the options. KS_USAGE if the file has fewer. */
-static ks_status read_summary(const char *path, size_t batches, struct ks_audit_summary *f)
+static ks_status read_summary(struct ks_h5 *h5, size_t batches, struct ks_audit_summary *f)
 {
     struct ks_checkpoint *c = NULL;
     ks_status status;
 
     *f = (struct ks_audit_summary){.env_step = NAN};
-    KS_TRY(ks_sha256_file(path, f->digest));
-    KS_TRY(ks_inspect_read(path, &c));
+    KS_TRY(ks_h5_sha256(h5, f->digest));
+    KS_TRY(ks_inspect_read(h5, &c));
     f->stored = c->minibatches;
     if (batches > 0 && batches <= c->minibatches)
         c->minibatches = batches; /* the others are not looked at */
     if (batches > c->minibatches)
-        status = ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", path, f->stored,
-                         batches);
+        status = ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", h5->path,
+                         f->stored, batches);
     else
         status = take_summary(c, f);
     ks_checkpoint_free(c);
@@ -135,7 +135,7 @@ static ks_status analyze(const struct ks_audit *audit, const struct task *t,
                               .path = audit->path,
                               .quiet = o->quiet,
                               .says_references = true,
-                              .trusts_files = true,
+                              .file = audit->file,
                               .by_layers = t->layers};
     if (!o->quiet)
         ks_say("%s: %s%s, %zu minibatch%s", audit->path, t->operator_name,
@@ -307,11 +307,12 @@ ks_status ks_audit_folder(const char *path, const struct ks_audit_options *o, ch
                            (int)ks_path_stem(name, ".h5"), name);
 }
 
-ks_status ks_audit_run(const char *path, const struct ks_audit_options *o, struct ks_audit *a)
+static ks_status run(struct ks_audit *a)
 {
-    *a = (struct ks_audit){.path = path, .options = o};
-    KS_TRY(read_summary(path, o->batches, &a->summary));
-    KS_TRY(ks_audit_folder(path, o, &a->folder));
+    const struct ks_audit_options *o = a->options;
+
+    KS_TRY(read_summary(a->file, o->batches, &a->summary));
+    KS_TRY(ks_audit_folder(a->path, o, &a->folder));
     KS_TRY(ks_folder_make("%s", a->folder));
     KS_TRY(ks_report_sweep(a->folder));
     for (enum ks_audit_spectrum i = KS_AUDIT_HESSIAN; i < KS_AUDIT_SPECTRA; i++)
@@ -320,6 +321,18 @@ ks_status ks_audit_run(const char *path, const struct ks_audit_options *o, struc
             !(i == KS_AUDIT_PRECONDITIONED && a->summary.moments != KS_MOMENTS_PRESENT))
             KS_TRY(get_spectrum(a, i));
     return o->layer_order > 0 ? get_layers(a) : KS_OK;
+}
+
+ks_status ks_audit_run(const char *path, const struct ks_audit_options *o, struct ks_audit *a)
+{
+    ks_status status;
+
+    *a = (struct ks_audit){.path = path, .options = o};
+    KS_TRY(ks_h5_open(path, "kappascope-checkpoint", &a->file));
+    status = run(a);
+    ks_h5_close(a->file);
+    a->file = NULL;
+    return status;
 }
 
 void ks_audit_clear(struct ks_audit *a)

@@ -15,6 +15,8 @@
 #include "pipeline/pipeline.h"
 #include "statistics/catalogue.h"
 
+struct ks_h5;
+
 struct ks_audit_options {
     size_t order;       /* Lanczos steps per probe                                         */
     size_t layer_order; /* for the block of a layer; 0: layers are left out                */
@@ -61,6 +63,7 @@ struct ks_audit_summary {
 
 struct ks_audit {
     const char *path;
+    struct ks_h5 *file; /* its checkpoint, open while it is analyzed; owned */
     const struct ks_audit_options *options;
     char *folder; /* of the spectra; owned */
     struct ks_audit_summary summary;

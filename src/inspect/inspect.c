@@ -32,13 +32,13 @@ ks_status ks_inspect_expect_memory(const char *path, const char *what, double by
     return KS_OK;
 }
 
-ks_status ks_inspect_read(const char *path, struct ks_checkpoint **checkpoint)
+ks_status ks_inspect_read(struct ks_h5 *h5, struct ks_checkpoint **checkpoint)
 {
     double bytes;
 
-    KS_TRY(ks_checkpoint_bytes(path, &bytes));
-    KS_TRY(ks_inspect_expect_memory(path, "its arrays", bytes));
-    return ks_checkpoint_read_loss(path, checkpoint);
+    KS_TRY(ks_checkpoint_bytes(h5, &bytes));
+    KS_TRY(ks_inspect_expect_memory(h5->path, "its arrays", bytes));
+    return ks_checkpoint_read_loss(h5, checkpoint);
 }
 
 /* --- spectra --- */
@@ -100,13 +100,13 @@ static void print_certificates(const struct ks_spectrum *s, FILE *out)
     }
 }
 
-static ks_status inspect_spectrum(const char *path, FILE *out)
+static ks_status inspect_spectrum(struct ks_h5 *h5, FILE *out)
 {
     const char *claim;
     struct ks_spectrum *s;
 
-    KS_TRY(ks_spectrum_read(path, &s));
-    ks_line_print(out, "spectrum", "%s", path);
+    KS_TRY(ks_spectrum_read_open(h5, &s));
+    ks_line_print(out, "spectrum", "%s", h5->path);
     print_settings(s, out);
     print_statistics(s, out);
     print_certificates(s, out);
@@ -202,56 +202,49 @@ done:
 
 static const struct kind {
     const char *format; /* the root attribute of an HDF5 file */
-    ks_status (*inspect)(const char *path, FILE *out);
+    ks_status (*inspect)(struct ks_h5 *h5, FILE *out);
 } kinds[] = {{"kappascope-checkpoint", ks_inspect_checkpoint},
              {"kappascope-spectrum", inspect_spectrum},
              {"kappascope-vector", ks_inspect_vectors}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static ks_status inspect_h5(const char *path, FILE *out)
+static ks_status inspect_format(struct ks_h5 *h5, const char *format, FILE *out)
 {
-    const struct kind *found = NULL;
-    struct ks_h5 *h5 = NULL;
-    char *format = NULL;
-    ks_status status;
-
-    KS_TRY(ks_h5_open(path, NULL, &h5));
-    status = ks_h5_read_string(h5, "/", "format", &format);
-    ks_h5_close(h5);
-    KS_TRY(status);
     for (size_t i = 0; i < KINDS; i++)
-        if (strcmp(format, kinds[i].format) == 0)
-            found = &kinds[i];
-    if (!found)
-        status = ks_fail(KS_FORMAT,
-                         "%s: /: attribute format: expected kappascope-checkpoint, "
-                         "kappascope-spectrum or kappascope-vector, found '%s'",
-                         path, format);
-    free(format);
-    return found ? found->inspect(path, out) : status;
+        if (strcmp(format, kinds[i].format) == 0) {
+            KS_TRY(ks_h5_check_format(h5, format));
+            return kinds[i].inspect(h5, out);
+        }
+    return ks_fail(KS_FORMAT,
+                   "%s: /: attribute format: expected kappascope-checkpoint, "
+                   "kappascope-spectrum or kappascope-vector, found '%s'",
+                   h5->path, format);
 }
 
-/* The first bytes of the file; fewer if it is shorter. */
-static ks_status read_start(const char *path, char start[16], size_t *length)
+static ks_status inspect_h5(const char *path, FILE *out)
 {
-    FILE *file;
+    struct ks_h5 *h5 = NULL;
+    char *format = NULL;
+    ks_status status = KS_OK;
 
-    KS_TRY(ks_path_open(path, &file));
-    *length = fread(start, 1, 16, file);
-    fclose(file);
-    return KS_OK;
+    KS_TRY(ks_h5_open(path, NULL, &h5));
+    KS_GO(ks_h5_read_string(h5, "/", "format", &format));
+    KS_GO(inspect_format(h5, format, out));
+done:
+    free(format);
+    ks_h5_close(h5);
+    return status;
 }
 
 static ks_status inspect_file(const char *path, FILE *out)
 {
-    static const char H5[] = "\x89HDF\r\n\x1a\n";
-    char start[16];
-    size_t length = 0;
+    bool is_h5 = ks_path_ends(path, ".h5");
 
     if (ks_path_ends(path, ".study"))
         return inspect_study(path, out);
-    KS_TRY(read_start(path, start, &length));
-    if (ks_path_ends(path, ".h5") || (length >= 8 && memcmp(start, H5, 8) == 0))
+    if (!is_h5)
+        KS_TRY(ks_h5_recognize(path, &is_h5));
+    if (is_h5)
         return inspect_h5(path, out);
     return ks_fail(KS_FORMAT,
                    "%s: expected a checkpoint, spectrum or vector file (HDF5), an .arch "

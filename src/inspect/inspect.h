@@ -22,8 +22,8 @@ ks_status ks_inspect(const char *path, size_t inputs, FILE *out);
 ks_status ks_inspect_overlap(const char *path, const char *against, bool json, FILE *out);
 
 /* For inspect.c: checkpoints, vectors and architecture files. */
-ks_status ks_inspect_checkpoint(const char *path, FILE *out);
-ks_status ks_inspect_vectors(const char *path, FILE *out);
+ks_status ks_inspect_checkpoint(struct ks_h5 *h5, FILE *out);
+ks_status ks_inspect_vectors(struct ks_h5 *h5, FILE *out);
 ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out);
 
 /* Fails with KS_MEMORY if `bytes` are more than half of the free memory. The message starts with
@@ -31,7 +31,7 @@ ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out);
 ks_status ks_inspect_expect_memory(const char *path, const char *what, double bytes);
 /* ks_checkpoint_read_loss, after a check that the arrays which the file declares fit. Fails
  * in the same way, and with KS_MEMORY. The caller frees with ks_checkpoint_free. */
-ks_status ks_inspect_read(const char *path, struct ks_checkpoint **checkpoint);
+ks_status ks_inspect_read(struct ks_h5 *h5, struct ks_checkpoint **checkpoint);
 
 /* --- dead units: outputs of an activation function that are zero in all rows of the minibatches.
  * No gradient reaches the weights in front of a dead relu. --- */

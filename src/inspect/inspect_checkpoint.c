@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/h5.h"
 #include "net/arch.h"
 #include "operators/null_space.h"
 #include "operators/operator.h"
@@ -247,13 +248,13 @@ static void print_critic(const struct ks_checkpoint *c, const char *path, FILE *
         ks_line_print(out, "running statistics", "%s", c->critic.state ? "present" : "absent");
 }
 
-ks_status ks_inspect_checkpoint(const char *path, FILE *out)
+ks_status ks_inspect_checkpoint(struct ks_h5 *h5, FILE *out)
 {
     struct ks_checkpoint *c = NULL;
     ks_status status = KS_OK;
 
-    KS_GO(ks_inspect_read(path, &c));
-    print_critic(c, path, out);
+    KS_GO(ks_inspect_read(h5, &c));
+    print_critic(c, h5->path, out);
     print_batch(c, out);
     print_references(c, out);
     KS_GO(print_layers(c, out));

@@ -39,29 +39,20 @@ static ks_status read_eigenvalues(const struct ks_h5 *h5, struct vectors *v)
 }
 
 /* The caller clears, also after a failure. */
-static ks_status read(const char *path, struct vectors *v)
+static ks_status read(const struct ks_h5 *h5, struct vectors *v)
 {
-    ks_status status = KS_OK;
-    struct ks_h5 *h5 = NULL;
     struct ks_h5_shape shape;
 
-    *v = (struct vectors){.path = path};
-    KS_TRY(ks_h5_open(path, "kappascope-vector", &h5));
-    KS_GO(ks_h5_shape(h5, "/vector", &shape));
-    if (shape.n_dims != 2) {
-        status = ks_fail(KS_FORMAT, "%s: /vector: expected [k, n], found %zu dimensions", path,
-                         shape.n_dims);
-        goto done;
-    }
+    KS_TRY(ks_h5_shape(h5, "/vector", &shape));
+    if (shape.n_dims != 2)
+        return ks_fail(KS_FORMAT, "%s: /vector: expected [k, n], found %zu dimensions", h5->path,
+                       shape.n_dims);
     v->n = shape.dims[1];
-    KS_GO(ks_inspect_expect_memory(path, "its vectors",
-                                   sizeof(double) * (double)shape.dims[0] * (double)v->n));
-    KS_GO(ks_vectors_read(path, v->n, &v->k, &v->values));
-    KS_GO(read_eigenvalues(h5, v));
-    KS_GO(ks_h5_read_attributes(h5, "/", &v->attributes));
-done:
-    ks_h5_close(h5);
-    return status;
+    KS_TRY(ks_inspect_expect_memory(h5->path, "its vectors",
+                                    sizeof(double) * (double)shape.dims[0] * (double)v->n));
+    KS_TRY(ks_vectors_read_open(h5, v->n, &v->k, &v->values));
+    KS_TRY(read_eigenvalues(h5, v));
+    return ks_h5_read_attributes(h5, "/", &v->attributes);
 }
 
 /* --- one file --- */
@@ -96,13 +87,13 @@ static void print_norms(const struct vectors *v, FILE *out)
         fprintf(out, "  and %zu more\n", k - SHOWN);
 }
 
-ks_status ks_inspect_vectors(const char *path, FILE *out)
+ks_status ks_inspect_vectors(struct ks_h5 *h5, FILE *out)
 {
-    struct vectors v;
-    ks_status status = read(path, &v);
+    struct vectors v = {.path = h5->path};
+    ks_status status = read(h5, &v);
 
     if (status == KS_OK) {
-        ks_line_print(out, "vector file", "%s", path);
+        ks_line_print(out, "vector file", "%s", h5->path);
         ks_line_print(out, "vectors", "%zu of %zu numbers", v.k, v.n);
         for (size_t i = 0; i < v.attributes.n; i++)
             ks_attribute_print(out, &v.attributes.list[i]);
@@ -119,7 +110,14 @@ static const double INDEPENDENT = 1e-6;
 
 static ks_status read_eigenvectors(const char *path, struct vectors *v)
 {
-    KS_TRY(read(path, v));
+    struct ks_h5 *h5;
+    ks_status status;
+
+    *v = (struct vectors){.path = path};
+    KS_TRY(ks_h5_open(path, "kappascope-vector", &h5));
+    status = read(h5, v);
+    ks_h5_close(h5);
+    KS_TRY(status);
     return v->eigenvalue ? KS_OK
                          : ks_fail(KS_FORMAT,
                                    "%s: expected eigenvectors, as analyze --eigenvectors writes "

@@ -142,46 +142,53 @@ static ks_status read_groups(const struct ks_h5 *h5, bool all, struct ks_checkpo
     return all ? read_engine_groups(h5, c) : KS_OK;
 }
 
-/* Reads what ks_checkpoint_read_loss reads, and with `all` the rest. For `declared`, see
- * struct ks_h5. */
-static ks_status read_file(const char *path, bool all, double *declared, struct ks_checkpoint **out)
+/* Reads what ks_checkpoint_read_loss reads, and with `all` the rest. */
+static ks_status read_open(const struct ks_h5 *h5, bool all, struct ks_checkpoint **out)
 {
     ks_status status = KS_OK;
     struct ks_checkpoint *c = NULL;
-    struct ks_h5 *h5 = NULL;
 
     *out = NULL;
-    KS_GO(ks_h5_open(path, "kappascope-checkpoint", &h5));
-    h5->declared = declared;
     KS_GO(ks_alloc(1, sizeof *c, &c));
     KS_GO(read_groups(h5, all, c));
     *out = c, c = NULL;
 done:
     ks_checkpoint_free(c);
-    ks_h5_close(h5);
     return status;
 }
 
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **out)
 {
-    return read_file(path, true, NULL, out);
+    struct ks_h5 *h5;
+    ks_status status;
+
+    *out = NULL;
+    KS_TRY(ks_h5_open(path, "kappascope-checkpoint", &h5));
+    status = read_open(h5, true, out);
+    ks_h5_close(h5);
+    return status;
 }
 
-ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **out)
+ks_status ks_checkpoint_read_loss(const struct ks_h5 *h5, struct ks_checkpoint **out)
 {
-    return read_file(path, false, NULL, out);
+    return read_open(h5, false, out);
 }
 
-ks_status ks_checkpoint_shapes(const char *path, double *bytes, struct ks_checkpoint **out)
+ks_status ks_checkpoint_shapes(struct ks_h5 *h5, double *bytes, struct ks_checkpoint **out)
 {
+    ks_status status;
+
     *bytes = 0;
-    return read_file(path, false, bytes, out);
+    h5->declared = bytes;
+    status = read_open(h5, false, out);
+    h5->declared = NULL;
+    return status;
 }
 
-ks_status ks_checkpoint_bytes(const char *path, double *bytes)
+ks_status ks_checkpoint_bytes(struct ks_h5 *h5, double *bytes)
 {
     struct ks_checkpoint *c = NULL;
-    ks_status status = ks_checkpoint_shapes(path, bytes, &c);
+    ks_status status = ks_checkpoint_shapes(h5, bytes, &c);
 
     ks_checkpoint_free(c);
     return status;

@@ -16,6 +16,7 @@
 #include "io/reference.h"
 #include "net/arch.h"
 
+struct ks_h5;
 struct ks_arch_f64; /* of net/arch.h, which code in float32 includes as ks_arch_f32 */
 
 /* `ensemble` networks of the same description, with their parameters. */
@@ -68,20 +69,20 @@ struct ks_checkpoint {
  * Fails with KS_FORMAT or KS_IO. The message names the file, the object, what was expected and what
  * was found. The caller frees the checkpoint with ks_checkpoint_free. */
 ks_status ks_checkpoint_read(const char *path, struct ks_checkpoint **checkpoint);
-/* Reads what the critic's loss and its operators depend on: /critic, /batch, /optimizer without
- * Adam's first moment, and the root attributes. The other groups are not read; their fields are
- * NULL or 0. */
-ks_status ks_checkpoint_read_loss(const char *path, struct ks_checkpoint **checkpoint);
+/* Reads from an open file what the critic's loss and its operators depend on: /critic, /batch,
+ * /optimizer without Adam's first moment, and the root attributes. The other groups are not read;
+ * their fields are NULL or 0. */
+ks_status ks_checkpoint_read_loss(const struct ks_h5 *h5, struct ks_checkpoint **checkpoint);
 /* Writes a file, which appears complete or not at all (file.h): datasets of float32 if `f32`,
  * else float64, chunked, shuffled, compressed, with Fletcher-32 checksums. */
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *checkpoint, bool f32);
 /* Sets *bytes to the memory that the arrays of ks_checkpoint_read_loss take. It reads shapes and no
  * values, so a small file that declares huge datasets can be refused. Fails as
  * ks_checkpoint_read_loss does, but does not check the values. */
-ks_status ks_checkpoint_bytes(const char *path, double *bytes);
+ks_status ks_checkpoint_bytes(struct ks_h5 *h5, double *bytes);
 /* Sets *bytes as ks_checkpoint_bytes does, and *checkpoint to a checkpoint whose arrays are NULL.
  */
-ks_status ks_checkpoint_shapes(const char *path, double *bytes, struct ks_checkpoint **checkpoint);
+ks_status ks_checkpoint_shapes(struct ks_h5 *h5, double *bytes, struct ks_checkpoint **checkpoint);
 void ks_checkpoint_free(struct ks_checkpoint *checkpoint); /* and the struct itself; NULL is fine */
 /* Parses a description of networks with `in` inputs and allocates `ensemble` such networks, all
  * numbers zero: parameters, and running statistics if `states`. KS_FORMAT, KS_MEMORY. The caller
@@ -140,8 +141,10 @@ struct ks_vectors {
 
 /* A vector file: k vectors of n numbers. Root attributes and tables are written but not read;
  * attributes that `kappascope analyze` does not write are refused. ks_vectors_read reads k and
- * all vectors into *vectors [k, n], which the caller frees; only k if `vectors` is NULL. */
+ * all vectors into *vectors [k, n], which the caller frees; ks_vectors_read_open does so from an
+ * open file, and only k if `vectors` is NULL. */
 ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors);
+ks_status ks_vectors_read_open(const struct ks_h5 *h5, size_t n, size_t *k, double **vectors);
 ks_status ks_vectors_write(const char *path, const struct ks_vectors *vectors);
 
 #endif

@@ -107,8 +107,10 @@ struct ks_piece {
 };
 ks_status ks_sha256(size_t n, const struct ks_piece *piece, unsigned char digest[KS_SHA256_BYTES]);
 
-/* The digest of the file's bytes as 64 lower-case hexadecimal digits and a terminating zero. Fails
- * with KS_IO. */
+/* Prints a digest as 64 lower-case hexadecimal digits and a terminating zero. */
+void ks_sha256_print(const unsigned char digest[KS_SHA256_BYTES], char text[KS_SHA256_TEXT]);
+
+/* The printed digest of the file's bytes. Fails with KS_IO. */
 ks_status ks_sha256_file(const char *path, char text[KS_SHA256_TEXT]);
 
 #endif

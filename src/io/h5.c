@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/memory.h"
+#include "core/process.h"
 #include "io/file.h"
 #include "io/scout.h"
 
@@ -16,6 +17,9 @@
  * fails there. */
 static const size_t ROOM = (size_t)8 << 20;
 enum { LONGEST_TAIL = 1 << 20 }; /* most bytes accepted after the end that the superblock names */
+/* Larger files are not read into memory, so that the image of a file takes little of it. */
+static const size_t MOST_IMAGE = (size_t)256 << 20;
+static const size_t IMAGE_STEP = (size_t)1 << 20; /* bytes by which HDF5 lets a new image grow */
 
 const char *ks_h5_version(void)
 {
@@ -92,22 +96,135 @@ static ks_status new_handle(const char *path, bool writing, struct ks_h5 **out)
     return status;
 }
 
+/* --- the image of a file in memory ---
+ *
+ * HDF5's core driver works on it. A file that is read is in memory before HDF5 sees it, so that the
+ * scout, this process and the checksum get the same bytes. The callbacks give HDF5 h5->image itself
+ * in place of copies. */
+
+/* The image of a new file grows by doubling; HDF5 itself clears the bytes that it adds. */
+static void *image_resize(void *old, size_t size, H5FD_file_image_op_t operation, void *self)
+{
+    struct ks_h5 *h5 = self;
+    size_t room = h5->image_size;
+    void *grown = NULL;
+
+    (void)old, (void)operation; /* h5->image is the only block, and the file only grows */
+    if (h5->image && size <= room)
+        return h5->image;
+    room = 2 * room > size ? 2 * room : size;
+    if (ks_alloc(room, 1, &grown) != KS_OK) {
+        h5->image_failed = true;
+        return NULL;
+    }
+    if (h5->image)
+        memcpy(grown, h5->image, h5->image_size);
+    free(h5->image);
+    h5->image = grown;
+    h5->image_size = room;
+    return grown;
+}
+
+static void *image_give(size_t size, H5FD_file_image_op_t operation, void *self)
+{
+    return image_resize(NULL, size, operation, self);
+}
+
+static void *image_is_there(void *to, const void *from, size_t size, H5FD_file_image_op_t operation,
+                            void *self)
+{
+    (void)from, (void)size, (void)operation, (void)self;
+    return to;
+}
+
+static herr_t image_keep(void *image, H5FD_file_image_op_t operation, void *self)
+{
+    (void)image, (void)operation, (void)self; /* ks_h5_close frees it */
+    return 0;
+}
+
+static void *same_self(void *self)
+{
+    return self;
+}
+
+static herr_t keep_self(void *self)
+{
+    (void)self;
+    return 0;
+}
+
+/* False if HDF5 fails. */
+static bool use_image(struct ks_h5 *h5, hid_t access)
+{
+    H5FD_file_image_callbacks_t callbacks = {.image_malloc = image_give,
+                                             .image_memcpy = image_is_there,
+                                             .image_realloc = image_resize,
+                                             .image_free = image_keep,
+                                             .udata_copy = same_self,
+                                             .udata_free = keep_self,
+                                             .udata = h5};
+
+    return H5Pset_fapl_core(access, IMAGE_STEP, false) >= 0 &&
+           H5Pset_file_image_callbacks(access, &callbacks) >= 0 &&
+           (h5->writing || H5Pset_file_image(access, h5->image, h5->image_size) >= 0);
+}
+
+/* HDF5 takes files of one name for one file, and first looks for a file of this name on the disk.
+ * PATH is no folder, so none has it. */
+static ks_status name_image(const struct ks_h5 *h5, char name[KS_PATH])
+{
+    return ks_path_print(name, "%s/%p", h5->path, (const void *)h5);
+}
+
 /* --- reading --- */
+
+ks_status ks_h5_load(const char *path, struct ks_h5 **out)
+{
+    ks_status status = KS_OK;
+    struct stat found;
+
+    *out = NULL;
+    if (stat(path, &found) != 0 || (S_ISREG(found.st_mode) && access(path, R_OK) != 0))
+        return ks_fail(KS_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    if (!S_ISREG(found.st_mode))
+        return ks_fail(KS_IO, "%s: expected an HDF5 file, found %s", path,
+                       S_ISDIR(found.st_mode) ? "a directory" : "a special file");
+    KS_TRY(new_handle(path, false, out));
+    if ((size_t)found.st_size <= MOST_IMAGE)
+        status = ks_text_read(path, (char **)&(*out)->image, &(*out)->image_size);
+    if (status == KS_OK)
+        return KS_OK;
+    ks_h5_close(*out);
+    *out = NULL;
+    return status;
+}
+
+ks_status ks_h5_sha256(const struct ks_h5 *h5, char text[KS_SHA256_TEXT])
+{
+    unsigned char digest[KS_SHA256_BYTES];
+
+    if (!h5->image)
+        return ks_sha256_file(h5->path, text);
+    KS_TRY(ks_sha256(1, &(struct ks_piece){h5->image, h5->image_size}, digest));
+    ks_sha256_print(digest, text);
+    return KS_OK;
+}
 
 /* Bytes after the end that the superblock names belong to no object. A few are harmless. Many, as
  * in a file that was extended by mistake, would be read and hashed in vain. */
 static ks_status check_end(const struct ks_h5 *h5)
 {
-    haddr_t end = 0;
-    struct stat found;
+    const ssize_t end = H5Fget_file_image(h5->id, NULL, 0); /* only its size */
+    hsize_t size = 0;
 
-    if (H5Fget_eoa(h5->id, &end) < 0 || stat(h5->path, &found) != 0)
+    if (end < 0 || H5Fget_filesize(h5->id, &size) < 0)
         return ks_h5_fail(h5, KS_FORMAT, NULL, "a damaged HDF5 file");
-    if ((haddr_t)found.st_size <= end || (haddr_t)found.st_size - end <= LONGEST_TAIL)
+    if (size <= (hsize_t)end || size - (hsize_t)end <= LONGEST_TAIL)
         return KS_OK;
     return ks_fail(KS_FORMAT,
-                   "%s: expected a file of %llu bytes, as its HDF5 superblock says, found %llu",
-                   h5->path, (unsigned long long)end, (unsigned long long)found.st_size);
+                   "%s: expected a file of %zd bytes, as its HDF5 superblock says, found %llu",
+                   h5->path, end, (unsigned long long)size);
 }
 
 /* While a file is open for reading, plugins are off, so that no file can make libhdf5 load a filter
@@ -132,22 +249,52 @@ static void allow_plugins(struct ks_h5 *h5)
     h5->forbids_plugins = false;
 }
 
+/* HDF5's signature stands at the start, or at byte 512, 1024, 2048, ... */
+static const char signature[] = "\x89HDF\r\n\x1a\n";
+enum { SIGNATURE = sizeof signature - 1 };
+
+static bool has_signature(const struct ks_h5 *h5)
+{
+    const char *bytes = h5->image;
+    size_t at = 0;
+
+    if (!h5->image)
+        return H5Fis_hdf5(h5->path) > 0;
+    while (at + SIGNATURE <= h5->image_size && memcmp(bytes + at, signature, SIGNATURE) != 0)
+        at = at > 0 ? 2 * at : 512;
+    return at + SIGNATURE <= h5->image_size;
+}
+
+ks_status ks_h5_recognize(const char *path, bool *is)
+{
+    char start[SIGNATURE];
+    FILE *file;
+
+    KS_TRY(ks_path_open(path, &file));
+    *is = fread(start, 1, SIGNATURE, file) == SIGNATURE && memcmp(start, signature, SIGNATURE) == 0;
+    fclose(file);
+    return KS_OK;
+}
+
 /* No file lock: files are renamed into place when they are complete, and some cluster file systems
  * have no locks. */
-static ks_status open_file(struct ks_h5 *h5)
+ks_status ks_h5_start(struct ks_h5 *h5)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     ks_status status = KS_OK;
+    char name[KS_PATH];
 
-    if (access < 0 || H5Pset_file_locking(access, false, true) < 0 || !forbid_plugins(h5)) {
-        status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
-        goto done;
-    }
-    if (H5Fis_hdf5(h5->path) <= 0) {
+    KS_GO(name_image(h5, name));
+    if (!has_signature(h5)) {
         status = ks_fail(KS_FORMAT, "%s: expected an HDF5 file, found no HDF5 signature", h5->path);
         goto done;
     }
-    h5->id = H5Fopen(h5->path, H5F_ACC_RDONLY, access);
+    if (access < 0 || H5Pset_file_locking(access, false, true) < 0 || !forbid_plugins(h5) ||
+        (h5->image && !use_image(h5, access))) {
+        status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
+        goto done;
+    }
+    h5->id = H5Fopen(h5->image ? name : h5->path, H5F_ACC_RDONLY, access);
     if (h5->id < 0)
         status = ks_h5_fail(h5, KS_FORMAT, NULL, "a damaged or truncated HDF5 file");
     else
@@ -164,71 +311,14 @@ done:
  * The bytes are taken when HDF5 closes the file, because the bytes of H5Fget_file_image (1.10.8)
  * have a wrong checksum in the superblock of this format. */
 
-static const size_t IMAGE_STEP = (size_t)1 << 20; /* bytes by which HDF5 lets the image grow */
-
-/* The callbacks through which HDF5 allocates the image. It grows by doubling; HDF5 itself clears
- * the bytes that it adds. */
-static void *image_resize(void *old, size_t size, H5FD_file_image_op_t operation, void *self)
-{
-    struct ks_h5 *h5 = self;
-    size_t room = h5->image_room;
-    void *grown = NULL;
-
-    (void)old, (void)operation; /* h5->image is the only block, and the file only grows */
-    if (h5->image && size <= room)
-        return h5->image;
-    room = 2 * room > size ? 2 * room : size;
-    if (ks_alloc(room, 1, &grown) != KS_OK) {
-        h5->image_failed = true;
-        return NULL;
-    }
-    if (h5->image)
-        memcpy(grown, h5->image, h5->image_room);
-    free(h5->image);
-    h5->image = grown;
-    h5->image_room = room;
-    return grown;
-}
-
-static void *image_new(size_t size, H5FD_file_image_op_t operation, void *self)
-{
-    return image_resize(NULL, size, operation, self);
-}
-
-static herr_t image_keep(void *image, H5FD_file_image_op_t operation, void *self)
-{
-    (void)image, (void)operation, (void)self; /* ks_h5_close frees it */
-    return 0;
-}
-
-static void *same_self(void *self)
-{
-    return self;
-}
-
-static herr_t keep_self(void *self)
-{
-    (void)self;
-    return 0;
-}
-
-/* HDF5's core driver reads the whole existing file of the name that it is given. No file has the
- * name "PATH/". */
 static ks_status create_image(struct ks_h5 *h5)
 {
-    H5FD_file_image_callbacks_t callbacks = {.image_malloc = image_new,
-                                             .image_realloc = image_resize,
-                                             .image_free = image_keep,
-                                             .udata_copy = same_self,
-                                             .udata_free = keep_self,
-                                             .udata = h5};
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
     ks_status status = KS_OK;
     char name[KS_PATH];
 
-    KS_GO(ks_path_print(name, "%s/", h5->path));
-    if (access < 0 || creation < 0 || H5Pset_fapl_core(access, IMAGE_STEP, false) < 0 ||
-        H5Pset_file_image_callbacks(access, &callbacks) < 0 ||
+    KS_GO(name_image(h5, name));
+    if (access < 0 || creation < 0 || !use_image(h5, access) ||
         H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0 ||
         H5Pset_obj_track_times(creation, false) < 0)
         status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
@@ -248,16 +338,16 @@ void ks_h5_close(struct ks_h5 *h5)
         return;
     if (h5->writing)
         ks_file_close(&h5->file);
-    /* If closing fails for lack of memory, HDF5 keeps using the image: it must not be freed. */
-    if (h5->id >= 0 && H5Fclose(h5->id) < 0 && h5->writing)
-        return;
     allow_plugins(h5);
+    /* If closing fails for lack of memory, HDF5 keeps using the image: it must not be freed. */
+    if (h5->id >= 0 && H5Fclose(h5->id) < 0 && h5->image)
+        return;
     free(h5->image);
     free(h5->path);
     free(h5);
 }
 
-static ks_status check_format(const struct ks_h5 *h5, const char *format)
+ks_status ks_h5_check_format(const struct ks_h5 *h5, const char *format)
 {
     ks_status status = KS_OK;
     char *found = NULL;
@@ -292,19 +382,13 @@ ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **out)
 {
     ks_status status = KS_OK;
     struct ks_h5 *h5 = NULL;
-    struct stat found;
 
     *out = NULL;
-    if (stat(path, &found) != 0 || (S_ISREG(found.st_mode) && access(path, R_OK) != 0))
-        return ks_fail(KS_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    if (!S_ISREG(found.st_mode))
-        return ks_fail(KS_IO, "%s: expected an HDF5 file, found %s", path,
-                       S_ISDIR(found.st_mode) ? "a directory" : "a special file");
-    KS_TRY(ks_scout_before_opening(path));
-    KS_TRY(new_handle(path, false, &h5));
-    KS_GO(open_file(h5));
+    KS_TRY(ks_h5_load(path, &h5));
+    KS_GO(ks_scout_before_opening(h5));
+    KS_GO(ks_h5_start(h5));
     if (format)
-        KS_GO(check_format(h5, format));
+        KS_GO(ks_h5_check_format(h5, format));
     *out = h5, h5 = NULL;
 done:
     ks_h5_close(h5);

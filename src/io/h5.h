@@ -5,6 +5,9 @@
  * or allocate all memory. So a file from a user is first read by a scout (scout.c). Nothing outside
  * the file itself is read: external links, external storage and virtual datasets are refused.
  *
+ * A file is opened once and read into memory as a whole; the scout, libhdf5 in this process, and
+ * the checksum get these bytes. Only a file of more than 256 MB is read by its path, each time.
+ *
  * Reading accepts any numeric type, width, byte order and storage layout and gives double. Writing
  * gives chunked, shuffled, compressed datasets with Fletcher-32 checksums in HDF5 1.10's format,
  * whose metadata carry checksums too. No time is stored, so equal content gives equal bytes. HDF5
@@ -43,11 +46,11 @@ struct ks_h5 {
     bool writing;
     bool forbids_plugins; /* reading: counts among the files for which plugins are off          */
     struct ks_file file;  /* writing: the temporary file that is renamed at the end             */
-    void *image;          /* writing: the new file's bytes, image_room allocated; owned         */
-    size_t image_room;
-    bool image_failed; /* writing: the image could not grow for lack of memory         */
-    double *declared;  /* reading: if not NULL, arrays are not read, only the bytes that they
-                        * would take are added up here. Not owned */
+    void *image;          /* the file's bytes; NULL: it is read by its path. Owned              */
+    size_t image_size;    /* of the file; writing: allocated                                    */
+    bool image_failed;    /* writing: the image could not grow for lack of memory               */
+    double *declared;     /* reading: if not NULL, arrays are not read, only the bytes that they
+                           * would take are added up here. Not owned */
 };
 
 /* How a dataset's numbers are stored. */
@@ -74,9 +77,18 @@ const char *ks_h5_version(void);
 /* Lets libhdf5 read h5py's compression "lzf" (lzf.c). KS_RUN if it does not accept the filter. */
 ks_status ks_h5_register_lzf(void);
 
-/* Opens for reading and checks the root attributes `format` and `version`; format NULL: any HDF5
+/* Whether the file starts as HDF5 files do. Fails with KS_IO. */
+ks_status ks_h5_recognize(const char *path, bool *is);
+/* Has the file read by a scout, opens it for reading, and checks its format; format NULL: any HDF5
  * file. Fails with KS_IO or KS_FORMAT. The caller ends with ks_h5_close. */
 ks_status ks_h5_open(const char *path, const char *format, struct ks_h5 **h5);
+/* The steps of this, for scout.c: reads the file's bytes, lets libhdf5 look at them, and checks the
+ * root attributes `format` and `version`. */
+ks_status ks_h5_load(const char *path, struct ks_h5 **h5);
+ks_status ks_h5_start(struct ks_h5 *h5);
+ks_status ks_h5_check_format(const struct ks_h5 *h5, const char *format);
+/* The checksum of the bytes that are read from h5. Fails with KS_IO or KS_RUN. */
+ks_status ks_h5_sha256(const struct ks_h5 *h5, char text[KS_SHA256_TEXT]);
 /* A new file with its `format` and `version`, built in memory. It appears when ks_h5_commit
  * succeeds (KS_FULL, KS_IO otherwise). The caller ends with ks_h5_close in any case. */
 ks_status ks_h5_create(const char *path, const char *format, int64_t version, struct ks_h5 **h5);

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,10 +31,12 @@ enum { A_SECOND = 100 }; /* small files that are read in much less than a second
 static const double SLOWEST = 20e6;
 
 struct scout {
-    const char *path;
-    double memory;                 /* arrays of more bytes are not read */
-    unsigned seconds;              /* of processor time, apart from large arrays */
-    ks_status (*read)(void *data); /* in place of the file; NULL: none */
+    const char *path; /* for messages */
+    struct ks_h5
+        *h5;       /* the file, which libhdf5 has not seen; NULL: `read` is called in its place */
+    double memory; /* arrays of more bytes are not read */
+    unsigned seconds; /* of processor time, apart from large arrays */
+    ks_status (*read)(void *data);
     void *data;
 };
 
@@ -109,11 +110,11 @@ static ks_status read_checkpoint(const struct scout *s)
     struct ks_checkpoint *checkpoint;
     double bytes;
 
-    KS_TRY(ks_checkpoint_bytes(s->path, &bytes));
+    KS_TRY(ks_checkpoint_bytes(s->h5, &bytes));
     if (bytes > s->memory)
         return KS_OK;
     allow(s, bytes);
-    KS_TRY(ks_checkpoint_read_loss(s->path, &checkpoint));
+    KS_TRY(ks_checkpoint_read_loss(s->h5, &checkpoint));
     ks_checkpoint_free(checkpoint);
     return KS_OK;
 }
@@ -122,7 +123,7 @@ static ks_status read_spectrum(const struct scout *s)
 {
     struct ks_spectrum *spectrum;
 
-    KS_TRY(ks_spectrum_read(s->path, &spectrum));
+    KS_TRY(ks_spectrum_read_open(s->h5, &spectrum));
     ks_spectrum_free(spectrum);
     return KS_OK;
 }
@@ -131,27 +132,23 @@ static ks_status read_vectors(const struct scout *s)
 {
     struct ks_attributes attributes = {.n = 0};
     struct ks_h5_shape shape = {.n_dims = 0};
-    struct ks_h5 *h5 = NULL;
-    ks_status status = KS_OK;
-    double *vectors = NULL, bytes = 0;
+    double *vectors = NULL, bytes;
+    ks_status status = ks_h5_read_attributes(s->h5, "/", &attributes);
     size_t k;
 
-    KS_TRY(ks_h5_open(s->path, NULL, &h5));
-    KS_GO(ks_h5_read_attributes(h5, "/", &attributes));
-    KS_GO(ks_h5_shape(h5, "/vector", &shape));
-    bytes = sizeof *vectors * (double)shape.dims[0] * (double)shape.dims[1];
-done:
     ks_attributes_clear(&attributes);
-    ks_h5_close(h5);
-    if (status != KS_OK || shape.n_dims != 2 || bytes > s->memory)
-        return status;
+    KS_TRY(status);
+    KS_TRY(ks_h5_shape(s->h5, "/vector", &shape));
+    bytes = sizeof *vectors * (double)shape.dims[0] * (double)shape.dims[1];
+    if (shape.n_dims != 2 || bytes > s->memory)
+        return KS_OK;
     allow(s, bytes);
-    status = ks_vectors_read(s->path, shape.dims[1], &k, &vectors);
+    status = ks_vectors_read_open(s->h5, shape.dims[1], &k, &vectors);
     free(vectors);
     return status;
 }
 
-static ks_status read_file(const struct scout *s)
+static ks_status read_format(const struct scout *s, const char *format)
 {
     static const struct {
         const char *format;
@@ -159,20 +156,27 @@ static ks_status read_file(const struct scout *s)
     } kinds[] = {{"kappascope-checkpoint", read_checkpoint},
                  {"kappascope-spectrum", read_spectrum},
                  {"kappascope-vector", read_vectors}};
-    struct ks_h5 *h5 = NULL;
-    ks_status status = KS_OK;
-    char *format = NULL;
-    bool found = false;
 
-    KS_TRY(ks_h5_open(s->path, NULL, &h5));
-    KS_GO(ks_h5_has_attribute(h5, "/", "format", &found));
-    if (found)
-        KS_GO(ks_h5_read_string(h5, "/", "format", &format));
-done:
-    ks_h5_close(h5);
-    for (size_t i = 0; format && i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(format, kinds[i].format) == 0)
-            status = kinds[i].read(s);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(format, kinds[i].format) == 0) {
+            KS_TRY(ks_h5_check_format(s->h5, format));
+            return kinds[i].read(s);
+        }
+    return KS_OK;
+}
+
+static ks_status read_file(const struct scout *s)
+{
+    ks_status status;
+    char *format;
+    bool found;
+
+    KS_TRY(ks_h5_start(s->h5));
+    KS_TRY(ks_h5_has_attribute(s->h5, "/", "format", &found));
+    if (!found)
+        return KS_OK;
+    KS_TRY(ks_h5_read_string(s->h5, "/", "format", &format));
+    status = read_format(s, format);
     free(format);
     return status;
 }
@@ -208,7 +212,7 @@ static void run(const struct scout *s, pid_t parent, rlim_t memory, int pipe)
         dup2(null, STDERR_FILENO);
     }
     ks_scout_only_if_asked();
-    answer.status = s->read ? s->read(s->data) : read_file(s);
+    answer.status = s->h5 ? read_file(s) : s->read(s->data);
     if (answer.status != KS_OK)
         snprintf(answer.text, sizeof answer.text, "%s", ks_error_text());
     end(write(pipe, &answer, sizeof answer) == sizeof answer ? 0 : 1); /* less than PIPE_BUF */
@@ -248,36 +252,11 @@ static ks_status damaged(const struct scout *s, int result)
                    how);
 }
 
-/* The files that were last found whole, as they were then. */
-enum { REMEMBERED = 16 };
-static struct stat whole[REMEMBERED];
-static size_t n_whole;
 static bool automatic = true;
-
-static bool is_remembered(const struct stat *now)
-{
-    for (size_t i = 0; i < n_whole && i < REMEMBERED; i++)
-        if (whole[i].st_dev == now->st_dev && whole[i].st_ino == now->st_ino &&
-            whole[i].st_size == now->st_size && whole[i].st_mtim.tv_sec == now->st_mtim.tv_sec &&
-            whole[i].st_mtim.tv_nsec == now->st_mtim.tv_nsec &&
-            whole[i].st_ctim.tv_sec == now->st_ctim.tv_sec &&
-            whole[i].st_ctim.tv_nsec == now->st_ctim.tv_nsec)
-            return true;
-    return false;
-}
 
 void ks_scout_only_if_asked(void)
 {
     automatic = false;
-}
-
-ks_status ks_scout_before_opening(const char *path)
-{
-    struct stat now;
-
-    if (!automatic || stat(path, &now) != 0 || is_remembered(&now))
-        return KS_OK;
-    return ks_scout(path, 0);
 }
 
 /* --- one file --- */
@@ -319,13 +298,12 @@ static unsigned find_seconds(unsigned seconds)
     return asked && sscanf(asked, "%u", &found) == 1 && found <= MOST_SECONDS ? found : seconds;
 }
 
-static ks_status read_one(const char *path, double memory)
+static ks_status check_file(struct ks_h5 *h5)
 {
     const double free_bytes = (double)ks_memory_available("", 1);
-    const struct scout s = {.path = path,
-                            .memory = memory > 0       ? memory
-                                      : free_bytes > 0 ? free_bytes
-                                                       : INFINITY,
+    const struct scout s = {.path = h5->path,
+                            .h5 = h5,
+                            .memory = free_bytes > 0 ? free_bytes : INFINITY,
                             .seconds = find_seconds(SECONDS)};
     struct answer answer = {.status = KS_OK};
     bool answered = false;
@@ -336,20 +314,25 @@ static ks_status read_one(const char *path, double memory)
     KS_TRY(send_child(&s, &answer, &answered, &result));
     if (!answered)
         return damaged(&s, result);
-    if (answer.status == KS_MEMORY && strncmp(answer.text, path, strlen(path)) != 0)
-        return ks_fail(KS_MEMORY, "%s: %s", path, answer.text); /* an allocation does not know */
+    if (answer.status == KS_MEMORY && strncmp(answer.text, s.path, strlen(s.path)) != 0)
+        return ks_fail(KS_MEMORY, "%s: %s", s.path, answer.text); /* an allocation does not know */
     return answer.status == KS_OK ? KS_OK : ks_fail(answer.status, "%s", answer.text);
 }
 
-ks_status ks_scout(const char *path, double memory)
+ks_status ks_scout_before_opening(struct ks_h5 *h5)
 {
-    struct stat before;
-    const bool exists = stat(path, &before) == 0;
+    return automatic ? check_file(h5) : KS_OK;
+}
 
-    KS_TRY(read_one(path, memory));
-    if (exists)
-        whole[n_whole++ % REMEMBERED] = before;
-    return KS_OK;
+ks_status ks_scout(const char *path)
+{
+    struct ks_h5 *h5;
+    ks_status status;
+
+    KS_TRY(ks_h5_load(path, &h5));
+    status = check_file(h5);
+    ks_h5_close(h5);
+    return status;
 }
 
 ks_status ks_scout_many(size_t files, ks_status (*read)(void *data), void *data)

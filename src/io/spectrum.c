@@ -173,19 +173,28 @@ static ks_status read_all(const struct ks_h5 *h5, struct ks_spectrum *s)
     return read_curve(h5, DISTRIBUTION, s);
 }
 
-ks_status ks_spectrum_read(const char *path, struct ks_spectrum **out)
+ks_status ks_spectrum_read_open(const struct ks_h5 *h5, struct ks_spectrum **out)
 {
     ks_status status = KS_OK;
     struct ks_spectrum *s = NULL;
-    struct ks_h5 *h5 = NULL;
 
     *out = NULL;
-    KS_GO(ks_h5_open(path, FORMAT, &h5));
     KS_GO(ks_alloc(1, sizeof *s, &s));
     KS_GO(read_all(h5, s));
     *out = s, s = NULL;
 done:
     ks_spectrum_free(s);
+    return status;
+}
+
+ks_status ks_spectrum_read(const char *path, struct ks_spectrum **out)
+{
+    struct ks_h5 *h5;
+    ks_status status;
+
+    *out = NULL;
+    KS_TRY(ks_h5_open(path, FORMAT, &h5));
+    status = ks_spectrum_read_open(h5, out);
     ks_h5_close(h5);
     return status;
 }

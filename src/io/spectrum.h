@@ -9,6 +9,8 @@
 #include "core/error.h"
 #include "io/attribute.h"
 
+struct ks_h5;
+
 struct ks_spectrum {
     /* Attributes of the root, of /summary, of /lanczos and of /certificate. */
     struct ks_attributes attributes, statistics, lanczos, certificate;
@@ -30,9 +32,11 @@ struct ks_spectrum {
 /* The number of probes with random start vectors. */
 size_t ks_spectrum_random(const struct ks_spectrum *spectrum);
 
-/* Read and write. Fail with KS_FORMAT or KS_IO as ks_checkpoint_read does; a written file appears
- * complete or not at all. The caller frees *spectrum. */
+/* Read, the second one from an open file, and write. Fail with KS_FORMAT or KS_IO as
+ * ks_checkpoint_read does; a written file appears complete or not at all. The caller frees
+ * *spectrum. */
 ks_status ks_spectrum_read(const char *path, struct ks_spectrum **spectrum);
+ks_status ks_spectrum_read_open(const struct ks_h5 *h5, struct ks_spectrum **spectrum);
 ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *spectrum);
 void ks_spectrum_free(struct ks_spectrum *spectrum);
 

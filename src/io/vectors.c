@@ -47,8 +47,7 @@ static const char *const known[] = {
 };
 
 /* Reads the dataset's shape, which must be [k, n] with k > 0. Refuses unknown attributes. */
-static ks_status find_shape(const struct ks_h5 *h5, const char *path, size_t n,
-                            struct ks_h5_shape *shape)
+static ks_status find_shape(const struct ks_h5 *h5, size_t n, struct ks_h5_shape *shape)
 {
     char text[KS_H5_SHAPE_TEXT];
 
@@ -56,30 +55,42 @@ static ks_status find_shape(const struct ks_h5 *h5, const char *path, size_t n,
     KS_TRY(ks_h5_shape(h5, OBJECT, shape));
     ks_h5_print_shape(shape, text);
     if (shape->n_dims != 2 || shape->dims[0] == 0)
-        return ks_fail(KS_FORMAT, "%s: %s: expected k > 0 vectors, [k, %zu], found %s", path,
+        return ks_fail(KS_FORMAT, "%s: %s: expected k > 0 vectors, [k, %zu], found %s", h5->path,
                        OBJECT, n, text);
     return ks_h5_expect_reals(h5, OBJECT,
                               &(struct ks_h5_shape){.n_dims = 2, .dims = {shape->dims[0], n}});
 }
 
-ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors)
+ks_status ks_vectors_read_open(const struct ks_h5 *h5, size_t n, size_t *k, double **vectors)
 {
-    ks_status status = KS_OK;
-    struct ks_h5 *h5 = NULL;
     struct ks_h5_shape shape;
     double *values = NULL;
+    ks_status status = KS_OK;
 
     *k = 0;
-    KS_GO(ks_h5_open(path, FORMAT, &h5));
-    KS_GO(find_shape(h5, path, n, &shape));
     if (vectors)
-        KS_GO(ks_h5_read_finite(h5, OBJECT, &shape, &values));
-    *k = shape.dims[0];
-done:
+        *vectors = NULL;
+    KS_TRY(find_shape(h5, n, &shape));
     if (vectors)
-        *vectors = status == KS_OK ? values : NULL;
-    if (status != KS_OK)
+        status = ks_h5_read_finite(h5, OBJECT, &shape, &values);
+    if (status != KS_OK) {
         free(values);
+        return status;
+    }
+    if (vectors)
+        *vectors = values;
+    *k = shape.dims[0];
+    return KS_OK;
+}
+
+ks_status ks_vectors_read(const char *path, size_t n, size_t *k, double **vectors)
+{
+    struct ks_h5 *h5;
+    ks_status status;
+
+    *vectors = NULL;
+    KS_TRY(ks_h5_open(path, FORMAT, &h5));
+    status = ks_vectors_read_open(h5, n, k, vectors);
     ks_h5_close(h5);
     return status;
 }

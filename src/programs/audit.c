@@ -183,7 +183,7 @@ static ks_status read_against(struct job *job)
 static ks_status check_checkpoint(const char *path)
 {
     KS_TRY(ks_foreign_check(path));
-    KS_TRY(ks_scout(path, 0));
+    KS_TRY(ks_scout(path));
     return page ? ks_output_check(page, path) : KS_OK;
 }
 

@@ -14,6 +14,7 @@
 #include "core/rng.h"
 #include "io/csv.h"
 #include "io/file.h"
+#include "io/h5.h"
 #include "net/arch.h"
 #include "operators/operator.h"
 #include "pipeline/pipeline.h"
@@ -333,8 +334,9 @@ static ks_status measure_elsewhere(const struct ks_graph *graph, size_t a, struc
 {
     const struct ks_study *s = graph->study;
     struct ks_checkpoint *c = NULL;
+    struct ks_h5 *h5 = NULL;
     char path[KS_PATH] = "";
-    ks_status status;
+    ks_status status = KS_OK;
 
     for (size_t i = graph->n_runs; i < graph->n_jobs && !*path; i++)
         if (graph->job[i].run % s->n_architectures == a &&
@@ -342,9 +344,12 @@ static ks_status measure_elsewhere(const struct ks_graph *graph, size_t a, struc
             KS_TRY(ks_path_print(path, "%s/%s", s->folder, graph->job[i].needs));
     if (!*path)
         return KS_OK;
-    KS_TRY(ks_checkpoint_read_loss(path, &c));
-    status = measure_spectra(s, c, c->minibatches, paces);
+    KS_GO(ks_h5_open(path, "kappascope-checkpoint", &h5));
+    KS_GO(ks_checkpoint_read_loss(h5, &c));
+    KS_GO(measure_spectra(s, c, c->minibatches, paces));
+done:
     ks_checkpoint_free(c);
+    ks_h5_close(h5);
     return status;
 }
 

@@ -302,6 +302,64 @@ TEST_CLEAN(test_storage)
     H5Fclose(file);
 }
 
+/* Writes a file whose dataset /a holds these values. */
+static void write_values(const char *path, const double *values)
+{
+    struct ks_h5 *h5;
+
+    assert_ok(ks_h5_create(path, "test", KS_H5_VERSION, &h5));
+    assert_ok(ks_h5_write(h5, "/a", KS_H5_F64, &SHAPE, values));
+    assert_ok(ks_h5_commit(h5));
+    ks_h5_close(h5);
+}
+
+/* An open file keeps its bytes, whatever becomes of the file, also beside another one of its name.
+ */
+TEST_CLEAN(test_image)
+{
+    const char *path = scratch("a.h5");
+    char before[KS_SHA256_TEXT], digest[KS_SHA256_TEXT];
+    double values[NUMBERS], others[NUMBERS] = {1, 2, 3};
+    struct ks_h5 *first, *second;
+
+    fill(values);
+    write_values(path, values);
+    assert_ok(ks_sha256_file(path, before));
+    assert_ok(ks_h5_open(path, "test", &first));
+    write_values(path, others);
+    assert_ok(ks_h5_open(path, "test", &second));
+    write_bytes(path, "", 0);
+    expect(first, "/a", values);
+    expect(second, "/a", others);
+    assert_ok(ks_h5_sha256(first, digest));
+    assert_string_equal(digest, before);
+    ks_h5_close(first);
+    expect(second, "/a", others);
+    ks_h5_close(second);
+}
+
+/* A file of more than 256 MB is read by its path. */
+TEST_CLEAN(test_large_file)
+{
+    const char *path = scratch("a.h5");
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    double values[NUMBERS];
+    struct ks_h5 *h5;
+
+    fill(values);
+    assert_true(H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY) >= 0);
+    assert_true(H5Pset_fill_time(list, H5D_FILL_TIME_NEVER) >= 0);
+    put(file, "/a", H5T_IEEE_F64LE, H5P_DEFAULT, values);
+    add_dataset(file, "/b", H5T_IEEE_F64LE, &(struct stored){1, {(hsize_t)1 << 25}, NULL, list});
+    H5Pclose(list);
+    assert_true(H5Fclose(file) >= 0);
+    assert_ok(ks_h5_open(path, NULL, &h5));
+    assert_null(h5->image);
+    expect(h5, "/a", values);
+    ks_h5_close(h5);
+}
+
 /* A file with many bytes after its HDF5 end is refused: 8 GB of a mistaken extension were once
  * read. */
 TEST_CLEAN(test_tail)

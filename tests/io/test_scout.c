@@ -59,10 +59,10 @@ TEST_CLEAN(test_crash)
     write_one(path, make_plain(MSE), false);
     assert_int_equal(pthread_atfork(NULL, NULL, crash), 0); /* in the reading process */
     crashing = true;
-    assert_fails(ks_scout(path, 0), KS_IO, "the file is damaged: the HDF5 library crashed (Segm");
+    assert_fails(ks_scout(path), KS_IO, "the file is damaged: the HDF5 library crashed (Segm");
     crashing = false;
     assert_one_line(path);
-    assert_ok(ks_scout(path, 0));
+    assert_ok(ks_scout(path));
 }
 
 TEST_CLEAN(test_endless_loop)
@@ -71,10 +71,10 @@ TEST_CLEAN(test_endless_loop)
 
     break_heap(path, (uint64_t)0 - 16);
     assert_int_equal(setenv("KAPPASCOPE_SCOUT", "1", 1), 0);
-    assert_fails(ks_scout(path, 0), KS_IO, "did not finish in time");
+    assert_fails(ks_scout(path), KS_IO, "did not finish in time");
     assert_one_line(path);
     assert_int_equal(setenv("KAPPASCOPE_SCOUT", "0", 1), 0);
-    assert_ok(ks_scout(path, 0)); /* no scout is asked for */
+    assert_ok(ks_scout(path)); /* no scout is asked for */
     assert_int_equal(unsetenv("KAPPASCOPE_SCOUT"), 0);
     assert_true(waitpid(-1, NULL, WNOHANG) < 0); /* no process remains */
 }
@@ -107,7 +107,7 @@ TEST_CLEAN(test_memory)
 #ifdef __SANITIZE_ADDRESS__
     skip(); /* the sanitizer ends the program that allocates too much */
 #endif
-    assert_fails(ks_scout(path, 0), KS_MEMORY, "/ritz/value: out of memory");
+    assert_fails(ks_scout(path), KS_MEMORY, "/ritz/value: out of memory");
     assert_one_line(path);
 }
 
@@ -117,20 +117,25 @@ TEST_CLEAN(test_verdicts)
 {
     const char *path = scratch("a.h5"), *vectors = scratch("v.h5");
     const double v[4] = {1, 2, NAN, 4};
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
 
     write_foreign(path);
-    assert_ok(ks_scout(path, 0));
+    assert_ok(ks_scout(path));
     write_one(path, make_plain(MSE), false);
-    assert_ok(ks_scout(path, 0));
+    assert_ok(ks_scout(path));
     write_foreign(vectors);
     set_string(vectors, "/", "format", "kappascope-vector");
     set_integer(vectors, "/", "version", 1);
-    assert_fails(ks_scout(vectors, 0), KS_FORMAT, "/vector: missing");
+    assert_fails(ks_scout(vectors), KS_FORMAT, "/vector: missing");
     replace(vectors, "/vector", H5T_IEEE_F64LE, &(struct stored){2, {2, 2}, v, 0});
-    assert_fails(ks_scout(vectors, 0), KS_FORMAT, "found nan at element 2");
+    assert_fails(ks_scout(vectors), KS_FORMAT, "found nan at element 2");
     assert_one_line(vectors);
-    assert_ok(ks_scout(vectors, sizeof v - 1));
-    assert_fails(ks_scout(scratch("none.h5"), 0), KS_IO, "none.h5: cannot be opened");
+    assert_true(H5Pset_chunk(list, 2, (hsize_t[]){1, 1000}) >= 0);
+    replace(vectors, "/vector", H5T_IEEE_F64LE,
+            &(struct stored){2, {1 << 20, 1 << 30}, NULL, list});
+    assert_ok(ks_scout(vectors));
+    H5Pclose(list);
+    assert_fails(ks_scout(scratch("none.h5")), KS_IO, "none.h5: cannot be opened");
 }
 
 /* --- the child --- */
@@ -208,7 +213,7 @@ TEST_CLEAN(test_limits)
     program = fork();
     if (program == 0) {
         signal(SIGTERM, mark);
-        _exit(ks_scout(path, 0) == KS_IO && strstr(ks_error_text(), "in time") ? 0 : 1);
+        _exit(ks_scout(path) == KS_IO && strstr(ks_error_text(), "in time") ? 0 : 1);
     }
     child = child_of(program);
     nanosleep(&(struct timespec){0, 500000000}, NULL); /* in the loop */

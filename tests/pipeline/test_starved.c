@@ -4,13 +4,13 @@
 
 #include "core/memory.h"
 #include "critics.h"
+#include "io/scout.h"
 #include "pipeline/pipeline.h"
 #include "scratch.h"
 
 static ks_status analyze(const struct ks_spectrum_options *o, const char *output)
 {
-    struct ks_pipeline p = {
-        .options = o, .path = scratch("critic.h5"), .quiet = true, .trusts_files = true};
+    struct ks_pipeline p = {.options = o, .path = scratch("critic.h5"), .quiet = true};
     ks_status status = ks_pipeline_open(&p);
 
     if (status == KS_OK)
@@ -37,6 +37,7 @@ TEST(test_starved)
     static const char critic[] = "dense 6\nlayernorm\nrelu\ndense 4\nloss ce min=-5 max=5\n";
     struct ks_spectrum_options o = ks_spectrum_options_defaults();
 
+    ks_scout_only_if_asked();
     assert_ok(ks_checkpoint_write(
         scratch("critic.h5"),
         keep_checkpoint(random_critic(critic, (struct critic_sizes){2, 5, 4, 10, 6}, 63)), false));
