@@ -173,7 +173,7 @@ static ks_status copy_critic(const struct kappascope_critic *from, struct ks_net
         return KS_OK;
     KS_TRY(
         copy("statistics", from->ensemble, critic->arch->states, from->statistics, &critic->state));
-    return ks_networks_check_variances(critic, "statistics");
+    return ks_networks_check_variances(critic, "arrays", "statistics");
 }
 
 static ks_status copy_all(const struct kappascope_critic *from, struct ks_checkpoint *c)

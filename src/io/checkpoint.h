@@ -112,17 +112,19 @@ const double *ks_checkpoint_weight(const struct ks_checkpoint *checkpoint, size_
 
 /* Checks beyond finiteness, with messages that start with "PATH: NAME: "; they fail with KS_FORMAT.
  * Targets must be distributions if the loss needs them (no negative entry, sums within
- * 1e-3 of 1); weights of rows, Adam's second moments and running variances must not be negative. */
+ * 1e-3 of 1); weights of rows, Adam's second moments and running variances must not be negative.
+ * The last ones are in arrays NAME/NN_kind/var. */
 ks_status ks_checkpoint_check_targets(const struct ks_checkpoint *checkpoint, const char *path,
                                       const char *name, const double *target);
 ks_status ks_checkpoint_check_weights(const struct ks_checkpoint *checkpoint, const char *path,
                                       const char *name);
 ks_status ks_checkpoint_check_squares(const struct ks_checkpoint *checkpoint, const char *path,
                                       const char *name);
+ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *path,
+                                      const char *name);
 /* KS_FORMAT if a layer reads its state arrays in training mode and the networks hold none. `path`,
  * which may be NULL, starts the message. */
 ks_status ks_networks_check_state(const struct ks_networks *networks, const char *path);
-ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *name);
 
 /* Numbers beside the k vectors of a file: [k] if columns is 0, else [k, columns]. */
 struct ks_vectors_table {

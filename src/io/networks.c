@@ -99,18 +99,6 @@ static ks_status check_shapes(const struct ks_h5 *h5, struct cursor c, bool opti
     return KS_OK;
 }
 
-static ks_status check_states(const struct ks_h5 *h5, const struct cursor *c, size_t n,
-                              const double *values)
-{
-    if (c->kind != STATES || strcmp(strrchr(c->object, '/'), "/var") != 0)
-        return KS_OK;
-    for (size_t i = 0; i < n; i++)
-        if (values[i] < 0)
-            return ks_fail(KS_FORMAT, "%s: %s: expected variances, found %g at element %zu",
-                           h5->path, c->object, values[i], i);
-    return KS_OK;
-}
-
 /* Shapes are checked before memory is allocated, so the sizes in the description cannot ask for
  * more memory than the datasets of the file declare. */
 static ks_status read_flat(const struct ks_h5 *h5, struct cursor c, bool optional, double **out)
@@ -136,7 +124,6 @@ static ks_status read_flat(const struct ks_h5 *h5, struct cursor c, bool optiona
     while (advance(&c)) {
         KS_GO(ks_h5_read(h5, c.object, &c.shape, array));
         KS_GO(ks_h5_expect_finite(h5, c.object, c.ensemble * c.size, array));
-        KS_GO(check_states(h5, &c, c.ensemble * c.size, array));
         for (size_t e = 0; e < c.ensemble; e++)
             memcpy(flat + e * n + c.offset, array + e * c.size, c.size * sizeof *flat);
     }
@@ -213,7 +200,8 @@ ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
     KS_TRY(ks_parameters_read(h5, group, networks, &networks->w));
     if (networks->arch->frozen > 0)
         KS_TRY(read_flat(h5, start(group, networks, FROZEN), false, &networks->frozen));
-    return read_flat(h5, start(group, networks, STATES), true, &networks->state);
+    KS_TRY(read_flat(h5, start(group, networks, STATES), true, &networks->state));
+    return ks_networks_check_variances(networks, h5->path, group);
 }
 
 ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
@@ -268,23 +256,19 @@ ks_status ks_networks_check_state(const struct ks_networks *networks, const char
                    path ? path : "", path ? ": " : "");
 }
 
-ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *name)
+ks_status ks_networks_check_variances(const struct ks_networks *networks, const char *path,
+                                      const char *name)
 {
-    size_t at = 0;
+    struct cursor c = start(name, networks, STATES);
 
-    for (size_t k = 0; k < networks->ensemble * networks->arch->n_layers; k++) {
-        const struct KS(layer) *layer = &networks->arch->layer[k % networks->arch->n_layers];
+    while (networks->state && advance(&c))
+        for (size_t i = 0; ks_path_ends(c.object, "/var") && i < c.ensemble * c.size; i++) {
+            const double value = networks->state[i / c.size * length(&c) + c.offset + i % c.size];
 
-        for (size_t i = 0; i < layer->n_states; i++) {
-            size_t size = KS(array_size)(&layer->state[i]);
-
-            for (size_t j = 0; strcmp(layer->state[i].name, "var") == 0 && j < size; j++)
-                if (networks->state[at + j] < 0)
-                    return ks_fail(KS_FORMAT, "%s: expected variances, found %g at element %zu",
-                                   name, networks->state[at + j], at + j);
-            at += size;
+            if (value < 0)
+                return ks_fail(KS_FORMAT, "%s: %s: expected variances, found %g at element %zu",
+                               path, c.object, value, i);
         }
-    }
     return KS_OK;
 }
 
