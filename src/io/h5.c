@@ -1,7 +1,6 @@
 /* Files: opening, creating, closing; the image in memory in which a new file is built. */
 #include "io/h5.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 static const size_t ROOM = (size_t)8 << 20;
 enum { LONGEST_TAIL = 1 << 20 }; /* most bytes accepted after the end that the superblock names */
 /* Larger files are not read into memory, so that the image of a file takes little of it. */
-static const size_t MOST_IMAGE = (size_t)256 << 20;
+enum { MOST_IMAGE = 256 << 20 };
 static const size_t IMAGE_STEP = (size_t)1 << 20; /* bytes by which HDF5 lets a new image grow */
 
 const char *ks_h5_version(void)
@@ -184,14 +183,8 @@ ks_status ks_h5_load(const char *path, struct ks_h5 **out)
     ks_status status = KS_OK;
     struct stat found;
 
-    *out = NULL;
-    if (stat(path, &found) != 0 || (S_ISREG(found.st_mode) && access(path, R_OK) != 0))
-        return ks_fail(KS_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    if (!S_ISREG(found.st_mode))
-        return ks_fail(KS_IO, "%s: expected an HDF5 file, found %s", path,
-                       S_ISDIR(found.st_mode) ? "a directory" : "a special file");
     KS_TRY(new_handle(path, false, out));
-    if ((size_t)found.st_size <= MOST_IMAGE)
+    if (stat(path, &found) != 0 || found.st_size <= MOST_IMAGE)
         status = ks_text_read(path, (char **)&(*out)->image, &(*out)->image_size);
     if (status == KS_OK)
         return KS_OK;
@@ -249,29 +242,14 @@ static void allow_plugins(struct ks_h5 *h5)
     h5->forbids_plugins = false;
 }
 
-/* HDF5's signature stands at the start, or at byte 512, 1024, 2048, ... */
-static const char signature[] = "\x89HDF\r\n\x1a\n";
-enum { SIGNATURE = sizeof signature - 1 };
-
-static bool has_signature(const struct ks_h5 *h5)
-{
-    const char *bytes = h5->image;
-    size_t at = 0;
-
-    if (!h5->image)
-        return H5Fis_hdf5(h5->path) > 0;
-    while (at + SIGNATURE <= h5->image_size && memcmp(bytes + at, signature, SIGNATURE) != 0)
-        at = at > 0 ? 2 * at : 512;
-    return at + SIGNATURE <= h5->image_size;
-}
-
 ks_status ks_h5_recognize(const char *path, bool *is)
 {
-    char start[SIGNATURE];
+    static const char signature[] = "\x89HDF\r\n\x1a\n";
+    char start[sizeof signature] = "";
     FILE *file;
 
     KS_TRY(ks_path_open(path, &file));
-    *is = fread(start, 1, SIGNATURE, file) == SIGNATURE && memcmp(start, signature, SIGNATURE) == 0;
+    *is = fread(start, sizeof start - 1, 1, file) == 1 && strcmp(start, signature) == 0;
     fclose(file);
     return KS_OK;
 }
@@ -280,23 +258,21 @@ ks_status ks_h5_recognize(const char *path, bool *is)
  * have no locks. */
 ks_status ks_h5_start(struct ks_h5 *h5)
 {
+    const bool in_memory = h5->image_size > 0; /* HDF5 accepts no empty image */
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     ks_status status = KS_OK;
     char name[KS_PATH];
 
     KS_GO(name_image(h5, name));
-    if (!has_signature(h5)) {
-        status = ks_fail(KS_FORMAT, "%s: expected an HDF5 file, found no HDF5 signature", h5->path);
-        goto done;
-    }
     if (access < 0 || H5Pset_file_locking(access, false, true) < 0 || !forbid_plugins(h5) ||
-        (h5->image && !use_image(h5, access))) {
+        (in_memory && !use_image(h5, access))) {
         status = ks_h5_fail(h5, KS_RUN, NULL, "the HDF5 library cannot be used");
         goto done;
     }
-    h5->id = H5Fopen(h5->image ? name : h5->path, H5F_ACC_RDONLY, access);
+    h5->id = H5Fopen(in_memory ? name : h5->path, H5F_ACC_RDONLY, access);
     if (h5->id < 0)
-        status = ks_h5_fail(h5, KS_FORMAT, NULL, "a damaged or truncated HDF5 file");
+        status = ks_h5_fail(h5, KS_FORMAT, NULL,
+                            "expected an HDF5 file, found none, or a damaged or truncated one");
     else
         status = check_end(h5);
 done:

@@ -290,33 +290,30 @@ static bool read_values(hid_t set, double *values)
     return read;
 }
 
+/* The numbers of an array, in floating point, because a file can declare any. */
+static double count(const struct ks_h5_shape *shape)
+{
+    double n = 1;
+
+    for (size_t i = 0; i < shape->n_dims; i++)
+        n *= (double)shape->dims[i];
+    return n;
+}
+
 ks_status ks_h5_read(const struct ks_h5 *h5, const char *object, const struct ks_h5_shape *shape,
                      double *values)
 {
     struct ks_h5_shape found = {.n_dims = 0};
     ks_status status = KS_OK;
-    bool empty = false;
     hid_t set;
 
     KS_TRY(open_set(h5, object, &set, &found));
     KS_GO(compare_shape(h5, object, shape, &found));
-    for (size_t i = 0; i < shape->n_dims; i++)
-        empty = empty || shape->dims[i] == 0;
-    if (!empty && !read_values(set, values))
+    if (count(shape) > 0 && !read_values(set, values))
         status = ks_h5_fail(h5, KS_IO, object, "cannot be read: damaged?");
 done:
     H5Dclose(set);
     return status;
-}
-
-/* In floating point, because a file can declare any number of elements. */
-static double bytes_of(const struct ks_h5_shape *shape)
-{
-    double bytes = sizeof(double);
-
-    for (size_t i = 0; i < shape->n_dims; i++)
-        bytes *= (double)shape->dims[i];
-    return bytes;
 }
 
 ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
@@ -324,22 +321,20 @@ ks_status ks_h5_read_new(const struct ks_h5 *h5, const char *object,
 {
     struct ks_h5_shape found = {.n_dims = 0};
     ks_status status = KS_OK;
+    const double n = count(shape);
     double *values = NULL;
-    size_t n = 1;
 
     *out = NULL;
     KS_TRY(ks_h5_shape(h5, object, &found));
     KS_TRY(compare_shape(h5, object, shape, &found)); /* before memory is allocated for it */
     if (h5->declared) {
-        *h5->declared += bytes_of(shape);
+        *h5->declared += n * sizeof *values;
         return KS_OK;
     }
-    if (bytes_of(shape) >= (double)SIZE_MAX)
+    if (n * sizeof *values >= (double)SIZE_MAX)
         return ks_fail(KS_FORMAT, "%s: %s: more numbers than can be addressed", h5->path, object);
-    for (size_t i = 0; i < shape->n_dims; i++)
-        n *= shape->dims[i];
-    if (ks_alloc(n, sizeof *values, &values) != KS_OK)
-        return ks_fail(KS_MEMORY, "%s: %s: out of memory for %zu numbers", h5->path, object, n);
+    if (ks_alloc((size_t)n, sizeof *values, &values) != KS_OK)
+        return ks_fail(KS_MEMORY, "%s: %s: out of memory for %.0f numbers", h5->path, object, n);
     KS_GO(ks_h5_read(h5, object, shape, values));
     *out = values, values = NULL;
 done:
@@ -360,11 +355,7 @@ ks_status ks_h5_expect_finite(const struct ks_h5 *h5, const char *object, size_t
 ks_status ks_h5_read_finite(const struct ks_h5 *h5, const char *object,
                             const struct ks_h5_shape *shape, double **values)
 {
-    size_t n = 1;
-
     KS_TRY(ks_h5_expect_reals(h5, object, shape));
     KS_TRY(ks_h5_read_new(h5, object, shape, values));
-    for (size_t i = 0; i < shape->n_dims; i++)
-        n *= shape->dims[i];
-    return ks_h5_expect_finite(h5, object, n, *values);
+    return ks_h5_expect_finite(h5, object, (size_t)count(shape), *values);
 }
