@@ -22,16 +22,7 @@ static size_t largest(size_t a, size_t b)
 
 /* --- one minibatch --- */
 
-struct evaluation {
-    const struct ks_checkpoint *c;
-    struct ks_references *to; /* says what is computed, and receives it */
-    struct KS(arch) *arch;    /* in float64, whatever the precision of c's own; owned */
-    /* For a minibatch, or for all its microbatches but the last, and for the last; owned. */
-    struct KS(net) *net, *last;
-    size_t minibatches, rows, workers; /* rows: of a minibatch whose outputs are computed */
-};
-
-/* One thread's arrays; owned. */
+/* One thread's arrays. */
 enum {
     PRIMAL,
     ADJOINT,
@@ -42,6 +33,17 @@ enum {
 };
 struct worker {
     double *array[ARRAYS];
+};
+
+struct evaluation {
+    const struct ks_checkpoint *c;
+    struct ks_references *to; /* says what is computed, and receives it */
+    struct KS(arch) *arch;    /* in float64, whatever the precision of c's own; owned */
+    /* For a minibatch, or for all its microbatches but the last, and for the last; owned. */
+    struct KS(net) *net, *last;
+    size_t minibatches, rows, workers; /* rows: of a minibatch whose outputs are computed */
+    struct worker *worker;             /* [workers]; in the arena */
+    struct ks_arena arena;
 };
 
 /* The extended vector of a critic. */
@@ -168,37 +170,25 @@ static void evaluation_clear(struct evaluation *e)
     KS(net_free)(e->net);
     KS(net_free)(e->last);
     KS(arch_free)(e->arch);
+    ks_arena_free(&e->arena);
 }
 
-/* The numbers in each array of a worker. */
-static void worker_sizes(const struct evaluation *e, size_t size[ARRAYS])
+static void lay_out(struct ks_arena *arena, void *object)
 {
+    struct evaluation *e = object;
     const bool gradient = e->to->gradient_norm.minibatches > 0;
+    const size_t size[ARRAYS] = {
+        [PRIMAL] = e->net->primal,
+        [ADJOINT] = gradient ? e->net->adjoint : 0,
+        [GRADIENT] = gradient ? e->arch->parameters : 0,
+        [EXTENDED] = e->arch->frozen > 0 ? ks_arch_extended(e->arch) : 0,
+        [STATE] = e->arch->states,
+    };
 
-    size[PRIMAL] = e->net->primal;
-    size[ADJOINT] = gradient ? e->net->adjoint : 0;
-    size[GRADIENT] = gradient ? e->arch->parameters : 0;
-    size[EXTENDED] = e->arch->frozen > 0 ? ks_arch_extended(e->arch) : 0;
-    size[STATE] = e->arch->states;
-}
-
-static ks_status make_workers(const struct evaluation *e, struct worker *worker)
-{
-    size_t size[ARRAYS];
-
-    worker_sizes(e, size);
+    e->worker = KS_TAKE(arena, e->workers, struct worker);
     for (size_t k = 0; k < e->workers; k++)
         for (size_t i = 0; i < ARRAYS; i++)
-            KS_TRY(ks_alloc(size[i], sizeof(double), &worker[k].array[i]));
-    return KS_OK;
-}
-
-static void free_workers(size_t n, struct worker *worker)
-{
-    for (size_t k = 0; worker && k < n; k++)
-        for (size_t i = 0; i < ARRAYS; i++)
-            free(worker[k].array[i]);
-    free(worker);
+            KS_TAKEN(e->worker, k, struct worker)->array[i] = KS_TAKE(arena, size[i], double);
 }
 
 static ks_status make_values(const struct ks_checkpoint *c, struct ks_references *to)
@@ -216,22 +206,19 @@ static ks_status make_values(const struct ks_checkpoint *c, struct ks_references
 ks_status ks_references_compute(const struct ks_checkpoint *c, struct ks_references *references)
 {
     struct evaluation e = {.c = NULL};
-    struct worker *worker = NULL;
     ks_status status = KS_OK;
 
     KS_GO(evaluation_new(c, references, &e));
     if (e.minibatches == 0)
         goto done;
     KS_GO(make_values(c, references));
-    KS_GO(ks_alloc(e.workers, sizeof *worker, &worker));
-    KS_GO(make_workers(&e, worker));
+    KS_GO(ks_arena_make(&e.arena, lay_out, &e));
 #pragma omp parallel for num_threads((int)e.workers) schedule(static, 1)
     for (size_t k = 0; k < e.workers; k++)
         for (size_t n = k; n < e.minibatches; n += e.workers)
             for (size_t critic = 0; critic < c->critic.ensemble; critic++)
-                evaluate_critic(&e, &worker[k], critic, n);
+                evaluate_critic(&e, &e.worker[k], critic, n);
 done:
-    free_workers(e.workers, worker);
     evaluation_clear(&e);
     if (status != KS_OK)
         ks_references_clear(references);
@@ -244,15 +231,12 @@ ks_status ks_references_bytes(const struct ks_checkpoint *c, const struct ks_ref
     struct ks_references to = *references;
     struct evaluation e = {.c = NULL};
     ks_status status = KS_OK;
-    size_t size[ARRAYS];
 
     *bytes = 0;
     if (to.output.minibatches + to.loss.minibatches + to.gradient_norm.minibatches == 0)
         return KS_OK;
     KS_GO(evaluation_new(c, &to, &e));
-    worker_sizes(&e, size);
-    for (size_t i = 0; i < ARRAYS; i++)
-        *bytes += (double)e.workers * (double)size[i] * sizeof(double);
+    *bytes = (double)ks_arena_count(lay_out, &e);
     *bytes += (double)(to.output.minibatches * to.output.rows) * (double)output_row(c) *
               sizeof(double);
 done:
