@@ -52,9 +52,9 @@ static void limit(int resource, rlim_t most)
 {
     struct rlimit now;
 
-    if (getrlimit(resource, &now) != 0 || now.rlim_cur <= most)
-        return; /* RLIM_INFINITY is the largest number */
-    now.rlim_cur = most;
+    if (getrlimit(resource, &now) != 0)
+        return;
+    now.rlim_cur = most < now.rlim_max ? most : now.rlim_max; /* RLIM_INFINITY is the largest */
     setrlimit(resource, &now);
 }
 
@@ -62,15 +62,10 @@ static void limit(int resource, rlim_t most)
 static void allow(const struct scout *s, double bytes)
 {
     struct rusage used;
-    struct rlimit now;
 
-    if (getrusage(RUSAGE_SELF, &used) != 0 || getrlimit(RLIMIT_CPU, &now) != 0)
-        return;
-    now.rlim_cur = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1 + s->seconds +
-                   (rlim_t)(bytes / SLOWEST);
-    if (now.rlim_cur > now.rlim_max)
-        now.rlim_cur = now.rlim_max;
-    setrlimit(RLIMIT_CPU, &now);
+    if (getrusage(RUSAGE_SELF, &used) == 0)
+        limit(RLIMIT_CPU, (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1 + s->seconds +
+                              (rlim_t)(bytes / SLOWEST));
 }
 
 /* Bytes of address space that the child may have: what this process has now, plus the free memory.

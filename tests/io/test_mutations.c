@@ -118,6 +118,17 @@ static void check_program(size_t i)
         fail_msg("mutation %zu: exit status %d, '%s'", i, status, complained);
 }
 
+static ks_status read_loss(const char *path, struct ks_checkpoint **c)
+{
+    struct ks_h5 *h5;
+    ks_status status = ks_h5_open(path, "kappascope-checkpoint", &h5);
+
+    if (status == KS_OK)
+        status = ks_checkpoint_read_loss(h5, c);
+    ks_h5_close(h5);
+    return status;
+}
+
 /* `checked`: the file has checksums, so a mutated one must not read as a different checkpoint. */
 static void check_mutations(const char *path, uint64_t stream, bool checked)
 {

@@ -37,17 +37,6 @@ struct ks_checkpoint *read_checkpoint(const char *path)
     return keep_checkpoint(c);
 }
 
-ks_status read_loss(const char *path, struct ks_checkpoint **c)
-{
-    struct ks_h5 *h5;
-    ks_status status = ks_h5_open(path, "kappascope-checkpoint", &h5);
-
-    if (status == KS_OK)
-        status = ks_checkpoint_read_loss(h5, c);
-    ks_h5_close(h5);
-    return status;
-}
-
 void fill_normal(struct ks_rng *rng, size_t n, double *values)
 {
     for (size_t i = 0; i < n; i++)

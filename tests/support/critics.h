@@ -24,8 +24,6 @@ struct ks_checkpoint *blank_critic(const char *text, struct critic_sizes s);
 /* Keeps a critic until 63 others have been kept: nobody else frees it. A file's critic is kept. */
 struct ks_checkpoint *keep_checkpoint(struct ks_checkpoint *c);
 struct ks_checkpoint *read_checkpoint(const char *path);
-/* ks_checkpoint_read_loss of a file. */
-ks_status read_loss(const char *path, struct ks_checkpoint **c);
 void fill_normal(struct ks_rng *rng, size_t n, double *values);
 
 /* n standard normal numbers in a new array. */
