@@ -128,60 +128,67 @@ static ks_status build_nets(struct KS(agent) *a)
     return KS(net_new)(a->actor_arch, 1, 1, true, &a->actor_one);
 }
 
-static ks_status allocate_draw(const struct KS(agent) *a, struct KS(draw) *draw)
+static void lay_out_draw(struct ks_arena *arena, const struct ks_agent_config *c,
+                         struct KS(draw) *draw)
 {
-    KS_TRY(KS(reals)(a->config.batch * a->config.actions, &draw->noise));
-    return KS(reals)(a->config.batch, &draw->log_pi);
+    draw->noise = KS_TAKE(arena, c->batch * c->actions, real);
+    draw->log_pi = KS_TAKE(arena, c->batch, real);
 }
 
-static ks_status allocate_acting(const struct KS(agent) *a, struct KS(acting) *acting)
+static void lay_out_acting(struct ks_arena *arena, struct KS(agent) *a)
 {
-    KS_TRY(KS(reals)(a->config.observations, &acting->s));
-    KS_TRY(KS(reals)(a->actor_one->primal, &acting->primal));
-    KS_TRY(KS(reals)(a->config.actions, &acting->noise));
-    return KS(reals)(a->config.actions, &acting->action);
+    a->acting.s = KS_TAKE(arena, a->config.observations, real);
+    a->acting.primal = KS_TAKE(arena, a->actor_one->primal, real);
+    a->acting.noise = KS_TAKE(arena, a->config.actions, real);
+    a->acting.action = KS_TAKE(arena, a->config.actions, real);
 }
 
-static ks_status allocate_networks(struct KS(agent) *a)
+static void lay_out_networks(struct ks_arena *arena, struct KS(agent) *a)
 {
     size_t ensemble = a->config.ensemble;
 
-    KS_TRY(ks_alloc(ensemble, sizeof *a->critic, &a->critic));
+    a->critic = KS_TAKE(arena, ensemble, struct KS(trained));
     for (size_t e = 0; e < ensemble; e++) {
-        KS_TRY(
-            KS(trained_allocate)(a->critic_train, a->critic_eval, a->critic_both, &a->critic[e]));
-        KS_TRY(KS(reals)(a->critic_arch->parameters, &a->critic[e].target));
+        struct KS(trained) *critic = KS_TAKEN(a->critic, e, struct KS(trained));
+
+        KS(trained_lay_out)(arena, a->critic_train, a->critic_eval, a->critic_both, critic);
+        critic->target = KS_TAKE(arena, a->critic_arch->parameters, real);
     }
-    KS_TRY(ks_alloc(ensemble, sizeof *a->critic_step, &a->critic_step));
-    KS_TRY(KS(trained_allocate)(a->actor_train, a->actor_eval, a->actor_eval, &a->actor));
+    a->critic_step = KS_TAKE(arena, ensemble, struct ks_critic_step);
+    KS(trained_lay_out)(arena, a->actor_train, a->actor_eval, a->actor_eval, &a->actor);
     if (a->encoder)
-        KS_TRY(KS(reals)(a->actor_arch->parameters, &a->actor.target));
-    KS_TRY(KS(reals)(a->actor_eval->primal, &a->next_primal));
-    KS_TRY(KS(reals)(a->actor_arch->states, &a->next_state));
-    KS_TRY(allocate_draw(a, &a->next));
-    return allocate_draw(a, &a->policy);
+        a->actor.target = KS_TAKE(arena, a->actor_arch->parameters, real);
+    a->next_primal = KS_TAKE(arena, a->actor_eval->primal, real);
+    a->next_state = KS_TAKE(arena, a->actor_arch->states, real);
 }
 
-static ks_status allocate(struct KS(agent) *a)
+static void lay_out(struct ks_arena *arena, void *agent)
 {
+    struct KS(agent) *a = agent;
     size_t batch = a->config.batch, outputs = a->critic_arch->out, ensemble = a->config.ensemble;
-    size_t threads = (size_t)a->config.threads;
+    size_t width = KS(agent_width)(a);
 
-    KS_TRY(allocate_networks(a));
-    KS_TRY(allocate_acting(a, &a->acting));
-    KS_TRY(KS(reals)((batch + KS(agent_rows)(a)) * KS(agent_width)(a), &a->input));
-    KS_TRY(KS(reals)(batch * a->actor_arch->in, &a->s));
-    KS_TRY(KS(reals)(batch * a->actor_arch->in, &a->next_s));
+    lay_out_networks(arena, a);
+    lay_out_draw(arena, &a->config, &a->next);
+    lay_out_draw(arena, &a->config, &a->policy);
+    lay_out_acting(arena, a);
+    a->input = KS_TAKE(arena, (batch + KS(agent_rows)(a)) * width, real);
+    a->s = KS_TAKE(arena, batch * a->actor_arch->in, real);
+    a->next_s = KS_TAKE(arena, batch * a->actor_arch->in, real);
     if (a->encoder)
-        KS_TRY(KS(reals)(batch, &a->deviation));
-    KS_TRY(KS(reals)(batch * KS(agent_width)(a), &a->policy_input));
-    KS_TRY(KS(reals)(ensemble * batch * KS(agent_width)(a), &a->x_bar));
-    KS_TRY(KS(reals)(batch * KS(agent_width)(a), &a->action_bar));
-    KS_TRY(KS(reals)(batch * a->critic_arch->loss.targets, &a->target));
-    KS_TRY(KS(reals)(threads * 2 * outputs, &a->row));
-    KS_TRY(KS(reals)(ensemble * batch * outputs, &a->values));
-    KS_TRY(ks_alloc(ensemble * batch, sizeof *a->q, &a->q));
-    return ks_alloc(ensemble, sizeof *a->outputs, &a->outputs);
+        a->deviation = KS_TAKE(arena, batch, real);
+    a->policy_input = KS_TAKE(arena, batch * width, real);
+    a->x_bar = KS_TAKE(arena, ensemble * batch * width, real);
+    a->action_bar = KS_TAKE(arena, batch * width, real);
+    a->target = KS_TAKE(arena, batch * a->critic_arch->loss.targets, real);
+    a->row = KS_TAKE(arena, (size_t)a->config.threads * 2 * outputs, real);
+    a->values = KS_TAKE(arena, ensemble * batch * outputs, real);
+    a->q = KS_TAKE(arena, ensemble * batch, double);
+    a->outputs = KS_TAKE(arena, ensemble, const real *);
+    if (a->encoder)
+        KS(encoder_lay_out)(arena, a);
+    if (a->optimist)
+        KS(optimist_lay_out)(arena, a);
 }
 
 ks_status KS(agent_reset)(struct KS(agent) *a)
@@ -221,9 +228,9 @@ ks_status KS(agent_new)(const struct ks_agent_config *config, struct KS(agent) *
     a->kind = config->encoder ? &KS(mrq) : &KS(soft_actor_critic);
     KS_GO(parse(a));
     KS_GO(build_nets(a));
-    KS_GO(allocate(a));
     if (config->optimist)
         KS_GO(KS(optimist_new)(a, config->optimist, &a->optimist));
+    KS_GO(ks_arena_make(&a->arena, lay_out, a));
     a->config.critic = a->config.actor = a->config.optimist = a->config.name = NULL;
     a->config.encoder = NULL;
     KS_GO(KS(agent_reset)(a));
@@ -238,23 +245,7 @@ void KS(agent_free)(struct KS(agent) *a)
 {
     if (!a)
         return;
-    for (size_t e = 0; a->critic && e < a->config.ensemble; e++)
-        KS(trained_free)(&a->critic[e]);
-    KS(trained_free)(&a->actor);
-    void *block[] = {a->critic,       a->critic_step,
-                     a->next_primal,  a->next_state,
-                     a->next.noise,   a->next.log_pi,
-                     a->policy.noise, a->policy.log_pi,
-                     a->acting.s,     a->acting.primal,
-                     a->acting.noise, a->acting.action,
-                     a->input,        a->s,
-                     a->next_s,       a->policy_input,
-                     a->x_bar,        a->action_bar,
-                     a->target,       a->row,
-                     a->values,       a->q,
-                     a->outputs,      a->deviation};
-    for (size_t i = 0; i < sizeof block / sizeof *block; i++)
-        free(block[i]);
+    ks_arena_free(&a->arena);
     KS(optimist_free)(a->optimist);
     KS(encoder_free)(a->encoder);
     KS(net_free)(a->critic_train);

@@ -2,6 +2,10 @@
  * soft actor-critic (update.c); or, if it has an encoder, MR.Q (mrq.c), whose actor is
  * deterministic.
  *
+ * It is one object in several files, whose functions all work in the agent's arrays: the actor's
+ * passes and loss (actor.c); the encoder (encoder.c) and the optimistic actor (optimist.c), which
+ * only some agents have.
+ *
  * All memory is allocated in ks_agent_new. The noise of an update is determined by the seed and the
  * update's number (stream.h), so the state of the agent consists of `updates`, the optimizers'
  * steps and the arrays below. */
@@ -72,13 +76,13 @@ struct ks_update {
     bool actor_stepped;
 };
 
-/* What is random in the actions that the actor samples for a minibatch. All owned. */
+/* What is random in the actions that the actor samples for a minibatch. */
 struct KS(draw) {
     real *noise;  /* [batch, actions] */
     real *log_pi; /* [batch]          */
 };
 
-/* Work space of ks_agent_act, for one row. All owned. */
+/* Work space of ks_agent_act, for one row. */
 struct KS(acting) {
     real *s, *primal;     /* [observations]; the pass of actor_one            */
     real *noise, *action; /* [actions]                                        */
@@ -87,6 +91,7 @@ struct KS(acting) {
 
 struct KS(agent) {
     struct ks_agent_config config;
+    struct ks_arena arena; /* all arrays below, of the encoder and of the optimistic actor */
     const struct KS(agent_kind) *kind; /* actor.h */
     struct KS(arch) *critic_arch, *actor_arch;
     /* The passes. In training mode a critic with batchnorm ("joint") has 2 batch input rows,

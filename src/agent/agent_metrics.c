@@ -399,7 +399,7 @@ ks_status KS(agent_metrics)(struct KS(agent) *a, const struct ks_batch *batch,
     ks_status status = KS_OK;
 
     KS_GO(ks_alloc(critic > actor ? critic : actor, sizeof *s.score, &s.score));
-    KS_GO(KS(reals)(a->actor_arch->parameters, &actor_g));
+    KS_GO(ks_alloc(a->actor_arch->parameters, sizeof *actor_g, &actor_g));
     KS_GO(list_networks(a, a->actor.g, &s));
     if (batch)
         KS(agent_recompute_last)(a, batch, actor_g);

@@ -66,27 +66,28 @@ static ks_status build_nets(size_t batch, struct KS(encoder) *e)
     return KS(net_new)(e->arch[KS_STATE_MODULE], 1, 1, true, &e->one);
 }
 
-static ks_status allocate(const struct KS(agent) *a, struct KS(encoder) *e)
+void KS(encoder_lay_out)(struct ks_arena *arena, const struct KS(agent) *a)
 {
+    struct KS(encoder) *e = a->encoder;
     const size_t batch = a->config.batch, rows = e->steps * batch;
     const size_t z = e->arch[KS_STATE_MODULE]->out, pair = e->arch[KS_PAIR_MODULE]->in;
 
     for (enum ks_module k = KS_STATE_MODULE; k < KS_MODULES; k++) {
         const struct KS(net) *larger = e->all[k] ? e->all[k] : e->batch[k];
 
-        KS_TRY(KS(trained_allocate)(e->batch[k], larger, e->batch[k], &e->module[k]));
+        KS(trained_lay_out)(arena, e->batch[k], larger, e->batch[k], &e->module[k]);
         if (k != KS_MODEL_MODULE)
-            KS_TRY(KS(reals)(e->arch[k]->parameters, &e->module[k].target));
+            e->module[k].target = KS_TAKE(arena, e->arch[k]->parameters, real);
     }
-    KS_TRY(KS(reals)(rows * a->config.observations, &e->s));
-    KS_TRY(KS(reals)(rows * a->config.actions, &e->a));
-    KS_TRY(KS(reals)(rows * z, &e->target));
-    KS_TRY(KS(reals)(rows * pair, &e->pair_input));
-    KS_TRY(KS(reals)(e->steps * e->batch[KS_PAIR_MODULE]->primal, &e->pair_primal));
-    KS_TRY(KS(reals)(e->steps * e->batch[KS_MODEL_MODULE]->primal, &e->model_primal));
-    KS_TRY(KS(reals)(batch * pair, &e->pair_bar));
-    KS_TRY(KS(reals)(batch * z, &e->state_bar));
-    return KS(reals)(batch * a->config.actions, &e->action_bar);
+    e->s = KS_TAKE(arena, rows * a->config.observations, real);
+    e->a = KS_TAKE(arena, rows * a->config.actions, real);
+    e->target = KS_TAKE(arena, rows * z, real);
+    e->pair_input = KS_TAKE(arena, rows * pair, real);
+    e->pair_primal = KS_TAKE(arena, e->steps * e->batch[KS_PAIR_MODULE]->primal, real);
+    e->model_primal = KS_TAKE(arena, e->steps * e->batch[KS_MODEL_MODULE]->primal, real);
+    e->pair_bar = KS_TAKE(arena, batch * pair, real);
+    e->state_bar = KS_TAKE(arena, batch * z, real);
+    e->action_bar = KS_TAKE(arena, batch * a->config.actions, real);
 }
 
 ks_status KS(encoder_new)(const struct KS(agent) *a, struct KS(encoder) **encoder)
@@ -97,8 +98,7 @@ ks_status KS(encoder_new)(const struct KS(agent) *a, struct KS(encoder) **encode
     e = *encoder;
     e->steps = a->config.horizon;
     KS_TRY(parse_modules(a, e));
-    KS_TRY(build_nets(a->config.batch, e));
-    return allocate(a, e);
+    return build_nets(a->config.batch, e);
 }
 
 void KS(encoder_free)(struct KS(encoder) *e)
@@ -106,17 +106,11 @@ void KS(encoder_free)(struct KS(encoder) *e)
     if (!e)
         return;
     for (enum ks_module k = KS_STATE_MODULE; k < KS_MODULES; k++) {
-        KS(trained_free)(&e->module[k]);
         KS(net_free)(e->batch[k]);
         KS(net_free)(e->all[k]);
         KS(arch_free)(e->arch[k]);
     }
     KS(net_free)(e->one);
-    real *block[] = {e->s,          e->a,           e->target,
-                     e->pair_input, e->pair_primal, e->model_primal,
-                     e->pair_bar,   e->state_bar,   e->action_bar};
-    for (size_t i = 0; i < sizeof block / sizeof *block; i++)
-        free(block[i]);
     free(e);
 }
 

@@ -57,10 +57,12 @@ struct KS(encoder) {
     real *action_bar;                 /* [batch, actions]                            */
 };
 
-/* Creates the encoder of an agent, of which only `config` is read. KS_FORMAT if the descriptions do
- * not fit each other, KS_MEMORY. The caller frees it, also after a failure. */
+/* Creates the encoder of an agent, of which only `config` is read, without its arrays. KS_FORMAT if
+ * the descriptions do not fit each other, KS_MEMORY. The caller frees it, also after a failure. */
 ks_status KS(encoder_new)(const struct KS(agent) *agent, struct KS(encoder) **encoder);
 void KS(encoder_free)(struct KS(encoder) *encoder);
+/* Takes the arrays of the agent's encoder from the agent's arena. */
+void KS(encoder_lay_out)(struct ks_arena *arena, const struct KS(agent) *agent);
 /* Sets parameters and moments to their start, targets to copies. */
 ks_status KS(encoder_init)(struct KS(agent) *agent);
 /* Copies the parameters to the targets. */

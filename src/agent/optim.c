@@ -12,7 +12,6 @@
 #include "agent/optim.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
@@ -192,38 +191,25 @@ size_t KS(widest)(const struct KS(arch) *arch)
     return widest;
 }
 
-ks_status KS(reals)(size_t n, real **out)
-{
-    return ks_alloc(n, sizeof **out, out);
-}
-
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
-ks_status KS(trained_allocate)(const struct KS(net) *train, const struct KS(net) *eval,
-                               const struct KS(net) *forward, struct KS(trained) *t)
+void KS(trained_lay_out)(struct ks_arena *arena, const struct KS(net) *train,
+                         const struct KS(net) *eval, const struct KS(net) *forward,
+                         struct KS(trained) *t)
 {
     size_t n = train->arch->parameters, primal = larger(train->primal, eval->primal);
 
-    KS_TRY(KS(reals)(n, &t->w));
-    KS_TRY(KS(reals)(train->arch->states, &t->state));
-    KS_TRY(KS(reals)(n, &t->m));
-    KS_TRY(KS(reals)(n, &t->v));
-    KS_TRY(KS(reals)(n, &t->g));
-    KS_TRY(KS(reals)(larger(primal, forward->primal), &t->primal));
-    KS_TRY(KS(reals)(larger(train->adjoint, eval->adjoint), &t->adjoint));
-    return KS(reals)(KS(widest)(train->arch), &t->columns);
-}
-
-void KS(trained_free)(struct KS(trained) *t)
-{
-    real *block[] = {t->w,      t->state,  t->m,       t->v,      t->g,
-                     t->target, t->primal, t->adjoint, t->columns};
-
-    for (size_t i = 0; i < sizeof block / sizeof *block; i++)
-        free(block[i]);
+    t->w = KS_TAKE(arena, n, real);
+    t->state = KS_TAKE(arena, train->arch->states, real);
+    t->m = KS_TAKE(arena, n, real);
+    t->v = KS_TAKE(arena, n, real);
+    t->g = KS_TAKE(arena, n, real);
+    t->primal = KS_TAKE(arena, larger(primal, forward->primal), real);
+    t->adjoint = KS_TAKE(arena, larger(train->adjoint, eval->adjoint), real);
+    t->columns = KS_TAKE(arena, KS(widest)(train->arch), real);
 }
 
 void KS(trained_backward)(const struct KS(net) *net, const struct KS(trained) *t, const real *x,

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "core/real.h"
 #include "core/rng.h"
 #include "io/adam.h"
@@ -99,13 +100,11 @@ size_t KS(widest)(const struct KS(arch) *arch);
 
 /* Memory and start of a network in training (optim.h). */
 
-/* `n` zeroed reals. KS_MEMORY. */
-ks_status KS(reals)(size_t n, real **out);
-/* Allocates all of *t but the target. The blocks have room for the passes of `train` and `eval`,
- * and for the forward pass of `forward`. After a failure (KS_MEMORY) the caller still frees it. */
-ks_status KS(trained_allocate)(const struct KS(net) *train, const struct KS(net) *eval,
-                               const struct KS(net) *forward, struct KS(trained) *t);
-void KS(trained_free)(struct KS(trained) *t); /* frees what it holds */
+/* Takes all arrays of *t but the target from an arena. The blocks have room for the passes of
+ * `train` and `eval`, and for the forward pass of `forward`. */
+void KS(trained_lay_out)(struct ks_arena *arena, const struct KS(net) *train,
+                         const struct KS(net) *eval, const struct KS(net) *forward,
+                         struct KS(trained) *t);
 /* The backward pass of `net` after a forward pass of *t on x, from the output's adjoint in its
  * block: to x_bar unless it is NULL, and with `gradient` to t->g, which is overwritten. */
 void KS(trained_backward)(const struct KS(net) *net, const struct KS(trained) *t, const real *x,

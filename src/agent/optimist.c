@@ -51,28 +51,30 @@ static ks_status check(const struct KS(agent) *a, const struct KS(arch) *arch)
 ks_status KS(optimist_new)(struct KS(agent) *a, const char *description,
                            struct KS(optimist) **optimist)
 {
-    const size_t batch = a->config.batch, width = KS(agent_width)(a);
     struct KS(optimist) *o;
 
     KS_TRY(ks_alloc(1, sizeof *o, optimist));
     o = *optimist;
-    KS_TRY(KS(arch_parse)(description, "optimist", width, &o->arch));
+    KS_TRY(KS(arch_parse)(description, "optimist", KS(agent_width)(a), &o->arch));
     o->arch->products = a->config.products;
     KS_TRY(check(a, o->arch));
-    KS_TRY(KS(net_new)(o->arch, batch, batch, false, &o->train));
-    KS_TRY(KS(net_new)(o->arch, 1, 1, true, &o->one));
-    KS_TRY(KS(trained_allocate)(o->train, o->train, o->one, &o->shift));
-    KS_TRY(KS(reals)(batch * a->config.actions, &o->noise));
-    return KS(reals)(batch * width, &o->input);
+    KS_TRY(KS(net_new)(o->arch, a->config.batch, a->config.batch, false, &o->train));
+    return KS(net_new)(o->arch, 1, 1, true, &o->one);
+}
+
+void KS(optimist_lay_out)(struct ks_arena *arena, const struct KS(agent) *a)
+{
+    struct KS(optimist) *o = a->optimist;
+
+    KS(trained_lay_out)(arena, o->train, o->train, o->one, &o->shift);
+    o->noise = KS_TAKE(arena, a->config.batch * a->config.actions, real);
+    o->input = KS_TAKE(arena, a->config.batch * KS(agent_width)(a), real);
 }
 
 void KS(optimist_free)(struct KS(optimist) *o)
 {
     if (!o)
         return;
-    KS(trained_free)(&o->shift);
-    free(o->noise);
-    free(o->input);
     KS(net_free)(o->train);
     KS(net_free)(o->one);
     KS(arch_free)(o->arch);

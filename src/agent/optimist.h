@@ -39,11 +39,13 @@ struct KS(optimist) {
 
 double KS(dual_value)(const struct ks_dual *dual);
 
-/* Creates the optimistic actor of an agent whose networks are built, from a description that ends
- * in `policy shift`. KS_FORMAT if it does not fit the agent, KS_MEMORY. */
+/* Creates the optimistic actor of an agent whose networks are built, without its arrays, from a
+ * description that ends in `policy shift`. KS_FORMAT if it does not fit the agent, KS_MEMORY. */
 ks_status KS(optimist_new)(struct KS(agent) *agent, const char *description,
                            struct KS(optimist) **optimist);
 void KS(optimist_free)(struct KS(optimist) *optimist);
+/* Takes the arrays of the agent's optimistic actor from the agent's arena. */
+void KS(optimist_lay_out)(struct ks_arena *arena, const struct KS(agent) *agent);
 /* Sets parameters, moments and dual variables to their start. */
 ks_status KS(optimist_init)(struct KS(agent) *agent);
 

@@ -41,29 +41,44 @@ struct ks_agent_config ks_learner_config(const struct ks_plan *plan, const struc
 /* Replay never holds more transitions than the run makes. */
 static ks_status new_replay(struct ks_learner *l)
 {
-    size_t observations = ks_env_observations(l->player.env);
-    size_t actions = ks_env_actions(l->player.env), batch = l->plan->options->settings.batch;
-    size_t capacity = l->plan->options->settings.replay, steps = l->plan->agent_steps;
+    const size_t capacity = l->plan->options->settings.replay, steps = l->plan->agent_steps;
 
-    KS_TRY(ks_replay_new(steps < capacity ? steps : capacity, observations, actions, &l->replay));
-    l->rows.n = batch;
-    KS_TRY(ks_alloc(batch * observations, sizeof *l->rows.s, &l->rows.s));
-    KS_TRY(ks_alloc(batch * actions, sizeof *l->rows.a, &l->rows.a));
-    KS_TRY(ks_alloc(batch * observations, sizeof *l->rows.next_s, &l->rows.next_s));
-    KS_TRY(ks_alloc(batch, sizeof *l->rows.mask, &l->rows.mask));
-    return ks_alloc(batch, sizeof *l->rows.reward, &l->rows.reward);
+    return ks_replay_new(steps < capacity ? steps : capacity, ks_env_observations(l->player.env),
+                         ks_env_actions(l->player.env), &l->replay);
 }
 
-static ks_status new_windows(size_t steps, const struct ks_replay *r, struct ks_unrolled *w)
+static void lay_out_windows(struct ks_arena *arena, const struct ks_replay *r,
+                            struct ks_unrolled *w)
 {
-    const size_t rows = steps * w->n;
+    const size_t rows = w->steps * w->n;
 
-    w->steps = steps;
-    KS_TRY(ks_alloc((rows + w->n) * r->observations, sizeof *w->s, &w->s));
-    KS_TRY(ks_alloc(rows * r->actions, sizeof *w->a, &w->a));
-    KS_TRY(ks_alloc(rows, sizeof *w->reward, &w->reward));
-    KS_TRY(ks_alloc(rows, sizeof *w->mask, &w->mask));
-    return ks_alloc(rows, sizeof *w->kept, &w->kept);
+    w->s = KS_TAKE(arena, (rows + w->n) * r->observations, float);
+    w->a = KS_TAKE(arena, rows * r->actions, float);
+    w->reward = KS_TAKE(arena, rows, float);
+    w->mask = KS_TAKE(arena, rows, float);
+    w->kept = KS_TAKE(arena, rows, float);
+}
+
+static void lay_out(struct ks_arena *arena, void *learner)
+{
+    struct ks_learner *l = learner;
+    const struct ks_settings *s = &l->plan->options->settings;
+    const size_t batch = s->batch, observations = l->replay->observations;
+
+    l->rows.n = batch;
+    l->rows.s = KS_TAKE(arena, batch * observations, float);
+    l->rows.a = KS_TAKE(arena, batch * l->replay->actions, float);
+    l->rows.next_s = KS_TAKE(arena, batch * observations, float);
+    l->rows.mask = KS_TAKE(arena, batch, float);
+    l->rows.reward = KS_TAKE(arena, batch, double);
+    l->noise = KS_TAKE(arena, l->replay->actions, double);
+    if (!l->agent->encoder)
+        return;
+    l->slots = KS_TAKE(arena, batch, size_t);
+    l->other_slots = KS_TAKE(arena, batch, size_t);
+    l->windows.n = batch;
+    l->windows.steps = s->agent.horizon;
+    lay_out_windows(arena, l->replay, &l->windows);
 }
 
 /* An agent with an encoder draws windows of `horizon` transitions, and by priorities. */
@@ -79,11 +94,7 @@ static ks_status new_priorities(struct ks_learner *l)
                              s->replay_priority);
     if (s->agent.target_period == 0)
         return ks_fail(KS_USAGE, "target_period: expected at least 1 with an encoder, found 0");
-    KS_TRY(ks_priorities_new(l->replay, windows, s->replay_priority, &l->priorities));
-    KS_TRY(ks_alloc(s->batch, sizeof *l->slots, &l->slots));
-    KS_TRY(ks_alloc(s->batch, sizeof *l->other_slots, &l->other_slots));
-    l->windows.n = s->batch;
-    return new_windows(horizon, l->replay, &l->windows);
+    return ks_priorities_new(l->replay, windows, s->replay_priority, &l->priorities);
 }
 
 ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *l)
@@ -97,7 +108,7 @@ ks_status ks_learner_init(const struct ks_plan *plan, struct ks_learner *l)
     KS_TRY(new_priorities(l));
     if (plan->options->settings.observation_normalization)
         KS_TRY(ks_normalizer_new(ks_env_observations(l->player.env), &l->normalizer));
-    return ks_alloc(ks_env_actions(l->player.env), sizeof *l->noise, &l->noise);
+    return ks_arena_make(&l->arena, lay_out, l);
 }
 
 void ks_learner_free(struct ks_learner *l)
@@ -106,20 +117,8 @@ void ks_learner_free(struct ks_learner *l)
     KS(agent_free)(l->agent);
     ks_replay_free(l->replay);
     ks_normalizer_free(l->normalizer);
-    free(l->rows.s);
-    free(l->rows.a);
-    free(l->rows.next_s);
-    free(l->rows.mask);
-    free(l->rows.reward);
-    free(l->noise);
     ks_priorities_free(l->priorities);
-    free(l->slots);
-    free(l->other_slots);
-    free(l->windows.s);
-    free(l->windows.a);
-    free(l->windows.reward);
-    free(l->windows.mask);
-    free(l->windows.kept);
+    ks_arena_free(&l->arena);
 }
 
 /* What replay draws: rows that span up to n_step transitions. */

@@ -24,12 +24,13 @@ struct ks_learner {
     struct ks_normalizer *normalizer; /* of the observations; NULL: raw ones; owned */
     struct ks_rng resets;             /* the random stream of start states */
     size_t agent_steps, env_step;
-    /* Work space. */
-    struct ks_rows rows;         /* a minibatch; owned */
-    double *noise;               /* [actions]; owned   */
+    /* Work space, in the arena. */
+    struct ks_arena arena;
+    struct ks_rows rows;         /* a minibatch */
+    double *noise;               /* [actions]   */
     size_t *slots, *other_slots; /* [batch]: with priorities, the slots drawn for the last update;
-                                  * for other purposes; owned */
-    struct ks_unrolled windows;  /* a minibatch of the encoder; owned */
+                                  * for other purposes */
+    struct ks_unrolled windows;  /* a minibatch of the encoder */
 };
 
 /* How the plan's agent is made. The texts are the plan's. */

@@ -385,7 +385,7 @@ TEST(test_out_of_memory)
 {
     struct ks_agent_config c = config();
     struct KS(agent) *a = NULL;
-    struct starved s = {.least = 100};
+    struct starved s = {.least = 50};
 
     while (starving(&s)) {
         s.status = KS(agent_new)(&c, &a);
