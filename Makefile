@@ -251,7 +251,7 @@ threaded := operators/test_hessian lanczos/test_lanczos agent/test_agent train/t
 threads: deps ## run tests of products, Lanczos and training under ThreadSanitizer
 	+@OMP_NUM_THREADS=3 OMP_TOOL_LIBRARIES=$$(dirname $$(realpath $$(command -v clang)))/../lib/libarcher.so \
 	    TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
-	    $(MAKE) run-tests BUILD=build/threads CC=clang CFLAGS="-O1 -g -fsanitize=thread" \
+	    $(build) run-tests BUILD=build/threads CC=clang CFLAGS="-O1 -g -fsanitize=thread" \
 	    tests="$(threaded:%=build/threads/tests/%)"
 nightly: ## run the checks that take long and rarely fail
 	@.ci/nightly
