@@ -3,9 +3,9 @@
 #
 # Checks the package analysis/python/kappascope with PyTorch and Flax: exports critics from both, those of
 # seven published agents among them, and compares gradients and Hessian-vector products with the
-# frameworks' own (export_torch.py, export_forms.py, export_heads.py, export_flax.py); expects what is
-# wrong to be refused (export_refusals.py, export_heads.py, export_flax.py), eigenvectors to be PyTorch's
-# or JAX's (export_vectors.py, export_vectors_flax.py), and wrappers to change nothing
+# frameworks' own (export_torch.py, export_forms.py, export_heads.py, export_flax.py, export_flax_trees.py);
+# expects what is wrong to be refused (export_refusals.py, export_heads.py, export_flax.py), eigenvectors to
+# be PyTorch's or JAX's (export_vectors.py, export_vectors_flax.py), and wrappers to change nothing
 # (export_wrappers.py); runs the examples of analysis/export/README.md. Compares the calls of optax in
 # analysis/LOSSES.md (losses_optax.py).
 #
@@ -59,7 +59,7 @@ mkdir -p "$folder"
 for script in torch forms heads wrappers vectors refusals; do
     "$torch" "tests/peer/export_$script.py" "$build/bin/kappascope-analyze" "$folder"
 done
-for script in export_flax export_vectors_flax losses_optax; do
+for script in export_flax export_flax_trees export_vectors_flax losses_optax; do
     "$environment/bin/python" "tests/peer/$script.py" "$build/bin/kappascope-analyze" "$folder"
 done
 examples

@@ -5,6 +5,7 @@ Norms, products and ensembles written by hand, compared as in export_torch.py. `
 views of a module's parameters in the order of the file format, critic by critic."""
 
 import copy
+import functools
 import time
 
 import torch
@@ -20,6 +21,11 @@ N, B, IN, WIDTH, E = 2, 16, 6, 8, 3
 
 def parameter(*shape):
     return nn.Parameter(torch.randn(*shape) / shape[-1] ** 0.5)
+
+
+def views(*linear):
+    """Kernel and bias of each, as the file has them."""
+    return [p for layer in linear for p in (layer.weight.t(), layer.bias)]
 
 
 class ByHand(nn.Module):
@@ -43,10 +49,8 @@ class ByHand(nn.Module):
     def forward(self, obs):
         x = self.fc1(((obs - self.mean) / self.std).clamp(-2, 2))
         centered = x - x.mean(-1, keepdim=True)
-        x = (
-            centered / torch.sqrt(centered.pow(2).mean(-1, keepdim=True) + 1e-5) * self.scale
-            + self.bias
-        )
+        x = centered / torch.sqrt(centered.pow(2).mean(-1, keepdim=True) + 1e-5)
+        x = x * self.scale + self.bias
         x = x * torch.sigmoid(x)
         x = x @ self.w
         x = self.g * (x * torch.rsqrt((x**2).mean(dim=-1, keepdim=True) + 1e-6))
@@ -57,19 +61,8 @@ class ByHand(nn.Module):
         return self.fc4(x * self.s * 0.5)
 
     def canonical(self):
-        return [
-            self.fc1.weight.t(),
-            self.fc1.bias,
-            self.scale,
-            self.bias,
-            self.w,
-            self.g,
-            self.fc3.weight.t(),
-            self.fc3.bias,
-            self.s,
-            self.fc4.weight.t(),
-            self.fc4.bias,
-        ]
+        own = [*views(self.fc1), self.scale, self.bias, self.w, self.g]
+        return [*own, *views(self.fc3), self.s, *views(self.fc4)]
 
 
 class Rows(nn.Module):
@@ -83,39 +76,24 @@ class Rows(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.layers = nn.ModuleList(
-            [
-                nn.Linear(IN, WIDTH),
-                *[nn.Linear(WIDTH, WIDTH) for _ in range(3)],
-                nn.Linear(WIDTH, 1),
-            ]
-        )
-        self.scales, self.biases = nn.ParameterList(
-            [parameter(WIDTH) for _ in range(2)]
-        ), nn.ParameterList([parameter(WIDTH) for _ in range(2)])
+        sizes = (IN, WIDTH, WIDTH, WIDTH, WIDTH, 1)
+        self.layers = nn.ModuleList([nn.Linear(*size) for size in zip(sizes, sizes[1:])])
+        self.scales = nn.ParameterList([parameter(WIDTH) for _ in range(2)])
+        self.biases = nn.ParameterList([parameter(WIDTH) for _ in range(2)])
 
     def forward(self, x):
         x = self.layers[0](x)
-        x = (x - x.mean(0)) / torch.sqrt(x.var(0, unbiased=False) + 1e-3) * self.scales[
-            0
-        ] + self.biases[0]
+        x = (x - x.mean(0)) / torch.sqrt(x.var(0, unbiased=False) + 1e-3)
+        x = x * self.scales[0] + self.biases[0]
         x = self.layers[1](F.gelu(x, approximate="tanh"))
         x = F.batch_norm(x, None, None, self.scales[1], self.biases[1], True, 0.1, 1e-5).tanh()
         x = F.softmax(F.mish(self.layers[3](self.layers[2](x).relu() + 0.5)), dim=1)
         return {"q": self.layers[4](x).squeeze(-1)}
 
     def canonical(self):
-        order = [
-            self.layers[0].weight.t(),
-            self.layers[0].bias,
-            self.scales[0],
-            self.biases[0],
-            self.layers[1].weight.t(),
-            self.layers[1].bias,
-            self.scales[1],
-            self.biases[1],
-        ]
-        return order + [p for layer in self.layers[2:] for p in (layer.weight.t(), layer.bias)]
+        normed = zip(self.layers, self.scales, self.biases)
+        own = [p for layer, *norm in normed for p in (*views(layer), *norm)]
+        return own + views(*self.layers[2:])
 
 
 class Stacked(nn.Module):
@@ -126,17 +104,8 @@ class Stacked(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.w1, self.b1, self.w2, self.b2 = (
-            parameter(E, IN, WIDTH),
-            parameter(E, 1, WIDTH),
-            parameter(E, WIDTH, WIDTH),
-            parameter(E, 1, WIDTH),
-        )
-        self.scale, self.bias, self.w3 = (
-            parameter(E, 1, WIDTH),
-            parameter(E, 1, WIDTH),
-            parameter(E, 1, WIDTH),
-        )
+        self.w1, self.w2 = parameter(E, IN, WIDTH), parameter(E, WIDTH, WIDTH)
+        self.b1, self.b2, self.scale, self.bias, self.w3 = (parameter(E, 1, WIDTH) for _ in range(5))
 
     def forward(self, x):
         x = torch.relu(torch.einsum("bi,eio->ebo", x, self.w1) + self.b1)
@@ -145,19 +114,8 @@ class Stacked(nn.Module):
         return torch.matmul(x, self.w3.transpose(1, 2)).squeeze(-1).t()
 
     def canonical(self):
-        return [
-            p
-            for e in range(E)
-            for p in (
-                self.w1[e],
-                self.b1[e],
-                self.w2[e],
-                self.b2[e],
-                self.scale[e],
-                self.bias[e],
-                self.w3[e].t(),
-            )
-        ]
+        stacks = (self.w1, self.b1, self.w2, self.b2, self.scale, self.bias, self.w3.transpose(1, 2))
+        return [stack[e] for e in range(E) for stack in stacks]
 
 
 class Loop(nn.Module):
@@ -169,9 +127,8 @@ class Loop(nn.Module):
     def __init__(self):
         super().__init__()
         self.w = parameter(2, WIDTH, IN + 1)
-        self.inner, self.alpha = nn.ModuleList(
-            [nn.Linear(WIDTH, WIDTH) for _ in range(2)]
-        ), parameter(2, WIDTH)
+        self.inner = nn.ModuleList([nn.Linear(WIDTH, WIDTH) for _ in range(2)])
+        self.alpha = parameter(2, WIDTH)
         self.heads = nn.ModuleList([nn.Linear(WIDTH, 3) for _ in range(2)])
 
     def forward(self, x):
@@ -179,23 +136,12 @@ class Loop(nn.Module):
 
     def one(self, x, e):
         x = F.linear(x, self.w[e])
-        return self.heads[e](
-            F.normalize(torch.lerp(x, self.inner[e](x), 2 * self.alpha[e]), dim=-1)
-        )
+        x = torch.lerp(x, self.inner[e](x), 2 * self.alpha[e])
+        return self.heads[e](F.normalize(x, dim=-1))
 
     def canonical(self):
-        return [
-            p
-            for e in range(2)
-            for p in (
-                self.w[e].t(),
-                self.inner[e].weight.t(),
-                self.inner[e].bias,
-                self.alpha[e],
-                self.heads[e].weight.t(),
-                self.heads[e].bias,
-            )
-        ]
+        members = zip(self.w, self.inner, self.alpha, self.heads)
+        return [p for w, inner, alpha, head in members for p in (w.t(), *views(inner), alpha, *views(head))]
 
 
 class Joined(nn.Module):
@@ -211,16 +157,9 @@ class Joined(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.fc1, self.fc2, self.fc3 = (
-            nn.Linear(4, WIDTH),
-            nn.Linear(WIDTH + IN, WIDTH),
-            nn.Linear(WIDTH, WIDTH),
-        )
-        self.scale, self.fc4, self.fc5 = (
-            parameter(WIDTH),
-            nn.Linear(WIDTH + 4, WIDTH),
-            nn.Linear(WIDTH, 1),
-        )
+        self.fc1, self.fc2 = nn.Linear(4, WIDTH), nn.Linear(WIDTH + IN, WIDTH)
+        self.fc3, self.scale = nn.Linear(WIDTH, WIDTH), parameter(WIDTH)
+        self.fc4, self.fc5 = nn.Linear(WIDTH + 4, WIDTH), nn.Linear(WIDTH, 1)
         self.norm, self.leaky = nn.BatchNorm1d(WIDTH, affine=False), nn.LeakyReLU(0.2)
         self.fc2.requires_grad_(False)
 
@@ -232,17 +171,7 @@ class Joined(nn.Module):
         return self.fc5(F.relu6(F.softplus(self.fc4(torch.cat([h, obs], 1)))))
 
     def canonical(self):
-        return [
-            self.fc1.weight.t(),
-            self.fc1.bias,
-            self.fc3.weight.t(),
-            self.fc3.bias,
-            self.scale,
-            self.fc4.weight.t(),
-            self.fc4.bias,
-            self.fc5.weight.t(),
-            self.fc5.bias,
-        ]
+        return [*views(self.fc1, self.fc3), self.scale, *views(self.fc4, self.fc5)]
 
 
 class Sums(nn.Module):
@@ -273,7 +202,7 @@ class Sums(nn.Module):
         return torch.stack([l["q"](h), 3 * l["prior"](h)]).mean(0).squeeze(-1)
 
     def canonical(self):
-        own = {name: [m.weight.t(), m.bias] for name, m in self.l.items()}
+        own = {name: views(m) for name, m in self.l.items()}
         own |= {"s2": [self.l["s2"].weight.t(), self.b], "a": [self.l["a"].weight.t()], "prior": []}
         return [p for several in own.values() for p in several]
 
@@ -302,7 +231,7 @@ class HalfFrozen(nn.Module):
         return -self.fc3(F.elu(self.group(self.fc2(F.relu(self.norm(self.fc1(x)))))))
 
     def canonical(self):
-        return [self.fc1.bias, self.norm.weight, self.fc2.weight.t(), self.group.bias, self.fc3.weight.t(), self.fc3.bias]
+        return [self.fc1.bias, self.norm.weight, self.fc2.weight.t(), self.group.bias, *views(self.fc3)]
 
 
 class OneOfTwo(nn.Module):
@@ -334,8 +263,7 @@ class OneOfTwo(nn.Module):
 
     def canonical(self):
         parts = zip(self.fc, (self.own[0], self.own[2], self.own[1]))
-        own = [p for layer, other in parts for p in (layer.weight.t(), layer.bias, other)]
-        return [*own, self.head.weight.t(), self.head.bias]
+        return [*[p for layer, other in parts for p in (*views(layer), other)], *views(self.head)]
 
 
 class Dense(nn.Module):
@@ -363,8 +291,7 @@ class Dense(nn.Module):
         return self.fc3(F.elu(h + self.fc2(h)) - 0.5 * h)
 
     def canonical(self):
-        first, *rest = [[layer.weight.t(), layer.bias] for layer in (self.fc1, self.fc2, self.fc3)]
-        return [*first, self.norm.scale, self.norm.bias, *rest[0], *rest[1]]
+        return [*views(self.fc1), self.norm.scale, self.norm.bias, *views(self.fc2, self.fc3)]
 
 
 class Encoded(nn.Module):
@@ -385,7 +312,7 @@ class Encoded(nn.Module):
         return self.fc2(torch.cat([h, self.embedding(x[:, 0].long().clamp(0, 3))], -1))
 
     def canonical(self):
-        return [self.fc1.weight.t(), self.fc1.bias, self.fc2.weight.t(), self.fc2.bias]
+        return views(self.fc1, self.fc2)
 
 
 class Normed(nn.Module):
@@ -451,41 +378,34 @@ class Formulas(nn.Module):
 
 WEIGHTS = torch.arange(B) / B
 
-LOSSES = {
-    "Joined": ("mse", lambda f, t: (0.5 * WEIGHTS * (f[:, 0] - t) ** 2).mean()),
-    "Sums": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).mean()),
-    "HalfFrozen": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
-    "OneOfTwo": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
-    "Dense": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
-    "Encoded": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).mean()),
-    "Normed": ("mse", lambda f, t: 0.5 * ((f[:, 0] - t) ** 2).sum() / B),
-    "ByHand": ("mse", lambda f, t: 0.5 * ((f - t) ** 2).sum() / B),
-    "Rows": (
-        "huber delta=0.5 weight=3",
-        lambda f, t: 3
-        * torch.where(
-            (f["q"] - t).abs() <= 0.5, 0.5 * (f["q"] - t) ** 2, 0.5 * ((f["q"] - t).abs() - 0.25)
-        ).mean(),
-    ),
-    "Stacked": (F.mse_loss, lambda f, t: ((f - t[:, None]) ** 2).sum() / B),
-    "Loop": ("ce min=0 max=1", lambda f, t: -(t[:, None] * torch.log_softmax(f, -1)).sum() / B),
-}
+
+def half_squares(f, t):
+    """The mean over rows of half the squared errors."""
+    return 0.5 * ((f.reshape(t.shape) - t) ** 2).sum() / B
+
+
+# (critic, loss given to save, loss of the reference)
+CASES = [
+    (ByHand, "mse", half_squares),
+    (Rows, "huber delta=0.5 weight=3", lambda f, t: 3 * F.huber_loss(f["q"], t, delta=0.5)),
+    (Stacked, F.mse_loss, lambda f, t: ((f - t[:, None]) ** 2).sum() / B),
+    (Loop, "ce min=0 max=1", lambda f, t: -(t[:, None] * torch.log_softmax(f, -1)).sum() / B),
+    (Joined, "mse", lambda f, t: (0.5 * WEIGHTS * (f[:, 0] - t) ** 2).mean()),
+    *[(kind, "mse", half_squares) for kind in (Sums, HalfFrozen, OneOfTwo, Dense, Encoded, Normed)],
+]
 
 
 def reference(module, loss, x, y, vectors):
     module = (module.twin() if hasattr(module, "twin") else copy.deepcopy(module)).double()
     parameters, numbers = [p for p in module.parameters() if p.requires_grad], copy.deepcopy(module)
     count = 0
-    for p in [
-        p for p in numbers.parameters() if p.requires_grad
-    ]:  # each entry holds its place in the parameters' own order
+    for p in filter(lambda p: p.requires_grad, numbers.parameters()):
+        # Each entry holds its place in the parameters' own order.
         p.data = torch.arange(count, count + p.numel(), dtype=torch.float64).reshape(p.shape)
         count += p.numel()
     order = torch.cat([view.reshape(-1) for view in numbers.canonical()]).long()
     total = sum(loss(module(x[n].double()), y[n].double()) for n in range(N)) / N
-    gradient = torch.cat(
-        [g.reshape(-1) for g in torch.autograd.grad(total, parameters, create_graph=True)]
-    )
+    gradient = torch.cat([g.reshape(-1) for g in torch.autograd.grad(total, parameters, create_graph=True)])
     products = []
     for v in vectors:
         along = gradient[order] @ torch.as_tensor(v)
@@ -498,34 +418,16 @@ def compare(analyzer, folder):
     torch.manual_seed(1)
     torch.set_num_threads(1)
     comparison = Comparison(analyzer, folder, f"PyTorch {torch.__version__}, other forms")
-    for kind in ByHand, Rows, Stacked, Loop, Joined, Sums, HalfFrozen, OneOfTwo, Dense, Encoded, Normed:
+    for kind, line, loss in CASES:
         name, module = kind.__name__, kind()
-        line, loss = LOSSES[name]
-        x = torch.randn(N, B, IN)
-        y = (
-            torch.softmax(torch.randn(N, B, 3), -1)
-            if name == "Loop"
-            else torch.randn(N, B, *([1] if name == "ByHand" else []))
-        )
+        x, y = torch.randn(N, B, IN), torch.randn(N, B, *([1] if name == "ByHand" else []))
+        y = torch.softmax(torch.randn(N, B, 3), -1) if name == "Loop" else y
         start, path = time.time(), f"{folder}/{name}.h5"
-        arch = kappascope.save(
-            path,
-            critics=module,
-            inputs=x,
-            targets=y,
-            loss=line,
-            weights=WEIGHTS.repeat(N, 1) if name == "Joined" else None,
-        )
-        comparison.expect(
-            arch == kind.arch, f"{name}: expected the description\n{kind.arch}found\n{arch}"
-        )
-        comparison.add(
-            name,
-            path,
-            1,
-            start,
-            lambda vectors, m=module, loss=loss, x=x, y=y: reference(m, loss, x, y, vectors),
-        )
+        weights = WEIGHTS.repeat(N, 1) if name == "Joined" else None
+        arch = kappascope.save(path, critics=module, inputs=x, targets=y, loss=line, weights=weights)
+        comparison.expect(arch == kind.arch, f"{name}: expected the description\n{kind.arch}found\n{arch}")
+        expected = functools.partial(reference, module, loss, x, y)
+        comparison.add(name, path, 1, start, expected)
     comparison.end()
 
 

@@ -1,10 +1,9 @@
-"""Critics of PyTorch with several branches, exported and analyzed: python3 export_heads.py ANALYZER
-FOLDER
+"""Critics of PyTorch with several branches, exported and analyzed: python3 export_heads.py ANALYZER FOLDER
 
-Dueling heads, the choice of an action, heads with a loss each, targets of each critic, towers,
-masks. Compared as in export_forms.py; for each, a wrong variant that looks similar has to be
-refused."""
+Dueling heads, the choice of an action, heads with a loss each, targets of each critic, towers, masks. Compared as in
+export_forms.py; for each, a wrong variant that looks similar has to be refused."""
 
+import functools
 import time
 
 import h5py
@@ -15,18 +14,13 @@ from torch.nn import functional as F
 
 import kappascope
 from export_common import Comparison, expect_refusal, main, stored
-from export_forms import N, WIDTH, B, reference
+from export_forms import N, WIDTH, B, reference, views
 
 OBS, ACTIONS, ATOMS = 4, 3, 5
 
 
 def layers(**shapes):
     return nn.ModuleDict({name: nn.Linear(*shape) for name, shape in shapes.items()})
-
-
-def views(*linear):
-    """Kernel and bias of each, as the file has them."""
-    return [p for layer in linear for p in (layer.weight.t(), layer.bias)]
 
 
 class Dueling(nn.Module):
@@ -39,13 +33,8 @@ class Dueling(nn.Module):
 
     def __init__(self, mean=lambda a: a.mean(-1, keepdim=True), choose=None):
         super().__init__()
-        self.l = layers(
-            trunk=(OBS, WIDTH),
-            v1=(WIDTH, WIDTH),
-            v2=(WIDTH, 1),
-            a1=(WIDTH, WIDTH),
-            a2=(WIDTH, ACTIONS),
-        )
+        hidden = (WIDTH, WIDTH)
+        self.l = layers(trunk=(OBS, WIDTH), v1=hidden, v2=(WIDTH, 1), a1=hidden, a2=(WIDTH, ACTIONS))
         self.mean, self.choose = mean, choose or (lambda q, action: (q * action).sum(-1))
 
     def forward(self, x):
@@ -55,7 +44,7 @@ class Dueling(nn.Module):
         return self.choose(value + advantage - self.mean(advantage), x[:, OBS : OBS + ACTIONS])
 
     def canonical(self):
-        return views(*[self.l[name] for name in ("trunk", "v1", "v2", "a1", "a2")])
+        return views(*self.l.values())
 
 
 class Rainbow(nn.Module):
@@ -68,10 +57,7 @@ class Rainbow(nn.Module):
 
     def __init__(self, index=lambda action, q: action):
         super().__init__()
-        self.l, self.index = (
-            layers(h=(OBS, WIDTH), v=(WIDTH, ATOMS), a=(WIDTH, ACTIONS * ATOMS)),
-            index,
-        )
+        self.l, self.index = layers(h=(OBS, WIDTH), v=(WIDTH, ATOMS), a=(WIDTH, ACTIONS * ATOMS)), index
 
     def forward(self, x):
         h = F.relu(self.l["h"](x[:, :OBS]))
@@ -315,6 +301,10 @@ def quantile(f, t):
     return ((tau[:, None] - (u < 0).to(f.dtype)).abs() * huber).mean()
 
 
+def quantiles_of_two(f, t):
+    return sum(quantile(f[e], t[:, e]) for e in range(2))
+
+
 def cases():
     """(module, loss given to save, targets given to save, loss of the reference, its targets)"""
     value = torch.randn(N, B)
@@ -343,13 +333,7 @@ def cases():
     yield Injected(), "mse", value, lambda f, t: 0.5 * F.mse_loss(f[:, 0], t), value
     yield Towers(), "mse", value, lambda f, t: 0.5 * F.mse_loss(f[:, 0], t), value
     yield Pieces(), "mse", value, lambda f, t: 0.5 * F.mse_loss(f[:, 0], t), value
-    yield (
-        Quantiles(),
-        "quantile weight=0.25",
-        samples,
-        lambda f, t: sum(quantile(f[e], t[:, e]) for e in range(2)),
-        samples,
-    )
+    yield Quantiles(), "quantile weight=0.25", samples, quantiles_of_two, samples
 
 
 # What forward may return of two critics, and what it may not: critics, rows or outputs in another order.
@@ -401,98 +385,86 @@ def mse_loss(f, t):  # not PyTorch's
     return ((f - t) ** 2).sum()
 
 
-def wrong(x):
-    """(arguments, expressions) of exports that would be another critic."""
-    value, atoms = torch.randn(N, B), torch.softmax(torch.randn(N, B, 4), -1)
-    samples = torch.randn(N, B, 2, 7)
-    heads = dict(
-        critics=Heads(),
-        loss=["mse", "ce min=0 max=1"],
-        targets=[value, torch.softmax(torch.randn(N, B, ATOMS), -1)],
-    )
-    ce = dict(loss="ce min=0 max=1", targets=atoms)
-    own, rising = dict(loss="quantile", targets=samples), x.clone()
+LINE = r"export_heads\.py:\d+: "  # what a refusal of one line of forward begins with
+
+
+def wrong_actions(samples):
+    """(arguments, expressions) of advantages and choices of an action that are no line."""
+    ce = dict(loss="ce min=-1 max=1", targets=torch.softmax(torch.randn(N, B, ATOMS), -1))
+    by_action = dict(loss="quantile", targets=samples[:, :, 0])
+    return [
+        (dict(critics=Dueling(lambda a: a.mean())), [LINE, "over all entries", r"mean\(-1, keepdim=True\)"]),
+        (dict(critics=Dueling(lambda a: a.max(-1, keepdim=True)[0])), [LINE, "mean advantage"]),
+        (dict(critics=Dueling(lambda a: 0.5 * a.mean(-1, keepdim=True))), [LINE, "mean advantage"]),
+        (dict(critics=Dueling(choose=lambda q, action: (q * action).mean(-1))), [LINE, "Way out"]),
+        (dict(critics=Dueling(choose=lambda q, action: (q * action.cumsum(0)).sum(0))), [LINE, "one_hot"]),
+        (dict(critics=Dueling(choose=lambda q, action: q.max(-1)[0])), [LINE, "Way out"]),
+        ({**ce, "critics": Rainbow(lambda action, q: q.sum(-1).argmax(-1))}, [LINE, "inputs alone"]),
+        (
+            {**by_action, "critics": ByAction(lambda z, a: (z[:, :4] * a[:, None]).sum(-1))},
+            [LINE, r"\[rows, actions, outputs\]"],
+        ),
+        (
+            {**by_action, "critics": ByAction(lambda z, a: torch.softmax(z, 1)[torch.arange(len(z)), :, a.argmax(-1)])},
+            [LINE, "return the logits"],
+        ),
+    ]
+
+
+def wrong_outputs(x, samples):
+    """(arguments, expressions) of outputs that are cut or in another order."""
+    ce, own = dict(loss="ce min=0 max=1"), dict(loss="quantile", targets=samples)
+    atoms, two = torch.softmax(torch.randn(N, B, 4), -1), torch.full((N, B, 2), 0.5)
+    rising = x.clone()
     rising[0, :, 0] = torch.arange(B)
-    line = r"export_heads\.py:\d+: "
-    table = [
-        (
-            dict(critics=Dueling(lambda a: a.mean())),
-            [line, "over all entries", r"mean\(-1, keepdim=True\)"],
-        ),
-        (dict(critics=Dueling(lambda a: a.max(-1, keepdim=True)[0])), [line, "mean advantage"]),
-        (dict(critics=Dueling(lambda a: 0.5 * a.mean(-1, keepdim=True))), [line, "mean advantage"]),
-        (dict(critics=Dueling(choose=lambda q, action: (q * action).mean(-1))), [line, "Way out"]),
-        (
-            dict(critics=Dueling(choose=lambda q, action: (q * action.cumsum(0)).sum(0))),
-            [line, "one_hot"],
-        ),
-        (dict(critics=Dueling(choose=lambda q, action: q.max(-1)[0])), [line, "Way out"]),
-        (
-            dict(
-                critics=Rainbow(lambda action, q: q.sum(-1).argmax(-1)),
-                loss="ce min=-1 max=1",
-                targets=torch.softmax(torch.randn(N, B, ATOMS), -1),
-            ),
-            [line, "inputs alone"],
-        ),
-        (
-            dict(critics=ByAction(lambda z, a: (z[:, :4] * a[:, None]).sum(-1)), loss="quantile", targets=samples[:, :, 0]),
-            [line, r"\[rows, actions, outputs\]"],
-        ),
-        (
-            dict(
-                critics=ByAction(lambda z, a: torch.softmax(z, 1)[torch.arange(len(z)), :, a.argmax(-1)]),
-                loss="quantile",
-                targets=samples[:, :, 0],
-            ),
-            [line, "return the logits"],
-        ),
-        ({**heads, "loss": ["mse", "ce min=0 max=1", "mse"]}, ["3 outputs", "found 2"]),
-        ({**heads, "targets": value}, ["list with the targets of each of 2 heads"]),
-        ({**heads, "targets": heads["targets"][::-1]}, ["loss mse with 1 outputs"]),
-        ({**heads, "loss": "mse"}, ["same architecture"]),
-        (
-            dict(
-                critics=Quantiles(),
-                loss="quantile",
-                targets=samples[:, :, :1].expand(-1, -1, 3, -1),
-            ),
-            [r"\[N, B, E, T\]", "E = 2", r"found \[2, 16, 3, 7\]"],
-        ),
-        (
-            dict(
-                critics=Towers(lambda parts: torch.cat([parts[0] + parts[1][:, :3], parts[1]], -1))
-            ),
-            [line, r"right\.weight is used twice"],
-        ),
-        (dict(critics=Pieces(lambda x, y: torch.add(x, y, out=None, alpha=0.1) * torch.sin(y))), [line, "product"]),
-        ({**ce, "critics": Returns(interleave)}, [line, "cuts or reorders"]),
-        (
-            {**ce, "critics": Returns(lambda f: f[:, ::2]), "targets": torch.full((N, B, 2), 0.5)},
-            [line, "cuts or reorders"],
-        ),
+    by_rows = Quantiles(lambda parts, x: torch.stack(parts)[:, x[:, 0].argsort()])
+    reordered = "cuts or reorders"
+    return [
+        ({**ce, "critics": Returns(interleave), "targets": atoms}, [LINE, reordered]),
+        ({**ce, "critics": Returns(lambda f: f[:, ::2]), "targets": two}, [LINE, reordered]),
         *[
-            ({**own, "critics": change(Quantiles(one))}, [line, "cuts or reorders"])
+            ({**own, "critics": change(Quantiles(one))}, [LINE, reordered])
             for one in REORDERED
             for change in (alike, lambda critics: critics)
         ],
+        ({**own, "critics": by_rows, "inputs": rising}, ["in some minibatches"]),
+        (dict(critics=Returns(lambda f: f[:, :1][range(B - 1, -1, -1)])), [LINE, reordered]),
         (
-            {**own, "critics": Quantiles(lambda parts, x: torch.stack(parts)[:, x[:, 0].argsort()]), "inputs": rising},
-            ["in some minibatches"],
+            {**ce, "critics": Returns(lambda f: (f, None)), "targets": atoms},
+            ["outputs of its critics alone", "None"],
         ),
-        (dict(critics=Returns(lambda f: f[:, :1][range(B - 1, -1, -1)])), [line, "cuts or reorders"]),
-        ({**ce, "critics": Returns(lambda f: (f, None))}, ["outputs of its critics alone", "None"]),
+    ]
+
+
+def wrong(x):
+    """(arguments, expressions) of exports that would be another critic."""
+    value, samples = torch.randn(N, B), torch.randn(N, B, 2, 7)
+    targets = [value, torch.softmax(torch.randn(N, B, ATOMS), -1)]
+    heads = dict(critics=Heads(), loss=["mse", "ce min=0 max=1"], targets=targets)
+    three = samples[:, :, :1].expand(-1, -1, 3, -1)
+    twice = Towers(lambda parts: torch.cat([parts[0] + parts[1][:, :3], parts[1]], -1))
+    product = Pieces(lambda x, y: torch.add(x, y, out=None, alpha=0.1) * torch.sin(y))
+    table = [
+        *wrong_actions(samples),
+        *wrong_outputs(x, samples),
+        ({**heads, "loss": ["mse", "ce min=0 max=1", "mse"]}, ["3 outputs", "found 2"]),
+        ({**heads, "targets": value}, ["list with the targets of each of 2 heads"]),
+        ({**heads, "targets": targets[::-1]}, ["loss mse with 1 outputs"]),
+        ({**heads, "loss": "mse"}, ["same architecture"]),
+        (
+            dict(critics=Quantiles(), loss="quantile", targets=three),
+            [r"\[N, B, E, T\]", "E = 2", r"found \[2, 16, 3, 7\]"],
+        ),
+        (dict(critics=twice), [LINE, r"right\.weight is used twice"]),
+        (dict(critics=product), [LINE, "product"]),
         (
             dict(critics=Returns(lambda f: f[:, :1]), loss=mse_loss),
             ["mse weight=2", "from the function that is given", "check="],
         ),
         (dict(critics=Towers(), attributes={"version": 7}), ["attributes: version"]),
-        (dict(critics=Towers(), inputs=x[..., :5]), [line, "forward fails", r"x \[16, 5\]"]),
+        (dict(critics=Towers(), inputs=x[..., :5]), [LINE, "forward fails", r"x \[16, 5\]"]),
     ]
-    return [
-        ({"inputs": x, "targets": value, "loss": "mse", **arguments}, words)
-        for arguments, words in table
-    ]
+    return [({"inputs": x, "targets": value, "loss": "mse", **arguments}, words) for arguments, words in table]
 
 
 def compare(analyzer, folder):
@@ -508,16 +480,8 @@ def compare(analyzer, folder):
         with torch.no_grad():  # which the caller may well have set
             critics = module.critics() if hasattr(module, "critics") else module
             arch = kappascope.save(path, critics=critics, inputs=x, targets=given, loss=line)
-        comparison.expect(
-            arch == module.arch, f"{name}: expected the description\n{module.arch}found\n" f"{arch}"
-        )
-        comparison.add(
-            name,
-            path,
-            1,
-            start,
-            lambda vectors, m=module, loss=loss, t=targets: reference(m, loss, x, t, vectors),
-        )
+        comparison.expect(arch == module.arch, f"{name}: expected the description\n{module.arch}found\n{arch}")
+        comparison.add(name, path, 1, start, functools.partial(reference, module, loss, x, targets))
     targets, expected = torch.randn(N, B, 2, 7), None
     for number, arrange in enumerate((lambda parts, x: parts, *ARRANGED)):
         torch.manual_seed(7)
