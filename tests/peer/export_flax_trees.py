@@ -77,9 +77,45 @@ class Renormed(nn.Module):
         return nn.Dense(1)(nn.relu(z + self.param("BatchRenorm_0/bias", nn.initializers.zeros, (OBS,))))
 
 
+NORMED = f"dense {OBS}\nlayernorm eps=1e-5\nrelu\ndense 1\n"
+
+
+def modules():
+    """Modules of Flax, and of NNX."""
+    batched = NORMED.replace("layernorm eps=1e-5", "batchnorm eps=1e-5 momentum=0.9")
+    graph, state = nnx.split(Tree(nnx.Rngs(0)))
+    yield state, lambda s, x: nnx.merge(graph, s)(x), {"00_dense": "first", "02_dense": "last"}
+    tree, values = nnx.split(NormedTree(nnx.Rngs(1)))
+    layers = {"00_dense": "first", "01_batchnorm": "norm", "03_dense": "last"}
+    yield values, lambda s, x: nnx.merge(tree, s)(x), layers, {"arch": batched}
+    x, single, renormed = jnp.asarray(normal(B, OBS)), Single(), Renormed()
+    yield single.init(jax.random.PRNGKey(0), x), single.apply, None, {"arch": "dense 64\nrelu\ndense 1\n"}
+    given = renormed.init(jax.random.PRNGKey(0), x)
+    given["batch_stats"]["BatchRenorm_0"]["mean"] = jnp.full(OBS, 0.1)
+    yield given, renormed.apply, None, {"arch": batched.replace("batchnorm eps=1e-5", "batchrenorm eps=1e-3")}
+
+
+def stacked():
+    """Two critics as arrays [2, ...]."""
+
+    def one(v, x):
+        h = x @ v["0"].weight.T + v["0"].bias
+        h = (h - h.mean(-1, keepdims=True)) / jnp.sqrt(h.var(-1, keepdims=True) + 1e-5)
+        return jax.nn.relu(h * v["n"].weight + v["n"].bias) @ v["1"].weight.T + v["1"].bias
+
+    shapes = {"0": (OBS, OBS), "n": (OBS,), "1": (1, OBS)}
+    arrays = {name: Linear(normal(2, *shape), normal(2, shape[0])) for name, shape in shapes.items()}
+    names = {}
+    for layer, i, array in (("00_dense", "0", "kernel"), ("01_layernorm", "n", "scale"), ("03_dense", "1", "kernel")):
+        names |= {f"{layer}/{array}": f"{i}/weight", f"{layer}/bias": f"{i}/bias"}
+    yield arrays, lambda v, x: jax.vmap(one, (0, None))(v, x), names, {"arch": NORMED, "ensemble": 2}
+
+
 def trees():
     """(variables, apply, names, and other arguments) of other frameworks of JAX and other forms: apply gets
     what was given."""
+    yield from modules()
+    yield from stacked()
     pair = {"l": [{"w": normal(OBS, OBS), "b": normal(OBS)}, {"w": normal(OBS, 1), "b": normal(1)}]}
 
     def plain(p, x):
@@ -90,10 +126,7 @@ def trees():
     yield pair, plain, names
     yield pair, lambda v, x: plain(v["params"], x), names  # as versions before 0.7 called it
     yield {"params": pair}, lambda v, x: plain(v["params"], x), names
-    graph, state = nnx.split(Tree(nnx.Rngs(0)))
-    yield state, lambda s, x: nnx.merge(graph, s)(x), {"00_dense": "first", "02_dense": "last"}
     names = {f"0{2 * i}_dense/{a}": f"{i}/{b}" for i in range(2) for a, b in (("kernel", "weight"), ("bias", "bias"))}
-    module = {str(i): Linear(p["w"].T, p["b"]) for i, p in enumerate(pair["l"])}
 
     @jax.tree_util.register_pytree_with_keys_class
     class Module(Linear):
@@ -104,33 +137,10 @@ def trees():
         first, last = m.weight, m.bias
         return jax.nn.relu(x @ first.weight.T + first.bias) @ last.weight.T + last.bias
 
-    normed = f"dense {OBS}\nlayernorm eps=1e-5\nrelu\ndense 1\n"
-    batched = normed.replace("layernorm eps=1e-5", "batchnorm eps=1e-5 momentum=0.9")
-    x = jnp.asarray(normal(B, OBS))
-    single = Single()
-    yield single.init(jax.random.PRNGKey(0), x), single.apply, None, {"arch": "dense 64\nrelu\ndense 1\n"}
-    renormed = Renormed()
-    given = renormed.init(jax.random.PRNGKey(0), x)
-    given["batch_stats"]["BatchRenorm_0"]["mean"] = jnp.full(OBS, 0.1)
-    yield given, renormed.apply, None, {"arch": batched.replace("batchnorm eps=1e-5", "batchrenorm eps=1e-3")}
-    tree, values = nnx.split(NormedTree(nnx.Rngs(1)))
-    layers = {"00_dense": "first", "01_batchnorm": "norm", "03_dense": "last"}
-    yield values, lambda s, x: nnx.merge(tree, s)(x), layers, {"arch": batched}
+    module = Module(*[Linear(p["w"].T, p["b"]) for p in pair["l"]])
     inner = {name: f"q/{path}" for name, path in names.items()}
-    yield {"q": Module(module["0"], module["1"])}, lambda v, x: attributes(v["q"], x), inner
-    shapes = {"0": (OBS, OBS), "n": (OBS,), "1": (1, OBS)}
-    stacked = {name: Linear(normal(2, *shape), normal(2, shape[0])) for name, shape in shapes.items()}
-
-    def one(v, x):
-        h = x @ v["0"].weight.T + v["0"].bias
-        h = (h - h.mean(-1, keepdims=True)) / jnp.sqrt(h.var(-1, keepdims=True) + 1e-5)
-        return jax.nn.relu(h * v["n"].weight + v["n"].bias) @ v["1"].weight.T + v["1"].bias
-
-    several = {}
-    for layer, i, array in (("00_dense", "0", "kernel"), ("01_layernorm", "n", "scale"), ("03_dense", "1", "kernel")):
-        several |= {f"{layer}/{array}": f"{i}/weight", f"{layer}/bias": f"{i}/bias"}
-    yield stacked, lambda v, x: jax.vmap(one, (0, None))(v, x), several, {"arch": normed, "ensemble": 2}
-    yield Module(module["0"], module["1"]), attributes, names
+    yield {"q": module}, lambda v, x: attributes(v["q"], x), inner
+    yield module, attributes, names
 
 
 def expect_refusal(call, words):

@@ -319,42 +319,32 @@ def arguments():
     return dict(critics=[q1, q2], inputs=(x, a), targets=y, loss="mse"), (q1, q2, x, a, y)
 
 
-def wrong():
-    """(arguments, expressions) of exports that would give believable numbers, or none."""
-    right, (q1, q2, x, a, y) = arguments()
-    flat = x.flatten(0, 1), a.flatten(0, 1)
+def total_loss(critics, y, *inputs):
+    """The sum over the critics of the mean squared error over all minibatches."""
+    flat = [one.flatten(0, 1) for one in inputs]
+    return float(sum(F.mse_loss(q(*flat).squeeze(-1), y.flatten()) for q in critics))
+
+
+def wrong_checks(critics, x, a, y):
+    """(changed arguments, expressions) of losses that are not those of the training."""
     with torch.no_grad():
-        here = float(sum(F.mse_loss(q(*flat).squeeze(-1), y.flatten()) for q in (q1, q2)))
-    probabilities = torch.softmax(torch.randn(N, B, 4), -1)
-    ce = dict(
-        critics=mlp(outputs=4),
-        inputs=torch.randn(N, B, IN),
-        targets=probabilities,
-        loss="ce min=-1 max=1",
-    )
-    adam = torch.optim.Adam([*q1.parameters(), *q2.parameters()])
-    changed = [
+        here, turned = total_loss(critics, y, x, a), total_loss(critics, y, a, x)
+    return [
         (dict(check=here), ["twice|2 times as large", "weight=2"]),
         (dict(check=here / 4, loss="mse"), ["0.5 times as large", "mean over the critics", "all 2 minibatches"]),
         (
             dict(check=here * B / 2, loss="mse weight=0.5"),
             ["16 times as large", "without the 1/2 of mse, and the sum over the rows", "weight=8$"],
         ),
-        (
-            dict(
-                loss="mse weight=2",
-                check=float(
-                    sum(F.mse_loss(q(flat[1], flat[0]).squeeze(-1), y.flatten()) for q in (q1, q2))
-                ),
-            ),
-            ["check", "another order"],
-        ),  # the inputs in another order
+        (dict(check=turned, loss="mse weight=2"), ["check", "another order"]),
+    ]
+
+
+def wrong_arrays(x, a, y):
+    """(changed arguments, expressions) of inputs, targets, weights and losses."""
+    return [
         (dict(inputs=(a, x, y)), ["forward", "found 3"]),
         (dict(inputs={"obs": x, "a": a}), [r"forward\(x, a\)", "obs"]),
-        (
-            dict(critics=nn.Sequential(nn.BatchNorm1d(IN), mlp()), inputs=torch.randn(N, 1, IN), targets=y[:, :1]),
-            ["more than 1 value", "minibatches of several rows"],
-        ),
         (dict(inputs=(x, a[0])), [r"\[N, R, D\]", r"a \[8, 2\]"]),
         (dict(inputs=(x, a[:, :4])), ["as many minibatches and rows"]),
         (dict(inputs=(list(x), [a[0], a[1, :3]])), [r"inputs: a", r"\[8, 2\], \[3, 2\]", "drop_last=True"]),
@@ -371,6 +361,21 @@ def wrong():
         (dict(loss="ce min=-1 max=1"), ["loss ce", "at least 2 outputs, found 1"]),
         (dict(loss=nn.MSELoss(reduction="sum")), ["reduction='mean'"]),
         (dict(loss=F.cross_entropy), ["cross_entropy", "'ce min=-10 max=10'"]),
+        (dict(targets=y.to("meta")), ["targets: expected an array with values", "Way out"]),
+        (dict(targets=y.to_sparse()), ["targets: expected an array with values", r"to_dense\(\)"]),
+        (dict(weights=-torch.rand(N, B)), ["weights", "at least 0"]),
+        (dict(weights=torch.rand(B, N)), ["weights", r"\[2, 8\]", r"\[8, 2\]"]),
+        (dict(weights=torch.rand(N, B), loss=F.mse_loss), ["loss as a line", "'mse weight=2'"]),
+    ]
+
+
+def wrong_critics(q1, x, a, y):
+    """(changed arguments, expressions) of critics and optimizers."""
+    return [
+        (
+            dict(critics=nn.Sequential(nn.BatchNorm1d(IN), mlp()), inputs=torch.randn(N, 1, IN), targets=y[:, :1]),
+            ["more than 1 value", "minibatches of several rows"],
+        ),
         (dict(critics=[q1, q1]), [r"critics\[1\]\.fc1\.weight is also critics\[0\]\.fc1\.weight"]),
         (dict(critics=[q1, zoo.SAC(IN, 7)]), ["same architecture", "dense 7", "Way out: a file for each critic"]),
         (
@@ -378,15 +383,13 @@ def wrong():
             ["inputs: input: expected one array, found a dictionary with a, b", "Way out: a module whose forward"],
         ),
         (dict(critics=[torch.jit.script(mlp()), q1]), [r"critics\[0\]: a program of TorchScript", "Way out"]),
-        (dict(critics=nn.Sequential(torch.jit.trace(mlp(), torch.zeros(B, IN)))), [r"critics\[0\]\.0: a program of TorchScript"]),
+        (
+            dict(critics=nn.Sequential(torch.jit.trace(mlp(), torch.zeros(B, IN)))),
+            [r"critics\[0\]\.0: a program of TorchScript"],
+        ),
         (dict(critics=[Stats(), Stats()], inputs=torch.randn(N, B, IN)), ["same input", "a file of its own"]),
         (dict(critics=nn.Sequential), ["modules of PyTorch"]),
-        (dict(targets=y.to("meta")), ["targets: expected an array with values", "Way out"]),
-        (dict(targets=y.to_sparse()), ["targets: expected an array with values", r"to_dense\(\)"]),
         (dict(critics="qf1"), ["modules of PyTorch", "str"]),
-        (dict(weights=-torch.rand(N, B)), ["weights", "at least 0"]),
-        (dict(weights=torch.rand(B, N)), ["weights", r"\[2, 8\]", r"\[8, 2\]"]),
-        (dict(weights=torch.rand(N, B), loss=F.mse_loss), ["loss as a line", "'mse weight=2'"]),
         (dict(critics=Least), ["modules of PyTorch", "type"]),
         (dict(project={"1.weight": "unit"}), ["1.weight", "no kernel has such a name"]),
         (dict(project={"*": "norm"}), ["'unit' or 'unit-kernel'", "'norm'"]),
@@ -397,7 +400,16 @@ def wrong():
             ["critics'? optimizer|trains the critics", r"critics\[1\]"],
         ),
     ]
-    yield from (({**right, **change}, words) for change, words in changed)
+
+
+def wrong_distributions(y):
+    """(arguments, expressions) of critics with several outputs."""
+    ce = dict(
+        critics=mlp(outputs=4),
+        inputs=torch.randn(N, B, IN),
+        targets=torch.softmax(torch.randn(N, B, 4), -1),
+        loss="ce min=-1 max=1",
+    )
     yield {**ce, "targets": torch.randn(N, B, 4)}, ["distributions", "sums"]
     yield {**ce, "targets": torch.randint(4, (N, B))}, ["int64", "one_hot"]
     yield {**ce, "targets": torch.randn(N, B)}, [r"\[N, B, 4\]", "atoms"]
@@ -407,11 +419,22 @@ def wrong():
     with torch.no_grad():
         f = ce["critics"](ce["inputs"])[..., None]
     d = t[:, :, None] - f
-    losses = ((share[:, None] - (d < 0).float()).abs() * F.smooth_l1_loss(f.expand_as(d), f + d, reduction="none", beta=0.5))
+    huber = F.smooth_l1_loss(f.expand_as(d), f + d, reduction="none", beta=0.5)
+    losses = (share[:, None] - (d < 0).float()).abs() * huber
     quantile = {**ce, "loss": "quantile kappa=0.5", "targets": t}
     yield {**quantile, "check": losses.mean()}, ["the mean over the outputs", "divided by 0.5", "weight=0.5$"]
-    yield {**quantile, "check": losses.sum((-1, -2, -3))}, ["sum over the targets", "divided by 0.5", "sum over the rows", "minibatch"]
-    del adam
+    yield (
+        {**quantile, "check": losses.sum((-1, -2, -3))},
+        ["sum over the targets", "divided by 0.5", "sum over the rows", "minibatch"],
+    )
+
+
+def wrong():
+    """(arguments, expressions) of exports that would give believable numbers, or none."""
+    right, (q1, q2, x, a, y) = arguments()
+    for change, words in (*wrong_checks((q1, q2), x, a, y), *wrong_arrays(x, a, y), *wrong_critics(q1, x, a, y)):
+        yield {**right, **change}, words
+    yield from wrong_distributions(y)
 
 
 def unknown_kinds(analyzer, path):
@@ -428,26 +451,12 @@ def compare(analyzer, folder):
     torch.set_num_threads(1)
     torch.manual_seed(3)
     x, y = torch.randn(N, B, IN), torch.randn(N, B)
-    failures = [
-        expect_refusal(
-            folder, dict(critics=make(), inputs=x, targets=y, loss="mse"), words, f"module {i}"
-        )
-        for i, (make, words) in enumerate(MODULES)
-    ]
-    failures += [
-        expect_refusal(folder, call, words, f"arguments {i}")
-        for i, (call, words) in enumerate(wrong())
-    ]
+    calls = [(dict(critics=make(), inputs=x, targets=y, loss="mse"), words) for make, words in MODULES]
+    calls += wrong()
+    failures = [expect_refusal(folder, call, words, f"export {i}") for i, (call, words) in enumerate(calls)]
     right, (q1, q2, x, a, y) = arguments()
-    total = float(
-        sum(
-            F.mse_loss(q(x.flatten(0, 1), a.flatten(0, 1)).squeeze(-1), y.flatten())
-            for q in (q1, q2)
-        )
-    )
-    kx.save(
-        f"{folder}/accepted.h5", **{**right, "loss": F.mse_loss, "check": total}
-    )  # so the check accepts what is right
+    total = total_loss((q1, q2), y, x, a)
+    kx.save(f"{folder}/accepted.h5", **{**right, "loss": F.mse_loss, "check": total})  # what is right is accepted
     failures += [] if os.listdir(folder).count("refused.h5") == 0 else ["expected no file"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # PyTorch has nothing to say
