@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import getopt
 import os
 import re
 import signal
@@ -14,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from kappascope import __version__
-from kappascope.importing import AXES, MOST_INDEX, NO_PROCESS, Import, import_files
+from kappascope.importing import AXES, MOST_INDEX, NO_PROCESS, STOPPING, Import, import_files
 from kappascope.refusal import Refused, fail, printable
 
 HELP = """\
@@ -81,39 +82,21 @@ EXIT STATUS
 """
 
 
-_VALUES = "--arch", "--map", "--batch", "--output", "--ensemble-axis", "--slice"
-_SWITCHES = "--quiet", "--help", "--version"
+_VALUES = "arch", "map", "batch", "output", "ensemble-axis", "slice"
+_SWITCHES = "quiet", "help", "version"
 _SHORT = {"-o": "--output", "-q": "--quiet", "-h": "--help"}
 
 
 def _read_options(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
     """The values of the options, "" for switches, and the other arguments. As in all programs of KappaScope,
-    options stand anywhere, are not abbreviated, and the word behind --output is its value, whatever it is."""
-    given: dict[str, str] = {}
-    files: list[str] = []
-    left = list(arguments)
-    while left:
-        word = left.pop(0)
-        if word == "--":
-            return given, files + left
-        if not word.startswith("-") or word == "-":
-            files.append(word)
-            continue
-        name, equals, value = word.partition("=")
-        if not word.startswith("--"):
-            name, equals, value = _SHORT.get(word[:2], word), word[2:], word[2:].removeprefix("=")
-        if name in _SWITCHES and equals and not word.startswith("--"):
-            left.insert(0, f"-{value}")  # -qo is -q -o
-        elif name in _SWITCHES and equals:
-            fail(f"{word}: option does not take an argument (see --help)")
-        elif name in _VALUES and not equals:
-            if not left:
-                fail(f"{word}: missing argument (see --help)")
-            value = left.pop(0)
-        elif name not in _VALUES + _SWITCHES:
-            fail(f"{name}: unknown option (see --help)")
-        given[name] = value
-    return given, files
+    options stand anywhere, and the word behind --output is its value, whatever it is."""
+    try:
+        given, files = getopt.gnu_getopt(arguments, "o:qh", [*(f"{name}=" for name in _VALUES), *_SWITCHES])
+    except getopt.GetoptError as error:
+        fail(f"{error.msg} (see --help)")
+    return {
+        _SHORT.get(name, name): value.removeprefix("=" * (name in _SHORT)) for name, value in given
+    }, files
 
 
 def _integer(text: str, most: int) -> int | None:
@@ -223,7 +206,7 @@ def main(arguments: list[str] | None = None) -> int:
         stream.reconfigure(errors="backslashreplace")
     kept = {
         number: signal.signal(number, _stop)
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+        for number in STOPPING
         if signal.getsignal(number) != signal.SIG_IGN
     }
     try:

@@ -13,6 +13,7 @@ import itertools
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ from kappascope.refusal import fail, printable
 from kappascope.stored import Stored, Weights, shape_text
 
 NO_PROCESS = "no further process or thread can be started: expected a larger limit (ulimit -u)"
+STOPPING = signal.SIGTERM, signal.SIGHUP, signal.SIGINT  # signals that ask this program to end
 AXES, MOST_INDEX, _MOST_SIDE = 7, 1 << 30, 1 << 30
 _REFERENCE = "output", "loss", "gradient_norm"
 _BATCH = ("input", "target", "weight", *_REFERENCE)  # the first two are required
@@ -256,16 +258,40 @@ def _program(name: str) -> str:
         fail(str(error))
 
 
+def _run(command: list[str]) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of a program, which ends if this one is asked to.
+    Signals wait while it is started: one in between would leave it without a parent that knows of it."""
+    process = None
+    waiting = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="surrogateescape",
+                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, waiting),
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
+        printed, said = process.communicate()
+        return process.returncode, printed, said
+    except BaseException:
+        if process:
+            process.kill()
+            process.wait()
+        raise
+
+
 def _call(name: str, arguments: list[str], rename: dict[str, str]) -> str:
     """What the program prints. Its message, with other names for the files, is a refusal."""
-    done = subprocess.run(
-        [_program(name), *arguments], capture_output=True, text=True, errors="surrogateescape", check=False
-    )
-    if done.returncode == 0:
-        return done.stdout
-    lines = [line for line in done.stderr.splitlines() if line.startswith(f"{name}: ")]
-    message = lines[-1].removeprefix(f"{name}: ") if lines else f"{name}: exit status {done.returncode}"
-    if not lines and re.search("(?i)thread(_create| creation)", done.stderr):
+    status, printed, said = _run([_program(name), *arguments])
+    if status == 0:
+        return printed
+    lines = [line for line in said.splitlines() if line.startswith(f"{name}: ")]
+    message = lines[-1].removeprefix(f"{name}: ") if lines else f"{name}: exit status {status}"
+    if not lines and re.search("(?i)thread(_create| creation)", said):
         message = f"{name}: {NO_PROCESS}"
     for old, new in rename.items():
         message = message.replace(old, new)
