@@ -24,7 +24,7 @@ class Critic:
     """The chains of one traced module: its description, input and parameters."""
 
     def __init__(self, graph: Graph, losses: list[Loss], project: Mapping[str, str]) -> None:
-        self.graph = graph
+        self.graph, self.losses = graph, losses
         self.chains: list[Chain] = []
         roots = [[root] for root in graph.roots]
         if len(losses) > 1:

@@ -66,12 +66,31 @@ def _find(tree: Mapping[str, Any], path: str) -> str | None:
     return None
 
 
+def _array_at(trees: list[Any], path: str, shape: tuple[int, ...], ensemble: int, turn: bool) -> Array | str:
+    """[E, ...] of what the variables have at a path, or what is wrong with it. turn: it is [out, in]."""
+    missing = [i for i, tree in enumerate(trees) if path not in tree]
+    if missing:
+        return f"{path} is not there in the variables of critic {missing[0]}"
+    parts = [real_array(path, tree[path]) for tree in trees]
+    if turn:
+        parts = [a.swapaxes(-1, -2) if a.ndim > 1 else a for a in parts]
+    want = (ensemble, *shape) if len(trees) == 1 and ensemble > 1 else shape
+    one = (1, *shape) if ensemble == 1 else want  # an ensemble of one, by nn.vmap
+    parts = [a.reshape(want) if a.shape == one or a.size == math.prod(want) == 1 else a for a in parts]
+    wrong = next((a for a in parts if a.shape != want), None)
+    if wrong is not None:
+        hint = "" if wrong.ndim <= len(want) else ": for {0} critics, ensemble={0}".format(*wrong.shape)
+        return f"expected {list(want)}, found {path} {list(wrong.shape)}{hint}"
+    return np.stack(parts) if len(want) == len(shape) else parts[0]
+
+
 def take(
     sets: list[Any], names: Mapping[str, str], layers: list[Layer], ensemble: int
 ) -> tuple[Arrays, dict[str, str]]:
     """({"NN_kind/name": [E, ...]}, the taken paths); sets: one set of variables, or that of each
     critic."""
-    arrays, taken, lines = {}, {}, []
+    arrays: Arrays = {}
+    taken, lines = {}, []
     trees, turned = [leaves_of(v) for v in sets], weights_of(sets[0])
     for layer in layers:
         for name, shape in {**layer.params, **layer.state}.items():
@@ -82,36 +101,12 @@ def take(
                     known = [p.split("/", 1)[-1] for p in trees[0]]
                     lines.append(f"{full}: {names[full]} is not there" + did_you_mean(names[full], known))
                 continue
-            missing = [i for i, tree in enumerate(trees) if path not in tree]
-            if missing:
-                lines.append(f"{full}: {path} is not there in the variables of critic {missing[0]}")
-                continue
-            parts = [real_array(path, tree[path]) for tree in trees]
-            if name == "kernel" and path in turned:
-                parts = [a.swapaxes(-1, -2) if a.ndim > 1 else a for a in parts]
-            want = (ensemble, *shape) if len(trees) == 1 and ensemble > 1 else shape
-            one = (1, *shape) if ensemble == 1 else want  # an ensemble of one, by nn.vmap
-            parts = [
-                a.reshape(want) if a.shape == one or a.size == math.prod(want) == 1 else a for a in parts
-            ]
-            wrong = next((a for a in parts if a.shape != want), None)
-            if wrong is not None:
-                hint = (
-                    "" if wrong.ndim <= len(want) else ": for {0} critics, ensemble={0}".format(*wrong.shape)
-                )
-                lines.append(f"{full}: expected {list(want)}, found {path} {list(wrong.shape)}{hint}")
-                continue
-            arrays[full] = np.stack(parts) if len(want) == len(shape) else parts[0]
-            taken[full] = path
-    for path in trees[0]:
-        real = "float" in str(getattr(trees[0][path], "dtype", ""))
-        if path.startswith("params/") and path not in taken.values() and real:
-            lines.append(
-                f"{path} {list(np.shape(trees[0][path]))} is in the variables, and not in the description "
-                "or in names"
-            )
-    twice = [p for p in taken.values() if list(taken.values()).count(p) > 1]
-    lines += [f"{path} is given for several parameters" for path in twice]
+            found = _array_at(trees, path, shape, ensemble, name == "kernel" and path in turned)
+            if isinstance(found, str):
+                lines.append(f"{full}: {found}")
+            else:
+                arrays[full], taken[full] = found, path
+    lines += _unused(trees[0], list(taken.values()))
     if lines:
         listing = "; ".join(f"{p} {list(np.shape(a))}" for p, a in trees[0].items())
         lines.append(f"(the variables are: {listing})")
@@ -124,6 +119,16 @@ def take(
     if not states <= set(arrays):  # a checkpoint has all running statistics or none
         arrays = {full: a for full, a in arrays.items() if full not in states}
     return arrays, taken
+
+
+def _unused(tree: Mapping[str, Any], taken: list[str]) -> list[str]:
+    """A line for each parameter that is not taken, or taken twice."""
+    lines = [
+        f"{path} {list(np.shape(leaf))} is in the variables, and not in the description or in names"
+        for path, leaf in tree.items()
+        if path.startswith("params/") and path not in taken and "float" in str(getattr(leaf, "dtype", ""))
+    ]
+    return lines + [f"{path} is given for several parameters" for path in taken if taken.count(path) > 1]
 
 
 def _adam_state(part: Any, told: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]] | None:
@@ -206,6 +211,14 @@ def _flax_inputs(inputs: Any) -> tuple[dict[Any, Array], bool]:
     return read_minibatches(inputs)
 
 
+def _in_float64(compute: Callable[[], Arrays]) -> Arrays:
+    import jax
+
+    enable = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
+    with enable(True):
+        return compute()
+
+
 def save_flax(
     path: Path,
     variables: Any,
@@ -253,8 +266,6 @@ def save_flax(
     targets, loss, step, check, weights, attributes  as for save; loss is a line
 
     Every parameter has to be named, and every one that is named has to be there. Raises Refused."""
-    import jax
-
     arrays, batched = _flax_inputs(inputs)
     joined = np.concatenate(list(arrays.values()), -1)
     arch, description = _flax_description(arch, loss, joined.shape[2])
@@ -270,9 +281,7 @@ def save_flax(
     paths = {path: full in trained for full, path in taken.items()}
     joint = None if any(x.kind == "batchrenorm" for x in layers) else description.joint
     minibatches = arrays, t, np.ones(t.shape[:2]) if w is None else w
-    enable = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
-    with enable(True):
-        batch = FlaxResults(apply, sets, paths, ensemble, heads).results(minibatches, joint)
+    batch = _in_float64(lambda: FlaxResults(apply, sets, paths, ensemble, heads).results(minibatches, joint))
     batch |= {"input": joined, "target": t} | ({} if w is None else {"weight": w})
     count = batch["output"].shape[2]
     if check is not None:

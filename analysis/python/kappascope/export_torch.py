@@ -13,7 +13,7 @@ from kappascope.checkpoint import write_checkpoint
 from kappascope.critics import Critic, check_parameters, check_projections, collect, states_of
 from kappascope.description import Description, Layer, read_description
 from kappascope.graph import Graph
-from kappascope.losses import torch_loss
+from kappascope.losses import Loss, torch_loss
 from kappascope.minibatches import read_minibatches, read_targets, read_weights, targets_of_heads
 from kappascope.names import Arrays, Module, Path, Tensor
 from kappascope.reference import NO_MOMENTS, compare_loss, torch_results
@@ -172,6 +172,23 @@ def _together(modules: list[Module]) -> Module:
     return together
 
 
+def _traced(
+    modules: list[Module], inputs: Any, losses: list[Loss], project: Mapping[str, str]
+) -> tuple[list[Critic], Arrays, bool]:
+    """The traced critics, where those that share layers are one with several heads; {name: [N, R, D]}; and
+    whether the caller's inputs had the first dimension."""
+    named, by_name = bind(plain_module(modules[0]), inputs)
+    arrays, batched = read_minibatches(named)
+    if len(losses) == 1 and share_layers(modules):
+        modules = [_together(modules)]
+    graphs = [Graph(m, f"critics[{i}]", arrays, by_name) for i, m in enumerate(modules)]
+    traced = [Critic(graph, losses, project) for graph in graphs]
+    if len(losses) == 1 and any(c.shares_layers() for c in traced):
+        traced = [Critic(graph, losses * len(traced[0].chains), project) for graph in graphs]
+    check_projections(traced, project)
+    return traced, arrays, batched
+
+
 def save(
     path: Path,
     critics: Any,
@@ -211,22 +228,12 @@ def save(
     The modules are copied: neither they nor their running statistics change. Raises Refused."""
     import torch
 
-    modules, losses = modules_of(critics), loss if isinstance(loss, (list, tuple)) else [loss]
-    losses = [torch_loss(one) for one in losses]
-    arrays, by_name = bind(plain_module(modules[0]), inputs)
-    arrays, batched = read_minibatches(arrays)
-    if len(losses) == 1 and share_layers(modules):
-        modules = [_together(modules)]
+    losses = [torch_loss(one) for one in (loss if isinstance(loss, (list, tuple)) else [loss])]
     with surroundings(torch):
-        traced = [
-            Critic(Graph(m, f"critics[{i}]", arrays, by_name), losses, project or {})
-            for i, m in enumerate(modules)
-        ]
-        if len(losses) == 1 and any(c.shares_layers() for c in traced):  # heads, with the same loss each
-            count = len(traced[0].chains)
+        traced, arrays, batched = _traced(modules_of(critics), inputs, losses, project or {})
+        count = len(traced[0].losses)
+        if count > len(losses):  # critics that share layers have become heads with the same loss each
             losses, targets = losses * count, targets_of_heads(targets, batched, count)
-            traced = [Critic(c.graph, losses, project or {}) for c in traced]
-        check_projections(traced, project or {})
         description = common_description(traced, arrays)
         ensemble = sum(c.ensemble(chain) for c in traced for chain in c.chains)
         heads = description.heads

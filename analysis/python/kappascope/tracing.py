@@ -453,23 +453,28 @@ def _trace(module: Module, names: list[str], by_name: bool, name: str) -> tuple[
                     raise TypeError(f"cannot assign to the buffer '{path and path + '.'}{key}'")
         return wrapper, _without_repetitions(graph)
     except Exception as error:  # whatever forward does with a symbolic tensor
-        frames: list[tuple[str, int]] = []
-        trace = error.__traceback__
-        while trace:
-            frames.insert(0, (trace.tb_frame.f_code.co_filename, trace.tb_lineno))
-            trace = trace.tb_next
-        where = _user_frame([f for f in frames if not _is_own(f[0])]) or type(module).__name__
-        way = (
-            "no branch or loop that depends on a tensor's values or shape, and no vmap or jit inside "
-            "forward; set what it depends on when the module is made"
-        )
-        if "as a submodule" in str(error) or "not a member" in str(error):
-            way = "make it an attribute of the module, lists as nn.ModuleList or nn.ParameterList"
-        elif "cannot be interpreted as an integer" in str(error):
-            way = "torch.arange(len(x)) in place of range(len(x)), for a number that depends on the input"
-        elif "buffer" in str(error) and "assign" in str(error):
-            way = "running statistics and counters that are stored outside of forward"
-        fail(f"{name} cannot be traced:", [f"{where}: {error or type(error).__name__}. Way out: {way}"])
+        _fail_trace(module, name, error)
+
+
+def _fail_trace(module: Module, name: str, error: Exception) -> NoReturn:
+    """Says in which line forward cannot be traced, why, and the way out."""
+    frames: list[tuple[str, int]] = []
+    trace = error.__traceback__
+    while trace:
+        frames.insert(0, (trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    where = _user_frame([f for f in frames if not _is_own(f[0])]) or type(module).__name__
+    way = (
+        "no branch or loop that depends on a tensor's values or shape, and no vmap or jit inside "
+        "forward; set what it depends on when the module is made"
+    )
+    if "as a submodule" in str(error) or "not a member" in str(error):
+        way = "make it an attribute of the module, lists as nn.ModuleList or nn.ParameterList"
+    elif "cannot be interpreted as an integer" in str(error):
+        way = "torch.arange(len(x)) in place of range(len(x)), for a number that depends on the input"
+    elif "buffer" in str(error) and "assign" in str(error):
+        way = "running statistics and counters that are stored outside of forward"
+    fail(f"{name} cannot be traced:", [f"{where}: {error or type(error).__name__}. Way out: {way}"])
 
 
 def path_of(node: Node, key: str = "") -> str:
