@@ -32,9 +32,8 @@ static const double SLOWEST = 20e6;
 
 struct scout {
     const char *path; /* for messages */
-    struct ks_h5
-        *h5;       /* the file, which libhdf5 has not seen; NULL: `read` is called in its place */
-    double memory; /* arrays of more bytes are not read */
+    struct ks_h5 *h5; /* the file; NULL: `read` is called in its place */
+    double memory;    /* arrays of more bytes are not read */
     unsigned seconds; /* of processor time, apart from large arrays */
     ks_status (*read)(void *data);
     void *data;
