@@ -12,7 +12,6 @@
 #include "io/spectrum.h"
 #include "lanczos/jacobi.h"
 #include "net/arch.h"
-#include "pipeline/report.h"
 #include "statistics/probe.h"
 
 /* The probability with which an eigenvalue beyond those that were found is missed, for each sign.
@@ -401,104 +400,4 @@ ks_status ks_eigenvectors_complete(const struct ks_pipeline *p)
                          "residuals",
                          p->path, p->vectors.shortfall)
                : KS_OK;
-}
-
-/* --- printing --- */
-
-enum { SHARES = 3 }; /* layers of a row of the table */
-
-/* "13_dense 62%, 07_dense 20%, 04_dense 9%": the layers of largest share. */
-static void print_layers(FILE *out, const struct ks_eigenvectors *v, size_t i)
-{
-    const double *share = v->share + i * v->n_layers;
-    double before = INFINITY;
-
-    for (size_t listed = 0; listed < SHARES && listed < v->n_layers; listed++) {
-        size_t next = v->n_layers;
-
-        for (size_t k = 0; k < v->n_layers; k++)
-            if (share[k] < before && (next == v->n_layers || share[k] > share[next]))
-                next = k;
-        if (next == v->n_layers || !(share[next] > 0))
-            break;
-        fprintf(out, "%s%s %.3g%%", listed ? ", " : "", v->layer[next], 100 * share[next]);
-        before = share[next];
-    }
-}
-
-static void print_table(FILE *out, const struct ks_pipeline *p)
-{
-    const struct ks_eigenvectors *v = &p->vectors;
-    const struct ks_eigenpairs *e = &v->pairs;
-    double together = 0;
-    char name[4096];
-
-    ks_escape(p->path, sizeof name, name);
-    fprintf(out, "%6s %14s %10s %9s  %s\n", "number", "eigenvalue", "residual", "gradient",
-            "layers");
-    for (size_t i = 0; i < e->count; i++) {
-        fprintf(out, "%6zu %14.7g %10.2e %8.3g%%  ", i, e->value[i], e->residual[i],
-                100 * v->gradient[i]);
-        print_layers(out, v, i);
-        fputc('\n', out);
-        together += v->gradient[i];
-    }
-    fprintf(out,
-            "\n%s: %zu eigenvectors of %s that were found, of %s in %zu "
-            "dimensions,\nafter %zu products with all minibatches; a row's value is within its "
-            "residual (both by products in float64)\nof an eigenvalue. %.3g%% of the squared norm "
-            "of the gradient lies along them.\n",
-            name, e->count, p->options->smallest ? "smallest eigenvalue" : "largest |eigenvalue|",
-            p->options->kind->name, e->n, e->steps, 100 * together);
-}
-
-/* --- CSV and JSON --- */
-
-static ks_status list_settings(const struct ks_pipeline *p, bool json, struct ks_attributes *list)
-{
-    const struct ks_spectrum_options *o = p->options;
-
-    KS_TRY(ks_attribute_add_string(list, "operator", o->kind->name));
-    KS_TRY(ks_attribute_add_string(list, "precision", o->products_f32 ? "f32" : "f64"));
-    KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->vectors.pairs.n));
-    KS_TRY(ks_attribute_add_integer(list, "steps", (int64_t)p->vectors.pairs.steps));
-    if (!json)
-        return KS_OK;
-    KS_TRY(ks_attribute_add_number(list, "tolerance", o->residual));
-    if (o->smallest)
-        KS_TRY(ks_attribute_add_string(list, "which", "smallest"));
-    return ks_attribute_add_integer(list, "probe_seed", (int64_t)o->seed);
-}
-
-static ks_status list_row(const struct ks_eigenvectors *v, size_t i, bool json,
-                          struct ks_attributes *list)
-{
-    if (!json)
-        KS_TRY(ks_attribute_add_integer(list, "number", (int64_t)i));
-    KS_TRY(ks_attribute_add_number(list, "eigenvalue", v->pairs.value[i]));
-    KS_TRY(ks_attribute_add_number(list, "residual", v->pairs.residual[i]));
-    KS_TRY(ks_attribute_add_number(list, "gradient_share", v->gradient[i]));
-    for (size_t k = 0; k < v->n_layers; k++)
-        KS_TRY(ks_attribute_add_number(list, v->layer[k], v->share[i * v->n_layers + k]));
-    return KS_OK;
-}
-
-ks_status ks_eigenvectors_report(struct ks_report *r, const struct ks_pipeline *p)
-{
-    const bool json = r->form == KS_REPORT_JSON;
-    struct ks_report_rows rows = {.path = p->path,
-                                  .list = "eigenvectors",
-                                  .n = p->vectors.pairs.count,
-                                  .group = "layers",
-                                  .ungrouped = 3};
-    ks_status status;
-
-    if (r->form == KS_REPORT_TABLE) {
-        print_table(r->out, p);
-        return ks_report_flush(r);
-    }
-    status = list_settings(p, json, &rows.settings);
-    for (size_t i = 0; status == KS_OK && i < rows.n; i++)
-        status = list_row(&p->vectors, i, json, &rows.cells);
-    return ks_report_print_rows(r, &rows, status);
 }

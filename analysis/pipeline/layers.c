@@ -7,7 +7,7 @@
 
 #include "core/interval.h"
 #include "core/memory.h"
-#include "pipeline/report.h"
+#include "pipeline/listing.h"
 
 /* The statistics of a row. */
 enum { BOUND = 2, TRACE = 4, SHARE = KS_LAYER_STATISTICS - 1, CELL = 32 };
@@ -93,7 +93,7 @@ static ks_status analyze_layer(struct ks_pipeline *p, struct ks_layer_row *row)
     for (size_t i = 0; i < p->spectrum->probes; i++)
         p->monitor.earlier += (size_t)p->spectrum->steps[i];
     ks_pipeline_warn(p);
-    row->steps = ks_report_steps(p->spectrum);
+    row->steps = ks_listing_steps(p->spectrum);
     for (size_t k = 0; k < SHARE; k++)
         row->statistic[k] = ks_statistic(p->spectrum, name_of(k));
     return KS_OK;
@@ -127,48 +127,34 @@ ks_status ks_pipeline_layers(struct ks_pipeline *p)
 
 /* --- printing --- */
 
-static int width_of(size_t k)
+static ks_status print_table(struct ks_listing *r, const struct ks_pipeline *p)
 {
-    int length = (int)strlen(name_of(k));
+    enum { COLUMNS = 4 };
+    static const size_t shown[COLUMNS] = {0, BOUND, 3, SHARE};
+    struct ks_cell headings[3 + COLUMNS] = {ks_cell_wide(ks_cell_text("layer"), 14),
+                                            ks_cell_wide(ks_cell_heading("n"), 8),
+                                            ks_cell_wide(ks_cell_heading("m"), 4)};
+    char name[CELL];
 
-    return length > 12 ? length : 12;
-}
-
-/* A lower bound is rounded down, so that it stays a bound. */
-static void print_cell(size_t k, double value, char cell[CELL])
-{
-    if (isnan(value))
-        snprintf(cell, CELL, "-");
-    else
-        snprintf(cell, CELL, "%.4g", k == BOUND ? ks_round_down(value, 4) : value);
-}
-
-static ks_status print_table(struct ks_report *r, const struct ks_pipeline *p)
-{
-    static const size_t shown[] = {0, BOUND, 3, SHARE};
-    const size_t columns = sizeof shown / sizeof *shown;
-    char cell[CELL], name[4096];
-
-    ks_escape(p->path, sizeof name, name);
-    if (r->rows == 0) {
-        fprintf(r->out, "%-*s %-16s %9s %5s", r->width, "checkpoint", "layer", "n", "m");
-        for (size_t k = 0; k < columns; k++)
-            fprintf(r->out, " %*s", width_of(shown[k]), name_of(shown[k]));
-        fputc('\n', r->out);
-    }
+    for (size_t k = 0; k < COLUMNS; k++)
+        headings[3 + k] = ks_cell_wide(ks_cell_heading(name_of(shown[k])), 10);
+    ks_listing_headings(r, 3 + COLUMNS, headings);
     for (size_t i = 0; i < p->n_rows; i++) {
         const struct ks_layer_row *row = &p->rows[i];
 
-        snprintf(cell, sizeof cell, "%02zu %s", row->number, row->kind);
-        fprintf(r->out, "%-*s %-16s %9zu %5zu", r->width, name, cell, row->dimension, row->steps);
-        for (size_t k = 0; k < columns; k++) {
-            print_cell(shown[k], row->statistic[shown[k]], cell);
-            fprintf(r->out, " %*s", width_of(shown[k]), cell);
+        snprintf(name, sizeof name, "%02zu %s", row->number, row->kind);
+        ks_document_row(&r->table, KS_BLOCK_ROW,
+                        KS_CELLS(ks_cell_name(p->path), ks_cell_text(name),
+                                 ks_cell_count(row->dimension), ks_cell_count(row->steps)));
+        for (size_t k = 0; k < COLUMNS; k++) {
+            const double value = row->statistic[shown[k]];
+
+            ks_document_cell(&r->table, shown[k] == BOUND ? ks_cell_at_least(4, value)
+                                                          : ks_cell_digits(4, value));
         }
-        fputc('\n', r->out);
     }
     r->rows += p->n_rows;
-    return ks_report_flush(r);
+    return ks_listing_flush(r);
 }
 
 static ks_status list_settings(const struct ks_spectrum_options *o, struct ks_attributes *list)
@@ -192,19 +178,19 @@ static ks_status list_row(const struct ks_layer_row *row, bool json, struct ks_a
     for (size_t k = 0; k < KS_LAYER_STATISTICS; k++)
         KS_TRY(ks_attribute_add_number(list, name_of(k), row->statistic[k]));
     snprintf(state, sizeof state, "%s_state", name_of(BOUND));
-    return json ? ks_attribute_add_string(list, state, ks_report_state(row->kappa_effective_bound))
+    return json ? ks_attribute_add_string(list, state, ks_listing_state(row->kappa_effective_bound))
                 : KS_OK;
 }
 
-ks_status ks_layers_report(struct ks_report *r, const struct ks_pipeline *p)
+ks_status ks_layers_list(struct ks_listing *r, const struct ks_pipeline *p)
 {
-    struct ks_report_rows rows = {.path = p->path, .list = "layers", .n = p->n_rows};
+    struct ks_listing_rows rows = {.path = p->path, .list = "layers", .n = p->n_rows};
     ks_status status;
 
-    if (r->form == KS_REPORT_TABLE)
+    if (r->form == KS_LISTING_TABLE)
         return print_table(r, p);
     status = list_settings(p->options, &rows.settings);
     for (size_t i = 0; status == KS_OK && i < rows.n; i++)
-        status = list_row(&p->rows[i], r->form == KS_REPORT_JSON, &rows.cells);
-    return ks_report_print_rows(r, &rows, status);
+        status = list_row(&p->rows[i], r->form == KS_LISTING_JSON, &rows.cells);
+    return ks_listing_print_rows(r, &rows, status);
 }

@@ -38,7 +38,7 @@
 #include "statistics/statistics.h"
 #include "statistics/tolerance.h"
 
-struct ks_report;
+struct ks_listing;
 
 /* --- options --- */
 
@@ -268,11 +268,11 @@ ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output);
 /* After that: KS_PARTIAL if the order was too small. */
 ks_status ks_eigenvectors_complete(const struct ks_pipeline *p);
 /* Prints p->rows: lines of a table, rows of CSV, or in JSON one object on a line, whose `layers` is
- * a list. Numbers that are not finite are printed as by ks_report_add. KS_FULL, KS_MEMORY. */
-ks_status ks_layers_report(struct ks_report *report, const struct ks_pipeline *p);
+ * a list. Numbers that are not finite are printed as by ks_listing_add. KS_FULL, KS_MEMORY. */
+ks_status ks_layers_list(struct ks_listing *listing, const struct ks_pipeline *p);
 /* Prints a row for each eigenvector: lines of a table, with the three layers of largest share; rows
  * of CSV; or in JSON one object on a line. KS_FULL, KS_MEMORY. */
-ks_status ks_eigenvectors_report(struct ks_report *report, const struct ks_pipeline *p);
+ks_status ks_eigenvectors_list(struct ks_listing *listing, const struct ks_pipeline *p);
 /* Frees what was found, so that another spectrum can be computed. */
 void ks_pipeline_clear(struct ks_pipeline *p);
 void ks_pipeline_close(struct ks_pipeline *p);

@@ -106,6 +106,12 @@ struct ks_cell ks_cell_link(struct ks_cell cell, const char *link)
     return cell;
 }
 
+struct ks_cell ks_cell_wide(struct ks_cell cell, size_t width)
+{
+    cell.width = width;
+    return cell;
+}
+
 /* --- documents --- */
 
 /* Adds a block that owns a copy of the text. */

@@ -31,6 +31,7 @@ struct ks_cell {
     char printed[KS_CELL_PRINTED];
     double key;       /* by which a column is sorted on a page; NaN: by text */
     const char *note; /* small print behind or below it; NULL: none          */
+    size_t width;     /* on a terminal, the least width of its column        */
     const char *link; /* where a click leads to; NULL: nowhere               */
 };
 
@@ -50,10 +51,12 @@ struct ks_cell ks_cell_interval(struct ks_interval interval, enum ks_interval_st
 struct ks_cell ks_cell_p(double p);
 /* A number that the caller has printed, with its key; a NaN: it is not known. */
 struct ks_cell ks_cell_printed(const char *text, double key);
-/* The cell, but with `word` if its number is NaN; with small print; with a link. */
+/* The cell, but with `word` if its number is NaN; with small print; with a link; in a column of at
+ * least this width on a terminal. */
 struct ks_cell ks_cell_or(struct ks_cell cell, const char *word);
 struct ks_cell ks_cell_note(struct ks_cell cell, const char *note);
 struct ks_cell ks_cell_link(struct ks_cell cell, const char *link);
+struct ks_cell ks_cell_wide(struct ks_cell cell, size_t width);
 
 /* Several cells as two arguments of a function: their number and an array. */
 #define KS_CELLS(...)                                                                              \
@@ -105,6 +108,9 @@ void ks_document_row(struct ks_document *document, enum ks_block_kind kind, size
 /* Adds a cell to the block that was added last. */
 void ks_document_cell(struct ks_document *document, struct ks_cell cell);
 void ks_document_clear(struct ks_document *document);
+
+/* The most characters of a line that this program's documents have on a terminal. */
+enum { KS_DOCUMENT_WIDTH = 100 };
 
 /* Prints what has been added since the last call for a terminal: paragraphs in lines of at most
  * `width` bytes; tables and lines with a long value may be wider. Fails with `status`, before it

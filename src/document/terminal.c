@@ -31,8 +31,10 @@ static void find_widths(const struct ks_document *d, size_t first, size_t last, 
 
     for (size_t i = first; i <= last; i++)
         for (size_t k = 0; k < d->block[i].n && k < CELLS; k++) {
-            const size_t length = strlen(shown(&d->block[i].cell[k], text));
+            const struct ks_cell *cell = &d->block[i].cell[k];
+            const size_t length = strlen(shown(cell, text));
 
+            width[k] = cell->width > width[k] ? cell->width : width[k];
             width[k] = length > width[k] ? length : width[k];
         }
 }

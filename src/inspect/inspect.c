@@ -41,79 +41,107 @@ ks_status ks_inspect_read(struct ks_h5 *h5, struct ks_checkpoint **checkpoint)
     return ks_checkpoint_read_loss(h5, checkpoint);
 }
 
+/* --- attributes --- */
+
+static bool continues_character(char byte) /* in UTF-8 */
+{
+    return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+/* A longer string is cut, visibly, and between two characters. */
+static void add_string(const struct ks_attribute *a, struct ks_document *d)
+{
+    const size_t name = strlen(a->name) > 20 ? strlen(a->name) : 20;
+    const size_t room = KS_DOCUMENT_WIDTH - name - strlen("   ");
+    char escaped[8192];
+    size_t length = strlen(ks_escape(a->string, sizeof escaped, escaped));
+
+    if (length <= room) {
+        ks_document_line(d, a->name, "%s", escaped);
+        return;
+    }
+    for (length = room - strlen("..."); length > 0 && continues_character(escaped[length]);
+         length--)
+        ;
+    ks_document_line(d, a->name, "%.*s...", (int)length, escaped);
+}
+
+void ks_inspect_attribute(const struct ks_attribute *a, struct ks_document *d)
+{
+    if (a->type == KS_ATTRIBUTE_STRING)
+        add_string(a, d);
+    else if (a->type == KS_ATTRIBUTE_INTEGER)
+        ks_document_line(d, a->name, "%lld", (long long)a->integer);
+    else if (a->type == KS_ATTRIBUTE_NUMBER)
+        ks_document_line(d, a->name, "%.6g", a->number);
+    else if (a->n > 0)
+        ks_document_line(d, a->name, "%zu numbers, the first %.6g, the last %.6g", a->n, a->list[0],
+                         a->list[a->n - 1]);
+    else
+        ks_document_line(d, a->name, "no numbers");
+}
+
 /* --- spectra --- */
 
 /* Attributes that are printed elsewhere, or say no more than the first line. */
 static const char *const left_out[] = {"claim", "claim_first_sentence", "format", "version"};
 enum { LEFT_OUT = sizeof left_out / sizeof *left_out };
 
-static void print_settings(const struct ks_spectrum *s, FILE *out)
+static void add_settings(const struct ks_spectrum *s, struct ks_document *d)
 {
-    ks_title_print(out, "What was computed");
+    ks_document_add(d, KS_BLOCK_SECTION, "What was computed");
     for (size_t i = 0; i < s->attributes.n; i++)
         if (ks_word_index(s->attributes.list[i].name, LEFT_OUT, left_out) == LEFT_OUT)
-            ks_attribute_print(out, &s->attributes.list[i]);
+            ks_inspect_attribute(&s->attributes.list[i], d);
     for (size_t p = 0; p < s->probes && s->steps; p++)
-        ks_line_print(out, p ? "" : "probes' steps", "%lld, from %s", (long long)s->steps[p],
-                      s->gradient && p + 1 == s->probes ? "the gradient" : "a random vector");
-}
-
-static void print_statistics(const struct ks_spectrum *s, FILE *out)
-{
-    char text[KS_STATISTIC_TEXT];
-
-    ks_title_print(out,
-                   "Statistics (intervals in brackets hold with 99%; /summary has all of them)");
-    for (const enum ks_statistic_id *id = ks_catalogue_for_readers; *id < KS_STATISTICS; id++) {
-        if (!ks_statistic_present(s, *id))
-            continue;
-        ks_statistic_text(s, *id, text);
-        fprintf(out, "  %-21s %-22s %s\n", ks_catalogue[*id].name, text, ks_catalogue[*id].words);
-    }
+        ks_document_line(d, p ? "" : "probes' steps", "%lld, from %s", (long long)s->steps[p],
+                         s->gradient && p + 1 == s->probes ? "the gradient" : "a random vector");
 }
 
 /* The vectors behind the bounds: y'Ay/y'y and |A y|/|y| in float64, and their error in the run. */
-static void print_certificates(const struct ks_spectrum *s, FILE *out)
+static void add_certificates(const struct ks_spectrum *s, struct ks_document *d)
 {
     static const char *const vectors[] = {"largest", "smallest", "flat"};
+    static const char *const numbers[] = {"quotient", "size", "residual", "product_error"};
     char name[KS_ATTRIBUTE_NAME];
 
-    ks_title_print(out, "Certificates");
+    ks_document_add(d, KS_BLOCK_SECTION, "Certificates");
     if (s->certificate.n == 0) {
-        ks_paragraph_print(out, "None: bounds and intervals are uncertified.");
+        ks_document_add(d, KS_BLOCK_TEXT, "None: bounds and intervals are uncertified.");
         return;
     }
-    fprintf(out, "  %-9s %12s %12s %12s %15s\n", "vector", "y'Ay/y'y", "|Ay|/|y|", "residual",
-            "product error");
+    ks_document_table(d, "",
+                      KS_CELLS(ks_cell_name("vector"), ks_cell_heading("y'Ay/y'y"),
+                               ks_cell_heading("|Ay|/|y|"), ks_cell_heading("residual"),
+                               ks_cell_heading("product error")));
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
-        static const char *const numbers[] = {"quotient", "size", "residual", "product_error"};
-
         snprintf(name, sizeof name, "%s_quotient", vectors[i]);
         if (!ks_attribute_find(&s->certificate, name))
             continue;
-        fprintf(out, "  %-9s", vectors[i]);
-        for (size_t k = 0; k < 4; k++) {
+        ks_document_row(d, KS_BLOCK_ROW, KS_CELLS(ks_cell_name(vectors[i])));
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
             snprintf(name, sizeof name, "%s_%s", vectors[i], numbers[k]);
-            fprintf(out, " %*.4g", k < 3 ? 12 : 15, ks_attribute_number(&s->certificate, name));
+            ks_document_cell(d, ks_cell_digits(4, ks_attribute_number(&s->certificate, name)));
         }
-        fputc('\n', out);
     }
 }
 
-static ks_status inspect_spectrum(struct ks_h5 *h5, FILE *out)
+static ks_status inspect_spectrum(struct ks_h5 *h5, struct ks_document *d)
 {
     const char *claim;
     struct ks_spectrum *s;
 
     KS_TRY(ks_spectrum_read_open(h5, &s));
-    ks_line_print(out, "spectrum", "%s", h5->path);
-    print_settings(s, out);
-    print_statistics(s, out);
-    print_certificates(s, out);
+    ks_document_line(d, "spectrum", "%s", h5->path);
+    add_settings(s, d);
+    ks_document_add(d, KS_BLOCK_SECTION,
+                    "Statistics (intervals in brackets hold with 99%%; /summary has all of them)");
+    ks_statistics_describe(s, d);
+    add_certificates(s, d);
     claim = ks_attribute_text(&s->attributes, "claim");
     if (claim) {
-        ks_title_print(out, "Claim");
-        ks_paragraph_print(out, claim);
+        ks_document_add(d, KS_BLOCK_SECTION, "Claim");
+        ks_document_add(d, KS_BLOCK_TEXT, "%s", claim);
     }
     ks_spectrum_free(s);
     return KS_OK;
@@ -121,30 +149,31 @@ static ks_status inspect_spectrum(struct ks_h5 *h5, FILE *out)
 
 /* --- studies: what they ask for, and the progress of their runs --- */
 
-static void print_study(const struct ks_study *s, const char *path, FILE *out)
+static void add_study(const struct ks_study *s, const char *path, struct ks_document *d)
 {
-    ks_line_print(out, "study", "%s", path);
-    ks_line_print(out, "task", "%s", s->env);
-    ks_line_print(out, "steps", "%zu environment steps per run%s", s->end,
-                  s->stop ? ", stopped early" : "");
-    ks_line_print(out, "seeds", "%zu", s->n_seeds);
-    ks_line_print(out, "checkpoints", "%zu per run", s->n_checkpoints);
+    ks_document_line(d, "study", "%s", path);
+    ks_document_line(d, "task", "%s", s->env);
+    ks_document_line(d, "steps", "%zu environment steps per run%s", s->end,
+                     s->stop ? ", stopped early" : "");
+    ks_document_line(d, "seeds", "%zu", s->n_seeds);
+    ks_document_line(d, "checkpoints", "%zu per run", s->n_checkpoints);
     for (size_t i = 0; i < s->n_architectures; i++)
-        ks_line_print(out, i ? "" : "architectures", "%s", s->architecture[i].name);
+        ks_document_line(d, i ? "" : "architectures", "%s", s->architecture[i].name);
     for (size_t i = 0; i < s->n_analyses; i++)
-        ks_line_print(out, i ? "" : "analyses", "%s", s->analysis[i].name);
+        ks_document_line(d, i ? "" : "analyses", "%s", s->analysis[i].name);
 }
 
-/* The lines of `kappascope study --status`, on standard output. */
-static ks_status print_progress(const struct ks_study *s, const char *dir, FILE *out)
+/* Prints the document so far, then the lines of `kappascope study --status`, on standard output. */
+static ks_status print_progress(const struct ks_study *s, const char *dir, struct ks_document *d)
 {
     const struct ks_graph_programs programs = {"kappascope-train", "kappascope-analyze", false, 0};
     struct ks_study_view view = {.dir = dir, .held = true};
     struct ks_graph *graph = NULL;
     ks_status status;
 
-    ks_title_print(out, "Progress");
-    fflush(out);
+    ks_document_add(d, KS_BLOCK_SECTION, "Progress");
+    KS_TRY(ks_document_print(d, KS_DOCUMENT_WIDTH, stdout));
+    fflush(stdout);
     KS_TRY(ks_graph_new(s, &programs, &graph));
     view.graph = graph;
     status = ks_study_print_status(&view);
@@ -174,7 +203,7 @@ static ks_status find_paths(const char *path, char **file, char **dir)
     return KS_OK;
 }
 
-static ks_status inspect_study(const char *path, FILE *out)
+static ks_status inspect_study(const char *path, struct ks_document *d)
 {
     char *file = NULL, *dir = NULL;
     struct ks_study *study = NULL;
@@ -186,11 +215,11 @@ static ks_status inspect_study(const char *path, FILE *out)
         goto done;
     }
     KS_GO(ks_study_read(file, KS_STUDY_SHOW, &study));
-    print_study(study, path, out);
+    add_study(study, path, d);
     if (dir)
-        KS_GO(print_progress(study, dir, out));
+        KS_GO(print_progress(study, dir, d));
     else
-        ks_line_print(out, "folder", "none in checkpoints/: it has not run here");
+        ks_document_line(d, "folder", "none in checkpoints/: it has not run here");
 done:
     ks_study_free(study);
     free(file);
@@ -202,18 +231,18 @@ done:
 
 static const struct kind {
     const char *format; /* the root attribute of an HDF5 file */
-    ks_status (*inspect)(struct ks_h5 *h5, FILE *out);
+    ks_status (*inspect)(struct ks_h5 *h5, struct ks_document *d);
 } kinds[] = {{"kappascope-checkpoint", ks_inspect_checkpoint},
              {"kappascope-spectrum", inspect_spectrum},
              {"kappascope-vector", ks_inspect_vectors}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static ks_status inspect_format(struct ks_h5 *h5, const char *format, FILE *out)
+static ks_status inspect_format(struct ks_h5 *h5, const char *format, struct ks_document *d)
 {
     for (size_t i = 0; i < KINDS; i++)
         if (strcmp(format, kinds[i].format) == 0) {
             KS_TRY(ks_h5_check_format(h5, format));
-            return kinds[i].inspect(h5, out);
+            return kinds[i].inspect(h5, d);
         }
     return ks_fail(KS_FORMAT,
                    "%s: /: attribute format: expected kappascope-checkpoint, "
@@ -221,7 +250,7 @@ static ks_status inspect_format(struct ks_h5 *h5, const char *format, FILE *out)
                    h5->path, format);
 }
 
-static ks_status inspect_h5(const char *path, FILE *out)
+static ks_status inspect_h5(const char *path, struct ks_document *d)
 {
     struct ks_h5 *h5 = NULL;
     char *format = NULL;
@@ -229,30 +258,30 @@ static ks_status inspect_h5(const char *path, FILE *out)
 
     KS_TRY(ks_h5_open(path, NULL, &h5));
     KS_GO(ks_h5_read_string(h5, "/", "format", &format));
-    KS_GO(inspect_format(h5, format, out));
+    KS_GO(inspect_format(h5, format, d));
 done:
     free(format);
     ks_h5_close(h5);
     return status;
 }
 
-static ks_status inspect_file(const char *path, FILE *out)
+static ks_status inspect_any(const char *path, struct ks_document *d)
 {
     bool is_h5 = ks_path_ends(path, ".h5");
 
     if (ks_path_ends(path, ".study"))
-        return inspect_study(path, out);
+        return inspect_study(path, d);
     if (!is_h5)
         KS_TRY(ks_h5_recognize(path, &is_h5));
     if (is_h5)
-        return inspect_h5(path, out);
+        return inspect_h5(path, d);
     return ks_fail(KS_FORMAT,
                    "%s: expected a checkpoint, spectrum or vector file (HDF5), an .arch "
                    "file, a .study file or a study's folder; found none of them",
                    path);
 }
 
-ks_status ks_inspect(const char *path, size_t inputs, FILE *out)
+static ks_status inspect(const char *path, size_t inputs, struct ks_document *d)
 {
     struct stat info;
 
@@ -261,10 +290,21 @@ ks_status ks_inspect(const char *path, size_t inputs, FILE *out)
     if (inputs > 0 && !ks_path_ends(path, ".arch"))
         return ks_fail(KS_USAGE, "--inputs: expected an architecture file (.arch), found %s", path);
     if (S_ISDIR(info.st_mode))
-        return inspect_study(path, out);
+        return inspect_study(path, d);
     if (!S_ISREG(info.st_mode))
         return ks_fail(KS_IO, "%s: expected a regular file or a study's folder", path);
     if (ks_path_ends(path, ".arch"))
-        return ks_inspect_architecture(path, inputs, out);
-    return inspect_file(path, out);
+        return ks_inspect_architecture(path, inputs, d);
+    return inspect_any(path, d);
+}
+
+ks_status ks_inspect(const char *path, size_t inputs, FILE *out)
+{
+    struct ks_document d = {.n = 0};
+    ks_status status = inspect(path, inputs, &d);
+
+    if (status == KS_OK)
+        status = ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
+    ks_document_clear(&d);
+    return status;
 }

@@ -7,13 +7,14 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "document/document.h"
 #include "io/attribute.h"
 #include "io/checkpoint.h"
 
-/* Prints what `path` is and what is in it. `inputs`: columns of the input, for an architecture
- * file; 0: not known. A file is checked as the analyzer checks it, so that a damaged or hostile one
- * gives one line. KS_FORMAT, KS_IO, KS_MEMORY; KS_USAGE if `inputs` is given for a file of another
- * kind. */
+/* Prints what `path` is and what is in it; nothing if that fails. `inputs`: columns of the input,
+ * for an architecture file; 0: not known. A file is checked as the analyzer checks it, so that a
+ * damaged or hostile one gives one line. KS_FORMAT, KS_IO, KS_MEMORY; KS_USAGE if `inputs` is given
+ * for a file of another kind. */
 ks_status ks_inspect(const char *path, size_t inputs, FILE *out);
 
 /* Prints how far the leading eigenspaces of two vector files of one architecture agree, for the
@@ -21,10 +22,14 @@ ks_status ks_inspect(const char *path, size_t inputs, FILE *out);
  * eigenvectors, or if the critics differ; otherwise fails as ks_inspect. */
 ks_status ks_inspect_overlap(const char *path, const char *against, bool json, FILE *out);
 
-/* For inspect.c: checkpoints, vectors and architecture files. */
-ks_status ks_inspect_checkpoint(struct ks_h5 *h5, FILE *out);
-ks_status ks_inspect_vectors(struct ks_h5 *h5, FILE *out);
-ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out);
+/* For inspect.c: add what is in checkpoints, vectors and architecture files to a document. Failures
+ * of adding are in its status alone. */
+ks_status ks_inspect_checkpoint(struct ks_h5 *h5, struct ks_document *document);
+ks_status ks_inspect_vectors(struct ks_h5 *h5, struct ks_document *document);
+ks_status ks_inspect_architecture(const char *path, size_t inputs, struct ks_document *document);
+/* Adds an attribute as a line: a number; a string, whose end is replaced by ... if it is too long
+ * for the line; how many numbers a list has, the first and the last. */
+void ks_inspect_attribute(const struct ks_attribute *attribute, struct ks_document *document);
 
 /* Fails with KS_MEMORY if `bytes` are more than half of the free memory. The message starts with
  * `path` and says how many bytes `what` take. */
@@ -56,25 +61,5 @@ struct ks_dead_units {
 enum { KS_DEAD_UNITS_TRIED = 4 };
 ks_status ks_dead_units_count(const struct ks_checkpoint *checkpoint, struct ks_dead_units *units);
 void ks_dead_units_clear(struct ks_dead_units *units);
-
-/* --- Lines for a person: a name and a value, and paragraphs. All text is escaped (core/error.h),
- * because it may come from files. --- */
-
-/* The most characters of a printed line, apart from lines with a long path. */
-enum { KS_INSPECT_WIDTH = 100 };
-
-/* "  NAME            VALUE"; the value is printed like printf. */
-void ks_line_print(FILE *out, const char *name, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* A title on its own line, with an empty line before it. */
-void ks_title_print(FILE *out, const char *title);
-/* Text in lines of at most `width` bytes. `first` stands in front of the first line, blanks of its
- * width in front of the others. A longer word is cut between two characters. */
-void ks_wrapped_print(FILE *out, const char *first, const char *text, size_t width);
-/* Text in lines of KS_INSPECT_WIDTH, indented by two blanks. */
-void ks_paragraph_print(FILE *out, const char *text);
-/* An attribute as a line: a number; a string, whose end is replaced by ... if it is too long for
- * the line; how many numbers a list has, the first and the last. */
-void ks_attribute_print(FILE *out, const struct ks_attribute *attribute);
 
 #endif

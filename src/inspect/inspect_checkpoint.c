@@ -16,14 +16,14 @@ enum { DEAD_CRITICS = 8 }; /* columns of the table of dead units */
 enum { SHAPE = 48 };       /* the longest text of a shape                                  */
 
 /* A line for the loss; if the critic has several heads, a line for the loss of each. */
-static void print_loss(FILE *out, const struct KS(loss) *l)
+static void add_loss(const struct KS(loss) *l, struct ks_document *d)
 {
     char text[128];
     int used = snprintf(text, sizeof text, "%s, %zu output%s", l->kind->name, l->outputs,
                         l->outputs == 1 ? "" : "s");
 
     for (size_t h = 0; h < l->n_heads; h++)
-        print_loss(out, &l->head[h]);
+        add_loss(&l->head[h], d);
     if (l->n_heads > 0)
         return;
     if (strcmp(l->kind->name, "ce") == 0)
@@ -33,7 +33,7 @@ static void print_loss(FILE *out, const struct KS(loss) *l)
         used += snprintf(text + used, sizeof text - (size_t)used, ", threshold %g", l->delta);
     if (l->weight != 1)
         snprintf(text + used, sizeof text - (size_t)used, ", weight %g", l->weight);
-    ks_line_print(out, "loss", "%s", text);
+    ks_document_line(d, "loss", "%s", text);
 }
 
 /* "[512, 101]", or "[512]" for a vector. */
@@ -55,9 +55,10 @@ static const double *numbers_of(const struct ks_networks *c, size_t critic, size
                       : c->frozen + critic * c->arch->frozen + (offset - n);
 }
 
-static void print_norms(FILE *out, const struct ks_networks *c, size_t offset, size_t n)
+static void add_norms(const struct ks_networks *c, size_t offset, size_t n, struct ks_document *d)
 {
     double low = INFINITY, high = 0;
+    char text[32];
 
     for (size_t e = 0; e < c->ensemble; e++) {
         const double *x = numbers_of(c, e, offset);
@@ -69,10 +70,11 @@ static void print_norms(FILE *out, const struct ks_networks *c, size_t offset, s
         low = fmin(low, one);
         high = fmax(high, one);
         if (c->ensemble <= NORMS)
-            fprintf(out, " %10.4g", one);
+            ks_document_cell(d, ks_cell_digits(4, one));
     }
+    snprintf(text, sizeof text, "%.4g to %.4g", low, high);
     if (c->ensemble > NORMS)
-        fprintf(out, " %10.4g to %.4g", low, high);
+        ks_document_cell(d, ks_cell_printed(text, low));
 }
 
 /* Each direction is counted in the array of its first parameter. */
@@ -86,45 +88,59 @@ static size_t count_null_in(const struct ks_null_space *space, size_t offset, si
     return count;
 }
 
-static void print_heading(FILE *out, const struct ks_networks *c, const struct ks_null_space *space)
+/* Headings of the columns "critic 0", "critic 1", ... */
+static void add_critics(size_t n, struct ks_document *d)
 {
-    fprintf(out, "  %-16s %-9s %-14s %10s", "layer", "array", "shape", "parameters");
-    if (space)
-        fprintf(out, " %6s", "null");
-    for (size_t e = 0; c->w && e < c->ensemble && c->ensemble <= NORMS; e++)
-        fprintf(out, "   critic %zu", e);
-    if (c->w && c->ensemble > NORMS)
-        fprintf(out, " %10s", "critics");
-    fputc('\n', out);
+    char text[32];
+
+    for (size_t e = 0; e < n; e++) {
+        snprintf(text, sizeof text, "critic %zu", e);
+        ks_document_cell(d, ks_cell_heading(text));
+    }
+}
+
+static void add_headings(const struct ks_networks *c, bool null, struct ks_document *d)
+{
+    ks_document_table(d, "",
+                      KS_CELLS(ks_cell_name("layer"), ks_cell_text("array"), ks_cell_text("shape"),
+                               ks_cell_heading("parameters")));
+    if (null)
+        ks_document_cell(d, ks_cell_heading("null"));
+    if (c->w && c->ensemble <= NORMS)
+        add_critics(c->ensemble, d);
+    else if (c->w)
+        ks_document_cell(d, ks_cell_heading("critics"));
 }
 
 /* A row per parameter array: its layer, shape and number of parameters; with `space` how many known
  * null directions of a critic start in it, and its Euclidean norm in each critic. `networks`: as in
  * a checkpoint; its `w` may be NULL, and then `space` is, too. */
-static void print_arrays(FILE *out, const struct ks_networks *c, const struct ks_null_space *space)
+static void add_arrays(const struct ks_networks *c, const struct ks_null_space *space,
+                       struct ks_document *d)
 {
     const struct KS(arch) *arch = c->arch;
 
-    print_heading(out, c, space);
+    add_headings(c, space != NULL, d);
     for (size_t i = 0; i < arch->n_layers; i++) {
         const struct KS(layer) *l = &arch->layer[i];
         size_t offset = l->offset;
         char name[32], shape[SHAPE];
 
+        snprintf(name, sizeof name, "%02zu %s%s", l->number, l->kind->name,
+                 l->frozen > 0 ? " frozen" : "");
         if (l->n_params == 0 && !l->kind->uncounted)
-            fprintf(out, "  %02zu %s\n", l->number, l->kind->name);
+            ks_document_row(d, KS_BLOCK_ROW, KS_CELLS(ks_cell_name(name)));
         for (size_t k = 0; k < l->n_params; k++) {
             size_t n = KS(array_size)(&l->param[k]);
 
-            snprintf(name, sizeof name, "%02zu %s%s", l->number, l->kind->name,
-                     l->frozen > 0 ? " frozen" : "");
-            fprintf(out, "  %-16s %-9s %-14s %10zu", k ? "" : name, l->param[k].name,
-                    shape_text(&l->param[k], shape), n);
+            ks_document_row(d, KS_BLOCK_ROW,
+                            KS_CELLS(ks_cell_name(k ? "" : name), ks_cell_text(l->param[k].name),
+                                     ks_cell_text(shape_text(&l->param[k], shape)),
+                                     ks_cell_count(n)));
             if (space)
-                fprintf(out, " %6zu", count_null_in(space, offset, n));
+                ks_document_cell(d, ks_cell_count(count_null_in(space, offset, n)));
             if (c->w)
-                print_norms(out, c, offset, n);
-            fputc('\n', out);
+                add_norms(c, offset, n, d);
             offset += n;
         }
     }
@@ -132,7 +148,7 @@ static void print_arrays(FILE *out, const struct ks_networks *c, const struct ks
 
 /* --- checkpoints --- */
 
-static void print_range(FILE *out, const char *name, size_t n, const double *x)
+static void add_range(const char *name, size_t n, const double *x, struct ks_document *d)
 {
     double low = INFINITY, high = -INFINITY;
 
@@ -140,50 +156,52 @@ static void print_range(FILE *out, const char *name, size_t n, const double *x)
         low = fmin(low, x[i]);
         high = fmax(high, x[i]);
     }
-    ks_line_print(out, name, "from %.6g to %.6g", low, high);
+    ks_document_line(d, name, "from %.6g to %.6g", low, high);
 }
 
-static void print_batch(const struct ks_checkpoint *c, FILE *out)
+static void add_batch(const struct ks_checkpoint *c, struct ks_document *d)
 {
     const size_t targets = c->minibatches * ks_checkpoint_target_size(c);
 
-    ks_title_print(out, "Minibatches");
-    ks_line_print(out, "number", "%zu", c->minibatches);
-    ks_line_print(out, "rows", "%zu, of which %zu enter the loss", c->rows, c->loss_rows);
-    print_range(out, "inputs", c->minibatches * c->rows * c->critic.arch->in, c->input);
-    print_range(out, c->targets_differ ? "targets of each critic" : "targets", targets, c->target);
+    ks_document_add(d, KS_BLOCK_SECTION, "Minibatches");
+    ks_document_line(d, "number", "%zu", c->minibatches);
+    ks_document_line(d, "rows", "%zu, of which %zu enter the loss", c->rows, c->loss_rows);
+    add_range("inputs", c->minibatches * c->rows * c->critic.arch->in, c->input, d);
+    add_range(c->targets_differ ? "targets of each critic" : "targets", targets, c->target, d);
     if (c->weight)
-        print_range(out, "weights of rows", c->minibatches * c->loss_rows, c->weight);
+        add_range("weights of rows", c->minibatches * c->loss_rows, c->weight, d);
     if (c->target_raw)
-        print_range(out, "from raw rewards", targets, c->target_raw);
+        add_range("from raw rewards", targets, c->target_raw, d);
 }
 
-static void print_reference(FILE *out, const char *name, const struct ks_reference *reference,
-                            size_t minibatches)
+static void add_reference(const char *name, const struct ks_reference *reference,
+                          size_t minibatches, struct ks_document *d)
 {
     if (reference->value)
-        ks_line_print(out, name, "present, for %zu of %zu minibatches", reference->minibatches,
-                      minibatches);
+        ks_document_line(d, name, "present, for %zu of %zu minibatches", reference->minibatches,
+                         minibatches);
     else
-        ks_line_print(out, name, "absent");
+        ks_document_line(d, name, "absent");
 }
 
 /* Which results of the program that made the file it holds. Nothing is compared with them here. */
-static void print_references(const struct ks_checkpoint *c, FILE *out)
+static void add_references(const struct ks_checkpoint *c, struct ks_document *d)
 {
     const struct ks_references *p = &c->references;
 
-    ks_title_print(
-        out, "Reference results (of the program that made the file; `analyze` compares them)");
-    print_reference(out, "/batch/output", &p->output, c->minibatches);
-    print_reference(out, "/batch/loss", &p->loss, c->minibatches);
-    print_reference(out, "/batch/gradient_norm", &p->gradient_norm, c->minibatches);
+    ks_document_add(
+        d, KS_BLOCK_SECTION,
+        "Reference results (of the program that made the file; `analyze` compares them)");
+    add_reference("/batch/output", &p->output, c->minibatches, d);
+    add_reference("/batch/loss", &p->loss, c->minibatches, d);
+    add_reference("/batch/gradient_norm", &p->gradient_norm, c->minibatches, d);
     if (!ks_references_exist(p))
-        ks_paragraph_print(out, "Nothing in this file shows that it describes the critic that was "
-                                "meant: a wrong layout or a wrong eps would not be noticed.");
+        ks_document_add(d, KS_BLOCK_TEXT,
+                        "Nothing in this file shows that it describes the critic that was "
+                        "meant: a wrong layout or a wrong eps would not be noticed.");
 }
 
-static ks_status print_layers(const struct ks_checkpoint *c, FILE *out)
+static ks_status add_layers(const struct ks_checkpoint *c, struct ks_document *d)
 {
     const struct ks_problem problem = {
         .checkpoint = c, .minibatches = c->minibatches, .scale = 1, .critic = -1, .layer = -1};
@@ -193,19 +211,20 @@ static ks_status print_layers(const struct ks_checkpoint *c, FILE *out)
 
     KS_GO(ks_selection_new(&problem, false, &selection));
     KS_GO(ks_null_space_new(&problem, ks_operator_kinds, selection, &space));
-    ks_title_print(out,
-                   "Layers (null: known null directions of a critic; critic 0, ...: its norm)");
-    print_arrays(out, &c->critic, space);
-    ks_line_print(out, "null directions",
-                  "%zu over all critics: the loss is constant along them, whatever the parameters",
-                  space->critics * count_null_in(space, 0, SIZE_MAX));
+    ks_document_add(d, KS_BLOCK_SECTION,
+                    "Layers (null: known null directions of a critic; critic 0, ...: its norm)");
+    add_arrays(&c->critic, space, d);
+    ks_document_line(
+        d, "null directions",
+        "%zu over all critics: the loss is constant along them, whatever the parameters",
+        space->critics * count_null_in(space, 0, SIZE_MAX));
 done:
     ks_null_space_free(space);
     ks_selection_free(selection);
     return status;
 }
 
-static ks_status print_dead_units(const struct ks_checkpoint *c, FILE *out)
+static ks_status add_dead_units(const struct ks_checkpoint *c, struct ks_document *d)
 {
     const size_t critics = c->critic.ensemble < DEAD_CRITICS ? c->critic.ensemble : DEAD_CRITICS;
     struct ks_dead_units units;
@@ -213,56 +232,58 @@ static ks_status print_dead_units(const struct ks_checkpoint *c, FILE *out)
 
     status = ks_dead_units_count(c, &units);
     if (status == KS_OK && units.n > 0) {
-        ks_title_print(out, "Dead units (zero in all rows of the minibatches that were tried)");
-        ks_line_print(out, "minibatches tried", "%zu of %zu", units.minibatches, c->minibatches);
-        fprintf(out, "  %-16s %8s", "layer", "units");
-        for (size_t e = 0; e < critics; e++)
-            fprintf(out, "  critic %zu", e);
-        fprintf(out, "%s\n", critics < c->critic.ensemble ? " ..." : "");
+        ks_document_add(d, KS_BLOCK_SECTION,
+                        "Dead units (zero in all rows of the minibatches that were tried)");
+        ks_document_line(d, "minibatches tried", "%zu of %zu", units.minibatches, c->minibatches);
+        ks_document_table(d, "", KS_CELLS(ks_cell_name("layer"), ks_cell_heading("units")));
+        add_critics(critics, d);
+        if (critics < c->critic.ensemble)
+            ks_document_cell(d, ks_cell_text("..."));
     }
     for (size_t i = 0; status == KS_OK && i < units.n; i++) {
         const struct KS(layer) *l = units.layer[i].layer;
+        char name[32];
 
-        fprintf(out, "  %02zu %-13s %8zu", l->number, l->kind->name, l->out);
+        snprintf(name, sizeof name, "%02zu %s", l->number, l->kind->name);
+        ks_document_row(d, KS_BLOCK_ROW, KS_CELLS(ks_cell_name(name), ks_cell_count(l->out)));
         for (size_t e = 0; e < critics; e++)
-            fprintf(out, " %9zu", units.layer[i].dead[e]);
-        fputc('\n', out);
+            ks_document_cell(d, ks_cell_count(units.layer[i].dead[e]));
     }
     ks_dead_units_clear(&units);
     return status;
 }
 
-static void print_critic(const struct ks_checkpoint *c, const char *path, FILE *out)
+static void add_critic(const struct ks_checkpoint *c, const char *path, struct ks_document *d)
 {
-    ks_line_print(out, "checkpoint", "%s", path);
-    ks_line_print(out, "critics", "%zu, of %zu parameters each", c->critic.ensemble,
-                  c->critic.arch->parameters);
-    ks_line_print(out, "inputs", "%zu columns", c->critic.arch->in);
-    print_loss(out, &c->critic.arch->loss);
+    ks_document_line(d, "checkpoint", "%s", path);
+    ks_document_line(d, "critics", "%zu, of %zu parameters each", c->critic.ensemble,
+                     c->critic.arch->parameters);
+    ks_document_line(d, "inputs", "%zu columns", c->critic.arch->in);
+    add_loss(&c->critic.arch->loss, d);
     if (c->adam_v)
-        ks_line_print(out, "optimizer", "Adam, %lld steps, beta1 %g, beta2 %g, eps %g",
-                      (long long)c->adam_step, c->adam.beta1, c->adam.beta2, c->adam.eps);
+        ks_document_line(d, "optimizer", "Adam, %lld steps, beta1 %g, beta2 %g, eps %g",
+                         (long long)c->adam_step, c->adam.beta1, c->adam.beta2, c->adam.eps);
     else
-        ks_line_print(out, "optimizer", "no second moments, so no preconditioned Hessian");
+        ks_document_line(d, "optimizer", "no second moments, so no preconditioned Hessian");
     if (c->critic.arch->states > 0)
-        ks_line_print(out, "running statistics", "%s", c->critic.state ? "present" : "absent");
+        ks_document_line(d, "running statistics", "%s", c->critic.state ? "present" : "absent");
 }
 
-ks_status ks_inspect_checkpoint(struct ks_h5 *h5, FILE *out)
+ks_status ks_inspect_checkpoint(struct ks_h5 *h5, struct ks_document *d)
 {
     struct ks_checkpoint *c = NULL;
     ks_status status = KS_OK;
 
     KS_GO(ks_inspect_read(h5, &c));
-    print_critic(c, h5->path, out);
-    print_batch(c, out);
-    print_references(c, out);
-    KS_GO(print_layers(c, out));
-    KS_GO(print_dead_units(c, out));
+    add_critic(c, h5->path, d);
+    add_batch(c, d);
+    add_references(c, d);
+    KS_GO(add_layers(c, d));
+    KS_GO(add_dead_units(c, d));
     if (c->attributes.n > 0)
-        ks_title_print(out, "Attributes");
+        ks_document_add(d, KS_BLOCK_SECTION, "Attributes");
     for (size_t i = 0; i < c->attributes.n; i++)
-        ks_attribute_print(out, &c->attributes.list[i]);
+        ks_inspect_attribute(&c->attributes.list[i], d);
 done:
     ks_checkpoint_free(c);
     return status;
@@ -294,7 +315,7 @@ static size_t count_layers(const struct KS(arch) *arch)
     return n;
 }
 
-ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out)
+ks_status ks_inspect_architecture(const char *path, size_t inputs, struct ks_document *d)
 {
     struct ks_networks networks = {.ensemble = 1};
     ks_status status = KS_OK;
@@ -303,24 +324,24 @@ ks_status ks_inspect_architecture(const char *path, size_t inputs, FILE *out)
     KS_GO(KS(arch_read)(path, &networks.text));
     KS_GO(parse_architecture(path, inputs, &networks));
     arch = networks.arch;
-    ks_line_print(out, "architecture", "%s", path);
-    ks_line_print(out, "layers", "%zu", count_layers(arch));
+    ks_document_line(d, "architecture", "%s", path);
+    ks_document_line(d, "layers", "%zu", count_layers(arch));
     if (arch->loss.kind)
-        print_loss(out, &arch->loss);
+        add_loss(&arch->loss, d);
     else if (arch->policy.actions > 0)
-        ks_line_print(out, "policy", "%s, %zu actions",
-                      arch->policy.shift   ? "shift"
-                      : arch->policy.fixed ? "tanh"
-                                           : "tanh-gaussian",
-                      arch->policy.actions);
+        ks_document_line(d, "policy", "%s, %zu actions",
+                         arch->policy.shift   ? "shift"
+                         : arch->policy.fixed ? "tanh"
+                                              : "tanh-gaussian",
+                         arch->policy.actions);
     if (inputs == 0) {
-        ks_line_print(out, "parameters", "not known without the input's width: --inputs D");
+        ks_document_line(d, "parameters", "not known without the input's width: --inputs D");
         goto done;
     }
-    ks_line_print(out, "inputs", "%zu", inputs);
-    ks_line_print(out, "parameters", "%zu", arch->parameters);
-    ks_title_print(out, "Layers");
-    print_arrays(out, &networks, NULL);
+    ks_document_line(d, "inputs", "%zu", inputs);
+    ks_document_line(d, "parameters", "%zu", arch->parameters);
+    ks_document_add(d, KS_BLOCK_SECTION, "Layers");
+    add_arrays(&networks, NULL, d);
 done:
     ks_networks_clear(&networks);
     return status;

@@ -59,14 +59,17 @@ static ks_status read(const struct ks_h5 *h5, struct vectors *v)
 
 enum { SHOWN = 20 }; /* vectors whose norms are printed */
 
-static void print_norms(const struct vectors *v, FILE *out)
+static void add_norms(const struct vectors *v, struct ks_document *d)
 {
     const size_t k = v->k, n = v->n;
     const double *vectors = v->values, *eigenvalue = v->eigenvalue;
 
-    ks_title_print(out, "Vectors");
-    fprintf(out, "  %6s %12s %12s %10s%s\n", "number", "norm", "largest |x|", "zeros",
-            eigenvalue ? "   eigenvalue" : "");
+    ks_document_add(d, KS_BLOCK_SECTION, "Vectors");
+    ks_document_table(d, "",
+                      KS_CELLS(ks_cell_heading("number"), ks_cell_heading("norm"),
+                               ks_cell_heading("largest |x|"), ks_cell_heading("zeros")));
+    if (eigenvalue)
+        ks_document_cell(d, ks_cell_heading("eigenvalue"));
     for (size_t i = 0; i < k && i < SHOWN; i++) {
         double sum = 0, largest = 0;
         size_t zeros = 0;
@@ -78,26 +81,27 @@ static void print_norms(const struct vectors *v, FILE *out)
             largest = fmax(largest, fabs(x));
             zeros += x == 0;
         }
-        fprintf(out, "  %6zu %12.6g %12.6g %10zu", i, sqrt(sum), largest, zeros);
+        ks_document_row(d, KS_BLOCK_ROW,
+                        KS_CELLS(ks_cell_count(i), ks_cell_digits(6, sqrt(sum)),
+                                 ks_cell_digits(6, largest), ks_cell_count(zeros)));
         if (eigenvalue)
-            fprintf(out, " %12.6g", eigenvalue[i]);
-        fputc('\n', out);
+            ks_document_cell(d, ks_cell_digits(6, eigenvalue[i]));
     }
     if (k > SHOWN)
-        fprintf(out, "  and %zu more\n", k - SHOWN);
+        ks_document_add(d, KS_BLOCK_TEXT, "and %zu more", k - SHOWN);
 }
 
-ks_status ks_inspect_vectors(struct ks_h5 *h5, FILE *out)
+ks_status ks_inspect_vectors(struct ks_h5 *h5, struct ks_document *d)
 {
     struct vectors v = {.path = h5->path};
     ks_status status = read(h5, &v);
 
     if (status == KS_OK) {
-        ks_line_print(out, "vector file", "%s", h5->path);
-        ks_line_print(out, "vectors", "%zu of %zu numbers", v.k, v.n);
+        ks_document_line(d, "vector file", "%s", h5->path);
+        ks_document_line(d, "vectors", "%zu of %zu numbers", v.k, v.n);
         for (size_t i = 0; i < v.attributes.n; i++)
-            ks_attribute_print(out, &v.attributes.list[i]);
-        print_norms(&v, out);
+            ks_inspect_attribute(&v.attributes.list[i], d);
+        add_norms(&v, d);
     }
     clear(&v);
     return status;
@@ -190,37 +194,44 @@ static void measure(const struct vectors *a, const struct vectors *b, size_t cou
     }
 }
 
-static void print_file(FILE *out, const char *name, const struct vectors *v)
+static void add_file(const char *name, const struct vectors *v, struct ks_document *d)
 {
     const char *checkpoint = ks_attribute_text(&v->attributes, "checkpoint"),
                *operator_name = ks_attribute_text(&v->attributes, "operator"),
                *which = ks_attribute_text(&v->attributes, "which");
 
-    ks_line_print(out, name, "%s", v->path);
-    ks_line_print(out, "", "%zu vectors of %s%s, checkpoint %s", v->k,
-                  operator_name ? operator_name : "an unknown operator",
-                  which ? ", smallest eigenvalues" : "", checkpoint ? checkpoint : "unknown");
+    ks_document_line(d, name, "%s", v->path);
+    ks_document_line(d, "", "%zu vectors of %s%s, checkpoint %s", v->k,
+                     operator_name ? operator_name : "an unknown operator",
+                     which ? ", smallest eigenvalues" : "", checkpoint ? checkpoint : "unknown");
 }
 
-static void print_overlaps(FILE *out, const struct vectors *a, const struct vectors *b,
-                           size_t count, const double *overlap)
+static ks_status print_overlaps(FILE *out, const struct vectors *a, const struct vectors *b,
+                                size_t count, const double *overlap)
 {
-    char text[512];
+    struct ks_document d = {.n = 0};
+    ks_status status;
 
-    print_file(out, "eigenvectors", a);
-    print_file(out, "against", b);
-    ks_title_print(out, "Overlap of the first k eigenvectors' spaces");
-    fprintf(out, "  %6s %10s %14s %14s\n", "k", "overlap", "eigenvalue", "against");
+    add_file("eigenvectors", a, &d);
+    add_file("against", b, &d);
+    ks_document_add(&d, KS_BLOCK_SECTION, "Overlap of the first k eigenvectors' spaces");
+    ks_document_table(&d, "",
+                      KS_CELLS(ks_cell_heading("k"), ks_cell_heading("overlap"),
+                               ks_cell_heading("eigenvalue"), ks_cell_heading("against")));
     for (size_t k = 0; k < count; k++)
-        fprintf(out, "  %6zu %10.6f %14.7g %14.7g\n", k + 1, overlap[k], a->eigenvalue[k],
-                b->eigenvalue[k]);
-    snprintf(text, sizeof text,
-             "The mean squared norm of the projections of the first k eigenvectors onto the space "
-             "of the other file's first k: 1 for the same space, 0 for orthogonal spaces, k/%zu on "
-             "average for random ones (Gur-Ari et al. 2018; Schneider et al. 2024).",
-             a->n);
-    fputc('\n', out);
-    ks_paragraph_print(out, text);
+        ks_document_row(&d, KS_BLOCK_ROW,
+                        KS_CELLS(ks_cell_count(k + 1), ks_cell_fixed(6, overlap[k]),
+                                 ks_cell_digits(7, a->eigenvalue[k]),
+                                 ks_cell_digits(7, b->eigenvalue[k])));
+    ks_document_add(
+        &d, KS_BLOCK_TEXT,
+        "The mean squared norm of the projections of the first k eigenvectors onto the space "
+        "of the other file's first k: 1 for the same space, 0 for orthogonal spaces, k/%zu on "
+        "average for random ones (Gur-Ari et al. 2018; Schneider et al. 2024).",
+        a->n);
+    status = ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
+    ks_document_clear(&d);
+    return status;
 }
 
 static ks_status print_json(FILE *out, const struct vectors *a, const struct vectors *b,
@@ -257,10 +268,7 @@ ks_status ks_inspect_overlap(const char *path, const char *against, bool json, F
     KS_GO(orthonormalize(&b, count));
     KS_GO(ks_alloc(count, sizeof *overlap, &overlap));
     measure(&a, &b, count, overlap);
-    if (json)
-        KS_GO(print_json(out, &a, &b, count, overlap));
-    else
-        print_overlaps(out, &a, &b, count, overlap);
+    status = (json ? print_json : print_overlaps)(out, &a, &b, count, overlap);
 done:
     free(overlap);
     clear(&a);

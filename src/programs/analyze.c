@@ -9,9 +9,9 @@
 #include "core/blas.h"
 #include "core/program.h"
 #include "io/h5.h"
+#include "pipeline/listing.h"
 #include "pipeline/options.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/report.h"
 
 static const struct ks_program description = {
     .name = "kappascope-analyze",
@@ -58,26 +58,26 @@ static ks_status compute(struct ks_pipeline *p, const struct ks_analyze_options 
 
 /* Analyzes one checkpoint: writes the file `spectrum`, or vectors, and prints. */
 static ks_status analyze(struct ks_pipeline *p, const struct ks_analyze_options *o,
-                         const char *spectrum, struct ks_report *report)
+                         const char *spectrum, struct ks_listing *listing)
 {
     KS_TRY(check_outputs(o, p->path, spectrum));
     KS_TRY(compute(p, o));
     if (o->apply || o->gradient)
         return KS_OK;
     if (o->spectrum.eigenvectors > 0) {
-        KS_TRY(ks_eigenvectors_report(report, p));
+        KS_TRY(ks_eigenvectors_list(listing, p));
         return ks_eigenvectors_complete(p);
     }
     if (o->layers)
-        return ks_layers_report(report, p);
+        return ks_layers_list(listing, p);
     KS_TRY(ks_spectrum_write(spectrum, p->spectrum));
-    return ks_report_add(report, p->path, p->spectrum);
+    return ks_listing_add(listing, p->path, p->spectrum);
 }
 
 /* Analyzes all checkpoints. One that fails gets a line on standard error, and the others go on.
  * Returns the worst exit status. */
 static int analyze_all(const struct ks_analyze_options *o, const struct ks_arguments *arguments,
-                       char *const *outputs, struct ks_report *report)
+                       char *const *outputs, struct ks_listing *listing)
 {
     int worst = 0;
 
@@ -88,7 +88,7 @@ static int analyze_all(const struct ks_analyze_options *o, const struct ks_argum
                                 .factors = o->apply,
                                 .finds_gradient = o->gradient,
                                 .by_layers = o->layers};
-        ks_status status = analyze(&p, o, outputs ? outputs[i] : NULL, report);
+        ks_status status = analyze(&p, o, outputs ? outputs[i] : NULL, listing);
 
         ks_pipeline_close(&p);
         if (status != KS_OK)
@@ -115,19 +115,19 @@ static ks_status check_arguments(const struct ks_analyze_options *o,
     return KS_OK;
 }
 
-static struct ks_report new_report(const struct ks_analyze_options *o,
-                                   const struct ks_arguments *arguments)
+static struct ks_listing new_listing(const struct ks_analyze_options *o,
+                                     const struct ks_arguments *arguments)
 {
-    struct ks_report report = {.out = stdout};
+    struct ks_listing listing = {.out = stdout};
 
-    report.form = o->json ? KS_REPORT_JSON : o->csv ? KS_REPORT_CSV : KS_REPORT_TABLE;
+    listing.form = o->json ? KS_LISTING_JSON : o->csv ? KS_LISTING_CSV : KS_LISTING_TABLE;
     for (size_t i = 0; i < arguments->n_rest; i++) {
         char name[4096]; /* as it is printed */
-        int width = (int)strlen(ks_escape(arguments->rest[i], sizeof name, name));
+        size_t width = strlen(ks_escape(arguments->rest[i], sizeof name, name));
 
-        report.width = width > report.width ? width : report.width;
+        listing.width = width > listing.width ? width : listing.width;
     }
-    return report;
+    return listing;
 }
 
 /* Reads the options; *outputs: the names of the spectra, if any are written. */
@@ -146,16 +146,16 @@ static ks_status run(const struct ks_words *words, const struct ks_arguments *ar
 {
     ks_status status = KS_OK;
     struct ks_analyze_options o;
-    struct ks_report report;
+    struct ks_listing listing;
     char **outputs = NULL;
 
     KS_GO(prepare(words, arguments, &o, &outputs));
-    report = new_report(&o, arguments);
+    listing = new_listing(&o, arguments);
     if (!arguments->quiet && ks_products_warning(o.spectrum.products))
         ks_say("note: %s", ks_products_warning(o.spectrum.products));
-    *worst = analyze_all(&o, arguments, outputs, &report);
+    *worst = analyze_all(&o, arguments, outputs, &listing);
     if (!o.apply && !o.gradient)
-        status = ks_report_end(&report);
+        status = ks_listing_end(&listing);
 done:
     ks_outputs_free(arguments->n_rest, outputs);
     return status;

@@ -21,7 +21,6 @@
 
 enum { LIMITS = 32, STUDIES = 4 }; /* the most --fail-if; the shipped studies */
 enum { MET = 3 };                  /* the exit status if a limit is met       */
-enum { WIDTH = 100 };              /* of a printed line                       */
 
 static char *against, *page, *cache, *order, *layer_order, *batches, *seed, *count_above, **fail_if;
 static bool met; /* whether a limit is met */
@@ -253,7 +252,7 @@ static ks_status audit_one(struct job *job, const char *path, struct ks_document
     if (status == KS_OK)
         status = describe(job, &audit, d);
     if (status == KS_OK)
-        status = ks_document_print(d, WIDTH, stdout);
+        status = ks_document_print(d, KS_DOCUMENT_WIDTH, stdout);
     ks_audit_clear(&audit);
     return status;
 }

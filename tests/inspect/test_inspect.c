@@ -12,7 +12,7 @@ static int inspect(const char *arguments)
 
     for (const char *c = printed; *c; c++) {
         length = *c == '\n' ? 0 : length + 1;
-        assert_true(length <= KS_INSPECT_WIDTH);
+        assert_true(length <= KS_DOCUMENT_WIDTH);
         assert_true(*c == '\n' || (unsigned char)*c >= ' ');
     }
     return status;
@@ -122,7 +122,7 @@ TEST(test_dead_units)
     ks_dead_units_clear(&units);
     write_one(scratch("dead.h5"), c, false);
     assert_int_equal(inspect("dead.h5"), 0);
-    assert_shows("01 relu                 4         0         1\n");
+    assert_shows("  01 relu      4         0         1\n");
 }
 
 /* A frozen layer is marked; its numbers count in norms and in the forward pass. */
@@ -143,7 +143,7 @@ TEST(test_frozen)
     write_one(scratch("frozen.h5"), c, false);
     assert_int_equal(inspect("frozen.h5"), 0);
     assert_contains(line_of("00 dense frozen"), "[5, 4]");
-    assert_contains(line_of("bias      [4]"), "2e+06");
+    assert_contains(line_of("bias    [4]"), "2e+06");
     assert_contains(line_of("weights of rows"), "from 0 to 2");
 }
 
@@ -215,7 +215,7 @@ TEST(test_vectors)
     assert_ok(ks_vectors_write(scratch("v.h5"), &(struct ks_vectors){2, 3, vectors, NULL, NULL}));
     assert_int_equal(inspect("v.h5"), 0);
     assert_contains(line_of("  vectors"), "2 of 3 numbers");
-    assert_shows("       0            5            4          1\n");
+    assert_shows("       0        5            4      1\n");
 }
 
 TEST(test_architecture)
@@ -291,15 +291,15 @@ TEST(test_overlap)
     write_eigenvectors("c.h5", c, "00_dense/kernel [4, 1]");
     write_eigenvectors("d.h5", d, "00_dense/kernel [4, 1]");
     assert_int_equal(inspect("a.h5 --against b.h5"), 0);
-    assert_shows("     1   0.360000              3              3\n"
-                 "       2   0.680000              2              2\n"
-                 "       3   1.000000              1              1\n");
+    assert_shows("  1  0.360000           3        3\n"
+                 "  2  0.680000           2        2\n"
+                 "  3  1.000000           1        1\n");
     assert_shows("k/4 on average for random ones");
     assert_int_equal(inspect("b.h5 --against a.h5"), 0);
-    assert_shows("     2   0.680000");
+    assert_shows("  2  0.680000 ");
     assert_int_equal(inspect("a.h5 --against c.h5"), 0);
-    assert_shows("     1   0.360000");
-    assert_shows("     2   0.680000");
+    assert_shows("  1  0.360000 ");
+    assert_shows("  2  0.680000 ");
     assert_int_equal(inspect("--json a.h5 --against d.h5"), 0);
     assert_shows("\"dimension\":4,\"overlap\":[0.0,0.5,0.66666666666666");
     write_eigenvectors("e.h5", e, "00_dense/kernel [4, 1]");
@@ -356,7 +356,7 @@ TEST(test_long_strings)
     set_string(scratch("l.h5"), "/", "env", text);
     assert_int_equal(run_program("kappascope-inspect", "l.h5"), 0);
     assert_contains(line_of("  env "), "\xc3\xa9\\x1b\xc3\xa9");
-    assert_true(strlen(line_of("  env ")) <= KS_INSPECT_WIDTH);
+    assert_true(strlen(line_of("  env ")) <= KS_DOCUMENT_WIDTH);
     assert_string_equal(strstr(line_of("  env "), "..."), "...");
     assert_null(strstr(line_of("  env "), "\xc3."));
 }

@@ -181,6 +181,17 @@ TEST(test_csv)
     assert_shows(",f32,normalized,xqc,");
 }
 
+/* The text with its paragraphs on one line each. */
+static const char *joined(const char *text)
+{
+    static char line[8192];
+
+    snprintf(line, sizeof line, "%s", text);
+    for (char *at; (at = strstr(line, "\n  "));)
+        memmove(at, at + 2, strlen(at + 2) + 1);
+    return line;
+}
+
 /* One line per checkpoint, all of the same width, and below them the claims. */
 TEST(test_table)
 {
@@ -191,16 +202,17 @@ TEST(test_table)
     width = strcspn(at, "\n");
     for (size_t i = 0; i < 3; i++, at += width + 1)
         assert_int_equal(strcspn(at, "\n"), width);
-    assert_int_equal(strncmp(at, "\nbn+ce.h5: ", 11), 0);
-    at = strstr(at, "\n\ndense+mse.h5: ");
+    assert_int_equal(strncmp(at, "\nbn+ce.h5\n", 10), 0);
+    at = strstr(at, "\n\ndense+mse.h5\n");
     assert_non_null(at);
+    at = joined(at);
     assert_contains(at, "absolute Ritz value at m = 40, is ");
     assert_contains(at, " from m = 30 to 40.\n");
     assert_runs("--order 1 bn+ce.h5"); /* one Ritz value has no kurtosis */
     assert_shows(" - ");
     assert_null(strstr(printed, "nan"));
     assert_runs("--order 40 --no-certificates bn+ce.h5");
-    assert_shows("(99% interval, uncertified");
+    assert_shows("uncertified");
 }
 
 /* A statistic that is NaN is null in JSON; the end of the Krylov space is reported. */

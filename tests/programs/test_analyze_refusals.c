@@ -259,7 +259,7 @@ TEST(test_control_characters)
     assert_runs("--order 5 \"$(printf 'e\\033.h5')\"");
     assert_null(strchr(printed, '\x1b'));
     assert_null(strchr(complained, '\x1b'));
-    assert_shows("\ne\\x1b.h5 ");
+    assert_shows("\n  e\\x1b.h5 ");
     assert_int_equal(link(file("huge"), scratch("h\x1b.h5")), 0);
     assert_int_equal(analyzer("-q --precision f64 \"$(printf 'h\\033.h5')\""), 1);
     assert_complains("analyze: h\\x1b.h5: before Lanczos step");

@@ -183,8 +183,8 @@ TEST(test_forms)
     size_t files = scratch_files(false);
 
     assert_runs("-q --layers dense+mse.h5 bn+ce.h5");
-    assert_shows("dense+mse.h5 04 dense");
-    assert_shows("\nbn+ce.h5     00 batchnorm");
+    assert_shows("  dense+mse.h5  04 dense");
+    assert_shows("\n  bn+ce.h5      00 batchnorm");
     assert_runs("-q --layers --json bn+ce.h5");
     object = json_loads(printed, 0, NULL);
     assert_non_null(object);

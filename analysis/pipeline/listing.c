@@ -1,4 +1,4 @@
-#include "pipeline/report.h"
+#include "pipeline/listing.h"
 
 #include <errno.h>
 #include <math.h>
@@ -28,10 +28,10 @@ static const char *const settings[] = {"operator",        "batchnorm",
 enum { SETTINGS = sizeof settings / sizeof settings[0] };
 
 /* The columns of the table: first what holds for every order and start vector, the paper's kappa
- * last. */
+ * last. Rows are printed one by one, so the columns have the width of the longest usual number. */
 static const struct column {
     enum ks_statistic_id statistic;
-    int width;
+    size_t width;
 } columns[] = {
     {KS_STAT_KAPPA_EFFECTIVE_BOUND, 21},
     {KS_STAT_DIRECTIONS_1E2, 18},
@@ -39,20 +39,21 @@ static const struct column {
     {KS_STAT_LAMBDA_MAX, 10},
     {KS_STAT_ZERO_MASS, 22},
     {KS_STAT_OUTLIERS, 8},
-    {KS_STAT_KURTOSIS, 10},
-    {KS_STAT_KAPPA, 10},
+    {KS_STAT_KURTOSIS, 8},
+    {KS_STAT_KAPPA, 9},
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
-ks_status ks_report_flush(struct ks_report *r)
+ks_status ks_listing_flush(struct ks_listing *r)
 {
+    KS_TRY(ks_document_print(&r->table, KS_DOCUMENT_WIDTH, r->out));
     if (r->failed || (fflush(r->out) == 0 && !ferror(r->out)))
         return KS_OK;
     r->failed = true;
     return ks_fail(KS_FULL, "standard output: %s", strerror(errno));
 }
 
-size_t ks_report_steps(const struct ks_spectrum *s)
+size_t ks_listing_steps(const struct ks_spectrum *s)
 {
     size_t fewest = s->order;
 
@@ -70,49 +71,48 @@ static const char *sentence(const struct ks_spectrum *s, const char *name)
 }
 
 /* A count, share or ratio is never printed without its interval. A lower bound is rounded down, so
- * that it stays one. "-" stands for NaN. */
-static void print_cell(const struct ks_spectrum *s, enum ks_statistic_id id,
-                       char cell[KS_STATISTIC_TEXT])
+ * that it stays one. */
+static struct ks_cell table_cell(const struct ks_spectrum *s, enum ks_statistic_id id)
 {
     const enum ks_statistic_kind kind = ks_catalogue[id].kind;
     const double value = ks_statistic_value(s, id);
     const bool known = !isnan(kind == KS_IS_RATIO ? ks_statistic_interval(s, id).lower : value);
 
-    if (!known)
-        snprintf(cell, KS_STATISTIC_TEXT, "-");
-    else if (kind == KS_IS_RATIO || kind == KS_IS_COUNT || kind == KS_IS_SHARE)
-        ks_statistic_text(s, id, cell);
-    else
-        snprintf(cell, KS_STATISTIC_TEXT, "%.4g",
-                 kind == KS_IS_BOUND ? ks_round_down(value, 4) : value);
+    if (known && (kind == KS_IS_RATIO || kind == KS_IS_COUNT || kind == KS_IS_SHARE))
+        return ks_statistic_cell(s, id);
+    return kind == KS_IS_BOUND ? ks_cell_at_least(4, value)
+                               : ks_cell_digits(4, known ? value : NAN);
 }
 
-static ks_status add_table_row(struct ks_report *r, const char *checkpoint,
-                               const struct ks_spectrum *s)
+void ks_listing_headings(struct ks_listing *r, size_t n, const struct ks_cell *headings)
 {
-    const struct ks_attribute *n = ks_attribute_find(&s->attributes, "dimension");
-    char *longer = NULL, cell[KS_STATISTIC_TEXT], name[4096];
+    if (r->rows > 0)
+        return;
+    ks_document_table(&r->table, "", KS_CELLS(ks_cell_wide(ks_cell_name("checkpoint"), r->width)));
+    for (size_t i = 0; i < n; i++)
+        ks_document_cell(&r->table, headings[i]);
+}
 
-    if (r->rows == 0) {
-        fprintf(r->out, "%-*s %9s %5s", r->width, "checkpoint", "n", "m");
-        for (size_t k = 0; k < COLUMNS; k++)
-            fprintf(r->out, " %*s", columns[k].width, ks_catalogue[columns[k].statistic].name);
-        fputc('\n', r->out);
-    }
-    ks_escape(checkpoint, sizeof name, name);
-    fprintf(r->out, "%-*s %9lld %5zu", r->width, name, n ? (long long)n->integer : -1,
-            ks_report_steps(s));
-    for (size_t k = 0; k < COLUMNS; k++) {
-        print_cell(s, columns[k].statistic, cell);
-        fprintf(r->out, " %*s", columns[k].width, cell);
-    }
-    fputc('\n', r->out);
-    KS_TRY(ks_print_string(&longer, "%s\n%s: %s\n%s%s", r->statements ? r->statements : "", name,
-                           sentence(s, "claim"), sentence(s, "tolerance"),
-                           sentence(s, "tolerance")[0] ? "\n" : ""));
-    free(r->statements);
-    r->statements = longer;
-    return KS_OK;
+static void add_table_row(struct ks_listing *r, const char *checkpoint, const struct ks_spectrum *s)
+{
+    const char *tolerance = sentence(s, "tolerance");
+    struct ks_cell headings[2 + COLUMNS] = {ks_cell_wide(ks_cell_heading("n"), 8),
+                                            ks_cell_wide(ks_cell_heading("m"), 4)};
+
+    for (size_t k = 0; k < COLUMNS; k++)
+        headings[2 + k] = ks_cell_wide(ks_cell_heading(ks_catalogue[columns[k].statistic].name),
+                                       columns[k].width);
+    ks_listing_headings(r, 2 + COLUMNS, headings);
+    ks_document_row(&r->table, KS_BLOCK_ROW,
+                    KS_CELLS(ks_cell_name(checkpoint),
+                             ks_cell_fixed(0, ks_attribute_number(&s->attributes, "dimension")),
+                             ks_cell_count(ks_listing_steps(s))));
+    for (size_t k = 0; k < COLUMNS; k++)
+        ks_document_cell(&r->table, table_cell(s, columns[k].statistic));
+    ks_document_add(&r->statements, KS_BLOCK_SECTION, "%s", checkpoint);
+    ks_document_add(&r->statements, KS_BLOCK_TEXT, "%s", sentence(s, "claim"));
+    if (*tolerance)
+        ks_document_add(&r->statements, KS_BLOCK_TEXT, "%s", tolerance);
 }
 
 /* JSON strings are UTF-8: in a text that is not, every byte beyond ASCII becomes '?'. NULL if there
@@ -154,7 +154,7 @@ static bool needs_state(const struct ks_attribute *a)
            (ks_statistic_is_ratio(ks_catalogue_of_column(a->name)) || !isfinite(a->number));
 }
 
-const char *ks_report_state(double value)
+const char *ks_listing_state(double value)
 {
     return isnan(value) ? "unresolved" : isinf(value) ? "infinite" : "finite";
 }
@@ -176,7 +176,7 @@ static bool set_statistic(json_t *object, const struct ks_attribute *a)
     snprintf(name, sizeof name, "%s_state", a->name);
     return set_members(object, 1, a) &&
            (!needs_state(a) ||
-            json_object_set_new(object, name, json_string(ks_report_state(a->number))) == 0);
+            json_object_set_new(object, name, json_string(ks_listing_state(a->number))) == 0);
 }
 
 /* Prints a complete (`fine`) object on one line, and frees it. */
@@ -192,8 +192,7 @@ static ks_status print_object(FILE *out, json_t *object, bool fine, const char *
     return fine ? KS_OK : ks_fail(KS_MEMORY, "out of memory: the %s as JSON", what);
 }
 
-static ks_status add_json(const struct ks_report *r, const char *checkpoint,
-                          const struct ks_spectrum *s)
+static ks_status add_json(struct ks_listing *r, const char *checkpoint, const struct ks_spectrum *s)
 {
     json_t *object = json_object();
     bool fine = json_object_set_new(object, "checkpoint", json_text(checkpoint)) == 0;
@@ -209,7 +208,8 @@ static ks_status add_json(const struct ks_report *r, const char *checkpoint,
     return print_object(r->out, object, fine, "statistics");
 }
 
-static json_t *json_row(const struct ks_report_rows *rows, size_t n, const struct ks_attribute *row)
+static json_t *json_row(const struct ks_listing_rows *rows, size_t n,
+                        const struct ks_attribute *row)
 {
     const size_t plain = rows->group ? rows->ungrouped : n;
     json_t *object = json_object(), *group = rows->group ? json_object() : NULL;
@@ -224,7 +224,7 @@ static json_t *json_row(const struct ks_report_rows *rows, size_t n, const struc
     return NULL;
 }
 
-static ks_status print_json_rows(const struct ks_report *r, const struct ks_report_rows *rows)
+static ks_status print_json_rows(const struct ks_listing *r, const struct ks_listing_rows *rows)
 {
     const size_t width = rows->cells.n / rows->n;
     json_t *object = json_object(), *list = json_array();
@@ -267,7 +267,7 @@ static void print_csv_value(FILE *out, const struct ks_attribute *a)
         fprintf(out, "%.17g", a->number);
 }
 
-static void print_csv_rows(const struct ks_report *r, const struct ks_report_rows *rows)
+static void print_csv_rows(const struct ks_listing *r, const struct ks_listing_rows *rows)
 {
     const struct ks_attributes *const common = &rows->settings;
     const size_t width = rows->cells.n / rows->n;
@@ -290,16 +290,17 @@ static void print_csv_rows(const struct ks_report *r, const struct ks_report_row
     }
 }
 
-ks_status ks_report_print_rows(struct ks_report *r, struct ks_report_rows *rows, ks_status status)
+ks_status ks_listing_print_rows(struct ks_listing *r, struct ks_listing_rows *rows,
+                                ks_status status)
 {
-    if (status == KS_OK && r->form == KS_REPORT_CSV)
+    if (status == KS_OK && r->form == KS_LISTING_CSV)
         print_csv_rows(r, rows);
     else if (status == KS_OK)
         status = print_json_rows(r, rows);
     r->rows += rows->n;
     ks_attributes_clear(&rows->settings);
     ks_attributes_clear(&rows->cells);
-    return status == KS_OK ? ks_report_flush(r) : status;
+    return status == KS_OK ? ks_listing_flush(r) : status;
 }
 
 /* Some spectra have no kurtosis_spectral, but every header has its columns: each follows the column
@@ -314,13 +315,13 @@ static const char *spectral_column(const struct ks_attribute *a, char name[KS_AT
     return name;
 }
 
-static ks_status add_csv_column(struct ks_report *r, const char *name)
+static ks_status add_csv_column(struct ks_listing *r, const char *name)
 {
     fprintf(r->out, ",%s", name);
     return ks_attribute_add_number(&r->columns, name, NAN);
 }
 
-static ks_status print_csv_header(struct ks_report *r, const struct ks_spectrum *s)
+static ks_status print_csv_header(struct ks_listing *r, const struct ks_spectrum *s)
 {
     char name[KS_ATTRIBUTE_NAME];
 
@@ -342,7 +343,7 @@ static ks_status print_csv_header(struct ks_report *r, const struct ks_spectrum 
 
 /* With --tolerance the spectra of several checkpoints may have different statistics: NAME_se needs
  * two probes, NAME_m30 30 steps. */
-static void say_left_out(const struct ks_report *r, const char *checkpoint,
+static void say_left_out(const struct ks_listing *r, const char *checkpoint,
                          const struct ks_spectrum *s)
 {
     const char *first = NULL;
@@ -360,7 +361,7 @@ static void say_left_out(const struct ks_report *r, const char *checkpoint,
 }
 
 /* The columns are those of the first checkpoint. */
-static ks_status add_csv_row(struct ks_report *r, const char *checkpoint,
+static ks_status add_csv_row(struct ks_listing *r, const char *checkpoint,
                              const struct ks_spectrum *s)
 {
     if (r->rows == 0)
@@ -377,21 +378,24 @@ static ks_status add_csv_row(struct ks_report *r, const char *checkpoint,
     return KS_OK;
 }
 
-ks_status ks_report_add(struct ks_report *r, const char *checkpoint, const struct ks_spectrum *s)
+ks_status ks_listing_add(struct ks_listing *r, const char *checkpoint, const struct ks_spectrum *s)
 {
-    KS_TRY(r->form == KS_REPORT_TABLE  ? add_table_row(r, checkpoint, s)
-           : r->form == KS_REPORT_JSON ? add_json(r, checkpoint, s)
-                                       : add_csv_row(r, checkpoint, s));
+    if (r->form == KS_LISTING_TABLE)
+        add_table_row(r, checkpoint, s);
+    else
+        KS_TRY((r->form == KS_LISTING_JSON ? add_json : add_csv_row)(r, checkpoint, s));
     r->rows++;
-    return ks_report_flush(r);
+    return ks_listing_flush(r);
 }
 
-ks_status ks_report_end(struct ks_report *r)
+ks_status ks_listing_end(struct ks_listing *r)
 {
-    if (r->statements)
-        fputs(r->statements, r->out);
-    free(r->statements);
-    r->statements = NULL;
+    ks_status status = ks_document_print(&r->statements, KS_DOCUMENT_WIDTH, r->out);
+
+    if (status == KS_OK)
+        status = ks_listing_flush(r);
+    ks_document_clear(&r->table);
+    ks_document_clear(&r->statements);
     ks_attributes_clear(&r->columns);
-    return ks_report_flush(r);
+    return status;
 }
