@@ -170,16 +170,15 @@ ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, struct ks
 /* --- statistics --- */
 
 /* NAME_largest and NAME_median of x [n], which is sorted here; n = 0: NaN. */
-static ks_status add(const char *name, size_t n, double *x, struct ks_attributes *statistics)
+static void add(const char *name, size_t n, double *x, struct ks_attributes *statistics)
 {
     char text[KS_ATTRIBUTE_NAME];
-
     double median = n > 0 ? ks_median(n, x) : NAN;
 
     snprintf(text, sizeof text, "%s_largest", name);
-    KS_TRY(ks_attribute_add_number(statistics, text, n > 0 ? x[n - 1] : NAN));
+    ks_attribute_add_number(statistics, text, n > 0 ? x[n - 1] : NAN);
     snprintf(text, sizeof text, "%s_median", name);
-    return ks_attribute_add_number(statistics, text, median);
+    ks_attribute_add_number(statistics, text, median);
 }
 
 /* Removes the entries that are 0; returns how many are left. */
@@ -193,7 +192,7 @@ static size_t without_zeros(size_t n, double *x)
     return left;
 }
 
-ks_status ks_gradient_bounds_add(struct ks_gradient_bounds *b, struct ks_attributes *statistics)
+void ks_gradient_bounds_add(struct ks_gradient_bounds *b, struct ks_attributes *statistics)
 {
     bool hidden = b->hidden_parameters > 0;
     size_t jacobians = b->squared || b->rows == 0 ? 0 : KS_JACOBIAN_ROWS, rows = b->rows;
@@ -207,14 +206,14 @@ ks_status ks_gradient_bounds_add(struct ks_gradient_bounds *b, struct ks_attribu
         pairs = without_zeros(pairs, b->gradient);
         hidden_pairs = without_zeros(hidden_pairs, b->hidden);
     }
-    KS_TRY(add("logit_gradient", b->squared ? 0 : rows, b->output, statistics));
-    KS_TRY(add("minibatch_gradient", pairs, b->gradient, statistics));
-    KS_TRY(add("logit_jacobian", jacobians, b->jacobian, statistics));
-    KS_TRY(ks_attribute_add_number(statistics, "logit_jacobian_rows",
-                                   jacobians > 0 ? KS_JACOBIAN_ROWS : NAN));
-    KS_TRY(add("minibatch_gradient_hidden", hidden_pairs, b->hidden, statistics));
-    KS_TRY(add("logit_jacobian_hidden", hidden ? jacobians : 0, b->hidden_jacobian, statistics));
-    KS_TRY(ks_attribute_add_number(statistics, "hidden_norm", hidden ? b->hidden_norm : NAN));
-    KS_TRY(ks_attribute_add_number(statistics, "hidden_radial_largest", hidden ? radial : NAN));
-    return add("prediction_error", b->squared ? rows : 0, b->output, statistics);
+    add("logit_gradient", b->squared ? 0 : rows, b->output, statistics);
+    add("minibatch_gradient", pairs, b->gradient, statistics);
+    add("logit_jacobian", jacobians, b->jacobian, statistics);
+    ks_attribute_add_number(statistics, "logit_jacobian_rows",
+                            jacobians > 0 ? KS_JACOBIAN_ROWS : NAN);
+    add("minibatch_gradient_hidden", hidden_pairs, b->hidden, statistics);
+    add("logit_jacobian_hidden", hidden ? jacobians : 0, b->hidden_jacobian, statistics);
+    ks_attribute_add_number(statistics, "hidden_norm", hidden ? b->hidden_norm : NAN);
+    ks_attribute_add_number(statistics, "hidden_radial_largest", hidden ? radial : NAN);
+    add("prediction_error", b->squared ? rows : 0, b->output, statistics);
 }

@@ -69,9 +69,8 @@ ks_status ks_gradient_bounds_measure(const struct ks_problem *problem,
 /* Adds logit_gradient_, minibatch_gradient_ and logit_jacobian_, each with `largest` and `median`,
  * logit_jacobian_rows, minibatch_gradient_hidden_ and logit_jacobian_hidden_, again with both,
  * hidden_norm, hidden_radial_largest, and prediction_error_ with both. What was not computed is
- * NaN; all of them if all fields are 0. Sorts the arrays. KS_MEMORY. */
-ks_status ks_gradient_bounds_add(struct ks_gradient_bounds *bounds,
-                                 struct ks_attributes *statistics);
+ * NaN; all of them if all fields are 0. Sorts the arrays. */
+void ks_gradient_bounds_add(struct ks_gradient_bounds *bounds, struct ks_attributes *statistics);
 
 /* --- the hidden layers --- */
 

@@ -20,12 +20,12 @@ static ks_status write_vectors(const struct ks_pipeline *p, const char *path, si
                                const double *v, const double *loss)
 {
     struct ks_attributes list = {.n = 0};
-    ks_status status = ks_attributes_vectors(p, loss, &list);
+    ks_status status;
 
-    if (status == KS_OK)
-        status = ks_vectors_write(
-            path, &(struct ks_vectors){k, ks_networks_parameters(&p->checkpoint->critic), v, &list,
-                                       NULL});
+    ks_attributes_vectors(p, loss, &list);
+    status = ks_vectors_write(
+        path,
+        &(struct ks_vectors){k, ks_networks_parameters(&p->checkpoint->critic), v, &list, NULL});
     ks_attributes_clear(&list);
     return status;
 }

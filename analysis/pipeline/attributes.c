@@ -21,17 +21,6 @@
 
 /* --- the analysis --- */
 
-static ks_status copy_attributes(const struct ks_attributes *from, struct ks_attributes *to)
-{
-    for (size_t i = 0; i < from->n; i++) {
-        struct ks_attribute copy;
-
-        KS_TRY(ks_attribute_copy(&from->list[i], &copy));
-        KS_TRY(ks_attribute_add(to, &copy));
-    }
-    return KS_OK;
-}
-
 static ks_status add_statement(const struct ks_pipeline *p,
                                const struct ks_statistics_inputs *statistics)
 {
@@ -47,59 +36,54 @@ static ks_status add_statement(const struct ks_pipeline *p,
                                                .statistics = statistics};
     char *text = NULL;
     size_t first;
-    ks_status status;
 
     KS_TRY(ks_statement(s, &inputs, &text, &first));
-    status = ks_attribute_add_string(&s->attributes, "claim", text);
-    if (status == KS_OK) {
-        text[first] = '\0';
-        status = ks_attribute_add_string(&s->attributes, "claim_first_sentence", text);
-    }
+    ks_attribute_add_string(&s->attributes, "claim", text);
+    text[first] = '\0';
+    ks_attribute_add_string(&s->attributes, "claim_first_sentence", text);
     free(text);
-    return status;
+    return s->attributes.status;
 }
 
-static ks_status add_loss(const struct ks_pipeline *p, struct ks_attributes *list)
+static void add_loss(const struct ks_pipeline *p, struct ks_attributes *list)
 {
     const struct ks_problem *problem = &p->problem;
 
-    KS_TRY(ks_attribute_add_string(list, "checkpoint_sha256", p->digest));
-    KS_TRY(ks_attribute_add_string(list, "rewards", p->raw ? "raw" : "normalized"));
-    KS_TRY(ks_attribute_add_string(list, "batchnorm",
-                                   problem->evaluation       ? "eval"
-                                   : problem->loss_rows_only ? "loss"
-                                                             : "train"));
-    KS_TRY(ks_attribute_add_number(list, "weight_decay", problem->weight_decay));
-    KS_TRY(ks_attribute_add_number(list, "scale", problem->scale));
-    KS_TRY(ks_attribute_add_integer(list, "batches", (int64_t)ks_problem_minibatches(problem)));
+    ks_attribute_add_string(list, "checkpoint_sha256", p->digest);
+    ks_attribute_add_string(list, "rewards", p->raw ? "raw" : "normalized");
+    ks_attribute_add_string(list, "batchnorm",
+                            problem->evaluation       ? "eval"
+                            : problem->loss_rows_only ? "loss"
+                                                      : "train");
+    ks_attribute_add_number(list, "weight_decay", problem->weight_decay);
+    ks_attribute_add_number(list, "scale", problem->scale);
+    ks_attribute_add_integer(list, "batches", (int64_t)ks_problem_minibatches(problem));
     if (p->options->batch > 0)
-        KS_TRY(ks_attribute_add_integer(list, "batch", (int64_t)p->options->batch - 1));
-    return KS_OK;
+        ks_attribute_add_integer(list, "batch", (int64_t)p->options->batch - 1);
 }
 
-static ks_status add_product(const struct ks_pipeline *p, struct ks_attributes *list)
+static void add_product(const struct ks_pipeline *p, struct ks_attributes *list)
 {
-    KS_TRY(ks_attribute_add_string(list, "operator", p->problem.kind->name));
-    KS_TRY(ks_attribute_add_string(list, "precision", p->options->products_f32 ? "f32" : "f64"));
-    KS_TRY(ks_attribute_add_string(
+    ks_attribute_add_string(list, "operator", p->problem.kind->name);
+    ks_attribute_add_string(list, "precision", p->options->products_f32 ? "f32" : "f64");
+    ks_attribute_add_string(
         list, "products",
-        ks_products_names[p->options->products_f32 ? p->options->products : KS_PRODUCTS_BLAS]));
-    KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->selection->n));
-    KS_TRY(ks_attribute_add_integer(list, "critic", p->problem.critic));
-    KS_TRY(ks_attribute_add_integer(list, "layer", p->problem.layer));
+        ks_products_names[p->options->products_f32 ? p->options->products : KS_PRODUCTS_BLAS]);
+    ks_attribute_add_integer(list, "dimension", (int64_t)p->selection->n);
+    ks_attribute_add_integer(list, "critic", p->problem.critic);
+    ks_attribute_add_integer(list, "layer", p->problem.layer);
     if (p->problem.arrays)
-        KS_TRY(ks_attribute_add_string(list, "array", p->problem.arrays));
+        ks_attribute_add_string(list, "array", p->problem.arrays);
     if (p->options->published)
-        KS_TRY(ks_attribute_add_string(list, "compat", "xqc"));
-    return KS_OK;
+        ks_attribute_add_string(list, "compat", "xqc");
 }
 
-static ks_status add_machine(struct ks_attributes *list)
+static void add_machine(struct ks_attributes *list)
 {
-    KS_TRY(ks_attribute_add_string(list, "analyzer_version", KS_BUILD));
-    KS_TRY(ks_attribute_add_string(list, "blas_version", ks_blas_version()));
-    KS_TRY(ks_attribute_add_string(list, "blas_kernel", ks_blas_kernel()));
-    return ks_attribute_add_integer(list, "threads", omp_get_max_threads());
+    ks_attribute_add_string(list, "analyzer_version", KS_BUILD);
+    ks_attribute_add_string(list, "blas_version", ks_blas_version());
+    ks_attribute_add_string(list, "blas_kernel", ks_blas_kernel());
+    ks_attribute_add_integer(list, "threads", omp_get_max_threads());
 }
 
 void ks_spectrum_options_print(const struct ks_spectrum_options *o,
@@ -125,26 +109,25 @@ void ks_spectrum_options_print(const struct ks_spectrum_options *o,
                          o->tolerances.list[i].most);
 }
 
-static ks_status add_run(const struct ks_pipeline *p, struct ks_attributes *list)
+static void add_run(const struct ks_pipeline *p, struct ks_attributes *list)
 {
-    KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)p->options->seed));
+    ks_attribute_add_integer(list, "probe_seed", (int64_t)p->options->seed);
     if (p->options->count_above > 0)
-        KS_TRY(ks_attribute_add_number(list, "count_above", p->options->count_above));
-    if (p->options->exact)
-        return KS_OK;
-    return ks_attribute_add_string(list, "basis_precision", p->budget.basis_f32 ? "f32" : "f64");
+        ks_attribute_add_number(list, "count_above", p->options->count_above);
+    if (!p->options->exact)
+        ks_attribute_add_string(list, "basis_precision", p->budget.basis_f32 ? "f32" : "f64");
 }
 
-ks_status ks_attributes_vectors(const struct ks_pipeline *p, const double *loss,
-                                struct ks_attributes *list)
+void ks_attributes_vectors(const struct ks_pipeline *p, const double *loss,
+                           struct ks_attributes *list)
 {
-    KS_TRY(ks_attribute_add_string(list, "checkpoint", p->path));
-    KS_TRY(add_loss(p, list));
+    ks_attribute_add_string(list, "checkpoint", p->path);
+    add_loss(p, list);
     if (loss)
-        KS_TRY(ks_attribute_add_number(list, "loss", *loss));
+        ks_attribute_add_number(list, "loss", *loss);
     else
-        KS_TRY(add_product(p, list));
-    return add_machine(list);
+        add_product(p, list);
+    add_machine(list);
 }
 
 ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_inputs *inputs)
@@ -153,30 +136,30 @@ ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statisti
     char loss[64], options[KS_SPECTRUM_OPTIONS_TEXT];
 
     if (p->problem.kind)
-        KS_TRY(ks_attribute_add_string(list, "checkpoint", p->path));
-    KS_TRY(ks_attribute_add_integer(list, "order", (int64_t)p->spectrum->order));
-    KS_TRY(ks_attribute_add_integer(list, "probes", (int64_t)p->spectrum->probes));
+        ks_attribute_add_string(list, "checkpoint", p->path);
+    ks_attribute_add_integer(list, "order", (int64_t)p->spectrum->order);
+    ks_attribute_add_integer(list, "probes", (int64_t)p->spectrum->probes);
     if (!p->problem.kind) { /* a matrix of the library's caller */
-        KS_TRY(ks_attribute_add_string(list, "operator", "caller's"));
-        KS_TRY(ks_attribute_add_string(list, "precision", "f64"));
-        KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->budget.dimension));
-        KS_TRY(add_run(p, list));
-        return add_machine(list);
+        ks_attribute_add_string(list, "operator", "caller's");
+        ks_attribute_add_string(list, "precision", "f64");
+        ks_attribute_add_integer(list, "dimension", (int64_t)p->budget.dimension);
+        add_run(p, list);
+        add_machine(list);
+        return list->status;
     }
-    KS_TRY(add_loss(p, list));
-    KS_TRY(ks_attribute_add_integer(list, "minibatch_rows",
-                                    (int64_t)p->problem.checkpoint->loss_rows));
-    KS_TRY(add_product(p, list));
-    KS_TRY(add_run(p, list));
+    add_loss(p, list);
+    ks_attribute_add_integer(list, "minibatch_rows", (int64_t)p->problem.checkpoint->loss_rows);
+    add_product(p, list);
+    add_run(p, list);
     ks_spectrum_options_print(p->options, options);
-    KS_TRY(ks_attribute_add_string(list, "options", options));
-    KS_TRY(add_machine(list));
+    ks_attribute_add_string(list, "options", options);
+    add_machine(list);
     KS(loss_name)(&p->problem.checkpoint->critic.arch->loss, sizeof loss, loss);
-    KS_TRY(ks_attribute_add_string(list, "loss_kind", loss));
+    ks_attribute_add_string(list, "loss_kind", loss);
     KS(loss_options)(&p->problem.checkpoint->critic.arch->loss, sizeof loss, loss);
     if (*loss)
-        KS_TRY(ks_attribute_add_string(list, "loss_options", loss));
-    KS_TRY(copy_attributes(&p->problem.checkpoint->attributes, list));
+        ks_attribute_add_string(list, "loss_options", loss);
+    ks_attribute_add_copies(list, &p->problem.checkpoint->attributes);
     return add_statement(p, inputs);
 }
 
@@ -187,20 +170,19 @@ static ks_status add_start(struct ks_spectrum *s)
 {
     char *words = NULL, *next;
     size_t size = s->probes * sizeof "gradient ";
-    ks_status status;
 
     KS_TRY(ks_alloc(size, 1, &words));
     next = words;
     for (size_t i = 0; i < s->probes; i++)
         next += snprintf(next, size - (size_t)(next - words), "%s%s", i > 0 ? " " : "",
                          i < ks_spectrum_random(s) ? "random" : "gradient");
-    status = ks_attribute_add_string(&s->lanczos, "start", words);
+    ks_attribute_add_string(&s->lanczos, "start", words);
     free(words);
-    return status;
+    return KS_OK;
 }
 
-static ks_status add_certificate(struct ks_spectrum *s, const char *vector,
-                                 const struct ks_certificate *y)
+static void add_certificate(struct ks_spectrum *s, const char *vector,
+                            const struct ks_certificate *y)
 {
     const struct {
         const char *name;
@@ -213,9 +195,8 @@ static ks_status add_certificate(struct ks_spectrum *s, const char *vector,
 
     for (size_t i = 0; y->formed && i < sizeof numbers / sizeof *numbers; i++) {
         snprintf(name, sizeof name, "%s_%s", vector, numbers[i].name);
-        KS_TRY(ks_attribute_add_number(&s->certificate, name, numbers[i].value));
+        ks_attribute_add_number(&s->certificate, name, numbers[i].value);
     }
-    return KS_OK;
 }
 
 ks_status ks_attributes_probes(struct ks_pipeline *p)
@@ -227,24 +208,23 @@ ks_status ks_attributes_probes(struct ks_pipeline *p)
     if (!s->alpha)
         return KS_OK;
     KS_TRY(add_start(s));
-    KS_TRY(ks_attribute_add_list(&s->lanczos, "start_norm2", s->probes, s->start_norm2));
-    if (!c)
-        return KS_OK;
-    KS_TRY(ks_attribute_add_list(&s->lanczos, "null_weight", s->probes, c->null_weight));
-    for (size_t i = 0; c->certified && i < KS_CERTIFICATES; i++)
-        KS_TRY(add_certificate(s, vectors[i], &c->vector[i]));
-    return KS_OK;
+    ks_attribute_add_list(&s->lanczos, "start_norm2", s->probes, s->start_norm2);
+    if (c)
+        ks_attribute_add_list(&s->lanczos, "null_weight", s->probes, c->null_weight);
+    for (size_t i = 0; c && c->certified && i < KS_CERTIFICATES; i++)
+        add_certificate(s, vectors[i], &c->vector[i]);
+    return s->lanczos.status != KS_OK ? s->lanczos.status : s->certificate.status;
 }
 
 /* --- what tolerances wanted, reached and cost --- */
 
-static ks_status add_number(struct ks_attributes *list, const char *name, const char *suffix,
-                            double value)
+static void add_number(struct ks_attributes *list, const char *name, const char *suffix,
+                       double value)
 {
     char full[KS_ATTRIBUTE_NAME];
 
     snprintf(full, sizeof full, "%s%s", name, suffix);
-    return ks_attribute_add_number(list, full, value);
+    ks_attribute_add_number(list, full, value);
 }
 
 /* Products with all minibatches: of the test of null directions, of the early error, of
@@ -332,7 +312,8 @@ static ks_status add_sentence(const struct ks_pipeline *p, size_t spent)
                           "products%s; with single minibatches %zu products in all",
                           text, probes, probes == 1 ? "" : "s", p->spectrum->order, products, trace,
                           spent));
-    KS_GO(ks_attribute_add_string(&p->spectrum->attributes, "tolerance", sentence));
+    ks_attribute_add_string(&p->spectrum->attributes, "tolerance", sentence);
+    status = p->spectrum->attributes.status;
 done:
     free(text);
     free(sentence);
@@ -347,11 +328,10 @@ ks_status ks_attributes_tolerances(struct ks_pipeline *p)
     for (size_t i = 0; i < p->options->tolerances.n; i++) {
         const struct ks_tolerance *t = &p->options->tolerances.list[i];
 
-        KS_TRY(add_number(&s->statistics, ks_tolerance_name(t), "_tolerance", t->most));
-        KS_TRY(
-            add_number(&s->statistics, ks_tolerance_name(t), "_width", ks_tolerance_width(t, s)));
+        add_number(&s->statistics, ks_tolerance_name(t), "_tolerance", t->most);
+        add_number(&s->statistics, ks_tolerance_name(t), "_width", ks_tolerance_width(t, s));
     }
-    KS_TRY(ks_attribute_add_integer(&s->attributes, "minibatch_products", (int64_t)spent));
+    ks_attribute_add_integer(&s->attributes, "minibatch_products", (int64_t)spent);
     return add_sentence(p, spent);
 }
 
@@ -362,7 +342,7 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate)
     return (adam ? 2 * (1 + beta1) / (1 - beta1) : 2) / learning_rate;
 }
 
-ks_status ks_attributes_sharpness(struct ks_pipeline *p)
+void ks_attributes_sharpness(struct ks_pipeline *p)
 {
     const struct ks_checkpoint *c = p->checkpoint;
     const char *kind = p->problem.kind->name;
@@ -375,16 +355,15 @@ ks_status ks_attributes_sharpness(struct ks_pipeline *p)
     if (!(rate >= 0 && isfinite(rate))) /* 0, at the end of a schedule, is valid: all is stable */
         rate = NAN;
     if (!isnan(rate))
-        KS_TRY(ks_attribute_add_number(list, "sharpness_learning_rate", rate));
+        ks_attribute_add_number(list, "sharpness_learning_rate", rate);
     if (adam) {
-        KS_TRY(ks_attribute_add_number(list, "adam_beta1", c->adam.beta1));
-        KS_TRY(ks_attribute_add_number(list, "adam_beta2", c->adam.beta2));
-        KS_TRY(ks_attribute_add_number(list, "adam_eps", c->adam.eps));
+        ks_attribute_add_number(list, "adam_beta1", c->adam.beta1);
+        ks_attribute_add_number(list, "adam_beta2", c->adam.beta2);
+        ks_attribute_add_number(list, "adam_eps", c->adam.eps);
     }
     if (p->options->published || strcmp(kind, "residual") == 0)
-        return KS_OK;
-    return ks_attribute_add_number(&p->spectrum->statistics,
-                                   ks_catalogue[KS_STAT_SHARPNESS_RATIO].name,
-                                   ks_statistic_value(p->spectrum, KS_STAT_LAMBDA_MAX) /
-                                       ks_stability_threshold(adam, c->adam.beta1, rate));
+        return;
+    ks_attribute_add_number(&p->spectrum->statistics, ks_catalogue[KS_STAT_SHARPNESS_RATIO].name,
+                            ks_statistic_value(p->spectrum, KS_STAT_LAMBDA_MAX) /
+                                ks_stability_threshold(adam, c->adam.beta1, rate));
 }

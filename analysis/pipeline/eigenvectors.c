@@ -304,7 +304,6 @@ static ks_status list_parameters(const struct KS(arch) *arch, struct ks_attribut
     enum { LONGEST = 128 }; /* bytes of an array's name and shape */
     size_t n = 0, used = 0;
     char *text = NULL, group[32];
-    ks_status status;
 
     for (size_t k = 0; k < arch->n_layers; k++)
         n += arch->layer[k].n_params;
@@ -320,9 +319,9 @@ static ks_status list_parameters(const struct KS(arch) *arch, struct ks_attribut
                 used += (size_t)sprintf(text + used, "%zu, ", a->rows);
             used += (size_t)sprintf(text + used, "%zu]", a->columns);
         }
-    status = ks_attribute_add_string(list, "parameters", text);
+    ks_attribute_add_string(list, "parameters", text);
     free(text);
-    return status;
+    return KS_OK;
 }
 
 static ks_status list_attributes(const struct ks_pipeline *p, struct ks_attributes *list)
@@ -330,22 +329,20 @@ static ks_status list_attributes(const struct ks_pipeline *p, struct ks_attribut
     const struct ks_eigenvectors *v = &p->vectors;
     char *names = NULL;
     size_t used = 0;
-    ks_status status;
 
-    KS_TRY(ks_attributes_vectors(p, NULL, list));
-    KS_TRY(ks_attribute_add_integer(list, "steps", (int64_t)v->pairs.steps));
-    KS_TRY(ks_attribute_add_number(list, "tolerance", p->options->residual));
+    ks_attributes_vectors(p, NULL, list);
+    ks_attribute_add_integer(list, "steps", (int64_t)v->pairs.steps);
+    ks_attribute_add_number(list, "tolerance", p->options->residual);
     if (p->options->smallest)
-        KS_TRY(ks_attribute_add_string(list, "which", "smallest"));
+        ks_attribute_add_string(list, "which", "smallest");
     if (*v->shortfall)
-        KS_TRY(ks_attribute_add_string(list, "shortfall", v->shortfall));
-    KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)p->options->seed));
+        ks_attribute_add_string(list, "shortfall", v->shortfall);
+    ks_attribute_add_integer(list, "probe_seed", (int64_t)p->options->seed);
     KS_TRY(ks_alloc(v->n_layers + 1, sizeof *v->layer, &names));
     for (size_t k = 0; k < v->n_layers; k++)
         used += (size_t)sprintf(names + used, "%s%s", k > 0 ? " " : "", v->layer[k]);
-    status = ks_attribute_add_string(list, "layers", names);
+    ks_attribute_add_string(list, "layers", names);
     free(names);
-    KS_TRY(status);
     return list_parameters(p->checkpoint->critic.arch, list);
 }
 

@@ -62,33 +62,32 @@ static void add_table(const struct ks_pipeline *p, struct ks_document *d)
 
 /* --- CSV and JSON --- */
 
-static ks_status list_settings(const struct ks_pipeline *p, bool json, struct ks_attributes *list)
+static void list_settings(const struct ks_pipeline *p, bool json, struct ks_attributes *list)
 {
     const struct ks_spectrum_options *o = p->options;
 
-    KS_TRY(ks_attribute_add_string(list, "operator", o->kind->name));
-    KS_TRY(ks_attribute_add_string(list, "precision", o->products_f32 ? "f32" : "f64"));
-    KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)p->vectors.pairs.n));
-    KS_TRY(ks_attribute_add_integer(list, "steps", (int64_t)p->vectors.pairs.steps));
+    ks_attribute_add_string(list, "operator", o->kind->name);
+    ks_attribute_add_string(list, "precision", o->products_f32 ? "f32" : "f64");
+    ks_attribute_add_integer(list, "dimension", (int64_t)p->vectors.pairs.n);
+    ks_attribute_add_integer(list, "steps", (int64_t)p->vectors.pairs.steps);
     if (!json)
-        return KS_OK;
-    KS_TRY(ks_attribute_add_number(list, "tolerance", o->residual));
+        return;
+    ks_attribute_add_number(list, "tolerance", o->residual);
     if (o->smallest)
-        KS_TRY(ks_attribute_add_string(list, "which", "smallest"));
-    return ks_attribute_add_integer(list, "probe_seed", (int64_t)o->seed);
+        ks_attribute_add_string(list, "which", "smallest");
+    ks_attribute_add_integer(list, "probe_seed", (int64_t)o->seed);
 }
 
-static ks_status list_row(const struct ks_eigenvectors *v, size_t i, bool json,
-                          struct ks_attributes *list)
+static void list_row(const struct ks_eigenvectors *v, size_t i, bool json,
+                     struct ks_attributes *list)
 {
     if (!json)
-        KS_TRY(ks_attribute_add_integer(list, "number", (int64_t)i));
-    KS_TRY(ks_attribute_add_number(list, "eigenvalue", v->pairs.value[i]));
-    KS_TRY(ks_attribute_add_number(list, "residual", v->pairs.residual[i]));
-    KS_TRY(ks_attribute_add_number(list, "gradient_share", v->gradient[i]));
+        ks_attribute_add_integer(list, "number", (int64_t)i);
+    ks_attribute_add_number(list, "eigenvalue", v->pairs.value[i]);
+    ks_attribute_add_number(list, "residual", v->pairs.residual[i]);
+    ks_attribute_add_number(list, "gradient_share", v->gradient[i]);
     for (size_t k = 0; k < v->n_layers; k++)
-        KS_TRY(ks_attribute_add_number(list, v->layer[k], v->share[i * v->n_layers + k]));
-    return KS_OK;
+        ks_attribute_add_number(list, v->layer[k], v->share[i * v->n_layers + k]);
 }
 
 ks_status ks_eigenvectors_list(struct ks_listing *r, const struct ks_pipeline *p)
@@ -99,14 +98,13 @@ ks_status ks_eigenvectors_list(struct ks_listing *r, const struct ks_pipeline *p
                                    .n = p->vectors.pairs.count,
                                    .group = "layers",
                                    .ungrouped = 3};
-    ks_status status;
 
     if (r->form == KS_LISTING_TABLE) {
         add_table(p, &r->table);
         return ks_listing_flush(r);
     }
-    status = list_settings(p, json, &rows.settings);
-    for (size_t i = 0; status == KS_OK && i < rows.n; i++)
-        status = list_row(&p->vectors, i, json, &rows.cells);
-    return ks_listing_print_rows(r, &rows, status);
+    list_settings(p, json, &rows.settings);
+    for (size_t i = 0; i < rows.n; i++)
+        list_row(&p->vectors, i, json, &rows.cells);
+    return ks_listing_print_rows(r, &rows);
 }

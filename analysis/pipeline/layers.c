@@ -157,40 +157,39 @@ static ks_status print_table(struct ks_listing *r, const struct ks_pipeline *p)
     return ks_listing_flush(r);
 }
 
-static ks_status list_settings(const struct ks_spectrum_options *o, struct ks_attributes *list)
+static void list_settings(const struct ks_spectrum_options *o, struct ks_attributes *list)
 {
-    KS_TRY(ks_attribute_add_string(list, "operator", o->kind->name));
-    KS_TRY(ks_attribute_add_string(list, "precision", o->products_f32 ? "f32" : "f64"));
-    KS_TRY(ks_attribute_add_integer(list, "order", (int64_t)o->order));
-    KS_TRY(ks_attribute_add_integer(list, "probes", (int64_t)o->probes));
-    KS_TRY(ks_attribute_add_integer(list, "probe_seed", (int64_t)o->seed));
-    return ks_attribute_add_integer(list, "critic", o->critic);
+    ks_attribute_add_string(list, "operator", o->kind->name);
+    ks_attribute_add_string(list, "precision", o->products_f32 ? "f32" : "f64");
+    ks_attribute_add_integer(list, "order", (int64_t)o->order);
+    ks_attribute_add_integer(list, "probes", (int64_t)o->probes);
+    ks_attribute_add_integer(list, "probe_seed", (int64_t)o->seed);
+    ks_attribute_add_integer(list, "critic", o->critic);
 }
 
-static ks_status list_row(const struct ks_layer_row *row, bool json, struct ks_attributes *list)
+static void list_row(const struct ks_layer_row *row, bool json, struct ks_attributes *list)
 {
     char state[64];
 
-    KS_TRY(ks_attribute_add_integer(list, "layer", (int64_t)row->number));
-    KS_TRY(ks_attribute_add_string(list, "kind", row->kind));
-    KS_TRY(ks_attribute_add_integer(list, "dimension", (int64_t)row->dimension));
-    KS_TRY(ks_attribute_add_integer(list, "steps", (int64_t)row->steps));
+    ks_attribute_add_integer(list, "layer", (int64_t)row->number);
+    ks_attribute_add_string(list, "kind", row->kind);
+    ks_attribute_add_integer(list, "dimension", (int64_t)row->dimension);
+    ks_attribute_add_integer(list, "steps", (int64_t)row->steps);
     for (size_t k = 0; k < KS_LAYER_STATISTICS; k++)
-        KS_TRY(ks_attribute_add_number(list, name_of(k), row->statistic[k]));
+        ks_attribute_add_number(list, name_of(k), row->statistic[k]);
     snprintf(state, sizeof state, "%s_state", name_of(BOUND));
-    return json ? ks_attribute_add_string(list, state, ks_listing_state(row->kappa_effective_bound))
-                : KS_OK;
+    if (json)
+        ks_attribute_add_string(list, state, ks_listing_state(row->kappa_effective_bound));
 }
 
 ks_status ks_layers_list(struct ks_listing *r, const struct ks_pipeline *p)
 {
     struct ks_listing_rows rows = {.path = p->path, .list = "layers", .n = p->n_rows};
-    ks_status status;
 
     if (r->form == KS_LISTING_TABLE)
         return print_table(r, p);
-    status = list_settings(p->options, &rows.settings);
-    for (size_t i = 0; status == KS_OK && i < rows.n; i++)
-        status = list_row(&p->rows[i], r->form == KS_LISTING_JSON, &rows.cells);
-    return ks_listing_print_rows(r, &rows, status);
+    list_settings(p->options, &rows.settings);
+    for (size_t i = 0; i < rows.n; i++)
+        list_row(&p->rows[i], r->form == KS_LISTING_JSON, &rows.cells);
+    return ks_listing_print_rows(r, &rows);
 }

@@ -290,9 +290,10 @@ static void print_csv_rows(const struct ks_listing *r, const struct ks_listing_r
     }
 }
 
-ks_status ks_listing_print_rows(struct ks_listing *r, struct ks_listing_rows *rows,
-                                ks_status status)
+ks_status ks_listing_print_rows(struct ks_listing *r, struct ks_listing_rows *rows)
 {
+    ks_status status = rows->settings.status != KS_OK ? rows->settings.status : rows->cells.status;
+
     if (status == KS_OK && r->form == KS_LISTING_CSV)
         print_csv_rows(r, rows);
     else if (status == KS_OK)
@@ -315,10 +316,10 @@ static const char *spectral_column(const struct ks_attribute *a, char name[KS_AT
     return name;
 }
 
-static ks_status add_csv_column(struct ks_listing *r, const char *name)
+static void add_csv_column(struct ks_listing *r, const char *name)
 {
     fprintf(r->out, ",%s", name);
-    return ks_attribute_add_number(&r->columns, name, NAN);
+    ks_attribute_add_number(&r->columns, name, NAN);
 }
 
 static ks_status print_csv_header(struct ks_listing *r, const struct ks_spectrum *s)
@@ -328,17 +329,17 @@ static ks_status print_csv_header(struct ks_listing *r, const struct ks_spectrum
     fputs("checkpoint", r->out);
     for (size_t k = 0; k < SETTINGS; k++)
         if (ks_attribute_find(&s->attributes, settings[k]))
-            KS_TRY(add_csv_column(r, settings[k]));
+            add_csv_column(r, settings[k]);
     for (size_t i = 0; i < s->statistics.n; i++) {
         const struct ks_attribute *a = &s->statistics.list[i];
 
         if (ks_catalogue_of_column(a->name) != KS_STAT_KURTOSIS_SPECTRAL)
-            KS_TRY(add_csv_column(r, a->name));
+            add_csv_column(r, a->name);
         if (spectral_column(a, name))
-            KS_TRY(add_csv_column(r, name));
+            add_csv_column(r, name);
     }
     fputc('\n', r->out);
-    return KS_OK;
+    return r->columns.status;
 }
 
 /* With --tolerance the spectra of several checkpoints may have different statistics: NAME_se needs

@@ -50,10 +50,9 @@ struct ks_listing_rows {
         *group; /* in JSON, a row's cells from number `ungrouped` on are members of an object */
     size_t ungrouped; /* of this name; NULL: none are */
 };
-/* Prints the rows as CSV or JSON, unless `status`, of filling them, is a failure, and frees their
- * attributes. Numbers that are not finite are printed as by ks_listing_add. KS_FULL, KS_MEMORY. */
-ks_status ks_listing_print_rows(struct ks_listing *listing, struct ks_listing_rows *rows,
-                                ks_status status);
+/* Prints the rows as CSV or JSON, unless filling them has failed, and frees their attributes.
+ * Numbers that are not finite are printed as by ks_listing_add. KS_FULL, KS_MEMORY. */
+ks_status ks_listing_print_rows(struct ks_listing *listing, struct ks_listing_rows *rows);
 /* "infinite", "unresolved" or "finite": NAME_state in JSON. */
 const char *ks_listing_state(double value);
 

@@ -242,16 +242,17 @@ static ks_status complete(struct ks_pipeline *p)
 
     KS_TRY(ks_pipeline_statistics(p));
     if (ks_pipeline_measures_rounding(p->options))
-        KS_TRY(
-            ks_statistic_add(p->spectrum, ks_catalogue[KS_STAT_KAPPA_F64].name, "", p->kappa_f64));
+        ks_statistic_add(p->spectrum, ks_catalogue[KS_STAT_KAPPA_F64].name, "", p->kappa_f64);
     if (p->problem.kind)
-        KS_TRY(ks_attributes_sharpness(p));
+        ks_attributes_sharpness(p);
     KS_TRY(ks_density(p->spectrum));
     if (p->options->tolerances.n > 0)
         KS_TRY(ks_attributes_tolerances(p));
     KS_TRY(ks_attributes_probes(p));
     KS_TRY(ks_attributes_spectrum(p, &inputs));
-    return bounds ? ks_gradient_bounds_add(&p->bounds, &p->spectrum->statistics) : KS_OK;
+    if (bounds)
+        ks_gradient_bounds_add(&p->bounds, &p->spectrum->statistics);
+    return p->spectrum->statistics.status;
 }
 
 /* --- one spectrum --- */

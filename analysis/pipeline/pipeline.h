@@ -394,21 +394,21 @@ void ks_trace_store(const struct ks_trace_samples *samples, struct ks_spectrum *
 /* attributes.c */
 
 /* Adds to the spectrum, which has its statistics, sharpness_ratio (1), what tolerances reached and
- * cost, and all attributes. KS_MEMORY.
+ * cost, and all attributes. KS_MEMORY, also in the status of the list.
  *
  * (1) lambda_max over ks_stability_threshold: of Adam for `preconditioned`, of gradient descent for
  * the other operators. The checkpoint's learning rate is used if the option is NaN; if it has none
  * either, the ratio is NaN. Root attributes record the learning rate and, for `preconditioned`,
  * Adam's constants. Not added for `residual`, which is not the curvature of any step, nor for the
  * published code, whose operator is scaled by 1/N. */
-ks_status ks_attributes_sharpness(struct ks_pipeline *p);
+void ks_attributes_sharpness(struct ks_pipeline *p);
 ks_status ks_attributes_tolerances(struct ks_pipeline *p);
 ks_status ks_attributes_probes(struct ks_pipeline *p);
 ks_status ks_attributes_spectrum(struct ks_pipeline *p, const struct ks_statistics_inputs *inputs);
 /* The attributes of a file of products, or, if `loss` is not NULL, of a gradient. The caller clears
- * the list, also after a failure. */
-ks_status ks_attributes_vectors(const struct ks_pipeline *p, const double *loss,
-                                struct ks_attributes *list);
+ * the list. */
+void ks_attributes_vectors(const struct ks_pipeline *p, const double *loss,
+                           struct ks_attributes *list);
 /* The products with single minibatches that the present minibatches have cost. */
 size_t ks_products_spent(const struct ks_pipeline *p);
 

@@ -400,18 +400,17 @@ double ks_statistic_abs_max(const struct ks_spectrum *s)
                 fabs(ks_statistic_value(s, KS_STAT_LAMBDA_MIN)));
 }
 
-ks_status ks_statistic_add(struct ks_spectrum *s, const char *name, const char *suffix,
-                           double value)
+void ks_statistic_add(struct ks_spectrum *s, const char *name, const char *suffix, double value)
 {
     char full[KS_ATTRIBUTE_NAME];
 
     snprintf(full, sizeof full, "%s%s", name, suffix);
-    return ks_attribute_add_number(&s->statistics, full, value);
+    ks_attribute_add_number(&s->statistics, full, value);
 }
 
-ks_status ks_statistic_add_interval(struct ks_spectrum *s, enum ks_statistic_id id,
-                                    const char *suffix, struct ks_interval interval)
+void ks_statistic_add_interval(struct ks_spectrum *s, enum ks_statistic_id id, const char *suffix,
+                               struct ks_interval interval)
 {
-    KS_TRY(ks_statistic_add(s, ks_catalogue[id].lower, suffix, interval.lower));
-    return ks_statistic_add(s, ks_catalogue[id].upper, suffix, interval.upper);
+    ks_statistic_add(s, ks_catalogue[id].lower, suffix, interval.lower);
+    ks_statistic_add(s, ks_catalogue[id].upper, suffix, interval.upper);
 }

@@ -220,34 +220,34 @@ done:
 
 /* --- of a spectrum --- */
 
-static ks_status add_estimate(struct ks_spectrum *s, size_t id, const char *suffix,
-                              const struct ks_estimate *estimate)
+static void add_estimate(struct ks_spectrum *s, size_t id, const char *suffix,
+                         const struct ks_estimate *estimate)
 {
-    KS_TRY(ks_statistic_add(s, ks_catalogue[id].name, suffix, estimate->value));
-    return ks_statistic_add_interval(s, (enum ks_statistic_id)id, suffix, estimate->in);
+    ks_statistic_add(s, ks_catalogue[id].name, suffix, estimate->value);
+    ks_statistic_add_interval(s, (enum ks_statistic_id)id, suffix, estimate->in);
 }
 
 /* In the file, an upper end that is not resolved is NaN, and one that is certain to be infinite is
  * infinity. */
-static ks_status add_ratio(struct ks_spectrum *s, size_t id, const char *suffix,
-                           struct ks_interval ratio)
+static void add_ratio(struct ks_spectrum *s, size_t id, const char *suffix,
+                      struct ks_interval ratio)
 {
     if (isinf(ratio.upper) && !isinf(ratio.lower))
         ratio.upper = NAN;
-    return ks_statistic_add_interval(s, (enum ks_statistic_id)id, suffix, ratio);
+    ks_statistic_add_interval(s, (enum ks_statistic_id)id, suffix, ratio);
 }
 
-static ks_status add_shares(struct ks_spectrum *s, const struct ks_bounds *k, const char *suffix,
-                            const struct ks_shares *shares)
+static void add_shares(struct ks_spectrum *s, const struct ks_bounds *k, const char *suffix,
+                       const struct ks_shares *shares)
 {
     for (size_t i = 0; i < KS_DIRECTIONS; i++)
-        KS_TRY(add_estimate(s, KS_STAT_DIRECTIONS_1E1 + i, suffix, &shares->directions[i]));
+        add_estimate(s, KS_STAT_DIRECTIONS_1E1 + i, suffix, &shares->directions[i]);
     if (k->count_above > 0)
-        KS_TRY(add_estimate(s, KS_STAT_DIRECTIONS_ABOVE, suffix, &shares->above));
+        add_estimate(s, KS_STAT_DIRECTIONS_ABOVE, suffix, &shares->above);
     for (size_t i = 0; i < KS_QUANTILES; i++)
-        KS_TRY(add_ratio(s, KS_STAT_KAPPA_Q99 + i, suffix, shares->kappa_q[i]));
-    KS_TRY(add_estimate(s, KS_STAT_ZERO_MASS, suffix, &shares->zero_mass));
-    return add_estimate(s, KS_STAT_NEGATIVE_MASS, suffix, &shares->negative_mass);
+        add_ratio(s, KS_STAT_KAPPA_Q99 + i, suffix, shares->kappa_q[i]);
+    add_estimate(s, KS_STAT_ZERO_MASS, suffix, &shares->zero_mass);
+    add_estimate(s, KS_STAT_NEGATIVE_MASS, suffix, &shares->negative_mass);
 }
 
 static size_t count_above(const struct ks_probe *p, double size)
@@ -426,22 +426,22 @@ ks_status ks_intervals_add(struct ks_spectrum *s, const struct ks_bounds *bounds
 {
     struct ks_shares shares = find_nothing(bounds);
 
-    if (bounds->unresolved)
-        return add_shares(s, bounds, suffix, &shares);
-    KS_TRY(bounds->exact ? find_exact(bounds, probe, &shares)
-                         : find_shares(s, bounds, probe, &shares));
-    return add_shares(s, bounds, suffix, &shares);
+    if (!bounds->unresolved)
+        KS_TRY(bounds->exact ? find_exact(bounds, probe, &shares)
+                             : find_shares(s, bounds, probe, &shares));
+    add_shares(s, bounds, suffix, &shares);
+    return s->statistics.status;
 }
 
 static ks_status add_gradient(struct ks_spectrum *s, const struct ks_energy *energy,
                               double curvature, double norm)
 {
-    KS_TRY(add_ratio(s, KS_STAT_KAPPA_GRADIENT_90, "", energy->kappa_90));
-    KS_TRY(add_ratio(s, KS_STAT_KAPPA_GRADIENT_50, "", energy->kappa_50));
-    KS_TRY(
-        ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_TOP_SHARE].name, "", energy->top_share));
-    KS_TRY(ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_CURVATURE].name, "", curvature));
-    return ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_NORM].name, "", norm);
+    add_ratio(s, KS_STAT_KAPPA_GRADIENT_90, "", energy->kappa_90);
+    add_ratio(s, KS_STAT_KAPPA_GRADIENT_50, "", energy->kappa_50);
+    ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_TOP_SHARE].name, "", energy->top_share);
+    ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_CURVATURE].name, "", curvature);
+    ks_statistic_add(s, ks_catalogue[KS_STAT_GRADIENT_NORM].name, "", norm);
+    return s->statistics.status;
 }
 
 ks_status ks_intervals_add_gradient(struct ks_spectrum *s, const struct ks_bounds *bounds,

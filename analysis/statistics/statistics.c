@@ -78,31 +78,31 @@ static double combine(const struct ks_statistic *f, size_t n, const struct ks_pr
 }
 
 /* Around the mean over the probes. */
-static ks_status add_trace_interval(struct ks_spectrum *s, const struct ks_bounds *bounds,
-                                    const struct ks_probe *probe)
+static void add_trace_interval(struct ks_spectrum *s, const struct ks_bounds *bounds,
+                               const struct ks_probe *probe)
 {
     double trace = ks_statistic_value(s, KS_STAT_TRACE), error = ks_trace_error(bounds, probe);
 
-    return ks_statistic_add_interval(s, KS_STAT_TRACE, "",
-                                     (struct ks_interval){trace - error, trace + error});
+    ks_statistic_add_interval(s, KS_STAT_TRACE, "",
+                              (struct ks_interval){trace - error, trace + error});
 }
 
 /* For the loss itself, where there are minibatches that the run has not seen. */
-static ks_status add_loss_intervals(struct ks_spectrum *s, const struct ks_bounds *bounds,
-                                    const struct ks_probe *probe)
+static void add_loss_intervals(struct ks_spectrum *s, const struct ks_bounds *bounds,
+                               const struct ks_probe *probe)
 {
     double upper = NAN, lower = NAN;
 
     if (!bounds->certified || bounds->certificates->held_out < KS_LEAST_HELD_OUT)
-        return KS_OK;
+        return;
     for (size_t i = 0; i < bounds->probes; i++) {
         upper = fmax(upper, ks_probe_loss_outer(&probe[i], 1));
         lower = fmin(lower, ks_probe_loss_outer(&probe[i], -1));
     }
-    KS_TRY(ks_statistic_add_interval(s, KS_STAT_LAMBDA_MAX_LOSS, "",
-                                     (struct ks_interval){ks_probe_loss_inner(probe, 1), upper}));
-    return ks_statistic_add_interval(s, KS_STAT_LAMBDA_MIN_LOSS, "",
-                                     (struct ks_interval){lower, ks_probe_loss_inner(probe, -1)});
+    ks_statistic_add_interval(s, KS_STAT_LAMBDA_MAX_LOSS, "",
+                              (struct ks_interval){ks_probe_loss_inner(probe, 1), upper});
+    ks_statistic_add_interval(s, KS_STAT_LAMBDA_MIN_LOSS, "",
+                              (struct ks_interval){lower, ks_probe_loss_inner(probe, -1)});
 }
 
 /* Adds the statistics of these probes; `prefix` is the number of their first steps, 0 for the full
@@ -135,14 +135,14 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
             value[i] = f->of_end ? f->of_end(&probe[i], f->end) : f->value(&probe[i]);
         if (probes > 1)
             error = standard_error(probes, value);
-        KS_GO(ks_statistic_add(s, f->name, suffix, combine(f, probes, probe, value)));
+        ks_statistic_add(s, f->name, suffix, combine(f, probes, probe, value));
         if (probes > 1 && prefix == 0 && f->over == KS_OVER_MEAN)
-            KS_GO(ks_statistic_add(s, f->name, "_se", error));
+            ks_statistic_add(s, f->name, "_se", error);
     }
     if (!published && prefix == 0)
-        KS_GO(add_trace_interval(s, &bounds, probe));
+        add_trace_interval(s, &bounds, probe);
     if (!published && prefix == 0)
-        KS_GO(add_loss_intervals(s, &bounds, probe));
+        add_loss_intervals(s, &bounds, probe);
     if (!published && prefix == 0 && !inputs->draft)
         KS_GO(ks_intervals_add_gradient(s, &bounds, inputs->gradient));
     if (!published && prefix == 0 && !inputs->draft)
@@ -150,8 +150,9 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
     if (!published)
         KS_GO(ks_intervals_add(s, &bounds, probe, suffix));
     if (!published)
-        KS_GO(ks_statistic_add(s, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, suffix,
-                               ks_effective_bound(&bounds, probe)));
+        ks_statistic_add(s, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, suffix,
+                         ks_effective_bound(&bounds, probe));
+    status = s->statistics.status;
 done:
     free(value);
     return status;

@@ -222,10 +222,10 @@ static ks_status compute_layers(struct ks_audit *a, const char *path)
         char name[KS_ATTRIBUTE_NAME];
 
         snprintf(name, sizeof name, "%06zu_%s", r->number, r->kind);
-        KS_GO(ks_attribute_add_list(&a->kept, name, KEPT, kept));
+        ks_attribute_add_list(&a->kept, name, KEPT, kept);
     }
     KS_GO(ks_h5_create(path, LAYERS, 1, &h5));
-    KS_GO(ks_h5_write_attributes(h5, "/", &a->kept));
+    ks_h5_write_attributes(h5, "/", &a->kept);
     KS_GO(ks_h5_commit(h5));
 done:
     ks_h5_close(h5);

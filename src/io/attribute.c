@@ -15,15 +15,14 @@ const struct ks_attribute *ks_attribute_find(const struct ks_attributes *a, cons
     return NULL;
 }
 
-ks_status ks_attribute_add(struct ks_attributes *a, struct ks_attribute *one)
+void ks_attribute_add(struct ks_attributes *a, struct ks_attribute *one)
 {
-    ks_status status = ks_grow(a->n, sizeof *a->list, &a->room, &a->list);
-
-    if (status == KS_OK)
+    if (a->status == KS_OK)
+        a->status = ks_grow(a->n, sizeof *a->list, &a->room, &a->list);
+    if (a->status == KS_OK)
         a->list[a->n++] = *one;
     else
         ks_attribute_clear(one);
-    return status;
 }
 
 static struct ks_attribute named(const char *name, enum ks_attribute_type type)
@@ -34,39 +33,54 @@ static struct ks_attribute named(const char *name, enum ks_attribute_type type)
     return one;
 }
 
-ks_status ks_attribute_add_string(struct ks_attributes *a, const char *name, const char *value)
+/* Adds a copy of an attribute whose string or list is the caller's. */
+static void add_copy(struct ks_attributes *a, const struct ks_attribute *one)
+{
+    struct ks_attribute copy;
+
+    if (a->status == KS_OK)
+        a->status = ks_attribute_copy(one, &copy);
+    if (a->status == KS_OK)
+        ks_attribute_add(a, &copy);
+}
+
+void ks_attribute_add_string(struct ks_attributes *a, const char *name, const char *value)
 {
     struct ks_attribute one = named(name, KS_ATTRIBUTE_STRING);
 
-    KS_TRY(ks_copy_string(value, &one.string));
-    return ks_attribute_add(a, &one);
+    one.string = (char *)value; /* only read */
+    add_copy(a, &one);
 }
 
-ks_status ks_attribute_add_integer(struct ks_attributes *a, const char *name, int64_t value)
+void ks_attribute_add_integer(struct ks_attributes *a, const char *name, int64_t value)
 {
     struct ks_attribute one = named(name, KS_ATTRIBUTE_INTEGER);
 
     one.integer = value;
-    return ks_attribute_add(a, &one);
+    ks_attribute_add(a, &one);
 }
 
-ks_status ks_attribute_add_number(struct ks_attributes *a, const char *name, double value)
+void ks_attribute_add_number(struct ks_attributes *a, const char *name, double value)
 {
     struct ks_attribute one = named(name, KS_ATTRIBUTE_NUMBER);
 
     one.number = value;
-    return ks_attribute_add(a, &one);
+    ks_attribute_add(a, &one);
 }
 
-ks_status ks_attribute_add_list(struct ks_attributes *a, const char *name, size_t n,
-                                const double *value)
+void ks_attribute_add_list(struct ks_attributes *a, const char *name, size_t n, const double *value)
 {
     struct ks_attribute one = named(name, KS_ATTRIBUTE_LIST);
 
-    KS_TRY(ks_alloc(n, sizeof *value, &one.list));
-    memcpy(one.list, value, n * sizeof *value);
+    one.list = (double *)value; /* only read */
     one.n = n;
-    return ks_attribute_add(a, &one);
+    add_copy(a, &one);
+}
+
+void ks_attribute_add_copies(struct ks_attributes *a, const struct ks_attributes *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        add_copy(a, &from->list[i]);
 }
 
 ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to)

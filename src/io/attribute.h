@@ -27,10 +27,12 @@ struct ks_attribute {
     size_t n;
 };
 
-/* A list that grows; empty when zeroed. */
+/* A list that grows; empty when zeroed. Whoever adds checks nothing: the first failure is kept, and
+ * nothing is added after it. */
 struct ks_attributes {
-    struct ks_attribute *list; /* [n], with room for more; owned */
+    struct ks_attribute *list; /* [n], with room for more; owned   */
     size_t n, room;
+    ks_status status; /* KS_MEMORY once adding has failed */
 };
 
 /* The attribute of that name, or NULL. */
@@ -42,12 +44,13 @@ double ks_attribute_number(const struct ks_attributes *a, const char *name);
  */
 const char *ks_attribute_text(const struct ks_attributes *a, const char *name);
 /* Append. ks_attribute_add takes ownership of what `one` holds, also if it fails. */
-ks_status ks_attribute_add(struct ks_attributes *a, struct ks_attribute *one);
-ks_status ks_attribute_add_string(struct ks_attributes *a, const char *name, const char *value);
-ks_status ks_attribute_add_integer(struct ks_attributes *a, const char *name, int64_t value);
-ks_status ks_attribute_add_number(struct ks_attributes *a, const char *name, double value);
-ks_status ks_attribute_add_list(struct ks_attributes *a, const char *name, size_t n,
-                                const double *value);
+void ks_attribute_add(struct ks_attributes *a, struct ks_attribute *one);
+void ks_attribute_add_string(struct ks_attributes *a, const char *name, const char *value);
+void ks_attribute_add_integer(struct ks_attributes *a, const char *name, int64_t value);
+void ks_attribute_add_number(struct ks_attributes *a, const char *name, double value);
+void ks_attribute_add_list(struct ks_attributes *a, const char *name, size_t n,
+                           const double *value);
+void ks_attribute_add_copies(struct ks_attributes *a, const struct ks_attributes *from);
 
 /* A deep copy; the caller ends with ks_attribute_clear. */
 ks_status ks_attribute_copy(const struct ks_attribute *from, struct ks_attribute *to);

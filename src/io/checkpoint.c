@@ -46,8 +46,9 @@ static ks_status read_attributes(const struct ks_h5 *h5, struct ks_checkpoint *c
         if (!found)
             continue;
         KS_TRY(ks_h5_read_attribute(h5, "/", known[i].name, known[i].type, &one));
-        KS_TRY(ks_attribute_add(&c->attributes, &one));
+        ks_attribute_add(&c->attributes, &one);
     }
+    KS_TRY(c->attributes.status);
     return check_minibatches(h5->path, &c->attributes);
 }
 
@@ -196,36 +197,35 @@ ks_status ks_checkpoint_bytes(struct ks_h5 *h5, double *bytes)
 
 /* --- writing: the file appears complete or not at all --- */
 
-static ks_status write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)
+static void write_optimizer(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)
 {
     if (!c->adam_m && !c->adam_v)
-        return KS_OK;
-    KS_TRY(ks_h5_group(h5, "/optimizer"));
-    KS_TRY(ks_h5_write_integer(h5, "/optimizer", "step", c->adam_step));
-    KS_TRY(ks_h5_write_number(h5, "/optimizer", "beta1", c->adam.beta1));
-    KS_TRY(ks_h5_write_number(h5, "/optimizer", "beta2", c->adam.beta2));
-    KS_TRY(ks_h5_write_number(h5, "/optimizer", "eps", c->adam.eps));
+        return;
+    ks_h5_group(h5, "/optimizer");
+    ks_h5_write_integer(h5, "/optimizer", "step", c->adam_step);
+    ks_h5_write_number(h5, "/optimizer", "beta1", c->adam.beta1);
+    ks_h5_write_number(h5, "/optimizer", "beta2", c->adam.beta2);
+    ks_h5_write_number(h5, "/optimizer", "eps", c->adam.eps);
     if (c->adam_m)
-        KS_TRY(ks_parameters_write(h5, "/optimizer/m", &c->critic, c->adam_m, f32));
+        ks_parameters_write(h5, "/optimizer/m", &c->critic, c->adam_m, f32);
     if (c->adam_v)
-        KS_TRY(ks_parameters_write(h5, "/optimizer/v", &c->critic, c->adam_v, f32));
-    return KS_OK;
+        ks_parameters_write(h5, "/optimizer/v", &c->critic, c->adam_v, f32);
 }
 
-static ks_status write_all(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)
+static void write_all(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)
 {
-    KS_TRY(ks_h5_write_attributes(h5, "/", &c->attributes));
-    KS_TRY(ks_networks_write(h5, "/critic", &c->critic, f32));
-    KS_TRY(ks_checkpoint_write_batch(h5, c, f32));
+    ks_h5_write_attributes(h5, "/", &c->attributes);
+    ks_networks_write(h5, "/critic", &c->critic, f32);
+    ks_checkpoint_write_batch(h5, c, f32);
     if (c->target_critic.text)
-        KS_TRY(ks_networks_write(h5, "/target", &c->target_critic, f32));
+        ks_networks_write(h5, "/target", &c->target_critic, f32);
     if (c->actor.text) {
-        KS_TRY(ks_networks_write(h5, "/actor", &c->actor, f32));
-        KS_TRY(ks_h5_write_integer(h5, "/actor", "in", (int64_t)c->actor.arch->in));
+        ks_networks_write(h5, "/actor", &c->actor, f32);
+        ks_h5_write_integer(h5, "/actor", "in", (int64_t)c->actor.arch->in);
     }
-    KS_TRY(write_optimizer(h5, c, f32));
-    KS_TRY(ks_h5_write_attributes(h5, "/metrics", &c->metrics));
-    return ks_h5_write_attributes(h5, "/settings", &c->settings);
+    write_optimizer(h5, c, f32);
+    ks_h5_write_attributes(h5, "/metrics", &c->metrics);
+    ks_h5_write_attributes(h5, "/settings", &c->settings);
 }
 
 ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, bool f32)
@@ -236,7 +236,7 @@ ks_status ks_checkpoint_write(const char *path, const struct ks_checkpoint *c, b
     assert(c->critic.text && c->critic.w && c->input && c->target);
     assert(c->loss_rows >= 1 && c->loss_rows <= c->rows);
     KS_GO(ks_h5_create(path, "kappascope-checkpoint", c->weight ? 2 : 1, &h5));
-    KS_GO(write_all(h5, c, f32));
+    write_all(h5, c, f32);
     KS_GO(ks_h5_commit(h5));
 done:
     ks_h5_close(h5);

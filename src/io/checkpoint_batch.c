@@ -267,39 +267,41 @@ ks_status ks_checkpoint_read_batch(const struct ks_h5 *h5, const struct ks_h5_sh
     return ks_h5_expect_known(h5, "/batch", false, objects, "");
 }
 
-static ks_status write_target(struct ks_h5 *h5, const struct ks_checkpoint *c, const char *object,
-                              enum ks_h5_type type, const double *target)
+static void write_target(struct ks_h5 *h5, const struct ks_checkpoint *c, const char *object,
+                         enum ks_h5_type type, const double *target)
 {
     const size_t k = c->critic.arch->loss.targets;
     const struct ks_h5_shape same = {.n_dims = 3, .dims = {c->minibatches, c->loss_rows, k}};
     const struct ks_h5_shape each = {.n_dims = 4,
                                      .dims = {c->minibatches, c->loss_rows, c->critic.ensemble, k}};
     double *sorted = NULL;
-    ks_status status;
 
-    if (!c->targets_differ)
-        return ks_h5_write_finite(h5, object, type, &same, target);
-    KS_TRY(reorder(c, true, target, &sorted));
-    status = ks_h5_write_finite(h5, object, type, &each, sorted);
+    if (!c->targets_differ) {
+        ks_h5_write_finite(h5, object, type, &same, target);
+        return;
+    }
+    if (h5->status == KS_OK)
+        h5->status = reorder(c, true, target, &sorted);
+    if (h5->status == KS_OK)
+        ks_h5_write_finite(h5, object, type, &each, sorted);
     free(sorted);
-    return status;
 }
 
-ks_status ks_checkpoint_write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)
+void ks_checkpoint_write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)
 {
     const enum ks_h5_type type = f32 ? KS_H5_F32 : KS_H5_F64;
     const struct ks_h5_shape input = {.n_dims = 3,
                                       .dims = {c->minibatches, c->rows, c->critic.arch->in}};
     const struct ks_h5_shape weight = {.n_dims = 2, .dims = {c->minibatches, c->loss_rows}};
 
-    KS_TRY(ks_h5_group(h5, "/batch"));
-    KS_TRY(ks_h5_write_finite(h5, "/batch/input", type, &input, c->input));
-    KS_TRY(write_target(h5, c, "/batch/target", type, c->target));
+    ks_h5_group(h5, "/batch");
+    ks_h5_write_finite(h5, "/batch/input", type, &input, c->input);
+    write_target(h5, c, "/batch/target", type, c->target);
     if (c->weight)
-        KS_TRY(ks_h5_write_finite(h5, "/batch/weight", type, &weight, c->weight));
+        ks_h5_write_finite(h5, "/batch/weight", type, &weight, c->weight);
     if (c->target_raw)
-        KS_TRY(write_target(h5, c, "/batch/target_raw", type, c->target_raw));
-    return ks_references_write(h5, c);
+        write_target(h5, c, "/batch/target_raw", type, c->target_raw);
+    ks_references_write(h5, c);
 }
 
 /* --- what belongs to one minibatch --- */

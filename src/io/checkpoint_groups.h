@@ -18,15 +18,15 @@
  * caller ends with ks_networks_clear, also after a failure. */
 ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
                            struct ks_networks *networks);
-ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
-                            bool f32);
+void ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
+                       bool f32);
 
 /* The first function reads a group of arrays, which have the names and shapes of the parameters of
  * `like`, into a new vector [E, P], which the caller frees. The second one writes such a vector. */
 ks_status ks_parameters_read(const struct ks_h5 *h5, const char *group,
                              const struct ks_networks *like, double **w);
-ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_networks *like,
-                              const double *w, bool f32);
+void ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_networks *like,
+                         const double *w, bool f32);
 /* Fails with KS_FORMAT unless /critic holds only the arrays of its description, `arch` and
  * `ensemble`. */
 ks_status ks_networks_expect_known(const struct ks_h5 *h5, const struct ks_networks *critic);
@@ -45,6 +45,6 @@ ks_status ks_checkpoint_input_shape(const struct ks_h5 *h5, struct ks_h5_shape *
  * after a failure. */
 ks_status ks_checkpoint_read_batch(const struct ks_h5 *h5, const struct ks_h5_shape *input,
                                    struct ks_checkpoint *c);
-ks_status ks_checkpoint_write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32);
+void ks_checkpoint_write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32);
 
 #endif

@@ -380,8 +380,8 @@ ks_status ks_h5_create(const char *path, const char *format, int64_t version, st
     KS_TRY(new_handle(path, true, &h5));
     KS_GO(ks_file_create(path, &h5->file));
     KS_GO(create_image(h5));
-    KS_GO(ks_h5_write_string(h5, "/", "format", format));
-    KS_GO(ks_h5_write_integer(h5, "/", "version", version));
+    ks_h5_write_string(h5, "/", "format", format);
+    ks_h5_write_integer(h5, "/", "version", version);
     *out = h5, h5 = NULL;
 done:
     ks_h5_close(h5);
@@ -392,6 +392,7 @@ ks_status ks_h5_commit(struct ks_h5 *h5)
 {
     ssize_t size = -1;
 
+    KS_TRY(h5->status);
     if (H5Fflush(h5->id, H5F_SCOPE_GLOBAL) >= 0)
         size = H5Fget_file_image(h5->id, NULL, 0); /* only its size */
     if (size < 0)

@@ -49,6 +49,7 @@ struct ks_h5 {
     void *image;          /* the file's bytes; NULL: it is read by its path. Owned              */
     size_t image_size;    /* of the file; writing: allocated                                    */
     bool image_failed;    /* writing: the image could not grow for lack of memory               */
+    ks_status status;     /* writing: the first failure; nothing is written after it            */
     double *declared;     /* reading: if not NULL, arrays are not read, only the bytes that they
                            * would take are added up here. Not owned */
 };
@@ -92,6 +93,7 @@ ks_status ks_h5_sha256(const struct ks_h5 *h5, char text[KS_SHA256_TEXT]);
 /* A new file with its `format` and `version`, built in memory. It appears when ks_h5_commit
  * succeeds (KS_FULL, KS_IO otherwise). The caller ends with ks_h5_close in any case. */
 ks_status ks_h5_create(const char *path, const char *format, int64_t version, struct ks_h5 **h5);
+/* Fails with the file's status, too. */
 ks_status ks_h5_commit(struct ks_h5 *h5);
 void ks_h5_close(struct ks_h5 *h5); /* frees; NULL is fine */
 
@@ -165,26 +167,26 @@ ks_status ks_h5_read_names(const struct ks_h5 *h5, const char *object, bool attr
 ks_status ks_h5_expect_known(const struct ks_h5 *h5, const char *object, bool attributes,
                              const char *const *known, const char *by);
 
-/* --- writing to a file that ks_h5_create has created (h5_write.c) --- */
+/* --- writing to a file that ks_h5_create has created (h5_write.c). Whoever writes checks nothing:
+ * the first failure is kept in h5->status, and ks_h5_commit returns it. --- */
 
 /* Creates a group unless it exists; its parent must exist. */
-ks_status ks_h5_group(struct ks_h5 *h5, const char *group);
+void ks_h5_group(struct ks_h5 *h5, const char *group);
 /* Writes a dataset of this shape; its group must exist. */
-ks_status ks_h5_write(struct ks_h5 *h5, const char *object, enum ks_h5_type type,
-                      const struct ks_h5_shape *shape, const double *values);
+void ks_h5_write(struct ks_h5 *h5, const char *object, enum ks_h5_type type,
+                 const struct ks_h5_shape *shape, const double *values);
 /* As ks_h5_write; fails with KS_NUMBER if a value is not finite, or would not be finite as F32. */
-ks_status ks_h5_write_finite(struct ks_h5 *h5, const char *object, enum ks_h5_type type,
-                             const struct ks_h5_shape *shape, const double *values);
+void ks_h5_write_finite(struct ks_h5 *h5, const char *object, enum ks_h5_type type,
+                        const struct ks_h5_shape *shape, const double *values);
 
-ks_status ks_h5_write_attribute(struct ks_h5 *h5, const char *object,
-                                const struct ks_attribute *attribute);
-/* Creates the group `object` first if it does not exist and the list is not empty. */
-ks_status ks_h5_write_attributes(struct ks_h5 *h5, const char *object,
-                                 const struct ks_attributes *attributes);
-ks_status ks_h5_write_integer(struct ks_h5 *h5, const char *object, const char *name,
-                              int64_t value);
-ks_status ks_h5_write_number(struct ks_h5 *h5, const char *object, const char *name, double value);
-ks_status ks_h5_write_string(struct ks_h5 *h5, const char *object, const char *name,
-                             const char *value);
+void ks_h5_write_attribute(struct ks_h5 *h5, const char *object,
+                           const struct ks_attribute *attribute);
+/* Creates the group `object` first if it does not exist and the list is not empty. Fails with the
+ * status of the list, too. */
+void ks_h5_write_attributes(struct ks_h5 *h5, const char *object,
+                            const struct ks_attributes *attributes);
+void ks_h5_write_integer(struct ks_h5 *h5, const char *object, const char *name, int64_t value);
+void ks_h5_write_number(struct ks_h5 *h5, const char *object, const char *name, double value);
+void ks_h5_write_string(struct ks_h5 *h5, const char *object, const char *name, const char *value);
 
 #endif

@@ -283,8 +283,9 @@ ks_status ks_h5_read_attributes(const struct ks_h5 *h5, const char *object,
 
         KS_GO(read_any(h5, object, names.name[i], &one, &known));
         if (known)
-            KS_GO(ks_attribute_add(attributes, &one));
+            ks_attribute_add(attributes, &one);
     }
+    status = attributes->status;
 done:
     free(names.name);
     return status;

@@ -13,7 +13,7 @@ enum {
 };
 
 /* Without H5Pset_obj_track_times(false) equal content would not give equal bytes. */
-ks_status ks_h5_group(struct ks_h5 *h5, const char *group)
+static ks_status create_group(const struct ks_h5 *h5, const char *group)
 {
     ks_status status = KS_OK;
     hid_t creation, id = H5I_INVALID_HID;
@@ -30,6 +30,12 @@ ks_status ks_h5_group(struct ks_h5 *h5, const char *group)
     ks_h5_release(id);
     ks_h5_release(creation);
     return status;
+}
+
+void ks_h5_group(struct ks_h5 *h5, const char *group)
+{
+    if (h5->status == KS_OK)
+        h5->status = create_group(h5, group);
 }
 
 /* A chunk holds whole trailing dimensions while they fit into CHUNK_BYTES, then a part of the next
@@ -56,8 +62,8 @@ static hid_t creation_list(const struct ks_h5_shape *shape, size_t element)
     return list;
 }
 
-ks_status ks_h5_write(struct ks_h5 *h5, const char *object, enum ks_h5_type type,
-                      const struct ks_h5_shape *shape, const double *values)
+static ks_status write_dataset(const struct ks_h5 *h5, const char *object, enum ks_h5_type type,
+                               const struct ks_h5_shape *shape, const double *values)
 {
     ks_status status = KS_OK;
     const hid_t stored = type == KS_H5_F32   ? H5T_IEEE_F32LE
@@ -82,21 +88,28 @@ ks_status ks_h5_write(struct ks_h5 *h5, const char *object, enum ks_h5_type type
     return status;
 }
 
-ks_status ks_h5_write_finite(struct ks_h5 *h5, const char *object, enum ks_h5_type type,
-                             const struct ks_h5_shape *shape, const double *values)
+void ks_h5_write(struct ks_h5 *h5, const char *object, enum ks_h5_type type,
+                 const struct ks_h5_shape *shape, const double *values)
+{
+    if (h5->status == KS_OK)
+        h5->status = write_dataset(h5, object, type, shape, values);
+}
+
+void ks_h5_write_finite(struct ks_h5 *h5, const char *object, enum ks_h5_type type,
+                        const struct ks_h5_shape *shape, const double *values)
 {
     double largest = type == KS_H5_F32 ? FLT_MAX : DBL_MAX;
     size_t n = 1;
 
     for (size_t i = 0; i < shape->n_dims; i++)
         n *= shape->dims[i];
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && h5->status == KS_OK; i++)
         if (!(fabs(values[i]) <= largest))
-            return ks_fail(
+            h5->status = ks_fail(
                 KS_NUMBER,
                 "%s: %s: expected finite numbers, found %g at element %zu: the file is not written",
                 h5->path, object, values[i], i);
-    return ks_h5_write(h5, object, type, shape, values);
+    ks_h5_write(h5, object, type, shape, values);
 }
 
 /* The stored type, the type in memory and the value's address. Strings have a fixed length, because
@@ -130,7 +143,8 @@ static hid_t attribute_type(const struct ks_attribute *a, hid_t *memory, const v
     }
 }
 
-ks_status ks_h5_write_attribute(struct ks_h5 *h5, const char *object, const struct ks_attribute *a)
+static ks_status write_attribute(const struct ks_h5 *h5, const char *object,
+                                 const struct ks_attribute *a)
 {
     ks_status status = KS_OK;
     hsize_t n = a->n;
@@ -154,37 +168,42 @@ ks_status ks_h5_write_attribute(struct ks_h5 *h5, const char *object, const stru
     return status;
 }
 
-ks_status ks_h5_write_attributes(struct ks_h5 *h5, const char *object,
-                                 const struct ks_attributes *a)
+void ks_h5_write_attribute(struct ks_h5 *h5, const char *object, const struct ks_attribute *a)
 {
-    if (a->n > 0)
-        KS_TRY(ks_h5_group(h5, object));
-    for (size_t i = 0; i < a->n; i++)
-        KS_TRY(ks_h5_write_attribute(h5, object, &a->list[i]));
-    return KS_OK;
+    if (h5->status == KS_OK)
+        h5->status = write_attribute(h5, object, a);
 }
 
-ks_status ks_h5_write_integer(struct ks_h5 *h5, const char *object, const char *name, int64_t value)
+void ks_h5_write_attributes(struct ks_h5 *h5, const char *object, const struct ks_attributes *a)
+{
+    if (h5->status == KS_OK)
+        h5->status = a->status;
+    if (a->n > 0)
+        ks_h5_group(h5, object);
+    for (size_t i = 0; i < a->n; i++)
+        ks_h5_write_attribute(h5, object, &a->list[i]);
+}
+
+void ks_h5_write_integer(struct ks_h5 *h5, const char *object, const char *name, int64_t value)
 {
     struct ks_attribute a = {.type = KS_ATTRIBUTE_INTEGER, .integer = value};
 
     snprintf(a.name, sizeof a.name, "%s", name);
-    return ks_h5_write_attribute(h5, object, &a);
+    ks_h5_write_attribute(h5, object, &a);
 }
 
-ks_status ks_h5_write_number(struct ks_h5 *h5, const char *object, const char *name, double value)
+void ks_h5_write_number(struct ks_h5 *h5, const char *object, const char *name, double value)
 {
     struct ks_attribute a = {.type = KS_ATTRIBUTE_NUMBER, .number = value};
 
     snprintf(a.name, sizeof a.name, "%s", name);
-    return ks_h5_write_attribute(h5, object, &a);
+    ks_h5_write_attribute(h5, object, &a);
 }
 
-ks_status ks_h5_write_string(struct ks_h5 *h5, const char *object, const char *name,
-                             const char *value)
+void ks_h5_write_string(struct ks_h5 *h5, const char *object, const char *name, const char *value)
 {
     struct ks_attribute a = {.type = KS_ATTRIBUTE_STRING, .string = (char *)value}; /* only read */
 
     snprintf(a.name, sizeof a.name, "%s", name);
-    return ks_h5_write_attribute(h5, object, &a);
+    ks_h5_write_attribute(h5, object, &a);
 }

@@ -134,22 +134,20 @@ done:
     return status;
 }
 
-static ks_status write_flat(struct ks_h5 *h5, struct cursor c, const double *flat, bool f32)
+static void write_flat(struct ks_h5 *h5, struct cursor c, const double *flat, bool f32)
 {
-    ks_status status = KS_OK;
     double *array = NULL;
     size_t n = length(&c);
 
-    KS_TRY(ks_alloc(c.ensemble * n, sizeof *array, &array));
-    while (advance(&c)) {
-        KS_GO(ks_h5_group(h5, c.layer_group));
+    if (h5->status == KS_OK)
+        h5->status = ks_alloc(c.ensemble * n, sizeof *array, &array);
+    while (h5->status == KS_OK && advance(&c)) {
+        ks_h5_group(h5, c.layer_group);
         for (size_t e = 0; e < c.ensemble; e++)
             memcpy(array + e * c.size, flat + e * n + c.offset, c.size * sizeof *flat);
-        KS_GO(ks_h5_write_finite(h5, c.object, f32 ? KS_H5_F32 : KS_H5_F64, &c.shape, array));
+        ks_h5_write_finite(h5, c.object, f32 ? KS_H5_F32 : KS_H5_F64, &c.shape, array);
     }
-done:
     free(array);
-    return status;
 }
 
 ks_status ks_parameters_read(const struct ks_h5 *h5, const char *group,
@@ -158,11 +156,11 @@ ks_status ks_parameters_read(const struct ks_h5 *h5, const char *group,
     return read_flat(h5, start(group, like, PARAMETERS), false, w);
 }
 
-ks_status ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_networks *like,
-                              const double *w, bool f32)
+void ks_parameters_write(struct ks_h5 *h5, const char *group, const struct ks_networks *like,
+                         const double *w, bool f32)
 {
-    KS_TRY(ks_h5_group(h5, group));
-    return write_flat(h5, start(group, like, PARAMETERS), w, f32);
+    ks_h5_group(h5, group);
+    write_flat(h5, start(group, like, PARAMETERS), w, f32);
 }
 
 static ks_status read_description(const struct ks_h5 *h5, const char *group, size_t in,
@@ -204,18 +202,17 @@ ks_status ks_networks_read(const struct ks_h5 *h5, const char *group, size_t in,
     return ks_networks_check_variances(networks, h5->path, group);
 }
 
-ks_status ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
-                            bool f32)
+void ks_networks_write(struct ks_h5 *h5, const char *group, const struct ks_networks *networks,
+                       bool f32)
 {
-    KS_TRY(ks_h5_group(h5, group));
-    KS_TRY(ks_h5_write_string(h5, group, "arch", networks->text));
-    KS_TRY(ks_h5_write_integer(h5, group, "ensemble", (int64_t)networks->ensemble));
-    KS_TRY(write_flat(h5, start(group, networks, PARAMETERS), networks->w, f32));
+    ks_h5_group(h5, group);
+    ks_h5_write_string(h5, group, "arch", networks->text);
+    ks_h5_write_integer(h5, group, "ensemble", (int64_t)networks->ensemble);
+    write_flat(h5, start(group, networks, PARAMETERS), networks->w, f32);
     if (networks->frozen)
-        KS_TRY(write_flat(h5, start(group, networks, FROZEN), networks->frozen, f32));
+        write_flat(h5, start(group, networks, FROZEN), networks->frozen, f32);
     if (networks->state)
-        KS_TRY(write_flat(h5, start(group, networks, STATES), networks->state, f32));
-    return KS_OK;
+        write_flat(h5, start(group, networks, STATES), networks->state, f32);
 }
 
 size_t ks_networks_parameters(const struct ks_networks *networks)

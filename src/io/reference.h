@@ -46,7 +46,7 @@ bool ks_references_exist(const struct ks_references *references);
 ks_status ks_references_read(const struct ks_h5 *h5, struct ks_checkpoint *c);
 /* Writes the reference results that are not NULL, in float64 where `wide` is set, else in float32.
  */
-ks_status ks_references_write(struct ks_h5 *h5, const struct ks_checkpoint *c);
+void ks_references_write(struct ks_h5 *h5, const struct ks_checkpoint *c);
 void ks_references_clear(struct ks_references *references); /* frees the values */
 
 /* Computes reference results of a checkpoint's critics in float64. The caller sets `minibatches`

@@ -199,48 +199,45 @@ ks_status ks_spectrum_read(const char *path, struct ks_spectrum **out)
     return status;
 }
 
-static ks_status write_group(struct ks_h5 *h5, const struct ks_spectrum *s, enum group group)
+static void write_group(struct ks_h5 *h5, const struct ks_spectrum *s, enum group group)
 {
     const struct ks_h5_shape shape = shape_of(s, group);
 
-    KS_TRY(ks_h5_group(h5, groups[group]));
+    ks_h5_group(h5, groups[group]);
     for (size_t k = 0; k < DATASETS; k++)
         if (datasets[k].group == group)
-            KS_TRY(ks_h5_write(h5, datasets[k].object, KS_H5_F64, &shape, *values_of(s, k)));
-    return KS_OK;
+            ks_h5_write(h5, datasets[k].object, KS_H5_F64, &shape, *values_of(s, k));
 }
 
-static ks_status write_lanczos(struct ks_h5 *h5, const struct ks_spectrum *s)
+static void write_lanczos(struct ks_h5 *h5, const struct ks_spectrum *s)
 {
     const struct ks_h5_shape row = {.n_dims = 1, .dims = {s->probes}};
-    ks_status status = KS_OK;
     double *steps = NULL;
 
-    KS_TRY(ks_alloc(s->probes, sizeof *steps, &steps));
-    for (size_t i = 0; i < s->probes; i++)
+    if (h5->status == KS_OK)
+        h5->status = ks_alloc(s->probes, sizeof *steps, &steps);
+    for (size_t i = 0; steps && i < s->probes; i++)
         steps[i] = (double)s->steps[i];
-    KS_GO(ks_h5_group(h5, "/lanczos"));
-    KS_GO(ks_h5_write_attributes(h5, "/lanczos", &s->lanczos));
-    KS_GO(write_group(h5, s, LANCZOS));
-    KS_GO(ks_h5_write(h5, "/lanczos/steps", KS_H5_I64, &row, steps));
-done:
+    ks_h5_group(h5, "/lanczos");
+    ks_h5_write_attributes(h5, "/lanczos", &s->lanczos);
+    write_group(h5, s, LANCZOS);
+    ks_h5_write(h5, "/lanczos/steps", KS_H5_I64, &row, steps);
     free(steps);
-    return status;
 }
 
-static ks_status write_all(struct ks_h5 *h5, const struct ks_spectrum *s)
+static void write_all(struct ks_h5 *h5, const struct ks_spectrum *s)
 {
-    KS_TRY(ks_h5_write_attributes(h5, "/", &s->attributes));
+    ks_h5_write_attributes(h5, "/", &s->attributes);
     if (s->alpha)
-        KS_TRY(write_lanczos(h5, s));
-    KS_TRY(write_group(h5, s, RITZ));
+        write_lanczos(h5, s);
+    write_group(h5, s, RITZ);
     if (s->n_grid > 0)
-        KS_TRY(write_group(h5, s, DENSITY));
+        write_group(h5, s, DENSITY);
     if (s->n_band > 0)
-        KS_TRY(write_group(h5, s, DISTRIBUTION));
-    KS_TRY(ks_h5_write_attributes(h5, "/certificate", &s->certificate));
-    KS_TRY(ks_h5_group(h5, "/summary"));
-    return ks_h5_write_attributes(h5, "/summary", &s->statistics);
+        write_group(h5, s, DISTRIBUTION);
+    ks_h5_write_attributes(h5, "/certificate", &s->certificate);
+    ks_h5_group(h5, "/summary");
+    ks_h5_write_attributes(h5, "/summary", &s->statistics);
 }
 
 ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *s)
@@ -251,7 +248,7 @@ ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *s)
     assert(s->ritz && s->weight && s->residual && s->probes > 0 && s->order > 0);
     assert(!s->alpha || (s->beta && s->steps));
     KS_GO(ks_h5_create(path, FORMAT, KS_H5_VERSION, &h5));
-    KS_GO(write_all(h5, s));
+    write_all(h5, s);
     KS_GO(ks_h5_commit(h5));
 done:
     ks_h5_close(h5);

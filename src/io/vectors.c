@@ -103,13 +103,13 @@ ks_status ks_vectors_write(const char *path, const struct ks_vectors *v)
 
     KS_GO(ks_h5_create(path, FORMAT, KS_H5_VERSION, &h5));
     if (v->attributes)
-        KS_GO(ks_h5_write_attributes(h5, "/", v->attributes));
-    KS_GO(ks_h5_write_finite(h5, OBJECT, KS_H5_F64, &shape, v->values));
+        ks_h5_write_attributes(h5, "/", v->attributes);
+    ks_h5_write_finite(h5, OBJECT, KS_H5_F64, &shape, v->values);
     for (const struct ks_vectors_table *t = v->tables; t && t->name; t++) {
         const struct ks_h5_shape own = {.n_dims = t->columns > 0 ? 2 : 1,
                                         .dims = {v->k, t->columns}};
 
-        KS_GO(ks_h5_write_finite(h5, t->name, KS_H5_F64, &own, t->values));
+        ks_h5_write_finite(h5, t->name, KS_H5_F64, &own, t->values);
     }
     KS_GO(ks_h5_commit(h5));
 done:

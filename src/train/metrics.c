@@ -249,10 +249,9 @@ ks_status ks_metrics_row(struct ks_metrics *m, struct KS(agent) *agent,
     return KS_OK;
 }
 
-ks_status ks_metrics_attributes(const struct ks_metrics *m, struct ks_attributes *attributes)
+void ks_metrics_attributes(const struct ks_metrics *m, struct ks_attributes *attributes)
 {
     for (size_t i = 0; i < m->n; i++)
         if (isfinite(m->row[i].value))
-            KS_TRY(ks_attribute_add_number(attributes, m->row[i].name, m->row[i].value));
-    return KS_OK;
+            ks_attribute_add_number(attributes, m->row[i].name, m->row[i].value);
 }

@@ -58,6 +58,6 @@ ks_status ks_metrics_row(struct ks_metrics *metrics, struct ks_agent_f32 *agent,
 /* SHA-256 of the file's first `size` bytes. KS_FORMAT if it is shorter. */
 ks_status ks_metrics_digest(const char *path, size_t size, unsigned char digest[KS_SHA256_BYTES]);
 /* Adds the finite values of the last row. */
-ks_status ks_metrics_attributes(const struct ks_metrics *metrics, struct ks_attributes *attributes);
+void ks_metrics_attributes(const struct ks_metrics *metrics, struct ks_attributes *attributes);
 
 #endif

@@ -79,8 +79,9 @@ static ks_status print_versions(enum ks_products products, char **text)
                            ks_products_names[products], ks_h5_version(), ks_env_mujoco_version());
 }
 
-/* learning_rate: of the critics, in their next step; reward_scale: the divisor of rewards;
- * resumed_any: how often conditions have changed since the start (the list is in run.json). */
+/* The file's writer fails if an attribute could not be added. learning_rate: of the critics, in
+ * their next step; reward_scale: the divisor of rewards; resumed_any: how often conditions have
+ * changed since the start (the list is in run.json). */
 static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
 {
     const struct ks_train_options *o = r->plan.options;
@@ -88,52 +89,50 @@ static ks_status describe(const struct ks_run *r, struct ks_checkpoint *c)
     const struct ks_adam *adam = &l->agent->critic_adam;
     struct ks_attributes *a = &c->attributes;
     size_t changes = json_array_size(r->conditions.changes);
-    ks_status status;
     char *versions;
 
-    KS_TRY(ks_attribute_add_string(a, "env", r->plan.task));
-    KS_TRY(ks_attribute_add_string(a, "architecture", r->plan.name));
-    KS_TRY(ks_attribute_add_integer(a, "seed", (int64_t)o->seed));
-    KS_TRY(ks_attribute_add_integer(a, "env_step", (int64_t)l->env_step));
-    KS_TRY(ks_attribute_add_integer(a, "update", l->agent->updates));
-    KS_TRY(ks_attribute_add_number(a, "return_mean", r->evaluation.return_mean));
-    KS_TRY(ks_attribute_add_list(a, "returns", o->settings.eval_episodes,
-                                 r->evaluation.episode_returns));
-    KS_TRY(ks_attribute_add_number(a, "gamma", r->plan.gamma));
-    KS_TRY(ks_attribute_add_number(a, "learning_rate", KS(rate_at)(&adam->rate, adam->step)));
-    KS_TRY(ks_attribute_add_number(a, "reward_scale",
-                                   ks_learner_reward_scale(l, KS(agent_temperature)(l->agent))));
-    KS_TRY(ks_attribute_add_number(a, "temperature", KS(agent_temperature)(l->agent)));
+    ks_attribute_add_string(a, "env", r->plan.task);
+    ks_attribute_add_string(a, "architecture", r->plan.name);
+    ks_attribute_add_integer(a, "seed", (int64_t)o->seed);
+    ks_attribute_add_integer(a, "env_step", (int64_t)l->env_step);
+    ks_attribute_add_integer(a, "update", l->agent->updates);
+    ks_attribute_add_number(a, "return_mean", r->evaluation.return_mean);
+    ks_attribute_add_list(a, "returns", o->settings.eval_episodes, r->evaluation.episode_returns);
+    ks_attribute_add_number(a, "gamma", r->plan.gamma);
+    ks_attribute_add_number(a, "learning_rate", KS(rate_at)(&adam->rate, adam->step));
+    ks_attribute_add_number(a, "reward_scale",
+                            ks_learner_reward_scale(l, KS(agent_temperature)(l->agent)));
+    ks_attribute_add_number(a, "temperature", KS(agent_temperature)(l->agent));
     if (changes > 0)
-        KS_TRY(ks_attribute_add_integer(a, "resumed_any", (int64_t)changes));
+        ks_attribute_add_integer(a, "resumed_any", (int64_t)changes);
     KS_TRY(print_versions(l->agent->config.products, &versions));
-    status = ks_attribute_add_string(a, "library_versions", versions);
+    ks_attribute_add_string(a, "library_versions", versions);
     free(versions);
-    return status;
+    return KS_OK;
 }
 
-static ks_status describe_setting(const struct ks_settings *settings, const struct ks_key *key,
-                                  struct ks_checkpoint *c)
+static void describe_setting(const struct ks_settings *settings, const struct ks_key *key,
+                             struct ks_checkpoint *c)
 {
     char text[KS_VALUE_LENGTH];
     double number;
 
     if (!ks_settings_number(settings, key, &number)) {
         ks_settings_print(settings, key, text);
-        return ks_attribute_add_string(&c->settings, key->name, text);
+        ks_attribute_add_string(&c->settings, key->name, text);
+    } else if (key->type == KS_KEY_NUMBER) {
+        ks_attribute_add_number(&c->settings, key->name, number);
+    } else {
+        ks_attribute_add_integer(&c->settings, key->name, (int64_t)number);
     }
-    if (key->type == KS_KEY_NUMBER)
-        return ks_attribute_add_number(&c->settings, key->name, number);
-    return ks_attribute_add_integer(&c->settings, key->name, (int64_t)number);
 }
 
 /* `threads` is left out: nothing in a checkpoint depends on it. */
-static ks_status describe_settings(const struct ks_settings *settings, struct ks_checkpoint *c)
+static void describe_settings(const struct ks_settings *settings, struct ks_checkpoint *c)
 {
     for (const struct ks_key *key = ks_keys; key->name; key++)
         if (strcmp(key->name, "threads") != 0)
-            KS_TRY(describe_setting(settings, key, c));
-    return KS_OK;
+            describe_setting(settings, key, c);
 }
 
 ks_status ks_save_checkpoint(struct ks_run *r)
@@ -146,8 +145,8 @@ ks_status ks_save_checkpoint(struct ks_run *r)
     KS_GO(ks_alloc(1, sizeof *c, &c));
     KS_GO(KS(agent_export)(r->learner.agent, c));
     KS_GO(describe(r, c));
-    KS_GO(describe_settings(&r->plan.options->settings, c));
-    KS_GO(ks_metrics_attributes(r->metrics, &c->metrics));
+    describe_settings(&r->plan.options->settings, c);
+    ks_metrics_attributes(r->metrics, &c->metrics);
     KS_GO(fill_batches(&r->learner, c));
     KS_GO(add_references(&r->learner, c));
     KS_GO(ks_plan_checkpoint_path(&r->plan, r->learner.env_step, &path));

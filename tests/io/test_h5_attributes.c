@@ -114,6 +114,18 @@ static void add_skipped_attribute(const char *path)
     H5Fclose(file);
 }
 
+/* An attribute that exists is not written again: that failure is the file's. */
+TEST_CLEAN(test_twice)
+{
+    struct ks_h5 *h5;
+
+    assert_ok(ks_h5_create(scratch("twice.h5"), "test", KS_H5_VERSION, &h5));
+    ks_h5_write_integer(h5, "/", "count", 1);
+    ks_h5_write_integer(h5, "/", "count", 2);
+    assert_fails(ks_h5_commit(h5), KS_RUN, "attribute count");
+    ks_h5_close(h5);
+}
+
 TEST_CLEAN(test_attribute_lists)
 {
     const char *path = scratch("lists.h5");
@@ -132,10 +144,8 @@ TEST_CLEAN(test_attribute_lists)
     struct ks_h5 *h5;
 
     assert_ok(ks_h5_create(path, "test", KS_H5_VERSION, &h5));
-    assert_ok(ks_h5_group(h5, "/metrics"));
-    assert_ok(
-        ks_h5_write_attributes(h5, "/metrics", &(struct ks_attributes){written, WRITTEN, WRITTEN}));
-    assert_fails(ks_h5_write_attribute(h5, "/metrics", &written[0]), KS_RUN, "attribute");
+    ks_h5_group(h5, "/metrics");
+    ks_h5_write_attributes(h5, "/metrics", &(struct ks_attributes){.list = written, .n = WRITTEN});
     assert_ok(ks_h5_commit(h5));
     ks_h5_close(h5);
     add_skipped_attribute(path);

@@ -101,80 +101,77 @@ static ks_status allocate(struct record *r)
 
 /* ---- The file ----------------------------------------------------------------------------- */
 
-static ks_status write_floats(struct record *r, const char *object, size_t rows, size_t columns,
-                              const float *x)
+static void write_floats(struct record *r, const char *object, size_t rows, size_t columns,
+                         const float *x)
 {
     for (size_t i = 0; i < rows * columns; i++)
         r->values[i] = (double)x[i];
-    return ks_h5_write(r->h5, object, KS_H5_F64,
-                       &(struct ks_h5_shape){.n_dims = 2, .dims = {rows, columns}}, r->values);
+    ks_h5_write(r->h5, object, KS_H5_F64,
+                &(struct ks_h5_shape){.n_dims = 2, .dims = {rows, columns}}, r->values);
 }
 
-static ks_status write_doubles(struct record *r, const char *object, size_t rows, size_t columns,
-                               const double *x)
+static void write_doubles(struct record *r, const char *object, size_t rows, size_t columns,
+                          const double *x)
 {
-    return ks_h5_write(r->h5, object, KS_H5_F64,
-                       &(struct ks_h5_shape){.n_dims = 2, .dims = {rows, columns}}, x);
+    ks_h5_write(r->h5, object, KS_H5_F64,
+                &(struct ks_h5_shape){.n_dims = 2, .dims = {rows, columns}}, x);
 }
 
-static ks_status write_minibatches(struct record *r)
+static void write_minibatches(struct record *r)
 {
     const size_t u = r->updates, n = BATCH, obs = r->config.observations, act = r->config.actions;
     const size_t steps = r->config.horizon;
 
-    KS_TRY(ks_h5_group(r->h5, "/batch"));
-    KS_TRY(ks_h5_group(r->h5, "/windows"));
-    KS_TRY(write_floats(r, "/batch/s", u, n * obs, r->s));
-    KS_TRY(write_floats(r, "/batch/a", u, n * act, r->a));
-    KS_TRY(write_floats(r, "/batch/next_s", u, n * obs, r->next_s));
-    KS_TRY(write_floats(r, "/batch/mask", u, n, r->mask));
-    KS_TRY(write_doubles(r, "/batch/reward", u, n, r->reward));
-    KS_TRY(write_doubles(r, "/batch/noise", u, n * act, r->noise));
-    KS_TRY(write_doubles(r, "/batch/scale", u, 1, r->scale));
-    KS_TRY(write_floats(r, "/windows/s", u, (steps + 1) * n * obs, r->states));
-    KS_TRY(write_floats(r, "/windows/a", u, steps * n * act, r->actions));
-    KS_TRY(write_floats(r, "/windows/reward", u, steps * n, r->rewards));
-    return write_floats(r, "/windows/mask", u, steps * n, r->masks);
+    ks_h5_group(r->h5, "/batch");
+    ks_h5_group(r->h5, "/windows");
+    write_floats(r, "/batch/s", u, n * obs, r->s);
+    write_floats(r, "/batch/a", u, n * act, r->a);
+    write_floats(r, "/batch/next_s", u, n * obs, r->next_s);
+    write_floats(r, "/batch/mask", u, n, r->mask);
+    write_doubles(r, "/batch/reward", u, n, r->reward);
+    write_doubles(r, "/batch/noise", u, n * act, r->noise);
+    write_doubles(r, "/batch/scale", u, 1, r->scale);
+    write_floats(r, "/windows/s", u, (steps + 1) * n * obs, r->states);
+    write_floats(r, "/windows/a", u, steps * n * act, r->actions);
+    write_floats(r, "/windows/reward", u, steps * n, r->rewards);
+    write_floats(r, "/windows/mask", u, steps * n, r->masks);
 }
 
-static ks_status write_array(struct record *r, const char *group, const char *name,
-                             const char *suffix, size_t n, const double *x)
+static void write_array(struct record *r, const char *group, const char *name, const char *suffix,
+                        size_t n, const double *x)
 {
-    ks_status status;
-    char *object;
+    char object[KS_H5_OBJECT];
 
-    KS_TRY(ks_print_string(&object, "%s/%s%s", group, name, suffix));
-    status = write_doubles(r, object, 1, n, x);
-    free(object);
-    return status;
+    snprintf(object, sizeof object, "%s/%s%s", group, name, suffix);
+    write_doubles(r, object, 1, n, x);
 }
 
-static ks_status write_network(struct record *r, const char *group, const char *name,
-                               const struct KS(arch) *arch, const struct KS(trained) *t)
+static void write_network(struct record *r, const char *group, const char *name,
+                          const struct KS(arch) *arch, const struct KS(trained) *t)
 {
-    KS_TRY(write_array(r, group, name, "", arch->parameters, t->w));
-    KS_TRY(write_array(r, group, name, "_m", arch->parameters, t->m));
-    KS_TRY(write_array(r, group, name, "_v", arch->parameters, t->v));
-    return t->target ? write_array(r, group, name, "_target", arch->parameters, t->target) : KS_OK;
+    write_array(r, group, name, "", arch->parameters, t->w);
+    write_array(r, group, name, "_m", arch->parameters, t->m);
+    write_array(r, group, name, "_v", arch->parameters, t->v);
+    if (t->target)
+        write_array(r, group, name, "_target", arch->parameters, t->target);
 }
 
-static ks_status write_agent(struct record *r)
+static void write_agent(struct record *r)
 {
     static const char *const modules[KS_MODULES] = {"state", "action", "pair", "model"};
     const struct KS(agent) *a = r->agent;
     char group[32];
 
     snprintf(group, sizeof group, "/update_%03d", (int)a->updates);
-    KS_TRY(ks_h5_group(r->h5, group));
-    KS_TRY(ks_h5_write_integer(r->h5, group, "critic_steps", a->critic_adam.step));
-    KS_TRY(ks_h5_write_integer(r->h5, group, "actor_steps", a->actor_adam.step));
-    KS_TRY(ks_h5_write_integer(r->h5, group, "encoder_steps", a->encoder->adam.step));
-    KS_TRY(write_network(r, group, "critic0", a->critic_arch, &a->critic[0]));
-    KS_TRY(write_network(r, group, "critic1", a->critic_arch, &a->critic[1]));
-    KS_TRY(write_network(r, group, "actor", a->actor_arch, &a->actor));
+    ks_h5_group(r->h5, group);
+    ks_h5_write_integer(r->h5, group, "critic_steps", a->critic_adam.step);
+    ks_h5_write_integer(r->h5, group, "actor_steps", a->actor_adam.step);
+    ks_h5_write_integer(r->h5, group, "encoder_steps", a->encoder->adam.step);
+    write_network(r, group, "critic0", a->critic_arch, &a->critic[0]);
+    write_network(r, group, "critic1", a->critic_arch, &a->critic[1]);
+    write_network(r, group, "actor", a->actor_arch, &a->actor);
     for (size_t k = 0; k < KS_MODULES; k++)
-        KS_TRY(write_network(r, group, modules[k], a->encoder->arch[k], &a->encoder->module[k]));
-    return KS_OK;
+        write_network(r, group, modules[k], a->encoder->arch[k], &a->encoder->module[k]);
 }
 
 /* ---- The updates -------------------------------------------------------------------------- */
@@ -239,7 +236,7 @@ static ks_status update(struct record *r, size_t u)
 }
 
 /* A frozen minibatch, the first one again, and an action with noise. */
-static ks_status write_frozen(struct record *r)
+static void write_frozen(struct record *r)
 {
     const struct ks_batch batch = {r->s, r->a, r->next_s, r->reward, r->mask};
     struct KS(agent) *a = r->agent;
@@ -247,15 +244,15 @@ static ks_status write_frozen(struct record *r)
     double noise[64] = {0.5, -1, 7};
     float action[64];
 
-    KS_TRY(ks_h5_group(r->h5, "/frozen"));
+    ks_h5_group(r->h5, "/frozen");
     KS(agent_fill_checkpoint_batch)(a, &batch, &rng, r->values);
-    KS_TRY(write_doubles(r, "/frozen/input", BATCH, KS(agent_width)(a), r->values));
+    write_doubles(r, "/frozen/input", BATCH, KS(agent_width)(a), r->values);
     KS(agent_fill_checkpoint_target)(a, &batch, r->values);
-    KS_TRY(write_doubles(r, "/frozen/target", BATCH, 1, r->values));
-    KS_TRY(write_doubles(r, "/frozen/noise", BATCH, r->config.actions, a->next.noise));
+    write_doubles(r, "/frozen/target", BATCH, 1, r->values);
+    write_doubles(r, "/frozen/noise", BATCH, r->config.actions, a->next.noise);
     KS(agent_act)(a, r->s, noise, action);
-    KS_TRY(write_doubles(r, "/frozen/act_noise", 1, r->config.actions, noise));
-    return write_floats(r, "/frozen/action", 1, r->config.actions, action);
+    write_doubles(r, "/frozen/act_noise", 1, r->config.actions, noise);
+    write_floats(r, "/frozen/action", 1, r->config.actions, action);
 }
 
 static ks_status make_agent(struct record *r, const char *path)
@@ -290,20 +287,20 @@ static ks_status record(struct record *r, char **argv)
     fill_batches(r, &rng);
     fill_windows(r, &rng);
     KS_TRY(ks_h5_create(argv[1], "kappascope-updates", KS_H5_VERSION, &r->h5));
-    KS_TRY(ks_h5_write_integer(r->h5, "/", "observations", (int64_t)r->config.observations));
-    KS_TRY(ks_h5_write_integer(r->h5, "/", "actions", (int64_t)r->config.actions));
-    KS_TRY(ks_h5_write_integer(r->h5, "/", "batch", BATCH));
-    KS_TRY(ks_h5_write_integer(r->h5, "/", "period", PERIOD));
-    KS_TRY(write_agent(r));
+    ks_h5_write_integer(r->h5, "/", "observations", (int64_t)r->config.observations);
+    ks_h5_write_integer(r->h5, "/", "actions", (int64_t)r->config.actions);
+    ks_h5_write_integer(r->h5, "/", "batch", BATCH);
+    ks_h5_write_integer(r->h5, "/", "period", PERIOD);
+    write_agent(r);
     for (size_t u = 1; u <= r->updates; u++) {
         KS_TRY(update(r, u - 1));
         if (u == 1 || u == 10 || u == 100)
-            KS_TRY(write_agent(r));
+            write_agent(r);
     }
-    KS_TRY(write_minibatches(r));
-    KS_TRY(write_frozen(r));
-    KS_TRY(write_doubles(r, "/results", r->updates, RESULTS, r->results));
-    KS_TRY(write_doubles(r, "/encoder_loss", r->updates, 1, r->encoder_loss));
+    write_minibatches(r);
+    write_frozen(r);
+    write_doubles(r, "/results", r->updates, RESULTS, r->results);
+    write_doubles(r, "/encoder_loss", r->updates, 1, r->encoder_loss);
     return ks_h5_commit(r->h5);
 }
 

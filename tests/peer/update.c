@@ -46,7 +46,8 @@ static ks_status write_floats(struct record *r, struct ks_h5 *h5, const char *ob
     KS_TRY(reserve(r, n));
     for (size_t i = 0; i < n; i++)
         r->values[i] = (double)x[i];
-    return ks_h5_write(h5, object, KS_H5_F64, &shape, r->values);
+    ks_h5_write(h5, object, KS_H5_F64, &shape, r->values);
+    return h5->status;
 }
 
 /* Writes the noise of all updates, drawn as in ks_noise_of_update of src/agent/actor.c. The agent
@@ -61,7 +62,8 @@ static ks_status write_noise(struct record *r, struct ks_h5 *h5, const char *obj
     KS_TRY(reserve(r, count(&shape)));
     for (size_t i = 0; i < count(&shape); i++)
         r->values[i] = (double)(real)ks_rng_normal(&rng);
-    return ks_h5_write(h5, object, KS_H5_F64, &shape, r->values);
+    ks_h5_write(h5, object, KS_H5_F64, &shape, r->values);
+    return h5->status;
 }
 
 /* Copies one part of every transition, `width` floats, to `part` [count, width]. */
@@ -92,7 +94,7 @@ static ks_status write_replay(struct record *r, struct ks_h5 *h5)
     float *part = NULL;
 
     KS_GO(ks_alloc(replay->count * replay->observations, sizeof *part, &part));
-    KS_GO(ks_h5_group(h5, "/replay"));
+    ks_h5_group(h5, "/replay");
     for (enum part k = PART_S; k <= PART_MASK; k++) {
         size_t width = parts[k].width;
         struct ks_h5_shape shape = {.n_dims = width > 0 ? 2 : 1, .dims = {replay->count, width}};
@@ -111,14 +113,14 @@ static ks_status write_batches(struct record *r, struct ks_h5 *h5)
     struct ks_h5_shape rows = {.n_dims = 2, .dims = {u, n}},
                        observations = {.n_dims = 3, .dims = {u, n, r->config.observations}};
 
-    KS_TRY(ks_h5_group(h5, "/batch"));
+    ks_h5_group(h5, "/batch");
     KS_TRY(write_floats(r, h5, "/batch/s", observations, r->s));
     KS_TRY(write_floats(r, h5, "/batch/a",
                         (struct ks_h5_shape){.n_dims = 3, .dims = {u, n, r->config.actions}},
                         r->a));
     KS_TRY(write_floats(r, h5, "/batch/next_s", observations, r->next_s));
     KS_TRY(write_floats(r, h5, "/batch/mask", rows, r->mask));
-    KS_TRY(ks_h5_write(h5, "/batch/reward", KS_H5_F64, &rows, r->reward));
+    ks_h5_write(h5, "/batch/reward", KS_H5_F64, &rows, r->reward);
     KS_TRY(write_noise(r, h5, "/batch/next_noise", KS_NEXT_ACTION));
     KS_TRY(write_noise(r, h5, "/batch/optimist_noise", KS_OPTIMIST_ACTION));
     return write_noise(r, h5, "/batch/noise", KS_POLICY_ACTION);
@@ -144,8 +146,9 @@ static ks_status write_sizes(const struct record *r, struct ks_h5 *h5)
                  {"single", sizeof(real) == sizeof(float)}};
 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        KS_TRY(ks_h5_write_integer(h5, "/", sizes[i].name, (int64_t)sizes[i].value));
-    return ks_h5_write_string(h5, "/", "start", r->start);
+        ks_h5_write_integer(h5, "/", sizes[i].name, (int64_t)sizes[i].value);
+    ks_h5_write_string(h5, "/", "start", r->start);
+    return h5->status;
 }
 
 static ks_status create(const struct record *r, const char *name, struct ks_h5 **h5)
@@ -264,9 +267,9 @@ static ks_status update_and_write(struct record *r, struct KS(agent) *a, struct 
         if (is_written(u + 1))
             KS_TRY(write_agent(r, h5, a));
     }
-    return ks_h5_write(h5, "/results", KS_H5_F64,
-                       &(struct ks_h5_shape){.n_dims = 2, .dims = {r->updates, RESULTS}},
-                       r->results);
+    ks_h5_write(h5, "/results", KS_H5_F64,
+                &(struct ks_h5_shape){.n_dims = 2, .dims = {r->updates, RESULTS}}, r->results);
+    return h5->status;
 }
 
 static ks_status new_agent(const struct record *r, const char *name, struct KS(agent) **agent)

@@ -45,7 +45,6 @@ struct dataset {
 static inline ks_status write_arrays(struct record *r, struct ks_h5 *h5, const char *group,
                                      struct dataset set, const real *const *x)
 {
-    ks_status status;
     char *object;
 
     KS_TRY(reserve(r, set.ensemble * set.n));
@@ -53,24 +52,21 @@ static inline ks_status write_arrays(struct record *r, struct ks_h5 *h5, const c
         for (size_t i = 0; i < set.n; i++)
             r->values[e * set.n + i] = (double)x[e][i];
     KS_TRY(ks_print_string(&object, "%s/%s", group, set.name));
-    status = ks_h5_write(h5, object, KS_H5_F64,
-                         &(struct ks_h5_shape){.n_dims = 2, .dims = {set.ensemble, set.n}},
-                         r->values);
+    ks_h5_write(h5, object, KS_H5_F64,
+                &(struct ks_h5_shape){.n_dims = 2, .dims = {set.ensemble, set.n}}, r->values);
     free(object);
-    return status;
+    return h5->status;
 }
 
 static inline ks_status write_number(struct ks_h5 *h5, const char *group, const char *name,
                                      double value)
 {
-    ks_status status;
     char *object;
 
     KS_TRY(ks_print_string(&object, "%s/%s", group, name));
-    status = ks_h5_write(h5, object, KS_H5_F64, &(struct ks_h5_shape){.n_dims = 2, .dims = {1, 1}},
-                         &value);
+    ks_h5_write(h5, object, KS_H5_F64, &(struct ks_h5_shape){.n_dims = 2, .dims = {1, 1}}, &value);
     free(object);
-    return status;
+    return h5->status;
 }
 
 static inline ks_status write_critics(struct record *r, struct ks_h5 *h5, const char *g,
@@ -152,9 +148,9 @@ static inline ks_status write_agent(struct record *r, struct ks_h5 *h5, const st
     char g[32];
 
     snprintf(g, sizeof g, "/update_%03d", (int)a->updates);
-    KS_TRY(ks_h5_group(h5, g));
-    KS_TRY(ks_h5_write_integer(h5, g, "critic_steps", a->critic_adam.step));
-    KS_TRY(ks_h5_write_integer(h5, g, "actor_steps", a->actor_adam.step));
+    ks_h5_group(h5, g);
+    ks_h5_write_integer(h5, g, "critic_steps", a->critic_adam.step);
+    ks_h5_write_integer(h5, g, "actor_steps", a->actor_adam.step);
     KS_TRY(write_critics(r, h5, g, a));
     KS_TRY(write_actor(r, h5, g, a));
     if (a->optimist)

@@ -78,7 +78,7 @@ static void add_copies(struct ks_attributes *to, size_t n, const struct ks_attri
         struct ks_attribute copy;
 
         assert_ok(ks_attribute_copy(&from[i], &copy));
-        assert_ok(ks_attribute_add(to, &copy));
+        ks_attribute_add(to, &copy);
     }
 }
 

@@ -4,10 +4,10 @@ static void add_attributes(struct ks_checkpoint *c)
 {
     const double returns[] = {10, 15};
 
-    assert_ok(ks_attribute_add_string(&c->attributes, "env", "dog-trot"));
-    assert_ok(ks_attribute_add_integer(&c->attributes, "env_step", 50000));
-    assert_ok(ks_attribute_add_number(&c->attributes, "return_mean", 12.5));
-    assert_ok(ks_attribute_add_list(&c->attributes, "returns", 2, returns));
+    ks_attribute_add_string(&c->attributes, "env", "dog-trot");
+    ks_attribute_add_integer(&c->attributes, "env_step", 50000);
+    ks_attribute_add_number(&c->attributes, "return_mean", 12.5);
+    ks_attribute_add_list(&c->attributes, "returns", 2, returns);
 }
 
 struct ks_checkpoint *make(const char *text)

@@ -169,7 +169,7 @@ void write_operator(const char *architecture, const char *name, const char *oper
                     assert_ok(ks_copy_string(operator, & at->string));
                 }
             }
-            assert_ok(ks_attribute_add_number(&s->statistics, "sharpness_ratio", 0.5 + (double)k));
+            ks_attribute_add_number(&s->statistics, "sharpness_ratio", 0.5 + (double)k);
             assert_ok(ks_spectrum_write(path, s));
         }
 }
