@@ -37,7 +37,7 @@ static const struct column {
     {KS_STAT_DIRECTIONS_1E2, 18},
     {KS_STAT_KAPPA_Q99, 20},
     {KS_STAT_LAMBDA_MAX, 10},
-    {KS_STAT_ZERO_MASS, 22},
+    {KS_STAT_ZERO_MASS, 24},
     {KS_STAT_OUTLIERS, 8},
     {KS_STAT_KURTOSIS, 8},
     {KS_STAT_KAPPA, 9},

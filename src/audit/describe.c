@@ -1,9 +1,5 @@
 /* The sections of an audit, in their order. */
-#include <math.h>
-#include <stdio.h>
-
 #include "audit/audit.h"
-#include "core/interval.h"
 #include "core/memory.h"
 #include "io/attribute.h"
 #include "io/file.h"
@@ -127,118 +123,6 @@ static ks_status add_plot(const struct ks_audit *a, struct ks_document *d)
         "are smaller than x, for x < 0. At each x the number lies in the shaded band "
         "with 99.5%%.");
     return KS_OK;
-}
-
-/* The layers of an audit: diagonal blocks of the Hessian, and dead units. */
-
-/* A trace is divided among the layers only if no block's trace is negative. */
-static bool has_shares(const struct ks_audit *a)
-{
-    for (size_t i = 0; i < a->n_layers; i++)
-        if (!(a->layers[i].trace >= 0))
-            return false;
-    return true;
-}
-
-/* An estimate of a layer's share of the trace, in percent; NaN if the layers have none. */
-static double share(const struct ks_audit *a, size_t row)
-{
-    return has_shares(a) ? 100 * a->layers[row].trace_share : NAN;
-}
-
-/* The number of a layer, as in the names of its arrays. */
-static struct ks_cell layer_cell(size_t number)
-{
-    char text[32];
-
-    snprintf(text, sizeof text, "%02zu", number);
-    return ks_cell_printed(text, (double)number);
-}
-
-static void add_blocks(const struct ks_audit *a, struct ks_document *d)
-{
-    static const enum ks_statistic_id bounds[] = {KS_STAT_LAMBDA_MAX,
-                                                  KS_STAT_KAPPA_EFFECTIVE_BOUND};
-
-    ks_document_table(
-        d, "",
-        KS_CELLS(ks_cell_name("layer"), ks_cell_text("kind"), ks_cell_heading("parameters"),
-                 ks_cell_note(ks_cell_heading(ks_catalogue[bounds[0]].name), "at least"),
-                 ks_cell_note(ks_cell_heading(ks_catalogue[bounds[1]].name), "at least"),
-                 ks_cell_note(ks_cell_heading("trace"), "estimate"),
-                 ks_cell_note(ks_cell_heading("share of the trace"), "%")));
-    for (size_t i = 0; i < a->n_layers; i++) {
-        const struct ks_layer_row *row = &a->layers[i];
-
-        ks_document_row(d, KS_BLOCK_ROW,
-                        KS_CELLS(layer_cell(row->number), ks_cell_text(row->kind),
-                                 ks_cell_count(row->dimension),
-                                 ks_cell_at_least(4, row->lambda_max),
-                                 ks_cell_at_least(4, row->kappa_effective_bound),
-                                 ks_cell_digits(3, row->trace), ks_cell_digits(3, share(a, i))));
-    }
-    ks_document_add(d, KS_BLOCK_NOTE,
-                    "Each row is the diagonal block of the Hessian that belongs to one layer, over "
-                    "all critics. Its condition number is bounded off the block's known null "
-                    "directions; a dash stands for a number that is not resolved. "
-                    "Shares are estimates%s.",
-                    has_shares(a) ? "" : ", and there are none if a layer's trace is negative");
-}
-
-static void add_units(const struct ks_audit *a, struct ks_document *d)
-{
-    if (a->summary.n_units == 0)
-        return;
-    ks_document_add(d, KS_BLOCK_TEXT,
-                    "Dead units are outputs of activation functions that are zero in all rows of "
-                    "the first %zu minibatch%s. They are counted over all critics.",
-                    a->summary.tried, a->summary.tried == 1 ? "" : "es");
-    ks_document_table(d, "",
-                      KS_CELLS(ks_cell_name("layer"), ks_cell_text("kind"),
-                               ks_cell_heading("units"), ks_cell_heading("dead")));
-    for (size_t i = 0; i < a->summary.n_units; i++) {
-        const struct ks_audit_units *u = &a->summary.units[i];
-
-        ks_document_row(d, KS_BLOCK_ROW,
-                        KS_CELLS(layer_cell(u->number), ks_cell_text(u->kind),
-                                 ks_cell_count(u->units), ks_cell_count(u->dead)));
-    }
-}
-
-void ks_audit_layers(const struct ks_audit *a, struct ks_document *d)
-{
-    if (a->layers)
-        add_blocks(a, d);
-    else
-        ks_document_add(d, KS_BLOCK_TEXT,
-                        "The blocks of layers were not analyzed "
-                        "(--layer-order 0).");
-    add_units(a, d);
-}
-
-void ks_audit_find_layer(const struct ks_audit *a, struct ks_document *d)
-{
-    double largest = 0;
-    size_t best = 0;
-
-    for (size_t i = 0; i < a->n_layers; i++)
-        if (a->layers[i].trace > largest) {
-            largest = a->layers[i].trace;
-            best = i;
-        }
-    if (!(largest > 0) || a->n_layers < 2)
-        return;
-    if (has_shares(a))
-        ks_document_add(d, KS_BLOCK_ITEM,
-                        "Layer %02zu (%s) has the largest share of the trace of the Hessian: "
-                        "%.3g%%, an estimate.",
-                        a->layers[best].number, a->layers[best].kind, share(a, best));
-    else
-        ks_document_add(d, KS_BLOCK_ITEM,
-                        "Layer %02zu (%s) has the block of the Hessian with the largest trace: "
-                        "%.3g, an estimate. Some traces are negative, so the layers have no "
-                        "shares.",
-                        a->layers[best].number, a->layers[best].kind, largest);
 }
 
 ks_status ks_audit_describe(const struct ks_audit *a, struct ks_document *d)
