@@ -37,17 +37,11 @@ static void add_table(const struct ks_pipeline *p, struct ks_document *d)
     double together = 0;
     char layers[SHARES_TEXT];
 
-    ks_document_table(d, "",
-                      KS_CELLS(ks_cell_heading("number"), ks_cell_heading("eigenvalue"),
-                               ks_cell_heading("residual"),
-                               ks_cell_note(ks_cell_heading("gradient"), "%"),
-                               ks_cell_text("layers")));
+    ks_document_columns(d, "", "number, eigenvalue, residual, gradient (%%), layers<");
     for (size_t i = 0; i < e->count; i++) {
-        ks_document_row(d, KS_BLOCK_ROW,
-                        KS_CELLS(ks_cell_count(i), ks_cell_digits(7, e->value[i]),
-                                 ks_cell_digits(3, e->residual[i]),
-                                 ks_cell_digits(3, 100 * v->gradient[i]),
-                                 ks_cell_text(layers_text(v, i, layers))));
+        ks_document_cells(
+            d, ks_cell_count(i), ks_cell_digits(7, e->value[i]), ks_cell_digits(3, e->residual[i]),
+            ks_cell_digits(3, 100 * v->gradient[i]), ks_cell_text(layers_text(v, i, layers)));
         together += v->gradient[i];
     }
     ks_document_add(d, KS_BLOCK_SECTION, "%s", p->path);

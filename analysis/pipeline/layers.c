@@ -143,9 +143,8 @@ static ks_status print_table(struct ks_listing *r, const struct ks_pipeline *p)
         const struct ks_layer_row *row = &p->rows[i];
 
         snprintf(name, sizeof name, "%02zu %s", row->number, row->kind);
-        ks_document_row(&r->table, KS_BLOCK_ROW,
-                        KS_CELLS(ks_cell_name(p->path), ks_cell_text(name),
-                                 ks_cell_count(row->dimension), ks_cell_count(row->steps)));
+        ks_document_cells(&r->table, ks_cell_name(p->path), ks_cell_text(name),
+                          ks_cell_count(row->dimension), ks_cell_count(row->steps));
         for (size_t k = 0; k < COLUMNS; k++) {
             const double value = row->statistic[shown[k]];
 

@@ -103,10 +103,9 @@ static void add_table_row(struct ks_listing *r, const char *checkpoint, const st
         headings[2 + k] = ks_cell_wide(ks_cell_heading(ks_catalogue[columns[k].statistic].name),
                                        columns[k].width);
     ks_listing_headings(r, 2 + COLUMNS, headings);
-    ks_document_row(&r->table, KS_BLOCK_ROW,
-                    KS_CELLS(ks_cell_name(checkpoint),
-                             ks_cell_fixed(0, ks_attribute_number(&s->attributes, "dimension")),
-                             ks_cell_count(ks_listing_steps(s))));
+    ks_document_cells(&r->table, ks_cell_name(checkpoint),
+                      ks_cell_fixed(0, ks_attribute_number(&s->attributes, "dimension")),
+                      ks_cell_count(ks_listing_steps(s)));
     for (size_t k = 0; k < COLUMNS; k++)
         ks_document_cell(&r->table, table_cell(s, columns[k].statistic));
     ks_document_add(&r->statements, KS_BLOCK_SECTION, "%s", checkpoint);

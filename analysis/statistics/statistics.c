@@ -328,13 +328,9 @@ struct ks_cell ks_statistic_cell(const struct ks_spectrum *s, enum ks_statistic_
 
 void ks_statistics_describe(const struct ks_spectrum *s, struct ks_document *d)
 {
-    ks_document_table(
-        d, "",
-        KS_CELLS(ks_cell_name("statistic"), ks_cell_heading("value"), ks_cell_text("meaning")));
+    ks_document_columns(d, "", "statistic<, value, meaning<");
     for (const enum ks_statistic_id *id = ks_catalogue_for_readers; *id < KS_STATISTICS; id++)
         if (ks_statistic_present(s, *id))
-            ks_document_row(d, KS_BLOCK_ROW,
-                            KS_CELLS(ks_cell_name(ks_catalogue[*id].name),
-                                     ks_statistic_cell(s, *id),
-                                     ks_cell_text(ks_catalogue[*id].words)));
+            ks_document_cells(d, ks_cell_name(ks_catalogue[*id].name), ks_statistic_cell(s, *id),
+                              ks_cell_text(ks_catalogue[*id].words));
 }

@@ -44,18 +44,15 @@ static void add_ratios(const struct ks_spectrum *first, const struct ks_spectrum
     for (size_t i = 0; i < COMPARED; i++) {
         const struct ks_interval ratio = ratio_of(first, second, i);
 
-        ks_document_row(
-            d, KS_BLOCK_ROW,
-            KS_CELLS(ks_cell_name(i == 0 ? "lambda_abs_max" : ks_catalogue[ks_ranges[i - 1]].name),
-                     ks_cell_text(judge(ratio)),
-                     ks_cell_interval(compared(first, i), KS_BRACKETS_WHOLE),
-                     ks_cell_interval(compared(second, i), KS_BRACKETS_WHOLE),
-                     ks_cell_interval(ratio, KS_BRACKETS_WHOLE)));
+        ks_document_cells(
+            d, ks_cell_name(i == 0 ? "lambda_abs_max" : ks_catalogue[ks_ranges[i - 1]].name),
+            ks_cell_text(judge(ratio)), ks_cell_interval(compared(first, i), KS_BRACKETS_WHOLE),
+            ks_cell_interval(compared(second, i), KS_BRACKETS_WHOLE),
+            ks_cell_interval(ratio, KS_BRACKETS_WHOLE));
     }
-    ks_document_row(d, KS_BLOCK_ROW,
-                    KS_CELLS(ks_cell_name(ks_catalogue[bound].name), ks_cell_text("-"),
-                             ks_statistic_cell(first, bound), ks_statistic_cell(second, bound),
-                             ks_cell_text("-")));
+    ks_document_cells(d, ks_cell_name(ks_catalogue[bound].name), ks_cell_text("-"),
+                      ks_statistic_cell(first, bound), ks_statistic_cell(second, bound),
+                      ks_cell_text("-"));
     ks_document_add(d, KS_BLOCK_NOTE,
                     "The interval of a ratio follows from two 99%% intervals, so it holds with "
                     "98%%. The ratio of two lower bounds would bound nothing.");
@@ -84,18 +81,15 @@ void ks_audit_halve(const struct ks_audit *a, struct ks_document *d)
                              *half = a->spectrum[KS_AUDIT_HALF];
     const size_t minibatches = a->summary.minibatches;
     size_t large = 0, small = 0;
-    char part[64];
 
     if (!half || ks_audit_is_zero(all)) {
         ks_document_add(d, KS_BLOCK_TEXT, "Not known: %s.",
                         half ? "the Hessian is zero" : "the analysis used a single minibatch");
         return;
     }
-    snprintf(part, sizeof part, "the first %zu of %zu", minibatches / 2, minibatches);
-    ks_document_table(d, "",
-                      KS_CELLS(ks_cell_name("statistic"), ks_cell_text("verdict"),
-                               ks_cell_heading("all minibatches"), ks_cell_heading(part),
-                               ks_cell_heading("their ratio to all")));
+    ks_document_columns(
+        d, "", "statistic<, verdict<, all minibatches, the first %zu of %zu, their ratio to all",
+        minibatches / 2, minibatches);
     add_ratios(all, half, judge_half, d);
     for (size_t i = 0; i < COMPARED; i++) {
         large += is_large(ratio_of(all, half, i));
@@ -134,10 +128,7 @@ void ks_audit_compare(const struct ks_audit *a, const struct ks_audit *b, struct
                         ? "The random start vectors are the same."
                         : "The random start vectors differ, because the numbers of parameters "
                           "do.");
-    ks_document_table(d, "",
-                      KS_CELLS(ks_cell_name("statistic"), ks_cell_text("verdict"),
-                               ks_cell_heading("there"), ks_cell_heading("here"),
-                               ks_cell_heading("here / there")));
+    ks_document_columns(d, "", "statistic<, verdict<, there, here, here / there");
     add_ratios(there, here, judge_other, d);
 }
 
@@ -327,14 +318,10 @@ static void add_table(const struct ks_audit *a, const struct ks_csv *csv, struct
                                .comparable = true};
     struct counts counts = {0};
 
-    ks_document_table(
-        d, "",
-        KS_CELLS(ks_cell_name("architecture"), ks_cell_text("comparison"), ks_cell_heading("step"),
-                 ks_cell_heading("seeds"),
-                 ks_cell_note(ks_cell_heading(ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name),
-                              "at least"),
-                 ks_cell_heading(ks_catalogue[KS_STAT_DIRECTIONS_1E2].name),
-                 ks_cell_heading(ks_catalogue[KS_STAT_KAPPA_Q99].name)));
+    ks_document_columns(d, "", "architecture<, comparison<, step, seeds, %s (at least), %s, %s",
+                        ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name,
+                        ks_catalogue[KS_STAT_DIRECTIONS_1E2].name,
+                        ks_catalogue[KS_STAT_KAPPA_Q99].name);
     add_entry(&self, d);
     for (size_t i = 0; i < csv->rows; i++) {
         const char *name = ks_csv_text(csv, i, "architecture");

@@ -36,9 +36,8 @@ static const enum ks_statistic_id columns[COLUMNS] = {
 static void add_operator(const struct ks_spectrum *s, const char *name, const char *words,
                          struct ks_document *d)
 {
-    ks_document_row(d, KS_BLOCK_ROW,
-                    KS_CELLS(ks_cell_name(name), ks_cell_text(words),
-                             ks_cell_interval(ks_audit_abs_max(s), KS_BRACKETS_WHOLE)));
+    ks_document_cells(d, ks_cell_name(name), ks_cell_text(words),
+                      ks_cell_interval(ks_audit_abs_max(s), KS_BRACKETS_WHOLE));
     for (size_t k = 0; k < COLUMNS; k++)
         ks_document_cell(d, ks_statistic_cell(s, columns[k]));
 }
@@ -54,9 +53,7 @@ static void add_operators(const struct ks_audit *a, struct ks_document *d)
                 {KS_AUDIT_RESIDUAL, "residual", "H - G"},
                 {KS_AUDIT_PRECONDITIONED, "preconditioned", "D^-1/2 H D^-1/2, as Adam sees it"}};
 
-    ks_document_table(d, "",
-                      KS_CELLS(ks_cell_name("operator"), ks_cell_text("what"),
-                               ks_cell_heading("largest |eigenvalue|")));
+    ks_document_columns(d, "", "operator<, what<, largest |eigenvalue|");
     for (size_t k = 0; k < COLUMNS; k++)
         ks_document_cell(d, ks_cell_heading(ks_catalogue[columns[k]].name));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -31,25 +31,18 @@ static struct ks_cell layer_cell(size_t number)
 
 static void add_blocks(const struct ks_audit *a, struct ks_document *d)
 {
-    static const enum ks_statistic_id bounds[] = {KS_STAT_LAMBDA_MAX,
-                                                  KS_STAT_KAPPA_EFFECTIVE_BOUND};
-
-    ks_document_table(
+    ks_document_columns(
         d, "",
-        KS_CELLS(ks_cell_name("layer"), ks_cell_text("kind"), ks_cell_heading("parameters"),
-                 ks_cell_note(ks_cell_heading(ks_catalogue[bounds[0]].name), "at least"),
-                 ks_cell_note(ks_cell_heading(ks_catalogue[bounds[1]].name), "at least"),
-                 ks_cell_note(ks_cell_heading("trace"), "estimate"),
-                 ks_cell_note(ks_cell_heading("share of the trace"), "%")));
+        "layer<, kind<, parameters, %s (at least), %s (at least), trace (estimate), "
+        "share of the trace (%%)",
+        ks_catalogue[KS_STAT_LAMBDA_MAX].name, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name);
     for (size_t i = 0; i < a->n_layers; i++) {
         const struct ks_layer_row *row = &a->layers[i];
 
-        ks_document_row(d, KS_BLOCK_ROW,
-                        KS_CELLS(layer_cell(row->number), ks_cell_text(row->kind),
-                                 ks_cell_count(row->dimension),
-                                 ks_cell_at_least(4, row->lambda_max),
-                                 ks_cell_at_least(4, row->kappa_effective_bound),
-                                 ks_cell_digits(3, row->trace), ks_cell_digits(3, share(a, i))));
+        ks_document_cells(d, layer_cell(row->number), ks_cell_text(row->kind),
+                          ks_cell_count(row->dimension), ks_cell_at_least(4, row->lambda_max),
+                          ks_cell_at_least(4, row->kappa_effective_bound),
+                          ks_cell_digits(3, row->trace), ks_cell_digits(3, share(a, i)));
     }
     ks_document_add(d, KS_BLOCK_NOTE,
                     "Each row is the diagonal block of the Hessian that belongs to one layer, over "
@@ -67,15 +60,12 @@ static void add_units(const struct ks_audit *a, struct ks_document *d)
                     "Dead units are outputs of activation functions that are zero in all rows of "
                     "the first %zu minibatch%s. They are counted over all critics.",
                     a->summary.tried, a->summary.tried == 1 ? "" : "es");
-    ks_document_table(d, "",
-                      KS_CELLS(ks_cell_name("layer"), ks_cell_text("kind"),
-                               ks_cell_heading("units"), ks_cell_heading("dead")));
+    ks_document_columns(d, "", "layer<, kind<, units, dead");
     for (size_t i = 0; i < a->summary.n_units; i++) {
         const struct ks_audit_units *u = &a->summary.units[i];
 
-        ks_document_row(d, KS_BLOCK_ROW,
-                        KS_CELLS(layer_cell(u->number), ks_cell_text(u->kind),
-                                 ks_cell_count(u->units), ks_cell_count(u->dead)));
+        ks_document_cells(d, layer_cell(u->number), ks_cell_text(u->kind), ks_cell_count(u->units),
+                          ks_cell_count(u->dead));
     }
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 
@@ -156,6 +157,30 @@ void ks_document_table(struct ks_document *d, const char *id, size_t n,
     add_block(d, KS_BLOCK_TABLE, id);
     for (size_t i = 0; i < n; i++)
         ks_document_cell(d, headings[i]);
+}
+
+void ks_document_columns(struct ks_document *d, const char *id, const char *format, ...)
+{
+    char text[LONGEST];
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    add_block(d, KS_BLOCK_TABLE, id);
+    for (char *at = text, *next; at; at = next) {
+        next = strstr(at, ", ");
+        if (next) {
+            *next = '\0';
+            next += strlen(", ");
+        }
+        if (*at && at[strlen(at) - 1] == '<') {
+            at[strlen(at) - 1] = '\0';
+            ks_document_cell(d, ks_cell_text(at));
+        } else {
+            ks_document_cell(d, ks_cell_heading(at));
+        }
+    }
 }
 
 void ks_document_row(struct ks_document *d, enum ks_block_kind kind, size_t n,

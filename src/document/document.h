@@ -102,9 +102,16 @@ void ks_document_line(struct ks_document *document, const char *name, const char
 /* Starts a table. `id` names it on a page, where its columns can be sorted; "": it has no id. */
 void ks_document_table(struct ks_document *document, const char *id, size_t n,
                        const struct ks_cell *headings);
-/* Adds a KS_BLOCK_ROW or KS_BLOCK_SHADED: ks_document_row(d, KS_BLOCK_ROW, KS_CELLS(a, b)). */
+/* Likewise, with headings in one text, which is printed like printf: "layer<, kind<, units, dead".
+ * Columns stand to the right; one whose heading ends in '<', to the left. */
+void ks_document_columns(struct ks_document *document, const char *id, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Adds a KS_BLOCK_ROW or KS_BLOCK_SHADED: ks_document_row(d, KS_BLOCK_SHADED, KS_CELLS(a, b)), or
+ * ks_document_cells(d, a, b). */
 void ks_document_row(struct ks_document *document, enum ks_block_kind kind, size_t n,
                      const struct ks_cell *cells);
+#define ks_document_cells(document, ...)                                                           \
+    ks_document_row((document), KS_BLOCK_ROW, KS_CELLS(__VA_ARGS__))
 /* Adds a cell to the block that was added last. */
 void ks_document_cell(struct ks_document *document, struct ks_cell cell);
 void ks_document_clear(struct ks_document *document);

@@ -110,15 +110,12 @@ static void add_certificates(const struct ks_spectrum *s, struct ks_document *d)
         ks_document_add(d, KS_BLOCK_TEXT, "None: bounds and intervals are uncertified.");
         return;
     }
-    ks_document_table(d, "",
-                      KS_CELLS(ks_cell_name("vector"), ks_cell_heading("y'Ay/y'y"),
-                               ks_cell_heading("|Ay|/|y|"), ks_cell_heading("residual"),
-                               ks_cell_heading("product error")));
+    ks_document_columns(d, "", "vector<, y'Ay/y'y, |Ay|/|y|, residual, product error");
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         snprintf(name, sizeof name, "%s_quotient", vectors[i]);
         if (!ks_attribute_find(&s->certificate, name))
             continue;
-        ks_document_row(d, KS_BLOCK_ROW, KS_CELLS(ks_cell_name(vectors[i])));
+        ks_document_cells(d, ks_cell_name(vectors[i]));
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
             snprintf(name, sizeof name, "%s_%s", vectors[i], numbers[k]);
             ks_document_cell(d, ks_cell_digits(4, ks_attribute_number(&s->certificate, name)));

@@ -101,9 +101,7 @@ static void add_critics(size_t n, struct ks_document *d)
 
 static void add_headings(const struct ks_networks *c, bool null, struct ks_document *d)
 {
-    ks_document_table(d, "",
-                      KS_CELLS(ks_cell_name("layer"), ks_cell_text("array"), ks_cell_text("shape"),
-                               ks_cell_heading("parameters")));
+    ks_document_columns(d, "", "layer<, array<, shape<, parameters");
     if (null)
         ks_document_cell(d, ks_cell_heading("null"));
     if (c->w && c->ensemble <= NORMS)
@@ -129,14 +127,12 @@ static void add_arrays(const struct ks_networks *c, const struct ks_null_space *
         snprintf(name, sizeof name, "%02zu %s%s", l->number, l->kind->name,
                  l->frozen > 0 ? " frozen" : "");
         if (l->n_params == 0 && !l->kind->uncounted)
-            ks_document_row(d, KS_BLOCK_ROW, KS_CELLS(ks_cell_name(name)));
+            ks_document_cells(d, ks_cell_name(name));
         for (size_t k = 0; k < l->n_params; k++) {
             size_t n = KS(array_size)(&l->param[k]);
 
-            ks_document_row(d, KS_BLOCK_ROW,
-                            KS_CELLS(ks_cell_name(k ? "" : name), ks_cell_text(l->param[k].name),
-                                     ks_cell_text(shape_text(&l->param[k], shape)),
-                                     ks_cell_count(n)));
+            ks_document_cells(d, ks_cell_name(k ? "" : name), ks_cell_text(l->param[k].name),
+                              ks_cell_text(shape_text(&l->param[k], shape)), ks_cell_count(n));
             if (space)
                 ks_document_cell(d, ks_cell_count(count_null_in(space, offset, n)));
             if (c->w)
@@ -235,7 +231,7 @@ static ks_status add_dead_units(const struct ks_checkpoint *c, struct ks_documen
         ks_document_add(d, KS_BLOCK_SECTION,
                         "Dead units (zero in all rows of the minibatches that were tried)");
         ks_document_line(d, "minibatches tried", "%zu of %zu", units.minibatches, c->minibatches);
-        ks_document_table(d, "", KS_CELLS(ks_cell_name("layer"), ks_cell_heading("units")));
+        ks_document_columns(d, "", "layer<, units");
         add_critics(critics, d);
         if (critics < c->critic.ensemble)
             ks_document_cell(d, ks_cell_text("..."));
@@ -245,7 +241,7 @@ static ks_status add_dead_units(const struct ks_checkpoint *c, struct ks_documen
         char name[32];
 
         snprintf(name, sizeof name, "%02zu %s", l->number, l->kind->name);
-        ks_document_row(d, KS_BLOCK_ROW, KS_CELLS(ks_cell_name(name), ks_cell_count(l->out)));
+        ks_document_cells(d, ks_cell_name(name), ks_cell_count(l->out));
         for (size_t e = 0; e < critics; e++)
             ks_document_cell(d, ks_cell_count(units.layer[i].dead[e]));
     }

@@ -65,11 +65,8 @@ static void add_norms(const struct vectors *v, struct ks_document *d)
     const double *vectors = v->values, *eigenvalue = v->eigenvalue;
 
     ks_document_add(d, KS_BLOCK_SECTION, "Vectors");
-    ks_document_table(d, "",
-                      KS_CELLS(ks_cell_heading("number"), ks_cell_heading("norm"),
-                               ks_cell_heading("largest |x|"), ks_cell_heading("zeros")));
-    if (eigenvalue)
-        ks_document_cell(d, ks_cell_heading("eigenvalue"));
+    ks_document_columns(d, "", "number, norm, largest |x|, zeros%s",
+                        eigenvalue ? ", eigenvalue" : "");
     for (size_t i = 0; i < k && i < SHOWN; i++) {
         double sum = 0, largest = 0;
         size_t zeros = 0;
@@ -81,9 +78,8 @@ static void add_norms(const struct vectors *v, struct ks_document *d)
             largest = fmax(largest, fabs(x));
             zeros += x == 0;
         }
-        ks_document_row(d, KS_BLOCK_ROW,
-                        KS_CELLS(ks_cell_count(i), ks_cell_digits(6, sqrt(sum)),
-                                 ks_cell_digits(6, largest), ks_cell_count(zeros)));
+        ks_document_cells(d, ks_cell_count(i), ks_cell_digits(6, sqrt(sum)),
+                          ks_cell_digits(6, largest), ks_cell_count(zeros));
         if (eigenvalue)
             ks_document_cell(d, ks_cell_digits(6, eigenvalue[i]));
     }
@@ -215,14 +211,10 @@ static ks_status print_overlaps(FILE *out, const struct vectors *a, const struct
     add_file("eigenvectors", a, &d);
     add_file("against", b, &d);
     ks_document_add(&d, KS_BLOCK_SECTION, "Overlap of the first k eigenvectors' spaces");
-    ks_document_table(&d, "",
-                      KS_CELLS(ks_cell_heading("k"), ks_cell_heading("overlap"),
-                               ks_cell_heading("eigenvalue"), ks_cell_heading("against")));
+    ks_document_columns(&d, "", "k, overlap, eigenvalue, against");
     for (size_t k = 0; k < count; k++)
-        ks_document_row(&d, KS_BLOCK_ROW,
-                        KS_CELLS(ks_cell_count(k + 1), ks_cell_fixed(6, overlap[k]),
-                                 ks_cell_digits(7, a->eigenvalue[k]),
-                                 ks_cell_digits(7, b->eigenvalue[k])));
+        ks_document_cells(&d, ks_cell_count(k + 1), ks_cell_fixed(6, overlap[k]),
+                          ks_cell_digits(7, a->eigenvalue[k]), ks_cell_digits(7, b->eigenvalue[k]));
     ks_document_add(
         &d, KS_BLOCK_TEXT,
         "The mean squared norm of the projections of the first k eigenvectors onto the space "

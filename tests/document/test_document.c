@@ -93,10 +93,10 @@ TEST(test_rows_one_by_one)
 {
     struct ks_document d = {.n = 0};
 
-    ks_document_table(&d, "", KS_CELLS(ks_cell_heading("a long one"), ks_cell_text("b")));
-    ks_document_row(&d, KS_BLOCK_ROW, KS_CELLS(ks_cell_count(1), ks_cell_text("x")));
+    ks_document_columns(&d, "", "a %s one, b<", "long");
+    ks_document_cells(&d, ks_cell_count(1), ks_cell_text("x"));
     assert_string_equal(on_terminal(&d, 80), "  a long one  b\n           1  x\n");
-    ks_document_row(&d, KS_BLOCK_ROW, KS_CELLS(ks_cell_count(22), ks_cell_text("y")));
+    ks_document_cells(&d, ks_cell_count(22), ks_cell_text("y"));
     assert_string_equal(on_terminal(&d, 80), "          22  y\n");
     ks_document_clear(&d);
 }
