@@ -216,8 +216,7 @@ class Injected(nn.Module):
 
 
 class Towers(nn.Module):
-    """Observations and actions have layers of their own; branches inside of a residual sum; inputs
-    in front of features."""
+    """Observations and actions have layers of their own; a residual sum of branches; inputs in front of features."""
 
     arch = (
         "branch {\n  slice [0:4]\n  dense 5\n  tanh\n}\nbranch "
@@ -271,8 +270,7 @@ class Pieces(nn.Module):
 
 
 class Quantiles(nn.Module):
-    """Two critics with targets of their own, more than there are quantiles (TQC: Kuznetsov et al.,
-    ICML 2020)."""
+    """Two critics with targets of their own, more than there are quantiles (TQC: Kuznetsov et al., ICML 2020)."""
 
     arch = "dense 8\nelu\ndense 4\nloss quantile weight=0.25\n"
 
