@@ -6,6 +6,7 @@ of the same parameters in float64. Prints, for each critic, the lines that a use
 seconds from there to a spectrum, and the deviations."""
 
 import copy
+import functools
 import inspect
 import time
 
@@ -91,10 +92,7 @@ def to_canonical(arrays):
 
 def from_canonical(vector, parameters):
     parts = torch.split(vector, [p.numel() for p in parameters])
-    return [
-        v.reshape(p.t().shape).t() if p.dim() == 2 else v.reshape(p.shape)
-        for v, p in zip(parts, parameters)
-    ]
+    return [v.reshape(p.t().shape).t() if p.dim() == 2 else v.reshape(p.shape) for v, p in zip(parts, parameters)]
 
 
 def reference(modules, loss, inputs, y, vectors):
@@ -109,12 +107,9 @@ def reference(modules, loss, inputs, y, vectors):
     gradient = torch.autograd.grad(total, parameters, create_graph=True)
     products = []
     for v in vectors:
-        along = sum(
-            (g * d).sum() for g, d in zip(gradient, from_canonical(torch.as_tensor(v), parameters))
-        )
-        products.append(
-            to_canonical(torch.autograd.grad(along, parameters, retain_graph=True)).numpy()
-        )
+        directions = from_canonical(torch.as_tensor(v), parameters)
+        along = sum((g * d).sum() for g, d in zip(gradient, directions))
+        products.append(to_canonical(torch.autograd.grad(along, parameters, retain_graph=True)).numpy())
     return to_canonical(gradient).detach().numpy(), products
 
 
@@ -126,76 +121,47 @@ def stepped(modules, loss, inputs, y):
     return optimizer
 
 
-def pair(make, loss, y, rows=B, width=OBS, step=True):
-    def critics():
+def half_squared(f, t):
+    return 0.5 * zoo.squared(f, t)
+
+
+def pairs():
+    """The cases of two critics that were trained by Adam."""
+    inputs = OBS + ACTIONS
+    for name, write, make, loss, width in (
+        ("SAC", sac, lambda: zoo.SAC(inputs, WIDTH), zoo.squared, None),
+        ("SimBa", simba, lambda: zoo.SimBa(inputs, WIDTH), zoo.squared, None),
+        ("SimBa-V2", simba_v2, lambda: zoo.SimBaV2(inputs, WIDTH, 11), zoo.cross_entropy, 11),
+        ("BRO", bro, lambda: zoo.BRO(inputs, WIDTH, 7), zoo.quantile_huber, 7),
+        ("CrossQ", crossq, lambda: zoo.CrossQ(inputs, WIDTH), half_squared, 1),
+    ):
+        rows = 2 * B if name == "CrossQ" else B
         modules = [make(), make()]
         shake(modules)
-        inputs, targets = (normal(N, rows, width), normal(N, rows, ACTIONS)), y()
-        optimizer = stepped(modules, loss, inputs, targets) if step else None
-        return modules, inputs, targets, optimizer
-
-    return critics
+        x = normal(N, rows, OBS), normal(N, rows, ACTIONS)
+        y = normal(N, B, *([width] if width else []))
+        y = torch.softmax(2 * y, -1) if loss is zoo.cross_entropy else y
+        optimizer = stepped(modules, loss, x, y)
+        yield name, write, (*modules, *x, y, optimizer), functools.partial(reference, modules, loss, x, y)
 
 
 def cases():
-    """name: (what the user writes, the arguments for it, the reference)."""
+    """name, what the user writes, the arguments for it, the reference."""
+    yield from pairs()
     inputs = OBS + ACTIONS
-    table = {
-        "SAC": (sac, lambda: zoo.SAC(inputs, WIDTH), zoo.squared, lambda: normal(N, B), B),
-        "SimBa": (simba, lambda: zoo.SimBa(inputs, WIDTH), zoo.squared, lambda: normal(N, B), B),
-        "SimBa-V2": (
-            simba_v2,
-            lambda: zoo.SimBaV2(inputs, WIDTH, 11),
-            zoo.cross_entropy,
-            lambda: probabilities(N, B, 11),
-            B,
-        ),
-        "BRO": (
-            bro,
-            lambda: zoo.BRO(inputs, WIDTH, 7),
-            zoo.quantile_huber,
-            lambda: normal(N, B, 7),
-            B,
-        ),
-        "CrossQ": (
-            crossq,
-            lambda: zoo.CrossQ(inputs, WIDTH),
-            lambda f, t: 0.5 * zoo.squared(f, t),
-            lambda: normal(N, B, 1),
-            2 * B,
-        ),
-    }
-    for name, (write, make, loss, y, rows) in table.items():
-        modules, x, targets, optimizer = pair(make, loss, y, rows)()
-        yield (
-            name,
-            write,
-            (*modules, *x, targets, optimizer),
-            lambda vectors, m=modules, x=x, t=targets, loss=loss: reference(m, loss, x, t, vectors),
-        )
-
     critics = [zoo.TDMPC2(inputs, WIDTH, 11).eval() for _ in range(5)]
     shake(critics)
-    stacked = {
-        name: torch.stack([dict(q.named_parameters())[name] for q in critics])
-        for name, _ in critics[0].named_parameters()
-    }
+    named = [dict(q.named_parameters()) for q in critics]
+    stacked = {name: torch.stack([own[name] for own in named]) for name in named[0]}
     x, y = (normal(N, B, OBS), normal(N, B, ACTIONS)), probabilities(N, B, 11)
-    yield (
-        "TD-MPC2",
-        tdmpc2,
-        (zoo.TDMPC2(inputs, WIDTH, 11), stacked, *x, y),
-        lambda vectors: reference(critics, zoo.cross_entropy, x, y, vectors),
-    )
+    expected = functools.partial(reference, critics, zoo.cross_entropy, x, y)
+    yield "TD-MPC2", tdmpc2, (zoo.TDMPC2(inputs, WIDTH, 11), stacked, *x, y), expected
 
     value, zsa, t = zoo.MRQ(10, WIDTH), normal(N, B, 10), normal(N, B, 1)
     shake([value])
-    yield (
-        "MR.Q",
-        mrq,
-        (value, zsa, t, stepped([value], zoo.smooth_l1_mean, (zsa,), t)),
-        lambda vectors: reference([value], zoo.smooth_l1_mean, (zsa,), t, vectors),
-    )
+    optimizer = stepped([value], zoo.smooth_l1_mean, (zsa,), t)
+    expected = functools.partial(reference, [value], zoo.smooth_l1_mean, (zsa,), t)
+    yield "MR.Q", mrq, (value, zsa, t, optimizer), expected
 
 
 def compare(analyzer, folder):
@@ -203,34 +169,23 @@ def compare(analyzer, folder):
     torch.set_num_threads(1)
     comparison = Comparison(analyzer, folder, f"PyTorch {torch.__version__}")
     for name, write, arguments, expected in cases():
-        before = torch.get_rng_state(), [
-            {k: v.clone() for k, v in m.state_dict().items()}
-            for m in arguments
-            if isinstance(m, torch.nn.Module)
-        ]
-        start = time.time()
-        path = f"{folder}/{name}.torch.h5"
+        modules = [m for m in arguments if isinstance(m, torch.nn.Module)]
+        generator = torch.get_rng_state()
+        before = [{k: v.clone() for k, v in m.state_dict().items()} for m in modules]
+        start, path = time.time(), f"{folder}/{name}.torch.h5"
         write(path, *arguments)
         comparison.add(name, path, len(inspect.getsource(write).splitlines()) - 1, start, expected)
         if isinstance(arguments[-1], torch.optim.Adam):
             states = arguments[-1].state.values()
             for moment, key in (("m", "exp_avg"), ("v", "exp_avg_sq")):
-                comparison.expect(
-                    np.array_equal(
-                        stored(path, f"optimizer/{moment}"),
-                        to_canonical([s[key] for s in states]).numpy(),
-                    ),
-                    f"{name}: expected Adam's moments in /optimizer/{moment}",
-                )
-        after = [m.state_dict() for m in arguments if isinstance(m, torch.nn.Module)]
-        comparison.expect(
-            all(torch.equal(a[k], b[k]) for a, b in zip(before[1], after) for k in a),
-            f"{name}: expected save to leave parameters and running statistics as they were",
-        )
-        comparison.expect(
-            torch.equal(before[0], torch.get_rng_state()),
-            f"{name}: expected save to draw no random numbers",
-        )
+                moments = to_canonical([s[key] for s in states]).numpy()
+                equal = np.array_equal(stored(path, f"optimizer/{moment}"), moments)
+                comparison.expect(equal, f"{name}: expected Adam's moments in /optimizer/{moment}")
+        after = [m.state_dict() for m in modules]
+        same = all(torch.equal(a[k], b[k]) for a, b in zip(before, after) for k in a)
+        comparison.expect(same, f"{name}: expected save to leave parameters and running statistics as they were")
+        same = torch.equal(generator, torch.get_rng_state())
+        comparison.expect(same, f"{name}: expected save to draw no random numbers")
     comparison.end()
 
 

@@ -60,12 +60,7 @@ weight_norm = getattr(nn.utils.parametrizations, "weight_norm", nn.utils.weight_
 class Normed(nn.Module):
     def __init__(self):
         super().__init__()
-        self.net = nn.Sequential(
-            weight_norm(nn.Linear(7, 6)),
-            nn.LayerNorm(6),
-            nn.ReLU(),
-            nn.Linear(6, 1),
-        )
+        self.net = nn.Sequential(weight_norm(nn.Linear(7, 6)), nn.LayerNorm(6), nn.ReLU(), nn.Linear(6, 1))
 
     def forward(self, x):
         return self.net(x)
@@ -104,66 +99,53 @@ def residual(critics, inputs, targets, vector, value):
     return float(off) / abs(value), float(sum((v * v).sum() for _, v in named)) ** 0.5
 
 
+def failures_of(name, critics, inputs, targets, files, analyzer):
+    """What is wrong with the eigenvectors of one case. files: the checkpoint's and that of the vectors."""
+    path, top = files
+    modules = [m.double() for m in (critics if isinstance(critics, list) else [critics])]
+    kappascope.save(path, critics=critics, inputs=inputs, targets=targets, loss="mse")
+    options = "--eigenvectors 3 --tolerance 1e-7 --precision f64 --output".split()
+    analyze(analyzer, *options, top, path)
+    with h5py.File(top) as file:
+        values = file["eigenvalue"][:]
+    found = kappascope.load_vectors(top, critics)
+    given = kappascope.load_vectors(top, critics, inputs)
+    for vector, again, value in zip(found, given, values):
+        parts = vector if isinstance(critics, list) else [vector]
+        others = again if isinstance(critics, list) else [again]
+        same = all(torch.equal(a[k], b[k]) for a, b in zip(parts, others) for k in a)
+        frozen = all(not t.any() for part in parts for k, t in part.items() if k.startswith("frozen"))
+        off, norm = residual(modules, inputs, targets, parts, float(value))
+        print(f"{name}: eigenvalue {value:.6g}, relative residual {off:.1e}, norm 1 + {norm - 1:.0e}")
+        if not (off < 1e-6 and abs(norm - 1) < 1e-9 and same and frozen and len(found) == len(values)):
+            yield name
+        for module, part in zip(modules, parts):
+            if set(part) != {k for k, _ in module.named_parameters()}:
+                yield f"{name}: names"
+
+
 def compare(analyzer, folder):
     torch.manual_seed(0)
     obs, action = torch.randn(ROWS, OBS).double(), torch.randn(ROWS, ACTIONS).double()
     targets, both = torch.randn(ROWS, 1).double(), torch.cat([obs, action], 1)
-    cases = {
-        "two critics": ([Critic(), Critic()], (obs, action)),
-        "one critic": (Critic(), (obs, action)),
-        "heads": (Heads(), (both,)),
-        "stacked": (Stacked(), (both,)),
-        "weight norm": ([Normed()], (both,)),
-    }
+    path, top = f"{folder}/critic.h5", f"{folder}/top.h5"
     failures = []
-    for name, (critics, inputs) in cases.items():
-        modules = [m.double() for m in (critics if isinstance(critics, list) else [critics])]
-        path, top = f"{folder}/critic.h5", f"{folder}/top.h5"
-        kappascope.save(path, critics=critics, inputs=inputs, targets=targets, loss="mse")
-        options = "--eigenvectors 3 --tolerance 1e-7 --precision f64 --output".split()
-        analyze(analyzer, *options, top, path)
-        with h5py.File(top) as file:
-            values = file["eigenvalue"][:]
-        found = kappascope.load_vectors(top, critics)
-        given = kappascope.load_vectors(top, critics, inputs)
-        for vector, again, value in zip(found, given, values):
-            parts = vector if isinstance(critics, list) else [vector]
-            others = again if isinstance(critics, list) else [again]
-            same = all(torch.equal(a[k], b[k]) for a, b in zip(parts, others) for k in a)
-            frozen = all(not t.any() for part in parts for k, t in part.items() if k.startswith("frozen"))
-            off, norm = residual(modules, inputs, targets, parts, float(value))
-            print(f"{name}: eigenvalue {value:.6g}, relative residual {off:.1e}, norm 1 + {norm - 1:.0e}")
-            if not (off < 1e-6 and abs(norm - 1) < 1e-9 and same and frozen and len(found) == len(values)):
-                failures.append(name)
-            for module, part in zip(modules, parts):
-                if set(part) != {k for k, _ in module.named_parameters()}:
-                    failures.append(f"{name}: names")
-    failures += [
-        f"{what}: {message!r}"
-        for what, file, critics, words in (
-            (
-                "another critic",
-                top,
-                Critic(),
-                "top.h5: expected vectors over the parameters of these critics",
-            ),
-            (
-                "a checkpoint",
-                path,
-                Normed(),
-                "critic.h5: expected a file of vectors (kappascope-vector), found",
-            ),
-            (
-                "no file",
-                f"{folder}/none.h5",
-                Normed(),
-                "none.h5: expected vectors, which `kappascope analyze`",
-            ),
-            ("another list", top, [Normed(), Normed()], "found 73 numbers over 00_dense/v [7, 6]"),
-        )
-        for message in [refused(file, critics)]
-        if words not in message
-    ]
+    for name, critics, inputs in (
+        ("two critics", [Critic(), Critic()], (obs, action)),
+        ("one critic", Critic(), (obs, action)),
+        ("heads", Heads(), (both,)),
+        ("stacked", Stacked(), (both,)),
+        ("weight norm", [Normed()], (both,)),
+    ):
+        failures += failures_of(name, critics, inputs, targets, (path, top), analyzer)
+    for file, critics, words in (
+        (top, Critic(), "top.h5: expected vectors over the parameters of these critics"),
+        (path, Normed(), "critic.h5: expected a file of vectors (kappascope-vector), found"),
+        (f"{folder}/none.h5", Normed(), "none.h5: expected vectors, which `kappascope analyze`"),
+        (top, [Normed(), Normed()], "found 73 numbers over 00_dense/v [7, 6]"),
+    ):
+        message = refused(file, critics)
+        failures += [] if words in message else [f"expected {words!r}, found {message!r}"]
     for failure in failures:
         print(f"FAILED: {failure}")
     if failures:

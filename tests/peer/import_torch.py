@@ -60,12 +60,8 @@ def refused(programs, folder, path, python=sys.executable):
     return complained
 
 
-def compare_preconditioned(programs, folder, critics):
-    """Imports Adam's state beside the critics; D^-1/2 H D^-1/2 x against PyTorch's."""
-    critics = copy.deepcopy(critics)
-    make_batch(critics, f"{folder}/b.npz")
-    with np.load(f"{folder}/b.npz") as batch:
-        x, t = torch.tensor(batch["input"]), torch.tensor(batch["target"])
+def trained(critics, x, t):
+    """Adam after seven steps, and the loss as a function."""
 
     def loss():
         return sum(0.5 * ((critic(x)[..., 0] - t) ** 2).mean() for critic in critics.values())
@@ -75,8 +71,11 @@ def compare_preconditioned(programs, folder, critics):
         optimizer.zero_grad()
         loss().backward()
         optimizer.step()
-    results = results_of(critics, x, t)
-    np.savez(f"{folder}/b.npz", input=x.numpy(), target=t.numpy(), **results)
+    return optimizer, loss
+
+
+def save_with_moments(programs, folder, critics, optimizer):
+    """Writes the critics with Adam's state as adam.pt, and m.map."""
     lines = [line.replace("= q", "= critics.q") for line in MAP.splitlines() if "=" in line]
     lines += ["adam = 0.8 0.99 1e-6", "adam/step = optimizer.state.*.step"]
     saved = {"critics": critics.state_dict(), "optimizer": optimizer.state_dict()}
@@ -95,6 +94,15 @@ def compare_preconditioned(programs, folder, critics):
         for moment, key in (("m", "exp_avg"), ("v", "exp_avg_sq")):
             lines.append(f"adam/{moment}/{array} = " + " ".join(f"optimizer.state.{i}.{key}" for i in own))
     write(f"{folder}/m.map", "\n".join(lines))
+
+
+def compare_preconditioned(programs, folder, critics):
+    """Imports Adam's state beside the critics; D^-1/2 H D^-1/2 x against PyTorch's."""
+    critics = copy.deepcopy(critics)
+    x, t = torch.randn(MINIBATCHES, ROWS, INPUTS), torch.randn(MINIBATCHES, ROWS)
+    optimizer, loss = trained(critics, x, t)
+    np.savez(f"{folder}/b.npz", input=x.numpy(), target=t.numpy(), **results_of(critics, x, t))
+    save_with_moments(programs, folder, critics, optimizer)
     checkpoint = import_and_analyze(programs, folder, f"{folder}/adam.pt")
     parameters = list(critics.parameters())
     vectors = [torch.randn_like(p) for p in parameters]
