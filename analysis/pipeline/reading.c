@@ -122,9 +122,9 @@ static ks_status check_memory(struct ks_pipeline *p, struct ks_h5 *h5)
     q->minibatches = o->batch > 0                                         ? 1
                      : o->batches > 0 && o->batches < shapes->minibatches ? o->batches
                                                                           : shapes->minibatches;
-    if (p->factors_file)
-        KS_GO(ks_vectors_read_open(p->factors_file, ks_networks_parameters(&shapes->critic),
-                                   &p->budget.vectors, NULL));
+    if (p->factors_file) /* if it fails, a checkpoint that is too large is refused first */
+        (void)ks_vectors_read_open(p->factors_file, ks_networks_parameters(&shapes->critic),
+                                   &p->budget.vectors, NULL);
     p->budget.image = h5->image_size;
     KS_GO(ks_budget_check(p, shapes, bytes));
 done:
