@@ -353,7 +353,7 @@ class TestMissingPackages(ImportTest):
                 "safetensors",
                 "python3 -m pip install safetensors, which 'kappascope[import]'",
             ),
-            ("a.msgpack", "msgpack", "or Debian's python3-msgpack"),
+            ("a.msgpack", "msgpack", "or install Debian's python3-msgpack"),
             (
                 "a.pt",
                 "torch",

@@ -26,7 +26,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def open_msgpack(w: Weights) -> None:
     w.format = "Flax's msgpack"
-    package = needed(w.path, "msgpack")
+    package = needed(w.path, "msgpack", ", or install Debian's python3-msgpack")
     with open(w.path, "rb") as file:
         data = file.read()
 

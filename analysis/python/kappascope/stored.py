@@ -164,15 +164,14 @@ def widened(values: Array) -> Array:
     return values.astype(np.float32 if narrow else np.float64)
 
 
-def needed(path: str, package: str) -> Any:
-    """The package that reads this file's format."""
+def needed(path: str, package: str, also: str = "") -> Any:
+    """The package that reads this file's format. also: another way to install it."""
     try:
         return importlib.import_module(package)
     except ImportError:
         fail(
             f"{path}: this format is read by the package {package}, which {sys.executable} does not have. "
-            f"Way out: python3 -m pip install {package}, which 'kappascope[import]' does, too, or Debian's "
-            f"python3-{package}"
+            f"Way out: python3 -m pip install {package}, which 'kappascope[import]' does, too{also}"
         )
 
 
