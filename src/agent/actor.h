@@ -66,9 +66,7 @@ double KS(actor_loss)(struct KS(agent) *a, double *entropy);
 struct KS(agent_kind) {
     /* acting.action from acting.s, with the noise in acting.noise if it explores. */
     void (*act)(struct KS(agent) *a, bool explores);
-    /* From a minibatch to the networks' inputs: s, next_s, and `input` except for the rows (s',
-     * a').
-     * */
+    /* From a minibatch to the networks' inputs: s, next_s, and `input` without rows (s', a'). */
     void (*gather)(struct KS(agent) *a, const struct ks_batch *batch);
     /* a' with the noise in a->next; the rows (s', a') of `input`; the target critics there. */
     void (*look_ahead)(struct KS(agent) *a);

@@ -16,6 +16,5 @@ const char *ks_products_warning(enum ks_products products)
     return products == KS_PRODUCTS_BLAS || ks_split_has_amx()
                ? NULL
                : "this processor has no AMX for bfloat16: products in bfloat16 parts are many "
-                 "times "
-                 "slower than products = blas";
+                 "times slower than products = blas";
 }
