@@ -28,8 +28,10 @@ void KS(noise_of_update)(const struct KS(agent) *a, enum ks_purpose purpose, int
     KS(noise_draw)(a, &rng, noise);
 }
 
-struct KS(policy_pass) KS(actor_pass)(const struct KS(agent) *a, const real *head,
-                                      const struct KS(draw) *draw, real *input)
+/* The pass of the policy from the output `head` of a pass of the actor to the action columns of
+ * `input`. */
+static struct KS(policy_pass) policy_pass(const struct KS(agent) *a, const real *head,
+                                          const struct KS(draw) *draw, real *input)
 {
     return (struct KS(policy_pass)){
         .rows = a->config.batch,
@@ -53,9 +55,9 @@ void KS(actor_forward)(struct KS(agent) *a, real *state)
 
 void KS(actor_sample_next)(struct KS(agent) *a)
 {
-    struct KS(policy_pass) p = KS(actor_pass)(a, KS(net_output)(a->actor_eval, a->next_primal),
-                                              &a->next,
-                                              a->input + a->config.batch * KS(agent_width)(a));
+    struct KS(policy_pass) p = policy_pass(a, KS(net_output)(a->actor_eval, a->next_primal),
+                                           &a->next,
+                                           a->input + a->config.batch * KS(agent_width)(a));
 
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
     for (size_t i = 0; i < p.rows; i++)
@@ -64,8 +66,8 @@ void KS(actor_sample_next)(struct KS(agent) *a)
 
 void KS(actor_sample)(struct KS(agent) *a)
 {
-    struct KS(policy_pass) p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
-                                              &a->policy, a->policy_input);
+    struct KS(policy_pass) p = policy_pass(a, KS(net_output)(a->actor_train, a->actor.primal),
+                                           &a->policy, a->policy_input);
     size_t obs = a->config.observations;
 
 #pragma omp parallel for num_threads(a->config.threads) schedule(static)
@@ -159,8 +161,8 @@ double KS(policy_values)(struct KS(agent) *a)
 
 double KS(actor_loss)(struct KS(agent) *a, double *entropy)
 {
-    struct KS(policy_pass) p = KS(actor_pass)(a, KS(net_output)(a->actor_train, a->actor.primal),
-                                              &a->policy, a->policy_input);
+    struct KS(policy_pass) p = policy_pass(a, KS(net_output)(a->actor_train, a->actor.primal),
+                                           &a->policy, a->policy_input);
     const double values = KS(policy_values)(a), n = (double)a->config.batch;
     double log_pi = 0;
 

@@ -48,10 +48,6 @@ void KS(actor_forward)(struct KS(agent) *a, real *state);
  * (s', a') in `input`; a into policy_input, next to s. */
 void KS(actor_sample_next)(struct KS(agent) *a);
 void KS(actor_sample)(struct KS(agent) *a);
-/* The pass of the policy behind them, from the output `head` of a pass of the actor to the action
- * columns of `input`. */
-struct KS(policy_pass) KS(actor_pass)(const struct KS(agent) *a, const real *head,
-                                      const struct KS(draw) *draw, real *input);
 
 /* The critics in evaluation mode at policy_input: returns the sum of Q over the rows, and sets
  * action_bar [batch, D] = d/dx of -mean(Q). */
@@ -83,8 +79,6 @@ extern const struct KS(agent_kind) KS(soft_actor_critic), KS(mrq);
 
 /* The target critics on the rows (s', a') of `input`. */
 void KS(next_values)(struct KS(agent) *a);
-/* Whether the actor steps at update number `update`. */
-bool KS(actor_steps)(const struct KS(agent) *a, int64_t update);
 
 /* MR.Q: a function that tests also call. */
 

@@ -231,7 +231,8 @@ static ks_status check_losses(const struct KS(agent) *a, const struct ks_update 
     return KS_OK;
 }
 
-bool KS(actor_steps)(const struct KS(agent) *a, int64_t update)
+/* Whether the actor steps at update number `update`. */
+static bool actor_steps(const struct KS(agent) *a, int64_t update)
 {
     return (uint64_t)update % a->config.policy_delay == 0;
 }
@@ -247,7 +248,7 @@ static void look_ahead(struct KS(agent) *a)
 /* Steps 6, 7, 1 and 2. */
 static ks_status begin_actor_first(struct KS(agent) *a, struct ks_update *u)
 {
-    const bool steps = KS(actor_steps)(a, a->updates);
+    const bool steps = actor_steps(a, a->updates);
 
     if (steps || a->actor_arch->joint)
         KS(actor_forward)(a, a->actor.state);
@@ -266,7 +267,7 @@ static ks_status begin(struct KS(agent) *a, struct ks_update *u)
 {
     if (a->config.order == KS_ACTOR_FIRST)
         return begin_actor_first(a, u);
-    act(a, KS(actor_steps)(a, a->updates));
+    act(a, actor_steps(a, a->updates));
     KS(next_values)(a);
     return KS_OK;
 }
@@ -321,7 +322,7 @@ ks_status KS(agent_finish)(struct KS(agent) *a, const struct ks_batch *b, struct
 {
     u->clipped_fraction = targets(a, b);
     KS_TRY(step_critics(a, u));
-    if (a->config.order == KS_CRITICS_FIRST && KS(actor_steps)(a, a->updates))
+    if (a->config.order == KS_CRITICS_FIRST && actor_steps(a, a->updates))
         KS_TRY(a->kind->step_actor(a, u));
     a->updates++;
     return check_losses(a, u);
@@ -361,7 +362,7 @@ void KS(agent_recompute_last)(struct KS(agent) *a, const struct ks_batch *b, rea
     KS(noise_of_update)(a, KS_NEXT_ACTION, last, a->next.noise);
     a->kind->look_ahead(a);
     KS(actor_forward)(a, NULL);
-    if (KS(actor_steps)(a, last)) {
+    if (actor_steps(a, last)) {
         memcpy(actor_g, own, a->actor_arch->parameters * sizeof *own);
         return;
     }
