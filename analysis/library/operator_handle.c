@@ -78,7 +78,7 @@ static ks_status pose(const struct kappascope_problem *from, struct kappascope_o
         a->data.target = c->target_raw;
     o->products_f32 = from->precision == KAPPASCOPE_DEFAULT ? !o->kind->wide
                                                             : from->precision == KAPPASCOPE_F32;
-    o->evaluation = from->evaluation;
+    o->batchnorm = from->evaluation ? KS_BATCHNORM_EVAL : KS_BATCHNORM_TRAIN;
     o->weight_decay = from->weight_decay;
     o->scale = from->scale;
     o->critic = from->critic;

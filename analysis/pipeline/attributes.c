@@ -3,7 +3,6 @@
  * optimizer's steps are stable. */
 #include "pipeline/pipeline.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,29 +83,6 @@ static void add_machine(struct ks_attributes *list)
     ks_attribute_add_string(list, "blas_version", ks_blas_version());
     ks_attribute_add_string(list, "blas_kernel", ks_blas_kernel());
     ks_attribute_add_integer(list, "threads", omp_get_max_threads());
-}
-
-void ks_spectrum_options_print(const struct ks_spectrum_options *o,
-                               char text[KS_SPECTRUM_OPTIONS_TEXT])
-{
-    static const char *const rewards[] = {"normalized", "raw", "raw-if-present"};
-    int used = snprintf(
-        text, KS_SPECTRUM_OPTIONS_TEXT,
-        "operator=%s critic=%d layer=%d array=%s batchnorm=%s order=%zu probes=%zu seed=%" PRIu64
-        " start=%s precision=%s batches=%zu batch=%zu weight-decay=%.17g scale=%.17g exact=%d "
-        "compat=%d rewards=%s certificates=%d count-above=%.17g learning-rate=%.17g tolerance=",
-        o->kind->name, o->critic, o->layer, o->arrays,
-        o->evaluation       ? "eval"
-        : o->loss_rows_only ? "loss"
-                            : "train",
-        o->order, o->probes, o->seed, o->gradient_probe ? "gradient" : "random",
-        o->products_f32 ? "f32" : "f64", o->batches, o->batch, o->weight_decay, o->scale, o->exact,
-        o->published, rewards[o->rewards], o->certificates, o->count_above, o->learning_rate);
-
-    for (size_t i = 0; i < o->tolerances.n; i++)
-        used += snprintf(text + used, (size_t)(KS_SPECTRUM_OPTIONS_TEXT - used), "%s%s:%.17g",
-                         i > 0 ? "," : "", ks_tolerance_name(&o->tolerances.list[i]),
-                         o->tolerances.list[i].most);
 }
 
 static void add_run(const struct ks_pipeline *p, struct ks_attributes *list)

@@ -14,21 +14,6 @@
 #include "net/arch.h"
 #include "statistics/probe.h"
 
-struct ks_spectrum_options ks_spectrum_options_defaults(void)
-{
-    return (struct ks_spectrum_options){.kind = ks_operator_kinds,
-                                        .products_f32 = !ks_operator_kinds->wide,
-                                        .products = ks_products_choose(KS_PRODUCTS_AUTO),
-                                        .certificates = true,
-                                        .learning_rate = NAN,
-                                        .order = KS_DEFAULT_ORDER,
-                                        .probes = 1,
-                                        .residual = KS_DEFAULT_RESIDUAL,
-                                        .critic = -1,
-                                        .layer = -1,
-                                        .scale = 1};
-}
-
 /* --- the null space --- */
 
 /* Tests the null directions by products, which also find dead coordinates. */

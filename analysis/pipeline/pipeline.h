@@ -47,6 +47,9 @@ struct ks_listing;
  * them, else normalized. */
 enum ks_rewards { KS_REWARDS_NORMALIZED, KS_REWARDS_RAW, KS_REWARDS_RAW_IF_PRESENT };
 
+/* The statistics of batch normalization: of the batch; of the loss's rows alone; running ones. */
+enum ks_batchnorm { KS_BATCHNORM_TRAIN, KS_BATCHNORM_LOSS, KS_BATCHNORM_EVAL };
+
 /* The longest list of arrays, and its end. */
 enum { KS_ARRAYS_TEXT = 256 };
 
@@ -55,9 +58,8 @@ struct ks_spectrum_options {
     bool products_f32;         /* products are in float32                              */
     enum ks_products products; /* how layers multiply then; not AUTO */
     bool basis_f32;            /* Lanczos vectors are in float32 even if float64 fits   */
-    bool evaluation;           /* batch normalization by running statistics           */
-    bool loss_rows_only;       /* batch statistics of the loss's rows alone           */
-    bool exact;                /* all eigenvalues, from the dense operator            */
+    enum ks_batchnorm batchnorm;
+    bool exact;     /* all eigenvalues, from the dense operator            */
     bool published; /* the published code's Lanczos recurrence, unweighted statistics, products
                      * divided by N once more                               */
     enum ks_rewards rewards;
@@ -86,6 +88,9 @@ struct ks_spectrum_options {
 #define KS_DEFAULT_RESIDUAL 0.001
 /* The Hessian by products in float32, 90 steps from one start vector. */
 struct ks_spectrum_options ks_spectrum_options_defaults(void);
+/* Whether all options are the same that decide the numbers of a spectrum. */
+bool ks_spectrum_options_same(const struct ks_spectrum_options *a,
+                              const struct ks_spectrum_options *b);
 /* Prints all options that decide the numbers of a spectrum, as words such as "order=90". Texts are
  * equal if and only if these options are. */
 enum { KS_SPECTRUM_OPTIONS_TEXT = 2048 };

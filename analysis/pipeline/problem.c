@@ -58,8 +58,8 @@ void ks_pipeline_fill_problem(struct ks_pipeline *p, int layer)
     q->kind = o->kind;
     q->products_f32 = o->products_f32;
     q->products = o->products;
-    q->evaluation = o->evaluation;
-    q->loss_rows_only = o->loss_rows_only;
+    q->evaluation = o->batchnorm == KS_BATCHNORM_EVAL;
+    q->loss_rows_only = o->batchnorm == KS_BATCHNORM_LOSS;
     q->weight_decay = o->weight_decay;
     q->scale = o->scale;
     q->critic = o->critic;

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config.h"
 #include "core/blas.h"
@@ -32,6 +33,80 @@ void ks_program_begin(char **argv)
     ks_blas_start(argv);
 }
 
+/* popt's table of the options: their values are read by ks_key_set. */
+static ks_status make_table(const struct ks_key *keys, struct ks_pool *pool,
+                            struct poptOption **table)
+{
+    struct words {
+        char help[400], argument[80];
+    } * words;
+    size_t n = 0;
+
+    while (keys[n].name)
+        n++;
+    KS_TRY(ks_pool_alloc(pool, n + 1, sizeof **table, table));
+    KS_TRY(ks_pool_alloc(pool, n, sizeof *words, &words));
+    for (size_t i = 0; i < n; i++) {
+        const struct ks_key *key = &keys[i];
+        const bool has_default = key->default_text != NULL;
+        const bool has_value = key->type != KS_KEY_FLAG && key->type != KS_KEY_OFF;
+
+        snprintf(words[i].help, sizeof words[i].help, "%s%s%s%s", key->help,
+                 has_default ? " (default: " : "", has_default ? key->default_text : "",
+                 has_default ? ")" : "");
+        if (!key->argument && key->type == KS_KEY_CHOICE)
+            ks_key_words(key, "|", "|", sizeof words[i].argument, words[i].argument);
+        (*table)[i] = (struct poptOption){
+            .longName = key->name,
+            .shortName = key->letter,
+            .argInfo = !has_value                  ? POPT_ARG_NONE
+                       : key->type == KS_KEY_TEXTS ? POPT_ARG_ARGV
+                       : key->bare                 ? POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL
+                                                   : POPT_ARG_STRING,
+            .val = (int)i + 1,
+            .descrip = words[i].help,
+            .argDescrip = *words[i].argument ? words[i].argument : key->argument};
+    }
+    return KS_OK;
+}
+
+/* Takes the option that popt has just read. */
+static ks_status take_option(const struct ks_program *program, const struct ks_key *key,
+                             struct ks_arguments *a)
+{
+    char *found = poptGetOptArg(a->context), *text = NULL;
+    ks_status status = KS_OK;
+
+    if (found) {
+        status = ks_pool_alloc(&a->pool, strlen(found) + 1, 1, &text);
+        if (status == KS_OK)
+            memcpy(text, found, strlen(found) + 1);
+        free(found);
+    }
+    KS_TRY(status);
+    a->given |= KS_KEY_BIT(program->keys, key);
+    return ks_key_set(key, "--", text ? text : key->bare ? key->bare : "yes", program->values);
+}
+
+/* *values: whether all values are accepted. That does not matter with --help. */
+static ks_status read_options(const struct ks_program *program, struct ks_arguments *a,
+                              ks_status *values)
+{
+    int code;
+
+    *values = KS_OK;
+    while ((code = poptGetNextOpt(a->context)) > 0)
+        if (*values == KS_OK)
+            *values = take_option(program, &program->keys[code - 1], a);
+    if (code < -1)
+        return ks_fail(KS_USAGE, "%s: %s (see --help)", poptBadOption(a->context, 0),
+                       poptStrerror(code));
+    a->rest = (const char *const *)poptGetArgs(a->context);
+    while (a->rest && a->rest[a->n_rest])
+        a->n_rest++;
+    return KS_OK;
+}
+
 ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
                            struct ks_arguments *arguments)
 {
@@ -44,28 +119,29 @@ ks_status ks_program_start(const struct ks_program *program, int argc, char **ar
         {"version", '\0', POPT_ARG_NONE, &version, 0,
          "print the versions of the program and its libraries", NULL},
         POPT_TABLEEND};
+    struct poptOption *options;
+    ks_status values;
 
-    int code;
-
-    *arguments = (struct ks_arguments){0};
+    *arguments = (struct ks_arguments){.argc = argc, .argv = argv};
     ks_program_begin(argv);
-    table[0].arg = (void *)program->options;
+    KS_TRY(make_table(program->keys, &arguments->pool, &options));
+    table[0].arg = options;
+    ks_keys_defaults(program->keys, program->values);
     arguments->context = poptGetContext(program->name, argc, (const char **)argv, table, 0);
     poptSetOtherOptionHelp(arguments->context, program->synopsis);
-    code = poptGetNextOpt(arguments->context);
-    if (code < -1)
-        return ks_fail(KS_USAGE, "%s: %s (see --help)", poptBadOption(arguments->context, 0),
-                       poptStrerror(code));
+    KS_TRY(read_options(program, arguments, &values));
     arguments->quiet = quiet;
-    arguments->rest = (const char *const *)poptGetArgs(arguments->context);
-    while (arguments->rest && arguments->rest[arguments->n_rest])
-        arguments->n_rest++;
+    arguments->done = help || version;
     if (help)
         print_help(program, arguments->context);
     else if (version)
         print_version(program);
-    arguments->done = help || version;
-    return KS_OK;
+    if (arguments->done)
+        return KS_OK;
+    KS_TRY(values);
+    return program->rules
+               ? ks_keys_check(program->keys, program->rules, program->values, arguments->given)
+               : KS_OK;
 }
 
 int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
@@ -78,6 +154,7 @@ int ks_program_end(const struct ks_program *program, struct ks_arguments *argume
     if (arguments->context)
         poptFreeContext(arguments->context);
     arguments->context = NULL;
+    ks_pool_free(&arguments->pool);
     return ks_exit_status(status);
 }
 
@@ -86,18 +163,8 @@ int ks_program_run(const struct ks_program *program, int argc, char **argv,
 {
     struct ks_arguments arguments;
     ks_status status = ks_program_start(program, argc, argv, &arguments);
-    int code;
 
     if (status == KS_OK && !arguments.done)
         status = run(&arguments);
-    code = ks_program_end(program, &arguments, status);
-    for (const struct poptOption *o = program->options; o->longName; o++) {
-        char ***list = o->arg;
-
-        for (size_t i = 0; o->argInfo == POPT_ARG_ARGV && *list && (*list)[i]; i++)
-            free((*list)[i]);
-        if (o->argInfo == POPT_ARG_ARGV || o->argInfo == POPT_ARG_STRING)
-            free(*(void **)o->arg);
-    }
-    return code;
+    return ks_program_end(program, &arguments, status);
 }

@@ -13,7 +13,10 @@
 #include "pipeline/options.h"
 #include "pipeline/pipeline.h"
 
-static const struct ks_program description = {
+static struct ks_analyze_options options;
+static int worst; /* the worst exit status of a checkpoint */
+
+static const struct ks_program program = {
     .name = "kappascope-analyze",
     .synopsis = "[OPTION...] CHECKPOINT...",
     .description = "measures the curvature of a critic's loss",
@@ -28,6 +31,8 @@ static const struct ks_program description = {
                "  kappascope analyze --order 150 --probes 3 --json -o spectra run/step_*[0-9].h5\n"
                "  kappascope analyze --apply v.h5 --output hv.h5 step_000050000.h5\n",
     .libraries = {{"HDF5", ks_h5_version}, {"jansson", jansson_version_str}},
+    .keys = ks_analyze_keys,
+    .values = &options,
 };
 
 /* Before anything is computed: the files can be written and replace no input. */
@@ -74,13 +79,10 @@ static ks_status analyze(struct ks_pipeline *p, const struct ks_analyze_options 
     return ks_listing_add(listing, p->path, p->spectrum);
 }
 
-/* Analyzes all checkpoints. One that fails gets a line on standard error, and the others go on.
- * Returns the worst exit status. */
-static int analyze_all(const struct ks_analyze_options *o, const struct ks_arguments *arguments,
-                       char *const *outputs, struct ks_listing *listing)
+/* Analyzes all checkpoints. One that fails gets a line on standard error, and the others go on. */
+static void analyze_all(const struct ks_analyze_options *o, const struct ks_arguments *arguments,
+                        char *const *outputs, struct ks_listing *listing)
 {
-    int worst = 0;
-
     for (size_t i = 0; i < arguments->n_rest; i++) {
         struct ks_pipeline p = {.options = &o->spectrum,
                                 .path = arguments->rest[i],
@@ -92,11 +94,10 @@ static int analyze_all(const struct ks_analyze_options *o, const struct ks_argum
 
         ks_pipeline_close(&p);
         if (status != KS_OK)
-            ks_say("%s: %s", description.name, ks_error_text());
+            ks_say("%s: %s", program.name, ks_error_text());
         if (ks_exit_status(status) > worst)
             worst = ks_exit_status(status);
     }
-    return worst;
 }
 
 static ks_status check_arguments(const struct ks_analyze_options *o,
@@ -130,31 +131,30 @@ static struct ks_listing new_listing(const struct ks_analyze_options *o,
     return listing;
 }
 
-/* Reads the options; *outputs: the names of the spectra, if any are written. */
-static ks_status prepare(const struct ks_words *words, const struct ks_arguments *arguments,
-                         struct ks_analyze_options *o, char ***outputs)
+/* Before any checkpoint is read; *outputs: the names of the spectra, if any are written. */
+static ks_status prepare(const struct ks_arguments *arguments, struct ks_analyze_options *o,
+                         char ***outputs)
 {
-    KS_TRY(ks_options_read(words, o));
+    o->given = arguments->given;
+    KS_TRY(ks_options_finish(o));
     KS_TRY(check_arguments(o, arguments));
     if (!o->apply && !o->gradient && !o->layers && o->spectrum.eigenvectors == 0)
         KS_TRY(ks_outputs_new(arguments->n_rest, arguments->rest, o->folder, o->name, outputs));
     return ks_blas_reserve((size_t)omp_get_max_threads());
 }
 
-/* Reads the options and analyzes; *worst: the exit status of the worst checkpoint. */
-static ks_status run(const struct ks_words *words, const struct ks_arguments *arguments, int *worst)
+static ks_status run(const struct ks_arguments *arguments)
 {
     ks_status status = KS_OK;
-    struct ks_analyze_options o;
     struct ks_listing listing;
     char **outputs = NULL;
 
-    KS_GO(prepare(words, arguments, &o, &outputs));
-    listing = new_listing(&o, arguments);
-    if (!arguments->quiet && ks_products_warning(o.spectrum.products))
-        ks_say("note: %s", ks_products_warning(o.spectrum.products));
-    *worst = analyze_all(&o, arguments, outputs, &listing);
-    if (!o.apply && !o.gradient)
+    KS_GO(prepare(arguments, &options, &outputs));
+    listing = new_listing(&options, arguments);
+    if (!arguments->quiet && ks_products_warning(options.spectrum.products))
+        ks_say("note: %s", ks_products_warning(options.spectrum.products));
+    analyze_all(&options, arguments, outputs, &listing);
+    if (!options.apply && !options.gradient)
         status = ks_listing_end(&listing);
 done:
     ks_outputs_free(arguments->n_rest, outputs);
@@ -163,20 +163,9 @@ done:
 
 int main(int argc, char **argv)
 {
-    ks_status status = KS_OK;
-    struct ks_words words;
-    struct ks_program program = description;
-    struct ks_arguments arguments = {0};
-    int worst = 0, end;
+    int code;
 
-    ks_words_start(&words);
-    program.options = words.table;
-    ks_program_begin(argv);
-    KS_GO(ks_program_start(&program, argc, argv, &arguments));
-    if (!arguments.done)
-        status = run(&words, &arguments, &worst);
-done:
-    end = ks_program_end(&program, &arguments, status);
-    ks_words_clear(&words);
-    return end > worst ? end : worst;
+    options = ks_options_start();
+    code = ks_program_run(&program, argc, argv, run);
+    return code > worst ? code : worst;
 }

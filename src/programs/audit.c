@@ -1,5 +1,5 @@
 /* kappascope-audit: one page on a critic. */
-#include <stdint.h>
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,42 +10,45 @@
 #include "audit/audit.h"
 #include "core/blas.h"
 #include "core/memory.h"
-#include "core/number.h"
 #include "core/process.h"
 #include "core/program.h"
 #include "io/checkpoint.h"
 #include "io/file.h"
 #include "io/h5.h"
 #include "io/scout.h"
-#include "pipeline/options.h"
 
 enum { LIMITS = 32, STUDIES = 4 }; /* the most --fail-if; the shipped studies */
 enum { MET = 3 };                  /* the exit status if a limit is met       */
 
-static char *against, *page, *cache, *order, *layer_order, *batches, *seed, *count_above, **fail_if;
+static struct command {
+    struct ks_audit_options audit;
+    const char *against, *page;
+    struct ks_key_texts fail_if;
+} command;
 static bool met; /* whether a limit is met */
 
-static const struct poptOption options[] = {
-    {"output", 'o', POPT_ARG_STRING, &page, 0, "also write the audit as one HTML page", "PAGE"},
-    {"against", '\0', POPT_ARG_STRING, &against, 0,
+#define AT(member) KS_KEY_AT(struct command, member), 0
+
+static const struct ks_key keys[] = {
+    {"output", KS_ROW_TEXT, NULL, AT(page), "PAGE", "also write the audit as one HTML page",
+     .letter = 'o'},
+    {"against", KS_ROW_TEXT, NULL, AT(against), "STUDY|FILE|shipped",
      "compare with another checkpoint FILE, or with the architectures of a study's folder "
-     "(default: shipped, the tables that come with the program)",
-     "STUDY|FILE|shipped"},
-    {"fail-if", '\0', POPT_ARG_ARGV, &fail_if, 0,
-     "exit with status 3 if a bound is beyond a limit, e.g. 'kappa_effective_bound>1e4'; "
-     "may be repeated",
-     "EXPRESSION"},
-    {"count-above", '\0', POPT_ARG_STRING, &count_above, 0,
-     "also count the eigenvalues of an absolute value above X, for 'directions_above_lower<10'",
-     "X"},
-    {"order", '\0', POPT_ARG_STRING, &order, 0, "Lanczos steps (90)", "M"},
-    {"layer-order", '\0', POPT_ARG_STRING, &layer_order, 0,
-     "Lanczos steps for the block of each layer (30); 0: no layers", "M"},
-    {"batches", '\0', POPT_ARG_STRING, &batches, 0, "use the first N minibatches (all)", "N"},
-    {"seed", '\0', POPT_ARG_STRING, &seed, 0, "seed of the start vectors (0)", "S"},
-    {"cache", '\0', POPT_ARG_STRING, &cache, 0,
-     "keep the spectra in DIR/CHECKPOINT.audit (default: beside the checkpoint)", "DIR"},
-    POPT_TABLEEND};
+     "(default: shipped, the tables that come with the program)"},
+    {"fail-if", KS_ROW_TEXTS, NULL, AT(fail_if), "EXPRESSION",
+     "exit with status 3 if a bound is beyond a limit, e.g. 'kappa_effective_bound>1e4'; may be "
+     "repeated"},
+    {"count-above", KS_ROW_NUMBER(DBL_TRUE_MIN, DBL_MAX), NULL, AT(audit.count_above), "X",
+     "also count the eigenvalues of an absolute value above X, for 'directions_above_lower<10'"},
+    {"order", KS_ROW_COUNT(1, 10000), "90", AT(audit.order), "M", "Lanczos steps"},
+    {"layer-order", KS_ROW_COUNT(0, 10000), "30", AT(audit.layer_order), "M",
+     "Lanczos steps for the block of each layer, 0 for no layers"},
+    {"batches", KS_ROW_COUNT(1, 10000), NULL, AT(audit.batches), "N",
+     "use the first N minibatches (default: all)"},
+    {"seed", KS_ROW_COUNT(0, KS_KEY_ANY), "0", AT(audit.seed), "S", "seed of the start vectors"},
+    {"cache", KS_ROW_TEXT, NULL, AT(audit.cache), "DIR",
+     "keep the spectra in DIR/CHECKPOINT.audit (default: beside the checkpoint)"},
+    KS_KEYS_END};
 
 static const struct ks_program program = {
     .libraries = {{"HDF5", ks_h5_version}},
@@ -70,7 +73,8 @@ static const struct ks_program program = {
                "  kappascope audit -o page.html mine.h5\n"
                "  kappascope audit --against checkpoints/quick mine.h5\n"
                "  kappascope audit --fail-if 'kappa_effective_bound>1e4' mine.h5\n",
-    .options = options,
+    .keys = keys,
+    .values = &command,
 };
 
 struct job {
@@ -90,22 +94,16 @@ struct job {
 
 static ks_status read_options(const struct ks_arguments *arguments, struct job *job)
 {
-    struct ks_audit_options *o = &job->options;
+    const struct ks_key_texts *limits = &command.fail_if;
 
-    *o = (struct ks_audit_options){
-        .order = 90, .layer_order = 30, .quiet = arguments->quiet, .cache = cache};
     if (arguments->n_rest == 0)
         return ks_fail(KS_USAGE, "expected a checkpoint, found none (see --help)");
-    KS_TRY(ks_option_size("order", order, 1, 10000, &o->order));
-    KS_TRY(ks_option_size("layer-order", layer_order, 0, 10000, &o->layer_order));
-    KS_TRY(ks_option_size("batches", batches, 1, 10000, &o->batches));
-    KS_TRY(ks_option_count_above(count_above, &o->count_above));
-    if (seed && !ks_parse_integer(seed, 0, INT64_MAX, &o->seed))
-        return ks_fail(KS_USAGE, "--seed: expected an integer from 0, found '%s'", seed);
-    for (size_t i = 0; fail_if && fail_if[i]; i++) {
+    command.audit.quiet = arguments->quiet;
+    job->options = command.audit;
+    for (size_t i = 0; i < limits->n; i++) {
         if (job->n_limits == LIMITS)
             return ks_fail(KS_USAGE, "--fail-if: expected at most %d of them", LIMITS);
-        KS_TRY(ks_limit_read(fail_if[i], &job->limit[job->n_limits++]));
+        KS_TRY(ks_limit_read(limits->text[i], &job->limit[job->n_limits++]));
     }
     job->n = arguments->n_rest;
     job->checkpoint = arguments->rest;
@@ -148,6 +146,7 @@ static ks_status find_shipped(struct job *job)
 
 static ks_status find_study(struct job *job)
 {
+    const char *against = command.against;
     char *folder = NULL;
 
     KS_TRY(ks_print_string(&folder, "%s/tables", against));
@@ -162,6 +161,7 @@ static ks_status find_study(struct job *job)
 
 static ks_status read_against(struct job *job)
 {
+    const char *against = command.against;
     struct stat info;
 
     if (!against || strcmp(against, "shipped") == 0)
@@ -183,7 +183,7 @@ static ks_status check_checkpoint(const char *path)
 {
     KS_TRY(ks_foreign_check(path));
     KS_TRY(ks_scout(path));
-    return page ? ks_output_check(page, path) : KS_OK;
+    return command.page ? ks_output_check(command.page, path) : KS_OK;
 }
 
 /* Two checkpoints of one name would overwrite each other's spectra in the cache. */
@@ -267,7 +267,7 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
         KS_TRY(ks_audit_run(job->other, &job->options, &job->reference));
     for (size_t i = 0; i < job->n; i++)
         KS_TRY(audit_one(job, job->checkpoint[i], &job->document[i]));
-    return page ? ks_audit_page(page, job->n, job->document) : KS_OK;
+    return command.page ? ks_audit_page(command.page, job->n, job->document) : KS_OK;
 }
 
 static ks_status audit(const struct ks_arguments *arguments)

@@ -1,19 +1,28 @@
 /* kappascope-inspect: prints what is in a file, for a person. */
 #include "inspect/inspect.h"
-#include "core/number.h"
 #include "core/program.h"
 #include "io/h5.h"
 
-static char *inputs, *against;
-static int json;
+static struct command {
+    size_t inputs;
+    const char *against;
+    bool json;
+} command;
 
-static const struct poptOption options[] = {
-    {"inputs", '\0', POPT_ARG_STRING, &inputs, 0,
-     "columns of the input: for an architecture file, shapes and parameters are printed too", "D"},
-    {"against", '\0', POPT_ARG_STRING, &against, 0,
-     "of two files of eigenvectors: the overlap of the leading eigenspaces", "FILE"},
-    {"json", '\0', POPT_ARG_NONE, &json, 0, "print the overlaps of --against as JSON", NULL},
-    POPT_TABLEEND};
+#define AT(member) KS_KEY_AT(struct command, member), 0
+
+static const struct ks_key keys[] = {
+    {"inputs", KS_ROW_COUNT(1, 10000000), NULL, AT(inputs), "D",
+     "columns of the input: for an architecture file, shapes and parameters are printed too"},
+    {"against", KS_ROW_TEXT, NULL, AT(against), "FILE",
+     "of two files of eigenvectors: the overlap of the leading eigenspaces"},
+    {"json", KS_ROW_FLAG, NULL, AT(json), NULL, "print the overlaps of --against as JSON"},
+    KS_KEYS_END};
+
+static const struct ks_key_rule rules[] = {
+    {"json", "--json: expected with --against FILE", .needs = "against"},
+    {"against", "--against: expected no --%s", .excluded = {"inputs"}},
+    {.option = NULL}};
 
 static const struct ks_program program = {
     .libraries = {{"HDF5", ks_h5_version}},
@@ -35,24 +44,20 @@ static const struct ks_program program = {
         "  kappascope inspect early.vectors.h5 --against late.vectors.h5\n"
         "  kappascope inspect --inputs 261 mine.arch\n"
         "  kappascope inspect checkpoints/quick\n",
-    .options = options,
+    .keys = keys,
+    .rules = rules,
+    .values = &command,
 };
 
 static ks_status inspect(const struct ks_arguments *arguments)
 {
-    uint64_t columns = 0;
+    const char *const *file = arguments->rest;
 
     if (arguments->n_rest != 1)
         return ks_fail(KS_USAGE, "expected one file, found %zu arguments (see --help)",
                        arguments->n_rest);
-    if (json && !against)
-        return ks_fail(KS_USAGE, "--json: expected with --against FILE");
-    if (against && inputs)
-        return ks_fail(KS_USAGE, "--against: expected no --inputs");
-    if (against)
-        return ks_inspect_overlap(arguments->rest[0], against, json, stdout);
-    KS_TRY(ks_option_integer("inputs", inputs, 1, 10000000, &columns));
-    return ks_inspect(arguments->rest[0], (size_t)columns, stdout);
+    return command.against ? ks_inspect_overlap(*file, command.against, command.json, stdout)
+                           : ks_inspect(*file, command.inputs, stdout);
 }
 
 int main(int argc, char **argv)

@@ -1,16 +1,18 @@
 /* kappascope-plot: tables, plots and an HTML report from a study's folder. */
-#include "core/number.h"
 #include "core/program.h"
 #include "io/h5.h"
 #include "report/report.h"
 #include "results/aggregate.h"
 
-static char *resamples;
+static struct command {
+    size_t resamples;
+} command;
 
-static const struct poptOption options[] = {
-    {"resamples", '\0', POPT_ARG_STRING, &resamples, 0,
-     "bootstrap resamples per interval (default: 50000); 0: no intervals", "B"},
-    POPT_TABLEEND};
+static const struct ks_key keys[] = {{"resamples", KS_ROW_COUNT(0, 10000000),
+                                      KS_DIGITS(KS_BOOTSTRAP_RESAMPLES),
+                                      KS_KEY_AT(struct command, resamples), 0, "B",
+                                      "bootstrap resamples per interval, 0 for no intervals"},
+                                     KS_KEYS_END};
 
 static const struct ks_program program = {
     .libraries = {{"HDF5", ks_h5_version}},
@@ -23,18 +25,16 @@ static const struct ks_program program = {
                "lists\n"
                "the plots and prints the summary table.\n"
                "\nEXAMPLE\n  kappascope plot checkpoints/quick\n",
-    .options = options,
+    .keys = keys,
+    .values = &command,
 };
 
 static ks_status plot(const struct ks_arguments *arguments)
 {
-    uint64_t number = KS_BOOTSTRAP_RESAMPLES;
-
     if (arguments->n_rest != 1)
         return ks_fail(KS_USAGE, "expected the folder of one study, found %zu arguments",
                        arguments->n_rest);
-    KS_TRY(ks_option_integer("resamples", resamples, 0, 10000000, &number));
-    return ks_study_plot(arguments->rest[0], NULL, (size_t)number, arguments->quiet);
+    return ks_study_plot(arguments->rest[0], NULL, command.resamples, arguments->quiet);
 }
 
 int main(int argc, char **argv)

@@ -1,37 +1,39 @@
 /* kappascope-scores: scores over tasks, from the folders of studies and from tables of returns. */
-#include <string.h>
 #include <sys/stat.h>
 
-#include "core/number.h"
 #include "core/program.h"
 #include "io/h5.h"
 #include "report/report.h"
 #include "results/aggregate.h"
 #include "results/scores.h"
 
-static char *missing, *grid, *every, *out, *resamples, *systems;
-static int raw, csv;
+static struct command {
+    bool drop_missing, common_grid, raw, csv;
+    size_t every, resamples;
+    const char *systems, *out;
+} command;
 
-static const struct poptOption options[] = {
-    {"missing", '\0', POPT_ARG_STRING, &missing, 0,
-     "a run without all scores, or with one that is not finite: error (default); drop: leave it "
-     "out",
-     "WORD"},
-    {"grid", '\0', POPT_ARG_STRING, &grid, 0,
-     "steps: all (default); common: only those that all runs of a system have, the last one "
-     "included",
-     "WORD"},
-    {"every", '\0', POPT_ARG_STRING, &every, 0, "only steps that are multiples of N", "N"},
-    {"systems", '\0', POPT_ARG_STRING, &systems, 0,
-     "only these systems, names between commas, in this order", "NAMES"},
-    {"raw", '\0', POPT_ARG_NONE, &raw, 0,
-     "a line per task with its scores as they are, in place of normalized ones per suite", NULL},
-    {"resamples", '\0', POPT_ARG_STRING, &resamples, 0,
-     "bootstrap resamples per interval (default: 50000); 0: no intervals", "B"},
-    {"csv", '\0', POPT_ARG_NONE, &csv, 0, "print CSV", NULL},
-    {"out", 'o', POPT_ARG_STRING, &out, 0,
-     "write tables and, unless scores are raw, a bar chart into this folder", "DIR"},
-    POPT_TABLEEND};
+static const char *const of_missing[] = {"error", "drop", NULL};
+static const char *const of_grid[] = {"all", "common", NULL};
+
+#define AT(member) KS_KEY_AT(struct command, member), 0
+
+static const struct ks_key keys[] = {
+    {"missing", KS_ROW_CHOICE(of_missing), "error", AT(drop_missing), NULL,
+     "a run without all scores, or with one that is not finite: error; drop: leave it out"},
+    {"grid", KS_ROW_CHOICE(of_grid), "all", AT(common_grid), NULL,
+     "steps: all; common: only those that all runs of a system have, the last one included"},
+    {"every", KS_ROW_COUNT(1, 1e15), NULL, AT(every), "N", "only steps that are multiples of N"},
+    {"systems", KS_ROW_TEXT, NULL, AT(systems), "NAMES",
+     "only these systems, names between commas, in this order"},
+    {"raw", KS_ROW_FLAG, NULL, AT(raw), NULL,
+     "a line per task with its scores as they are, in place of normalized ones per suite"},
+    {"resamples", KS_ROW_COUNT(0, 10000000), KS_DIGITS(KS_BOOTSTRAP_RESAMPLES), AT(resamples), "B",
+     "bootstrap resamples per interval, 0 for no intervals"},
+    {"csv", KS_ROW_FLAG, NULL, AT(csv), NULL, "print CSV"},
+    {"out", KS_ROW_TEXT, NULL, AT(out), "DIR",
+     "write tables and, unless scores are raw, a bar chart into this folder", .letter = 'o'},
+    KS_KEYS_END};
 
 static const struct ks_program program = {
     .libraries = {{"HDF5", ks_h5_version}},
@@ -62,34 +64,9 @@ static const struct ks_program program = {
         "EXAMPLES\n"
         "  kappascope scores checkpoints/dogtrot checkpoints/walker --out scores\n"
         "  kappascope scores --grid common returns.csv\n",
-    .options = options,
+    .keys = keys,
+    .values = &command,
 };
-
-/* One of two words; `second` is set if it is the second one. */
-static ks_status parse_word(const char *option, const char *text, const char *const words[2],
-                            bool *second)
-{
-    *second = text && strcmp(text, words[1]) == 0;
-    return !text || *second || strcmp(text, words[0]) == 0
-               ? KS_OK
-               : ks_fail(KS_USAGE, "--%s: expected %s or %s, found '%s'", option, words[0],
-                         words[1], text);
-}
-
-static ks_status parse(struct ks_score_query *query, uint64_t *draws)
-{
-    static const char *const of_missing[] = {"error", "drop"}, *const of_grid[] = {"all", "common"};
-    uint64_t steps = 0;
-
-    KS_TRY(parse_word("missing", missing, of_missing, &query->drop_missing));
-    KS_TRY(parse_word("grid", grid, of_grid, &query->common_grid));
-    if (every && !ks_parse_integer(every, 1, (uint64_t)1 << 53, &steps))
-        return ks_fail(KS_USAGE, "--every: expected a positive integer, found '%s'", every);
-    KS_TRY(ks_option_integer("resamples", resamples, 0, 10000000, draws));
-    query->every = (double)steps;
-    query->normalize = !raw;
-    return KS_OK;
-}
 
 static ks_status add_input(const char *path, struct ks_score_rows *rows)
 {
@@ -102,28 +79,29 @@ static ks_status add_input(const char *path, struct ks_score_rows *rows)
 static ks_status scores(const struct ks_arguments *arguments)
 {
     struct ks_score_rows rows = {0};
-    struct ks_score_query query = {0};
+    const struct ks_score_query query = {.drop_missing = command.drop_missing,
+                                         .common_grid = command.common_grid,
+                                         .every = (double)command.every,
+                                         .normalize = !command.raw};
     struct ks_score_summary *summary = NULL;
-    uint64_t draws = KS_BOOTSTRAP_RESAMPLES;
     ks_status status = KS_OK;
 
     if (arguments->n_rest == 0)
         return ks_fail(KS_USAGE, "expected folders of studies or CSV files (see --help)");
-    KS_TRY(parse(&query, &draws));
     for (size_t i = 0; i < arguments->n_rest; i++)
         KS_GO(add_input(arguments->rest[i], &rows));
-    if (systems)
-        KS_GO(ks_score_rows_keep(&rows, systems));
+    if (command.systems)
+        KS_GO(ks_score_rows_keep(&rows, command.systems));
     KS_GO(ks_score_summary_new(&rows, &query, 0, &summary)); /* refuses what it refuses at once */
-    if (!arguments->quiet && draws > 0)
+    if (!arguments->quiet && command.resamples > 0)
         ks_say("resampling, some seconds for each system");
     ks_score_summary_free(summary);
-    KS_GO(ks_score_summary_new(&rows, &query, (size_t)draws, &summary));
+    KS_GO(ks_score_summary_new(&rows, &query, command.resamples, &summary));
     ks_scores_warn(summary);
     KS_GO(ks_scores_warn_settings(&rows));
-    if (out)
-        KS_GO(ks_scores_write(summary, out, !raw));
-    if (csv)
+    if (command.out)
+        KS_GO(ks_scores_write(summary, command.out, !command.raw));
+    if (command.csv)
         KS_GO(ks_scores_print_csv(summary));
     else
         ks_scores_print(summary, stdout);

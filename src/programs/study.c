@@ -10,7 +10,6 @@
 #include <omp.h>
 
 #include "core/memory.h"
-#include "core/number.h"
 #include "core/process.h"
 #include "core/program.h"
 #include "core/progress.h"
@@ -28,36 +27,43 @@ enum {
     MOST_JOBS = 4096
 }; /* make writes a byte per job into a pipe, and would block on a full one */
 
-static char *out, *jobs, *resume, **sbatch;
-static int dry_run, show_status, keep_going, retrain, slurm;
+static struct command {
+    const char *out;
+    size_t jobs;     /* 0: not given */
+    bool resume_any; /* also under changed conditions */
+    bool retrain, dry_run, status, keep_going, slurm;
+    struct ks_key_texts sbatch;
+} command;
 
-static const struct poptOption options[] = {
-    {"out", '\0', POPT_ARG_STRING, &out, 0, "the study's folder (default: checkpoints/NAME)",
-     "DIR"},
-    {"jobs", 'j', POPT_ARG_STRING, &jobs, 0, "jobs at a time (default: the number of cores)", "N"},
-    {"resume", '\0', POPT_ARG_STRING, &resume, 0,
-     "how stopped runs resume: exact (the default), or any: also on another processor, with "
-     "another "
-     "number of threads or another version",
-     "exact|any"},
-    {"retrain", '\0', POPT_ARG_NONE, &retrain, 0,
-     "train runs again from the beginning whose removed checkpoints or resume points are needed",
-     NULL},
-    {"dry-run", 'n', POPT_ARG_NONE, &dry_run, 0, "print the commands that would run; write nothing",
-     NULL},
-    {"status", '\0', POPT_ARG_NONE, &show_status, 0, "print the progress of each run; run nothing",
-     NULL},
-    {"keep-going", 'k', POPT_ARG_NONE, &keep_going, 0,
+static const char *const resumes[] = {"exact", "any", NULL};
+
+#define AT(member) KS_KEY_AT(struct command, member), 0
+
+static const struct ks_key keys[] = {
+    {"out", KS_ROW_TEXT, NULL, AT(out), "DIR", "the study's folder (default: checkpoints/NAME)"},
+    {"jobs", KS_ROW_COUNT(1, MOST_JOBS), NULL, AT(jobs), "N",
+     "jobs at a time (default: the number of cores)", .letter = 'j'},
+    {"resume", KS_ROW_CHOICE(resumes), "exact", AT(resume_any), NULL,
+     "how stopped runs resume: exact, or any: also on another processor, with another number of "
+     "threads or another version"},
+    {"retrain", KS_ROW_FLAG, NULL, AT(retrain), NULL,
+     "train runs again from the beginning whose removed checkpoints or resume points are needed"},
+    {"dry-run", KS_ROW_FLAG, NULL, AT(dry_run), NULL,
+     "print the commands that would run; write nothing", .letter = 'n'},
+    {"status", KS_ROW_FLAG, NULL, AT(status), NULL, "print the progress of each run; run nothing"},
+    {"keep-going", KS_ROW_FLAG, NULL, AT(keep_going), NULL,
      "after a failure run the jobs that do not depend on it (always with runs from elsewhere)",
-     NULL},
-    {"slurm", '\0', POPT_ARG_NONE, &slurm, 0,
+     .letter = 'k'},
+    {"slurm", KS_ROW_FLAG, NULL, AT(slurm), NULL,
      "submit the jobs to Slurm instead of running them here; --jobs: tasks of an array at a time "
-     "(default: no limit)",
-     NULL},
-    {"sbatch", '\0', POPT_ARG_ARGV, &sbatch, 0,
-     "options for sbatch, as for a shell: --sbatch='--time=8:00:00 --partition=long'; repeatable",
-     "OPTIONS"},
-    POPT_TABLEEND};
+     "(default: no limit)"},
+    {"sbatch", KS_ROW_TEXTS, NULL, AT(sbatch), "OPTIONS",
+     "options for sbatch, as for a shell: --sbatch='--time=8:00:00 --partition=long'; repeatable"},
+    KS_KEYS_END};
+
+static const struct ks_key_rule rules[] = {
+    {"sbatch", "--sbatch: expected only together with --slurm", .needs = "slurm"},
+    {.option = NULL}};
 
 static const struct ks_program program = {
     .libraries = {{"HDF5", ks_h5_version}},
@@ -111,7 +117,9 @@ static const struct ks_program program = {
                "  kappascope study dogtrot --out /data/dogtrot --jobs 32\n"
                "  kappascope study trot --status\n"
                "  kappascope study dogtrot --slurm --sbatch='--time=8:00:00 -p long'\n",
-    .options = options,
+    .keys = keys,
+    .rules = rules,
+    .values = &command,
 };
 
 /* The state of the program; job_clear frees it. */
@@ -143,11 +151,6 @@ static void job_clear(struct job *job)
         close(job->lock);
 }
 
-static bool resume_any(void)
-{
-    return resume && strcmp(resume, "any") == 0;
-}
-
 /* The task must be known, and the analyses must fit its critics. */
 static ks_status check_study(struct job *job)
 {
@@ -173,7 +176,7 @@ static ks_status compare_folder(struct job *job)
     if (!ks_path_exists(path))
         return KS_OK;
     KS_TRY(ks_study_read(path, KS_STUDY_COMPARE, &held));
-    difference = ks_study_difference(job->study, held, resume_any());
+    difference = ks_study_difference(job->study, held, command.resume_any);
     if (difference)
         status = ks_fail(KS_USAGE,
                          "%s: the folder holds another study, which differs from %s in '%s'%s; "
@@ -215,12 +218,12 @@ static ks_status check_restarts(const struct job *job, bool quiet)
 
         if (why && job->graph->job[i].elsewhere)
             return ks_fail(KS_USAGE, "%s", why);
-        if (why && retrain && !quiet)
+        if (why && command.retrain && !quiet)
             ks_say("%s", why);
         if (why && n++ == 0)
             first = why;
     }
-    if (n == 0 || retrain)
+    if (n == 0 || command.retrain)
         return KS_OK;
     if (n == 1)
         return ks_fail(KS_USAGE, "%s; --retrain allows that", first);
@@ -252,14 +255,14 @@ static ks_status make(struct job *job, bool quiet)
     ks_status status;
 
     KS_TRY(claim_folder(job, quiet));
-    if (slurm)
+    if (command.slurm)
         return ks_slurm_submit(job->graph, job->dir, &job->slurm);
     ks_progress_warn(quiet); /* the jobs run with --quiet */
     KS_TRY(ks_graph_write(job->graph, job->dir));
-    status = ks_graph_run(job->graph, job->dir, job->jobs, keep_going != 0, quiet);
+    status = ks_graph_run(job->graph, job->dir, job->jobs, command.keep_going, quiet);
     if (status == KS_OK)
         return ks_study_plot(job->dir, job->study, KS_BOOTSTRAP_RESAMPLES, quiet);
-    if (!keep_going || ks_graph_stopped())
+    if (!command.keep_going || ks_graph_stopped())
         return status;
     snprintf(message, sizeof message, "%s", ks_error_text());
     if (ks_study_plot(job->dir, job->study, KS_BOOTSTRAP_RESAMPLES, quiet) != KS_OK)
@@ -296,7 +299,7 @@ static ks_status print_commands(const struct job *job, const struct ks_study_vie
                strstr(ks_error_text(), "--retrain") ? "without --retrain " : "", ks_error_text());
     if (status == KS_OK && !quiet)
         status = ks_study_print_forecast(view, job->task.observations, job->task.actions, stdout);
-    if (status == KS_OK && !slurm)
+    if (status == KS_OK && !command.slurm)
         status = ks_graph_print(job->graph, job->dir, claim, job->plot, stdout);
     else if (status == KS_OK)
         status = ks_slurm_print(job->graph, job->dir, &job->slurm, stdout);
@@ -305,25 +308,22 @@ static ks_status print_commands(const struct job *job, const struct ks_study_vie
 }
 
 /* No more than the graph has: the jobs at a time share the memory. For Slurm 0 means no limit. */
-static ks_status read_jobs(const struct ks_study *s, size_t *n)
+static size_t find_jobs(const struct ks_study *s)
 {
-    size_t all = ks_graph_jobs(s);
-    uint64_t number = slurm ? 0 : (uint64_t)omp_get_num_procs();
+    const size_t all = ks_graph_jobs(s);
+    const size_t asked = command.jobs > 0 || command.slurm ? command.jobs
+                                                           : (size_t)omp_get_num_procs();
 
-    KS_TRY(ks_option_integer("jobs", jobs, 1, MOST_JOBS, &number));
-    *n = number < all ? (size_t)number : all;
-    return KS_OK;
+    return asked < all ? asked : all;
 }
 
 static ks_status read_slurm(struct job *job, bool quiet)
 {
-    if (sbatch && !slurm)
-        return ks_fail(KS_USAGE, "--sbatch: expected only together with --slurm");
-    for (size_t i = 0; sbatch && sbatch[i]; i++)
-        KS_TRY(ks_slurm_add_options(&job->slurm, sbatch[i]));
+    for (size_t i = 0; i < command.sbatch.n; i++)
+        KS_TRY(ks_slurm_add_options(&job->slurm, command.sbatch.text[i]));
     job->slurm.plot = job->plot;
     job->slurm.jobs = job->jobs;
-    job->slurm.keep_going = keep_going != 0;
+    job->slurm.keep_going = command.keep_going;
     job->slurm.quiet = quiet;
     return KS_OK;
 }
@@ -353,6 +353,7 @@ static bool has_elsewhere(const struct ks_study *s)
 static ks_status find_folder(const char *argument, struct job *job)
 {
     const struct ks_study *s = job->study;
+    const char *out = command.out;
     const bool here = has_elsewhere(s) || is_same_file(argument, s->folder);
 
     if (out && has_elsewhere(s) && !is_same_file(out, s->folder))
@@ -383,15 +384,13 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
     if (arguments->n_rest != 1)
         return ks_fail(KS_USAGE, "expected one study, a file or a name, found %zu arguments",
                        arguments->n_rest);
-    if (resume && strcmp(resume, "exact") != 0 && !resume_any())
-        return ks_fail(KS_USAGE, "--resume: expected exact or any, found '%s'", resume);
     KS_TRY(ks_shell_check("the study's path", arguments->rest[0]));
     KS_TRY(ks_study_find(arguments->rest[0], &job->path));
     KS_TRY(ks_study_read(job->path, KS_STUDY_RUN, &job->study));
-    keep_going = keep_going || ks_study_has_elsewhere(job->study);
+    command.keep_going |= ks_study_has_elsewhere(job->study);
     if (!ks_study_has_elsewhere(job->study)) /* jobs analyze checkpoints that other jobs wrote */
         setenv("KAPPASCOPE_SCOUT", "0", 0);
-    KS_TRY(read_jobs(job->study, &job->jobs));
+    job->jobs = find_jobs(job->study);
     KS_TRY(find_folder(arguments->rest[0], job));
     KS_TRY(ks_shell_check("--out", job->dir));
     KS_TRY(find_record(job));
@@ -401,15 +400,16 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
     KS_TRY(read_slurm(job, arguments->quiet));
     KS_TRY(check_study(job));
     /* The analyzer's default limit is half of the free memory; jobs at a time share that half. */
-    programs = (struct ks_graph_programs){job->train, job->analyze, resume_any(),
-                                          slurm ? 0 : ks_memory_available("", job->jobs) / 2};
+    programs = (struct ks_graph_programs){job->train, job->analyze, command.resume_any,
+                                          command.slurm ? 0
+                                                        : ks_memory_available("", job->jobs) / 2};
     KS_TRY(ks_graph_new(job->study, &programs, &job->graph));
-    if (!show_status && !dry_run)
+    if (!command.status && !command.dry_run)
         return make(job, arguments->quiet);
     KS_TRY(compare_folder(job));
     KS_TRY(ks_graph_check_spectra(job->graph, job->dir, arguments->quiet));
     view = (struct ks_study_view){job->graph, job->dir, job->jobs, job->held};
-    if (dry_run && !show_status)
+    if (command.dry_run && !command.status)
         return print_commands(job, &view, arguments->quiet);
     say_stale(job, "would be", arguments->quiet);
     return ks_study_print_status(&view);

@@ -2,14 +2,12 @@
 #include "train/train.h"
 
 #include <glob.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
 #include "core/milestones.h"
-#include "core/number.h"
 #include "core/process.h"
 #include "core/program.h"
 #include "env/env.h"
@@ -68,15 +66,44 @@ static const char details[] =
     "  kappascope train --env dog-trot --arch bn+wn+ce --seed 0 --out runs/bn+wn+ce/0 \\\n"
     "      --set utd=1\n";
 
-/* The values of the options, as text. */
-struct command {
-    char *env, *arch, *out, *seed, *steps, *stop_at, *save_every;
-    char *resume; /* NULL: --resume without a value; NOT_ASKED: no --resume */
-    char **set;   /* the values of all --set, ended by NULL                 */
-    int list;
-};
+static struct command {
+    struct ks_train_options options;
+    struct ks_key_texts set;
+    bool list;
+} command = {.options.save_every = -1};
 
-static char NOT_ASKED[] = "";
+static const char *const resumes[] = {"exact", "any", NULL};
+
+#define AT(member) KS_KEY_AT(struct command, member), 0
+
+static const struct ks_key keys[] = {
+    {"env", KS_ROW_TEXT, NULL, AT(options.env), "NAME|FILE",
+     "task (see --list), or a file of your own"},
+    {"arch", KS_ROW_TEXT, NULL, AT(options.architecture), "NAME|FILE",
+     "architecture or system (see --list), or a file of your own"},
+    {"seed", KS_ROW_COUNT(0, KS_KEY_ANY), "0", AT(options.seed), "N", "seed of all random numbers"},
+    {"out", KS_ROW_TEXT, NULL, AT(options.out), "DIR", "the run's folder"},
+    {"steps", KS_ROW_COUNT(1, KS_MOST_STEPS), "1000000", AT(options.steps), "N",
+     "environment steps of the complete run"},
+    {"stop-at", KS_ROW_COUNT(1, KS_MOST_STEPS), NULL, AT(options.stop_at), "N",
+     "stop early, with the milestones and learning rates of --steps"},
+    {"resume", KS_ROW_CHOICE_FROM(KS_RESUME_EXACT, resumes), NULL, AT(options.resume), NULL,
+     "continue an unfinished run; any: also under changed conditions", .bare = "exact"},
+    {"save-every", KS_ROW_NUMBER(0, 1e9), NULL, AT(options.save_every), "SECONDS",
+     "seconds between resume points (default: 60, or more if writing takes long)"},
+    {"set", KS_ROW_TEXTS, NULL, AT(set), "KEY=VALUE", "a setting (see --list); repeatable"},
+    {"list", KS_ROW_FLAG, NULL, AT(list), NULL, "print tasks, architectures, systems, settings"},
+    KS_KEYS_END};
+
+static const struct ks_program program = {
+    .name = "kappascope-train",
+    .synopsis = "--env NAME|FILE --arch NAME|FILE --out DIR [OPTION...]",
+    .description = "train an agent and write checkpoints of its critics",
+    .details = details,
+    .libraries = {{"HDF5", ks_h5_version}, {"MuJoCo", ks_env_mujoco_version}},
+    .keys = keys,
+    .values = &command,
+};
 
 /* In alphabetical order; nothing if the files are not there. */
 static void print_systems(void)
@@ -136,24 +163,9 @@ static void print_list(void)
     print_systems();
     printf("\nSettings, with their defaults\n");
     for (const struct ks_key *key = ks_keys; key->name; key++) {
-        ks_settings_print(&settings, key, value);
+        ks_key_print(key, &settings, value);
         printf("  %-21s %-8s %s\n", key->name, value, key->help);
     }
-}
-
-static ks_status read_resume(const char *text, enum ks_resume *resume)
-{
-    *resume = text == NOT_ASKED                            ? KS_RESUME_NOT
-              : text == NULL || strcmp(text, "exact") == 0 ? KS_RESUME_EXACT
-                                                           : KS_RESUME_ANY;
-    return *resume == KS_RESUME_ANY && strcmp(text, "any") != 0
-               ? ks_fail(KS_USAGE, "--resume: expected exact or any, found '%s'", text)
-               : KS_OK;
-}
-
-static ks_status require(const char *name, const char *value)
-{
-    return value && *value ? KS_OK : ks_fail(KS_USAGE, "%s is missing (see --help)", name);
 }
 
 /* The settings of a system, if --arch names one. */
@@ -170,100 +182,52 @@ static ks_status read_system(const char *name, struct ks_settings *settings)
     return status;
 }
 
-static ks_status read_options(const struct command *c, struct ks_train_options *o)
+/* Settings: the defaults, the task's action repeat, those of a system, and those that are given. */
+static ks_status read_settings(struct ks_train_options *o)
 {
-    static const uint64_t MAX_SEED = INT64_MAX; /* files store seeds as signed integers */
-    uint64_t steps = 1000000, stop_at = 0;
     struct ks_env_about about;
 
-    KS_TRY(require("--env", c->env));
-    KS_TRY(require("--arch", c->arch));
-    KS_TRY(require("--out", c->out));
-    o->env = c->env;
+    ks_settings_defaults(&o->settings);
     if (ks_env_about_task(o->env, &about))
         o->settings.action_repeat = about.action_repeat;
-    o->architecture = c->arch;
-    KS_TRY(read_system(c->arch, &o->settings));
-    o->out = c->out;
-    KS_TRY(ks_option_integer("seed", c->seed, 0, MAX_SEED, &o->seed));
-    KS_TRY(ks_option_integer("steps", c->steps, 1, KS_MOST_STEPS, &steps));
-    KS_TRY(ks_option_integer("stop-at", c->stop_at, 1, KS_MOST_STEPS, &stop_at));
-    if (stop_at > steps)
-        return ks_fail(KS_USAGE, "--stop-at: expected at most --steps, %" PRIu64 ", found %" PRIu64,
-                       steps, stop_at);
-    o->steps = steps;
-    o->stop_at = stop_at;
-    KS_TRY(read_resume(c->resume, &o->resume));
-    o->save_every = -1;
-    if (c->save_every && !ks_parse_number(c->save_every, 0, 1e9, &o->save_every))
-        return ks_fail(KS_USAGE, "--save-every: expected a number of seconds from 0, found '%s'",
-                       c->save_every);
-    for (size_t i = 0; c->set && c->set[i]; i++)
-        KS_TRY(ks_settings_assign(&o->settings, c->set[i]));
+    KS_TRY(read_system(o->architecture, &o->settings));
+    for (size_t i = 0; i < command.set.n; i++)
+        KS_TRY(ks_settings_assign(&o->settings, command.set.text[i]));
     return KS_OK;
 }
 
-static void free_command(struct command *c)
+static ks_status check_options(const struct ks_train_options *o)
 {
-    char *strings[] = {c->env, c->arch, c->out, c->seed, c->steps, c->stop_at, c->save_every};
+    static const char *const needed[] = {"env", "arch", "out"};
+    const char *const found[] = {o->env, o->architecture, o->out};
 
-    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
-        free(strings[i]);
-    if (c->resume != NOT_ASKED)
-        free(c->resume);
-    for (size_t i = 0; c->set && c->set[i]; i++)
-        free(c->set[i]);
-    free(c->set);
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!found[i] || !*found[i])
+            return ks_fail(KS_USAGE, "--%s is missing (see --help)", needed[i]);
+    if (o->stop_at > o->steps)
+        return ks_fail(KS_USAGE, "--stop-at: expected at most --steps, %zu, found %zu", o->steps,
+                       o->stop_at);
+    return KS_OK;
+}
+
+static ks_status train(const struct ks_arguments *arguments)
+{
+    struct ks_train_options *o = &command.options;
+
+    if (arguments->n_rest > 0)
+        return ks_fail(KS_USAGE, "'%s': no arguments expected (see --help)", arguments->rest[0]);
+    if (command.list) {
+        print_list();
+        return KS_OK;
+    }
+    o->argc = arguments->argc, o->argv = arguments->argv;
+    o->quiet = arguments->quiet;
+    KS_TRY(check_options(o));
+    KS_TRY(read_settings(o));
+    return ks_train(o);
 }
 
 int main(int argc, char **argv)
 {
-    struct command c = {.resume = NOT_ASKED};
-    struct ks_train_options o = {.argc = argc, .argv = argv};
-    struct poptOption table[] = {
-        {"env", '\0', POPT_ARG_STRING, &c.env, 0, "task (see --list), or a file of your own",
-         "NAME|FILE"},
-        {"arch", '\0', POPT_ARG_STRING, &c.arch, 0,
-         "architecture or system (see --list), or a file of your own", "NAME|FILE"},
-        {"seed", '\0', POPT_ARG_STRING, &c.seed, 0, "seed of all random numbers (0)", "N"},
-        {"out", '\0', POPT_ARG_STRING, &c.out, 0, "the run's folder", "DIR"},
-        {"steps", '\0', POPT_ARG_STRING, &c.steps, 0,
-         "environment steps of the complete run (1000000)", "N"},
-        {"stop-at", '\0', POPT_ARG_STRING, &c.stop_at, 0,
-         "stop early, with the milestones and learning rates of --steps", "N"},
-        {"resume", '\0', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &c.resume, 0,
-         "continue an unfinished run; any: also under changed conditions", "exact|any"},
-        {"save-every", '\0', POPT_ARG_STRING, &c.save_every, 0,
-         "seconds between resume points (60, or more if writing takes long)", "SECONDS"},
-        {"set", '\0', POPT_ARG_ARGV, &c.set, 0, "a setting (see --list); repeatable", "KEY=VALUE"},
-        {"list", '\0', POPT_ARG_NONE, &c.list, 0, "print tasks, architectures, systems, settings",
-         NULL},
-        POPT_TABLEEND};
-    struct ks_program program = {
-        .name = "kappascope-train",
-        .synopsis = "--env NAME|FILE --arch NAME|FILE --out DIR [OPTION...]",
-        .description = "train an agent and write checkpoints of its critics",
-        .details = details,
-        .libraries = {{"HDF5", ks_h5_version}, {"MuJoCo", ks_env_mujoco_version}},
-        .options = table,
-    };
-    struct ks_arguments arguments;
-    ks_status status;
-    int code;
-
-    ks_settings_defaults(&o.settings);
-    status = ks_program_start(&program, argc, argv, &arguments);
-    if (status == KS_OK && arguments.n_rest > 0)
-        status = ks_fail(KS_USAGE, "'%s': no arguments expected (see --help)", arguments.rest[0]);
-    if (status == KS_OK && !arguments.done && c.list) {
-        print_list();
-    } else if (status == KS_OK && !arguments.done) {
-        o.quiet = arguments.quiet;
-        status = read_options(&c, &o);
-        if (status == KS_OK)
-            status = ks_train(&o);
-    }
-    code = ks_program_end(&program, &arguments, status);
-    free_command(&c);
-    return code;
+    return ks_program_run(&program, argc, argv, train);
 }

@@ -46,7 +46,7 @@ ks_status ks_page_settings(void *data, FILE *out)
     for (const struct ks_key *key = ks_keys; key->name && ks_study_trains(s); key++) {
         char value[KS_VALUE_LENGTH];
 
-        ks_settings_print(&s->settings, key, value);
+        ks_key_print(key, &s->settings, value);
         fputs(key == ks_keys ? "" : ", ", out);
         print_pair(out, key->name, value);
     }

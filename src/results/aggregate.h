@@ -41,8 +41,8 @@ struct ks_bootstrap {
     const size_t *runs; /* [strata] runs of each */
 };
 
-enum { KS_BOOTSTRAP_RESAMPLES = 50000 };
-#define KS_BOOTSTRAP_LEVEL 0.90
+#define KS_BOOTSTRAP_RESAMPLES 50000
+#define KS_BOOTSTRAP_LEVEL     0.90
 
 /* A function of a resample: from the runs that were drawn to `outputs` numbers. */
 struct ks_estimator {

@@ -207,7 +207,7 @@ static ks_status keep_settings(struct ks_score_rows *rows, const struct ks_setti
 
         if (ks_word_index(key->name, ASIDE, aside) < ASIDE)
             continue;
-        ks_settings_print(settings, key, value);
+        ks_key_print(key, settings, value);
         status = ks_print_string(&longer, "%s%s=%s ", text, key->name, value);
         free(text);
         text = longer;
@@ -296,17 +296,23 @@ ks_status ks_score_rows_names(const struct ks_score_rows *rows, bool tasks, cons
     return KS_OK;
 }
 
-ks_status ks_score_rows_keep(struct ks_score_rows *rows, char *list)
+static bool is_of(const struct ks_score_row *row, const char *name, size_t length)
 {
-    size_t kept = 0;
+    return strlen(row->system) == length && strncmp(row->system, name, length) == 0;
+}
 
-    for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
+ks_status ks_score_rows_keep(struct ks_score_rows *rows, const char *list)
+{
+    size_t kept = 0, length;
+
+    for (const char *name = list + strspn(list, ","); *name; name += strspn(name, ",")) {
         bool found = false;
 
+        length = strcspn(name, ",");
         for (size_t k = 0; k < kept && !found; k++)
-            found = strcmp(rows->row[k].system, name) == 0;
+            found = is_of(&rows->row[k], name, length);
         for (size_t k = kept; k < rows->n; k++)
-            if (strcmp(rows->row[k].system, name) == 0) {
+            if (is_of(&rows->row[k], name, length)) {
                 struct ks_score_row row = rows->row[k];
 
                 rows->row[k] = rows->row[kept];
@@ -314,7 +320,8 @@ ks_status ks_score_rows_keep(struct ks_score_rows *rows, char *list)
                 found = true;
             }
         if (!found)
-            return ks_fail(KS_USAGE, "--systems: no scores of '%s'", name);
+            return ks_fail(KS_USAGE, "--systems: no scores of '%.*s'", (int)length, name);
+        name += length;
     }
     rows->n = kept;
     return kept > 0 ? KS_OK : ks_fail(KS_USAGE, "--systems: expected names, found none");

@@ -76,9 +76,9 @@ ks_status ks_score_rows_add_csv(const char *path, struct ks_score_rows *rows);
  * row, except for the last one, which gives a row with NaN. Fails with KS_IO or KS_FORMAT. */
 ks_status ks_score_rows_add_study(const char *dir, struct ks_score_rows *rows);
 
-/* Keeps only the rows of the systems in `list`, names between commas, which is overwritten. Fails
- * with KS_USAGE if one of them has no rows. */
-ks_status ks_score_rows_keep(struct ks_score_rows *rows, char *list);
+/* Keeps only the rows of the systems in `list`, names between commas. Fails with KS_USAGE if one of
+ * them has no rows. */
+ks_status ks_score_rows_keep(struct ks_score_rows *rows, const char *list);
 
 void ks_score_rows_free(struct ks_score_rows *rows);
 

@@ -311,20 +311,19 @@ static ks_status measure_spectra(const struct ks_study *study, const struct ks_c
     double product[3] = {0}; /* in float64; in float32, by BLAS or not; 0: not measured */
 
     for (size_t k = 0; k < study->n_analyses; k++) {
-        struct ks_spectrum_options o;
+        const struct ks_spectrum_options *o = &study->analysis[k].options;
         double *measured, pace;
 
         if (paces->spectrum[k].amount > 0)
             continue;
-        KS_TRY(ks_study_read_analysis(&study->analysis[k], &o));
-        measured = &product[!o.products_f32 ? 0 : o.products == KS_PRODUCTS_BLAS ? 1 : 2];
+        measured = &product[!o->products_f32 ? 0 : o->products == KS_PRODUCTS_BLAS ? 1 : 2];
         if (*measured == 0)
-            KS_TRY(measure_product(c, &o, measured));
-        pace = *measured / (o.critic >= 0 ? (double)c->critic.ensemble : 1);
+            KS_TRY(measure_product(c, o, measured));
+        pace = *measured / (o->critic >= 0 ? (double)c->critic.ensemble : 1);
         paces->spectrum[k] = (struct ks_pace){
-            pace * ks_most_products(&o, ks_networks_parameters(&c->critic), minibatches), 1};
+            pace * ks_most_products(o, ks_networks_parameters(&c->critic), minibatches), 1};
         paces->best[k] = pace *
-                         ks_fewest_products(&o, ks_networks_parameters(&c->critic), minibatches);
+                         ks_fewest_products(o, ks_networks_parameters(&c->critic), minibatches);
     }
     return KS_OK;
 }

@@ -18,7 +18,6 @@
 struct check {
     const struct ks_study *study;
     const struct ks_study_analysis *asked;
-    struct ks_spectrum_options read;
     size_t observations, actions; /* of the task */
 };
 
@@ -43,7 +42,7 @@ static ks_status check_projected(const struct KS(arch) *arch)
 static ks_status check_critics(const struct check *c, const char *name,
                                const struct ks_networks *critics)
 {
-    const struct ks_spectrum_options *a = &c->read;
+    const struct ks_spectrum_options *a = &c->asked->options;
     size_t n;
 
     if (ks_selection_count(critics, a->critic, -1, NULL, &n) != KS_OK)
@@ -112,15 +111,14 @@ ks_status ks_study_check(const struct ks_study *s, size_t observations, size_t a
 
     for (size_t k = 0; k < s->n_analyses; k++) {
         c.asked = &s->analysis[k];
-        KS_TRY(ks_study_read_analysis(c.asked, &c.read));
-        if (c.read.batches > s->settings.analysis_minibatches) {
+        if (c.asked->options.batches > s->settings.analysis_minibatches) {
             ks_fail(KS_FORMAT, "--batches: expected at most %zu (analysis_minibatches), found %zu",
-                    s->settings.analysis_minibatches, c.read.batches);
+                    s->settings.analysis_minibatches, c.asked->options.batches);
             return fail_at(&c, "batches", NULL);
         }
-        if (c.read.batch > s->settings.analysis_minibatches) {
+        if (c.asked->options.batch > s->settings.analysis_minibatches) {
             ks_fail(KS_FORMAT, "--batch: expected less than %zu (analysis_minibatches), found %zu",
-                    s->settings.analysis_minibatches, c.read.batch - 1);
+                    s->settings.analysis_minibatches, c.asked->options.batch - 1);
             return fail_at(&c, "batch", NULL);
         }
         for (size_t i = 0; i < s->n_architectures; i++)
@@ -195,8 +193,8 @@ static const char *different_setting(const struct ks_settings *a, const struct k
     for (const struct ks_key *key = ks_keys; key->name; key++) {
         char of_a[KS_VALUE_LENGTH], of_b[KS_VALUE_LENGTH];
 
-        ks_settings_print(a, key, of_a); /* with all digits */
-        ks_settings_print(b, key, of_b);
+        ks_key_print(key, a, of_a); /* with all digits */
+        ks_key_print(key, b, of_b);
         if (strcmp(of_a, of_b) != 0 && !(any_threads && strcmp(key->name, "threads") == 0))
             return key->name;
     }
@@ -238,47 +236,39 @@ const char *ks_study_difference(const struct ks_study *asked, const struct ks_st
     return NULL;
 }
 
-/* Whether `b` has every setting of `a`. */
-static bool includes(const struct ks_study_analysis *b, const struct ks_study_analysis *a)
+static bool is_same(const struct ks_spectrum_options *a, const struct ks_spectrum_options *b)
 {
-    for (size_t i = 0; i < a->n; i++) {
-        const struct ks_setting *s = ks_setting_find(b->setting, b->n, a->setting[i].key);
-
-        if (!s || strcmp(s->value, a->setting[i].value) != 0)
-            return false;
-    }
-    return true;
+    return ks_spectrum_options_same(a, b) && a->memory == b->memory && a->products == b->products;
 }
 
 bool ks_study_same_analysis(const struct ks_study_analysis *a, const struct ks_study_analysis *b)
 {
-    return includes(a, b) && includes(b, a);
+    return is_same(&a->options, &b->options);
 }
 
 /* Without the options that may differ between start vectors. */
-static struct ks_study_analysis without_seed(const struct ks_study_analysis *analysis)
+static struct ks_spectrum_options without_seed(const struct ks_study_analysis *analysis)
 {
-    struct ks_study_analysis rest = *analysis;
+    struct ks_spectrum_options rest = analysis->options;
 
-    rest.n = 0;
-    for (size_t i = 0; i < analysis->n; i++)
-        if (strcmp(analysis->setting[i].key, "seed") != 0 &&
-            strcmp(analysis->setting[i].key, "no-certificates") != 0)
-            rest.setting[rest.n++] = analysis->setting[i];
+    rest.seed = 0;
+    rest.certificates = true;
     return rest;
 }
 
 struct ks_study_analyses ks_study_starts(const struct ks_study *s, size_t analysis)
 {
-    const struct ks_study_analysis one = without_seed(&s->analysis[analysis]);
+    const struct ks_study_scope *scope = &s->analysis[analysis].scope;
+    const struct ks_spectrum_options one = without_seed(&s->analysis[analysis]);
     struct ks_study_analyses found = {.n = 1, .index = {analysis}};
 
     for (size_t k = 0; k < s->n_analyses; k++) {
-        const struct ks_study_analysis other = without_seed(&s->analysis[k]);
+        const struct ks_study_scope *other = &s->analysis[k].scope;
+        const struct ks_spectrum_options options = without_seed(&s->analysis[k]);
 
-        if (k != analysis && one.scope.checkpoints == other.scope.checkpoints &&
-            memcmp(one.scope.of, other.scope.of, s->n_architectures * sizeof *one.scope.of) == 0 &&
-            ks_study_same_analysis(&one, &other))
+        if (k != analysis && scope->checkpoints == other->checkpoints &&
+            memcmp(scope->of, other->of, s->n_architectures * sizeof *scope->of) == 0 &&
+            is_same(&one, &options))
             found.index[found.n++] = k;
     }
     return found;
@@ -323,13 +313,11 @@ static ks_status check_options(const struct ks_study_analysis *asked, const char
 {
     const char *found = ks_attribute_text(&s->attributes, "options");
     char expected[KS_SPECTRUM_OPTIONS_TEXT];
-    struct ks_spectrum_options options;
     size_t at = 0;
 
     if (!found)
         return KS_OK;
-    KS_TRY(ks_study_read_analysis(asked, &options));
-    ks_spectrum_options_print(&options, expected);
+    ks_spectrum_options_print(&asked->options, expected);
     if (strcmp(expected, found) == 0)
         return KS_OK;
     for (size_t i = 0; expected[i] && expected[i] == found[i]; i++)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "pipeline/options.h"
 #include "train/settings.h"
 
 struct ks_spectrum;
@@ -43,7 +44,9 @@ struct ks_study_analysis {
     char name[KS_STUDY_NAME + 1]; /* NAME; KS_STUDY_STANDARD for [analyze] */
     struct ks_study_scope scope;
     size_t n;
-    struct ks_setting setting[KS_STUDY_SETTINGS];
+    struct ks_setting setting[KS_STUDY_SETTINGS]; /* as the file writes them       */
+    struct ks_analyze_options asked;              /* as they are given; texts: of `setting` */
+    struct ks_spectrum_options options;           /* as the analyzer will use them */
 };
 #define KS_STUDY_STANDARD "standard"
 

@@ -274,39 +274,26 @@ static ks_status set_seeds(struct ks_study_parser *p, const char *value)
     return split(p, value, add_seeds);
 }
 
-static ks_status set_steps(struct ks_study_parser *p, const char *value)
-{
-    return parse_size("steps", value, 1, KS_MOST_STEPS, &p->study->steps);
-}
+#define AT(member) KS_KEY_AT(struct ks_study, member)
 
-static ks_status set_stop(struct ks_study_parser *p, const char *value)
-{
-    p->study->stop_line = p->line;
-    return parse_size("stop", value, 1, KS_MOST_STEPS, &p->study->stop);
-}
+static const char *const trained[] = {"here", "elsewhere", NULL};
+static const char *const missing[] = {"error", "drop", NULL};
+static const char *const grids[] = {"all", "common", NULL};
 
-static ks_status set_switch(const char *key, const char *value, const char *off, const char *on,
-                            bool *is_on)
-{
-    *is_on = strcmp(value, on) == 0;
-    if (!*is_on && strcmp(value, off) != 0)
-        return ks_fail(KS_FORMAT, "%s: expected %s or %s, found '%s'", key, off, on, value);
-    return KS_OK;
-}
+/* The keys of [study] that are a number or a word. */
+static const struct ks_key values[] = {{"steps", KS_ROW_COUNT(1, KS_MOST_STEPS), NULL, AT(steps)},
+                                       {"stop", KS_ROW_COUNT(1, KS_MOST_STEPS), NULL, AT(stop)},
+                                       {"trained", KS_ROW_CHOICE(trained), NULL, AT(elsewhere)},
+                                       {"missing", KS_ROW_CHOICE(missing), NULL, AT(drop_missing)},
+                                       {"grid", KS_ROW_CHOICE(grids), NULL, AT(common_grid)},
+                                       KS_KEYS_END};
 
-static ks_status set_trained(struct ks_study_parser *p, const char *value)
+static ks_status set_value(struct ks_study_parser *p, const char *value)
 {
-    return set_switch("trained", value, "here", "elsewhere", &p->study->elsewhere);
-}
-
-static ks_status set_missing(struct ks_study_parser *p, const char *value)
-{
-    return set_switch("missing", value, "error", "drop", &p->study->drop_missing);
-}
-
-static ks_status set_grid(struct ks_study_parser *p, const char *value)
-{
-    return set_switch("grid", value, "all", "common", &p->study->common_grid);
+    if (strcmp(p->key, "stop") == 0)
+        p->study->stop_line = p->line;
+    return ks_key_set(ks_key_find(values, p->key), "", value, p->study) == KS_OK ? KS_OK
+                                                                                 : KS_FORMAT;
 }
 
 /* --- the scope of a further analysis --- */
@@ -323,15 +310,12 @@ static ks_status check_named(const struct ks_study_parser *p, const char *key)
 
 static ks_status set_checkpoints(struct ks_study_parser *p, const char *value)
 {
-    static const char *const words[] = {"all", "trained", "last"};
+    static const char *const words[] = {"all", "trained", "last", NULL};
+    static const struct ks_key key = {"checkpoints", KS_ROW_CHOICE(words), NULL,
+                                      KS_KEY_AT(struct ks_study_scope, checkpoints)};
 
-    KS_TRY(check_named(p, "checkpoints"));
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(value, words[i]) == 0) {
-            p->analysis->scope.checkpoints = (enum ks_study_checkpoints)i;
-            return KS_OK;
-        }
-    return ks_fail(KS_FORMAT, "checkpoints: expected all, trained or last, found '%s'", value);
+    KS_TRY(check_named(p, key.name));
+    return ks_key_set(&key, "", value, &p->analysis->scope);
 }
 
 static ks_status add_scope(struct ks_study_parser *p, const char *value)
@@ -423,13 +407,13 @@ static const struct {
     {"env", set_env, KS_STUDY_SECTION, false},
     {"architectures", set_architectures, KS_STUDY_SECTION, true},
     {"seeds", set_seeds, KS_STUDY_SECTION, true},
-    {"steps", set_steps, KS_STUDY_SECTION, false},
-    {"stop", set_stop, KS_STUDY_SECTION, false},
-    {"trained", set_trained, KS_STUDY_SECTION, false},
+    {"steps", set_value, KS_STUDY_SECTION, false},
+    {"stop", set_value, KS_STUDY_SECTION, false},
+    {"trained", set_value, KS_STUDY_SECTION, false},
     {"elsewhere", set_elsewhere, KS_STUDY_SECTION, true},
     {"family", set_family, KS_STUDY_SECTION, false},
-    {"missing", set_missing, KS_STUDY_SECTION, false},
-    {"grid", set_grid, KS_STUDY_SECTION, false},
+    {"missing", set_value, KS_STUDY_SECTION, false},
+    {"grid", set_value, KS_STUDY_SECTION, false},
     {"architecture", set_variant, KS_VARIANT_SECTION, false},
     {"checkpoints", set_checkpoints, KS_ANALYZE_SECTION, false},
     {"architectures", add_scope, KS_ANALYZE_SECTION, true},
@@ -461,9 +445,9 @@ ks_status ks_study_take(struct ks_study_parser *p, enum ks_study_section section
     struct ks_study *s = p->study;
     struct ks_study_architecture *v = p->variant;
     struct ks_study_analysis *a = p->analysis;
-    struct ks_spectrum_options options;
     struct ks_settings alone;
 
+    p->key = key;
     for (size_t i = 0; i < KS_STUDY_KEYS; i++)
         if (keys[i].section == section && strcmp(key, keys[i].name) == 0) {
             if (p->seen[i] && !(keys[i].list && p->indented))
@@ -489,7 +473,7 @@ ks_status ks_study_take(struct ks_study_parser *p, enum ks_study_section section
         return ks_settings_set(&alone, key, value);
     default: /* each option is checked with those before it, so that a refusal names its line */
         KS_TRY(add_setting(p, a->setting, &a->n, key, value));
-        return ks_study_read_analysis(a, &options);
+        return ks_study_set_option(a, key, a->setting[a->n - 1].value);
     }
 }
 

@@ -12,7 +12,6 @@
 
 #include "core/memory.h"
 #include "core/process.h"
-#include "pipeline/options.h"
 
 ks_status ks_study_fail_at(const struct ks_study *s, size_t line, const char *place,
                            ks_status status)
@@ -47,6 +46,20 @@ static int handle(void *user, const char *name, const char *key, const char *val
     return status == KS_OK;
 }
 
+/* How a study multiplies if it does not say: as studies from before the option existed. */
+static const char PRODUCTS[] = "products", BLAS[] = "blas";
+
+/* The next analysis, without options. */
+static void add_analysis(struct ks_study *s, int length, const char *name)
+{
+    struct ks_study_analysis *a = &s->analysis[s->n_analyses++];
+
+    snprintf(a->name, sizeof a->name, "%.*s", length, name);
+    a->asked = ks_options_start();
+    a->options = ks_spectrum_options_defaults();
+    a->asked.spectrum.products = a->options.products = KS_PRODUCTS_BLAS;
+}
+
 /* Starts the section [analyze NAME]; `name` is the rest of the line from NAME on. */
 static ks_status open_analysis(struct ks_study_parser *p, const char *name)
 {
@@ -67,8 +80,8 @@ static ks_status open_analysis(struct ks_study_parser *p, const char *name)
                                   : "a section of this name exists already");
     if (s->n_analyses == KS_STUDY_ANALYSES)
         return ks_fail(KS_FORMAT, "more than %d analyses", KS_STUDY_ANALYSES);
-    p->analysis = &s->analysis[s->n_analyses++];
-    snprintf(p->analysis->name, sizeof p->analysis->name, "%.*s", length, name);
+    p->analysis = &s->analysis[s->n_analyses];
+    add_analysis(s, length, name);
     return KS_OK;
 }
 
@@ -144,8 +157,7 @@ ks_status ks_study_parse(struct ks_study *study, bool check_files)
     int line;
 
     ks_settings_defaults(&study->settings);
-    study->n_analyses = 1;
-    snprintf(study->analysis[0].name, sizeof study->analysis[0].name, "%s", KS_STUDY_STANDARD);
+    add_analysis(study, (int)strlen(KS_STUDY_STANDARD), KS_STUDY_STANDARD);
     line = ini_parse_stream(next_line, &p, handle, &p);
     if (p.status != KS_OK)
         return p.status;
@@ -155,103 +167,47 @@ ks_status ks_study_parse(struct ks_study *study, bool check_files)
     return line == 0 ? KS_OK : ks_fail(KS_MEMORY, "%s: out of memory", study->path);
 }
 
-/* Options that a study's file must not set: the study itself decides where files go and what is
- * printed. */
-static const char *const refused[] = {"out",      "json", "csv",    "apply",       "output",
-                                      "gradient", "name", "layers", "eigenvectors"};
-
-/* NULL if a study must not set it, or if there is no such option. */
-static const struct poptOption *find_option(const struct ks_words *w, const char *key)
+/* The analyzer's option of that name, NULL if there is none that a study may set. */
+static const struct ks_key *find_option(const char *name)
 {
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (strcmp(key, refused[i]) == 0)
-            return NULL;
-    for (const struct poptOption *o = w->table; o->longName; o++)
-        if (strcmp(o->longName, key) == 0)
-            return o;
-    return NULL;
+    const struct ks_key *key = ks_key_find(ks_analyze_keys, name);
+
+    return key && key->role != KS_OPTION_OUTPUT ? key : NULL;
 }
 
-/* 1: on; 0: off; -1: neither. */
-static int read_switch(const char *value)
+ks_status ks_study_set_option(struct ks_study_analysis *a, const char *name, const char *value)
 {
-    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
+    const struct ks_key *key = find_option(name);
+    struct ks_analyze_options all;
 
-    for (int i = 0; i < (int)(sizeof words / sizeof *words); i++)
-        if (strcmp(value, words[i]) == 0)
-            return i % 2;
-    return -1;
-}
-
-static ks_status take_setting(const struct ks_words *w, const char *key, const char *value)
-{
-    const struct poptOption *o = find_option(w, key);
-
-    if (!o)
-        return ks_fail(KS_FORMAT, "unknown option '%s' for [analyze]", key);
+    if (!key)
+        return ks_fail(KS_FORMAT, "unknown option '%s' for [analyze]", name);
     if (!*value)
-        return ks_fail(KS_FORMAT, "%s: expected a value, found nothing", key);
-    if (o->argInfo == POPT_ARG_STRING) {
-        free(*(char **)o->arg);
-        return ks_copy_string(value, o->arg);
-    }
-    if (read_switch(value) < 0)
-        return ks_fail(KS_FORMAT, "%s: expected yes or no, found '%s'", key, value);
-    *(int *)o->arg = read_switch(value);
+        return ks_fail(KS_FORMAT, "%s: expected a value, found nothing", name);
+    KS_TRY(ks_key_set(key, "--", value, &a->asked));
+    a->asked.given |= KS_KEY_BIT(ks_analyze_keys, key);
+    all = a->asked;
+    KS_TRY(ks_options_finish(&all));
+    a->options = all.spectrum;
     return KS_OK;
-}
-
-/* How a study multiplies if it does not say: as studies from before the option existed. */
-static const char PRODUCTS[] = "products", BLAS[] = "blas";
-
-static bool has_products(const struct ks_study_analysis *analysis)
-{
-    for (size_t i = 0; i < analysis->n; i++)
-        if (strcmp(analysis->setting[i].key, PRODUCTS) == 0)
-            return true;
-    return false;
-}
-
-ks_status ks_study_read_analysis(const struct ks_study_analysis *asked,
-                                 struct ks_spectrum_options *options)
-{
-    struct ks_words words;
-    struct ks_analyze_options read;
-    ks_status status = KS_OK;
-
-    ks_words_start(&words);
-    for (size_t i = 0; i < asked->n && status == KS_OK; i++)
-        status = take_setting(&words, asked->setting[i].key, asked->setting[i].value);
-    if (status == KS_OK && !has_products(asked))
-        status = take_setting(&words, PRODUCTS, BLAS);
-    if (status == KS_OK)
-        status = ks_options_read(&words, &read);
-    if (status == KS_OK)
-        *options = read.spectrum;
-    options->layer_kind = NULL; /* a string of `words` */
-    ks_words_clear(&words);
-    return status;
 }
 
 bool ks_study_print_options(const struct ks_study_analysis *analysis, FILE *out)
 {
-    struct ks_words words;
-    bool memory = false;
-
-    ks_words_start(&words);
     if (strcmp(analysis->name, KS_STUDY_STANDARD) != 0)
         ks_shell_option(out, "name", analysis->name);
-    if (!has_products(analysis))
+    if (!ks_setting_find(analysis->setting, analysis->n, PRODUCTS))
         ks_shell_option(out, PRODUCTS, BLAS);
     for (size_t i = 0; i < analysis->n; i++) {
-        const char *key = analysis->setting[i].key, *value = analysis->setting[i].value;
-        const struct poptOption *o = find_option(&words, key);
+        const char *name = analysis->setting[i].key;
+        const struct ks_key *key = find_option(name);
+        double on;
 
-        memory = memory || strcmp(key, "memory") == 0;
-        if (!o || o->argInfo != POPT_ARG_NONE)
-            ks_shell_option(out, key, value);
-        else if (read_switch(value) == 1)
-            fprintf(out, " --%s", key);
+        if (key->type != KS_KEY_FLAG && key->type != KS_KEY_OFF)
+            ks_shell_option(out, name, analysis->setting[i].value);
+        else if (ks_key_number(key, &analysis->asked, &on) &&
+                 (on != 0) == (key->type == KS_KEY_FLAG))
+            fprintf(out, " --%s", name);
     }
-    return memory;
+    return ks_setting_find(analysis->setting, analysis->n, "memory") != NULL;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "core/error.h"
-#include "pipeline/pipeline.h"
 #include "study/study_file.h"
 
 /* Parses study->text into `study`, which is empty except for path and text. Fails with KS_FORMAT
@@ -33,6 +32,7 @@ struct ks_study_parser {
     struct ks_study_analysis *analysis;    /* of the current section [analyze], else NULL */
     struct ks_study_architecture *variant; /* of the current section [variant], else NULL */
     bool seen[KS_STUDY_KEYS]; /* of [study]: so far; of other sections: in the current one */
+    const char *key;          /* of the current line                */
     size_t line;              /* the number of the current line     */
     bool indented;            /* it continues the value before it   */
     const char *next;         /* the rest of the text               */
@@ -60,11 +60,11 @@ ks_status ks_study_resolve_scopes(struct ks_study *study);
 
 /* --- the options of an analysis (study_parse.c) --- */
 
-/* Reads the options of one analysis with the analyzer's own parser. Fails on an unknown option, on
- * one that makes no sense in a study, and on a value that the analyzer refuses; the message has no
- * file or line. */
-ks_status ks_study_read_analysis(const struct ks_study_analysis *asked,
-                                 struct ks_spectrum_options *options);
+/* Takes a key of [analyze], which is checked together with those before it. Fails with KS_FORMAT or
+ * KS_USAGE on an unknown option, on one that makes no sense in a study, and on a value that the
+ * analyzer refuses; the message has no file or line. `value` must live as long as the analysis. */
+ks_status ks_study_set_option(struct ks_study_analysis *analysis, const char *key,
+                              const char *value);
 /* Prints the options of the analyzer for one analysis, each after a space, quoted for the shell.
  * Whether --memory is among them. */
 bool ks_study_print_options(const struct ks_study_analysis *analysis, FILE *out);

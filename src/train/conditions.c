@@ -15,9 +15,9 @@ static json_t *describe_setting(const struct ks_settings *settings, const struct
     char text[KS_VALUE_LENGTH];
     double number;
 
-    if (ks_settings_number(settings, key, &number))
+    if (ks_key_number(key, settings, &number))
         return key->type == KS_KEY_NUMBER ? json_real(number) : json_integer((json_int_t)number);
-    ks_settings_print(settings, key, text);
+    ks_key_print(key, settings, text);
     return json_string(text);
 }
 
@@ -113,7 +113,7 @@ static ks_status refuse_unknown(const char *path, const char *what, json_t *sett
 
     json_object_foreach(settings, name, value)
     {
-        if (!ks_settings_key(name))
+        if (!ks_key_find(ks_keys, name))
             return ks_fail(KS_USAGE, "%s: %s: this version of the program has no setting '%.80s'",
                            path, what, name);
     }

@@ -117,8 +117,8 @@ static void describe_setting(const struct ks_settings *settings, const struct ks
     char text[KS_VALUE_LENGTH];
     double number;
 
-    if (!ks_settings_number(settings, key, &number)) {
-        ks_settings_print(settings, key, text);
+    if (!ks_key_number(key, settings, &number)) {
+        ks_key_print(key, settings, text);
         ks_attribute_add_string(&c->settings, key->name, text);
     } else if (key->type == KS_KEY_NUMBER) {
         ks_attribute_add_number(&c->settings, key->name, number);

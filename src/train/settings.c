@@ -2,38 +2,32 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "core/number.h"
 
 static const char *const decays[] = {"none", "norms", "heads", "norms+heads", "all", NULL};
 static const char *const orders[] = {"critics-first", "actor-first", NULL};
 static const char *const values[] = {"min", "mean", NULL};
 static const char *const starts[] = {"orthogonal", "he-normal", "lecun-normal", "xavier-uniform",
                                      NULL};
-static const char *const yes[] = {"1", "yes", "true", "on", NULL};
-static const char *const no[] = {"0", "no", "false", "off", NULL};
-
-#define KEY(type, automatic, from, name, member, low, high, text, words, help)                     \
+#define KEY(type, is_automatic, source, name, member, text, words)                                 \
     {                                                                                              \
-#name, KS_KEY_##type, automatic, low, high, text, words,                                   \
-            offsetof(struct ks_settings, member), from, help                                       \
+#name, type, text, KS_KEY_AT(struct ks_settings, member), .help = words, .from = source,   \
+                                                                  .automatic = is_automatic        \
     }
 #define COUNT(from, name, low, high, text, help)                                                   \
-    KEY(COUNT, false, from, name, name, low, high, text, NULL, help)
+    KEY(KS_ROW_COUNT(low, high), false, from, name, name, text, help)
 #define NUMBER(from, name, low, high, text, help)                                                  \
-    KEY(NUMBER, false, from, name, name, low, high, text, NULL, help)
+    KEY(KS_ROW_NUMBER(low, high), false, from, name, name, text, help)
 #define NUMBER_OR_AUTO(from, name, low, high, help)                                                \
-    KEY(NUMBER, true, from, name, name, low, high, "auto", NULL, help)
-#define FLAG(from, name, text, help)   KEY(FLAG, false, from, name, name, 0, 1, text, NULL, help)
-#define FLAG_OR_AUTO(from, name, help) KEY(FLAG, true, from, name, name, 0, 1, "auto", NULL, help)
+    KEY(KS_ROW_NUMBER(low, high), true, from, name, name, "auto", help)
+#define FLAG(from, name, text, help)   KEY(KS_ROW_FLAG, false, from, name, name, text, help)
+#define FLAG_OR_AUTO(from, name, help) KEY(KS_ROW_FLAG, true, from, name, name, "auto", help)
 #define CHOICE(from, name, member, words, text, help)                                              \
-    KEY(CHOICE, false, from, name, member, 0, 0, text, words, help)
+    KEY(KS_ROW_CHOICE(words), false, from, name, member, text, help)
 #define AGENT_COUNT(from, name, low, high, text, help)                                             \
-    KEY(COUNT, false, from, name, agent.name, low, high, text, NULL, help)
+    KEY(KS_ROW_COUNT(low, high), false, from, name, agent.name, text, help)
 #define AGENT_NUMBER(from, name, low, high, text, help)                                            \
-    KEY(NUMBER, false, from, name, agent.name, low, high, text, NULL, help)
+    KEY(KS_ROW_NUMBER(low, high), false, from, name, agent.name, text, help)
 
 /* Where a default is written: in the XQC paper (Palenicek et al., ICLR 2026), most of them in its
  * Table 1; or only in the code that its authors published (danielpalenicek/xqc, 9a6832b); or
@@ -118,108 +112,15 @@ const struct ks_key ks_keys[] = {
            "split3 with AMX"),
     FLAG_OR_AUTO(OURS, nativeccd, "MuJoCo's native convex collider; auto: its default"),
     FLAG_OR_AUTO(OURS, multiccd, "MuJoCo's multi-contact collider; auto: its default"),
-    {NULL, KS_KEY_COUNT, false, 0, 0, NULL, NULL, 0, NULL, NULL},
+    KS_KEYS_END,
 };
-
-/* The address of a value: a double, an enumeration, which GCC stores as an unsigned int if it has
- * no negative values, or a size_t. */
-static void *at(const struct ks_settings *settings, const struct ks_key *key)
-{
-    return (char *)settings + key->offset;
-}
-
-/* Numbers and keys that may be "auto" are stored as double. */
-static bool is_number(const struct ks_key *key)
-{
-    return key->automatic || key->type == KS_KEY_NUMBER;
-}
-
-static bool is_among(const char *const *words, const char *value)
-{
-    for (size_t i = 0; words[i]; i++)
-        if (strcmp(words[i], value) == 0)
-            return true;
-    return false;
-}
-
-static bool read_value(const struct ks_key *key, const char *value, double *out)
-{
-    uint64_t count;
-
-    if (key->automatic && strcmp(value, "auto") == 0) {
-        *out = NAN;
-        return true;
-    }
-    if (key->type == KS_KEY_FLAG) {
-        *out = is_among(yes, value);
-        return is_among(yes, value) || is_among(no, value);
-    }
-    if (key->type == KS_KEY_CHOICE) {
-        for (size_t i = 0; key->choices[i]; i++)
-            if (strcmp(key->choices[i], value) == 0) {
-                *out = (double)i;
-                return true;
-            }
-        return false;
-    }
-    if (key->type == KS_KEY_NUMBER)
-        return ks_parse_number(value, key->low, key->high, out);
-    if (!ks_parse_integer(value, (uint64_t)key->low, (uint64_t)key->high, &count))
-        return false;
-    *out = (double)count;
-    return true;
-}
-
-/* "none, norms, ...", truncated to `room` characters. */
-static void list_choices(const struct ks_key *key, size_t room, char *text)
-{
-    size_t used = 0;
-
-    for (size_t i = 0; key->choices[i] && used < room; i++)
-        used += (size_t)snprintf(text + used, room - used, "%s%s", i > 0 ? ", " : "",
-                                 key->choices[i]);
-}
-
-static ks_status refuse(const struct ks_key *key, const char *value)
-{
-    const char *or_auto = key->automatic ? " or auto" : "";
-    char choices[128];
-
-    if (key->type == KS_KEY_FLAG)
-        return ks_fail(KS_USAGE, "%s: expected 0 or 1%s, found '%s'", key->name, or_auto, value);
-    if (key->type == KS_KEY_CHOICE) {
-        list_choices(key, sizeof choices, choices);
-        return ks_fail(KS_USAGE, "%s: expected one of %s, found '%s'", key->name, choices, value);
-    }
-    return ks_fail(KS_USAGE, "%s: expected %s from %.10g to %.10g%s, found '%s'", key->name,
-                   key->type == KS_KEY_COUNT ? "an integer" : "a number", key->low, key->high,
-                   or_auto, value);
-}
-
-const struct ks_key *ks_settings_key(const char *name)
-{
-    for (const struct ks_key *key = ks_keys; key->name; key++)
-        if (strcmp(key->name, name) == 0)
-            return key;
-    return NULL;
-}
 
 ks_status ks_settings_set(struct ks_settings *settings, const char *name, const char *value)
 {
-    const struct ks_key *key = ks_settings_key(name);
-    double number;
+    const struct ks_key *key = ks_key_find(ks_keys, name);
 
-    if (!key)
-        return ks_fail(KS_USAGE, "unknown setting '%s' (--list names them)", name);
-    if (!read_value(key, value, &number))
-        return refuse(key, value);
-    if (is_number(key))
-        *(double *)at(settings, key) = number;
-    else if (key->type == KS_KEY_CHOICE)
-        *(unsigned *)at(settings, key) = (unsigned)number;
-    else
-        *(size_t *)at(settings, key) = (size_t)number;
-    return KS_OK;
+    return key ? ks_key_set(key, "", value, settings)
+               : ks_fail(KS_USAGE, "unknown setting '%s' (--list names them)", name);
 }
 
 ks_status ks_settings_assign(struct ks_settings *settings, const char *assignment)
@@ -237,35 +138,7 @@ ks_status ks_settings_assign(struct ks_settings *settings, const char *assignmen
 void ks_settings_defaults(struct ks_settings *settings)
 {
     *settings = (struct ks_settings){0};
-    for (const struct ks_key *key = ks_keys; key->name; key++)
-        ks_settings_set(settings, key->name,
-                        key->default_text); /* cannot fail: test_settings sets all defaults */
-}
-
-void ks_settings_print(const struct ks_settings *settings, const struct ks_key *key,
-                       char text[KS_VALUE_LENGTH])
-{
-    if (key->type == KS_KEY_CHOICE)
-        snprintf(text, KS_VALUE_LENGTH, "%s", key->choices[*(unsigned *)at(settings, key)]);
-    else if (!is_number(key))
-        snprintf(text, KS_VALUE_LENGTH, "%zu", *(size_t *)at(settings, key));
-    else if (isnan(*(double *)at(settings, key)))
-        snprintf(text, KS_VALUE_LENGTH, "auto");
-    else
-        for (int digits = 15; digits <= 17; digits++) { /* the fewest that restore the value */
-            snprintf(text, KS_VALUE_LENGTH, "%.*g", digits, *(double *)at(settings, key));
-            if (strtod(text, NULL) == *(double *)at(settings, key))
-                break;
-        }
-}
-
-bool ks_settings_number(const struct ks_settings *settings, const struct ks_key *key,
-                        double *number)
-{
-    if (key->type == KS_KEY_CHOICE)
-        return false;
-    *number = is_number(key) ? *(double *)at(settings, key) : (double)*(size_t *)at(settings, key);
-    return !isnan(*number);
+    ks_keys_defaults(ks_keys, settings);
 }
 
 ks_status ks_settings_check(const struct ks_settings *s)

@@ -9,6 +9,7 @@
 
 #include "agent/agent.h"
 #include "core/error.h"
+#include "core/keys.h"
 #include "train/returns.h"
 
 struct ks_settings {
@@ -32,39 +33,14 @@ struct ks_settings {
     double nativeccd, multiccd; /* 0, 1; NaN: auto, the library's default */
 };
 
-enum ks_key_type { KS_KEY_COUNT, KS_KEY_NUMBER, KS_KEY_FLAG, KS_KEY_CHOICE };
-
-struct ks_key {
-    const char *name;
-    enum ks_key_type type;
-    bool automatic;             /* NUMBER, FLAG: accepts "auto", which is stored as NaN */
-    double low, high;           /* inclusive; of numbers, counts and flags              */
-    const char *default_text;   /* the default, as text                                 */
-    const char *const *choices; /* CHOICE: the words, ended by NULL                     */
-    size_t offset;    /* in struct ks_settings: of an enumeration (CHOICE), a double (NUMBER, or
-                       * `automatic`) or a size_t */
-    const char *from; /* where the default is written: "paper", "code", or NULL   */
-    const char *help;
-};
-
 /* All settings, ended by a name of NULL. */
 extern const struct ks_key ks_keys[];
-/* The row with that name, or NULL. */
-const struct ks_key *ks_settings_key(const char *name);
-
-enum { KS_VALUE_LENGTH = 32 };
 
 void ks_settings_defaults(struct ks_settings *settings); /* sets the defaults */
 /* Sets one value from text. Fails with KS_USAGE, naming the key, what was expected and found. */
 ks_status ks_settings_set(struct ks_settings *settings, const char *key, const char *value);
 /* Sets one value from "KEY=VALUE". */
 ks_status ks_settings_assign(struct ks_settings *settings, const char *assignment);
-/* The value of a key as text, from which ks_settings_set restores it exactly. */
-void ks_settings_print(const struct ks_settings *settings, const struct ks_key *key,
-                       char text[KS_VALUE_LENGTH]);
-/* The value as a number; false if it is a word ("auto" included). */
-bool ks_settings_number(const struct ks_settings *settings, const struct ks_key *key,
-                        double *number);
 /* Checks constraints between two settings. Fails with KS_USAGE. */
 ks_status ks_settings_check(const struct ks_settings *settings);
 

@@ -252,7 +252,7 @@ TEST(test_refusals)
     } cases[] = {
         {"--eigenvectors 5", "--eigenvectors: expected a file for them, --output OUT", 2},
         {"--eigenvectors 5 --order 4 --output no.h5",
-         "--order: expected at least 5, as many as --eigenvectors, found '4'", 2},
+         "--order: expected at least 5, as many as --eigenvectors, found 4", 2},
         {"--eigenvectors 0 --output no.h5", "--eigenvectors: expected an integer from 1 to", 2},
         {"--eigenvectors 2 --tolerance 1 --output no.h5",
          "--tolerance: expected a number above 0 and below 1, found '1'", 2},

@@ -121,7 +121,7 @@ TEST_IN_FOLDER(test_stop)
 TEST_IN_FOLDER(test_further_analyses)
 {
     const struct ks_study_analysis *ggn;
-    struct ks_spectrum_options a;
+    const struct ks_spectrum_options *a;
     struct ks_study *s = NULL;
 
     assert_ok(
@@ -131,12 +131,12 @@ TEST_IN_FOLDER(test_further_analyses)
                       &s));
     assert_int_equal(s->n_analyses, 3);
     assert_string_equal(s->analysis[0].name, "standard");
-    assert_ok(ks_study_read_analysis(&s->analysis[0], &a));
-    assert_true(a.order == 7 && !a.products_f32 && strcmp(a.kind->name, "hessian") == 0);
+    a = &s->analysis[0].options;
+    assert_true(a->order == 7 && !a->products_f32 && strcmp(a->kind->name, "hessian") == 0);
     ggn = ks_study_find_analysis(s, "ggn-2");
     assert_ptr_equal(ggn, &s->analysis[1]);
-    assert_ok(ks_study_read_analysis(ggn, &a));
-    assert_true(a.order == 90 && a.products_f32 && strcmp(a.kind->name, "ggn") == 0);
+    a = &ggn->options;
+    assert_true(a->order == 90 && a->products_f32 && strcmp(a->kind->name, "ggn") == 0);
     assert_string_equal(s->analysis[2].name, "all_defaults");
     assert_int_equal(s->analysis[2].n, 0);
     assert_null(ks_study_find_analysis(s, "ggn"));
@@ -265,13 +265,14 @@ TEST_IN_FOLDER(test_wrong_studies)
         {"[study]\nmissing\n", ":2: expected a section, KEY = VALUE or a comment"},
         {"[train]\nbatches = 1\n", ":2: "},
         {"[train]\nbatch = 0\n", ":2: batch: expected an integer from 2 to 65536, found '0'"},
-        {"[train]\nskip = 2\n", ":2: skip: expected 0 or 1, found '2'"},
+        {"[train]\nskip = 2\n", ":2: skip: expected yes or no (1 or 0), found '2'"},
         {"[train]\nutd = 2\nn_step = 0\n", ":3: n_step: expected an integer from 1 to 100"},
         {"[train]\nutd = 1\nutd = 1\n", ":3: 'utd' is given twice"},
         {"[analyze]\norders = 1\n", ":2: unknown option 'orders' for [analyze]"},
         {"[analyze]\norder = 0\n", ":2: --order: expected"},
         {"[analyze]\norder =\n", ":2: order: expected a value"},
-        {"[analyze]\nexact = perhaps\n", ":2: exact: expected yes or no, found 'perhaps'"},
+        {"[analyze]\nexact = perhaps\n",
+         ":2: --exact: expected yes or no (1 or 0), found 'perhaps'"},
         {"[analyze]\njson = yes\n", ":2: unknown option 'json' for [analyze]"},
         {"[analyze]\ngradient = x.h5\n", ":2: unknown option 'gradient' for [analyze]"},
         {"[analyze]\nprecision = f16\n", ":2: --precision: expected"},

@@ -72,7 +72,7 @@ TEST(test_defaults)
 
         assert_true(n < sizeof defaults / sizeof *defaults);
         assert_string_equal(key->name, defaults[n][0]);
-        ks_settings_print(&s, key, text);
+        ks_key_print(key, &s, text);
         assert_string_equal(text, defaults[n][1]);
         assert_ok(ks_settings_set(&s, key->name, key->default_text));
     }
@@ -134,7 +134,7 @@ TEST(test_refused)
         {"utd=2.5", "found '2.5'"},
         {"n_step=0", "n_step: expected an integer from 1 to 100, found '0'"},
         {"n_step=101", "from 1 to 100"},
-        {"skip=2", "skip: expected 0 or 1, found '2'"},
+        {"skip=2", "skip: expected yes or no (1 or 0), found '2'"},
         {"utd=2x", "found '2x'"},
         {"batch=-4", "found '-4'"},
         {"batch=1", "from 2"},
@@ -143,8 +143,8 @@ TEST(test_refused)
         {"tau=inf", "tau"},
         {"tau=auto", "tau"},
         {"gamma=AUTO", "or auto"},
-        {"decay=some", "one of none, norms, heads, norms+heads, all, found 'some'"},
-        {"raw_rewards=2", "0 or 1"},
+        {"decay=some", "expected none, norms, heads, norms+heads or all, found 'some'"},
+        {"raw_rewards=2", "yes or no"},
         {"nativeccd=maybe", "or auto"},
         {"replay=1e300", "replay"},
         {"critic_lr=1e-4 ", "critic_lr"},
@@ -189,7 +189,7 @@ TEST(test_text)
                                   : key->type == KS_KEY_FLAG   ? "1"
                                   : key->type == KS_KEY_NUMBER ? "0.1"
                                                                : "13"));
-        ks_settings_print(&s, key, text);
+        ks_key_print(key, &s, text);
         assert_ok(ks_settings_set(&back, key->name, text));
     }
     assert_memory_equal(&s, &back, sizeof s);

@@ -75,8 +75,8 @@ TEST(test_brc_of_the_paper)
     for (const struct ks_key *key = ks_keys; key->name; key++) {
         char a[KS_VALUE_LENGTH], b[KS_VALUE_LENGTH];
 
-        ks_settings_print(&own, key, a);
-        ks_settings_print(&xqc, key, b);
+        ks_key_print(key, &own, a);
+        ks_key_print(key, &xqc, b);
         if (strcmp(key->name, "batch") != 0 && strcmp(key->name, "action_repeat") != 0)
             assert_string_equal(a, b);
     }
