@@ -72,7 +72,9 @@ static ks_status read_batch(const struct ks_key *key, const char *text, void *va
 {
     uint64_t batch = 0;
 
-    KS_TRY(ks_option_integer(key->name, text, 0, 999999, &batch));
+    if (!ks_parse_integer(text, 0, 999999, &batch))
+        return ks_fail(KS_USAGE, "--%s: expected an integer from 0 to 999999, found '%s'",
+                       key->name, text);
     ((struct ks_analyze_options *)values)->spectrum.batch = (size_t)batch + 1;
     return KS_OK;
 }

@@ -1,7 +1,6 @@
 #include "core/number.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,23 +63,4 @@ double ks_median(size_t n, double *values)
 {
     qsort(values, n, sizeof *values, ks_ascending);
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-ks_status ks_option_integer(const char *name, const char *text, uint64_t low, uint64_t high,
-                            uint64_t *value)
-{
-    if (!text || ks_parse_integer(text, low, high, value))
-        return KS_OK;
-    return ks_fail(KS_USAGE,
-                   "--%s: expected an integer from %" PRIu64 " to %" PRIu64 ", found '%s'", name,
-                   low, high, text);
-}
-
-ks_status ks_option_size(const char *name, const char *text, size_t low, size_t high, size_t *value)
-{
-    uint64_t number = *value;
-
-    KS_TRY(ks_option_integer(name, text, low, high, &number));
-    *value = (size_t)number;
-    return KS_OK;
 }

@@ -24,11 +24,4 @@ int ks_ascending_sizes(const void *a, const void *b);
 /* The median of n >= 1 numbers, which it sorts. */
 double ks_median(size_t n, double *values);
 
-/* Read the value `text` of the option --NAME, an integer from low to high. If `text` is NULL,
- * *value stays. Fail with KS_USAGE. */
-ks_status ks_option_integer(const char *name, const char *text, uint64_t low, uint64_t high,
-                            uint64_t *value);
-ks_status ks_option_size(const char *name, const char *text, size_t low, size_t high,
-                         size_t *value);
-
 #endif
