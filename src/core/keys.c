@@ -177,8 +177,9 @@ void ks_key_print(const struct ks_key *key, const void *values, char text[KS_VAL
     double number;
 
     if (key->type == KS_KEY_CHOICE) {
-        snprintf(text, KS_VALUE_LENGTH, "%s",
-                 key->choices[get_integer(key, values) - (int64_t)key->low]);
+        const int64_t word = get_integer(key, values) - (int64_t)key->low;
+
+        snprintf(text, KS_VALUE_LENGTH, "%s", word < 0 ? "" : key->choices[word]);
         return;
     }
     if (!is_double(key)) {

@@ -82,8 +82,8 @@ void ks_keys_defaults(const struct ks_key *keys, void *values);
 /* Sets a value from text, which must live as long as the values. Fails with KS_USAGE: the key after
  * `dashes` ("--" or ""), what was expected, what was found; then the values are unchanged. */
 ks_status ks_key_set(const struct ks_key *key, const char *dashes, const char *text, void *values);
-/* Prints a value of any type but TEXT and TEXTS, so that ks_key_set restores it exactly; of OTHER
- * the integer that is kept. */
+/* Prints a value of any type but TEXT and TEXTS, so that ks_key_set restores it exactly; of a
+ * CHOICE below the first word nothing, of OTHER the integer that is kept. */
 enum { KS_VALUE_LENGTH = 32 };
 void ks_key_print(const struct ks_key *key, const void *values, char text[KS_VALUE_LENGTH]);
 /* The value as a number; false if it is a word ("auto" included). Not for texts. */

@@ -98,8 +98,11 @@ TEST(test_values)
 TEST(test_defaults)
 {
     struct values v = start(), other = start();
+    char text[KS_VALUE_LENGTH];
     double number;
 
+    ks_key_print(ks_key_find(keys, "colour"), &v, text);
+    assert_string_equal(text, "");
     assert_true(v.order == 90 && v.skip == 1 && v.critic == -1 && v.scale == 1 && isnan(v.rate));
     assert_true(!v.csv && v.certificates && !v.small && v.colour == NONE && !v.out);
     assert_false(ks_key_number(ks_key_find(keys, "rate"), &v, &number));
