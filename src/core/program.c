@@ -27,12 +27,6 @@ static void print_version(const struct ks_program *program)
         printf("note: %s\n", ks_blas_warning());
 }
 
-void ks_program_begin(char **argv)
-{
-    ks_process_begin();
-    ks_blas_start(argv);
-}
-
 /* popt's table of the options: their values are read by ks_key_set. */
 static ks_status make_table(const struct ks_key *keys, struct ks_pool *pool,
                             struct poptOption **table)
@@ -70,22 +64,18 @@ static ks_status make_table(const struct ks_key *keys, struct ks_pool *pool,
     return KS_OK;
 }
 
-/* Takes the option that popt has just read. */
+/* Sets an option from its text, NULL if it has none. */
 static ks_status take_option(const struct ks_program *program, const struct ks_key *key,
-                             struct ks_arguments *a)
+                             const char *text, struct ks_arguments *a)
 {
-    char *found = poptGetOptArg(a->context), *text = NULL;
-    ks_status status = KS_OK;
+    char *copy = NULL;
 
-    if (found) {
-        status = ks_pool_alloc(&a->pool, strlen(found) + 1, 1, &text);
-        if (status == KS_OK)
-            memcpy(text, found, strlen(found) + 1);
-        free(found);
-    }
-    KS_TRY(status);
     a->given |= KS_KEY_BIT(program->keys, key);
-    return ks_key_set(key, "--", text ? text : key->bare ? key->bare : "yes", program->values);
+    if (!text)
+        return ks_key_set(key, "--", key->bare ? key->bare : "yes", program->values);
+    KS_TRY(ks_pool_alloc(&a->pool, strlen(text) + 1, 1, &copy));
+    memcpy(copy, text, strlen(text) + 1);
+    return ks_key_set(key, "--", copy, program->values);
 }
 
 /* *values: whether all values are accepted. That does not matter with --help. */
@@ -95,9 +85,13 @@ static ks_status read_options(const struct ks_program *program, struct ks_argume
     int code;
 
     *values = KS_OK;
-    while ((code = poptGetNextOpt(a->context)) > 0)
+    while ((code = poptGetNextOpt(a->context)) > 0) {
+        char *text = poptGetOptArg(a->context);
+
         if (*values == KS_OK)
-            *values = take_option(program, &program->keys[code - 1], a);
+            *values = take_option(program, &program->keys[code - 1], text, a);
+        free(text);
+    }
     if (code < -1)
         return ks_fail(KS_USAGE, "%s: %s (see --help)", poptBadOption(a->context, 0),
                        poptStrerror(code));
@@ -107,8 +101,9 @@ static ks_status read_options(const struct ks_program *program, struct ks_argume
     return KS_OK;
 }
 
-ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
-                           struct ks_arguments *arguments)
+/* Sets the options to their defaults, then to what the command line says. */
+static ks_status start(const struct ks_program *program, int argc, char **argv,
+                       struct ks_arguments *arguments)
 {
     /* static: popt keeps the table's address until the context is freed */
     static int quiet, help, version;
@@ -123,7 +118,8 @@ ks_status ks_program_start(const struct ks_program *program, int argc, char **ar
     ks_status values;
 
     *arguments = (struct ks_arguments){.argc = argc, .argv = argv};
-    ks_program_begin(argv);
+    ks_process_begin();
+    ks_blas_start(argv); /* may execute the program again */
     KS_TRY(make_table(program->keys, &arguments->pool, &options));
     table[0].arg = options;
     ks_keys_defaults(program->keys, program->values);
@@ -144,27 +140,20 @@ ks_status ks_program_start(const struct ks_program *program, int argc, char **ar
                : KS_OK;
 }
 
-int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
-                   ks_status status)
-{
-    if (status == KS_OK)
-        status = ks_process_flush();
-    if (status != KS_OK)
-        fprintf(stderr, "%s: %s\n", program->name, ks_error_text());
-    if (arguments->context)
-        poptFreeContext(arguments->context);
-    arguments->context = NULL;
-    ks_pool_free(&arguments->pool);
-    return ks_exit_status(status);
-}
-
 int ks_program_run(const struct ks_program *program, int argc, char **argv,
                    ks_status (*run)(const struct ks_arguments *arguments))
 {
     struct ks_arguments arguments;
-    ks_status status = ks_program_start(program, argc, argv, &arguments);
+    ks_status status = start(program, argc, argv, &arguments);
 
     if (status == KS_OK && !arguments.done)
         status = run(&arguments);
-    return ks_program_end(program, &arguments, status);
+    if (status == KS_OK)
+        status = ks_process_flush();
+    if (status != KS_OK)
+        fprintf(stderr, "%s: %s\n", program->name, ks_error_text());
+    if (arguments.context)
+        poptFreeContext(arguments.context);
+    ks_pool_free(&arguments.pool);
+    return ks_exit_status(status);
 }

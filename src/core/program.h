@@ -39,19 +39,11 @@ struct ks_arguments {
     struct ks_pool pool; /* owns the texts of options, and what --help prints */
 };
 
-/* The first call of a main that uses BLAS: ks_process_begin, then ks_blas_start, which may execute
- * the program again. */
-void ks_program_begin(char **argv);
-/* Calls ks_program_begin, sets the options to their defaults and then to what the command line
- * says. An option that is unknown, has a wrong value or breaks a rule is refused with KS_USAGE. */
-ks_status ks_program_start(const struct ks_program *program, int argc, char **argv,
-                           struct ks_arguments *arguments);
-/* Flushes standard output, on failure prints "NAME: message" on standard error, frees the arguments
- * and returns the exit status. */
-int ks_program_end(const struct ks_program *program, struct ks_arguments *arguments,
-                   ks_status status);
-/* The main of a program: ks_program_start, `run` unless the program should end, ks_program_end.
- * Returns the exit status. */
+/* The main of a program: sets the options to their defaults and then to what the command line says,
+ * calls `run` unless --help or --version is given, flushes standard output and on failure prints
+ * "NAME: message" on standard error. An option that is unknown, has a wrong value or breaks a rule
+ * is refused with KS_USAGE. Executes the program again if BLAS needs that. Returns the exit status.
+ */
 int ks_program_run(const struct ks_program *program, int argc, char **argv,
                    ks_status (*run)(const struct ks_arguments *arguments));
 
