@@ -175,6 +175,17 @@ static const struct ks_key *find_option(const char *name)
     return key && key->role != KS_OPTION_OUTPUT ? key : NULL;
 }
 
+/* Whether a flag is given as "no", which is as if it were not given. */
+static bool is_off(const struct ks_key *key, const struct ks_study_analysis *a)
+{
+    double on = 1;
+
+    if (key->type != KS_KEY_FLAG && key->type != KS_KEY_OFF)
+        return false;
+    ks_key_number(key, &a->asked, &on);
+    return (on != 0) != (key->type == KS_KEY_FLAG);
+}
+
 ks_status ks_study_set_option(struct ks_study_analysis *a, const char *name, const char *value)
 {
     const struct ks_key *key = find_option(name);
@@ -185,7 +196,8 @@ ks_status ks_study_set_option(struct ks_study_analysis *a, const char *name, con
     if (!*value)
         return ks_fail(KS_FORMAT, "%s: expected a value, found nothing", name);
     KS_TRY(ks_key_set(key, "--", value, &a->asked));
-    a->asked.given |= KS_KEY_BIT(ks_analyze_keys, key);
+    if (!is_off(key, a))
+        a->asked.given |= KS_KEY_BIT(ks_analyze_keys, key);
     all = a->asked;
     KS_TRY(ks_options_finish(&all));
     a->options = all.spectrum;
@@ -201,12 +213,10 @@ bool ks_study_print_options(const struct ks_study_analysis *analysis, FILE *out)
     for (size_t i = 0; i < analysis->n; i++) {
         const char *name = analysis->setting[i].key;
         const struct ks_key *key = find_option(name);
-        double on;
 
         if (key->type != KS_KEY_FLAG && key->type != KS_KEY_OFF)
             ks_shell_option(out, name, analysis->setting[i].value);
-        else if (ks_key_number(key, &analysis->asked, &on) &&
-                 (on != 0) == (key->type == KS_KEY_FLAG))
+        else if (!is_off(key, analysis))
             fprintf(out, " --%s", name);
     }
     return ks_setting_find(analysis->setting, analysis->n, "memory") != NULL;
