@@ -250,7 +250,7 @@ TEST_IN_FOLDER(test_folder_of_other_analyses)
     } cases[] = {{"; a comment\n", "", false},
                  {"missing = drop", "grid = common", false},
                  {"order = 30\n", "order = 20\nprobes = 2\nmemory = 2G\n", true},
-                 {"exact = no\n", "", true},
+                 {"exact = no\n", "", false}, /* that is the default */
                  {"f64\n", "f64\noperator = ggn\n", true}};
 
     start();

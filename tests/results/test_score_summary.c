@@ -208,7 +208,7 @@ TEST_IN_FOLDER(test_refusals)
         {"%s", "/study.study: cannot be opened"},
         {"%s/hand.csv --missing ignore", "--missing: expected error or drop, found 'ignore'"},
         {"%s/hand.csv --grid 3", "--grid: expected all or common, found '3'"},
-        {"%s/hand.csv --every 0", "--every: expected a positive integer, found '0'"},
+        {"%s/hand.csv --every 0", "--every: expected an integer from 1, found '0'"},
         {"%s/hand.csv --resamples -1", "--resamples: expected an integer from 0"},
         {"%s/hand.csv %s/hand.csv", "hand.csv: dog-run, x, seed 0, step 0: two scores"},
         {"%s/hand.csv --every 7000 --systems y", "no scores of 'y'"},
