@@ -132,32 +132,45 @@ static const double KEPT = 1e-6; /* eigenvalues of G_m above this are kept */
 /* All matrices are stored column by column. */
 struct pencil {
     size_t m, kept;
-    double *full;        /* [m+1, m+1] G, then its eigenvectors E                  */
-    double *leading;     /* [m, m] G_m, then its eigenvectors, then B in the last `kept` columns */
-    double *value;       /* [m+1] eigenvalues                                      */
-    double *tall;        /* [m+1, m] T~ B                                          */
-    double *product;     /* [m+1, m] E' T~ B, its rows scaled by e^1/2             */
-    double *right;       /* [m+1, m+1] right singular vectors, transposed          */
-    struct ks_pool pool; /* all of these */
+    double *full;    /* [m+1, m+1] G, then its eigenvectors E                  */
+    double *leading; /* [m, m] G_m, then its eigenvectors, then B in the last `kept` columns */
+    double *value;   /* [m+1] eigenvalues                                      */
+    double *tall;    /* [m+1, m] T~ B                                          */
+    double *product; /* [m+1, m] E' T~ B, its rows scaled by e^1/2             */
+    double *right;   /* [m+1, m+1] right singular vectors, transposed          */
+    struct ks_arena arena; /* all of these. Owned */
 };
 
-static ks_status allocate(size_t m, const double *gram, struct pencil *p)
+static void lay_out(struct ks_arena *arena, void *object)
 {
-    size_t size = m + 1;
+    struct pencil *p = object;
+    const size_t m = p->m, size = m + 1;
 
-    p->m = m;
-    KS_TRY(ks_pool_alloc(&p->pool, size * size, sizeof(double), &p->full));
-    KS_TRY(ks_pool_alloc(&p->pool, m * m, sizeof(double), &p->leading));
-    KS_TRY(ks_pool_alloc(&p->pool, size, sizeof(double), &p->value));
-    KS_TRY(ks_pool_alloc(&p->pool, size * m, sizeof(double), &p->tall));
-    KS_TRY(ks_pool_alloc(&p->pool, size * m, sizeof(double), &p->product));
-    KS_TRY(ks_pool_alloc(&p->pool, size * size, sizeof(double), &p->right));
+    p->full = KS_TAKE(arena, size * size, double);
+    p->leading = KS_TAKE(arena, m * m, double);
+    p->value = KS_TAKE(arena, size, double);
+    p->tall = KS_TAKE(arena, size * m, double);
+    p->product = KS_TAKE(arena, size * m, double);
+    p->right = KS_TAKE(arena, size * size, double);
+}
+
+double ks_deflated_sigma_bytes(size_t m)
+{
+    struct pencil p = {.m = m};
+
+    return (double)ks_arena_count(lay_out, &p);
+}
+
+/* Sets G and G_m. */
+static void set_gram(const double *gram, struct pencil *p)
+{
+    const size_t m = p->m, size = m + 1;
+
     for (size_t j = 0; j < size; j++)
         for (size_t i = 0; i < size; i++)
             p->full[j * size + i] = (i == j) - (gram ? gram[j * size + i] : 0);
     for (size_t j = 0; j < m; j++)
         memcpy(p->leading + j * m, p->full + j * size, m * sizeof(double));
-    return KS_OK;
 }
 
 /* B, in the last `kept` columns of p->leading. */
@@ -192,13 +205,14 @@ static ks_status multiply_root(struct pencil *p)
 ks_status ks_deflated_sigma(const struct ks_jacobi *t, const double *gram, double *sigma, double *s)
 {
     const size_t m = t->m;
-    struct pencil p = {.m = 0};
+    struct pencil p = {.m = m};
     lapack_int kept, size = (lapack_int)m + 1;
     ks_status status = KS_OK;
 
     *sigma = NAN;
     memset(s, 0, m * sizeof *s);
-    KS_GO(allocate(m, gram, &p));
+    KS_GO(ks_arena_make(&p.arena, lay_out, &p));
+    set_gram(gram, &p);
     KS_GO(find_basis(&p));
     if (p.kept == 0)
         goto done;
@@ -212,6 +226,6 @@ ks_status ks_deflated_sigma(const struct ks_jacobi *t, const double *gram, doubl
     cblas_dgemv(CblasColMajor, CblasNoTrans, (int)m, kept, 1, p.leading + (m - p.kept) * m, (int)m,
                 p.right + (kept - 1), kept, 0, s, 1);
 done:
-    ks_pool_free(&p.pool);
+    ks_arena_free(&p.arena);
     return status;
 }

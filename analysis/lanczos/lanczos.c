@@ -71,55 +71,56 @@ static size_t slice_count(size_t n)
     return smaller((size_t)omp_get_max_threads(), 1 + n / SLICE);
 }
 
-double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32)
+static void lay_out(struct ks_arena *arena, void *object)
 {
-    double vectors = (double)smaller(order, n) + 1;
+    struct ks_lanczos *l = object;
+    const size_t vectors = l->order + 1;
 
-    if (!basis_f32)
-        return vectors * (double)n * sizeof(double);
-    return vectors * (double)n * sizeof(float) + 2 * (double)n * sizeof(double) +
-           (double)slice_count(n) * (vectors - 1) * STRIDE * sizeof(double);
+    l->alpha = KS_TAKE(arena, l->order, double);
+    l->beta = KS_TAKE(arena, l->order, double);
+    l->sums = KS_TAKE(arena, (l->slices + 1) * l->order, double);
+    if (!l->basis_f32) {
+        l->basis = KS_TAKE(arena, vectors * l->n, double);
+        return;
+    }
+    l->rounded = KS_TAKE(arena, vectors * l->n, float);
+    l->blocks = KS_TAKE(arena, l->slices * l->order * STRIDE, double);
+    l->pair = KS_TAKE(arena, 2 * l->n, double);
 }
 
-static ks_status allocate_basis(struct ks_lanczos *l)
+/* An iteration without its arrays. */
+static struct ks_lanczos sized(size_t n, size_t order, bool basis_f32)
 {
-    size_t vectors = l->order + 1;
+    return (struct ks_lanczos){
+        .n = n, .order = smaller(order, n), .basis_f32 = basis_f32, .slices = slice_count(n)};
+}
 
-    if (l->n > SIZE_MAX / vectors)
-        return ks_fail(KS_MEMORY, "out of memory: a basis of %zu vectors of %zu numbers", vectors,
-                       l->n);
-    if (!l->basis_f32)
-        return ks_pool_alloc(&l->pool, vectors * l->n, sizeof *l->basis, &l->basis);
-    KS_TRY(ks_pool_alloc(&l->pool, vectors * l->n, sizeof *l->rounded, &l->rounded));
-    KS_TRY(ks_pool_alloc(&l->pool, l->slices * l->order * STRIDE, sizeof *l->blocks, &l->blocks));
-    return ks_pool_alloc(&l->pool, 2 * l->n, sizeof *l->pair, &l->pair);
+double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32)
+{
+    struct ks_lanczos l = sized(n, order, basis_f32);
+
+    return (double)ks_arena_count(lay_out, &l);
 }
 
 ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f32,
                          struct ks_lanczos **lanczos)
 {
-    ks_status status = KS_OK;
-    struct ks_lanczos *l = NULL;
-    const size_t n = a->n;
+    struct ks_lanczos *l;
+    ks_status status;
 
-    assert(n > 0 && order > 0);
+    assert(a->n > 0 && order > 0);
     *lanczos = NULL;
-    if (n > INT_MAX)
-        return ks_fail(KS_RUN, "Lanczos: %zu parameters are too many: BLAS counts to %d", n,
+    if (a->n > INT_MAX)
+        return ks_fail(KS_RUN, "Lanczos: %zu parameters are too many: BLAS counts to %d", a->n,
                        INT_MAX);
     KS_TRY(ks_alloc(1, sizeof *l, &l));
+    *l = sized(a->n, order, basis_f32);
     l->a = a;
-    l->n = n;
-    l->order = smaller(order, n);
-    l->basis_f32 = basis_f32;
-    l->slices = slice_count(n);
-    KS_GO(ks_pool_alloc(&l->pool, l->order, sizeof(double), &l->alpha));
-    KS_GO(ks_pool_alloc(&l->pool, l->order, sizeof(double), &l->beta));
-    KS_GO(ks_pool_alloc(&l->pool, (l->slices + 1) * l->order, sizeof(double), &l->sums));
-    KS_GO(allocate_basis(l));
-    *lanczos = l, l = NULL;
-done:
-    ks_lanczos_free(l);
+    status = ks_arena_make(&l->arena, lay_out, l);
+    if (status != KS_OK)
+        free(l);
+    else
+        *lanczos = l;
     return status;
 }
 
@@ -127,7 +128,7 @@ void ks_lanczos_free(struct ks_lanczos *l)
 {
     if (!l)
         return;
-    ks_pool_free(&l->pool);
+    ks_arena_free(&l->arena);
     free(l);
 }
 

@@ -34,7 +34,7 @@ struct ks_lanczos {
     double *sums;   /* [slices + 1, order]: scratch: inner products with the basis, by thread */
     double *pair;   /* [2, n] if `basis_f32`: q_j and w in float64            */
     double *blocks; /* if `basis_f32`: a block of the basis in float64 for each thread */
-    struct ks_pool pool; /* all arrays. Owned */
+    struct ks_arena arena; /* all arrays. Owned */
 };
 
 /* Thread t works on the entries [slice(t), slice(t + 1)) of a vector. */
@@ -50,8 +50,8 @@ static inline size_t ks_lanczos_slice(const struct ks_lanczos *lanczos, size_t t
  * KS_RUN if n exceeds what BLAS counts in an int. */
 ks_status ks_lanczos_new(const struct ks_operator *a, size_t order, bool basis_f32,
                          struct ks_lanczos **lanczos);
-/* The bytes that ks_lanczos_new allocates, to within a few kB: 8 (order + 1) n, or in float32 half
- * of that and two float64 vectors. */
+/* The bytes that ks_lanczos_new allocates: mostly 8 (order + 1) n, or in float32 half of that and
+ * two float64 vectors. */
 double ks_lanczos_bytes(size_t n, size_t order, bool basis_f32);
 void ks_lanczos_free(struct ks_lanczos *lanczos); /* NULL is fine */
 

@@ -19,15 +19,22 @@
 
 /* --- Lanczos --- */
 
+enum { ARRAYS = 5 }; /* [probes, order] */
+
+double ks_slq_bytes(size_t probes, size_t order)
+{
+    return ARRAYS * (double)probes * (double)order * sizeof(double);
+}
+
 ks_status ks_slq_room(struct ks_spectrum *s, size_t probes, size_t order)
 {
-    double **array[] = {&s->alpha, &s->beta, &s->ritz, &s->weight, &s->residual};
+    double **array[ARRAYS] = {&s->alpha, &s->beta, &s->ritz, &s->weight, &s->residual};
     size_t size = probes * order;
 
     assert(probes > 0 && order > 0 && !s->ritz);
     s->probes = probes;
     s->order = order;
-    for (size_t k = 0; k < sizeof array / sizeof array[0]; k++) {
+    for (size_t k = 0; k < ARRAYS; k++) {
         KS_TRY(ks_alloc(size, sizeof(double), array[k]));
         for (size_t i = 0; i < size; i++)
             (*array[k])[i] = NAN; /* after a breakdown the last entries stay NaN */
@@ -55,15 +62,29 @@ static const uint64_t SEED = 0x6572726f72; /* of the start vector of the power i
 enum { ERROR_PRODUCTS = 12 };
 
 struct dense {
+    size_t n;
     double *unit, *matrix; /* [n]; [n, n], column by column */
+    struct ks_arena arena; /* these arrays. Owned */
 };
 
-static ks_status allocate(const struct ks_operator *a, struct dense *d, struct ks_spectrum *s)
+static void lay_out(struct ks_arena *arena, void *object)
 {
-    size_t n = a->n;
+    struct dense *d = object;
 
-    KS_TRY(ks_alloc(n, sizeof *d->unit, &d->unit));
-    KS_TRY(ks_alloc(n * n, sizeof *d->matrix, &d->matrix));
+    d->unit = KS_TAKE(arena, d->n, double);
+    d->matrix = KS_TAKE(arena, d->n * d->n, double);
+}
+
+double ks_exact_bytes(size_t n)
+{
+    struct dense d = {.n = n};
+
+    return (double)ks_arena_count(lay_out, &d) + 3 * (double)n * sizeof(double);
+}
+
+static ks_status allocate(size_t n, struct dense *d, struct ks_spectrum *s)
+{
+    KS_TRY(ks_arena_make(&d->arena, lay_out, d));
     KS_TRY(ks_alloc(n, sizeof(double), &s->ritz));
     KS_TRY(ks_alloc(n, sizeof(double), &s->weight));
     return ks_alloc(n, sizeof(double), &s->residual); /* all 0 */
@@ -136,7 +157,7 @@ ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context
 {
     ks_status status = KS_OK;
     size_t n = a->n;
-    struct dense d = {NULL, NULL};
+    struct dense d = {.n = n};
 
     assert(n > 0 && !s->ritz);
     if (n > KS_EXACT_LIMIT)
@@ -146,13 +167,12 @@ ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context
                        KS_EXACT_LIMIT, n);
     s->probes = 1;
     s->order = n;
-    KS_GO(allocate(a, &d, s));
+    KS_GO(allocate(n, &d, s));
     KS_GO(fill(a, on_product, context, &d));
     KS_GO(find_eigenvalues(n, d.matrix, s->ritz));
     for (size_t i = 0; i < n; i++)
         s->weight[i] = 1 / (double)n;
 done:
-    free(d.unit);
-    free(d.matrix);
+    ks_arena_free(&d.arena);
     return status;
 }

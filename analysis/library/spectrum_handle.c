@@ -33,14 +33,14 @@ void kappascope_slq_defaults(struct kappascope_slq_options *options)
 
 static ks_status check_memory(const struct kappascope_operator *a)
 {
-    const double n = (double)a->p.budget.dimension;
+    const size_t n = a->p.budget.dimension, order = a->options.order;
+    const struct ks_certificates c = {
+        .n = n, .probes = a->options.probes, .prefix = KS_STATISTICS_PREFIX};
 
     if (a->options.exact)
-        return ks_library_fits("the dense matrix", n * n * sizeof(double));
-    return ks_library_fits(
-        "the Lanczos vectors",
-        ks_lanczos_bytes(a->p.budget.dimension, a->options.order, a->options.basis_f32) +
-            ks_certificates_bytes(a->p.budget.dimension));
+        return ks_library_fits("the dense matrix", ks_exact_bytes(n));
+    return ks_library_fits("the Lanczos vectors", ks_lanczos_bytes(n, order, a->options.basis_f32) +
+                                                      ks_certificates_bytes(order, c));
 }
 
 static ks_status run(struct kappascope_operator *a, struct kappascope_spectrum **spectrum)

@@ -83,33 +83,48 @@ static void measure_pair(const struct ks_primal *primal, const struct worker *w,
         measure_gradient(primal, w, pair, row_weight * weights, b);
 }
 
+/* The threads' arrays. */
+struct workers {
+    const struct ks_primal *primal;
+    size_t n;
+    struct worker *worker; /* [n] */
+    struct ks_arena arena; /* the arrays. Owned */
+};
+
+static void lay_out_workers(struct ks_arena *arena, void *object)
+{
+    struct workers *all = object;
+    const struct ks_primal *primal = all->primal;
+
+    all->worker = KS_TAKE(arena, all->n, struct worker);
+    for (size_t k = 0; k < all->n; k++) {
+        struct worker *w = KS_TAKEN(all->worker, k, struct worker);
+
+        w->block = KS_TAKE(arena, ks_primal_size(primal), double);
+        w->folded = KS_TAKE(arena, primal->fold->arch->parameters, double);
+        w->gradient = KS_TAKE(arena, primal->problem->checkpoint->critic.arch->parameters, double);
+    }
+}
+
 static ks_status measure_pairs(const struct ks_problem *problem, struct ks_gradient_bounds *bounds)
 {
     size_t all = problem->minibatches;
-    size_t workers = ks_primal_workers(problem), first = ks_primal_first_critic(problem);
-    size_t critics = ks_primal_critics(problem);
+    size_t first = ks_primal_first_critic(problem), critics = ks_primal_critics(problem);
     struct ks_primal *primal = NULL;
-    struct worker *worker = NULL;
-    struct ks_pool pool = {.n = 0};
+    struct workers workers = {.n = ks_primal_workers(problem)};
     ks_status status = KS_OK;
 
     KS_GO(ks_primal_new(problem, false, &primal));
-    KS_GO(ks_pool_alloc(&pool, workers, sizeof *worker, &worker));
-    for (size_t k = 0; k < workers; k++) {
-        struct worker *w = &worker[k];
-
-        KS_GO(ks_pool_alloc(&pool, ks_primal_size(primal), sizeof(double), &w->block));
-        KS_GO(ks_pool_alloc(&pool, primal->fold->arch->parameters, sizeof(double), &w->folded));
-        KS_GO(ks_pool_alloc(&pool, problem->checkpoint->critic.arch->parameters, sizeof(double),
-                            &w->gradient));
-    }
-#pragma omp parallel for num_threads((int)workers) schedule(static, 1)
-    for (size_t k = 0; k < workers; k++)
+    workers.primal = primal;
+    KS_GO(ks_arena_make(&workers.arena, lay_out_workers, &workers));
+#pragma omp parallel for num_threads((int)workers.n) schedule(static, 1)
+    for (size_t k = 0; k < workers.n; k++)
         for (size_t e = 0; e < critics; e++)
-            for (size_t n = k; n < all; n += workers)
-                measure_pair(primal, &worker[k], (struct pair){first + e, n, e * all + n}, bounds);
+            for (size_t n = k; n < all; n += workers.n)
+                measure_pair(primal, &workers.worker[k], (struct pair){first + e, n, e * all + n},
+                             bounds);
 done:
-    ks_pool_free(&pool);
+    ks_arena_free(&workers.arena);
     ks_primal_free(primal);
     return status;
 }
@@ -144,21 +159,55 @@ static double find_hidden_norm(const struct ks_problem *problem)
     return smallest;
 }
 
+static void lay_out(struct ks_arena *arena, void *object)
+{
+    struct ks_gradient_bounds *b = object;
+
+    b->output = KS_TAKE(arena, b->rows, double);
+    b->gradient = KS_TAKE(arena, b->pairs, double);
+    b->hidden = KS_TAKE(arena, b->pairs, double);
+    b->radial = KS_TAKE(arena, b->pairs, double);
+}
+
+static void set_sizes(const struct ks_problem *problem, struct ks_gradient_bounds *b)
+{
+    *b = (struct ks_gradient_bounds){0};
+    b->pairs = ks_primal_critics(problem) * problem->minibatches;
+    b->rows = b->pairs * problem->checkpoint->loss_rows;
+}
+
+ks_status ks_gradient_bounds_bytes(const struct ks_problem *problem, double *made, double *most)
+{
+    struct workers workers = {.n = ks_primal_workers(problem)};
+    struct ks_gradient_bounds b;
+    struct ks_operator_bytes row; /* the Jacobian of a row takes less than this operator */
+    struct ks_problem one = *problem;
+    struct ks_primal *primal;
+    const size_t before = ks_alloc_total();
+
+    set_sizes(problem, &b);
+    one.minibatches = 1;
+    KS_TRY(ks_curvature_bytes_f64(&one, &row));
+    KS_TRY(ks_primal_new_shapes(problem, false, &primal));
+    workers.primal = primal;
+    *made = (double)ks_arena_count(lay_out, &b);
+    *most = ks_primal_bytes(primal) + (double)ks_arena_count(lay_out_workers, &workers);
+    *most = *made + fmax(*most, row.most);
+    ks_primal_free(primal);
+    ks_alloc_freed_since(before);
+    return KS_OK;
+}
+
 ks_status ks_gradient_bounds_measure(const struct ks_problem *problem, struct ks_gradient_bounds *b)
 {
     size_t before;
 
-    *b = (struct ks_gradient_bounds){0};
-    b->pairs = ks_primal_critics(problem) * problem->minibatches;
-    b->rows = b->pairs * problem->checkpoint->loss_rows;
+    set_sizes(problem, b);
     b->weighted = problem->checkpoint->weight != NULL;
     b->squared = has_loss(problem, "mse");
     b->hidden_parameters = b->squared ? 0 : ks_hidden_parameters(problem);
     b->hidden_norm = find_hidden_norm(problem);
-    KS_TRY(ks_pool_alloc(&b->pool, b->rows, sizeof *b->output, &b->output));
-    KS_TRY(ks_pool_alloc(&b->pool, b->pairs, sizeof *b->gradient, &b->gradient));
-    KS_TRY(ks_pool_alloc(&b->pool, b->pairs, sizeof *b->hidden, &b->hidden));
-    KS_TRY(ks_pool_alloc(&b->pool, b->pairs, sizeof *b->radial, &b->radial));
+    KS_TRY(ks_arena_make(&b->arena, lay_out, b));
     before = ks_alloc_total();
     KS_TRY(measure_pairs(problem, b));
     for (size_t k = 0; k < KS_JACOBIAN_ROWS && !b->squared; k++)

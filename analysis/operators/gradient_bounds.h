@@ -46,13 +46,13 @@ struct ks_gradient_bounds {
     bool squared;             /* the loss is a squared error: only `output` is used        */
     size_t hidden_parameters; /* in theta_h of one critic; 0: its g_h and L_h are 0  */
     double hidden_norm;       /* the smallest |theta_h| of the critics               */
-    double *output;   /* [rows] |p_i - t_i| or |f_i - y_i|, 0 for a row of weight 0; owned */
-    double *gradient; /* [pairs] |g|, 0 where all weights are 0; owned       */
-    double *hidden;   /* [pairs] |g_h|, likewise; owned                      */
-    double *radial;   /* [pairs] |theta_h' g_h| / (|theta_h| |g_h|), or 0; owned */
+    double *output;           /* [rows] |p_i - t_i| or |f_i - y_i|, 0 for a row of weight 0 */
+    double *gradient;         /* [pairs] |g|, 0 where all weights are 0              */
+    double *hidden;           /* [pairs] |g_h|, likewise                             */
+    double *radial;           /* [pairs] |theta_h' g_h| / (|theta_h| |g_h|), or 0 */
     double jacobian[KS_JACOBIAN_ROWS];        /* at most sigma_max(J_i)              */
     double hidden_jacobian[KS_JACOBIAN_ROWS]; /* likewise in theta_h                 */
-    struct ks_pool pool;                      /* the arrays                          */
+    struct ks_arena arena;                    /* of `output` to `radial`             */
 };
 
 /* Whether there are gradient bounds: the loss is a cross-entropy or a squared error, and not
@@ -65,6 +65,9 @@ bool ks_gradient_bounds_exist(const struct ks_problem *problem);
  */
 ks_status ks_gradient_bounds_measure(const struct ks_problem *problem,
                                      struct ks_gradient_bounds *bounds);
+/* The bytes of its arrays, and an upper bound of what it takes meanwhile, from sizes alone.
+ * KS_MEMORY. */
+ks_status ks_gradient_bounds_bytes(const struct ks_problem *problem, double *made, double *most);
 
 /* Adds logit_gradient_, minibatch_gradient_ and logit_jacobian_, each with `largest` and `median`,
  * logit_jacobian_rows, minibatch_gradient_hidden_ and logit_jacobian_hidden_, again with both,

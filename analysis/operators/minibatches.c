@@ -9,15 +9,34 @@
 
 #include "core/memory.h"
 
-ks_status ks_minibatches_new(struct ks_minibatches *set, size_t count)
+static void lay_out(struct ks_arena *arena, void *object)
+{
+    struct ks_minibatches *set = object;
+
+    set->v = KS_TAKE(arena, set->threads, const double *);
+    set->list = KS_TAKE(arena, set->threads, struct ks_minibatch);
+    for (size_t t = 0; t < set->threads; t++)
+        KS_TAKEN(set->list, t, struct ks_minibatch)->out = KS_TAKE(arena, set->n, double);
+}
+
+static size_t count_threads(size_t count)
 {
     const size_t threads = (size_t)omp_get_max_threads();
 
-    set->threads = threads < count ? threads : count;
-    KS_TRY(ks_alloc(set->threads, sizeof *set->list, &set->list));
-    for (size_t t = 0; t < set->threads; t++)
-        KS_TRY(ks_alloc(set->n, sizeof(double), &set->list[t].out));
-    return KS_OK;
+    return threads < count ? threads : count;
+}
+
+double ks_minibatches_bytes(size_t n, size_t count)
+{
+    struct ks_minibatches set = {.n = n, .threads = count_threads(count)};
+
+    return (double)ks_arena_count(lay_out, &set);
+}
+
+ks_status ks_minibatches_new(struct ks_minibatches *set, size_t count)
+{
+    set->threads = count_threads(count);
+    return ks_arena_make(&set->arena, lay_out, set);
 }
 
 ks_status ks_minibatches_make_one(struct ks_minibatches *set, size_t minibatch, bool decays,
@@ -72,21 +91,21 @@ ks_status ks_minibatches_apply(struct ks_minibatches *set, const double *const *
     return first_failure(set);
 }
 
-/* Vector k with minibatches [first, first + count), one per thread; `v` [threads] is scratch. */
+/* Vector k with minibatches [first, first + count), one per thread. */
 static ks_status add_vector(struct ks_minibatches *set, const struct ks_minibatch_products *p,
-                            size_t k, size_t first, const double **v)
+                            size_t k, size_t first)
 {
     const int n = (int)set->n;
     const double all = (double)ks_problem_minibatches(set->problem);
     const double square = cblas_ddot(n, p->v[k], 1, p->v[k], 1);
 
     for (size_t t = 0; t < set->made; t++)
-        v[t] = p->v[k];
-    KS_TRY(ks_minibatches_apply(set, v));
+        set->v[t] = p->v[k];
+    KS_TRY(ks_minibatches_apply(set, set->v));
     for (size_t t = 0; t < set->made; t++) {
         const double *out = set->list[t].out;
 
-        p->quotient[k][first + t] = all * cblas_ddot(n, v[t], 1, out, 1) / square;
+        p->quotient[k][first + t] = all * cblas_ddot(n, p->v[k], 1, out, 1) / square;
         if (p->image)
             cblas_daxpy(n, 1, out, 1, p->image[k], 1);
     }
@@ -96,19 +115,13 @@ static ks_status add_vector(struct ks_minibatches *set, const struct ks_minibatc
 ks_status ks_minibatches_multiply(struct ks_minibatches *set, size_t begin, size_t end,
                                   const struct ks_minibatch_products *p)
 {
-    ks_status status = KS_OK;
-    const double **v = NULL;
-
-    KS_GO(ks_alloc(set->threads, sizeof *v, &v));
     for (size_t first = begin; first < end; first += set->threads) {
-        KS_GO(ks_minibatches_make(set, first, end));
+        KS_TRY(ks_minibatches_make(set, first, end));
         for (size_t k = 0; k < p->vectors; k++)
             if (p->v[k])
-                KS_GO(add_vector(set, p, k, first, v));
+                KS_TRY(add_vector(set, p, k, first));
     }
-done:
-    free(v);
-    return status;
+    return KS_OK;
 }
 
 double ks_minibatches_mean(size_t count, const double *quotient, double *se)
@@ -126,10 +139,8 @@ double ks_minibatches_mean(size_t count, const double *quotient, double *se)
 
 void ks_minibatches_clear(struct ks_minibatches *set)
 {
-    for (size_t t = 0; set->list && t < set->threads; t++) {
+    for (size_t t = 0; set->list && t < set->threads; t++)
         ks_operator_free(set->list[t].a);
-        free(set->list[t].out);
-    }
-    free(set->list);
+    ks_arena_free(&set->arena);
     set->list = NULL;
 }

@@ -13,54 +13,56 @@
  * earlier ones of its group: to rounding it is a linear combination of them. */
 static const double INDEPENDENT = 1e-10;
 
-/* Directions as they come from the null space, before they are grouped. */
+/* Directions as they come from the null space, before they are grouped, and what is needed until
+ * the basis has been made. */
 struct raw {
-    size_t n;      /* directions                               */
-    size_t *start; /* [n + 1]                                  */
-    size_t *at;    /* selected coordinates                     */
-    double *value;
-    size_t *root;        /* [n]: the parent in the union-find tree of the group */
-    size_t *order;       /* [n]: directions, group after group       */
-    struct ks_pool pool; /* all of these                       */
+    size_t most, entries;  /* all directions and their entries, before any are left out */
+    size_t of, dimensions; /* parameters, 0 if all are selected; selected ones      */
+    size_t n;              /* directions                                            */
+    size_t *selected;      /* [of]: the place of a parameter among the selected ones, or SIZE_MAX */
+    size_t *start;         /* [most + 1]                                            */
+    size_t *at;            /* [entries]: selected coordinates                       */
+    double *value;         /* [entries]                                             */
+    size_t *root;          /* [most]: the parent in the union-find tree of the group */
+    size_t *order;         /* [most]: directions, group after group                 */
+    size_t *count;         /* [most + 1]: of directions in groups                   */
+    size_t *owner;         /* [dimensions]: a direction with this coordinate        */
+    double *dense;         /* [dimensions]: zeros, or a direction                   */
+    struct ks_arena arena; /* all of these. Owned                                   */
 };
 
-/* (*of)[i] = the place of parameter i among the selected coordinates, SIZE_MAX if it is not
- * selected. *of is NULL if all are selected. */
-static ks_status invert_selection(const struct ks_selection *s, size_t **of)
+static void lay_out_raw(struct ks_arena *arena, void *object)
 {
-    *of = NULL;
-    if (!s->index)
-        return KS_OK;
-    KS_TRY(ks_alloc(s->of, sizeof **of, of));
-    for (size_t i = 0; i < s->of; i++)
-        (*of)[i] = SIZE_MAX;
-    for (size_t i = 0; i < s->n; i++)
-        (*of)[s->index[i]] = i;
-    return KS_OK;
+    struct raw *r = object;
+
+    r->selected = r->of > 0 ? KS_TAKE(arena, r->of, size_t) : NULL;
+    r->start = KS_TAKE(arena, r->most + 1, size_t);
+    r->at = KS_TAKE(arena, r->entries, size_t);
+    r->value = KS_TAKE(arena, r->entries, double);
+    r->root = KS_TAKE(arena, r->most, size_t);
+    r->order = KS_TAKE(arena, r->most, size_t);
+    r->count = KS_TAKE(arena, r->most + 1, size_t);
+    r->owner = KS_TAKE(arena, r->dimensions, size_t);
+    r->dense = KS_TAKE(arena, r->dimensions, double);
 }
 
-static ks_status allocate_raw(const struct ks_null_space *space, struct raw *r)
+static void invert_selection(const struct ks_selection *s, struct raw *r)
 {
-    size_t directions = 0, entries = 0;
-
-    for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(space, &u); directions++)
-        entries += ks_null_space_entries(space, &u, NULL, NULL);
-    KS_TRY(ks_pool_alloc(&r->pool, directions + 1, sizeof *r->start, &r->start));
-    KS_TRY(ks_pool_alloc(&r->pool, entries, sizeof *r->at, &r->at));
-    KS_TRY(ks_pool_alloc(&r->pool, entries, sizeof *r->value, &r->value));
-    KS_TRY(ks_pool_alloc(&r->pool, directions, sizeof *r->root, &r->root));
-    return ks_pool_alloc(&r->pool, directions, sizeof *r->order, &r->order);
+    for (size_t i = 0; i < r->of; i++)
+        r->selected[i] = SIZE_MAX;
+    for (size_t i = 0; r->selected && i < s->n; i++)
+        r->selected[s->index[i]] = i;
 }
 
 /* Turns the `n` entries that follow the last direction into one more direction: removes the dead
  * coordinates and scales the rest to norm 1. */
-static void take_direction(struct raw *r, size_t n, const size_t *selected, const bool *dead)
+static void take_direction(struct raw *r, size_t n, const bool *dead)
 {
     size_t first = r->start[r->n], end = first;
     double square = 0;
 
     for (size_t i = first; i < first + n; i++) {
-        size_t at = selected ? selected[r->at[i]] : r->at[i];
+        size_t at = r->selected ? r->selected[r->at[i]] : r->at[i];
 
         if (at == SIZE_MAX) /* an entry outside the block: not a null direction of the block */
             return;
@@ -80,17 +82,16 @@ static void take_direction(struct raw *r, size_t n, const size_t *selected, cons
 
 static ks_status read_directions(const struct ks_null_space *space, const bool *dead, struct raw *r)
 {
-    size_t *selected = NULL;
-
-    KS_TRY(allocate_raw(space, r));
-    KS_TRY(invert_selection(space->selection, &selected));
+    for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(space, &u); r->most++)
+        r->entries += ks_null_space_entries(space, &u, NULL, NULL);
+    KS_TRY(ks_arena_make(&r->arena, lay_out_raw, r));
+    invert_selection(space->selection, r);
     for (struct ks_null_direction u = {NULL, 0, 0}; ks_null_space_next(space, &u);) {
         size_t first = r->start[r->n];
         size_t n = ks_null_space_entries(space, &u, r->at + first, r->value + first);
 
-        take_direction(r, n, selected, dead);
+        take_direction(r, n, dead);
     }
-    free(selected);
     return KS_OK;
 }
 
@@ -106,19 +107,16 @@ static size_t find_root(size_t *root, size_t k)
 }
 
 /* Directions that share a coordinate belong to one group. */
-static ks_status find_groups(size_t n, struct raw *r)
+static void find_groups(struct raw *r)
 {
-    size_t *owner = NULL, *count = NULL, sum = 0;
-    ks_status status = KS_OK;
+    size_t sum = 0;
 
-    KS_GO(ks_alloc(n, sizeof *owner, &owner));
-    KS_GO(ks_alloc(r->n + 1, sizeof *count, &count));
-    for (size_t i = 0; i < n; i++)
-        owner[i] = SIZE_MAX;
+    for (size_t i = 0; i < r->dimensions; i++)
+        r->owner[i] = SIZE_MAX;
     for (size_t k = 0; k < r->n; k++) {
         r->root[k] = k;
         for (size_t i = r->start[k]; i < r->start[k + 1]; i++) {
-            size_t *of = &owner[r->at[i]];
+            size_t *of = &r->owner[r->at[i]];
 
             if (*of == SIZE_MAX)
                 *of = k;
@@ -127,39 +125,51 @@ static ks_status find_groups(size_t n, struct raw *r)
         }
     }
     for (size_t k = 0; k < r->n; k++)
-        count[find_root(r->root, k) + 1]++;
+        r->count[find_root(r->root, k) + 1]++;
     for (size_t k = 0; k < r->n; k++)
-        count[k] = sum += count[k];
+        r->count[k] = sum += r->count[k];
     for (size_t k = 0; k < r->n; k++)
-        r->order[count[find_root(r->root, k)]++] = k;
-done:
-    free(owner);
-    free(count);
-    return status;
+        r->order[r->count[find_root(r->root, k)]++] = k;
+}
+
+/* A basis and the sizes of its arrays. */
+struct sized {
+    struct ks_null_basis *b;
+    size_t directions, entries, lower; /* lower: numbers in all triangles L_g */
+};
+
+static void lay_out_basis(struct ks_arena *arena, void *object)
+{
+    const struct sized *s = object;
+    struct ks_null_basis *b = s->b;
+
+    b->dead = KS_TAKE(arena, b->n_dead, size_t);
+    b->start = KS_TAKE(arena, s->directions + 1, size_t);
+    b->at = KS_TAKE(arena, s->entries, size_t);
+    b->value = KS_TAKE(arena, s->entries, double);
+    b->group = KS_TAKE(arena, s->directions + 1, size_t);
+    b->factor = KS_TAKE(arena, s->directions, size_t);
+    b->lower = KS_TAKE(arena, s->lower, double);
 }
 
 static ks_status allocate_basis(const struct raw *r, const bool *dead, struct ks_null_basis *b)
 {
-    size_t lower = 0, size = 0;
+    struct sized s = {.b = b, .directions = r->n, .entries = r->start[r->n]};
+    size_t size = 0;
 
     for (size_t i = 0; i < r->n; i++) {
         bool same = i > 0 && find_root(r->root, r->order[i]) == find_root(r->root, r->order[i - 1]);
 
         size = same ? size + 1 : 1; /* row `size` of a triangle has `size` entries */
-        lower += size;
+        s.lower += size;
     }
     for (size_t i = 0; dead && i < b->n; i++)
         b->n_dead += dead[i];
-    KS_TRY(ks_pool_alloc(&b->pool, b->n_dead, sizeof *b->dead, &b->dead));
+    KS_TRY(ks_arena_make(&b->arena, lay_out_basis, &s));
     for (size_t i = 0, k = 0; dead && i < b->n; i++)
         if (dead[i])
             b->dead[k++] = i;
-    KS_TRY(ks_pool_alloc(&b->pool, r->n + 1, sizeof *b->start, &b->start));
-    KS_TRY(ks_pool_alloc(&b->pool, r->start[r->n], sizeof *b->at, &b->at));
-    KS_TRY(ks_pool_alloc(&b->pool, r->start[r->n], sizeof *b->value, &b->value));
-    KS_TRY(ks_pool_alloc(&b->pool, r->n + 1, sizeof *b->group, &b->group));
-    KS_TRY(ks_pool_alloc(&b->pool, r->n, sizeof *b->factor, &b->factor));
-    return ks_pool_alloc(&b->pool, lower, sizeof *b->lower, &b->lower);
+    return KS_OK;
 }
 
 /* Row i of a packed lower triangle. */
@@ -178,26 +188,26 @@ static double dot_sparse(const struct ks_null_basis *b, size_t k, const double *
 }
 
 /* Appends direction u to the last group. The Cholesky factor gets one more row: l = L^-1 U' u and
- * sqrt(1 - |l|^2). `dense` [n] is scratch, zero before and after. */
-static void add_direction(const struct raw *r, size_t k, struct ks_null_basis *b, double *dense)
+ * sqrt(1 - |l|^2). */
+static void add_direction(const struct raw *r, size_t k, struct ks_null_basis *b)
 {
     size_t g = b->n_groups - 1, size = b->n_directions - b->group[g], next = b->n_directions;
     double *lower = b->lower + b->factor[g], *l = row_of(lower, size), left = 1;
     size_t first = r->start[k], n = r->start[k + 1] - first;
 
     for (size_t i = first; i < first + n; i++)
-        dense[r->at[i]] = r->value[i];
+        r->dense[r->at[i]] = r->value[i];
     for (size_t i = 0; i < size; i++) {
         const double *row = row_of(lower, i);
 
-        l[i] = dot_sparse(b, b->group[g] + i, dense);
+        l[i] = dot_sparse(b, b->group[g] + i, r->dense);
         for (size_t j = 0; j < i; j++)
             l[i] -= row[j] * l[j];
         l[i] /= row[i];
         left -= l[i] * l[i];
     }
     for (size_t i = first; i < first + n; i++)
-        dense[r->at[i]] = 0;
+        r->dense[r->at[i]] = 0;
     if (!(left > INDEPENDENT))
         return;
     l[size] = sqrt(left);
@@ -207,12 +217,10 @@ static void add_direction(const struct raw *r, size_t k, struct ks_null_basis *b
     b->n_directions++;
 }
 
-static ks_status orthonormalize(const struct raw *r, struct ks_null_basis *b)
+static void orthonormalize(const struct raw *r, struct ks_null_basis *b)
 {
-    double *dense = NULL;
     size_t used = 0; /* numbers stored in `lower` so far */
 
-    KS_TRY(ks_alloc(b->n, sizeof *dense, &dense));
     for (size_t i = 0; i < r->n; i++) {
         size_t root = find_root(r->root, r->order[i]), size;
 
@@ -220,14 +228,12 @@ static ks_status orthonormalize(const struct raw *r, struct ks_null_basis *b)
             b->group[b->n_groups] = b->n_directions;
             b->factor[b->n_groups++] = used;
         }
-        add_direction(r, r->order[i], b, dense);
+        add_direction(r, r->order[i], b);
         size = b->n_directions - b->group[b->n_groups - 1];
         used = b->factor[b->n_groups - 1] + size * (size + 1) / 2;
     }
     b->group[b->n_groups] = b->n_directions;
     b->dimension = b->n_dead + b->n_directions;
-    free(dense);
-    return KS_OK;
 }
 
 /* The range of coordinates of a critic in which the directions of a family have entries. */
@@ -252,44 +258,48 @@ static bool may_overlap(const struct ks_null_family *a, const struct ks_null_fam
     return false;
 }
 
-/* The largest group that can result: of the families that overlap, also by way of others. */
-double ks_null_basis_bytes(const struct ks_null_space *space, double n)
+/* At most all directions of families that overlap, also by way of others, form a group. */
+void ks_null_basis_bytes(const struct ks_null_space *space, size_t n, double *made, double *most)
 {
-    const double critics = (double)space->critics;
-    double directions = 0, entries = 0, lower = 0;
+    struct ks_null_basis b = {.n = n, .n_dead = n};
+    struct sized s = {.b = &b};
+    struct raw r = {.of = space->critics * space->parameters, .dimensions = n};
 
     for (size_t i = 0; i < space->n_families; i++) {
         const struct ks_null_family *f = &space->family[i];
-        double group = 0; /* directions of families that overlap with it */
+        const size_t directions = space->critics * f->count;
+        size_t group = 0; /* directions of families that overlap with it */
 
         for (size_t j = 0; j < space->n_families; j++)
-            group += i != j && may_overlap(f, &space->family[j]) ? (double)space->family[j].count
-                                                                 : 0;
-        directions += critics * (double)f->count;
-        entries += critics * (double)f->count *
-                   (double)(f->length * (1 + (f->partner != KS_NO_PARTNER)));
-        lower += critics * (double)f->count * (group > 0 ? group + (double)f->count : 1);
+            group += i != j && may_overlap(f, &space->family[j]) ? space->family[j].count : 0;
+        s.directions += directions;
+        s.entries += directions * f->length * (1 + (f->partner != KS_NO_PARTNER));
+        s.lower += directions * (group > 0 ? group + f->count : 1);
     }
-    return sizeof(double) * (4 * entries + 8 * directions + lower + 4 * n);
+    r.most = s.directions;
+    r.entries = s.entries;
+    *made = (double)ks_arena_count(lay_out_basis, &s);
+    *most = *made + (double)ks_arena_count(lay_out_raw, &r);
 }
 
 ks_status ks_null_basis_new(const struct ks_null_space *space, const bool *dead,
                             struct ks_null_basis **basis)
 {
-    struct raw raw = {.n = 0};
+    const struct ks_selection *selection = space->selection;
+    struct raw raw = {.of = selection->index ? selection->of : 0, .dimensions = selection->n};
     struct ks_null_basis *b = NULL;
     ks_status status = KS_OK;
 
     *basis = NULL;
     KS_GO(ks_alloc(1, sizeof *b, &b));
-    b->n = space->selection->n;
+    b->n = selection->n;
     KS_GO(read_directions(space, dead, &raw));
-    KS_GO(find_groups(b->n, &raw));
+    find_groups(&raw);
     KS_GO(allocate_basis(&raw, dead, b));
-    KS_GO(orthonormalize(&raw, b));
+    orthonormalize(&raw, b);
     *basis = b, b = NULL;
 done:
-    ks_pool_free(&raw.pool);
+    ks_arena_free(&raw.arena);
     ks_null_basis_free(b);
     return status;
 }
@@ -315,7 +325,7 @@ void ks_null_basis_free(struct ks_null_basis *b)
 {
     if (!b)
         return;
-    ks_pool_free(&b->pool);
+    ks_arena_free(&b->arena);
     free(b);
 }
 

@@ -129,12 +129,13 @@ static const uint64_t SEED = 0x6e756c6c; /* stream k: the combination of family 
 
 /* One measurement: its vectors, and the callback after each product. */
 struct trial {
+    size_t of, n; /* all parameters; the selected ones */
     const struct ks_null_space *space;
     const struct ks_operator *a;
-    double *full;      /* [E P] */
-    double *worst;     /* [E P]: the largest image of a combination */
-    double *u, *image; /* [n]   */
-    struct ks_pool pool;
+    double *full;          /* [of]  */
+    double *worst;         /* [of]: the largest image of a combination */
+    double *u, *image;     /* [n]   */
+    struct ks_arena arena; /* the vectors. Owned */
     size_t products;
     void (*on_product)(void *context, size_t products);
     void *context;
@@ -237,12 +238,21 @@ static ks_status try_random(struct trial *t, struct ks_null *null)
     return KS_OK;
 }
 
-static ks_status allocate(struct trial *t)
+static void lay_out(struct ks_arena *arena, void *object)
 {
-    KS_TRY(ks_pool_alloc(&t->pool, t->space->selection->of, sizeof *t->full, &t->full));
-    KS_TRY(ks_pool_alloc(&t->pool, t->space->selection->of, sizeof *t->worst, &t->worst));
-    KS_TRY(ks_pool_alloc(&t->pool, t->a->n, sizeof *t->u, &t->u));
-    return ks_pool_alloc(&t->pool, t->a->n, sizeof *t->image, &t->image);
+    struct trial *t = object;
+
+    t->full = KS_TAKE(arena, t->of, double);
+    t->worst = KS_TAKE(arena, t->of, double);
+    t->u = KS_TAKE(arena, t->n, double);
+    t->image = KS_TAKE(arena, t->n, double);
+}
+
+double ks_null_measure_bytes(size_t of, size_t n)
+{
+    struct trial t = {.of = of, .n = n};
+
+    return (double)ks_arena_count(lay_out, &t) + (double)n;
 }
 
 size_t ks_null_products(const struct ks_null_space *space)
@@ -255,15 +265,20 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
                           struct ks_null *null)
 {
     ks_status status = KS_OK;
-    struct trial t = {.space = space, .a = a, .on_product = on_product, .context = context};
+    struct trial t = {.of = space->selection->of,
+                      .n = a->n,
+                      .space = space,
+                      .a = a,
+                      .on_product = on_product,
+                      .context = context};
 
     *null = (struct ks_null){.dimension = space->dimension, .product = NAN, .leak = NAN};
     KS_GO(ks_alloc(a->n, sizeof *null->is_dead, &null->is_dead));
-    KS_GO(allocate(&t));
+    KS_GO(ks_arena_make(&t.arena, lay_out, &t));
     KS_GO(try_directions(&t, &null->product));
     KS_GO(try_random(&t, null));
 done:
-    ks_pool_free(&t.pool);
+    ks_arena_free(&t.arena);
     return status;
 }
 

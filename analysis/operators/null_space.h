@@ -120,6 +120,8 @@ size_t ks_null_products(const struct ks_null_space *space);
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
                           void (*on_product)(void *context, size_t products), void *context,
                           struct ks_null *null);
+/* The bytes that it takes meanwhile, of n of `of` parameters. */
+double ks_null_measure_bytes(size_t of, size_t n);
 /* Moves `dead` and `is_dead` from `other`, which was tested on another operator, to `null`. */
 void ks_null_take_dead(struct ks_null *null, struct ks_null *other);
 /* Frees what `null` holds, but not `null` itself. */
@@ -147,14 +149,14 @@ struct ks_null_basis {
     size_t *at;    /* the coordinates of all entries                                       */
     double *value; /* the values of all entries, such that every direction has norm 1      */
     size_t n_groups;
-    size_t *group;       /* [n_groups + 1]: group g has directions group[g] .. group[g+1]-1      */
-    size_t *factor;      /* [n_groups]: where L_g starts in `lower`                              */
-    double *lower;       /* the lower triangles L_g, row by row                                  */
-    struct ks_pool pool; /* all arrays. Owned                                               */
+    size_t *group;  /* [n_groups + 1]: group g has directions group[g] .. group[g+1]-1      */
+    size_t *factor; /* [n_groups]: where L_g starts in `lower`                              */
+    double *lower;  /* the lower triangles L_g, row by row                                  */
+    struct ks_arena arena; /* all arrays. Owned                                             */
 };
 
-/* An upper bound of the bytes that the basis in n dimensions takes while it is made. */
-double ks_null_basis_bytes(const struct ks_null_space *space, double n);
+/* Upper bounds of the bytes of the basis in n dimensions: when it has been made, and meanwhile. */
+void ks_null_basis_bytes(const struct ks_null_space *space, size_t n, double *made, double *most);
 /* Builds Z from the directions of `space` and from `dead` [space->selection->n] (NULL: no
  * coordinate is dead). Directions that are linear combinations of others are left out. The caller
  * frees with ks_null_basis_free. KS_MEMORY. */

@@ -139,6 +139,47 @@ ks_status ks_problem_operator(const struct ks_problem *q, bool products_f32, siz
     return status;
 }
 
+/* --- bytes --- */
+
+/* The kinds of operators (preconditioned.c, manifold.c) and the selection of coordinates add
+ * vectors to the curvature. */
+static ks_status operator_bytes(const struct ks_problem *q, bool f32, bool selected,
+                                struct ks_operator_bytes *bytes)
+{
+    const struct ks_operator_kind *kind = q->kind;
+    const double full = sizeof(double) * (double)ks_networks_parameters(&q->checkpoint->critic);
+    const double added = 2 * full * ((kind->moving || kind->spheres) + selected);
+    double gradient = 0;
+
+    KS_TRY((f32 ? ks_curvature_bytes_f32 : ks_curvature_bytes_f64)(q, bytes));
+    bytes->made += added;
+    bytes->most += added;
+    if (kind->spheres) /* it is freed before the curvature is made */
+        KS_TRY(ks_gradient_bytes(q, &gradient));
+    bytes->most = fmax(bytes->most, full + gradient);
+    return KS_OK;
+}
+
+ks_status ks_problem_bytes(const struct ks_problem *problem, bool selected,
+                           struct ks_problem_bytes *bytes)
+{
+    struct ks_problem one = *problem;
+    struct ks_operator_bytes single, wide;
+    const size_t before = ks_alloc_total();
+
+    *bytes = (struct ks_problem_bytes){.gradient = 0};
+    one.minibatches = 1;
+    KS_TRY(operator_bytes(problem, problem->products_f32, selected, &bytes->products));
+    KS_TRY(operator_bytes(problem, false, selected, &bytes->wide));
+    KS_TRY(operator_bytes(&one, problem->products_f32, selected, &single));
+    KS_TRY(operator_bytes(&one, false, selected, &wide));
+    KS_TRY(ks_gradient_bytes(problem, &bytes->gradient));
+    bytes->minibatch = single.most;
+    bytes->wide_minibatch = wide.most;
+    ks_alloc_freed_since(before);
+    return KS_OK;
+}
+
 /* Adam's preconditioner, Kingma and Ba: Adam: a method for stochastic optimization, ICLR 2015,
  * algorithm 1, for its users in both precisions. */
 double ks_preconditioner(const struct ks_checkpoint *c, size_t i)

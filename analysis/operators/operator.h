@@ -117,6 +117,25 @@ ks_status ks_ggn_new_f64(const struct ks_problem *problem, struct ks_operator **
 ks_status ks_residual_new_f32(const struct ks_problem *problem, struct ks_operator **a);
 ks_status ks_residual_new_f64(const struct ks_problem *problem, struct ks_operator **a);
 
+/* What an operator takes beside the activations that it keeps: when it has been made, and at most
+ * until it is prepared. Bytes are counted from sizes alone, so the checkpoint needs no arrays, and
+ * a problem that does not fit is refused before anything large is allocated. */
+struct ks_operator_bytes {
+    double made, most;
+};
+/* Of the three curvatures above; `ggn` may take less. KS_MEMORY. */
+ks_status ks_curvature_bytes_f32(const struct ks_problem *problem, struct ks_operator_bytes *bytes);
+ks_status ks_curvature_bytes_f64(const struct ks_problem *problem, struct ks_operator_bytes *bytes);
+/* What is allocated for a problem. `selected`: the operator is a block on selected coordinates.
+ * KS_MEMORY. */
+struct ks_problem_bytes {
+    struct ks_operator_bytes products, wide; /* the operator, and the same in float64 */
+    double minibatch, wide_minibatch;        /* at most, for the operator of a single minibatch */
+    double gradient;                         /* while ks_gradient computes                      */
+};
+ks_status ks_problem_bytes(const struct ks_problem *problem, bool selected,
+                           struct ks_problem_bytes *bytes);
+
 /* Adam's D_i = sqrt(v_i / (1 - beta2^step)) + eps (Kingma and Ba, ICLR 2015, algorithm 1), or 0
  * where v_i = 0. The checkpoint must hold v. */
 double ks_preconditioner(const struct ks_checkpoint *checkpoint, size_t i);
@@ -133,6 +152,8 @@ ks_status ks_manifold_new(const struct ks_problem *problem, bool products_f32,
 
 /* L and its gradient [E P], over all critics, always in float64. */
 ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient);
+/* The bytes that it takes meanwhile, from sizes alone. KS_MEMORY. */
+ks_status ks_gradient_bytes(const struct ks_problem *problem, double *bytes);
 
 /* The row with this name, or NULL. */
 const struct ks_operator_kind *ks_operator_kind_find(const char *name);

@@ -25,24 +25,8 @@ static ks_status check(const struct ks_problem *q)
     return KS_OK;
 }
 
-static ks_status fold_parameters(struct ks_primal *p)
-{
-    const struct ks_networks *critic = &p->problem->checkpoint->critic;
-    size_t n = critic->arch->parameters, frozen = critic->arch->frozen;
-    size_t folded = ks_arch_extended(p->fold->arch);
-
-    KS_TRY(ks_alloc(critic->ensemble * folded, sizeof *p->w, &p->w));
-    for (size_t e = 0; e < critic->ensemble; e++) {
-        ks_fold_parameters(p->fold, critic->w + e * n, p->w + e * folded);
-        if (frozen > 0)
-            memcpy(p->w + e * folded + folded - frozen, critic->frozen + e * frozen,
-                   frozen * sizeof *p->w);
-    }
-    return KS_OK;
-}
-
 /* Sets everything but the parameters; nothing that it allocates is large. */
-static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
+static ks_status set_shapes(const struct ks_problem *problem, struct ks_primal *p)
 {
     const struct ks_checkpoint *c = problem->checkpoint;
     const struct KS(arch) *arch = c->critic.arch;
@@ -63,23 +47,69 @@ static ks_status lay_out(const struct ks_problem *problem, struct ks_primal *p)
     return KS(net_new)(p->fold->arch, p->rows, p->loss_rows, problem->evaluation, &p->net);
 }
 
+static void lay_out(struct ks_arena *arena, void *object)
+{
+    struct ks_primal *p = object;
+    const size_t critics = p->problem->checkpoint->critic.ensemble;
+
+    p->w = KS_TAKE(arena, critics * ks_arch_extended(p->fold->arch), double);
+}
+
+double ks_primal_bytes(const struct ks_primal *primal)
+{
+    struct ks_primal p = *primal;
+
+    return (double)ks_arena_count(lay_out, &p);
+}
+
+ks_status ks_primal_new_shapes(const struct ks_problem *problem, bool gauss_newton,
+                               struct ks_primal **primal)
+{
+    ks_status status;
+    struct ks_primal *p;
+
+    *primal = NULL;
+    KS_TRY(ks_alloc(1, sizeof *p, &p));
+    p->gauss_newton = gauss_newton;
+    status = set_shapes(problem, p);
+    if (status == KS_OK)
+        *primal = p;
+    else
+        ks_primal_free(p);
+    return status;
+}
+
+static void fold_parameters(const struct ks_primal *p)
+{
+    const struct ks_networks *critic = &p->problem->checkpoint->critic;
+    size_t n = critic->arch->parameters, frozen = critic->arch->frozen;
+    size_t folded = ks_arch_extended(p->fold->arch);
+
+    for (size_t e = 0; e < critic->ensemble; e++) {
+        ks_fold_parameters(p->fold, critic->w + e * n, p->w + e * folded);
+        if (frozen > 0)
+            memcpy(p->w + e * folded + folded - frozen, critic->frozen + e * frozen,
+                   frozen * sizeof *p->w);
+    }
+}
+
 ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
                         struct ks_primal **primal)
 {
-    ks_status status = KS_OK;
-    struct ks_primal *p = NULL;
+    struct ks_primal *p;
+    ks_status status;
 
     *primal = NULL;
     KS_TRY(check(problem));
-    KS_GO(ks_alloc(1, sizeof *p, &p));
-    p->gauss_newton = gauss_newton;
-    KS_GO(lay_out(problem, p));
-    KS_GO(fold_parameters(p));
+    KS_TRY(ks_primal_new_shapes(problem, gauss_newton, &p));
+    status = ks_arena_make(&p->arena, lay_out, p);
+    if (status != KS_OK) {
+        ks_primal_free(p);
+        return status;
+    }
+    fold_parameters(p);
     *primal = p;
     return KS_OK;
-done:
-    ks_primal_free(p);
-    return status;
 }
 
 void ks_primal_free(struct ks_primal *primal)
@@ -88,90 +118,8 @@ void ks_primal_free(struct ks_primal *primal)
         return;
     KS(net_free)(primal->net);
     ks_fold_free(primal->fold);
-    free(primal->w);
+    ks_arena_free(&primal->arena);
     free(primal);
-}
-
-/* --- bytes --- */
-
-/* The curvature operator of `workers` threads (curvature.c), with products in float32 or float64,
- * before it is prepared. */
-static double curvature_bytes(const struct ks_primal *p, bool f32, size_t workers)
-{
-    const struct ks_networks *critic = &p->problem->checkpoint->critic;
-    const double number = f32 ? sizeof(float) : sizeof(double);
-    const double critics = (double)ks_primal_critics(p->problem);
-    const double extended = (double)ks_arch_extended(p->fold->arch);
-    const double folded = (double)p->fold->arch->parameters, bar = p->fold->folded ? folded : 0;
-    const struct KS(net) *net = p->net;
-    const double worker = ((double)ks_primal_size(p) + critics * bar) * sizeof(double) +
-                          ((double)(net->kept + net->tangent + net->scratch + p->input) +
-                           (double)p->loss_rows * (double)p->fold->arch->out + folded) *
-                              number;
-
-    return ((double)critic->ensemble * extended + 2 * folded + critics * bar) * sizeof(double) +
-           (critics + 1) * extended * number + (double)workers * worker;
-}
-
-/* ks_gradient with `workers` threads. */
-static double gradient_bytes(const struct ks_primal *p, size_t workers)
-{
-    const double critics = (double)p->problem->checkpoint->critic.ensemble;
-
-    return (critics * (double)ks_arch_extended(p->fold->arch) +
-            (double)workers *
-                ((double)ks_primal_size(p) + critics * (double)p->fold->arch->parameters + 1)) *
-           sizeof(double);
-}
-
-/* What the kinds of operators (preconditioned.c, manifold.c) and the selection of coordinates add
- * to the curvature; *before: what was freed when the curvature was made. */
-static double added_bytes(const struct ks_primal *p, size_t workers, bool selected, double *before)
-{
-    const struct ks_operator_kind *kind = p->problem->kind;
-    const double full = sizeof(double) *
-                        (double)ks_networks_parameters(&p->problem->checkpoint->critic);
-
-    *before = kind->spheres ? full + gradient_bytes(p, workers) : 0;
-    return (kind->moving ? 2 * full : kind->spheres ? 2 * full : 0) + (selected ? 2 * full : 0);
-}
-
-static struct ks_operator_bytes bytes_of(const struct ks_primal *p, bool f32, size_t workers,
-                                         bool selected)
-{
-    const double full = (double)ks_networks_parameters(&p->problem->checkpoint->critic);
-    struct ks_operator_bytes b;
-    const double w = (double)p->problem->checkpoint->critic.ensemble *
-                     (double)ks_arch_extended(p->fold->arch);
-    double before, added = added_bytes(p, workers, selected, &before);
-
-    b.made = b.most = curvature_bytes(p, f32, workers) + added;
-    if (f32) /* find_stretch in curvature.c */
-        b.most = fmax(b.most,
-                      curvature_bytes(p, false, 1) + (4 * full + w) * sizeof(double) + added);
-    b.most = fmax(b.most, before);
-    return b;
-}
-
-ks_status ks_problem_bytes(const struct ks_problem *problem, bool selected,
-                           struct ks_problem_bytes *bytes)
-{
-    const size_t before = ks_alloc_total(), workers = ks_primal_workers(problem);
-    struct ks_primal *p = NULL;
-    ks_status status = KS_OK;
-
-    *bytes = (struct ks_problem_bytes){.gradient = 0};
-    KS_GO(ks_alloc(1, sizeof *p, &p));
-    KS_GO(lay_out(problem, p));
-    bytes->products = bytes_of(p, problem->products_f32, workers, selected);
-    bytes->wide = bytes_of(p, false, workers, selected);
-    bytes->minibatch = bytes_of(p, problem->products_f32, 1, selected).most;
-    bytes->wide_minibatch = bytes_of(p, false, 1, selected).most;
-    bytes->gradient = gradient_bytes(p, workers);
-done:
-    ks_primal_free(p);
-    ks_alloc_freed_since(before);
-    return status;
 }
 
 size_t ks_primal_size(const struct ks_primal *p)
@@ -283,72 +231,100 @@ size_t ks_primal_workers(const struct ks_problem *problem)
     return threads < problem->minibatches ? threads : problem->minibatches;
 }
 
-/* Sums over all critics and minibatches; worker k takes minibatches k, k + workers, ... and has a
- * gradient [E, P of the folded critic] and a block of its own, so that the order of the sum is
- * fixed. */
-static void sum_workers(const struct ks_primal *primal, size_t workers, double *block,
-                        double *gradient, double *loss)
+/* Sums over all critics and minibatches: worker k takes minibatches k, k + workers, ..., so that
+ * the order of the sum is fixed. */
+struct sums {
+    const struct ks_primal *primal;
+    size_t workers;
+    double *block;         /* [workers, ks_primal_size]                           */
+    double *gradient;      /* [workers, E, P of the folded critic]                */
+    double *loss;          /* [workers]                                           */
+    struct ks_arena arena; /* the arrays. Owned                                   */
+};
+
+static void lay_out_sums(struct ks_arena *arena, void *object)
 {
+    struct sums *s = object;
+    const size_t critics = s->primal->problem->checkpoint->critic.ensemble;
+
+    s->block = KS_TAKE(arena, s->workers * ks_primal_size(s->primal), double);
+    s->gradient = KS_TAKE(arena, s->workers * critics * s->primal->fold->arch->parameters, double);
+    s->loss = KS_TAKE(arena, s->workers, double);
+}
+
+ks_status ks_gradient_bytes(const struct ks_problem *problem, double *bytes)
+{
+    struct ks_primal *primal = NULL;
+    struct sums s = {.workers = ks_primal_workers(problem)};
+
+    KS_TRY(ks_primal_new_shapes(problem, false, &primal));
+    s.primal = primal;
+    *bytes = ks_primal_bytes(primal) + (double)ks_arena_count(lay_out_sums, &s);
+    ks_primal_free(primal);
+    return KS_OK;
+}
+
+static void sum_workers(const struct sums *s)
+{
+    const struct ks_primal *primal = s->primal;
     const struct ks_problem *q = primal->problem;
     size_t ensemble = q->checkpoint->critic.ensemble, n = primal->fold->arch->parameters;
     size_t block_size = ks_primal_size(primal);
 
-#pragma omp parallel for num_threads((int)workers) schedule(static, 1)
-    for (size_t k = 0; k < workers; k++)
+#pragma omp parallel for num_threads((int)s->workers) schedule(static, 1)
+    for (size_t k = 0; k < s->workers; k++)
         for (size_t e = 0; e < ensemble; e++)
-            for (size_t i = k; i < q->minibatches; i += workers)
+            for (size_t i = k; i < q->minibatches; i += s->workers)
                 for (size_t j = 0; j < primal->microbatches; j++)
-                    loss[k] += ks_primal_compute(
-                                   primal, e, ks_microbatch(primal, i * primal->microbatches + j),
-                                   block + k * block_size, gradient + (k * ensemble + e) * n)
-                                   .loss;
+                    s->loss[k] += ks_primal_compute(
+                                      primal, e,
+                                      ks_microbatch(primal, i * primal->microbatches + j),
+                                      s->block + k * block_size,
+                                      s->gradient + (k * ensemble + e) * n)
+                                      .loss;
 }
 
 /* Adds the sums of the workers, and converts them to the parameters of the unfolded critics. */
-static void unfold(const struct ks_primal *primal, size_t workers, double *sums, double *gradient)
+static void unfold(const struct sums *s, double *gradient)
 {
+    const struct ks_primal *primal = s->primal;
     const struct ks_networks *critic = &primal->problem->checkpoint->critic;
     size_t folded = primal->fold->arch->parameters, n = critic->arch->parameters;
     size_t all = critic->ensemble * folded;
 
     for (size_t i = 0; i < all; i++)
-        for (size_t k = 1; k < workers; k++)
-            sums[i] += sums[k * all + i];
+        for (size_t k = 1; k < s->workers; k++)
+            s->gradient[i] += s->gradient[k * all + i];
     for (size_t e = 0; e < critic->ensemble; e++)
         ks_fold_adjoint(primal->fold, &(struct ks_fold_adjoint){.w = critic->w + e * n,
-                                                                .bar_dot = sums + e * folded,
+                                                                .bar_dot = s->gradient + e * folded,
                                                                 .out = gradient + e * n});
 }
 
 ks_status ks_gradient(const struct ks_problem *problem, double *loss, double *gradient)
 {
     const struct ks_networks *critic = &problem->checkpoint->critic;
-    size_t n = ks_networks_parameters(critic), workers = 0, before = ks_alloc_total();
-    double *block = NULL, *sums = NULL, *losses = NULL, squares = 0;
-    double decay = problem->omits_decay ? 0 : problem->weight_decay;
+    size_t n = ks_networks_parameters(critic), before = ks_alloc_total();
+    double squares = 0, decay = problem->omits_decay ? 0 : problem->weight_decay;
     struct ks_primal *primal = NULL;
+    struct sums s = {.workers = ks_primal_workers(problem)};
     ks_status status = KS_OK;
 
     KS_GO(ks_primal_new(problem, false, &primal));
-    workers = ks_primal_workers(problem);
-    KS_GO(ks_alloc(workers * ks_primal_size(primal), sizeof *block, &block));
-    KS_GO(
-        ks_alloc(workers * critic->ensemble * primal->fold->arch->parameters, sizeof *sums, &sums));
-    KS_GO(ks_alloc(workers, sizeof *losses, &losses));
-    sum_workers(primal, workers, block, sums, losses);
-    unfold(primal, workers, sums, gradient);
+    s.primal = primal;
+    KS_GO(ks_arena_make(&s.arena, lay_out_sums, &s));
+    sum_workers(&s);
+    unfold(&s, gradient);
     *loss = 0;
-    for (size_t k = 0; k < workers; k++)
-        *loss += losses[k];
+    for (size_t k = 0; k < s.workers; k++)
+        *loss += s.loss[k];
     for (size_t i = 0; i < n; i++) {
         gradient[i] = problem->scale * (primal->unit * gradient[i] + decay * critic->w[i]);
         squares += critic->w[i] * critic->w[i];
     }
     *loss = problem->scale * (primal->unit * *loss + decay / 2 * squares);
 done:
-    free(block);
-    free(sums);
-    free(losses);
+    ks_arena_free(&s.arena);
     ks_primal_free(primal);
     ks_alloc_freed_since(before);
     return status;

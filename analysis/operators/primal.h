@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "net/net.h"
 #include "operators/fold.h"
 #include "operators/operator.h"
@@ -33,6 +34,7 @@ struct ks_primal {
     /* The loss is divided by this power of two, so that its weight is about 1: with a tiny or a
      * huge weight, products would leave the range of float32. */
     double unit;
+    struct ks_arena arena; /* of `w`. Owned */
 };
 
 /* Checks that the problem fits its checkpoint (KS_USAGE, KS_FORMAT), folds the critic and its
@@ -41,21 +43,10 @@ ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
                         struct ks_primal **primal);
 void ks_primal_free(struct ks_primal *primal);
 
-/* What an operator takes beside the activations that it keeps: when it has been made, and at most
- * until it is prepared. */
-struct ks_operator_bytes {
-    double made, most;
-};
-/* Upper bounds of what is allocated for a problem. They follow from sizes alone, so the checkpoint
- * needs no arrays, and a problem that does not fit is refused before anything large is allocated.
- * `selected`: the operator is a block on selected coordinates. KS_MEMORY. */
-struct ks_problem_bytes {
-    struct ks_operator_bytes products, wide; /* the operator, and the same in float64 */
-    double minibatch, wide_minibatch;        /* at most, for the operator of a single minibatch */
-    double gradient;                         /* while ks_gradient computes                      */
-};
-ks_status ks_problem_bytes(const struct ks_problem *problem, bool selected,
-                           struct ks_problem_bytes *bytes);
+/* The same from shapes alone: the checkpoint needs no arrays, and `w` is NULL. KS_MEMORY. */
+ks_status ks_primal_new_shapes(const struct ks_problem *problem, bool gauss_newton,
+                               struct ks_primal **primal);
+double ks_primal_bytes(const struct ks_primal *primal); /* of its arrays */
 
 /* A microbatch has the rows first, first + 1, ..., first + rows - 1 of a minibatch's loss. */
 struct ks_microbatch {

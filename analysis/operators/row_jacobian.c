@@ -69,8 +69,9 @@ struct lone {
     bool hidden;        /* the derivatives by the other parameters are left out      */
     double *block, *kept, *tangent, *scratch, *f_bar_dot;
     double *v, *v_folded; /* [P], [P folded] */
+    double *vectors;      /* [3, K]: of a Lanczos iteration */
     struct KS(net_tangent) pass;
-    struct ks_pool pool; /* the arrays. Owned */
+    struct ks_arena arena; /* the arrays. Owned */
 };
 
 static void choose_row(const struct ks_problem *problem, struct ks_jacobian_row at, struct lone *l)
@@ -97,23 +98,32 @@ static void choose_row(const struct ks_problem *problem, struct ks_jacobian_row 
     l->problem.other_minibatches = 0;
 }
 
+static void lay_out(struct ks_arena *arena, void *object)
+{
+    struct lone *l = object;
+    const struct KS(net) *net = l->primal->net;
+    const struct KS(arch) *arch = l->checkpoint.critic.arch;
+
+    l->block = KS_TAKE(arena, ks_primal_size(l->primal), double);
+    l->kept = KS_TAKE(arena, net->kept, double);
+    l->tangent = KS_TAKE(arena, net->tangent, double);
+    l->scratch = KS_TAKE(arena, net->scratch, double);
+    l->f_bar_dot = KS_TAKE(arena, net->out_rows * arch->out, double);
+    l->v = KS_TAKE(arena, arch->parameters, double);
+    l->v_folded = KS_TAKE(arena, ks_arch_extended(net->arch), double);
+    l->vectors = KS_TAKE(arena, 3 * arch->out, double);
+}
+
 /* Computes the activations at theta, with which the tangent passes are products with J and J'. */
 static ks_status linearize(struct lone *l)
 {
-    const struct KS(arch) *arch = l->checkpoint.critic.arch;
     struct ks_primal_pass pass;
     const struct KS(net) *net;
 
     KS_TRY(ks_primal_new(&l->problem, true, &l->primal));
     assert(l->primal);
     net = l->primal->net;
-    KS_TRY(ks_pool_alloc(&l->pool, ks_primal_size(l->primal), sizeof *l->block, &l->block));
-    KS_TRY(ks_pool_alloc(&l->pool, net->kept, sizeof *l->kept, &l->kept));
-    KS_TRY(ks_pool_alloc(&l->pool, net->tangent, sizeof *l->tangent, &l->tangent));
-    KS_TRY(ks_pool_alloc(&l->pool, net->scratch, sizeof *l->scratch, &l->scratch));
-    KS_TRY(ks_pool_alloc(&l->pool, net->out_rows * arch->out, sizeof *l->f_bar_dot, &l->f_bar_dot));
-    KS_TRY(ks_pool_alloc(&l->pool, arch->parameters, sizeof *l->v, &l->v));
-    KS_TRY(ks_pool_alloc(&l->pool, ks_arch_extended(net->arch), sizeof *l->v_folded, &l->v_folded));
+    KS_TRY(ks_arena_make(&l->arena, lay_out, l));
     pass = ks_primal_compute(l->primal, l->critic, ks_microbatch(l->primal, 0), l->block, NULL);
     KS(net_keep)(net, pass.primal, pass.adjoint, l->kept);
     l->pass = (struct KS(net_tangent)){.w = l->primal->w + l->critic * ks_arch_extended(net->arch),
@@ -187,12 +197,11 @@ static ks_status iterate(struct lone *l, uint64_t stream, double *sigma)
 {
     size_t outputs = l->checkpoint.critic.arch->out;
     struct ks_rng rng = ks_rng_start(0, stream);
-    double alpha[KS_JACOBIAN_STEPS], beta[KS_JACOBIAN_STEPS], *vectors = NULL, size;
-    struct recurrence r;
+    double alpha[KS_JACOBIAN_STEPS], beta[KS_JACOBIAN_STEPS], *vectors = l->vectors, size;
+    struct recurrence r = {vectors, vectors + outputs, vectors + 2 * outputs};
     int steps = 0;
 
-    KS_TRY(ks_alloc(3 * outputs, sizeof *vectors, &vectors));
-    r = (struct recurrence){vectors, vectors + outputs, vectors + 2 * outputs};
+    memset(r.before, 0, outputs * sizeof *r.before);
     multiply(l, r.u); /* of any v: a backward pass reads the tangents of a forward pass */
     for (size_t k = 0; k < outputs; k++)
         r.u[k] = ks_rng_normal(&rng);
@@ -202,7 +211,6 @@ static ks_status iterate(struct lone *l, uint64_t stream, double *sigma)
     do {
         take_step(l, &r, steps > 0 ? beta[steps - 1] : 0, &alpha[steps], &beta[steps]);
     } while (beta[steps++] > 0 && steps < KS_JACOBIAN_STEPS);
-    free(vectors);
     if (LAPACKE_dsterf(steps, alpha, beta) != 0) /* ascending */
         return ks_fail(KS_NUMBER, "the singular values of the logits' Jacobian do not converge");
     *sigma = sqrt(fmax(0, alpha[steps - 1]));
@@ -223,6 +231,6 @@ ks_status ks_row_jacobian(const struct ks_problem *problem, struct ks_jacobian_r
         KS_GO(iterate(&l, stream, hidden));
 done:
     ks_primal_free(l.primal);
-    ks_pool_free(&l.pool);
+    ks_arena_free(&l.arena);
     return status;
 }

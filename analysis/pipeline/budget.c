@@ -11,13 +11,14 @@
 #include "core/memory.h"
 #include "lanczos/slq.h"
 #include "net/arch.h"
+#include "operators/minibatches.h"
 #include "operators/primal.h"
 
 /* Strings, attributes, and what else a checkpoint has beside its arrays. */
 static const double SMALL = 1 << 16;
 
 /* Sizes in bytes: of vectors over all parameters of all critics, and over the coordinates of the
- * operator; and of what else an analysis allocates. */
+ * operator; and of what else an analysis allocates, as its layout functions count it. */
 struct sizes {
     double full, vector;
     double read;                /* the checkpoint and the list of coordinates       */
@@ -25,7 +26,8 @@ struct sizes {
     double references;          /* while a file's reference results are compared    */
     struct ks_problem_bytes of; /* operators and gradient                           */
     double bounds, measuring;   /* the gradient's bounds; while they are measured   */
-    double null, directions;    /* the basis of the null space; its directions      */
+    double null, nulling;       /* what is known of the null space; while it is found */
+    size_t directions;          /* of the null space, that are not unit vectors     */
     double threads;             /* that have an operator of a minibatch each        */
 };
 
@@ -53,14 +55,17 @@ static bool measures_bounds(const struct ks_pipeline *p)
 /* The directions of the null space, of a problem without a selection. */
 static ks_status count_null_space(const struct ks_pipeline *p, struct sizes *s)
 {
+    const size_t n = p->budget.dimension;
     struct ks_null_space *space = NULL;
-
     struct ks_problem q = p->problem;
 
     q.layer = p->by_layers ? -1 : q.layer;
     KS_TRY(ks_null_space_new(&q, p->options->kind, NULL, &space));
-    s->null = ks_null_basis_bytes(space, s->vector / sizeof(double));
-    s->directions = (double)space->dimension;
+    ks_null_basis_bytes(space, n, &s->null, &s->nulling);
+    s->null += (double)n; /* which coordinates are dead */
+    s->nulling = most(s->nulling + (double)n,
+                      ks_null_measure_bytes(ks_networks_parameters(&q.checkpoint->critic), n));
+    s->directions = space->dimension;
     ks_null_space_free(space);
     return KS_OK;
 }
@@ -72,23 +77,17 @@ static ks_status count(const struct ks_pipeline *p, double read, struct sizes *s
     const struct ks_networks *critics = &q->checkpoint->critic;
     const bool selected = q->critic >= 0 || q->layer >= 0 || q->arrays || q->kind->moving ||
                           p->by_layers;
-    const size_t minibatches = ks_problem_minibatches(q), workers = ks_primal_workers(q);
-    const double rows = (double)minibatches * (double)q->checkpoint->loss_rows;
 
     *s = (struct sizes){.vector = sizeof(double) * (double)p->budget.dimension,
-                        .threads = (double)workers};
+                        .threads = (double)ks_primal_workers(q)};
     s->full = sizeof(double) * (double)ks_networks_parameters(critics);
     s->read = read + SMALL + (selected ? s->full : 0);
     s->reading = read + (p->file ? 0 : (double)p->budget.image);
     KS_TRY(ks_references_bytes(q->checkpoint, &q->checkpoint->references, &s->references));
     s->references += read;
     KS_TRY(ks_problem_bytes(q, selected, &s->of));
-    if (measures_bounds(p) && p->bounds.rows == 0) {
-        s->bounds = (double)ks_primal_critics(q) * (rows + 3 * (double)minibatches) *
-                    sizeof(double);
-        s->measuring = most(s->of.gradient + s->threads * s->full, s->of.wide_minibatch);
-        s->measuring = s->bounds + most(s->measuring, s->bounds);
-    }
+    if (measures_bounds(p) && p->bounds.rows == 0)
+        KS_TRY(ks_gradient_bounds_bytes(q, &s->bounds, &s->measuring));
     return count_null_space(p, s);
 }
 
@@ -107,29 +106,36 @@ static bool saves_memory(const struct ks_pipeline *p)
     return ks_lanczos_bytes(n, order, true) < ks_lanczos_bytes(n, order, false);
 }
 
-/* The vectors in memory beside the operator: the Lanczos basis and what is computed with it; the
- * dense matrix; or all vectors of --apply and the file of their products, which is built in memory,
- * and a factor and its product. */
+/* The vectors of the bounds. */
+static double certificates(const struct ks_pipeline *p)
+{
+    const struct ks_certificates c = {
+        .n = p->budget.dimension, .probes = p->options->probes, .prefix = KS_STATISTICS_PREFIX};
+
+    return ks_certificates_bytes(p->options->order, c);
+}
+
+/* Beside the operator: the Lanczos basis and what is computed with it; the dense matrix; or all
+ * vectors of --apply and the file of their products, which is built in memory, and a factor and its
+ * product. */
 static double held_by_steps(const struct ks_pipeline *p, const struct sizes *s)
 {
     const struct ks_spectrum_options *o = p->options;
-    const struct ks_budget *b = &p->budget;
-    const double steps = (double)(o->order < b->dimension ? o->order : b->dimension) + 1;
-    const double basis = ks_lanczos_bytes(b->dimension, o->order, b->basis_f32);
-    double matrices = 6 * steps * (steps + (double)o->probes + 1) * sizeof(double);
+    const size_t n = p->budget.dimension, steps = o->order < n ? o->order : n;
+    double held = ks_lanczos_bytes(n, o->order, p->budget.basis_f32);
 
     if (p->factors)
-        return 2 * (double)b->vectors * s->full + 2 * s->vector;
-    if (o->eigenvectors > 0)
-        return basis + matrices + (double)o->eigenvectors * (s->vector + 2 * s->full) + s->vector;
+        return 2 * (double)p->budget.vectors * s->full + 2 * s->vector;
+    if (o->eigenvectors > 0) /* the vectors over all parameters, and the file of them */
+        return held + ks_eigenvectors_bytes(p) + 2 * (double)o->eigenvectors * s->full + s->vector;
     if (o->exact)
-        return s->vector * ((double)b->dimension + 4);
+        return s->null + ks_exact_bytes(n);
+    held += s->null + ks_slq_bytes(o->probes + o->gradient_probe, o->order);
     if (!o->published)
-        matrices += steps * (s->directions + 2048) * sizeof(double) +
-                    ks_certificates_bytes(b->dimension);
+        held += certificates(p) + ks_certificates_take_bytes(steps, s->directions);
     if (o->tolerances.n > 0)
-        matrices += s->threads * (2 * s->vector + s->of.minibatch) + 3 * s->vector;
-    return s->null + basis + matrices + (o->gradient_probe ? s->vector : 0);
+        held += ks_samples_bytes(p, (size_t)s->threads) + s->threads * s->of.minibatch;
+    return held + (o->gradient_probe ? s->vector : 0);
 }
 
 /* Beside the checkpoint, while products in float64 are computed with vectors that the steps gave.
@@ -137,24 +143,27 @@ static double held_by_steps(const struct ks_pipeline *p, const struct sizes *s)
 static double held_by_wide(const struct ks_pipeline *p, const struct sizes *s)
 {
     const struct ks_spectrum_options *o = p->options;
-    enum { PRODUCTS = 7, CERTIFIED = KS_CERTIFICATES }; /* vectors of certificate.c */
+    const size_t n = p->budget.dimension, minibatches = p->problem.minibatches;
+    const double ritz = ks_slq_bytes(o->probes + o->gradient_probe, o->order);
 
     if (ks_pipeline_measures_rounding(o) && !p->factors)
-        return s->of.wide.most + ks_lanczos_bytes(p->budget.dimension, o->order, false);
+        return ritz + s->of.wide.most + ks_lanczos_bytes(n, o->order, false);
     if (p->factors || (o->exact && !o->products_f32) || o->published)
         return 0;
     if (o->eigenvectors > 0)
-        return s->of.wide.most + (double)(o->eigenvectors + 1) * s->vector;
+        return s->of.wide.most + ks_eigenvectors_bytes(p) + s->vector;
     if (o->exact)
-        return s->of.wide.most + 2 * s->full + 4 * s->vector + s->null;
-    return s->null + (2 * CERTIFIED + PRODUCTS + o->gradient_probe + s->threads) * s->vector +
+        return s->of.wide.most + 3 * s->vector + s->null + most(3 * s->vector, s->nulling);
+    return s->null + ritz + certificates(p) +
+           ks_certify_bytes(n, 2 * minibatches, o->gradient_probe) +
+           ks_minibatches_bytes(n, minibatches) + (o->gradient_probe ? s->vector : 0) +
            s->threads * s->of.wide_minibatch;
 }
 
 static struct demand find_demand(const struct ks_pipeline *p, const struct sizes *s)
 {
     const struct ks_spectrum_options *o = p->options;
-    const double read = s->read + s->bounds, null_products = 2 * (s->full + s->vector);
+    const double read = s->read + s->bounds;
     const double gradient = s->of.gradient + 2 * s->full;
     const bool stays = p->by_layers || o->exact; /* the operator, with its activations */
     struct demand d = {.before = most(most(s->reading, s->references), s->read + s->measuring),
@@ -166,7 +175,7 @@ static struct demand find_demand(const struct ks_pipeline *p, const struct sizes
         return (struct demand){.before = d.before};
     d.held = most(s->of.products.most - s->of.products.made, held_by_steps(p, s));
     if (!p->factors && o->eigenvectors == 0)
-        d.held = most(d.held, most(null_products, s->null + s->full));
+        d.held = most(d.held, s->nulling);
     if (o->gradient_probe)
         d.held = most(d.held, s->null + gradient);
     d.wide = read + held_by_wide(p, s) + (stays ? s->of.products.made : 0);

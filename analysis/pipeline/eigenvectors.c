@@ -26,12 +26,21 @@ struct ritz {
     size_t m;
     struct ritz_value {
         double value, residual, key;
-        size_t index;    /* of its vector */
-    } * sorted;          /* [m]            */
-    double *value;       /* [m], ascending */
-    double *vector;      /* [m, m]         */
-    struct ks_pool pool; /* the arrays */
+        size_t index;      /* of its vector */
+    } * sorted;            /* [m]            */
+    double *value;         /* [m], ascending */
+    double *vector;        /* [m, m]         */
+    struct ks_arena arena; /* the arrays. Owned */
 };
+
+static void lay_out_ritz(struct ks_arena *arena, void *object)
+{
+    struct ritz *r = object;
+
+    r->sorted = KS_TAKE(arena, r->m, struct ritz_value);
+    r->value = KS_TAKE(arena, r->m, double);
+    r->vector = KS_TAKE(arena, r->m * r->m, double);
+}
 
 static int compare(const void *a, const void *b)
 {
@@ -45,11 +54,9 @@ static ks_status find_ritz(const struct ks_lanczos *l, bool smallest, struct rit
 {
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
 
-    ks_pool_free(&r->pool);
+    ks_arena_free(&r->arena);
     r->m = l->steps;
-    KS_TRY(ks_pool_alloc(&r->pool, r->m, sizeof *r->sorted, &r->sorted));
-    KS_TRY(ks_pool_alloc(&r->pool, r->m, sizeof *r->value, &r->value));
-    KS_TRY(ks_pool_alloc(&r->pool, r->m * r->m, sizeof *r->vector, &r->vector));
+    KS_TRY(ks_arena_make(&r->arena, lay_out_ritz, r));
     KS_TRY(ks_jacobi_vectors(&t, r->value, r->vector));
     for (size_t i = 0; i < r->m; i++)
         r->sorted[i] = (struct ritz_value){.value = r->value[i],
@@ -153,17 +160,41 @@ static ks_status search(struct ks_pipeline *p, struct ks_lanczos *l, struct ks_e
     pairs->count = count < r.m ? count : r.m;
     form(l, &r, pairs->count, pairs);
 done:
-    ks_pool_free(&r.pool);
+    ks_arena_free(&r.arena);
     return status;
 }
 
-static ks_status allocate(size_t n, size_t count, struct ks_eigenvectors *v)
+static void lay_out(struct ks_arena *arena, void *object)
 {
-    v->pairs = (struct ks_eigenpairs){.n = n, .count = count};
-    KS_TRY(ks_pool_alloc(&v->pool, count, sizeof(double), &v->pairs.value));
-    KS_TRY(ks_pool_alloc(&v->pool, count, sizeof(double), &v->pairs.residual));
-    KS_TRY(ks_pool_alloc(&v->pool, count, sizeof(double), &v->gradient));
-    return ks_pool_alloc(&v->pool, count * n, sizeof(double), &v->pairs.vector);
+    struct ks_eigenvectors *v = object;
+    const size_t count = v->pairs.count;
+
+    v->pairs.value = KS_TAKE(arena, count, double);
+    v->pairs.residual = KS_TAKE(arena, count, double);
+    v->pairs.vector = KS_TAKE(arena, count * v->pairs.n, double);
+    v->gradient = KS_TAKE(arena, count, double);
+    v->share = KS_TAKE(arena, count * v->n_layers, double);
+    v->layer = (char(*)[32])KS_TAKE(arena, v->n_layers * sizeof *v->layer, char);
+}
+
+static void set_sizes(const struct ks_pipeline *p, struct ks_eigenvectors *v)
+{
+    const struct KS(arch) *arch = p->checkpoint->critic.arch;
+
+    v->pairs = (struct ks_eigenpairs){.n = p->budget.dimension, .count = p->options->eigenvectors};
+    v->n_layers = 0;
+    for (size_t k = 0; k < arch->n_layers; k++)
+        v->n_layers += arch->layer[k].parameters > 0;
+}
+
+double ks_eigenvectors_bytes(const struct ks_pipeline *p)
+{
+    const size_t n = p->budget.dimension, order = p->options->order;
+    struct ritz r = {.m = order < n ? order : n};
+    struct ks_eigenvectors v;
+
+    set_sizes(p, &v);
+    return (double)ks_arena_count(lay_out, &v) + (double)ks_arena_count(lay_out_ritz, &r);
 }
 
 static ks_status iterate(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
@@ -173,7 +204,8 @@ static ks_status iterate(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
     struct ks_lanczos *l = NULL;
 
     KS_GO(ks_lanczos_new(p->a, o->order, p->budget.basis_f32, &l));
-    KS_GO(allocate(p->a->n, o->eigenvectors, &p->vectors));
+    set_sizes(p, &p->vectors);
+    KS_GO(ks_arena_make(&p->vectors.arena, lay_out, &p->vectors));
     l->products_f32 = o->products_f32;
     ks_lanczos_start(l, o->seed, 0);
     KS_GO(search(p, l, pairs));
@@ -244,20 +276,20 @@ done:
 }
 
 /* The number of a layer among those with parameters, for each parameter of a critic. */
-static ks_status list_layers(const struct KS(arch) *arch, struct ks_eigenvectors *v, size_t *number)
+static void list_layers(const struct KS(arch) *arch, struct ks_eigenvectors *v, size_t *number)
 {
-    KS_TRY(ks_pool_alloc(&v->pool, arch->n_layers, sizeof *v->layer, &v->layer));
+    size_t n = 0;
+
     for (size_t k = 0; k < arch->n_layers; k++) {
         const struct KS(layer) *l = &arch->layer[k];
 
         if (l->parameters == 0)
             continue;
-        KS(arch_group)(l, v->layer[v->n_layers]);
+        KS(arch_group)(l, v->layer[n]);
         for (size_t i = 0; i < l->parameters; i++)
-            number[l->offset + i] = v->n_layers;
-        v->n_layers++;
+            number[l->offset + i] = n;
+        n++;
     }
-    return KS_OK;
 }
 
 static ks_status share_layers(const struct ks_pipeline *p, struct ks_eigenvectors *v)
@@ -265,12 +297,10 @@ static ks_status share_layers(const struct ks_pipeline *p, struct ks_eigenvector
     const struct KS(arch) *arch = p->checkpoint->critic.arch;
     const size_t *index = p->selection->index;
     const struct ks_eigenpairs *e = &v->pairs;
-    ks_status status = KS_OK;
-    size_t *number = NULL;
+    size_t *number;
 
-    KS_GO(ks_alloc(arch->parameters, sizeof *number, &number));
-    KS_GO(list_layers(arch, v, number));
-    KS_GO(ks_pool_alloc(&v->pool, e->count * v->n_layers, sizeof *v->share, &v->share));
+    KS_TRY(ks_alloc(arch->parameters, sizeof *number, &number));
+    list_layers(arch, v, number);
     for (size_t i = 0; i < e->count; i++)
         for (size_t j = 0; j < e->n; j++) {
             size_t parameter = (index ? index[j] : j) % arch->parameters;
@@ -278,9 +308,8 @@ static ks_status share_layers(const struct ks_pipeline *p, struct ks_eigenvector
 
             v->share[i * v->n_layers + number[parameter]] += y * y;
         }
-done:
     free(number);
-    return status;
+    return KS_OK;
 }
 
 /* Where float32 products were not accurate enough for the residual that was asked for. */

@@ -45,53 +45,77 @@ static struct ks_minibatches new_set(const struct ks_pipeline *p)
 
 /* --- the error from few minibatches --- */
 
-ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *l)
+struct early {
+    size_t n, steps, minibatches;
+    double *theta, *s;     /* [steps], [steps, steps]: of the Jacobi matrix             */
+    double *y;             /* [2, n]: the Ritz vectors of lambda_max and of lambda_min */
+    double *quotient;      /* [2, minibatches]                                         */
+    struct ks_arena arena; /* the arrays. Owned */
+};
+
+static void lay_out_early(struct ks_arena *arena, void *object)
 {
-    const size_t n = p->budget.dimension, steps = l->steps, minibatches = p->problem.minibatches;
-    const struct ks_jacobi t = {steps, l->alpha, l->beta};
-    struct ks_minibatches set = new_set(p);
-    struct ks_pool pool = {.n = 0};
-    double *theta = NULL, *s = NULL; /* [steps], [steps, steps]: of the Jacobi matrix             */
-    double *y = NULL;                /* [2, n]: the Ritz vectors of lambda_max and of lambda_min */
-    double *quotient = NULL;         /* [2, minibatches]                                         */
-    double most[2] = {0, 0}, size;   /* their tolerances, 0: none; the largest |Ritz value|      */
-    ks_status status = KS_OK;
+    struct early *e = object;
 
-    assert(minibatches > 1);
-    for (size_t i = 0; i < p->options->tolerances.n; i++) {
-        const struct ks_tolerance *tolerance = &p->options->tolerances.list[i];
+    e->theta = KS_TAKE(arena, e->steps, double);
+    e->s = KS_TAKE(arena, e->steps * e->steps, double);
+    e->y = KS_TAKE(arena, 2 * e->n, double);
+    e->quotient = KS_TAKE(arena, 2 * e->minibatches, double);
+}
 
-        if (ks_tolerance_end(tolerance) != 0)
-            most[ks_tolerance_end(tolerance) < 0] = tolerance->most;
-    }
-    KS_GO(ks_pool_alloc(&pool, steps, sizeof *theta, &theta));
-    KS_GO(ks_pool_alloc(&pool, steps * steps, sizeof *s, &s));
-    KS_GO(ks_pool_alloc(&pool, 2 * n, sizeof *y, &y));
-    KS_GO(ks_pool_alloc(&pool, 2 * minibatches, sizeof *quotient, &quotient));
-    KS_GO(ks_minibatches_new(&set, minibatches));
-    KS_GO(ks_jacobi_vectors(&t, theta, s));
-    ks_lanczos_combine(l, steps, s + (steps - 1) * steps, y);
-    ks_lanczos_combine(l, steps, s, y + n);
-    KS_GO(ks_minibatches_multiply(
-        &set, 0, minibatches,
-        &(struct ks_minibatch_products){
-            .vectors = 2,
-            .v = (const double *[]){most[0] > 0 ? y : NULL, most[1] > 0 ? y + n : NULL},
-            .quotient = (double *[]){quotient, quotient + minibatches}}));
-    size = fmax(fabs(theta[0]), fabs(theta[steps - 1]));
-    p->early_error = (struct ks_early_error){.steps = steps};
+/* The tolerances of lambda_max and of lambda_min; 0: none. */
+static void find_tolerances(const struct ks_tolerances *t, double most[2])
+{
+    most[0] = most[1] = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (ks_tolerance_end(&t->list[i]) != 0)
+            most[ks_tolerance_end(&t->list[i]) < 0] = t->list[i].most;
+}
+
+/* From the quotients of both ends. */
+static struct ks_early_error find_error(const struct early *e, const double most[2])
+{
+    const double size = fmax(fabs(e->theta[0]), fabs(e->theta[e->steps - 1]));
+    struct ks_early_error error = {.steps = e->steps};
+
     for (size_t end = 0; end < 2; end++)
         if (most[end] > 0) {
             double se;
 
-            ks_minibatches_mean(minibatches, quotient + end * minibatches, &se);
-            p->early_error.products++;
+            ks_minibatches_mean(e->minibatches, e->quotient + end * e->minibatches, &se);
+            error.products++;
             if (size > 0)
-                p->early_error.excess = fmax(p->early_error.excess, se / size / most[end]);
+                error.excess = fmax(error.excess, se / size / most[end]);
         }
+    return error;
+}
+
+ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *l)
+{
+    const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
+    struct early e = {
+        .n = p->budget.dimension, .steps = l->steps, .minibatches = p->problem.minibatches};
+    struct ks_minibatches set = new_set(p);
+    double most[2];
+    ks_status status = KS_OK;
+
+    assert(e.minibatches > 1);
+    find_tolerances(&p->options->tolerances, most);
+    KS_GO(ks_arena_make(&e.arena, lay_out_early, &e));
+    KS_GO(ks_minibatches_new(&set, e.minibatches));
+    KS_GO(ks_jacobi_vectors(&t, e.theta, e.s));
+    ks_lanczos_combine(l, e.steps, e.s + (e.steps - 1) * e.steps, e.y);
+    ks_lanczos_combine(l, e.steps, e.s, e.y + e.n);
+    KS_GO(ks_minibatches_multiply(
+        &set, 0, e.minibatches,
+        &(struct ks_minibatch_products){
+            .vectors = 2,
+            .v = (const double *[]){most[0] > 0 ? e.y : NULL, most[1] > 0 ? e.y + e.n : NULL},
+            .quotient = (double *[]){e.quotient, e.quotient + e.minibatches}}));
+    p->early_error = find_error(&e, most);
 done:
     ks_minibatches_clear(&set);
-    ks_pool_free(&pool);
+    ks_arena_free(&e.arena);
     return status;
 }
 
@@ -101,26 +125,44 @@ struct sampling {
     struct ks_pipeline *p;
     const struct ks_lanczos *l;
     struct ks_minibatches set;
+    size_t n, threads;           /* the dimension; vectors at a time                            */
     size_t minibatches, vectors; /* vectors: that have been multiplied                          */
     double *w;             /* [threads, n]                                                      */
-    const double **each;   /* [threads]: the rows of w                                          */
     double *mean, *square; /* [minibatches]: the mean of w'A_i w, and the sum of squared distances
                             * from it                                                          */
-    struct ks_pool pool;   /* the arrays. Owned */
+    struct ks_arena arena; /* the arrays. Owned */
 };
+
+static void lay_out(struct ks_arena *arena, void *object)
+{
+    struct sampling *s = object;
+
+    s->w = KS_TAKE(arena, s->threads * s->n, double);
+    s->mean = KS_TAKE(arena, s->minibatches, double);
+    s->square = KS_TAKE(arena, s->minibatches, double);
+}
+
+double ks_samples_bytes(const struct ks_pipeline *p, size_t threads)
+{
+    const size_t n = p->budget.dimension, order = p->options->order;
+    const size_t minibatches = p->problem.minibatches;
+    struct sampling s = {.n = n, .threads = threads, .minibatches = minibatches};
+    struct early e = {.n = n, .steps = order < n ? order : n, .minibatches = minibatches};
+
+    return ks_minibatches_bytes(n, minibatches) +
+           fmax((double)ks_arena_count(lay_out, &s), (double)ks_arena_count(lay_out_early, &e));
+}
 
 static ks_status sampling_new(struct sampling *s)
 {
-    const size_t n = s->p->budget.dimension;
-
+    s->n = s->p->budget.dimension;
     s->set = new_set(s->p);
     KS_TRY(ks_minibatches_new(&s->set, s->minibatches));
-    KS_TRY(ks_pool_alloc(&s->pool, s->set.threads * n, sizeof *s->w, &s->w));
-    KS_TRY(ks_pool_alloc(&s->pool, s->set.threads, sizeof *s->each, &s->each));
-    KS_TRY(ks_pool_alloc(&s->pool, s->minibatches, sizeof *s->mean, &s->mean));
-    for (size_t t = 0; t < s->set.threads; t++)
-        s->each[t] = s->w + t * n;
-    return ks_pool_alloc(&s->pool, s->minibatches, sizeof *s->square, &s->square);
+    s->threads = s->set.threads;
+    KS_TRY(ks_arena_make(&s->arena, lay_out, s));
+    for (size_t t = 0; t < s->threads; t++)
+        s->set.v[t] = s->w + t * s->n;
+    return KS_OK;
 }
 
 /* w = (I - P) z, with the vector z of this round and minibatch. */
@@ -129,7 +171,7 @@ static void draw(const struct sampling *s, size_t round, size_t minibatch, doubl
     struct ks_rng rng = ks_rng_start(s->p->options->seed + SEED,
                                      round * s->minibatches + minibatch);
 
-    for (size_t i = 0; i < s->p->budget.dimension; i++)
+    for (size_t i = 0; i < s->n; i++)
         w[i] = ks_rng_uniform(&rng, -1, 1) < 0 ? -1 : 1;
     ks_lanczos_remove(s->l, w);
 }
@@ -140,10 +182,10 @@ static ks_status sample(struct sampling *s, size_t round, size_t first)
     const size_t count = s->set.made;
 
     for (size_t t = 0; t < count; t++)
-        draw(s, round, first + t, s->w + t * s->p->budget.dimension);
-    KS_TRY(ks_minibatches_apply(&s->set, s->each));
+        draw(s, round, first + t, s->w + t * s->n);
+    KS_TRY(ks_minibatches_apply(&s->set, s->set.v));
     for (size_t t = 0; t < count; t++) {
-        double x = cblas_ddot((int)s->p->budget.dimension, s->each[t], 1, s->set.list[t].out, 1);
+        double x = cblas_ddot((int)s->n, s->set.v[t], 1, s->set.list[t].out, 1);
         double *mean = &s->mean[first + t], before = x - *mean;
 
         if (!isfinite(x))
@@ -227,7 +269,7 @@ ks_status ks_trace_sample(struct ks_pipeline *p, const struct ks_lanczos *l, dou
     } while (t->error > tolerance * fabs(t->value) && t->rounds < most);
 done:
     ks_minibatches_clear(&s.set);
-    ks_pool_free(&s.pool);
+    ks_arena_free(&s.arena);
     return status;
 }
 

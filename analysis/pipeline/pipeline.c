@@ -314,7 +314,7 @@ static void clear_results(struct ks_pipeline *p)
     ks_certificates_clear(&p->certificates);
     ks_null_basis_free(p->basis);
     ks_null_clear(&p->null);
-    ks_pool_free(&p->bounds.pool);
+    ks_arena_free(&p->bounds.arena);
     p->spectrum = NULL, p->gradient = NULL, p->basis = NULL;
     p->certificates = (struct ks_certificates){.n = 0};
     p->null = (struct ks_null){.dimension = 0};
@@ -346,7 +346,7 @@ void ks_pipeline_close(struct ks_pipeline *p)
     ks_operator_free(p->full);
     free(p->rows);
     ks_h5_close(p->factors_file);
-    ks_pool_free(&p->vectors.pool);
+    ks_arena_free(&p->vectors.arena);
     if (!p->in_library)
         ks_checkpoint_free(p->checkpoint);
 }

@@ -152,12 +152,12 @@ struct ks_eigenpairs {
  * named like their groups in a checkpoint, "02_dense". */
 struct ks_eigenvectors {
     struct ks_eigenpairs pairs;
-    size_t n_layers;     /* layers with parameters                                          */
-    char (*layer)[32];   /* [n_layers]                                                      */
-    double *share;       /* [count, n_layers]: of an eigenvector's squares, in all critics  */
-    double *gradient;    /* [count]: (g'y)^2 / |g|^2; 0 if g is zero                        */
-    char shortfall[256]; /* what the steps were not enough for; "": for nothing             */
-    struct ks_pool pool; /* the arrays, also those of `pairs`. Owned                        */
+    size_t n_layers;       /* layers with parameters                                          */
+    char (*layer)[32];     /* [n_layers]                                                      */
+    double *share;         /* [count, n_layers]: of an eigenvector's squares, in all critics  */
+    double *gradient;      /* [count]: (g'y)^2 / |g|^2; 0 if g is zero                        */
+    char shortfall[256];   /* what the steps were not enough for; "": for nothing             */
+    struct ks_arena arena; /* the arrays, also those of `pairs`. Owned                      */
 };
 
 /* --- the context --- */
@@ -270,6 +270,8 @@ ks_status ks_pipeline_apply(struct ks_pipeline *p, const char *gradient, const c
  * residuals are within the tolerance, or up to the order; then a float64 product with each vector.
  * KS_NUMBER, KS_MEMORY. */
 ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output);
+/* The bytes of p->vectors, and of the Jacobi matrix's eigenvectors. */
+double ks_eigenvectors_bytes(const struct ks_pipeline *p);
 /* After that: KS_PARTIAL if the order was too small. */
 ks_status ks_eigenvectors_complete(const struct ks_pipeline *p);
 /* Prints p->rows: lines of a table, rows of CSV, or in JSON one object on a line, whose `layers` is
@@ -386,6 +388,8 @@ bool ks_minibatches_grow(struct ks_pipeline *p);
  * for each end that the tolerances name. For a checkpoint's operator, N > 1. Fails
  * as the operator does; KS_MEMORY, KS_NUMBER. */
 ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *lanczos);
+/* The bytes that this and ks_trace_sample take at most beside the operators of `threads`. */
+double ks_samples_bytes(const struct ks_pipeline *p, size_t threads);
 /* Draws vectors for the trace until its error is at most `tolerance` times |trace|, but at most
  * `most` >= 2 for each minibatch. `lanczos` holds Lanczos vectors of the operator. For a
  * checkpoint's operator. Fails as the operator does; KS_NUMBER if a product is not

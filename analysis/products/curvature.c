@@ -57,35 +57,76 @@ struct curvature {
     real *input;               /* [n, primal->input]; NULL: recomputed, and no pair is kept */
     size_t n_workers;
     struct worker *worker;
-    struct ks_pool pool; /* the arrays, but for those of free_blocks */
+    struct ks_arena arena;     /* the arrays, but for the following ones. Owned              */
+    struct ks_arena passes;    /* of the workers' passes; freed if all pairs are kept. Owned */
+    struct ks_arena gradients; /* of the workers; freed after their sum. Owned               */
 };
 
-/* Frees what is only needed until all pairs have been computed once; if `all` pairs are kept, also
- * the arrays for recomputing pairs. */
-static void free_blocks(struct worker *t, bool all)
+/* The derivative of the folding meets the gradient. */
+static bool needs_gradient(const struct curvature *h)
 {
-    free(t->gradient);
-    t->gradient = NULL;
-    if (!all)
-        return;
-    free(t->primal);
-    free(t->kept);
-    free(t->input);
-    t->primal = NULL;
-    t->kept = t->input = NULL;
+    return h->primal->fold->folded && h->kind != GGN;
+}
+
+static void lay_out(struct ks_arena *arena, void *object)
+{
+    struct curvature *h = object;
+    const size_t folded = h->arch->parameters, extended = ks_arch_extended(h->arch);
+
+    h->w = KS_TAKE(arena, h->critics * extended, real);
+    h->v = KS_TAKE(arena, extended, real);
+    h->v_folded = KS_TAKE(arena, folded, double);
+    h->folded = KS_TAKE(arena, folded, double);
+    h->bar = needs_gradient(h) ? KS_TAKE(arena, h->critics * folded, double) : NULL;
+    h->worker = KS_TAKE(arena, h->n_workers, struct worker);
+    for (size_t k = 0; k < h->n_workers; k++) {
+        struct worker *t = KS_TAKEN(h->worker, k, struct worker);
+
+        t->tangent = KS_TAKE(arena, h->net->tangent, real);
+        t->scratch = KS_TAKE(arena, h->net->scratch, real);
+        t->f_bar_dot = KS_TAKE(arena, h->net->out_rows * h->arch->out, real);
+        t->sum = KS_TAKE(arena, folded, real);
+    }
+}
+
+static void lay_out_passes(struct ks_arena *arena, void *object)
+{
+    struct curvature *h = object;
+
+    for (size_t k = 0; k < h->n_workers; k++) {
+        struct worker *t = KS_TAKEN(h->worker, k, struct worker);
+
+        t->primal = KS_TAKE(arena, ks_primal_size(h->primal), double);
+        t->kept = KS_TAKE(arena, h->net->kept, real);
+        t->input = KS_TAKE(arena, h->primal->input, real);
+    }
+}
+
+static void lay_out_gradients(struct ks_arena *arena, void *object)
+{
+    struct curvature *h = object;
+
+    for (size_t k = 0; needs_gradient(h) && k < h->n_workers; k++)
+        KS_TAKEN(h->worker, k, struct worker)->gradient = KS_TAKE(
+            arena, h->critics * h->arch->parameters, double);
+}
+
+static void curvature_clear(struct curvature *h)
+{
+    ks_arena_free(&h->arena);
+    ks_arena_free(&h->passes);
+    ks_arena_free(&h->gradients);
+    free(h->kept);
+    free(h->input);
+    KS(net_free)(h->net);
+    KS(arch_free)(h->arch);
+    ks_primal_free(h->primal);
 }
 
 static void curvature_free(void *self)
 {
-    struct curvature *h = self;
-
-    for (size_t k = 0; h->worker && k < h->n_workers; k++)
-        free_blocks(&h->worker[k], true);
-    ks_pool_free(&h->pool);
-    KS(net_free)(h->net);
-    KS(arch_free)(h->arch);
-    ks_primal_free(h->primal);
-    free(h);
+    curvature_clear(self);
+    free(self);
 }
 
 static void to_real(size_t n, const double *from, real *to)
@@ -93,42 +134,6 @@ static void to_real(size_t n, const double *from, real *to)
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++)
         to[i] = (real)from[i];
-}
-
-static ks_status allocate(struct curvature *h)
-{
-    size_t folded = h->arch->parameters, extended = ks_arch_extended(h->arch);
-
-    KS_TRY(ks_pool_alloc(&h->pool, h->critics * extended, sizeof *h->w, &h->w));
-    KS_TRY(ks_pool_alloc(&h->pool, extended, sizeof *h->v, &h->v));
-    KS_TRY(ks_pool_alloc(&h->pool, folded, sizeof *h->v_folded, &h->v_folded));
-    KS_TRY(ks_pool_alloc(&h->pool, folded, sizeof *h->folded, &h->folded));
-    if (h->primal->fold->folded && h->kind != GGN)
-        KS_TRY(ks_pool_alloc(&h->pool, h->critics * folded, sizeof *h->bar, &h->bar));
-    to_real(h->critics * extended, h->primal->w + h->first * extended, h->w);
-    return KS_OK;
-}
-
-static ks_status make_workers(struct curvature *h)
-{
-    size_t outputs = h->net->out_rows * h->arch->out;
-
-    h->n_workers = ks_primal_workers(h->problem);
-    KS_TRY(ks_pool_alloc(&h->pool, h->n_workers, sizeof *h->worker, &h->worker));
-    for (size_t k = 0; k < h->n_workers; k++) {
-        struct worker *t = &h->worker[k];
-
-        KS_TRY(ks_alloc(ks_primal_size(h->primal), sizeof *t->primal, &t->primal));
-        KS_TRY(ks_alloc(h->net->kept, sizeof *t->kept, &t->kept));
-        KS_TRY(ks_alloc(h->primal->input, sizeof *t->input, &t->input));
-        KS_TRY(ks_pool_alloc(&h->pool, h->net->tangent, sizeof *t->tangent, &t->tangent));
-        KS_TRY(ks_pool_alloc(&h->pool, h->net->scratch, sizeof *t->scratch, &t->scratch));
-        KS_TRY(ks_pool_alloc(&h->pool, outputs, sizeof *t->f_bar_dot, &t->f_bar_dot));
-        KS_TRY(ks_pool_alloc(&h->pool, h->arch->parameters, sizeof *t->sum, &t->sum));
-        if (h->bar)
-            KS_TRY(ks_alloc(h->critics * h->arch->parameters, sizeof *t->gradient, &t->gradient));
-    }
-    return KS_OK;
 }
 
 /* Where the input of a microbatch is. */
@@ -172,7 +177,7 @@ static ks_status find_stretch(struct curvature *h)
     ks_status status = KS_OK;
 
     h->stretch = 1;
-    if (sizeof(real) == sizeof(double) || h->problem->minibatches == 0)
+    if (sizeof(real) == sizeof(double))
         return KS_OK;
     n = ks_networks_parameters(&first.critic);
     first.minibatches = problem.minibatches = 1;
@@ -209,11 +214,11 @@ static ks_status allocate_kept(struct curvature *h, size_t memory)
     size_t fit = 0;
 
     if (inputs <= memory) {
-        KS_TRY(ks_pool_alloc(&h->pool, inputs, 1, &h->input));
+        KS_TRY(ks_alloc(inputs, 1, &h->input));
         fit = (memory - inputs) / size;
     }
     h->n_kept = fit < pairs ? fit : pairs;
-    return ks_pool_alloc(&h->pool, h->n_kept * h->net->kept, sizeof *h->kept, &h->kept);
+    return ks_alloc(h->n_kept * h->net->kept, sizeof *h->kept, &h->kept);
 }
 
 static size_t curvature_kept(const void *self)
@@ -255,13 +260,14 @@ static ks_status curvature_prepare(void *self, size_t memory)
 #pragma omp parallel for num_threads((int)h->n_workers) schedule(static, 1)
     for (size_t k = 0; k < h->n_workers; k++)
         prepare_worker(h, k);
-    for (size_t k = 0; k < h->n_workers; k++) {
-        struct worker *t = &h->worker[k];
-
-        for (size_t i = 0; i < folded && h->bar && t->gradient; i++)
-            h->bar[i] += t->gradient[i];
-        free_blocks(t, h->n_kept == pairs);
+    for (size_t k = 0; h->bar && k < h->n_workers; k++) {
+        for (size_t i = 0; i < folded; i++)
+            h->bar[i] += h->worker[k].gradient[i];
+        h->worker[k].gradient = NULL;
     }
+    ks_arena_free(&h->gradients);
+    if (h->n_kept == pairs)
+        ks_arena_free(&h->passes);
     return KS_OK;
 }
 
@@ -368,22 +374,67 @@ static ks_status curvature_apply(void *self, const double *v, double *out)
     return KS_OK;
 }
 
+/* What the shapes of the problem decide. */
+static ks_status set_shapes(const struct ks_problem *problem, struct curvature *h)
+{
+    h->problem = problem;
+    h->first = ks_primal_first_critic(problem);
+    h->critics = ks_primal_critics(problem);
+    h->n_workers = ks_primal_workers(problem);
+    h->n = problem->minibatches * h->primal->microbatches;
+    KS_TRY(KS(fold_arch)(h->primal->fold, &h->arch));
+    h->arch->loss.weight /= h->primal->unit;
+    h->arch->products = problem->products;
+    return KS(net_new)(h->arch, h->primal->rows, h->primal->loss_rows, problem->evaluation,
+                       &h->net);
+}
+
+/* While find_stretch works: this operator has its parameters in float64 only. */
+static ks_status stretch_bytes(const struct ks_problem *problem, const struct ks_primal *primal,
+                               double *bytes)
+{
+    struct ks_problem first = *problem;
+    struct ks_operator_bytes one;
+    const double n = (double)ks_networks_parameters(&problem->checkpoint->critic);
+
+    first.minibatches = 1;
+    KS_TRY(ks_curvature_bytes_f64(&first, &one));
+    *bytes = ks_primal_bytes(primal) + one.most + 4 * n * sizeof(double);
+    return KS_OK;
+}
+
+ks_status KS(curvature_bytes)(const struct ks_problem *problem, struct ks_operator_bytes *bytes)
+{
+    struct curvature h = {.kind = HESSIAN};
+    ks_status status = KS_OK;
+
+    *bytes = (struct ks_operator_bytes){.made = 0};
+    KS_GO(ks_primal_new_shapes(problem, false, &h.primal));
+    KS_GO(set_shapes(problem, &h));
+    if (sizeof(real) == sizeof(float))
+        KS_GO(stretch_bytes(problem, h.primal, &bytes->most));
+    bytes->made = ks_primal_bytes(h.primal) + (double)ks_arena_count(lay_out, &h) +
+                  (double)ks_arena_count(lay_out_passes, &h) +
+                  (double)ks_arena_count(lay_out_gradients, &h);
+    bytes->most = fmax(bytes->most, bytes->made);
+done:
+    curvature_clear(&h);
+    return status;
+}
+
 static ks_status build(const struct ks_problem *problem, enum kind kind, struct curvature *h)
 {
     h->problem = problem;
     h->kind = kind;
-    h->first = ks_primal_first_critic(problem);
-    h->critics = ks_primal_critics(problem);
     KS_TRY(ks_primal_new(problem, kind == GGN, &h->primal));
     KS_TRY(find_stretch(h)); /* before anything else that is large is allocated */
-    KS_TRY(KS(fold_arch)(h->primal->fold, &h->arch));
-    h->arch->loss.weight /= h->primal->unit;
-    h->arch->products = problem->products;
-    KS_TRY(
-        KS(net_new)(h->arch, h->primal->rows, h->primal->loss_rows, problem->evaluation, &h->net));
-    h->n = problem->minibatches * h->primal->microbatches;
-    KS_TRY(allocate(h));
-    return make_workers(h);
+    KS_TRY(set_shapes(problem, h));
+    KS_TRY(ks_arena_make(&h->arena, lay_out, h));
+    KS_TRY(ks_arena_make(&h->passes, lay_out_passes, h));
+    KS_TRY(ks_arena_make(&h->gradients, lay_out_gradients, h));
+    to_real(h->critics * ks_arch_extended(h->arch),
+            h->primal->w + h->first * ks_arch_extended(h->arch), h->w);
+    return KS_OK;
 }
 
 static ks_status curvature_new(const struct ks_problem *problem, enum kind kind,

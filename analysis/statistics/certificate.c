@@ -27,13 +27,33 @@ struct pass {
     struct ks_certificates *c;
     const struct ks_problem *problem; /* NULL: an operator that is not a mean over minibatches */
     size_t minibatches;
+    bool gradient; /* the gradient is among the vectors */
     struct ks_minibatches set;
     const double *v[VECTORS];  /* NULL: no such vector           */
+    double *trial;             /* [n]                            */
     double *image[VECTORS];    /* [n]: A v in float64            */
     double *quotient[VECTORS]; /* [minibatches + held_out]: v'A_n v N / v'v */
-    double *trial;             /* [n]                            */
-    struct ks_pool pool;       /* the arrays. Owned */
+    struct ks_arena arena;     /* the arrays. Owned */
 };
+
+static void lay_out(struct ks_arena *arena, void *object)
+{
+    struct pass *p = object;
+
+    p->trial = KS_TAKE(arena, p->c->n, double);
+    for (size_t k = 0; k < VECTORS; k++) {
+        p->image[k] = KS_TAKE(arena, k != GRADIENT || p->gradient ? p->c->n : 0, double);
+        p->quotient[k] = KS_TAKE(arena, p->minibatches + p->c->held_out, double);
+    }
+}
+
+double ks_certify_bytes(size_t n, size_t quotients, bool gradient)
+{
+    struct ks_certificates c = {.n = n};
+    struct pass p = {.c = &c, .minibatches = quotients, .gradient = gradient};
+
+    return (double)ks_arena_count(lay_out, &p);
+}
 
 /* The random vector is scaled by a power of two such that its product is of order 1, judging by the
  * products of the run: then no entry of the product underflows to zero. If all products of the run
@@ -55,19 +75,12 @@ static void draw_trial(struct pass *p)
 
 static ks_status allocate(struct pass *p)
 {
-    const size_t n = p->c->n;
-
-    KS_TRY(ks_pool_alloc(&p->pool, n, sizeof(double), &p->trial));
+    KS_TRY(ks_arena_make(&p->arena, lay_out, p));
     for (size_t k = 0; k < KS_CERTIFICATES; k++)
         p->v[k] = p->c->vector[k].formed ? p->c->vector[k].y : NULL;
     p->v[TRIAL] = p->c->basis ? p->trial : NULL;
     p->v[GRADIENT] = p->c->gradient;
     draw_trial(p);
-    for (size_t k = 0; k < VECTORS; k++) {
-        KS_TRY(ks_pool_alloc(&p->pool, p->v[k] ? n : 0, sizeof(double), &p->image[k]));
-        KS_TRY(ks_pool_alloc(&p->pool, p->minibatches + p->c->held_out, sizeof(double),
-                             &p->quotient[k]));
-    }
     return KS_OK;
 }
 
@@ -193,6 +206,7 @@ ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem
     struct pass p = {.c = c,
                      .problem = problem,
                      .minibatches = n,
+                     .gradient = c->gradient,
                      .set = {.problem = problem, .n = c->n, .memory = memory}};
     struct ks_minibatch_products products = {VECTORS, p.v, p.quotient, p.image};
     ks_status status = KS_OK;
@@ -207,13 +221,13 @@ ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem
     KS_GO(judge(&p));
 done:
     ks_minibatches_clear(&p.set);
-    ks_pool_free(&p.pool);
+    ks_arena_free(&p.arena);
     return status;
 }
 
 ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operator *a)
 {
-    struct pass p = {.c = c};
+    struct pass p = {.c = c, .gradient = c->gradient};
     ks_status status = KS_OK;
 
     KS_GO(allocate(&p));
@@ -222,6 +236,6 @@ ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operato
             KS_GO(ks_operator_apply(a, p.v[k], p.image[k]));
     KS_GO(judge(&p));
 done:
-    ks_pool_free(&p.pool);
+    ks_arena_free(&p.arena);
     return status;
 }

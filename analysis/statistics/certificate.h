@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "lanczos/lanczos.h"
 #include "operators/null_space.h"
 #include "operators/operator.h"
@@ -29,8 +30,8 @@ enum { KS_Y_LARGEST, KS_Y_SMALLEST, KS_Y_FLAT, KS_CERTIFICATES };
 struct ks_certificate {
     bool formed;
     double criterion; /* the vector of the probe with the smallest criterion is certified */
-    double *y;        /* [n]; owned */
-    double *image;    /* owned; A y as computed by the run, from the Lanczos recurrence */
+    double *y;        /* [n] */
+    double *image;    /* A y as computed by the run, from the Lanczos recurrence */
     /* y'Ay/y'y, |Ay|/|y| and |Ay - y (y'Ay/y'y)|/|y|: with the run's products, and in float64. */
     double run_quotient, run_size, run_residual;
     double quotient, size, residual;
@@ -61,10 +62,11 @@ struct ks_certificates {
     /* The minibatches of the checkpoint that follow the run's and are not among them. Set by
      * the caller before ks_certify; 0: none are used. */
     size_t held_out;
-    bool certified; /* the float64 products were computed                               */
-    bool refuted;   /* the float64 products show that Z holds a vector that is not null    */
-    double error;   /* the largest error of the vectors; 0: not computed                  */
-    size_t worst;   /* the coordinate with the largest error                              */
+    bool certified;        /* the float64 products were computed                               */
+    bool refuted;          /* the float64 products show that Z holds a vector that is not null    */
+    double error;          /* the largest error of the vectors; 0: not computed                  */
+    size_t worst;          /* the coordinate with the largest error                              */
+    struct ks_arena arena; /* the arrays. Owned                                            */
 };
 
 /* Allocates certificates for probes of at most `order` steps. The caller has set n, probes, prefix
@@ -72,12 +74,15 @@ struct ks_certificates {
  * KS_MEMORY. */
 ks_status ks_certificates_new(size_t order, struct ks_certificates *c);
 void ks_certificates_clear(struct ks_certificates *c);
-/* The bytes that certificates of vectors [n] take: six vectors. */
-double ks_certificates_bytes(size_t n);
+/* The bytes that ks_certificates_new allocates, mostly six vectors; `c` has what the caller sets.
+ */
+double ks_certificates_bytes(size_t order, struct ks_certificates c);
 
 /* Forms the vectors of a finished probe and keeps each that is the best so far.
  * KS_MEMORY, KS_NUMBER. */
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *lanczos);
+/* The bytes that it takes at most after so many steps, with so many explicit null directions. */
+double ks_certificates_take_bytes(size_t steps, size_t directions);
 
 /* Computes one float64 product of the analyzed operator with each vector, with the gradient if it
  * is set, and with a random vector v that tests Z: as A is symmetric, Z'A v = 0 with positive
@@ -85,6 +90,9 @@ ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczo
  * bytes of a minibatch's activations that a thread may keep between the products. Fails
  * as the operator does. */
 ks_status ks_certify(struct ks_certificates *c, const struct ks_problem *problem, size_t memory);
+/* The bytes that it takes at most beside `c` and the operators, with as many minibatches as
+ * `quotients`. */
+double ks_certify_bytes(size_t n, size_t quotients, bool gradient);
 /* ks_certify for an operator that is not a mean over minibatches: one product of `a`, in float64,
  * with each vector; data_se is NaN. Fails as the operator does. */
 ks_status ks_certify_operator(struct ks_certificates *c, const struct ks_operator *a);

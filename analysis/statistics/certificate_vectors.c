@@ -12,99 +12,114 @@
 
 enum { CHUNK = 2048 }; /* dead coordinates at a time */
 
+static void lay_out(struct ks_arena *arena, void *object)
+{
+    struct ks_certificates *c = object;
+    const size_t columns = c->prefixes + 1;
+
+    for (size_t i = 0; i < KS_CERTIFICATES; i++) {
+        c->vector[i].y = KS_TAKE(arena, c->n, double);
+        c->vector[i].image = KS_TAKE(arena, c->n, double);
+    }
+    c->sigma = KS_TAKE(arena, c->probes * columns, double);
+    c->length = KS_TAKE(arena, c->probes * columns, double);
+    c->null_weight = KS_TAKE(arena, c->probes + 1, double);
+}
+
+static void size_for(size_t order, struct ks_certificates *c)
+{
+    c->prefixes = order > 0 ? (order - 1) / c->prefix : 0;
+}
+
 ks_status ks_certificates_new(size_t order, struct ks_certificates *c)
 {
-    size_t columns;
-
-    c->prefixes = (order - 1) / c->prefix;
-    columns = c->prefixes + 1;
+    size_for(order, c);
     if (c->basis && c->basis->dimension == 0)
         c->basis = NULL;
-    for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        KS_TRY(ks_alloc(c->n, sizeof(double), &c->vector[i].y));
-        KS_TRY(ks_alloc(c->n, sizeof(double), &c->vector[i].image));
-    }
-    KS_TRY(ks_alloc(c->probes * columns, sizeof *c->sigma, &c->sigma));
-    KS_TRY(ks_alloc(c->probes * columns, sizeof *c->length, &c->length));
-    for (size_t i = 0; i < c->probes * columns; i++)
+    KS_TRY(ks_arena_make(&c->arena, lay_out, c));
+    for (size_t i = 0; i < c->probes * (c->prefixes + 1); i++)
         c->sigma[i] = c->length[i] = NAN;
-    return ks_alloc(c->probes + 1, sizeof *c->null_weight, &c->null_weight);
+    return KS_OK;
 }
 
 void ks_certificates_clear(struct ks_certificates *c)
 {
-    for (size_t i = 0; i < KS_CERTIFICATES; i++) {
-        free(c->vector[i].y);
-        free(c->vector[i].image);
-    }
-    free(c->sigma);
-    free(c->length);
-    free(c->null_weight);
+    ks_arena_free(&c->arena);
 }
 
-double ks_certificates_bytes(size_t n)
+double ks_certificates_bytes(size_t order, struct ks_certificates c)
 {
-    return 2 * KS_CERTIFICATES * (double)n * sizeof(double);
+    size_for(order, &c);
+    return (double)ks_arena_count(lay_out, &c);
 }
 
 /* The small matrices and vectors of one probe. */
 struct forming {
     struct ks_certificates *c;
     const struct ks_lanczos *l;
-    size_t rows;    /* number of Lanczos vectors: steps, plus one unless the Krylov space ended */
-    double *gram;   /* [steps + 1, steps + 1] C'C                                         */
-    double *theta;  /* [steps] Ritz values                                                */
-    double *s;      /* [steps, steps] eigenvectors of the Jacobi matrix, one per column   */
-    double *flat;   /* [steps] the coefficients s of y_3                                  */
-    double *c_row;  /* [directions] coefficients in Z                                     */
-    double *weight; /* [steps + 1] of a combination                                      */
-    struct ks_pool pool; /* all of these                                                  */
+    size_t steps, directions; /* of the probe; of the null space, 0: no basis is known         */
+    bool dead;       /* there are dead coordinates                                         */
+    size_t rows;     /* number of Lanczos vectors: steps, plus one unless the Krylov space ended */
+    double *gram;    /* [steps + 1, steps + 1] C'C                                         */
+    double *block;   /* [steps + 1, steps + 1]: the leading block of it                    */
+    double *theta;   /* [steps] Ritz values                                                */
+    double *s;       /* [steps, steps] eigenvectors of the Jacobi matrix, one per column   */
+    double *flat;    /* [steps] the coefficients s of y_3                                  */
+    double *c_row;   /* [directions] coefficients in Z                                     */
+    double *c_rows;  /* [steps + 1, directions] of the Lanczos vectors                     */
+    double *entries; /* [steps + 1, CHUNK] of the Lanczos vectors at dead coordinates     */
+    double *sum;     /* [steps + 1, steps + 1] the term of C'C from dead coordinates        */
+    double *weight;  /* [steps + 1] of a combination                                      */
+    struct ks_arena arena; /* all of these. Owned                                         */
 };
 
-static ks_status allocate(struct forming *f)
+static void lay_out_forming(struct ks_arena *arena, void *object)
 {
-    size_t m = f->l->steps, size = m + 1;
+    struct forming *f = object;
+    const size_t m = f->steps, size = m + 1;
 
-    KS_TRY(ks_pool_alloc(&f->pool, size * size, sizeof(double), &f->gram));
-    KS_TRY(ks_pool_alloc(&f->pool, m, sizeof(double), &f->theta));
-    KS_TRY(ks_pool_alloc(&f->pool, m * m, sizeof(double), &f->s));
-    KS_TRY(ks_pool_alloc(&f->pool, m, sizeof(double), &f->flat));
-    KS_TRY(ks_pool_alloc(&f->pool, f->c->basis ? f->c->basis->n_directions : 0, sizeof(double),
-                         &f->c_row));
-    return ks_pool_alloc(&f->pool, size, sizeof(double), &f->weight);
+    f->gram = KS_TAKE(arena, size * size, double);
+    f->block = KS_TAKE(arena, size * size, double);
+    f->theta = KS_TAKE(arena, m, double);
+    f->s = KS_TAKE(arena, m * m, double);
+    f->flat = KS_TAKE(arena, m, double);
+    f->c_row = KS_TAKE(arena, f->directions, double);
+    f->c_rows = KS_TAKE(arena, size * f->directions, double);
+    f->entries = KS_TAKE(arena, f->dead ? size * CHUNK : 0, double);
+    f->sum = KS_TAKE(arena, f->dead ? size * size : 0, double);
+    f->weight = KS_TAKE(arena, size, double);
+}
+
+double ks_certificates_take_bytes(size_t steps, size_t directions)
+{
+    struct forming f = {.steps = steps, .directions = directions, .dead = true};
+
+    return (double)ks_arena_count(lay_out_forming, &f) + ks_deflated_sigma_bytes(steps);
 }
 
 /* f->gram += the term of C'C from the explicit directions. */
-static ks_status add_directions(struct forming *f)
+static void add_directions(struct forming *f)
 {
     const struct ks_null_basis *b = f->c->basis;
-    size_t size = f->l->steps + 1, d = b->n_directions;
-    double *all = NULL; /* [rows, directions] */
-    ks_status status = KS_OK;
+    const int rows = (int)f->rows, d = (int)f->directions;
 
-    KS_GO(ks_alloc(f->rows * d, sizeof *all, &all));
     for (size_t j = 0; j < f->rows; j++) {
-        ks_null_basis_multiply(b, ks_lanczos_widened(f->l, j), all + j * d);
-        ks_null_basis_solve(b, all + j * d);
+        double *row = f->c_rows + j * f->directions;
+
+        ks_null_basis_multiply(b, ks_lanczos_widened(f->l, j), row);
+        ks_null_basis_solve(b, row);
     }
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f->rows, (int)f->rows, (int)d, 1, all,
-                (int)d, all, (int)d, 1, f->gram, (int)size);
-done:
-    free(all);
-    return status;
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, rows, d, 1, f->c_rows, d, f->c_rows,
+                d, 1, f->gram, (int)f->steps + 1);
 }
 
 /* f->gram += the term of C'C from the dead coordinates, where the coefficients are the entries of
  * the Lanczos vectors. */
-static ks_status add_dead(struct forming *f)
+static void add_dead(struct forming *f)
 {
     const struct ks_null_basis *b = f->c->basis;
-    size_t size = f->l->steps + 1;
-    double *block = NULL, *sum = NULL; /* [rows, CHUNK], [size, size] */
-    ks_status status = KS_OK;
+    const size_t size = f->steps + 1;
 
-    KS_GO(ks_alloc(f->rows * CHUNK, sizeof *block, &block));
-    KS_GO(ks_alloc(size * size, sizeof *sum, &sum));
     for (size_t at = 0; at < b->n_dead; at += CHUNK) {
         size_t n = b->n_dead - at < CHUNK ? b->n_dead - at : CHUNK;
 
@@ -112,27 +127,22 @@ static ks_status add_dead(struct forming *f)
             const double *q = ks_lanczos_widened(f->l, j);
 
             for (size_t i = 0; i < n; i++)
-                block[j * CHUNK + i] = q[b->dead[at + i]];
+                f->entries[j * CHUNK + i] = q[b->dead[at + i]];
         }
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f->rows, (int)f->rows, (int)n, 1,
-                    block, CHUNK, block, CHUNK, 1, sum, (int)size);
+                    f->entries, CHUNK, f->entries, CHUNK, 1, f->sum, (int)size);
     }
-    cblas_daxpy((int)(size * size), 1, sum, 1, f->gram, 1);
-done:
-    free(block);
-    free(sum);
-    return status;
+    cblas_daxpy((int)(size * size), 1, f->sum, 1, f->gram, 1);
 }
 
-static ks_status find_gram(struct forming *f)
+static void find_gram(struct forming *f)
 {
     if (!f->c->basis)
-        return KS_OK;
-    KS_TRY(add_directions(f));
-    if (f->c->basis->n_dead > 0)
-        KS_TRY(add_dead(f));
+        return;
+    add_directions(f);
+    if (f->dead)
+        add_dead(f);
     f->c->null_weight[f->l->probe] = fmin(f->gram[0], 1);
-    return KS_OK;
 }
 
 /* Computes sigma from the prefixes and from all steps; f->flat is the vector of the last one. */
@@ -141,22 +151,17 @@ static ks_status find_sigma(struct forming *f)
     const struct ks_lanczos *l = f->l;
     const struct ks_certificates *c = f->c;
     const size_t size = l->steps + 1, at = l->probe * (c->prefixes + 1);
-    double *block = NULL; /* [m + 1, m + 1]: the leading block of the Gram matrix */
-    ks_status status = KS_OK;
 
-    KS_GO(ks_alloc(size * size, sizeof *block, &block));
     for (size_t k = 0; k <= c->prefixes; k++) {
         const bool all = k == c->prefixes || (k + 1) * c->prefix > l->steps;
         const struct ks_jacobi t = {all ? l->steps : (k + 1) * c->prefix, l->alpha, l->beta};
 
         for (size_t i = 0; i <= t.m; i++)
-            memcpy(block + i * (t.m + 1), f->gram + i * size, (t.m + 1) * sizeof *block);
-        KS_GO(ks_deflated_sigma(&t, c->basis ? block : NULL, &c->sigma[at + k], f->flat));
+            memcpy(f->block + i * (t.m + 1), f->gram + i * size, (t.m + 1) * sizeof *f->block);
+        KS_TRY(ks_deflated_sigma(&t, c->basis ? f->block : NULL, &c->sigma[at + k], f->flat));
         c->length[at + k] = cblas_dnrm2((int)t.m, f->flat, 1);
     }
-done:
-    free(block);
-    return status;
+    return KS_OK;
 }
 
 /* v <- (I - P_Z) v */
@@ -191,19 +196,24 @@ static void form(struct forming *f, int which, double criterion, const double *s
 
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *l)
 {
-    struct forming f = {.c = c, .l = l, .rows = l->steps + !l->exhausted};
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
-    size_t m = l->steps;
+    const size_t m = l->steps;
+    struct forming f = {.c = c,
+                        .l = l,
+                        .steps = m,
+                        .directions = c->basis ? c->basis->n_directions : 0,
+                        .dead = c->basis && c->basis->n_dead > 0,
+                        .rows = m + !l->exhausted};
     ks_status status = KS_OK;
 
-    KS_GO(allocate(&f));
-    KS_GO(find_gram(&f));
+    KS_GO(ks_arena_make(&f.arena, lay_out_forming, &f));
+    find_gram(&f);
     KS_GO(find_sigma(&f));
     KS_GO(ks_jacobi_vectors(&t, f.theta, f.s));
     form(&f, KS_Y_LARGEST, -f.theta[m - 1], f.s + (m - 1) * m, false);
     form(&f, KS_Y_SMALLEST, f.theta[0], f.s, false);
     form(&f, KS_Y_FLAT, c->sigma[l->probe * (c->prefixes + 1) + c->prefixes], f.flat, true);
 done:
-    ks_pool_free(&f.pool);
+    ks_arena_free(&f.arena);
     return status;
 }

@@ -200,7 +200,7 @@ TEST(test_against_differences)
             assert_int_equal(b.rows, PAIRS * LOSS_ROWS);
             for (size_t pair = 0; pair < PAIRS; pair++)
                 check_pair(&q, &b, CRITICS[i].hidden[mode == 1], pair);
-            ks_pool_free(&b.pool);
+            ks_arena_free(&b.arena);
         }
 }
 
@@ -231,8 +231,8 @@ TEST(test_weights_and_scale)
     assert_ok(ks_gradient_bounds_measure(&q, &a));
     assert_ok(ks_gradient_bounds_measure(&r, &b));
     assert_same(&a, &b);
-    ks_pool_free(&a.pool);
-    ks_pool_free(&b.pool);
+    ks_arena_free(&a.arena);
+    ks_arena_free(&b.arena);
 }
 
 /* The same weight in every row changes nothing. With others, rows of weight 0 have no gradient, the
@@ -267,8 +267,8 @@ TEST(test_row_weights)
                                             jacobians + i * K * plain->critic.arch->parameters));
             assert_true(b.gradient[pair] <= sqrt(2) * largest && b.gradient[pair] > 0);
         }
-        ks_pool_free(&a.pool);
-        ks_pool_free(&b.pool);
+        ks_arena_free(&a.arena);
+        ks_arena_free(&b.arena);
     }
 }
 
@@ -285,8 +285,8 @@ TEST(test_one_critic)
     assert_int_equal(one.pairs, MINIBATCHES);
     assert_close(relative_error(one.rows, one.output, all.output + MINIBATCHES * LOSS_ROWS), 0, 0);
     assert_close(relative_error(one.pairs, one.gradient, all.gradient + MINIBATCHES), 0, 0);
-    ks_pool_free(&all.pool);
-    ks_pool_free(&one.pool);
+    ks_arena_free(&all.arena);
+    ks_arena_free(&one.arena);
 }
 
 /* What is measured of a critic becomes statistics. */
@@ -296,7 +296,7 @@ static void add(const struct ks_problem *q, struct ks_attributes *statistics)
 
     assert_ok(ks_gradient_bounds_measure(q, &b));
     ks_gradient_bounds_add(&b, statistics);
-    ks_pool_free(&b.pool);
+    ks_arena_free(&b.arena);
 }
 
 static bool has(const struct ks_attributes *statistics, const char *name)

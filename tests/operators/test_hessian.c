@@ -195,8 +195,8 @@ TEST(test_microbatches_of_bounds)
     assert_ok(ks_gradient(&q, &loss, g));
     for (size_t e = 0; e < ENSEMBLE; e++)
         assert_close(b.gradient[e] * mean, cblas_dnrm2((int)n, g + e * n, 1), 1e-12);
-    ks_pool_free(&b.pool);
-    ks_pool_free(&each.pool);
+    ks_arena_free(&b.arena);
+    ks_arena_free(&each.arena);
 }
 
 /* The outputs, the loss and the gradient that a file is compared with. */

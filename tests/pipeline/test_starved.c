@@ -23,7 +23,7 @@ static ks_status analyze(const struct ks_spectrum_options *o, const char *output
 /* Every eighth allocation after the first ones, since an analysis has many. */
 static void starve(const struct ks_spectrum_options *o)
 {
-    for (struct starved s = {.least = 50}; starving(&s); s.n += s.n / 8) {
+    for (struct starved s = {.least = 40}; starving(&s); s.n += s.n / 8) {
         s.status = analyze(o, scratch("vectors.h5"));
         if (s.status == KS_OK)
             continue;

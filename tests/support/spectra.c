@@ -254,7 +254,8 @@ static struct ks_null_basis *first_coordinates(size_t n, size_t d)
     struct ks_null_basis *b = calloc(1, sizeof *b);
 
     *b = (struct ks_null_basis){.n = n, .dimension = d, .n_dead = d};
-    assert_ok(ks_pool_alloc(&b->pool, d, sizeof *b->dead, &b->dead));
+    assert_ok(ks_alloc(d, sizeof *b->dead, &b->dead));
+    b->arena.block = (char *)b->dead; /* freed with the basis */
     for (size_t i = 0; i < d; i++)
         b->dead[i] = i;
     return b;
