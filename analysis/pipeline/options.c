@@ -183,7 +183,7 @@ const struct ks_key ks_analyze_keys[] = {
     {"scale", KS_ROW_NUMBER(-DBL_MAX, DBL_MAX), "1", OF_SPECTRUM(scale), "C",
      "multiply the loss by C"},
     {"memory", KS_ROW_OTHER, NULL, OF_METHOD(spectrum.memory), "SIZE",
-     "memory per process, e.g. 800M or 2G (default: half of the free memory)", .read = read_bytes},
+     "memory, e.g. 800M or 2G (default: half of the free memory)", .read = read_bytes},
     {"exact", KS_ROW_FLAG, NULL, OF_SPECTRUM(exact), NULL,
      "all eigenvalues, from the dense operator (small critics)"},
     {"compat", KS_ROW_OTHER, NULL, OF_SPECTRUM(published), "xqc",

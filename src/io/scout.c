@@ -247,10 +247,16 @@ static ks_status damaged(const struct scout *s, int result)
 }
 
 static bool automatic = true;
+static size_t most_memory; /* of ks_scout_limit_memory */
 
 void ks_scout_only_if_asked(void)
 {
     automatic = false;
+}
+
+void ks_scout_limit_memory(size_t bytes)
+{
+    most_memory = bytes;
 }
 
 /* --- one file --- */
@@ -294,10 +300,10 @@ static unsigned find_seconds(unsigned seconds)
 
 static ks_status check_file(struct ks_h5 *h5)
 {
-    const double free_bytes = (double)ks_memory_available("", 1);
+    const double bytes = most_memory > 0 ? (double)most_memory : (double)ks_memory_available("", 1);
     const struct scout s = {.path = h5->path,
                             .h5 = h5,
-                            .memory = free_bytes > 0 ? free_bytes : INFINITY,
+                            .memory = bytes > 0 ? bytes : INFINITY,
                             .seconds = find_seconds(SECONDS)};
     struct answer answer = {.status = KS_OK};
     bool answered = false;

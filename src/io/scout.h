@@ -16,8 +16,8 @@ struct ks_h5;
 /* Reads a checkpoint (what ks_checkpoint_read_loss reads of it), a spectrum or a vector file, by
  * its attribute `format`, in a child. Fails as reading fails, and with KS_IO if the child crashes,
  * does not finish, or runs out of memory. Does not fail if the file is an HDF5 file of another
- * kind. Arrays that would take more than the free memory are not read; the caller refuses them by
- * their size.
+ * kind. Arrays that would take more than the free memory, or than ks_scout_limit_memory allows, are
+ * not read; the caller refuses them by their size.
  *
  * The child calls no BLAS and starts no threads, so the caller may have some. The variable
  * KAPPASCOPE_SCOUT has the seconds of processor time that the child may use, beyond the time that
@@ -28,6 +28,8 @@ ks_status ks_scout(const char *path);
  * library, in which only kappascope_scout forks. */
 ks_status ks_scout_before_opening(struct ks_h5 *h5);
 void ks_scout_only_if_asked(void);
+/* The bytes that later scouts may use for arrays; 0: the free memory. */
+void ks_scout_limit_memory(size_t bytes);
 /* Calls `read`, which reads about this many small files. One child calls it before; only if it
  * fails there has each file a scout of its own. Fails as `read` does. */
 ks_status ks_scout_many(size_t files, ks_status (*read)(void *data), void *data);

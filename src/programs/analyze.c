@@ -9,6 +9,7 @@
 #include "core/blas.h"
 #include "core/program.h"
 #include "io/h5.h"
+#include "io/scout.h"
 #include "pipeline/listing.h"
 #include "pipeline/options.h"
 #include "pipeline/pipeline.h"
@@ -138,6 +139,7 @@ static ks_status prepare(const struct ks_arguments *arguments, struct ks_analyze
     o->given = arguments->given;
     KS_TRY(ks_options_finish(o));
     KS_TRY(check_arguments(o, arguments));
+    ks_scout_limit_memory(o->spectrum.memory);
     if (!o->apply && !o->gradient && !o->layers && o->spectrum.eigenvectors == 0)
         KS_TRY(ks_outputs_new(arguments->n_rest, arguments->rest, o->folder, o->name, outputs));
     return ks_blas_reserve((size_t)omp_get_max_threads());
