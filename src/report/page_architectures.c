@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 #include "document/html.h"
 #include "report/plots.h"
@@ -155,23 +156,25 @@ static void print_origin(const struct ks_results *r, const struct ks_row *row, F
 }
 
 /* What makes rows incomparable, below the table: in it, the text would take the room of columns. */
-static void print_apart(const struct rows *rows, FILE *out)
+static ks_status print_apart(const struct rows *rows, FILE *out)
 {
     const struct ks_results *r = rows->page->results;
     const char *before = "<p class=\"note\">Not comparable: ";
-    char text[KS_CONDITIONS_TEXT];
 
     for (size_t i = 0; i < rows->n; i++) {
         const size_t architecture = rows->row[i].architecture;
+        char *text = NULL;
 
         if (!rows->row[i].asked || !is_apart(r, &rows->row[i]))
             continue;
-        ks_conditions_print(r, architecture, r->study->n_architectures, sizeof text, text);
+        KS_TRY(ks_conditions_print(r, architecture, r->study->n_architectures, &text));
         ks_html_between(out, before, r->study->architecture[architecture].name, " (");
         ks_html_between(out, "", text, ")");
+        free(text);
         before = "; ";
     }
     fputs(*before == ';' ? ".</p>\n" : "", out);
+    return KS_OK;
 }
 
 static void print_row(const struct rows *rows, size_t i, FILE *out)
@@ -210,7 +213,7 @@ static void sort_rows(const struct rows *rows, size_t order[KS_STUDY_ARCHITECTUR
     }
 }
 
-static void print_rows(const struct rows *rows, const char *id, FILE *out)
+static ks_status print_rows(const struct rows *rows, const char *id, FILE *out)
 {
     size_t dropped = 0, order[KS_STUDY_ARCHITECTURES];
 
@@ -225,12 +228,13 @@ static void print_rows(const struct rows *rows, const char *id, FILE *out)
         dropped += rows->row[order[i]].dropped;
     }
     fprintf(out, "</tbody></table></div>\n");
-    print_apart(rows, out);
+    KS_TRY(print_apart(rows, out));
     if (dropped > 0)
         fprintf(out,
                 "<p>%zu values of kappa are not numbers, or their analyses failed: they are left "
                 "out.</p>\n",
                 dropped);
+    return KS_OK;
 }
 
 static const char FILTERS[] =
@@ -251,8 +255,7 @@ ks_status ks_page_architectures(void *data, FILE *out)
     const struct rows rows = {page, page->table->row, page->table->n_rows};
 
     fputs(FILTERS, out);
-    print_rows(&rows, "table-architectures", out);
-    return KS_OK;
+    return print_rows(&rows, "table-architectures", out);
 }
 
 ks_status ks_page_analyses(void *data, FILE *out)
@@ -272,7 +275,7 @@ ks_status ks_page_analyses(void *data, FILE *out)
         fprintf(out, "<p>The %s, analyzed with ", which[a->scope.checkpoints]);
         ks_page_print_settings(a, out);
         fputs(".</p>\n", out);
-        print_rows(&rows, id, out);
+        KS_TRY(print_rows(&rows, id, out));
     }
     return KS_OK;
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/line.h"
@@ -131,8 +132,29 @@ static size_t checkpoint_gap(const struct ks_study *s)
     return gap;
 }
 
-/* Groups of colours, and of comparable spectra with what they differ in, each a word in quotes. */
-static void print_names(const struct ks_results *r, const struct ks_summary_table *table, FILE *out)
+/* What a group of comparable spectra differs in, by the first of its architectures: a word of
+ * gnuplot, in quotes. */
+static ks_status print_group(const struct ks_results *r, const struct ks_summary_table *table,
+                             size_t group, FILE *out)
+{
+    char *text = NULL;
+    size_t i = 0;
+
+    while (i < table->n_rows && r->conditions[table->row[i].architecture].group != group)
+        i++;
+    if (i == table->n_rows)
+        return KS_OK;
+    KS_TRY(ks_conditions_print(r, table->row[i].architecture, r->study->n_architectures, &text));
+    for (char *c = text; *c; c++)
+        *c = strchr("'\"\\", *c) ? '-' : *c;
+    fprintf(out, "\"%s\" ", text);
+    free(text);
+    return KS_OK;
+}
+
+/* Groups of colours, and of comparable spectra with what they differ in. */
+static ks_status print_names(const struct ks_results *r, const struct ks_summary_table *table,
+                             FILE *out)
 {
     fputs("families='", out);
     for (size_t i = 0; i < table->n_rows; i++)
@@ -143,19 +165,9 @@ static void print_names(const struct ks_results *r, const struct ks_summary_tabl
         fprintf(out, "%s%zu", i ? " " : "", r->conditions[table->row[i].architecture].group);
     fputs("'; group_names='", out);
     for (size_t g = 1; g <= r->n_groups; g++)
-        for (size_t i = 0; i < table->n_rows; i++) {
-            const size_t architecture = table->row[i].architecture;
-            char text[KS_CONDITIONS_TEXT];
-
-            if (r->conditions[architecture].group != g)
-                continue;
-            ks_conditions_print(r, architecture, r->study->n_architectures, sizeof text, text);
-            for (char *c = text; *c; c++) /* as a word of gnuplot */
-                *c = strchr("'\"\\", *c) ? '-' : *c;
-            fprintf(out, "\"%s\" ", text);
-            break;
-        }
+        KS_TRY(print_group(r, table, g, out));
     fprintf(out, "'; group_of(i)=int(word(groups,i)); group_count=%zu; ", r->n_groups);
+    return KS_OK;
 }
 
 const char *ks_plots_most_return(const struct ks_study *study)
@@ -175,6 +187,7 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
     struct ks_panels panels;
     size_t size;
     FILE *out = open_memstream(list, &size);
+    ks_status status, closed;
 
     if (!out)
         return ks_stream_close(out);
@@ -187,10 +200,11 @@ static ks_status list_panels(const struct ks_results *r, const struct ks_summary
     print_panels("grid", table->n_rows, &panels, out);
     if (ks_panels_fill(KS_PANELS_NORMALIZATIONS_AND_WEIGHTS, table->n_rows, architecture, &panels))
         print_panels("wide", table->n_rows, &panels, out);
-    print_names(r, table, out);
+    status = print_names(r, table, out);
     fprintf(out, "checkpoint_gap=%zu; of_most='%s'; ", checkpoint_gap(r->study),
             ks_plots_most_return(r->study));
-    return ks_stream_close(out);
+    closed = ks_stream_close(out);
+    return status == KS_OK ? closed : status;
 }
 
 ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summary_table *table)

@@ -284,16 +284,23 @@ static ks_status fill_conditions(const struct ks_tables *t, size_t row, struct k
 {
     const size_t architecture = t->table->row[row].architecture;
     const struct ks_conditions *of = &t->r->conditions[architecture];
-    char differs[KS_CONDITIONS_TEXT];
+    char *text = NULL;
+    ks_status status;
 
-    ks_conditions_print(t->r, architecture, t->r->study->n_architectures, sizeof differs, differs);
-    ks_table_cells(out, KS_TEXT(t->r->study->architecture[architecture].name),
-                   KS_TEXT(ks_tables_trained(t, row)),
-                   of->group > 0 ? KS_COUNT(of->group) : KS_NUMBER(NAN),
-                   KS_TEXT(*differs ? differs : "-"));
-    for (enum ks_condition c = 0; c < KS_CONDITION_PARAMETERS; c++)
-        ks_table_cells(out, KS_TEXT(of->value[c]));
-    return KS_OK;
+    status = ks_conditions_print(t->r, architecture, t->r->study->n_architectures, &text);
+    if (status == KS_OK)
+        ks_table_cells(out, KS_TEXT(t->r->study->architecture[architecture].name),
+                       KS_TEXT(ks_tables_trained(t, row)),
+                       of->group > 0 ? KS_COUNT(of->group) : KS_NUMBER(NAN),
+                       KS_TEXT(*text ? text : "-"));
+    for (enum ks_condition c = 0; status == KS_OK && c < KS_CONDITION_PARAMETERS; c++) {
+        free(text);
+        status = ks_condition_print(of, c, &text);
+        if (status == KS_OK)
+            ks_table_cells(out, KS_TEXT(text));
+    }
+    free(text);
+    return status;
 }
 
 /* --- all tables --- */

@@ -3,8 +3,11 @@
  * Figure 4 may show another analysis than the standard one. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/line.h"
+#include "core/memory.h"
 #include "operators/operator.h"
 #include "results/results.h"
 
@@ -29,8 +32,7 @@ static const char *const attributes[KS_CONDITIONS] = {
     [KS_CONDITION_PARAMETERS] = "dimension",
 };
 
-enum { VALUE = sizeof((struct ks_conditions *)0)->value[0], WORD = 60 };
-static const char NOT_SAID[] = "not said", AND[] = " and ", OTHERS[] = "others";
+static const char NOT_SAID[] = "not said";
 
 static struct ks_conditions *conditions_of(const struct ks_results *r, size_t analysis,
                                            size_t architecture)
@@ -40,20 +42,19 @@ static struct ks_conditions *conditions_of(const struct ks_results *r, size_t an
 
 static bool has_spectra(const struct ks_results *r, size_t analysis, size_t architecture)
 {
-    return *conditions_of(r, analysis, architecture)->value[0] != '\0';
+    return conditions_of(r, analysis, architecture)->value[0].n > 0;
 }
 
 /* With all eigenvalues, or a tolerance, the order does not matter. */
-static void print_order(const struct ks_spectrum *s, char text[VALUE])
+static ks_status print_order(const struct ks_spectrum *s, char **text)
 {
     const double order = ks_attribute_number(&s->attributes, "order");
 
     if (ks_attribute_text(&s->attributes, "tolerance"))
-        snprintf(text, VALUE, "by tolerance");
-    else if (order >= ks_attribute_number(&s->attributes, "dimension"))
-        snprintf(text, VALUE, "all");
-    else
-        snprintf(text, VALUE, "%g", order);
+        return ks_copy_string("by tolerance", text);
+    return order >= ks_attribute_number(&s->attributes, "dimension")
+               ? ks_copy_string("all", text)
+               : ks_print_string(text, "%g", order);
 }
 
 /* Of an operator in coordinates that the optimizer moves, the dimension is not the number of
@@ -66,7 +67,7 @@ static bool is_moving(const struct ks_spectrum *s)
     return kind && kind->moving;
 }
 
-static void print_value(const struct ks_spectrum *s, enum ks_condition c, char text[VALUE])
+static ks_status print_value(const struct ks_spectrum *s, enum ks_condition c, char **text)
 {
     const char *word = c == KS_CONDITION_PARAMETERS && is_moving(s)
                            ? "not compared"
@@ -76,44 +77,32 @@ static void print_value(const struct ks_spectrum *s, enum ks_condition c, char t
     const double number = ks_attribute_number(&s->attributes, attributes[c]);
 
     if (c == KS_CONDITION_ORDER && !isnan(number))
-        print_order(s, text);
-    else if (word)
-        snprintf(text, VALUE, "%.*s%s%.*s", WORD, word, options ? " " : "", WORD,
-                 options ? options : "");
-    else if (isnan(number))
-        snprintf(text, VALUE, "%s", NOT_SAID);
-    else
-        snprintf(text, VALUE, "%.10g", number);
+        return print_order(s, text);
+    if (word)
+        return ks_print_string(text, "%s%s%s", word, options ? " " : "", options ? options : "");
+    return isnan(number) ? ks_copy_string(NOT_SAID, text) : ks_print_string(text, "%.10g", number);
 }
 
-/* Whether the list "a and b" has this value. */
-static bool has_value(const char *list, const char *value)
+static bool are_equal(const struct ks_condition_values *a, const struct ks_condition_values *b)
 {
-    for (const char *at = list; at && *at;) {
-        const char *end = strstr(at, AND);
-        const size_t length = end ? (size_t)(end - at) : strlen(at);
+    bool equal = a->n == b->n;
 
-        if (strlen(value) == length && strncmp(at, value, length) == 0)
-            return true;
-        at = end ? end + strlen(AND) : NULL;
-    }
-    return false;
+    for (size_t i = 0; i < a->n && equal; i++)
+        equal = strcmp(a->list[i], b->list[i]) == 0;
+    return equal;
 }
 
-/* Distinct values are joined as far as there is room, and then by OTHERS. */
-static void take_value(struct ks_conditions *of, enum ks_condition c, const char *value)
+static ks_status take_value(struct ks_conditions *of, enum ks_condition c, const char *value)
 {
-    char *list = of->value[c];
-    const size_t used = strlen(list);
+    struct ks_condition_values *v = &of->value[c];
 
-    if (has_value(list, value))
-        return;
-    if (used > 0)
+    if (ks_word_index(value, v->n, (const char *const *)v->list) < v->n)
+        return KS_OK;
+    KS_TRY(ks_grow(v->n, sizeof *v->list, &v->room, &v->list));
+    KS_TRY(ks_copy_string(value, &v->list[v->n]));
+    if (v->n++ > 0)
         of->mixed = of->differs[c] = true;
-    if (used + strlen(AND) + strlen(value) + strlen(AND) + strlen(OTHERS) >= VALUE)
-        value = OTHERS;
-    if (!has_value(list, value))
-        snprintf(list + used, VALUE - used, "%s%s", used > 0 ? AND : "", value);
+    return KS_OK;
 }
 
 /* Runs that are trained here choose fresh minibatches at each checkpoint, and divide rewards by
@@ -138,56 +127,76 @@ static bool has_fresh_minibatches(const struct ks_results *r, const struct ks_re
     return fresh;
 }
 
-static void read_run(struct ks_results *r, const struct ks_result *run, size_t analysis)
+/* What a spectrum says, except for what is known of its run. */
+static ks_status read_spectrum(const struct ks_spectrum *s, bool here, bool fresh,
+                               struct ks_conditions *of)
 {
-    const bool here = !r->study->architecture[run->architecture].elsewhere,
-               fresh = has_fresh_minibatches(r, run);
-    struct ks_conditions *of = conditions_of(r, analysis, run->architecture);
+    for (enum ks_condition c = 0; c < KS_CONDITIONS; c++) {
+        const char *known = here ? known_here(c) : NULL;
+        char *said = NULL;
+        ks_status status = print_value(s, c, &said);
 
-    for (size_t k = 0; k < r->study->n_checkpoints; k++) {
-        const struct ks_spectrum *s = ks_results_spectrum(r, run, analysis, k);
-
-        for (enum ks_condition c = 0; s && c < KS_CONDITIONS; c++) {
-            char value[VALUE];
-
-            print_value(s, c, value);
-            if (here && known_here(c))
-                snprintf(value, VALUE, "%s", known_here(c));
-            else if (c == KS_CONDITION_KIND && fresh && strcmp(value, "fixed") == 0)
-                snprintf(value, VALUE, "fresh");
-            take_value(of, c, value);
-        }
+        if (!known && c == KS_CONDITION_KIND && fresh && said && strcmp(said, "fixed") == 0)
+            known = "fresh";
+        if (status == KS_OK)
+            status = take_value(of, c, known ? known : said);
+        free(said);
+        KS_TRY(status);
     }
+    return KS_OK;
 }
 
-static void read_conditions(struct ks_results *r, size_t architecture)
+static ks_status read_conditions(struct ks_results *r, size_t architecture)
 {
+    const bool here = !r->study->architecture[architecture].elsewhere;
     const struct ks_result *run[KS_STUDY_SEEDS];
     const size_t n = ks_results_runs(r, architecture, run);
 
-    for (size_t k = 0; k < r->study->n_analyses; k++) {
+    for (size_t a = 0; a < r->study->n_analyses; a++) {
+        struct ks_conditions *of = conditions_of(r, a, architecture);
+
         for (size_t i = 0; i < n; i++)
-            read_run(r, run[i], k);
-        if (conditions_of(r, k, architecture)->mixed)
+            for (size_t k = 0; k < r->study->n_checkpoints; k++) {
+                const struct ks_spectrum *s = ks_results_spectrum(r, run[i], a, k);
+
+                if (s)
+                    KS_TRY(read_spectrum(s, here, has_fresh_minibatches(r, run[i]), of));
+            }
+        if (of->mixed)
             r->conditions[architecture].mixed = true;
     }
+    return KS_OK;
+}
+
+/* Whether all spectra have this loss, whatever its options, or do not say theirs. */
+static bool have_loss(const struct ks_condition_values *of, const char *loss)
+{
+    const size_t length = strlen(loss);
+
+    return of->n == 0 ||
+           (of->n == 1 &&
+            (strcmp(of->list[0], NOT_SAID) == 0 ||
+             (strncmp(of->list[0], loss, length) == 0 && strchr(" ", of->list[0][length]))));
 }
 
 /* Factors whose loss the spectra contradict are not used. */
 static ks_status check_factors(struct ks_results *r, struct ks_study_architecture *a)
 {
-    const char *loss = r->conditions[a - r->study->architecture].value[KS_CONDITION_LOSS];
-    const size_t length = strlen(a->loss);
+    const struct ks_conditions *of = &r->conditions[a - r->study->architecture];
+    char *losses = NULL;
+    ks_status status;
 
-    if (!a->has_factors || !*loss || strcmp(loss, NOT_SAID) == 0 ||
-        (strncmp(loss, a->loss, length) == 0 && strchr(" ", loss[length]) && !strstr(loss, AND)))
+    if (!a->has_factors || have_loss(&of->value[KS_CONDITION_LOSS], a->loss))
         return KS_OK;
-    KS_TRY(ks_results_warn(
-        r, "%s: its factors are not used: they say %s, the loss of its spectra is %s", a->name,
-        a->loss, loss));
+    status = ks_condition_print(of, KS_CONDITION_LOSS, &losses);
+    if (status == KS_OK)
+        status = ks_results_warn(
+            r, "%s: its factors are not used: they say %s, the loss of its spectra is %s", a->name,
+            a->loss, losses);
+    free(losses);
     a->has_factors = a->weight_normalization = false;
     a->normalization = a->loss = "other";
-    return KS_OK;
+    return status;
 }
 
 /* --- groups --- */
@@ -211,11 +220,12 @@ static size_t find_member(const struct ks_results *r, size_t group, size_t analy
 /* Whether `a` has the loss of any member of the group. */
 static bool has_loss(const struct ks_results *r, size_t a, size_t group, size_t analysis)
 {
-    const char *loss = conditions_of(r, analysis, a)->value[KS_CONDITION_LOSS];
+    const struct ks_condition_values *loss =
+        &conditions_of(r, analysis, a)->value[KS_CONDITION_LOSS];
 
     for (size_t b = 0; b < r->study->n_architectures; b++)
         if (r->conditions[b].group == group &&
-            (strcmp(loss, conditions_of(r, analysis, b)->value[KS_CONDITION_LOSS]) == 0 ||
+            (are_equal(loss, &conditions_of(r, analysis, b)->value[KS_CONDITION_LOSS]) ||
              (is_designed(r, a) && is_designed(r, b))))
             return true;
     return false;
@@ -235,8 +245,8 @@ static bool agrees(const struct ks_results *r, size_t a, size_t group, size_t an
         return has_loss(r, a, group, analysis);
     if (c == KS_CONDITION_REWARD_SCALE && (!list[a].elsewhere || !list[b].elsewhere))
         return true;
-    return strcmp(conditions_of(r, analysis, a)->value[c],
-                  conditions_of(r, analysis, b)->value[c]) == 0;
+    return are_equal(&conditions_of(r, analysis, a)->value[c],
+                     &conditions_of(r, analysis, b)->value[c]);
 }
 
 /* Whether `a` and the members of the group, without those that are mixed, agree. */
@@ -313,7 +323,7 @@ ks_status ks_conditions_find(struct ks_results *r)
 
     for (size_t a = 0; a < s->n_architectures; a++)
         if (r->included[a]) {
-            read_conditions(r, a);
+            KS_TRY(read_conditions(r, a));
             KS_TRY(check_factors(r, &s->architecture[a]));
         }
     for (int turn = 0; turn < 3; turn++)
@@ -331,32 +341,76 @@ ks_status ks_conditions_find(struct ks_results *r)
         const bool missing = !has_spectra(r, 0, a);
 
         for (enum ks_condition c = 0; c < KS_CONDITIONS && missing; c++)
-            take_value(&r->conditions[a], c, NOT_SAID);
+            KS_TRY(take_value(&r->conditions[a], c, NOT_SAID));
     }
     return KS_OK;
 }
 
-void ks_conditions_print(const struct ks_results *r, size_t architecture, size_t against,
-                         size_t room, char *text)
+void ks_conditions_clear(struct ks_results *r)
 {
-    size_t used = 0;
+    const size_t n = r->conditions ? r->study->n_analyses * r->study->n_architectures : 0;
 
-    *text = '\0';
-    for (enum ks_condition c = 0; c < KS_CONDITIONS; c++)
-        for (size_t k = 0; k < r->study->n_analyses && used < room; k++) {
+    for (size_t i = 0; i < n; i++)
+        for (enum ks_condition c = 0; c < KS_CONDITIONS; c++) {
+            struct ks_condition_values *v = &r->conditions[i].value[c];
+
+            for (size_t k = 0; k < v->n; k++)
+                free(v->list[k]);
+            free(v->list);
+        }
+}
+
+/* --- as words --- */
+
+static void print_values(const struct ks_condition_values *v, FILE *out)
+{
+    for (size_t i = 0; i < v->n; i++)
+        fprintf(out, "%s%s", i > 0 ? " and " : "", v->list[i]);
+}
+
+ks_status ks_condition_print(const struct ks_conditions *of, enum ks_condition c, char **text)
+{
+    size_t size;
+    FILE *out = open_memstream(text, &size);
+
+    if (out)
+        print_values(&of->value[c], out);
+    return ks_stream_close(out);
+}
+
+/* Prints a condition of an analysis; other: NULL, or the values that it is compared with. */
+static void print_difference(const struct ks_results *r, size_t analysis,
+                             const struct ks_condition_values *its,
+                             const struct ks_condition_values *other, FILE *out)
+{
+    print_values(its, out);
+    if (other && other->n > 0 && !are_equal(its, other)) {
+        fputs(" against ", out);
+        print_values(other, out);
+    }
+    if (analysis > 0)
+        fprintf(out, " in [analyze %s]", r->study->analysis[analysis].name);
+}
+
+ks_status ks_conditions_print(const struct ks_results *r, size_t architecture, size_t against,
+                              char **text)
+{
+    size_t size, n = 0;
+    FILE *out = open_memstream(text, &size);
+
+    for (enum ks_condition c = 0; out && c < KS_CONDITIONS; c++)
+        for (size_t k = 0; k < r->study->n_analyses; k++) {
             const struct ks_conditions *of = conditions_of(r, k, architecture);
-            const char *other = against < r->study->n_architectures
-                                    ? conditions_of(r, k, against)->value[c]
-                                    : "";
 
             if (!of->differs[c])
                 continue;
-            if (strcmp(of->value[c], other) == 0)
-                other = "";
-            used += (size_t)snprintf(text + used, room - used, "%s%s %s%s%s%s%s%s",
-                                     used > 0 ? "; " : "", ks_condition_names[c], of->value[c],
-                                     *other ? " against " : "", other, k > 0 ? " in [analyze " : "",
-                                     k > 0 ? r->study->analysis[k].name : "", k > 0 ? "]" : "");
+            fprintf(out, "%s%s ", n++ > 0 ? "; " : "", ks_condition_names[c]);
+            print_difference(r, k, &of->value[c],
+                             against < r->study->n_architectures
+                                 ? &conditions_of(r, k, against)->value[c]
+                                 : NULL,
+                             out);
             break; /* in further analyses likewise */
         }
+    return ks_stream_close(out);
 }

@@ -217,26 +217,35 @@ done:
     return status;
 }
 
-static ks_status warn_conditions(struct ks_results *r)
+/* `first`: the first architecture of group 1. */
+static ks_status warn_condition(struct ks_results *r, size_t architecture, size_t first)
 {
     const struct ks_study_architecture *all = r->study->architecture;
+    const struct ks_conditions *c = &r->conditions[architecture];
+    const char *name = all[architecture].name;
+    char *text = NULL;
+    ks_status status = KS_OK;
+
+    if (!c->mixed && c->group <= 1)
+        return KS_OK;
+    KS_GO(
+        ks_conditions_print(r, architecture, c->mixed ? r->study->n_architectures : first, &text));
+    status = c->mixed ? ks_results_warn(r, "%s: its own spectra are not comparable: %s", name, text)
+                      : ks_results_warn(r, "%s: not comparable with %s: %s", name, all[first].name,
+                                        text);
+done:
+    free(text);
+    return status;
+}
+
+static ks_status warn_conditions(struct ks_results *r)
+{
     size_t first = 0, order[KS_STUDY_ARCHITECTURES], n = ks_results_order(r, order);
-    char text[KS_CONDITIONS_TEXT];
 
     for (size_t i = n; i-- > 0;)
         first = r->conditions[order[i]].group == 1 ? order[i] : first;
-    for (size_t i = 0; i < n; i++) {
-        const struct ks_conditions *c = &r->conditions[order[i]];
-        const char *name = all[order[i]].name;
-
-        ks_conditions_print(r, order[i], c->mixed ? r->study->n_architectures : first, sizeof text,
-                            text);
-        if (c->mixed)
-            KS_TRY(ks_results_warn(r, "%s: its own spectra are not comparable: %s", name, text));
-        else if (c->group > 1)
-            KS_TRY(
-                ks_results_warn(r, "%s: not comparable with %s: %s", name, all[first].name, text));
-    }
+    for (size_t i = 0; i < n; i++)
+        KS_TRY(warn_condition(r, order[i], first));
     return r->n_groups < 2
                ? KS_OK
                : ks_results_warn(r, "correlations are not computed, as not all spectra are "
@@ -306,6 +315,7 @@ void ks_results_free(struct ks_results *r)
     for (size_t i = 0; i < r->n_warnings; i++)
         free(r->warning[i]);
     free(r->warning);
+    ks_conditions_clear(r);
     ks_pool_free(&r->pool);
     ks_study_free(r->own_study);
     free(r->dir);

@@ -123,10 +123,16 @@ enum ks_condition {
 };
 extern const char *const ks_condition_names[KS_CONDITIONS];
 
+/* The distinct values of a condition, in the order in which spectra have them. */
+struct ks_condition_values {
+    size_t n, room;
+    char **list; /* [n]; owned */
+};
+
 struct ks_conditions {
-    /* The value in the spectra of this architecture and analysis; several values are joined by
-     * " and ". Without a spectrum "", for the standard analysis "not said". */
-    char value[KS_CONDITIONS][128];
+    /* The values in the spectra of this architecture and analysis; none without a spectrum, for the
+     * standard analysis "not said". */
+    struct ks_condition_values value[KS_CONDITIONS];
     bool differs[KS_CONDITIONS]; /* from the values of group 1, or its own spectra differ     */
     bool mixed; /* its own spectra differ; for the standard analysis: in any analysis           */
     /* Set for the standard analysis: architectures of one group can be compared. Counted from 1; 0
@@ -138,15 +144,20 @@ struct ks_conditions {
  * analysis of which both have spectra. Architectures that are trained here are in group 1: in
  * what they differ, such as their losses, is the study's design; likewise the losses of runs from
  * elsewhere with `factors`. The reward scale of runs that are trained here is not compared, as they
- * set it by their own returns. Others are in the first group with whose members they agree. */
+ * set it by their own returns. Others are in the first group with whose members they agree.
+ * KS_MEMORY. */
 ks_status ks_conditions_find(struct ks_results *results);
-/* Prints "loss huber; discount 0.9": the conditions in which an architecture differs from group 1,
+/* Frees the values of all conditions. */
+void ks_conditions_clear(struct ks_results *results);
+/* *text = "19 and 20": all values of a condition; the caller frees. KS_MEMORY. */
+ks_status ks_condition_print(const struct ks_conditions *conditions, enum ks_condition condition,
+                             char **text);
+/* *text = "loss huber; discount 0.9": the conditions in which an architecture differs from group 1,
  * or its own spectra differ. If only a further analysis differs, its name follows: "order 9 in
  * [analyze xqc]". against: an architecture of group 1, whose values follow, "discount 0.9 against
- * 0.99"; n_architectures for none. */
-enum { KS_CONDITIONS_TEXT = 4096 }; /* all conditions of two architectures */
-void ks_conditions_print(const struct ks_results *results, size_t architecture, size_t against,
-                         size_t room, char *text);
+ * 0.99"; n_architectures for none. The caller frees. KS_MEMORY. */
+ks_status ks_conditions_print(const struct ks_results *results, size_t architecture, size_t against,
+                              char **text);
 
 /* --- The returns of one run of a study, from its progress.csv. --- */
 
