@@ -387,6 +387,20 @@ struct ks_interval ks_statistic_interval(const struct ks_spectrum *s, enum ks_st
                                 row->upper ? ks_statistic(s, row->upper) : NAN};
 }
 
+const char *ks_statistic_column_name(struct ks_statistic_column column)
+{
+    const struct ks_statistic *row = &ks_catalogue[column.id];
+
+    return column.part == KS_ITSELF      ? row->name
+           : column.part == KS_LOWER_END ? row->lower
+                                         : row->upper;
+}
+
+double ks_statistic_column_value(const struct ks_spectrum *s, struct ks_statistic_column column)
+{
+    return ks_statistic(s, ks_statistic_column_name(column));
+}
+
 struct ks_interval ks_statistic_resolved(enum ks_statistic_id id, struct ks_interval i)
 {
     const bool nothing = ks_statistic_is_ratio(id) && isnan(i.upper) && !(i.lower > 1);

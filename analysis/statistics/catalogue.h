@@ -151,6 +151,14 @@ double ks_statistic(const struct ks_spectrum *spectrum, const char *name);
 double ks_statistic_value(const struct ks_spectrum *spectrum, enum ks_statistic_id id);
 struct ks_interval ks_statistic_interval(const struct ks_spectrum *spectrum,
                                          enum ks_statistic_id id);
+/* A statistic, or an end of its interval: what has a column of its own in tables. */
+struct ks_statistic_column {
+    enum ks_statistic_id id;
+    enum ks_statistic_part { KS_ITSELF, KS_LOWER_END, KS_UPPER_END } part;
+};
+const char *ks_statistic_column_name(struct ks_statistic_column column);
+double ks_statistic_column_value(const struct ks_spectrum *spectrum,
+                                 struct ks_statistic_column column);
 /* The interval, with both ends NaN if it is of a ratio that is only known to be at least 1. */
 struct ks_interval ks_statistic_resolved(enum ks_statistic_id id, struct ks_interval interval);
 /* The largest absolute eigenvalue that was found. */

@@ -51,7 +51,7 @@ static ks_status correlate_within(const struct ks_correlation *c, double *mean)
 }
 
 static ks_status add_row(const struct ks_comparison *c, const struct ks_study_analyses *analyses,
-                         const char *statistic, double sign, struct extremes *e)
+                         struct ks_statistic_column statistic, double sign, struct extremes *e)
 {
     struct ks_correlation found;
     double within = NAN, low, high;
@@ -153,7 +153,7 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *s
         &ks_claim_criteria[q->claim->quantity][q->claim->quantity == KS_CLAIM_KAPPA
                                                    ? ks_claim_statistic_base(q->statistic)
                                                    : KS_CLAIM_PAPER];
-    const struct ks_statistic *row = &ks_catalogue[m->statistic];
+    struct ks_statistic_column column = {m->statistic, m->interval ? KS_LOWER_END : KS_ITSELF};
     const double sign = m->more_is_better ? -1 : 1;
     const struct ks_study_analyses *analyses = &q->values->source.analyses;
     struct extremes e = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, -INFINITY};
@@ -165,9 +165,10 @@ ks_status ks_find_correlation(const struct ks_claim_question *q, const size_t *s
     if (f->seeds == 0)
         goto done;
     f->units = KS_TWELVE;
-    KS_GO(add_row(&c, analyses, m->interval ? row->lower : row->name, sign, &e));
+    KS_GO(add_row(&c, analyses, column, sign, &e));
+    column.part = KS_UPPER_END;
     if (m->interval)
-        KS_GO(add_row(&c, analyses, row->upper, sign, &e));
+        KS_GO(add_row(&c, analyses, column, sign, &e));
     decide(&e, have_learned(&c), f);
 done:
     ks_pool_free(&c.pool);

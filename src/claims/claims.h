@@ -94,14 +94,52 @@ void ks_claims_print(const struct ks_claims *claims, FILE *out);
  * of a squared error, the gradients of a cross-entropy and their bounds, and the weight decay above
  * which the condition number with cross-entropy is bounded. --- */
 
-/* Adds the rows of theorems.csv, one per spectrum of the standard analysis that has these
- * statistics. */
-void ks_theorems_fill(const struct ks_results *results, struct ks_table *out);
+/* What is measured at a checkpoint: the columns of theorems.csv, in their order. */
+enum ks_theorem_number {
+    KS_PROPOSITION_1_LARGEST, /* |f - y| of a squared error                                  */
+    KS_PROPOSITION_1_MEDIAN,
+    KS_PROPOSITION_2_LARGEST, /* |p - t| / sqrt 2                                            */
+    KS_PROPOSITION_2_MEDIAN,
+    KS_LEMMA_1,                /* the largest |g| / (sqrt 2 L_f), at most this                */
+    KS_LEMMA_1_MEDIAN,         /* the same with the median over rows in place of L_f          */
+    KS_THEOREM_ROWS,           /* by which L_f and L_h were bounded from below                */
+    KS_THEOREM_1,              /* the largest |g_h| / (sqrt 2 L_h), at most this              */
+    KS_HIDDEN_NORM,            /* |theta_h|                                                   */
+    KS_HIDDEN_RADIAL,          /* the largest cosine of theta_h and g_h                       */
+    KS_EFFECTIVE_UPDATE,       /* |g_h| / |theta_h|                                           */
+    KS_EFFECTIVE_UPDATE_BOUND, /* sqrt 2 L_h / |theta_h|                                     */
+    KS_WEIGHT_DECAY,           /* mu^2 of the loss                                            */
+    KS_WEIGHT_DECAY_NEEDED,    /* at most 2 lambda_m^f, which mu^2 has to exceed              */
+    KS_THEOREM_NUMBERS
+};
 
+/* A spectrum of the standard analysis that has such statistics. */
+struct ks_theorem_row {
+    size_t architecture, seed, checkpoint;
+    double value[KS_THEOREM_NUMBERS]; /* NaN: not measured */
+};
+
+struct ks_theorems {
+    size_t n, room;
+    struct ks_theorem_row *row; /* [n] in the order of runs and checkpoints; owned */
+};
+
+/* Appends to *theorems, which starts as {0}; the caller frees theorems->row, also after a failure.
+ * KS_MEMORY. */
+ks_status ks_theorems_find(const struct ks_results *results, struct ks_theorems *theorems);
+/* The largest value over the rows of an architecture (KS_ALL_ARCHITECTURES: of all
+ * rows); NaN if none has it. */
+double ks_theorems_largest(const struct ks_theorems *theorems, size_t architecture,
+                           enum ks_theorem_number number);
+enum { KS_ALL_ARCHITECTURES = KS_STUDY_ARCHITECTURES };
+
+/* Adds the rows of theorems.csv. */
+void ks_theorems_fill(const struct ks_study *study, const struct ks_theorems *theorems,
+                      struct ks_table *out);
 /* Prints the largest numbers, a line for each proposition or theorem, one on whether |theta_h| is
  * fixed as Theorem 1 assumes, one on the weight decay if the study analyzes residuals, and what
- * exceeds a bound that is proved, which is an error of the measurement. Prints nothing if no
- * spectrum has the statistics. */
-void ks_theorems_print(const struct ks_results *results, FILE *out);
+ * exceeds a bound that is proved, which is an error of the measurement. Prints nothing without
+ * rows. */
+void ks_theorems_print(const struct ks_study *study, const struct ks_theorems *theorems, FILE *out);
 
 #endif

@@ -58,13 +58,7 @@ static bool add_column(struct basis *b, const double *v)
     return true;
 }
 
-/* How much of y the columns explain: of the architectures that were fitted, and of each by the fit
- * to the others. */
-struct explained {
-    double r2, q2;
-};
-
-static struct explained explain(const struct basis *b, const double *y)
+static struct ks_explained explain(const struct basis *b, const double *y)
 {
     double e[KS_TWELVE], mean = 0, left = 0, left_out = 0, all = 0;
 
@@ -81,8 +75,8 @@ static struct explained explain(const struct basis *b, const double *y)
         left_out += pow(e[i] / (1 - leverage), 2);
         all += pow(y[i] - mean, 2);
     }
-    return (struct explained){1 - left / all,
-                              1 - left_out / (all * pow(KS_TWELVE / (KS_TWELVE - 1.), 2))};
+    return (struct ks_explained){1 - left / all,
+                                 1 - left_out / (all * pow(KS_TWELVE / (KS_TWELVE - 1.), 2))};
 }
 
 /* --- the statistics --- */
@@ -91,36 +85,27 @@ static struct explained explain(const struct basis *b, const double *y)
 static const struct predictor {
     const char *operator;
     bool published;
-    enum ks_statistic_id id;
-    enum { ITSELF, LOWER, UPPER } end;
-} predictors[] = {
-    {"hessian", true, KS_STAT_KAPPA, ITSELF},
-    {"hessian", true, KS_STAT_LAMBDA_MAX, ITSELF},
-    {"hessian", true, KS_STAT_KURTOSIS, ITSELF},
-    {"hessian", false, KS_STAT_LAMBDA_MAX, ITSELF},
-    {"hessian", false, KS_STAT_KAPPA_EFFECTIVE_BOUND, ITSELF},
-    {"hessian", false, KS_STAT_KAPPA_Q99, LOWER},
-    {"hessian", false, KS_STAT_KAPPA_Q99, UPPER},
-    {"hessian", false, KS_STAT_DIRECTIONS_1E2, LOWER},
-    {"hessian", false, KS_STAT_DIRECTIONS_1E2, UPPER},
-    {"ggn", false, KS_STAT_KAPPA_Q99, LOWER},
-    {"ggn", false, KS_STAT_KAPPA_Q99, UPPER},
-    {"ggn", false, KS_STAT_DIRECTIONS_1E2, LOWER},
-    {"ggn", false, KS_STAT_DIRECTIONS_1E2, UPPER},
-    {"residual", false, KS_STAT_KAPPA_Q99, LOWER},
-    {"residual", false, KS_STAT_KAPPA_Q99, UPPER},
-    {"residual", false, KS_STAT_DIRECTIONS_1E2, LOWER},
-    {"residual", false, KS_STAT_DIRECTIONS_1E2, UPPER},
-    {"preconditioned", false, KS_STAT_LAMBDA_MAX, ITSELF},
+    struct ks_statistic_column statistic;
+} predictors[KS_PREDICTORS] = {
+    {"hessian", true, {KS_STAT_KAPPA, KS_ITSELF}},
+    {"hessian", true, {KS_STAT_LAMBDA_MAX, KS_ITSELF}},
+    {"hessian", true, {KS_STAT_KURTOSIS, KS_ITSELF}},
+    {"hessian", false, {KS_STAT_LAMBDA_MAX, KS_ITSELF}},
+    {"hessian", false, {KS_STAT_KAPPA_EFFECTIVE_BOUND, KS_ITSELF}},
+    {"hessian", false, {KS_STAT_KAPPA_Q99, KS_LOWER_END}},
+    {"hessian", false, {KS_STAT_KAPPA_Q99, KS_UPPER_END}},
+    {"hessian", false, {KS_STAT_DIRECTIONS_1E2, KS_LOWER_END}},
+    {"hessian", false, {KS_STAT_DIRECTIONS_1E2, KS_UPPER_END}},
+    {"ggn", false, {KS_STAT_KAPPA_Q99, KS_LOWER_END}},
+    {"ggn", false, {KS_STAT_KAPPA_Q99, KS_UPPER_END}},
+    {"ggn", false, {KS_STAT_DIRECTIONS_1E2, KS_LOWER_END}},
+    {"ggn", false, {KS_STAT_DIRECTIONS_1E2, KS_UPPER_END}},
+    {"residual", false, {KS_STAT_KAPPA_Q99, KS_LOWER_END}},
+    {"residual", false, {KS_STAT_KAPPA_Q99, KS_UPPER_END}},
+    {"residual", false, {KS_STAT_DIRECTIONS_1E2, KS_LOWER_END}},
+    {"residual", false, {KS_STAT_DIRECTIONS_1E2, KS_UPPER_END}},
+    {"preconditioned", false, {KS_STAT_LAMBDA_MAX, KS_ITSELF}},
 };
-enum { PREDICTORS = sizeof predictors / sizeof *predictors };
-
-static const char *name_of(const struct predictor *p)
-{
-    const struct ks_statistic *row = &ks_catalogue[p->id];
-
-    return p->end == LOWER ? row->lower : p->end == UPPER ? row->upper : row->name;
-}
 
 /* Whether an analysis is of this operator, of all critics and layers, with our choices. */
 static bool is_of(const struct ks_results *r, size_t analysis, const char *operator)
@@ -158,7 +143,7 @@ static double value_of(const struct ks_results *r, const struct ks_result *run, 
     for (size_t k = 0; k < analyses->n; k++) {
         const struct ks_spectrum *s = ks_results_spectrum(r, run, analyses->index[k], checkpoint);
 
-        sum += s ? log10(ks_statistic(s, name_of(p))) : NAN;
+        sum += s ? log10(ks_statistic_column_value(s, p->statistic)) : NAN;
     }
     return sum / (double)analyses->n;
 }
@@ -213,16 +198,16 @@ static bool find_y(const struct ks_results *r, double *y)
     return true;
 }
 
-/* --- the table --- */
+/* --- the fits --- */
 
 struct prediction {
     struct basis factors;
     double y[KS_TWELVE], e[KS_TWELVE]; /* e: the residuals of y given the factors */
-    bool found[PREDICTORS];
-    struct explained with[PREDICTORS];
-    double x[PREDICTORS][KS_TWELVE]; /* residuals given the factors, of norm 1 */
-    double partial[PREDICTORS];
-    size_t hits[PREDICTORS], family_hits[PREDICTORS];
+    bool found[KS_PREDICTORS];
+    struct ks_explained with[KS_PREDICTORS];
+    double x[KS_PREDICTORS][KS_TWELVE]; /* residuals given the factors, of norm 1 */
+    double partial[KS_PREDICTORS];
+    size_t hits[KS_PREDICTORS], family_hits[KS_PREDICTORS];
 };
 
 static void fill_factors(struct basis *b)
@@ -267,18 +252,18 @@ static void permute(struct prediction *f)
     static const double TIE = 1e-12;
 
     for (uint64_t trial = 0; trial < KS_PERMUTATIONS; trial++) {
-        double e[KS_TWELVE], size, largest = 0, partial[PREDICTORS] = {0};
+        double e[KS_TWELVE], size, largest = 0, partial[KS_PREDICTORS] = {0};
 
         memcpy(e, f->e, sizeof e);
         ks_permute_at_random(KS_TWELVE, 0, trial * (KS_TWELVE - 1), e);
         take_out(&f->factors, e);
         size = sqrt(dot(e, e));
-        for (size_t k = 0; k < PREDICTORS; k++)
+        for (size_t k = 0; k < KS_PREDICTORS; k++)
             if (f->found[k]) {
                 partial[k] = fabs(dot(f->x[k], e)) / size;
                 largest = fmax(largest, partial[k]);
             }
-        for (size_t k = 0; k < PREDICTORS; k++) {
+        for (size_t k = 0; k < KS_PREDICTORS; k++) {
             f->hits[k] += partial[k] >= fabs(f->partial[k]) - TIE;
             f->family_hits[k] += largest >= fabs(f->partial[k]) - TIE;
         }
@@ -290,33 +275,57 @@ static double p_of(size_t hits)
     return (double)(hits + 1) / (KS_PERMUTATIONS + 1);
 }
 
-ks_status ks_prediction_fill(const struct ks_results *r, struct ks_table *out)
+/* Adds a row for each statistic that the study has. */
+static void add_rows(const struct ks_results *r, const struct prediction *f,
+                     struct ks_prediction *out)
+{
+    for (size_t k = 0; k < KS_PREDICTORS; k++) {
+        const struct predictor *p = &predictors[k];
+        struct ks_prediction_row *row = &out->row[out->n];
+
+        if (find_analyses(r, p).n == 0)
+            continue;
+        out->n++;
+        *row = (struct ks_prediction_row){p->statistic, p->published ? "xqc" : p->operator,
+                                          {NAN, NAN}, NAN, NAN, NAN};
+        if (!f->found[k])
+            continue;
+        row->with = f->with[k];
+        row->partial = f->partial[k];
+        row->p = p_of(f->hits[k]);
+        row->p_family = p_of(f->family_hits[k]);
+    }
+}
+
+ks_status ks_prediction_find(const struct ks_results *r, struct ks_prediction *out)
 {
     struct prediction f = {.factors = {.n = 0}};
-    struct explained alone;
 
+    *out = (struct ks_prediction){.n = 0};
     if (!find_y(r, f.y))
         return KS_OK;
     fill_factors(&f.factors);
     memcpy(f.e, f.y, sizeof f.e);
     take_out(&f.factors, f.e);
-    for (size_t k = 0; k < PREDICTORS; k++)
+    for (size_t k = 0; k < KS_PREDICTORS; k++)
         KS_TRY(find_statistic(r, k, &f));
     permute(&f);
-    alone = explain(&f.factors, f.y);
-    ks_table_cells(out, KS_TEXT("factors"), KS_TEXT("-"), KS_NUMBER(alone.r2), KS_NUMBER(alone.q2),
-                   KS_NUMBER(NAN), KS_NUMBER(NAN), KS_NUMBER(NAN));
-    for (size_t k = 0; k < PREDICTORS; k++) {
-        const bool found = f.found[k];
-
-        if (find_analyses(r, &predictors[k]).n == 0)
-            continue;
-        ks_table_cells(out, KS_TEXT(name_of(&predictors[k])),
-                       KS_TEXT(predictors[k].published ? "xqc" : predictors[k].operator),
-                       KS_NUMBER(found ? f.with[k].r2 : NAN), KS_NUMBER(found ? f.with[k].q2 : NAN),
-                       KS_NUMBER(found ? f.partial[k] : NAN),
-                       KS_NUMBER(found ? p_of(f.hits[k]) : NAN),
-                       KS_NUMBER(found ? p_of(f.family_hits[k]) : NAN));
-    }
+    out->factors = explain(&f.factors, f.y);
+    add_rows(r, &f, out);
     return KS_OK;
+}
+
+void ks_prediction_fill(const struct ks_prediction *found, struct ks_table *out)
+{
+    if (found->n > 0)
+        ks_table_cells(out, KS_TEXT("factors"), KS_TEXT("-"), KS_NUMBER(found->factors.r2),
+                       KS_NUMBER(found->factors.q2), KS_NUMBER(NAN), KS_NUMBER(NAN),
+                       KS_NUMBER(NAN));
+    for (size_t k = 0; k < found->n; k++) {
+        const struct ks_prediction_row *row = &found->row[k];
+
+        ks_table_cells(out, KS_TEXT(ks_statistic_column_name(row->statistic)),
+                       KS_TEXT(row->analysis), KS_NUMBER(row->with.r2), KS_NUMBER(row->with.q2),
+                       KS_NUMBER(row->partial), KS_NUMBER(row->p), KS_NUMBER(row->p_family));
+    }
 }

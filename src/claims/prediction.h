@@ -6,9 +6,30 @@
 #include "core/error.h"
 #include "io/table.h"
 #include "results/results.h"
+#include "statistics/catalogue.h"
 
-/* Adds the rows of prediction.csv: "factors", then each statistic; none if the study lacks one of
- * the twelve architectures or a last return above 0.
+/* How much of y the columns of a fit explain: of the architectures that were fitted, and of each by
+ * the fit to the others. */
+struct ks_explained {
+    double r2, q2;
+};
+
+struct ks_prediction_row {
+    struct ks_statistic_column statistic;
+    const char *analysis; /* "xqc", or the operator */
+    struct ks_explained with;
+    double partial, p, p_family; /* NaN, as `with`: not resolved */
+};
+
+enum { KS_PREDICTORS = 18 };
+struct ks_prediction {
+    struct ks_explained factors; /* by the factors alone */
+    size_t n;                    /* 0: the study lacks what is needed */
+    struct ks_prediction_row row[KS_PREDICTORS];
+};
+
+/* Finds what each statistic that the study has adds; nothing (n is 0) if the study lacks one of the
+ * twelve architectures or a last return above 0.
  *
  * Let y be log10 of an architecture's last return (IQM over its seeds), Z its factors (a constant,
  * BN, LN, WN, CE), x the IQM over seeds and pooled checkpoints of log10 of a statistic, or of an
@@ -25,6 +46,8 @@
  * largest absolute partial correlation of any row in the same permutation (Westfall and Young,
  * 1993). A statistic that not every pooled spectrum of the twelve has gets no numbers. KS_MEMORY.
  */
-ks_status ks_prediction_fill(const struct ks_results *results, struct ks_table *out);
+ks_status ks_prediction_find(const struct ks_results *results, struct ks_prediction *prediction);
+/* Adds the rows of prediction.csv: "factors", then each statistic. */
+void ks_prediction_fill(const struct ks_prediction *prediction, struct ks_table *out);
 
 #endif

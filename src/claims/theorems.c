@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/interval.h"
+#include "core/memory.h"
 #include "statistics/statistics.h"
 
 /* Targets may sum to 1 within 1e-3 (checkpoint.h), and |p - t| exceed sqrt 2 by as much. */
@@ -14,47 +15,30 @@ static const double MOST = 1 + 1e-3;
  * rounding of weight normalization in float32. */
 static const double FIXED = 1e-6;
 
-/* What the theorems speak of, at one checkpoint. NaN: not measured. */
-struct measured {
-    double error_largest, error_median; /* |f - y| of a squared error                       */
-    double logit_largest, logit_median; /* |p - t| / sqrt 2                                 */
-    double lemma;                       /* the largest |g| / (sqrt 2 L_f), at most this     */
-    double lemma_typical;               /* the same with the median over rows in place of L_f */
-    double rows;                        /* by which L_f and L_h were bounded from below     */
-    double theorem;                     /* the largest |g_h| / (sqrt 2 L_h), at most this   */
-    double norm;                        /* |theta_h|                                        */
-    double radial;                      /* the largest cosine of theta_h and g_h            */
-    double update, update_bound;        /* |g_h| and sqrt 2 L_h, over |theta_h|             */
-    double decay;                       /* mu^2 of the loss                                 */
-    double needed;                      /* at most 2 lambda_m^f, which mu^2 has to exceed   */
-};
-
-static struct measured find(const struct ks_spectrum *s)
+static void measure(const struct ks_spectrum *s, double value[KS_THEOREM_NUMBERS])
 {
     double bound = sqrt(2), g = ks_statistic_value(s, KS_STAT_MINIBATCH_GRADIENT_LARGEST);
     double hidden = ks_statistic_value(s, KS_STAT_MINIBATCH_GRADIENT_HIDDEN_LARGEST);
     double most = bound * ks_statistic_value(s, KS_STAT_LOGIT_JACOBIAN_HIDDEN_LARGEST);
     double norm = ks_statistic_value(s, KS_STAT_HIDDEN_NORM);
-    struct measured m = {
-        .error_largest = ks_statistic_value(s, KS_STAT_PREDICTION_ERROR_LARGEST),
-        .error_median = ks_statistic_value(s, KS_STAT_PREDICTION_ERROR_MEDIAN),
-        .logit_largest = ks_statistic_value(s, KS_STAT_LOGIT_GRADIENT_LARGEST) / bound,
-        .logit_median = ks_statistic_value(s, KS_STAT_LOGIT_GRADIENT_MEDIAN) / bound,
-        .lemma = g / (bound * ks_statistic_value(s, KS_STAT_LOGIT_JACOBIAN_LARGEST)),
-        .lemma_typical = g / (bound * ks_statistic_value(s, KS_STAT_LOGIT_JACOBIAN_MEDIAN)),
-        .rows = ks_statistic_value(s, KS_STAT_LOGIT_JACOBIAN_ROWS),
-        .theorem = hidden / most,
-        .norm = norm,
-        .radial = ks_statistic_value(s, KS_STAT_HIDDEN_RADIAL_LARGEST),
-        .update = hidden / norm,
-        .update_bound = most / norm,
-        .decay = NAN,
-        .needed = NAN,
+    const double values[KS_THEOREM_NUMBERS] = {
+        [KS_PROPOSITION_1_LARGEST] = ks_statistic_value(s, KS_STAT_PREDICTION_ERROR_LARGEST),
+        [KS_PROPOSITION_1_MEDIAN] = ks_statistic_value(s, KS_STAT_PREDICTION_ERROR_MEDIAN),
+        [KS_PROPOSITION_2_LARGEST] = ks_statistic_value(s, KS_STAT_LOGIT_GRADIENT_LARGEST) / bound,
+        [KS_PROPOSITION_2_MEDIAN] = ks_statistic_value(s, KS_STAT_LOGIT_GRADIENT_MEDIAN) / bound,
+        [KS_LEMMA_1] = g / (bound * ks_statistic_value(s, KS_STAT_LOGIT_JACOBIAN_LARGEST)),
+        [KS_LEMMA_1_MEDIAN] = g / (bound * ks_statistic_value(s, KS_STAT_LOGIT_JACOBIAN_MEDIAN)),
+        [KS_THEOREM_ROWS] = ks_statistic_value(s, KS_STAT_LOGIT_JACOBIAN_ROWS),
+        [KS_THEOREM_1] = hidden / most,
+        [KS_HIDDEN_NORM] = norm,
+        [KS_HIDDEN_RADIAL] = ks_statistic_value(s, KS_STAT_HIDDEN_RADIAL_LARGEST),
+        [KS_EFFECTIVE_UPDATE] = hidden / norm,
+        [KS_EFFECTIVE_UPDATE_BOUND] = most / norm,
+        [KS_WEIGHT_DECAY] = NAN,
+        [KS_WEIGHT_DECAY_NEEDED] = NAN,
     };
 
-    if (!isnan(m.logit_largest))
-        m.decay = ks_attribute_number(&s->attributes, "weight_decay");
-    return m;
+    memcpy(value, values, sizeof values);
 }
 
 /* Whether s is of the residual H - G of the network whose Hessian `hessian` is of, in the same mode
@@ -93,68 +77,86 @@ static double find_needed(const struct ks_results *r, const struct ks_result *ru
     return NAN;
 }
 
-/* The spectra of the standard analysis, in the order of runs and checkpoints. */
-struct walk {
-    const struct ks_results *r;
-    size_t next;
-    /* where the walk is */
-    const struct ks_result *run;
-    size_t checkpoint;
-    struct measured measured;
-};
-
-/* Goes on to the next spectrum that has the measurements; false after the last one. */
-static bool step(struct walk *w)
+/* Adds a row if the spectrum has the measurements. */
+static ks_status add_row(const struct ks_results *r, const struct ks_result *run, size_t checkpoint,
+                         struct ks_theorems *t)
 {
-    size_t checkpoints = w->r->study->n_checkpoints;
+    const struct ks_spectrum *s = ks_results_spectrum(r, run, 0, checkpoint);
+    struct ks_theorem_row row = {run->architecture, run->seed, checkpoint, {0}};
 
-    while (w->next < w->r->n_runs * checkpoints) {
-        const struct ks_spectrum *s;
-
-        w->run = &w->r->run[w->next / checkpoints];
-        w->checkpoint = w->next++ % checkpoints;
-        s = ks_results_spectrum(w->r, w->run, 0, w->checkpoint);
-        if (s)
-            w->measured = find(s);
-        if (s && !isnan(w->measured.logit_largest))
-            w->measured.needed = find_needed(w->r, w->run, w->checkpoint);
-        if (s && !(isnan(w->measured.logit_largest) && isnan(w->measured.error_largest)))
-            return true;
+    if (!s)
+        return KS_OK;
+    measure(s, row.value);
+    if (!isnan(row.value[KS_PROPOSITION_2_LARGEST])) {
+        row.value[KS_WEIGHT_DECAY] = ks_attribute_number(&s->attributes, "weight_decay");
+        row.value[KS_WEIGHT_DECAY_NEEDED] = find_needed(r, run, checkpoint);
+    } else if (isnan(row.value[KS_PROPOSITION_1_LARGEST])) {
+        return KS_OK;
     }
-    return false;
+    KS_TRY(ks_grow(t->n, sizeof *t->row, &t->room, &t->row));
+    t->row[t->n++] = row;
+    return KS_OK;
 }
 
-void ks_theorems_fill(const struct ks_results *results, struct ks_table *out)
+ks_status ks_theorems_find(const struct ks_results *r, struct ks_theorems *t)
 {
-    const struct ks_study *study = results->study;
+    for (size_t i = 0; i < r->n_runs; i++)
+        for (size_t k = 0; k < r->study->n_checkpoints; k++)
+            KS_TRY(add_row(r, &r->run[i], k, t));
+    return KS_OK;
+}
 
-    for (struct walk w = {.r = results}; step(&w);) {
-        const struct measured *m = &w.measured;
+double ks_theorems_largest(const struct ks_theorems *t, size_t architecture,
+                           enum ks_theorem_number number)
+{
+    double largest = NAN;
 
-        ks_table_cells(out, KS_TEXT(study->architecture[w.run->architecture].name),
-                       KS_COUNT(study->seed[w.run->seed]),
-                       KS_COUNT(study->checkpoint[w.checkpoint]), KS_NUMBER(m->error_largest),
-                       KS_NUMBER(m->error_median), KS_NUMBER(m->logit_largest),
-                       KS_NUMBER(m->logit_median), KS_NUMBER(m->lemma), KS_NUMBER(m->lemma_typical),
-                       KS_NUMBER(m->rows), KS_NUMBER(m->theorem), KS_NUMBER(m->norm),
-                       KS_NUMBER(m->radial), KS_NUMBER(m->update), KS_NUMBER(m->update_bound),
-                       KS_NUMBER(m->decay), KS_NUMBER(m->needed));
+    for (size_t i = 0; i < t->n; i++)
+        if (architecture == KS_ALL_ARCHITECTURES || t->row[i].architecture == architecture)
+            largest = fmax(largest, t->row[i].value[number]);
+    return largest;
+}
+
+void ks_theorems_fill(const struct ks_study *study, const struct ks_theorems *t,
+                      struct ks_table *out)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct ks_theorem_row *row = &t->row[i];
+
+        ks_table_cells(out, KS_TEXT(study->architecture[row->architecture].name),
+                       KS_COUNT(study->seed[row->seed]),
+                       KS_COUNT(study->checkpoint[row->checkpoint]));
+        for (size_t k = 0; k < KS_THEOREM_NUMBERS; k++)
+            ks_table_cells(out, KS_NUMBER(row->value[k]));
     }
+}
+
+/* --- standard output --- */
+
+/* The number of checkpoints that have a number above `least`. */
+static size_t count(const struct ks_theorems *t, enum ks_theorem_number number, double least)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        n += t->row[i].value[number] > least;
+    return n;
 }
 
 /* The line about Proposition 4, if a residual was analyzed: where it cannot apply. */
-static void print_decay(const struct ks_results *results, FILE *out)
+static void print_decay(const struct ks_theorems *t, FILE *out)
 {
     double least = INFINITY, decay = 0;
-    size_t n = 0, excluded = 0;
+    size_t n = count(t, KS_WEIGHT_DECAY_NEEDED, -INFINITY), excluded = 0;
 
-    for (struct walk w = {.r = results}; step(&w);) {
-        n += !isnan(w.measured.needed);
-        if (!(w.measured.decay <= w.measured.needed))
+    for (size_t i = 0; i < t->n; i++) {
+        const double *value = t->row[i].value;
+
+        if (!(value[KS_WEIGHT_DECAY] <= value[KS_WEIGHT_DECAY_NEEDED]))
             continue;
         excluded++;
-        least = fmin(least, w.measured.needed);
-        decay = fmax(decay, w.measured.decay);
+        least = fmin(least, value[KS_WEIGHT_DECAY_NEEDED]);
+        decay = fmax(decay, value[KS_WEIGHT_DECAY]);
     }
     if (excluded > 0)
         fprintf(out,
@@ -172,38 +174,40 @@ static void print_decay(const struct ks_results *results, FILE *out)
 
 /* By how much |theta_h| changes over the checkpoints of a run, relative to the smallest; NaN unless
  * it was measured at two of them. */
-static double find_move(const struct ks_results *results, const struct ks_result *run)
+static double find_move(const struct ks_theorems *t, size_t architecture, size_t seed)
 {
     double least = INFINITY, most = 0;
     size_t n = 0;
 
-    for (struct walk w = {.r = results}; step(&w);)
-        if (w.run == run && !isnan(w.measured.norm)) {
-            least = fmin(least, w.measured.norm);
-            most = fmax(most, w.measured.norm);
-            n++;
-        }
+    for (size_t i = 0; i < t->n; i++) {
+        const double norm = t->row[i].value[KS_HIDDEN_NORM];
+
+        if (t->row[i].architecture != architecture || t->row[i].seed != seed || isnan(norm))
+            continue;
+        least = fmin(least, norm);
+        most = fmax(most, norm);
+        n++;
+    }
     return n > 1 ? most / least - 1 : NAN;
 }
 
 /* Where the premise of Theorem 1 that |theta_h| is fixed holds. */
-static void print_fixed(const struct ks_results *results, FILE *out)
+static void print_fixed(const struct ks_study *study, const struct ks_theorems *t, FILE *out)
 {
     double fixed = 0, other = NAN;
     size_t n = 0;
 
-    for (size_t i = 0; i < results->study->n_architectures; i++) {
+    for (size_t i = 0; i < study->n_architectures; i++) {
         double move = NAN; /* the largest over its runs; NaN if it is known of none */
 
-        for (size_t k = 0; k < results->n_runs; k++)
-            if (results->run[k].architecture == i)
-                move = fmax(move, find_move(results, &results->run[k]));
+        for (size_t k = 0; k < study->n_seeds; k++)
+            move = fmax(move, find_move(t, i, k));
         if (move > FIXED)
             other = fmax(other, move);
         if (!(move <= FIXED))
             continue;
         fprintf(out, "%s%s", n++ == 0 ? "|theta_h| is fixed during the runs of " : ", ",
-                results->study->architecture[i].name);
+                study->architecture[i].name);
         fixed = fmax(fixed, move);
     }
     if (n > 0)
@@ -216,72 +220,52 @@ static void print_fixed(const struct ks_results *results, FILE *out)
         fputs(".\n", out);
 }
 
-/* The largest numbers of all checkpoints. */
-struct summary {
-    size_t squared, entropy, hidden, above; /* checkpoints: with |f - y|; with |p - t|; with
-                                             * theta_h; that exceed Proposition 2 */
-    struct measured most;
-};
-
-static struct summary summarize(const struct ks_results *results)
+/* The largest value at any checkpoint. */
+static double most(const struct ks_theorems *t, enum ks_theorem_number number)
 {
-    struct summary s = {0};
-
-    for (struct walk w = {.r = results}; step(&w);) {
-        const struct measured *m = &w.measured;
-
-        s.squared += !isnan(m->error_largest);
-        s.entropy += !isnan(m->logit_largest);
-        s.hidden += !isnan(m->theorem);
-        s.above += m->logit_largest > MOST;
-        s.most.error_largest = fmax(s.most.error_largest, m->error_largest);
-        s.most.error_median = fmax(s.most.error_median, m->error_median);
-        s.most.logit_largest = fmax(s.most.logit_largest, m->logit_largest);
-        s.most.lemma = fmax(s.most.lemma, m->lemma);
-        s.most.rows = fmax(s.most.rows, m->rows);
-        s.most.theorem = fmax(s.most.theorem, m->theorem);
-        s.most.radial = fmax(s.most.radial, m->radial);
-    }
-    return s;
+    return ks_theorems_largest(t, KS_ALL_ARCHITECTURES, number);
 }
 
-static void print_entropy(const struct ks_results *results, const struct summary *s, FILE *out)
+static void print_entropy(const struct ks_study *study, const struct ks_theorems *t, FILE *out)
 {
+    const size_t hidden = count(t, KS_THEOREM_1, -INFINITY),
+                 above = count(t, KS_PROPOSITION_2_LARGEST, MOST);
+
     fprintf(out,
             "Proposition 2, |p - t| <= sqrt 2: of %zu checkpoints with cross-entropy the largest "
             "ratio is %.3g.\n",
-            s->entropy, s->most.logit_largest);
+            count(t, KS_PROPOSITION_2_LARGEST, -INFINITY), most(t, KS_PROPOSITION_2_LARGEST));
     fprintf(
         out,
         "Lemma 1 with Proposition 2, |g| <= sqrt 2 L_f: the largest ratio is at most %.3g, with "
         "L_f bounded from below by %.0f rows of each checkpoint.\n",
-        ks_round_up(s->most.lemma, 3), s->most.rows);
-    if (s->hidden > 0)
+        ks_round_up(most(t, KS_LEMMA_1), 3), most(t, KS_THEOREM_ROWS));
+    if (hidden > 0)
         fprintf(out,
                 "Theorem 1, |g_h| / |theta_h| <= sqrt 2 L_h / |theta_h| in the hidden layers: of "
                 "%zu checkpoints the largest ratio is at most %.3g. Its f is scale-invariant up to "
                 "an epsilon: the largest cosine of theta_h and g_h is %.2g (exactly: 0).\n",
-                s->hidden, ks_round_up(s->most.theorem, 3), s->most.radial);
-    print_fixed(results, out);
-    print_decay(results, out);
-    if (s->above > 0)
+                hidden, ks_round_up(most(t, KS_THEOREM_1), 3), most(t, KS_HIDDEN_RADIAL));
+    print_fixed(study, t, out);
+    print_decay(t, out);
+    if (above > 0)
         fprintf(out,
                 "Proposition 2 is proved, and %zu checkpoints exceed it: that is an error of the "
                 "measurement.\n",
-                s->above);
+                above);
 }
 
-void ks_theorems_print(const struct ks_results *results, FILE *out)
+void ks_theorems_print(const struct ks_study *study, const struct ks_theorems *t, FILE *out)
 {
-    const struct summary s = summarize(results);
+    const size_t squared = count(t, KS_PROPOSITION_1_LARGEST, -INFINITY);
 
-    if (s.squared > 0 || s.entropy > 0)
+    if (t->n > 0)
         fputc('\n', out);
-    if (s.squared > 0)
+    if (squared > 0)
         fprintf(out,
                 "Proposition 1, |f - y| has no bound: of %zu checkpoints with squared error the "
                 "largest is %.3g, the largest median over rows %.3g.\n",
-                s.squared, s.most.error_largest, s.most.error_median);
-    if (s.entropy > 0)
-        print_entropy(results, &s, out);
+                squared, most(t, KS_PROPOSITION_1_LARGEST), most(t, KS_PROPOSITION_1_MEDIAN));
+    if (count(t, KS_PROPOSITION_2_LARGEST, -INFINITY) > 0)
+        print_entropy(study, t, out);
 }

@@ -71,26 +71,17 @@ void ks_table_free(struct ks_table *t)
     *t = (struct ks_table){0};
 }
 
-size_t ks_table_rows(const struct ks_table *t)
-{
-    assert(t->status != KS_OK || t->n % t->columns == 0);
-    return t->n / t->columns;
-}
-
-static const struct ks_table_cell *find_cell(const struct ks_table *t, size_t row,
-                                             const char *column)
+bool ks_table_has_number(const struct ks_table *t, const char *column)
 {
     size_t i = 0;
 
     while (i < t->columns && strcmp(t->name[i], column) != 0)
         i++;
     assert(i < t->columns);
-    return &t->cell[row * t->columns + i];
-}
-
-const char *ks_table_text(const struct ks_table *t, size_t row, const char *column)
-{
-    return find_cell(t, row, column)->text;
+    for (; i < t->n; i += t->columns)
+        if (!t->cell[i].text && isfinite(t->cell[i].number))
+            return true;
+    return false;
 }
 
 enum { DIGITS = 48 };
@@ -101,22 +92,6 @@ static const char *number_text(const struct ks_table_cell *cell, char text[DIGIT
         return "-";
     snprintf(text, DIGITS, cell->whole ? "%.0f" : "%.10g", cell->number);
     return text;
-}
-
-double ks_table_value(const struct ks_table *t, size_t row, const char *column)
-{
-    const struct ks_table_cell *cell = find_cell(t, row, column);
-    char text[DIGITS];
-
-    return cell->text || isnan(cell->number) ? NAN : strtod(number_text(cell, text), NULL);
-}
-
-bool ks_table_is_first(const struct ks_table *t, size_t row, const char *column)
-{
-    for (size_t i = 0; i < row; i++)
-        if (strcmp(ks_table_text(t, i, column), ks_table_text(t, row, column)) == 0)
-            return false;
-    return true;
 }
 
 void ks_table_print(const struct ks_table *t, FILE *out)

@@ -1,5 +1,4 @@
-/* Tables in memory: filled cell by cell, then written as comma-separated values (which csv.h reads)
- * and read by the names of their columns. */
+/* Tables for other programs: filled cell by cell, then written as comma-separated values. */
 #ifndef KS_IO_TABLE_H
 #define KS_IO_TABLE_H
 
@@ -44,12 +43,8 @@ void ks_table_add(struct ks_table *table, size_t n, const struct ks_table_cell *
                  (struct ks_table_cell[]){__VA_ARGS__})
 void ks_table_free(struct ks_table *table);
 
-size_t ks_table_rows(const struct ks_table *table);
-/* The text in a column, which exists; and the number, with the digits that are printed. */
-const char *ks_table_text(const struct ks_table *table, size_t row, const char *column);
-double ks_table_value(const struct ks_table *table, size_t row, const char *column);
-/* Whether no row above has the same text in this column. */
-bool ks_table_is_first(const struct ks_table *table, size_t row, const char *column);
+/* Whether any row has a finite number in a column, which exists. */
+bool ks_table_has_number(const struct ks_table *table, const char *column);
 
 void ks_table_print(const struct ks_table *table, FILE *out);
 /* Writes dir/tables/NAME.csv. Fails with the table's status, and as ks_text_close does. */

@@ -72,7 +72,7 @@ ks_status ks_page_plot(void *data, const char *name, FILE *out)
 {
     struct ks_page *page = data;
 
-    for (size_t i = 0; i < KS_PAGE_PLOTS && ks_plots[i].name; i++)
+    for (size_t i = 0; i < KS_PLOTS; i++)
         if (strcmp(ks_plots[i].name, name) == 0)
             return print_plot(page, i, out);
     return ks_fail(KS_FORMAT, "%s/report.html: no plot is named '%s'", page->scripts, name);
@@ -83,7 +83,7 @@ static ks_status print_other_plots(void *data, FILE *out)
 {
     struct ks_page *page = data;
 
-    for (size_t i = 0; i < KS_PAGE_PLOTS && ks_plots[i].name; i++)
+    for (size_t i = 0; i < KS_PLOTS; i++)
         if (!page->shown[i])
             KS_TRY(print_plot(page, i, out));
     return KS_OK;
@@ -235,31 +235,29 @@ static ks_status print_targets(void *data, FILE *out)
 
 /* --- the page --- */
 
-static bool has_rows(const void *data, const char *name)
+static const struct ks_summary_table *table_of(const void *data)
 {
-    const struct ks_table *table = ks_tables_find(((const struct ks_page *)data)->table, name);
-
-    return table && ks_table_rows(table) > 0;
+    return ((const struct ks_page *)data)->table;
 }
 
 static bool has_verdicts(const void *data)
 {
-    return has_rows(data, "claims");
+    return table_of(data)->claims && table_of(data)->claims->n > 0;
 }
 
 static bool has_theorems(const void *data)
 {
-    return has_rows(data, "theorems");
+    return table_of(data)->theorems.n > 0;
 }
 
 static bool has_prediction(const void *data)
 {
-    return has_rows(data, "prediction");
+    return table_of(data)->prediction.n > 0;
 }
 
 static bool has_correlations(const void *data)
 {
-    return has_rows(data, "correlation");
+    return table_of(data)->correlations.n > 0;
 }
 
 static const struct ks_template_section sections[] = {

@@ -10,13 +10,11 @@
 #include "report/tables.h"
 #include "results/results.h"
 
-enum { KS_PAGE_PLOTS = 64 };
-
 struct ks_page {
     const struct ks_results *results;
     const struct ks_summary_table *table;
-    char *scripts;             /* the folder of the template and of gnuplot's scripts; owned */
-    bool shown[KS_PAGE_PLOTS]; /* the plots of ks_plots that the template has named so far   */
+    char *scripts;        /* the folder of the template and of gnuplot's scripts; owned */
+    bool shown[KS_PLOTS]; /* the plots of ks_plots that the template has named so far   */
 };
 
 /* Writes dir/report.html from the results and their tables, and from the plots that dir holds.

@@ -198,64 +198,54 @@ ks_status ks_page_verdicts(void *data, FILE *out)
     return KS_OK;
 }
 
-/* --- how near the measurements come to what the paper proves, from theorems.csv: the largest
- * numbers of every architecture --- */
+/* --- how near the measurements come to what the paper proves: the largest numbers of every
+ * architecture --- */
 
-static const struct {
-    const char *name, *title, *kind;
-} columns[] = {
-    {"proposition_1_largest", "Proposition 1", "largest |f - y| of any row: no bound"},
-    {"proposition_2_largest", "Proposition 2", "largest |p - t| / sqrt 2 of any row"},
-    {"proposition_2_median", "Proposition 2, median row", "largest median |p - t| / sqrt 2"},
-    {"lemma_1", "Lemma 1", "largest |g| / (sqrt 2 L_f): at most this"},
-    {"lemma_1_median", "Lemma 1, median row", "with the median over rows in place of L_f"},
-    {"theorem_1", "Theorem 1", "largest |g_h| / (sqrt 2 L_h): at most this"},
-    {"hidden_radial", "Cosine of theta_h, g_h", "0 for a scale-invariant f"},
-    {"weight_decay", "Weight decay", "mu^2 of the loss"},
-    {"weight_decay_needed", "Proposition 4", "mu^2 would have to be more than this"},
-};
-enum { COLUMNS = sizeof columns / sizeof *columns };
-
-/* The largest number in a column over the rows of an architecture, NaN if none has one; the number
- * of rows into *n. */
-static double find_largest(const struct ks_table *t, const char *architecture, const char *column,
-                           size_t *n)
+static double as_it_is(double x, int digits)
 {
-    double largest = NAN;
-
-    *n = 0;
-    for (size_t i = 0; i < ks_table_rows(t); i++)
-        if (strcmp(ks_table_text(t, i, "architecture"), architecture) == 0) {
-            largest = fmax(largest, ks_table_value(t, i, column));
-            ++*n;
-        }
-    return largest;
+    (void)digits;
+    return x;
 }
 
 /* Bounds are rounded to the side on which they stay bounds. */
-static double rounded(const char *column, double x)
-{
-    if (strncmp(column, "lemma_1", 7) == 0 || strcmp(column, "theorem_1") == 0)
-        return ks_round_up(x, 3);
-    return strcmp(column, "weight_decay_needed") == 0 ? ks_round_down(x, 3) : x;
-}
+static const struct {
+    enum ks_theorem_number number;
+    const char *title, *kind;
+    double (*rounded)(double x, int digits);
+} columns[] = {
+    {KS_PROPOSITION_1_LARGEST, "Proposition 1", "largest |f - y| of any row: no bound", as_it_is},
+    {KS_PROPOSITION_2_LARGEST, "Proposition 2", "largest |p - t| / sqrt 2 of any row", as_it_is},
+    {KS_PROPOSITION_2_MEDIAN, "Proposition 2, median row", "largest median |p - t| / sqrt 2",
+     as_it_is},
+    {KS_LEMMA_1, "Lemma 1", "largest |g| / (sqrt 2 L_f): at most this", ks_round_up},
+    {KS_LEMMA_1_MEDIAN, "Lemma 1, median row", "with the median over rows in place of L_f",
+     ks_round_up},
+    {KS_THEOREM_1, "Theorem 1", "largest |g_h| / (sqrt 2 L_h): at most this", ks_round_up},
+    {KS_HIDDEN_RADIAL, "Cosine of theta_h, g_h", "0 for a scale-invariant f", as_it_is},
+    {KS_WEIGHT_DECAY, "Weight decay", "mu^2 of the loss", as_it_is},
+    {KS_WEIGHT_DECAY_NEEDED, "Proposition 4", "mu^2 would have to be more than this",
+     ks_round_down},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void print_row(const struct ks_table *t, const char *architecture, FILE *out)
+static void print_architecture(const struct ks_page *page, size_t architecture, size_t checkpoints,
+                               FILE *out)
 {
-    size_t n = 0;
-
-    ks_html_between(out, "<tr><td class=\"name\">", architecture, "</td>");
+    ks_html_between(out, "<tr><td class=\"name\">",
+                    page->results->study->architecture[architecture].name, "</td>");
     for (size_t c = 0; c < COLUMNS; c++) {
-        double largest = find_largest(t, architecture, columns[c].name, &n);
+        double largest = ks_theorems_largest(&page->table->theorems, architecture,
+                                             columns[c].number);
 
-        ks_html_cell(out, largest, "%.3g", rounded(columns[c].name, largest), "not measured");
+        ks_html_cell(out, largest, "%.3g", columns[c].rounded(largest, 3), "not measured");
     }
-    fprintf(out, "<td data-value=\"%zu\">%zu</td></tr>\n", n, n);
+    fprintf(out, "<td data-value=\"%zu\">%zu</td></tr>\n", checkpoints, checkpoints);
 }
 
 ks_status ks_page_theorems(void *data, FILE *out)
 {
-    const struct ks_table *t = ks_tables_find(((const struct ks_page *)data)->table, "theorems");
+    const struct ks_page *page = data;
+    const struct ks_theorems *t = &page->table->theorems;
 
     fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" "
                  "id=\"table-theorems\">\n<thead><tr><th>architecture</th>");
@@ -263,9 +253,14 @@ ks_status ks_page_theorems(void *data, FILE *out)
         fprintf(out, "<th>%s<span class=\"kind\">%s</span></th>", columns[c].title,
                 columns[c].kind);
     fprintf(out, "<th>checkpoints</th></tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < ks_table_rows(t); i++)
-        if (ks_table_is_first(t, i, "architecture"))
-            print_row(t, ks_table_text(t, i, "architecture"), out);
+    for (size_t a = 0; a < page->results->study->n_architectures; a++) {
+        size_t checkpoints = 0;
+
+        for (size_t i = 0; i < t->n; i++)
+            checkpoints += t->row[i].architecture == a;
+        if (checkpoints > 0)
+            print_architecture(page, a, checkpoints, out);
+    }
     fprintf(out, "</tbody></table></div>\n");
     return KS_OK;
 }

@@ -6,90 +6,89 @@
 
 #include "document/html.h"
 
-/* What a column of statistics in correlation.csv is: the statistic itself, or an end of it. */
-static const char *kind_of(const char *column)
+/* A statistic or an end of it, and what it is. */
+static void print_statistic(struct ks_statistic_column column, FILE *out)
 {
-    const enum ks_statistic_id id = ks_catalogue_of_column(column);
-    const struct ks_statistic *row = &ks_catalogue[id];
+    const char *whole = ks_catalogue[column.id].of_spectra;
 
-    if (id == KS_STATISTICS)
-        return "";
-    if (strcmp(column, row->name) == 0)
-        return row->of_spectra ? row->of_spectra : "";
-    return row->lower && strcmp(column, row->lower) == 0 ? "lower ends of 99% intervals"
-                                                         : "upper ends of 99% intervals";
+    fprintf(out, "<tr><td class=\"name\">%s<span class=\"kind\">%s</span></td>",
+            ks_statistic_column_name(column),
+            column.part == KS_LOWER_END   ? "lower ends of 99% intervals"
+            : column.part == KS_UPPER_END ? "upper ends of 99% intervals"
+            : whole                       ? whole
+                                          : "");
 }
 
-static void print_correlation(const struct ks_table *t, size_t row, FILE *out)
+static void print_correlation(const struct ks_study *study, const struct ks_correlation *c,
+                              FILE *out)
 {
-    const char *statistic = ks_table_text(t, row, "statistic");
-    double value = ks_table_value(t, row, "spearman"), p = ks_table_value(t, row, "p"),
-           low = ks_table_value(t, row, "spearman_low"),
-           n = ks_table_value(t, row, "architectures");
+    const struct ks_interval *in = &c->spearman.in;
 
-    ks_html_between(out, "<tr><td class=\"name\">", statistic, "<span class=\"kind\">");
-    fprintf(out, "%s</span></td>", kind_of(statistic));
-    ks_html_between(out, "<td class=\"text\">", ks_table_text(t, row, "analysis"), "</td>");
-    ks_html_cell(out, value, "%.2f", value, "undefined");
-    if (isnan(low))
+    print_statistic(c->statistic, out);
+    ks_html_between(out, "<td class=\"text\">", study->analysis[c->analysis].name, "</td>");
+    ks_html_cell(out, c->spearman.value, "%.2f", c->spearman.value, "undefined");
+    if (isnan(in->lower))
         fputs("<td class=\"none\">no interval</td>", out);
     else
-        fprintf(out, "<td data-value=\"%.10g\">[%.2f, %.2f]</td>", low, low,
-                ks_table_value(t, row, "spearman_high"));
-    ks_html_cell(out, p, "%.2g", p, "undefined");
-    ks_html_cell(out, n, "%.0f", n, "");
-    fputs("</tr>\n", out);
+        fprintf(out, "<td data-value=\"%.10g\">[%.2f, %.2f]</td>", in->lower, in->lower, in->upper);
+    ks_html_cell(out, c->p, "%.2g", c->p, "undefined");
+    fprintf(out, "<td data-value=\"%zu\">%zu</td></tr>\n", c->n, c->n);
 }
 
 ks_status ks_page_correlations(void *data, FILE *out)
 {
-    const struct ks_table *t = ks_tables_find(((const struct ks_page *)data)->table, "correlation");
+    const struct ks_page *page = data;
+    const struct ks_correlations *found = &page->table->correlations;
 
     fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" "
                  "id=\"table-correlations\">\n<thead><tr><th>statistic</th><th class=\"text\">"
                  "analysis</th><th>Spearman's correlation</th><th>90%% interval over seeds</th>"
                  "<th><i>p</i></th><th>architectures</th></tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < ks_table_rows(t); i++)
-        print_correlation(t, i, out);
+    for (size_t i = 0; i < found->n; i++)
+        print_correlation(page->results->study, &found->row[i], out);
     fprintf(out, "</tbody></table></div>\n");
     return KS_OK;
 }
 
-/* --- what a statistic adds to the factors, from prediction.csv --- */
+/* --- what a statistic adds to the factors --- */
 
-static void print_prediction(const struct ks_table *t, size_t row, double alone, FILE *out)
+static void print_cells(size_t n, const double *value, const char *none, FILE *out)
 {
-    const char *statistic = ks_table_text(t, row, "statistic");
-    const double q2 = ks_table_value(t, row, "q2");
-    static const char *const rest[] = {"r2", "q2", "partial", "p", "p_family"};
+    for (size_t k = 0; k < n; k++)
+        ks_html_cell(out, value[k], "%.2g", value[k], none);
+}
 
-    ks_html_between(out, "<tr><td class=\"name\">", statistic, "<span class=\"kind\">");
-    fprintf(out, "%s</span></td>", row == 0 ? "BN, LN, WN, CE" : kind_of(statistic));
-    ks_html_between(out, "<td class=\"text\">", ks_table_text(t, row, "analysis"), "</td>");
-    for (size_t k = 0; k < sizeof rest / sizeof *rest; k++) {
-        const double value = ks_table_value(t, row, rest[k]);
+static void print_prediction(const struct ks_prediction_row *row, double alone, FILE *out)
+{
+    const double value[] = {row->with.r2, row->with.q2, row->partial, row->p, row->p_family};
 
-        ks_html_cell(out, value, "%.2g", value, row == 0 ? "" : "not resolved");
-    }
+    print_statistic(row->statistic, out);
+    ks_html_between(out, "<td class=\"text\">", row->analysis, "</td>");
+    print_cells(5, value, "not resolved", out);
     fprintf(out, "<td class=\"text\">%s</td></tr>\n",
-            row == 0 || isnan(q2) ? ""
-            : q2 > alone          ? "more"
-                                  : "less");
+            isnan(row->with.q2)    ? ""
+            : row->with.q2 > alone ? "more"
+                                   : "less");
 }
 
 ks_status ks_page_prediction(void *data, FILE *out)
 {
-    const struct ks_table *t = ks_tables_find(((const struct ks_page *)data)->table, "prediction");
+    const struct ks_prediction *found = &((const struct ks_page *)data)->table->prediction;
+    const double alone[] = {found->factors.r2, found->factors.q2, NAN, NAN, NAN};
 
     fputs(
         "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" id=\"table-prediction\">\n"
         "<thead><tr><th>statistic</th><th class=\"text\">analysis</th><th>explained</th>"
         "<th>of the one left out</th><th>partial correlation</th><th><i>p</i></th>"
         "<th><i>p</i> for all rows</th><th class=\"text\">than the "
-        "factors</th></tr></thead>\n<tbody>\n",
+        "factors</th></tr></thead>\n<tbody>\n"
+        "<tr><td class=\"name\">factors<span class=\"kind\">BN, LN, WN, CE</span></td>"
+        "<td class=\"text\">-</td>",
         out);
-    for (size_t i = 0; i < ks_table_rows(t); i++)
-        print_prediction(t, i, ks_table_value(t, 0, "q2"), out);
+    print_cells(5, alone, "", out);
+    fputs("<td class=\"text\"></td></tr>\n", out);
+    for (size_t i = 0; i < found->n; i++)
+        print_prediction(&found->row[i], found->factors.q2, out);
     fputs("</tbody></table></div>\n", out);
     return KS_OK;
 }

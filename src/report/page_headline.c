@@ -3,7 +3,6 @@
 #include "report/page.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "claims/claim_findings.h"
 #include "document/html.h"
@@ -64,84 +63,78 @@ static void print_not_learned(size_t n, size_t learned, FILE *out)
 
 /* --- the correlation --- */
 
-/* A row of correlation.csv; its correlation is NaN if there is none. */
-struct correlation {
-    double spearman, low, high, p, n;
-};
-
-static struct correlation find_correlation(const struct ks_page *page, const char *analysis,
-                                           const char *statistic)
+/* The correlation of a statistic in an analysis; NaN if there is none. */
+static const struct ks_correlation *find_correlation(const struct ks_page *page, size_t analysis,
+                                                     enum ks_statistic_id id,
+                                                     enum ks_statistic_part part)
 {
-    const struct ks_table *t = ks_tables_find(page->table, "correlation");
+    static const struct ks_correlation none = {.spearman = {NAN, {NAN, NAN}}, .p = NAN};
+    const struct ks_correlations *all = &page->table->correlations;
 
-    for (size_t i = 0; t && i < ks_table_rows(t); i++)
-        if (strcmp(ks_table_text(t, i, "analysis"), analysis) == 0 &&
-            strcmp(ks_table_text(t, i, "statistic"), statistic) == 0)
-            return (struct correlation){
-                ks_table_value(t, i, "spearman"), ks_table_value(t, i, "spearman_low"),
-                ks_table_value(t, i, "spearman_high"), ks_table_value(t, i, "p"),
-                ks_table_value(t, i, "architectures")};
-    return (struct correlation){NAN, NAN, NAN, NAN, NAN};
+    for (size_t i = 0; i < all->n; i++)
+        if (all->row[i].analysis == analysis && all->row[i].statistic.id == id &&
+            all->row[i].statistic.part == part)
+            return &all->row[i];
+    return &none;
 }
 
 /* -1 or 1: the sign that both correlations have, each with p <= LEVEL; 0: undecided. */
-static int sign_of(const struct correlation *a, const struct correlation *b)
+static int sign_of(const struct ks_correlation *a, const struct ks_correlation *b)
 {
     bool both = a->p <= LEVEL && b->p <= LEVEL;
 
-    return both && a->spearman < 0 && b->spearman < 0   ? -1
-           : both && a->spearman > 0 && b->spearman > 0 ? 1
-                                                        : 0;
+    return both && a->spearman.value < 0 && b->spearman.value < 0   ? -1
+           : both && a->spearman.value > 0 && b->spearman.value > 0 ? 1
+                                                                    : 0;
 }
 
-static void print_correlation(const struct correlation *c, FILE *out)
+static void print_correlation(const struct ks_correlation *c, FILE *out)
 {
-    fprintf(out, "%.2f (", c->spearman);
-    if (!isnan(c->low))
-        fprintf(out, "90%% interval over seeds %.2f to %.2f, ", c->low, c->high);
+    fprintf(out, "%.2f (", c->spearman.value);
+    if (!isnan(c->spearman.in.lower))
+        fprintf(out, "90%% interval over seeds %.2f to %.2f, ", c->spearman.in.lower,
+                c->spearman.in.upper);
     fprintf(out, "p = %.2g)", c->p);
 }
 
 /* What the headline cites: kappa_q99 is known by its intervals only; the paper's kappa from several
  * start vectors, the first of which counts. */
 struct cited {
-    struct correlation lower, upper, kappa, paper;
-    double least, most; /* of the paper's, over the start vectors */
+    const struct ks_correlation *lower, *upper, *kappa;
+    const struct ks_correlation *paper; /* NULL: the study lacks its analysis */
+    double least, most;                 /* of the paper's, over the start vectors */
     size_t starts;
 };
 
 static void find_paper(const struct ks_page *page, struct cited *cited)
 {
-    const struct ks_study *study = page->results->study;
-    const struct ks_study_analyses starts = ks_claim_analyses(study, KS_CLAIM_REVISED);
+    const struct ks_study_analyses starts = ks_claim_analyses(page->results->study,
+                                                              KS_CLAIM_REVISED);
 
-    cited->paper.spearman = NAN;
+    cited->least = cited->most = NAN;
     for (size_t i = 0; i < starts.n; i++) {
-        const struct correlation found = find_correlation(
-            page, study->analysis[starts.index[i]].name, ks_catalogue[KS_STAT_KAPPA].name);
+        const struct ks_correlation *found = find_correlation(page, starts.index[i], KS_STAT_KAPPA,
+                                                              KS_ITSELF);
 
         cited->paper = i == 0 ? found : cited->paper;
-        cited->least = fmin(i == 0 ? NAN : cited->least, found.spearman);
-        cited->most = fmax(i == 0 ? NAN : cited->most, found.spearman);
-        cited->starts += !isnan(found.spearman);
+        cited->least = fmin(cited->least, found->spearman.value);
+        cited->most = fmax(cited->most, found->spearman.value);
+        cited->starts += !isnan(found->spearman.value);
     }
 }
 
 static bool find_cited(const struct ks_page *page, struct cited *cited)
 {
-    const struct ks_statistic *q99 = &ks_catalogue[KS_STAT_KAPPA_Q99];
-
-    *cited = (struct cited){
-        .lower = find_correlation(page, KS_STUDY_STANDARD, q99->lower),
-        .upper = find_correlation(page, KS_STUDY_STANDARD, q99->upper),
-        .kappa = find_correlation(page, KS_STUDY_STANDARD, ks_catalogue[KS_STAT_KAPPA].name)};
+    *cited = (struct cited){.lower = find_correlation(page, 0, KS_STAT_KAPPA_Q99, KS_LOWER_END),
+                            .upper = find_correlation(page, 0, KS_STAT_KAPPA_Q99, KS_UPPER_END),
+                            .kappa = find_correlation(page, 0, KS_STAT_KAPPA, KS_ITSELF)};
     find_paper(page, cited);
-    return !isnan(cited->lower.spearman) && !isnan(cited->upper.spearman);
+    return !isnan(cited->lower->spearman.value) && !isnan(cited->upper->spearman.value);
 }
 
 static void print_answer(const struct cited *cited, FILE *out)
 {
-    int sign = sign_of(&cited->lower, &cited->upper);
+    int sign = sign_of(cited->lower, cited->upper);
 
     fprintf(out,
             "<p class=\"headline\"><b>%s</b>, if conditioning is measured by <i>kappa_q99</i>, the "
@@ -159,11 +152,12 @@ static void print_answer(const struct cited *cited, FILE *out)
             "decided if both had one sign and a <i>p</i> of at most %g, by a two-sided "
             "permutation of the architectures; intervals over seeds, which may exclude 0, do "
             "not count",
-            cited->lower.spearman, cited->lower.p, cited->upper.spearman, cited->upper.p, LEVEL);
+            cited->lower->spearman.value, cited->lower->p, cited->upper->spearman.value,
+            cited->upper->p, LEVEL);
     fputs(".", out);
-    if (!isnan(cited->paper.spearman)) {
+    if (cited->paper && !isnan(cited->paper->spearman.value)) {
         fprintf(out, " With the paper's <i>kappa</i> the rank correlation is %.2f (<i>p</i> = %.2g",
-                cited->paper.spearman, cited->paper.p);
+                cited->paper->spearman.value, cited->paper->p);
         if (cited->starts > 1)
             fprintf(out, "; %.2f to %.2f over %zu start vectors", cited->least, cited->most,
                     cited->starts);
@@ -175,16 +169,16 @@ static void print_answer(const struct cited *cited, FILE *out)
 static void print_evidence(const struct cited *cited, FILE *out)
 {
     fprintf(out,
-            "Over %.0f architectures, the rank correlation of the last return with "
+            "Over %zu architectures, the rank correlation of the last return with "
             "<i>kappa_q99</i> is ",
-            cited->lower.n);
-    print_correlation(&cited->lower, out);
+            cited->lower->n);
+    print_correlation(cited->lower, out);
     fputs(" for the lower ends of its intervals and ", out);
-    print_correlation(&cited->upper, out);
+    print_correlation(cited->upper, out);
     fputs(" for the upper ends", out);
-    if (!isnan(cited->kappa.n)) {
+    if (cited->kappa->n > 0) {
         fputs("; with <i>kappa</i> of the standard analysis it is ", out);
-        print_correlation(&cited->kappa, out);
+        print_correlation(cited->kappa, out);
     }
     fputs(". A verdict on this claim asks for more: a correlation of at most -0.5.", out);
 }

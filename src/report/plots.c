@@ -215,8 +215,8 @@ ks_status ks_plots_draw(const struct ks_results *results, const struct ks_summar
     KS_GO(ks_gnuplot_find(&gnuplot));
     KS_GO(list_panels(results, table, &gnuplot.panels));
     KS_GO(ks_folder_make("%s/figures", results->dir));
-    for (const struct ks_plot *plot = ks_plots; plot->name; plot++)
-        KS_GO(ks_gnuplot_update(&gnuplot, plot->name, ks_plot_has_data(table, plot)));
+    for (size_t i = 0; i < KS_PLOTS; i++)
+        KS_GO(ks_gnuplot_update(&gnuplot, ks_plots[i].name, table->drawn[i]));
 done:
     ks_gnuplot_clear(&gnuplot);
     return status;

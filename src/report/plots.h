@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 #include "core/error.h"
-#include "report/tables.h"
+#include "io/table.h"
+#include "report/summary_table.h"
 #include "results/results.h"
 #include "study/study_file.h"
 
@@ -15,19 +16,18 @@
 struct ks_plot {
     const char *name; /* of the script plots/NAME.gp and of figures/NAME.png, .pdf and .svg */
     const char *title, *caption;
-    const char *table;   /* tables/TABLE.csv: drawn if a row of it ...                         */
-    const char *columns; /* ... has a finite number in one of these columns (separated by blanks) */
-    const char *missing; /* why a study may have none: "no analysis of ..."                    */
+    const char *table;      /* tables/TABLE.csv: drawn if a row of it ...       */
+    const char *columns[5]; /* ... has a finite number in one of these columns */
+    const char *missing;    /* why a study may have none: "no analysis of ..." */
 };
-/* All plots; a NULL name ends the list. */
-extern const struct ks_plot ks_plots[];
+extern const struct ks_plot ks_plots[KS_PLOTS];
 
 /* " (of 1,000)" for words beside returns of dm_control's tasks, which give a reward of at most 1 in
  * each of 1,000 steps; "" for other tasks. */
 const char *ks_plots_most_return(const struct ks_study *study);
 
-/* Whether the tables that ks_tables_write filled have the data of a plot. */
-bool ks_plot_has_data(const struct ks_summary_table *table, const struct ks_plot *plot);
+/* Whether its table has the data of a plot. */
+bool ks_plot_has_data(const struct ks_plot *plot, const struct ks_table *table);
 
 /* Where the panels of architectures stand in plots with a panel per architecture. */
 struct ks_panels {

@@ -16,11 +16,11 @@
 
 static void announce(const struct ks_results *r, const struct ks_summary_table *table)
 {
-    for (const struct ks_plot *p = ks_plots; p->name; p++)
-        if (ks_plot_has_data(table, p))
-            printf("%s/figures/%s.svg: %s\n", r->dir, p->name, p->title);
+    for (size_t i = 0; i < KS_PLOTS; i++)
+        if (table->drawn[i])
+            printf("%s/figures/%s.svg: %s\n", r->dir, ks_plots[i].name, ks_plots[i].title);
         else
-            printf("%s: not drawn: %s\n", p->name, p->missing);
+            printf("%s: not drawn: %s\n", ks_plots[i].name, ks_plots[i].missing);
     printf("%s/report.html: all plots and the table\n\n", r->dir);
     ks_summary_print(r, table, stdout);
     if (!isnan(table->spearman))
@@ -49,7 +49,7 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
     KS_TRY(ks_page_write(r, table));
     announce(r, table);
     ks_claims_print(claims, stdout);
-    ks_theorems_print(r, stdout);
+    ks_theorems_print(r->study, &table->theorems, stdout);
     return fflush(stdout) == 0 && !ferror(stdout)
                ? KS_OK
                : ks_fail(KS_FULL, "standard output: %s", strerror(errno));

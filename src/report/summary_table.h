@@ -2,13 +2,17 @@
 #ifndef KS_REPORT_SUMMARY_TABLE_H
 #define KS_REPORT_SUMMARY_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
+#include "claims/claims.h"
+#include "claims/prediction.h"
 #include "core/error.h"
 #include "core/interval.h"
 #include "io/table.h"
 #include "results/aggregate.h"
+#include "results/correlation.h"
 #include "results/results.h"
 #include "statistics/catalogue.h"
 
@@ -65,7 +69,8 @@ struct ks_row {
     struct ks_seed_range range[KS_RANGES];
 };
 
-struct ks_claims;
+enum { KS_PLOTS = 17 };
+
 struct ks_summary_table {
     size_t n_rows; /* architectures */
     size_t n_analyses;
@@ -75,7 +80,11 @@ struct ks_summary_table {
     double spearman;    /* rank correlation of KAPPA_GEOMETRIC and RETURN over these rows; NaN if
                          * undefined or with fewer than three rows */
     const struct ks_claims *claims; /* set by the caller; NULL: not judged */
-    struct ks_table *file;          /* [ks_table_files]; NULL before ks_tables_write; owned */
+    /* Set by ks_tables_write: */
+    struct ks_correlations correlations; /* the rows are owned */
+    struct ks_prediction prediction;
+    struct ks_theorems theorems; /* the rows are owned */
+    bool drawn[KS_PLOTS];        /* whether the tables have the data of each of ks_plots */
 };
 
 /* Computes the table with `resamples` bootstrap resamples. The caller ends with ks_summary_clear.

@@ -11,6 +11,7 @@
 #include "core/line.h"
 #include "core/memory.h"
 #include "io/file.h"
+#include "report/plots.h"
 #include "results/correlation.h"
 #include "results/scores.h"
 
@@ -257,7 +258,8 @@ static ks_status fill_profile(const struct ks_tables *t, size_t i, struct ks_tab
 
 static ks_status fill_correlation(const struct ks_tables *t, struct ks_table *out)
 {
-    return ks_comparison_fill_correlation(&t->comparison, out);
+    ks_correlations_fill(t->r->study, &t->table->correlations, out);
+    return KS_OK;
 }
 
 /* --- what the paper says --- */
@@ -271,13 +273,14 @@ static ks_status fill_claims(const struct ks_tables *t, struct ks_table *out)
 
 static ks_status fill_theorems(const struct ks_tables *t, struct ks_table *out)
 {
-    ks_theorems_fill(t->r, out);
+    ks_theorems_fill(t->r->study, &t->table->theorems, out);
     return KS_OK;
 }
 
 static ks_status fill_prediction(const struct ks_tables *t, struct ks_table *out)
 {
-    return ks_prediction_fill(t->r, out);
+    ks_prediction_fill(&t->table->prediction, out);
+    return KS_OK;
 }
 
 static ks_status fill_conditions(const struct ks_tables *t, size_t row, struct ks_table *out)
@@ -399,7 +402,6 @@ const struct ks_table_file ks_table_files[] = {
      "[below](#theoremscsv)", .all = fill_theorems},
     {NULL, NULL, NULL, NULL, NULL, NULL, NULL},
 };
-enum { FILES = sizeof ks_table_files / sizeof *ks_table_files - 1 };
 
 static ks_status fill(const struct ks_tables *t, const struct ks_table_file *file,
                       struct ks_table *out)
@@ -418,6 +420,22 @@ static ks_status fill(const struct ks_tables *t, const struct ks_table_file *fil
     return KS_OK;
 }
 
+/* Fills and writes a table, and notes which plots have data in it. */
+static ks_status write_file(const struct ks_tables *t, const struct ks_table_file *file,
+                            bool drawn[KS_PLOTS])
+{
+    struct ks_table table = {0};
+    ks_status status = fill(t, file, &table);
+
+    if (status == KS_OK)
+        status = ks_table_write(&table, t->r->dir, file->name);
+    for (size_t i = 0; status == KS_OK && i < KS_PLOTS; i++)
+        if (strcmp(ks_plots[i].table, file->name) == 0)
+            drawn[i] = ks_plot_has_data(&ks_plots[i], &table);
+    ks_table_free(&table);
+    return status;
+}
+
 ks_status ks_tables_write(const struct ks_results *results, struct ks_summary_table *table,
                           size_t resamples)
 {
@@ -426,29 +444,20 @@ ks_status ks_tables_write(const struct ks_results *results, struct ks_summary_ta
 
     KS_GO(ks_folder_make("%s/tables", results->dir));
     KS_GO(ks_comparison_new(results, resamples, &tables.comparison));
-    KS_GO(ks_alloc(FILES, sizeof *table->file, &table->file));
-    for (size_t i = 0; i < FILES; i++) {
-        KS_GO(fill(&tables, &ks_table_files[i], &table->file[i]));
-        KS_GO(ks_table_write(&table->file[i], results->dir, ks_table_files[i].name));
-    }
+    KS_GO(ks_correlations_find(&tables.comparison, &table->correlations));
+    KS_GO(ks_prediction_find(results, &table->prediction));
+    KS_GO(ks_theorems_find(results, &table->theorems));
+    for (const struct ks_table_file *file = ks_table_files; file->name; file++)
+        KS_GO(write_file(&tables, file, table->drawn));
 done:
     ks_pool_free(&tables.comparison.pool);
     return status;
 }
 
-const struct ks_table *ks_tables_find(const struct ks_summary_table *table, const char *name)
-{
-    for (size_t i = 0; i < FILES && table->file; i++)
-        if (strcmp(ks_table_files[i].name, name) == 0)
-            return &table->file[i];
-    return NULL;
-}
-
 void ks_summary_clear(struct ks_summary_table *table)
 {
-    for (size_t i = 0; i < FILES && table->file; i++)
-        ks_table_free(&table->file[i]);
-    free(table->file);
+    free(table->correlations.row);
+    free(table->theorems.row);
     free(table->row);
     *table = (struct ks_summary_table){.n_rows = 0};
 }

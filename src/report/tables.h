@@ -10,12 +10,10 @@
 #include "results/comparison.h"
 #include "results/results.h"
 
-/* Fills all tables of ks_table_files and writes them into dir/tables. They stay in table->file,
- * until ks_summary_clear. */
+/* Computes what is left of the summary, fills all tables of ks_table_files and writes them into
+ * dir/tables. */
 ks_status ks_tables_write(const struct ks_results *results, struct ks_summary_table *table,
                           size_t resamples);
-/* The table of that name; NULL before ks_tables_write. */
-const struct ks_table *ks_tables_find(const struct ks_summary_table *table, const char *name);
 void ks_summary_clear(struct ks_summary_table *table);
 
 struct ks_tables {

@@ -241,48 +241,35 @@ struct ks_p_value ks_sign_flip_test(size_t n, const double *d, size_t flips, uin
 
 /* --- correlation.csv --- */
 
-/* Statistics of spectra, and whether they are pooled on a logarithmic axis. */
-static const struct statistic {
-    enum ks_statistic_id id;
-    enum { ITSELF, LOWER, UPPER } end;
-    bool logarithm;
-} statistics[] = {
-    {KS_STAT_KAPPA, ITSELF, true},          {KS_STAT_KAPPA_EFFECTIVE_BOUND, ITSELF, true},
-    {KS_STAT_KAPPA_Q99, LOWER, true},       {KS_STAT_KAPPA_Q99, UPPER, true},
-    {KS_STAT_DIRECTIONS_1E2, LOWER, false}, {KS_STAT_DIRECTIONS_1E2, UPPER, false},
-    {KS_STAT_LAMBDA_MAX, ITSELF, false},    {KS_STAT_KURTOSIS, ITSELF, false},
+static const struct ks_statistic_column statistics[] = {
+    {KS_STAT_KAPPA, KS_ITSELF},
+    {KS_STAT_KAPPA_EFFECTIVE_BOUND, KS_ITSELF},
+    {KS_STAT_KAPPA_Q99, KS_LOWER_END},
+    {KS_STAT_KAPPA_Q99, KS_UPPER_END},
+    {KS_STAT_DIRECTIONS_1E2, KS_LOWER_END},
+    {KS_STAT_DIRECTIONS_1E2, KS_UPPER_END},
+    {KS_STAT_LAMBDA_MAX, KS_ITSELF},
+    {KS_STAT_KURTOSIS, KS_ITSELF},
 };
 enum { STATISTICS = sizeof statistics / sizeof *statistics };
 
-static const char *name_of(const struct statistic *s)
+static double value_of(const struct ks_spectrum *s, struct ks_statistic_column statistic)
 {
-    const struct ks_statistic *row = &ks_catalogue[s->id];
-
-    return s->end == ITSELF ? row->name : s->end == LOWER ? row->lower : row->upper;
-}
-
-/* If a spectrum has only the lower end of an interval, the upper end is not resolved and counts as
- * infinite. */
-static double value_of(const struct ks_spectrum *spectrum, const struct statistic *s)
-{
-    struct ks_interval in;
     double value;
 
-    if (!spectrum)
+    if (!s)
         return NAN;
-    in = ks_statistic_interval(spectrum, s->id);
-    if (isnan(in.upper) && !isnan(in.lower))
-        in.upper = INFINITY;
-    value = s->end == ITSELF  ? ks_statistic_value(spectrum, s->id)
-            : s->end == LOWER ? in.lower
-                              : in.upper;
-    return s->logarithm ? log10(value) : value;
+    value = ks_statistic_column_value(s, statistic);
+    if (statistic.part == KS_UPPER_END && isnan(value) &&
+        !isnan(ks_statistic_interval(s, statistic.id).lower))
+        value = INFINITY; /* not resolved */
+    return ks_statistic_is_ratio(statistic.id) ? log10(value) : value;
 }
 
 /* Values of the statistic at the checkpoints after the first update, run by run, into x; returns
  * the number of values per run. */
 static size_t fill_values(const struct ks_comparison *c, const struct ks_study_analyses *analyses,
-                          const struct statistic *statistic, double *x)
+                          struct ks_statistic_column statistic, double *x)
 {
     size_t width = 0, runs = 0;
 
@@ -305,20 +292,10 @@ static size_t fill_values(const struct ks_comparison *c, const struct ks_study_a
     return width;
 }
 
-static const struct statistic *find_statistic(const char *name)
-{
-    for (size_t k = 0; k < STATISTICS; k++)
-        if (strcmp(name_of(&statistics[k]), name) == 0)
-            return &statistics[k];
-    assert(!"a statistic of correlation.csv");
-    return NULL;
-}
-
 ks_status ks_comparison_correlate(const struct ks_comparison *c,
-                                  const struct ks_study_analyses *analyses, const char *name,
-                                  struct ks_correlation *out)
+                                  const struct ks_study_analyses *analyses,
+                                  struct ks_statistic_column statistic, struct ks_correlation *out)
 {
-    const struct statistic *statistic = find_statistic(name);
     size_t resamples = c->resamples < KS_PROFILE_RESAMPLES ? c->resamples : KS_PROFILE_RESAMPLES;
     struct ks_points points = {.architectures = c->n, .runs = c->runs, .y = c->last};
     double *x = NULL, at_x[KS_STUDY_ARCHITECTURES] = {0}, at_y[KS_STUDY_ARCHITECTURES] = {0};
@@ -326,12 +303,12 @@ ks_status ks_comparison_correlate(const struct ks_comparison *c,
     struct ks_p_value p;
     ks_status status = KS_OK;
 
-    if (r->n_groups > 1) { /* a mixture of spectra that are not comparable */
-        *out = (struct ks_correlation){.spearman = {NAN, {NAN, NAN}}, .p = NAN};
+    *out = (struct ks_correlation){.analysis = analyses->index[0],
+                                   .statistic = statistic,
+                                   .spearman = {NAN, {NAN, NAN}},
+                                   .p = NAN};
+    if (r->n_groups > 1) /* a mixture of spectra that are not comparable */
         return KS_OK;
-    }
-    *out = (struct ks_correlation){
-        .logarithm = statistic->logarithm, .spearman = {NAN, {NAN, NAN}}, .p = NAN};
     KS_GO(ks_alloc(r->n_runs * r->study->n_checkpoints, sizeof *x, &x));
     points.width = fill_values(c, analyses, statistic, x);
     points.x = x;
@@ -347,21 +324,30 @@ done:
     return status;
 }
 
-ks_status ks_comparison_fill_correlation(const struct ks_comparison *c, struct ks_table *out)
+ks_status ks_correlations_find(const struct ks_comparison *c, struct ks_correlations *found)
 {
     for (size_t a = 0; a < c->results->study->n_analyses; a++)
         for (size_t k = 0; k < STATISTICS; k++) {
             const struct ks_study_analyses one = {.n = 1, .index = {a}};
-            struct ks_correlation found;
 
-            KS_TRY(ks_comparison_correlate(c, &one, name_of(&statistics[k]), &found));
-            if (found.n > 0)
-                ks_table_cells(out, KS_TEXT(c->results->study->analysis[a].name),
-                               KS_TEXT(name_of(&statistics[k])),
-                               KS_TEXT(found.logarithm ? "log" : "linear"), KS_COUNT(found.n),
-                               KS_ESTIMATE(found.spearman), KS_NUMBER(found.p));
+            KS_TRY(ks_grow(found->n, sizeof *found->row, &found->room, &found->row));
+            KS_TRY(ks_comparison_correlate(c, &one, statistics[k], &found->row[found->n]));
+            found->n += found->row[found->n].n > 0;
         }
     return KS_OK;
+}
+
+void ks_correlations_fill(const struct ks_study *study, const struct ks_correlations *found,
+                          struct ks_table *out)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        const struct ks_correlation *row = &found->row[i];
+
+        ks_table_cells(out, KS_TEXT(study->analysis[row->analysis].name),
+                       KS_TEXT(ks_statistic_column_name(row->statistic)),
+                       KS_TEXT(ks_statistic_is_ratio(row->statistic.id) ? "log" : "linear"),
+                       KS_COUNT(row->n), KS_ESTIMATE(row->spearman), KS_NUMBER(row->p));
+    }
 }
 
 /* --- p-values of rank sums, and their adjustment for the number of tests --- */

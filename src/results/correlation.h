@@ -10,6 +10,7 @@
 #include "io/table.h"
 #include "results/aggregate.h"
 #include "results/comparison.h"
+#include "statistics/catalogue.h"
 
 /* Architectures with their runs: an architecture's point is the IQM of its runs' x, pooled over
  * `width` values per run (a statistic at all checkpoints; NaNs are left out), and the IQM of its
@@ -85,22 +86,30 @@ double ks_rank_sum_p(size_t n, size_t ranks, size_t sum);
 /* A statistic of the spectra against the last return: a point per architecture, the IQM over its
  * runs and their checkpoints after the first update, and the IQM of its runs' last returns. */
 struct ks_correlation {
-    bool logarithm; /* whether the statistic is pooled as its log10     */
-    size_t n;       /* architectures that have both coordinates         */
+    size_t analysis; /* of the study: the first one, of several */
+    struct ks_statistic_column statistic;
+    size_t n; /* architectures that have both coordinates; 0: too few, or not comparable */
     double x[KS_STUDY_ARCHITECTURES], y[KS_STUDY_ARCHITECTURES]; /* NaN where there is no value */
     struct ks_estimate spearman;
     double p; /* of the two-sided permutation test */
 };
-/* `statistic`: the name of a column of statistics in correlation.csv. Of several analyses, which
- * ask for the same checkpoints, a spectrum's value is their mean, of the logarithm where the
- * statistic is pooled as that. */
+/* Of several analyses, which ask for the same checkpoints, a spectrum's value is their mean. Ratios
+ * are pooled as their log10. An upper end that is not resolved counts as infinite. KS_MEMORY. */
 ks_status ks_comparison_correlate(const struct ks_comparison *c,
-                                  const struct ks_study_analyses *analyses, const char *statistic,
+                                  const struct ks_study_analyses *analyses,
+                                  struct ks_statistic_column statistic,
                                   struct ks_correlation *correlation);
 
-/* Adds the rows of correlation.csv: Spearman's correlation of statistics of the spectra with the
- * last return over the architectures, with the p-value of its permutation test; a row per analysis
- * and statistic. */
-ks_status ks_comparison_fill_correlation(const struct ks_comparison *c, struct ks_table *out);
+/* The correlations of several statistics in each analysis, where there are any. */
+struct ks_correlations {
+    size_t n, room;
+    struct ks_correlation *row; /* [n]; owned */
+};
+/* Appends to *found, which starts as {0}; the caller frees found->row, also after a failure.
+ * KS_MEMORY. */
+ks_status ks_correlations_find(const struct ks_comparison *c, struct ks_correlations *found);
+/* Adds the rows of correlation.csv. */
+void ks_correlations_fill(const struct ks_study *study, const struct ks_correlations *found,
+                          struct ks_table *out);
 
 #endif

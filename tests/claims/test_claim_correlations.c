@@ -102,7 +102,8 @@ TEST_THREE_SEEDS(test_same_as_correlation_csv)
         put((struct spot){XQC, BEST, i, 2}, "kappa", NAN);
     }
     assert_ok(ks_comparison_new(study_results, 300, &comparison));
-    assert_ok(ks_comparison_correlate(&comparison, &xqc, "kappa", &expected));
+    assert_ok(ks_comparison_correlate(
+        &comparison, &xqc, (struct ks_statistic_column){KS_STAT_KAPPA, KS_ITSELF}, &expected));
     row = row_of(judge(300), "kappa-and-return", KS_CLAIM_PAPER);
     assert_true(expected.spearman.value > -0.9);
     assert_close(row->found.effect_low, expected.spearman.value, 1e-12);

@@ -9,31 +9,28 @@
 
 enum { COEFFICIENTS = 6 };
 
-static struct ks_table table;
+static struct ks_prediction found;
 
 static void predict(void)
 {
-    ks_table_free(&table);
-    table = (struct ks_table){0};
-    ks_table_columns(&table, "statistic,analysis,r2,q2,partial,p,p_family");
-    assert_ok(ks_prediction_fill(study_results, &table));
+    assert_ok(ks_prediction_find(study_results, &found));
 }
 
-static int end_prediction(void **state)
+/* The row of a statistic, in the analysis `xqc` or of an operator. */
+static const struct ks_prediction_row *find_row(enum ks_statistic_id id,
+                                                enum ks_statistic_part part, const char *analysis)
 {
-    ks_table_free(&table);
-    table = (struct ks_table){0};
-    return claimed_end(state);
+    for (size_t i = 0; i < found.n; i++)
+        if (found.row[i].statistic.id == id && found.row[i].statistic.part == part &&
+            strcmp(found.row[i].analysis, analysis) == 0)
+            return &found.row[i];
+    fail_msg("no row %s of %s", ks_catalogue[id].name, analysis);
+    return NULL;
 }
 
-static double value(const char *statistic, const char *analysis, const char *column)
+static const struct ks_prediction_row *of_kappa(void)
 {
-    for (size_t i = 0; i < ks_table_rows(&table); i++)
-        if (strcmp(ks_table_text(&table, i, "statistic"), statistic) == 0 &&
-            strcmp(ks_table_text(&table, i, "analysis"), analysis) == 0)
-            return ks_table_value(&table, i, column);
-    fail_msg("no row %s of %s", statistic, analysis);
-    return NAN;
+    return find_row(KS_STAT_KAPPA, KS_ITSELF, "xqc");
 }
 
 static double factors(size_t k)
@@ -74,29 +71,29 @@ static double noisy(size_t k)
 }
 
 /* The return is the factors minus what kappa has beside them: kappa adds all that is missing. */
-TEST_WITH(test_what_adds, make_three, end_prediction)
+TEST_WITH(test_what_adds, make_three, claimed_end)
 {
     put_study(both, scatter);
     predict();
-    assert_true(value("factors", "-", "r2") < 0.9);
-    assert_close(value("kappa", "xqc", "r2"), 1, 1e-12);
-    assert_close(value("kappa", "xqc", "q2"), 1, 1e-12);
-    assert_close(value("kappa", "xqc", "partial"), -1, 1e-12);
-    assert_true(value("kappa", "xqc", "p") < 1e-4);
-    assert_true(value("kappa", "xqc", "p_family") >= value("kappa", "xqc", "p"));
+    assert_true(found.factors.r2 < 0.9);
+    assert_close(of_kappa()->with.r2, 1, 1e-12);
+    assert_close(of_kappa()->with.q2, 1, 1e-12);
+    assert_close(of_kappa()->partial, -1, 1e-12);
+    assert_true(of_kappa()->p < 1e-4);
+    assert_true(of_kappa()->p_family >= of_kappa()->p);
 }
 
 /* A kappa that is a sum of the factors adds nothing, and one without relation has a large p. */
-TEST_WITH(test_what_does_not_add, make_three, end_prediction)
+TEST_WITH(test_what_does_not_add, make_three, claimed_end)
 {
     put_study(both, factors);
     predict();
-    assert_true(isnan(value("kappa", "xqc", "q2")));
+    assert_true(isnan(of_kappa()->with.q2));
     put_study(noisy, scatter);
     for (size_t i = 0; i < study_seeds; i++)
         put_paper(0, i, "kappa", -scatter(0) - 0.5);
     predict();
-    assert_true(value("kappa", "xqc", "p") > 0.05);
+    assert_true(of_kappa()->p > 0.05);
 }
 
 /* The residual of architecture `out` (KS_TWELVE: of none) from the fit to the others. */
@@ -126,7 +123,7 @@ static double residual_without(size_t out, double (*y)(size_t), double (*x)(size
     return y(of) - fitted;
 }
 
-static void check_fit(const char *statistic, const char *analysis, double (*x)(size_t))
+static void check_fit(struct ks_explained by, double (*x)(size_t))
 {
     double left = 0, left_out = 0, all = 0, all_out = 0, sum = 0;
 
@@ -138,20 +135,20 @@ static void check_fit(const char *statistic, const char *analysis, double (*x)(s
         all += pow(noisy(k) - sum / KS_TWELVE, 2);
         all_out += pow(noisy(k) - (sum - noisy(k)) / (KS_TWELVE - 1), 2);
     }
-    assert_close(value(statistic, analysis, "r2"), 1 - left / all, 1e-9);
-    assert_close(value(statistic, analysis, "q2"), 1 - left_out / all_out, 1e-9);
+    assert_close(by.r2, 1 - left / all, 1e-9);
+    assert_close(by.q2, 1 - left_out / all_out, 1e-9);
 }
 
-TEST_WITH(test_fits_without_one, make_three, end_prediction)
+TEST_WITH(test_fits_without_one, make_three, claimed_end)
 {
     put_study(noisy, scatter);
     predict();
-    check_fit("factors", "-", NULL);
-    check_fit("kappa", "xqc", scatter);
+    check_fit(found.factors, NULL);
+    check_fit(of_kappa()->with, scatter);
 }
 
-/* An upper end that one spectrum does not have gives no numbers; a return of 0 no table. */
-TEST_WITH(test_missing, make_three, end_prediction)
+/* An upper end that one spectrum does not have gives no numbers, nor does a return of 0. */
+TEST_WITH(test_missing, make_three, claimed_end)
 {
     put_study(noisy, scatter);
     for (size_t k = 0; k < KS_TWELVE; k++)
@@ -159,10 +156,35 @@ TEST_WITH(test_missing, make_three, end_prediction)
             put_sound(k, i, scatter(k), 1 + scatter(k));
     put((struct spot){STANDARD, LONE, 1, 3}, "kappa_q99_upper", NAN);
     predict();
-    assert_true(isfinite(value("kappa_q99_lower", "hessian", "q2")));
-    assert_true(isnan(value("kappa_q99_upper", "hessian", "q2")));
+    assert_true(isfinite(find_row(KS_STAT_KAPPA_Q99, KS_LOWER_END, "hessian")->with.q2));
+    assert_true(isnan(find_row(KS_STAT_KAPPA_Q99, KS_UPPER_END, "hessian")->with.q2));
     for (size_t i = 0; i < study_seeds; i++)
         run_of(LONE, i)->returns[study_results->study->n_evaluations - 1] = 0;
     predict();
-    assert_int_equal(ks_table_rows(&table), 0);
+    assert_int_equal(found.n, 0);
+}
+
+/* The factors come first; what is not resolved has no numbers. */
+TEST(test_rows_of_the_table)
+{
+    static const struct ks_prediction prediction = {
+        {0.5, 0.25},
+        2,
+        {{{KS_STAT_KAPPA, KS_ITSELF}, "xqc", {0.75, 0.625}, -0.5, 0.125, 0.375},
+         {{KS_STAT_KAPPA_Q99, KS_UPPER_END}, "ggn", {NAN, NAN}, NAN, NAN, NAN}}};
+    struct ks_table table = {0};
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    ks_table_columns(&table, "statistic,analysis,r2,q2,partial,p,p_family");
+    ks_prediction_fill(&prediction, &table);
+    assert_non_null(out);
+    ks_table_print(&table, out);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(text, "statistic,analysis,r2,q2,partial,p,p_family\n"
+                              "factors,-,0.5,0.25,-,-,-\nkappa,xqc,0.75,0.625,-0.5,0.125,0.375\n"
+                              "kappa_q99_upper,ggn,-,-,-,-,-\n");
+    free(text);
+    ks_table_free(&table);
 }

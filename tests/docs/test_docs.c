@@ -126,9 +126,9 @@ static void print_quantities(FILE *out, const struct ks_quantity *quantity)
 
 static void print_plots(FILE *out)
 {
-    for (const struct ks_plot *plot = ks_plots; plot->name; plot++) {
-        print_item(out, text_of("`%s.gp`, %s: `%s.csv`", plot->name, plot->title, plot->table));
-    }
+    for (size_t i = 0; i < KS_PLOTS; i++)
+        print_item(out, text_of("`%s.gp`, %s: `%s.csv`", ks_plots[i].name, ks_plots[i].title,
+                                ks_plots[i].table));
 }
 
 /* "`kappa~`, `order`": the columns, each in code. */

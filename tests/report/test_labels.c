@@ -193,9 +193,9 @@ static size_t check_study(const char *more)
 
     draw_svg_alone(more);
     plot_study(50);
-    for (const struct ks_plot *plot = ks_plots; plot->name; plot++)
-        if (exists(text_of("figures/%s.svg", plot->name))) {
-            check_places(read_figure(plot->name));
+    for (size_t i = 0; i < KS_PLOTS; i++)
+        if (exists(text_of("figures/%s.svg", ks_plots[i].name))) {
+            check_places(read_figure(ks_plots[i].name));
             n++;
         }
     return n;

@@ -2,47 +2,31 @@
 #include "studies.h"
 
 #include "claims/claims.h"
+#include "core/memory.h"
 #include "report/page.h"
 
 /* The page of the study of finished_study.h, without plots. */
 static char *page;
 
-/* Replaces a table by one with these cells: a header line, then rows. */
-static void replace(const struct ks_summary_table *tables, const char *name, const char *text)
-{
-    struct ks_table *table = (struct ks_table *)ks_tables_find(tables, name);
-    char *copy = hold(strdup(text)), *rows = strchr(copy, '\n');
+/* Puts something in place of what the summary of a study has. */
+typedef void change_function(struct ks_summary_table *summary);
 
-    *rows++ = '\0';
-    ks_table_free(table);
-    ks_table_columns(table, copy);
-    for (char *cell = strtok(rows, ",\n"), *end; cell; cell = strtok(NULL, ",\n")) {
-        const double number = strtod(cell, &end);
-
-        if (*end && strcmp(cell, "-") != 0)
-            ks_table_cells(table, KS_TEXT(cell));
-        else
-            ks_table_cells(table, KS_NUMBER(*end ? NAN : number));
-    }
-}
-
-/* The study with these rows in a table (NULL: as the program fills it), and with these claims. */
-static void write_page_with(const char *table, const char *rows, const struct ks_claims *claims)
+/* The study, changed (NULL: as it is). */
+static void write_changed(change_function *change)
 {
     struct outcome *o = outcome_new(0);
 
-    o->table.claims = claims;
     assert_ok(ks_tables_write(o->results, &o->table, 0));
-    if (rows)
-        replace(&o->table, table, rows);
+    if (change)
+        change(&o->table);
     assert_ok(ks_page_write(o->results, &o->table));
     free(page);
     assert_ok(ks_text_read(scratch("report.html"), &page, NULL));
 }
 
-static void write_page(const char *correlation)
+static void write_page(void)
 {
-    write_page_with("correlation", correlation, NULL);
+    write_changed(NULL);
 }
 
 static int remove_page(void **state)
@@ -57,30 +41,70 @@ static bool says(const char *words)
     return strstr(page, words) != NULL;
 }
 
-#define CORRELATIONS(lower, p_lower, upper, p_upper)                                               \
-    "analysis,statistic,scale,architectures,spearman,spearman_low,spearman_high,p\n"               \
-    "xqc,kappa_q99_lower,log,12,1,-,-,0.5\n"                                                       \
-    "standard,kappa_q99_lower,log,12," lower ",-0.9,-0.2," p_lower "\n"                            \
-    "standard,kappa_q99_upper,log,12," upper ",-,-," p_upper "\n"
+/* The correlations of a test. */
+static struct ks_correlation correlation[8];
+static size_t n_correlations;
+
+static void put_correlations(struct ks_summary_table *summary)
+{
+    struct ks_correlations *found = &summary->correlations;
+
+    free(found->row);
+    *found = (struct ks_correlations){.n = n_correlations};
+    assert_ok(ks_alloc(n_correlations, sizeof *found->row, &found->row));
+    memcpy(found->row, correlation, n_correlations * sizeof *correlation);
+}
+
+static void add_correlation(size_t analysis, struct ks_statistic_column statistic, double spearman,
+                            double p)
+{
+    correlation[n_correlations++] = (struct ks_correlation){.analysis = analysis,
+                                                            .statistic = statistic,
+                                                            .n = 12,
+                                                            .spearman = {spearman, {NAN, NAN}},
+                                                            .p = p};
+}
+
+static const struct ks_statistic_column q99_lower = {KS_STAT_KAPPA_Q99, KS_LOWER_END},
+                                        q99_upper = {KS_STAT_KAPPA_Q99, KS_UPPER_END},
+                                        papers = {KS_STAT_KAPPA, KS_ITSELF};
+
+/* Correlations with kappa_q99, as its lower and its upper ends. */
+static void correlate(double of_lower, double p_lower, double of_upper, double p_upper)
+{
+    n_correlations = 0;
+    add_correlation(1, q99_lower, 1, 0.5); /* of another analysis, which does not count */
+    add_correlation(0, q99_lower, of_lower, p_lower);
+    correlation[1].spearman.in = (struct ks_interval){-0.9, -0.2};
+    add_correlation(0, q99_upper, of_upper, p_upper);
+}
+
+static void write_correlated(double of_lower, double p_lower, double of_upper, double p_upper)
+{
+    correlate(of_lower, p_lower, of_upper, p_upper);
+    write_changed(put_correlations);
+}
 
 TEST_WITH(test_answer, make_study, remove_page)
 {
-    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"));
+    set_study("[analyze more]\norder = 4\n");
+    write_correlated(-0.75, 0.01, -0.5, 0.04);
     assert_true(says("<b>Architectures with better conditioned critics had higher returns</b>"));
+    assert_true(says("Over 12 architectures, the rank correlation of the last return"));
     assert_true(says("is -0.75 (90% interval over seeds -0.90 to -0.20, p = 0.01) for the lower "
                      "ends of its intervals and -0.50 (p = 0.04) for the upper ends"));
-    write_page(CORRELATIONS("0.75", "0.01", "0.5", "0.05"));
+    write_correlated(0.75, 0.01, 0.5, 0.05);
     assert_true(says("<b>Architectures with better conditioned critics had lower returns</b>"));
-    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.06"));
+    write_correlated(-0.75, 0.01, -0.5, 0.06);
     assert_true(says("<b>It is not decided whether better conditioned critics"));
-    write_page(CORRELATIONS("-0.75", "0.01", "0.75", "0.01"));
+    write_correlated(-0.75, 0.01, 0.75, 0.01);
     assert_true(says("<b>It is not decided whether better conditioned critics"));
     assert_true(
         says("its rank correlation with the return is -0.75 for the lower ends of its "
              "intervals (<i>p</i> = 0.01) and 0.75 for the upper ends (<i>p</i> = 0.01). It "
              "would be decided if both had one sign and a <i>p</i> of at most 0.05, by a"));
     assert_false(says("With the paper's <i>kappa</i>"));
-    write_page(CORRELATIONS("-0.75", "0.01", "-", "-"));
+    write_correlated(-0.75, 0.01, NAN, NAN);
     assert_true(says("<b>These runs cannot answer that</b>: too few architectures"));
     assert_false(says("nan"));
 }
@@ -88,19 +112,19 @@ TEST_WITH(test_answer, make_study, remove_page)
 /* The correlation of the paper's kappa, by the analysis xqc, and its range over start vectors. */
 TEST_WITH(test_paper_in_headline, make_study, remove_page)
 {
-    static const char rows[] = CORRELATIONS(
-        "-0.75", "0.01", "-0.5",
-        "0.04") "standard,kappa,log,12,-0.3,-,-,0.4\nxqc,kappa,log,12,-0.78,-0.9,-0.5,0.004\n"
-                "other,kappa,log,12,0.9,-,-,0.1\nxqc1,kappa,log,12,-0.84,-,-,0.001\n";
-
     set_study("[analyze xqc]\ncompat = xqc\n");
-    write_page(rows);
+    correlate(-0.75, 0.01, -0.5, 0.04);
+    add_correlation(0, papers, -0.3, 0.4);
+    add_correlation(1, papers, -0.78, 0.004);
+    write_changed(put_correlations);
     assert_true(
         says("largest. With the paper's <i>kappa</i> the rank correlation is -0.78 (<i>p</i> = "
              "0.004).</p>"));
     set_study("[analyze xqc]\ncompat = xqc\n[analyze other]\nseed = 1\n"
               "[analyze xqc1]\ncompat = xqc\nseed = 1\n");
-    write_page(rows);
+    add_correlation(2, papers, 0.9, 0.1);
+    add_correlation(3, papers, -0.84, 0.001);
+    write_changed(put_correlations);
     assert_true(says("is -0.78 (<i>p</i> = 0.004; -0.84 to -0.78 over 2 start vectors).</p>"));
 }
 
@@ -111,18 +135,18 @@ TEST_WITH(test_policies_that_have_not_learned, make_study, remove_page)
 
     for (size_t i = 0; i < SEEDS; i++)
         write_returns("ln+mse", i, RETURNED);
-    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"));
+    write_correlated(-0.75, 0.01, -0.5, 0.04);
     assert_true(says("had higher returns</b>")); /* one of two has learned */
     for (size_t i = 0; i < SEEDS; i++)
         write_returns("bn+wn+ce", i, RETURNED);
-    write_page(CORRELATIONS("-0.75", "0.01", "-0.5", "0.04"));
+    write_correlated(-0.75, 0.01, -0.5, 0.04);
     assert_true(says("<b>These runs cannot answer that</b>: none of the 2 architectures ended"));
     assert_false(says("had higher returns</b>"));
 }
 
 TEST_WITH(test_limits_of_a_study, make_study, remove_page)
 {
-    write_page(NULL);
+    write_page();
     assert_true(says("<title>toy: 2 architectures, 4 seeds ("));
     assert_true(says("study of <b>toy: 2 architectures, 4 seeds</b>, folder "));
     assert_true(says("2 architectures, 4 seeds, 12 environment steps per run."));
@@ -131,12 +155,12 @@ TEST_WITH(test_limits_of_a_study, make_study, remove_page)
         says("The highest return has <b>bn+wn+ce</b> with 250; its <i>kappa_q99</i> is 123 or "
              "more."));
     set_study("stop = 8\n");
-    write_page(NULL);
+    write_page();
     assert_true(says("8 environment steps per run: <b>stopped early</b>, of 12 planned"));
     write_text("study.study", "[study]\nenv = toy\narchitectures = ln+mse bn+wn+ce\nseeds = 0\n"
                               "steps = 12\n[train]\ncheckpoints = 3\nrandom_steps = 1\n"
                               "evaluations = 2\n");
-    write_page(NULL);
+    write_page();
     assert_true(says("A number from one seed has no interval over seeds"));
 }
 
@@ -152,7 +176,7 @@ static void rewrite_kappa(const char *architecture, double kappa)
 TEST_WITH(test_architectures, make_study, remove_page)
 {
     rewrite_kappa("ln+mse", INFINITY);
-    write_page(NULL);
+    write_page();
     assert_true(says("<tr data-normalization=\"ln\" data-wn=\"0\" data-loss=\"mse\">"
                      "<td class=\"name\">ln+mse</td>"));
     assert_true(says("<td data-value=\"Infinity\">infinite</td>"));
@@ -164,7 +188,7 @@ TEST_WITH(test_architectures, make_study, remove_page)
                      "<small>all seeds: 123 or more</small></td>"));
     assert_true(says("<th>kappa_gradient_90"));
     rewrite_kappa("ln+mse", NAN);
-    write_page(NULL);
+    write_page();
     assert_true(says("<td class=\"none\">undefined</td>"));
     assert_true(says("<p>12 values of kappa are not numbers"));
 }
@@ -185,7 +209,7 @@ TEST_WITH(test_order_in_table, make_study, remove_page)
                 write_returns(
                     a == 0 ? "ln+mse" : "bn+wn+ce", i,
                     text_of("env_step,return_mean\n0,1\n6,2\n12,%d\n", a == low ? -7 : 7));
-        write_page(NULL);
+        write_page();
         from = strstr(page, "id=\"table-architectures\"");
         assert_true(strstr(from, at[1 - low]) < strstr(from, at[low]));
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -216,7 +240,7 @@ TEST_WITH(test_incomparable_rows, make_study, remove_page)
         if (strcmp(s->attributes.list[j].name, "dimension") == 0)
             s->attributes.list[j].integer = 123456789;
     assert_ok(ks_spectrum_write(path, s));
-    write_page(NULL);
+    write_page();
     further = strstr(page, "id=\"table-analysis-1\"");
     assert_non_null(further);
     assert_contains(further, note);
@@ -232,7 +256,7 @@ TEST_WITH(test_columns_of_an_analysis, make_study, remove_page)
     const char *table;
 
     set_study("[analyze xqc]\ncompat = xqc\n");
-    write_page(NULL);
+    write_page();
     table = strstr(page, "id=\"table-analysis-1\"");
     assert_non_null(table);
     assert_contains(table, "<th>return<");
@@ -258,6 +282,11 @@ static struct ks_claim_row *add_claim(const char *name, enum ks_claim_statistic 
     return row;
 }
 
+static void put_claims(struct ks_summary_table *summary)
+{
+    summary->claims = &claims;
+}
+
 static void start_claims(void)
 {
     struct ks_claim_row *row;
@@ -275,7 +304,7 @@ TEST_WITH(test_verdicts, make_study, remove_page)
 {
     struct ks_claim_row *row;
 
-    write_page(NULL);
+    write_page();
     assert_false(says("id=\"verdicts\""));
     assert_false(says("#verdicts"));
     start_claims();
@@ -288,7 +317,7 @@ TEST_WITH(test_verdicts, make_study, remove_page)
     row->found.in_favour = true;
     add_claim("bn-below-none", KS_CLAIM_PAPER, KS_NOT_SUPPORTED);
     add_claim("all-three-highest", KS_CLAIM_PAPER, KS_SAME_DIRECTION);
-    write_page_with(NULL, NULL, &claims);
+    write_changed(put_claims);
     assert_true(says("<a href=\"#verdicts\">"));
     assert_true(says("<h3>Rules of 2026-11-22</h3>\n<p>By the paper's statistics, 2 claims: 1 "
                      "supported, 1 not supported; by sound ones, 1 claim: 1 not decided.</p>"));
@@ -319,7 +348,7 @@ TEST_WITH(test_one_reason, make_study, remove_page)
     add_claim("kappa-and-return", KS_CLAIM_PAPER, KS_NOT_RESOLVED)->values = 1;
     add_claim("kappa-and-return", KS_CLAIM_SOUND, KS_NOT_RESOLVED)->values = 1;
     claims.row[1].found.within = 0.25;
-    write_page_with(NULL, NULL, &claims);
+    write_changed(put_claims);
     assert_true(says("</span><span class=\"all\" data-by=\"all statistics\"><span class=\"open\">"
                      "not resolved</span> <small>one checkpoint; needs four</small></span>"
                      "<span data-by=\"the claim\">"));
@@ -337,7 +366,7 @@ TEST_WITH(test_order, make_study, remove_page)
     const char *at;
 
     start_claims();
-    write_page_with(NULL, NULL, &claims);
+    write_changed(put_claims);
     at = page;
     for (size_t i = 0; i < sizeof parts_in_order / sizeof *parts_in_order; i++) {
         at = strstr(at, parts_in_order[i]);
@@ -346,25 +375,38 @@ TEST_WITH(test_order, make_study, remove_page)
     }
 }
 
-/* The largest ratio of an architecture, and the number of its rows. Bounds are rounded to the side
+/* Three rows of bn+wn+ce, in the order of the study's architectures, and one of ln+mse. */
+static void put_theorems(struct ks_summary_table *summary)
+{
+    struct ks_theorems *t = &summary->theorems;
+
+    t->n = 4;
+    assert_ok(ks_alloc(t->n, sizeof *t->row, &t->row));
+    for (size_t i = 0; i < t->n; i++) {
+        t->row[i].architecture = i > 0;
+        for (size_t k = 0; k < KS_THEOREM_NUMBERS; k++)
+            t->row[i].value[k] = NAN;
+        t->row[i].value[KS_PROPOSITION_2_LARGEST] = i > 0 ? 1 / (double)(1 + i) : NAN;
+    }
+    t->row[0].value[KS_PROPOSITION_1_LARGEST] = 17.5;
+    t->row[1].value[KS_PROPOSITION_2_MEDIAN] = 0.125;
+    t->row[3].value[KS_PROPOSITION_2_MEDIAN] = 0.0625;
+    t->row[2].value[KS_LEMMA_1] = 0.50011;
+    t->row[3].value[KS_LEMMA_1] = 0.25;
+    t->row[3].value[KS_THEOREM_1] = 0.25011;
+    t->row[1].value[KS_WEIGHT_DECAY] = 0;
+    t->row[2].value[KS_WEIGHT_DECAY_NEEDED] = 0.29999;
+}
+
+/* The largest number of an architecture, and how many rows it has. Bounds are rounded to the side
  * on which they stay bounds. */
 TEST_WITH(test_theorems, make_study, remove_page)
 {
-    write_page(NULL);
+    write_page();
     assert_false(says("id=\"theorems\""));
-    write_page_with("theorems",
-                    "architecture,seed,env_step,proposition_1_largest,proposition_2_largest,"
-                    "proposition_2_median,lemma_1,lemma_1_median,jacobian_rows,theorem_1,hidden_"
-                    "radial,weight_decay,"
-                    "weight_decay_needed\n"
-                    "bn+ce,0,4,-,0.25,0.125,0.5,-,8,0.25011,-,0,-\n"
-                    "ln+ce,0,4,-,0.9,0.125,0.5,-,8,-,-,0,-\n"
-                    "ln+mse,0,4,17.5,-,-,-,-,-,-,-,-,-\n"
-                    "bn+ce,0,8,-,0.75,0.0625,0.50011,-,8,0.125,-,0,0.29999\n"
-                    "bn+ce,1,4,-,0.5,-,0.25,-,8,-,-,0,0.1\n",
-                    NULL);
-    assert_true(says("<tr><td class=\"name\">bn+ce</td><td class=\"none\">not measured</td>"
-                     "<td data-value=\"0.75\">0.75</td>"
+    write_changed(put_theorems);
+    assert_true(says("<tr><td class=\"name\">bn+wn+ce</td><td class=\"none\">not measured</td>"
+                     "<td data-value=\"0.5\">0.5</td>"
                      "<td data-value=\"0.125\">0.125</td><td data-value=\"0.50011\">0.501</td>"
                      "<td class=\"none\">not measured</td><td data-value=\"0.25011\">0.251</td>"
                      "<td class=\"none\">not measured</td><td data-value=\"0\">0</td>"
@@ -381,7 +423,7 @@ TEST_WITH(test_plots_in_the_page, make_study, remove_page)
     write_text("figures/spectra.svg", "<?xml version=\"1.0\"?>\n<svg class=\"x\"></svg>\n");
     write_text("figures/spectra.png", "\x89PNG");
     write_text("figures/kappa_steps.svg", "<svg></svg>\n");
-    write_page(NULL);
+    write_page();
     assert_true(says("<figure id=\"plot-spectra\">"));
     assert_true(says("tabindex=\"0\"><svg class=\"x\"></svg>\n</div>"));
     assert_false(says("<?xml"));
@@ -414,7 +456,7 @@ TEST_WITH(test_text_of_runs, make_study, remove_page)
     write_text("runs/toy/ln+mse/seed2/run.json",
                "{\"state\": \"running\", \"processor\": \"C\"}\n");
     write_text("tables/a \"b\".csv", "x\n");
-    write_page(NULL);
+    write_page();
     assert_true(
         says("<td>&lt;i&gt;</td><td class=\"text\">&lt;/table&gt;&lt;script&gt;x<br></td>"));
     assert_true(says("A &amp; B (runs: 1)<br>C (runs: 1)<br>"));
@@ -422,19 +464,23 @@ TEST_WITH(test_text_of_runs, make_study, remove_page)
     assert_true(says("<td>operator</td><td class=\"text\">hessian<br></td>"));
 }
 
+static void put_prediction(struct ks_summary_table *summary)
+{
+    summary->prediction = (struct ks_prediction){
+        {0.8, 0.5},
+        3,
+        {{papers, "xqc", {0.81, 0.25}, -0.2, 0.66, 0.99},
+         {q99_lower, "ggn", {0.91, 0.71}, -0.75, 0.03, 0.2},
+         {q99_upper, "ggn", {NAN, NAN}, NAN, NAN, NAN}}};
+}
+
 /* The factors alone come first; a statistic explains more of the architecture that is left out,
  * less, or is not resolved. */
 TEST_WITH(test_prediction, make_study, remove_page)
 {
-    write_page(NULL);
+    write_page();
     assert_false(says("id=\"prediction\""));
-    write_page_with("prediction",
-                    "statistic,analysis,r2,q2,partial,p,p_family\n"
-                    "factors,none,0.8,0.5,-,-,-\n"
-                    "kappa,xqc,0.81,0.25,-0.2,0.66,0.99\n"
-                    "kappa_q99_lower,ggn,0.91,0.71,-0.75,0.03,0.2\n"
-                    "kappa_q99_upper,ggn,-,-,-,-,-\n",
-                    NULL);
+    write_changed(put_prediction);
     assert_true(says("id=\"prediction\""));
     assert_true(says(">0.25</td>"));
     assert_true(says("<td class=\"text\">less</td></tr>"));
