@@ -13,7 +13,7 @@
 #include "io/h5.h"
 #include "operators/operator.h"
 #include "pipeline/pipeline.h"
-#include "report/report.h"
+#include "report/study_report.h"
 
 /* --- what the checkpoint's file says --- */
 

@@ -33,9 +33,9 @@ static ks_status print_audits(void *data, FILE *out)
 }
 
 static const struct ks_template_section sections[] = {
-    {"version", print_version, NULL, NULL},
-    {"audits", print_audits, NULL, NULL},
-    {NULL, NULL, NULL, NULL},
+    {"version", .print = print_version},
+    {"audits", .print = print_audits},
+    {.name = NULL},
 };
 
 ks_status ks_audit_page(const char *path, size_t n, const struct ks_document *documents)

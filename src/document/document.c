@@ -88,6 +88,11 @@ struct ks_cell ks_cell_p(double p)
     return ks_cell_digits(2, p);
 }
 
+struct ks_cell ks_cell_filter(const char *name, const char *value)
+{
+    return ks_cell_link(new_cell(KS_CELL_FILTER, value), name);
+}
+
 struct ks_cell ks_cell_or(struct ks_cell cell, const char *word)
 {
     if (cell.look == KS_CELL_NONE)

@@ -19,7 +19,8 @@ enum ks_cell_look {
     KS_CELL_NUMBER, /* to the right; also the heading of such a column */
     KS_CELL_TEXT,   /* to the left                                     */
     KS_CELL_NAME,   /* to the left: what the row is about              */
-    KS_CELL_NONE    /* in place of a number that is not known          */
+    KS_CELL_NONE,   /* in place of a number that is not known          */
+    KS_CELL_FILTER  /* not shown: what a page's filter knows of the row */
 };
 
 enum { KS_CELL_PRINTED = 96 };
@@ -30,9 +31,9 @@ struct ks_cell {
     const char *text; /* what is shown; NULL: `printed` is                   */
     char printed[KS_CELL_PRINTED];
     double key;       /* by which a column is sorted on a page; NaN: by text */
-    const char *note; /* small print behind or below it; NULL: none          */
+    const char *note; /* small print behind or below it, in lines; NULL: none */
     size_t width;     /* on a terminal, the least width of its column        */
-    const char *link; /* where a click leads to; NULL: nowhere               */
+    const char *link; /* where a click leads to; NULL: nowhere. Of a filter: its name */
 };
 
 struct ks_cell ks_cell_text(const char *text);
@@ -51,6 +52,8 @@ struct ks_cell ks_cell_interval(struct ks_interval interval, enum ks_interval_st
 struct ks_cell ks_cell_p(double p);
 /* A number that the caller has printed, with its key; a NaN: it is not known. */
 struct ks_cell ks_cell_printed(const char *text, double key);
+/* The last cells of a row: "data-NAME" of it on a page. */
+struct ks_cell ks_cell_filter(const char *name, const char *value);
 /* The cell, but with `word` if its number is NaN; with small print; with a link; in a column of at
  * least this width on a terminal. */
 struct ks_cell ks_cell_or(struct ks_cell cell, const char *word);

@@ -28,16 +28,21 @@ static const char *reference(unsigned char c)
     }
 }
 
-void ks_html_text(FILE *out, const char *text)
+static void print_text(FILE *out, const char *text, size_t n)
 {
-    for (; *text; text++) {
-        const char *escaped = reference((unsigned char)*text);
+    for (size_t i = 0; i < n; i++) {
+        const char *escaped = reference((unsigned char)text[i]);
 
         if (escaped)
             fputs(escaped, out);
         else
-            putc(*text, out);
+            putc(text[i], out);
     }
+}
+
+void ks_html_text(FILE *out, const char *text)
+{
+    print_text(out, text, strlen(text));
 }
 
 void ks_html_between(FILE *out, const char *before, const char *text, const char *after)
@@ -45,17 +50,6 @@ void ks_html_between(FILE *out, const char *before, const char *text, const char
     fputs(before, out);
     ks_html_text(out, text);
     fputs(after, out);
-}
-
-void ks_html_cell(FILE *out, double key, const char *format, double shown, const char *none)
-{
-    if (isnan(key)) {
-        fprintf(out, "<td class=\"none\">%s</td>", none);
-        return;
-    }
-    fprintf(out, "<td data-value=\"%.10g\">", key);
-    fprintf(out, format, shown);
-    fputs("</td>", out);
 }
 
 static void print_svg(const char *svg, const char *id, FILE *out)
@@ -107,6 +101,17 @@ static void print_key(double key, FILE *out)
         fprintf(out, " data-value=\"%.10g\"", key);
 }
 
+/* Each line of small print in an element of its own. */
+static void print_note(const char *note, const char *element, FILE *out)
+{
+    for (size_t length; *note; note += length + (note[length] == '\n')) {
+        length = strcspn(note, "\n");
+        fprintf(out, "<%s>", element);
+        print_text(out, note, length);
+        fprintf(out, "</%.*s>", (int)strcspn(element, " "), element);
+    }
+}
+
 static void print_cell(const struct ks_cell *cell, bool heading, FILE *out)
 {
     static const char *const classes[] = {[KS_CELL_TEXT] = " class=\"text\"",
@@ -124,17 +129,29 @@ static void print_cell(const struct ks_cell *cell, bool heading, FILE *out)
         ks_html_between(out, "<a href=\"", cell->link, "\">");
     ks_html_text(out, cell->text);
     fputs(cell->link ? "</a>" : "", out);
-    if (cell->note && heading)
-        ks_html_between(out, "<span class=\"kind\">", cell->note, "</span>");
-    else if (cell->note)
-        ks_html_between(out, "<small>", cell->note, "</small>");
+    if (cell->note)
+        print_note(cell->note, heading ? "span class=\"kind\"" : "small", out);
     fprintf(out, "</%s>", tag);
 }
 
 static void print_cells(const struct ks_block *b, FILE *out)
 {
     for (size_t k = 0; k < b->n; k++)
-        print_cell(&b->cell[k], b->kind == KS_BLOCK_TABLE, out);
+        if (b->cell[k].look != KS_CELL_FILTER)
+            print_cell(&b->cell[k], b->kind == KS_BLOCK_TABLE, out);
+}
+
+static void print_row(const struct ks_block *b, FILE *out)
+{
+    fputs(b->kind == KS_BLOCK_SHADED ? "<tr class=\"other\"" : "<tr", out);
+    for (size_t k = 0; k < b->n; k++)
+        if (b->cell[k].look == KS_CELL_FILTER) {
+            ks_html_between(out, " data-", b->cell[k].link, "=\"");
+            ks_html_between(out, "", b->cell[k].text, "\"");
+        }
+    putc('>', out);
+    print_cells(b, out);
+    fputs("</tr>\n", out);
 }
 
 static void print_headings(const struct ks_block *b, FILE *out)
@@ -194,9 +211,7 @@ static ks_status print_block(const struct ks_block *b, const char *id, FILE *out
     if (b->kind == KS_BLOCK_TABLE) {
         print_headings(b, out);
     } else if (is_row(b)) {
-        fputs(b->kind == KS_BLOCK_SHADED ? "<tr class=\"other\">" : "<tr>", out);
-        print_cells(b, out);
-        fputs("</tr>\n", out);
+        print_row(b, out);
     } else {
         ks_html_between(out, tags[b->kind].before, b->text, tags[b->kind].after);
     }

@@ -12,8 +12,6 @@
 void ks_html_text(FILE *out, const char *text);
 /* Prints such a text between two pieces of HTML. */
 void ks_html_between(FILE *out, const char *before, const char *text, const char *after);
-/* A cell of a table: `shown` in this format, with a key to sort by; "none" if the key is NaN. */
-void ks_html_cell(FILE *out, double key, const char *format, double shown, const char *none);
 
 /* Prints an SVG file from its <svg> on, as a page has no XML declaration in its middle. In front of
  * every name of an element, and every reference to one, stands `id`-, unless it is NULL. */

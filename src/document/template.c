@@ -49,6 +49,17 @@ static ks_status include(const struct reading *t, const char *name)
     return status;
 }
 
+static ks_status print_document(const struct reading *t, const struct ks_template_section *section)
+{
+    struct ks_document document = {.n = 0};
+    ks_status status;
+
+    section->add(t->data, &document);
+    status = ks_document_html(&document, section->name, t->out);
+    ks_document_clear(&document);
+    return status;
+}
+
 /* One mark; `word` is its first word, which `argument` follows. */
 static ks_status apply(struct reading *t, const char *at, const char *word, const char *argument)
 {
@@ -74,6 +85,8 @@ static ks_status apply(struct reading *t, const char *at, const char *word, cons
     KS_TRY(find_section(t, at, word, &section));
     if (t->skipping)
         return KS_OK;
+    if (section->add)
+        return print_document(t, section);
     return section->print ? section->print(t->data, t->out)
                           : section->print_named(t->data, argument, t->out);
 }

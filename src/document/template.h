@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "document/document.h"
 
 struct ks_template_section {
     const char *name;
@@ -18,6 +19,8 @@ struct ks_template_section {
     bool (*present)(const void *data); /* NULL: always */
     /* In place of `print`. `argument`: the text after the name, "" if there is none. */
     ks_status (*print_named)(void *data, const char *argument, FILE *out);
+    /* In place of `print`: adds blocks to a document, which is printed with the section's name. */
+    void (*add)(void *data, struct ks_document *document);
 };
 
 /* Prints the template in the file `path` with these sections, of which the last has a NULL name.

@@ -24,13 +24,23 @@ static const char *shown(const struct ks_cell *cell, char text[LONGEST])
     return ks_escape(both, LONGEST, text);
 }
 
+/* Filters are the last cells of a row. */
+static size_t count_shown(const struct ks_block *b)
+{
+    size_t n = b->n < CELLS ? b->n : CELLS;
+
+    while (n > 0 && b->cell[n - 1].look == KS_CELL_FILTER)
+        n--;
+    return n;
+}
+
 /* The widths that the rows first..last need. */
 static void find_widths(const struct ks_document *d, size_t first, size_t last, size_t width[CELLS])
 {
     char text[LONGEST];
 
     for (size_t i = first; i <= last; i++)
-        for (size_t k = 0; k < d->block[i].n && k < CELLS; k++) {
+        for (size_t k = 0; k < count_shown(&d->block[i]); k++) {
             const struct ks_cell *cell = &d->block[i].cell[k];
             const size_t length = strlen(shown(cell, text));
 
@@ -44,12 +54,13 @@ static void print_row(const struct ks_block *b, const struct ks_block *headings,
                       const size_t width[CELLS], FILE *out)
 {
     const bool shaded = b->kind == KS_BLOCK_SHADED;
+    const size_t n = count_shown(b);
     char text[LONGEST];
 
     fputs(shaded ? " (" : "  ", out);
-    for (size_t k = 0; k < b->n && k < CELLS; k++) {
+    for (size_t k = 0; k < n; k++) {
         const bool right = k < headings->n && headings->cell[k].look == KS_CELL_NUMBER;
-        const int room = right ? (int)width[k] : k + 1 < b->n ? -(int)width[k] : 0;
+        const int room = right ? (int)width[k] : k + 1 < n ? -(int)width[k] : 0;
 
         fprintf(out, "%s%*s", k > 0 ? "  " : "", room, shown(&b->cell[k], text));
     }

@@ -1,7 +1,7 @@
 /* kappascope-plot: tables, plots and an HTML report from a study's folder. */
 #include "core/program.h"
 #include "io/h5.h"
-#include "report/report.h"
+#include "report/study_report.h"
 #include "results/aggregate.h"
 
 static struct command {

@@ -3,7 +3,7 @@
 
 #include "core/program.h"
 #include "io/h5.h"
-#include "report/report.h"
+#include "report/study_report.h"
 #include "results/aggregate.h"
 #include "results/scores.h"
 
@@ -105,7 +105,7 @@ static ks_status scores(const struct ks_arguments *arguments)
     if (command.csv)
         KS_GO(ks_scores_print_csv(summary));
     else
-        ks_scores_print(summary, stdout);
+        KS_GO(ks_scores_print(summary, stdout));
 done:
     ks_score_summary_free(summary);
     ks_score_rows_free(&rows);

@@ -16,7 +16,7 @@
 #include "env/env.h"
 #include "io/file.h"
 #include "io/h5.h"
-#include "report/report.h"
+#include "report/study_report.h"
 #include "results/aggregate.h"
 #include "study/graph.h"
 #include "study/slurm.h"

@@ -196,13 +196,12 @@ static bool has_warnings(const void *data)
     return ((const struct ks_page *)data)->results->n_warnings > 0;
 }
 
-static ks_status print_warnings(void *data, FILE *out)
+static void add_warnings(void *data, struct ks_document *d)
 {
     const struct ks_results *r = ((const struct ks_page *)data)->results;
 
     for (size_t i = 0; i < r->n_warnings; i++)
-        ks_html_between(out, "<li>", r->warning[i], "</li>\n");
-    return KS_OK;
+        ks_document_add(d, KS_BLOCK_ITEM, "%s", r->warning[i]);
 }
 
 /* Which rewards the targets are of, and what eigenvalues are averaged over. */
@@ -261,29 +260,29 @@ static bool has_correlations(const void *data)
 }
 
 static const struct ks_template_section sections[] = {
-    {"title", print_title, NULL, NULL},
-    {"folder", print_folder, NULL, NULL},
-    {"env", print_env, NULL, NULL},
-    {"text", print_text, NULL, NULL},
-    {"extent", print_extent, NULL, NULL},
-    {"headline", ks_page_headline, NULL, NULL},
-    {"limits", ks_page_limits, NULL, NULL},
-    {"evidence", ks_page_evidence, NULL, NULL},
-    {"warnings", print_warnings, has_warnings, NULL},
-    {"verdicts", ks_page_verdicts, has_verdicts, NULL},
-    {"theorems", ks_page_theorems, has_theorems, NULL},
-    {"architectures", ks_page_architectures, NULL, NULL},
-    {"targets", print_targets, NULL, NULL},
-    {"analyses", ks_page_analyses, NULL, NULL},
-    {"plot", NULL, NULL, ks_page_plot},
-    {"other_plots", print_other_plots, NULL, NULL},
-    {"correlations", ks_page_correlations, has_correlations, NULL},
-    {"prediction", ks_page_prediction, has_prediction, NULL},
-    {"statements", ks_page_statements, ks_page_has_statements, NULL},
-    {"settings", ks_page_settings, NULL, NULL},
-    {"versions", ks_page_versions, NULL, NULL},
-    {"files", print_files, NULL, NULL},
-    {NULL, NULL, NULL, NULL},
+    {"title", .print = print_title},
+    {"folder", .print = print_folder},
+    {"env", .print = print_env},
+    {"text", .print = print_text},
+    {"extent", .print = print_extent},
+    {"headline", .print = ks_page_headline},
+    {"limits", .print = ks_page_limits},
+    {"evidence", .print = ks_page_evidence},
+    {"warnings", .add = add_warnings, .present = has_warnings},
+    {"verdicts", .print = ks_page_verdicts, .present = has_verdicts},
+    {"theorems", .add = ks_page_theorems, .present = has_theorems},
+    {"architectures", .add = ks_page_architectures},
+    {"targets", .print = print_targets},
+    {"analyses", .print = ks_page_analyses},
+    {"plot", .print_named = ks_page_plot},
+    {"other_plots", .print = print_other_plots},
+    {"correlations", .add = ks_page_correlations, .present = has_correlations},
+    {"prediction", .add = ks_page_prediction, .present = has_prediction},
+    {"statements", .add = ks_page_statements, .present = ks_page_has_statements},
+    {"settings", .print = ks_page_settings},
+    {"versions", .print = ks_page_versions},
+    {"files", .print = print_files},
+    {.name = NULL},
 };
 
 ks_status ks_page_write(const struct ks_results *results, const struct ks_summary_table *table)

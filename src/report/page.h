@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "document/document.h"
 #include "report/tables.h"
 #include "results/results.h"
 
@@ -21,7 +22,8 @@ struct ks_page {
  * Fails with KS_MISSING without the template, KS_FORMAT if the template or a plot is malformed. */
 ks_status ks_page_write(const struct ks_results *results, const struct ks_summary_table *table);
 
-/* The functions below print sections of the page, in HTML; data: a ks_page. */
+/* The functions below print sections of the page in HTML, or add them to a document; data: a
+ * ks_page. */
 
 /* The answer in a sentence; how far it goes: seeds, steps; the numbers behind it. */
 ks_status ks_page_headline(void *data, FILE *out);
@@ -30,21 +32,21 @@ ks_status ks_page_evidence(void *data, FILE *out);
 /* The paper's claims with a verdict by each statistic, grouped by the date of their rules. */
 ks_status ks_page_verdicts(void *data, FILE *out);
 /* The paper's proved bounds and the largest measurements of each architecture. */
-ks_status ks_page_theorems(void *data, FILE *out);
+void ks_page_theorems(void *data, struct ks_document *document);
 /* The table of architectures, with the kind of every number; tables of further analyses. */
-ks_status ks_page_architectures(void *data, FILE *out);
+void ks_page_architectures(void *data, struct ks_document *document);
 ks_status ks_page_analyses(void *data, FILE *out);
 /* The plot of that name. In place of a plot that has not been drawn, why it has not. Fails with
  * KS_FORMAT if no plot has that name or the file is not SVG. */
 ks_status ks_page_plot(void *data, const char *name, FILE *out);
 /* Rank correlations of statistics with the return. */
-ks_status ks_page_correlations(void *data, FILE *out);
+void ks_page_correlations(void *data, struct ks_document *document);
 /* What a statistic adds to the factors of the twelve architectures. */
-ks_status ks_page_prediction(void *data, FILE *out);
+void ks_page_prediction(void *data, struct ks_document *document);
 /* What the analyzer states about the last checkpoint of each architecture's first run, and whether
  * it states anything. */
 bool ks_page_has_statements(const void *data);
-ks_status ks_page_statements(void *data, FILE *out);
+void ks_page_statements(void *data, struct ks_document *document);
 /* Settings of training and analyses; versions and machines of all runs and spectra. */
 ks_status ks_page_settings(void *data, FILE *out);
 ks_status ks_page_versions(void *data, FILE *out);

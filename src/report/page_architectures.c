@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "core/memory.h"
 #include "document/html.h"
 #include "report/plots.h"
 
@@ -32,58 +33,39 @@ static const struct column {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void print_number(double value, FILE *out)
+static void value_text(double value, char text[32])
 {
-    char text[32];
-
     ks_value_print(value, text);
-    fputs(isinf(value) ? "infinite" : text, out);
+    if (isinf(value))
+        snprintf(text, 32, "infinite");
 }
 
-/* The start of a cell; the key by which it is sorted. */
-static void start_cell(double key, FILE *out)
+static void add_value(const struct ks_estimate *e, bool bound, struct ks_document *d)
 {
-    if (isnan(key))
-        fputs("<td class=\"none\">", out);
-    else if (isinf(key))
-        fprintf(out, "<td data-value=\"%sInfinity\">", key < 0 ? "-" : "");
-    else
-        fprintf(out, "<td data-value=\"%.10g\">", key);
-}
+    char value[32], low[32], high[32], shown[40], interval[80];
+    struct ks_cell cell;
 
-static void print_value(const struct ks_estimate *e, bool bound, FILE *out)
-{
-    start_cell(e->value, out);
-    if (isnan(e->value))
-        fputs("undefined", out);
-    else {
-        fputs(bound ? "≥ " : "", out);
-        print_number(e->value, out);
-    }
-    if (!isnan(e->in.lower)) {
-        fputs("<small>[", out);
-        print_number(e->in.lower, out);
-        fputs(", ", out);
-        print_number(e->in.upper, out);
-        fputs("]</small>", out);
-    }
-    fputs("</td>", out);
+    value_text(e->value, value);
+    value_text(e->in.lower, low);
+    value_text(e->in.upper, high);
+    snprintf(shown, sizeof shown, "%s%s", bound ? "≥ " : "", value);
+    snprintf(interval, sizeof interval, "[%s, %s]", low, high);
+    cell = ks_cell_or(ks_cell_printed(shown, e->value), "undefined");
+    ks_document_cell(d, isnan(e->in.lower) ? cell : ks_cell_note(cell, interval));
 }
 
 /* The combined interval, and in small print, with several runs, what all their intervals cover. */
-static void print_range(const struct ks_seed_range *range, FILE *out)
+static void add_range(const struct ks_seed_range *range, struct ks_document *d)
 {
     const struct ks_interval *median = &range->median;
-    char text[KS_INTERVAL_TEXT];
+    const bool open = isinf(median->upper) && !isinf(median->lower);
+    struct ks_cell cell = ks_cell_or(ks_cell_interval(*median, KS_IN_WORDS), "no interval");
+    char all[KS_INTERVAL_TEXT], note[KS_INTERVAL_TEXT + 64];
 
-    start_cell(median->lower, out);
-    fputs(range->n ? ks_interval_text(*median, KS_IN_WORDS, text) : "no interval", out);
-    if (range->n && isinf(median->upper) && !isinf(median->lower))
-        fputs("<small>upper end not resolved</small>", out);
-    if (range->n > 1)
-        fprintf(out, "<small>all seeds: %s</small>",
-                ks_interval_text(range->all, KS_IN_WORDS, text));
-    fputs("</td>", out);
+    snprintf(note, sizeof note, "%s%s%s%s", open ? "upper end not resolved" : "",
+             open && range->n > 1 ? "\n" : "", range->n > 1 ? "all seeds: " : "",
+             range->n > 1 ? ks_interval_text(range->all, KS_IN_WORDS, all) : "");
+    ks_document_cell(d, range->n > 0 && *note ? ks_cell_note(cell, note) : cell);
 }
 
 /* The rows of one analysis. */
@@ -112,25 +94,28 @@ static bool has_column(const struct rows *rows, const struct column *c)
     return false;
 }
 
-static void print_header(const struct rows *rows, FILE *out)
+static void add_headings(const struct rows *rows, const char *id, struct ks_document *d)
 {
     const char *intervals = has_intervals(rows) ? "[90% interval]" : "no interval";
 
-    fprintf(out, "<thead><tr><th>architecture</th>");
-    for (size_t c = 0; c < COLUMNS; c++) {
-        bool range = columns[c].kind == RANGE;
+    ks_document_table(d, id, KS_CELLS(ks_cell_name("architecture")));
+    for (size_t k = 0; k < COLUMNS; k++) {
+        const struct column *c = &columns[k];
+        const bool range = c->kind == RANGE;
+        char kinds[128];
 
-        if (has_column(rows, &columns[c]))
-            fprintf(out,
-                    "<th>%s<span class=\"kind\">%s%s</span><span class=\"kind\">%s</span></th>",
-                    range ? ks_catalogue[ks_ranges[columns[c].index]].name
-                          : ks_column_name(columns[c].index),
-                    columns[c].what ? columns[c].what
-                                    : ks_catalogue[ks_pooled[columns[c].index]].pooled,
-                    columns[c].is_return ? ks_plots_most_return(rows->page->results->study) : "",
-                    range ? "not pooled" : intervals);
+        if (!has_column(rows, c))
+            continue;
+        snprintf(kinds, sizeof kinds, "%s%s\n%s",
+                 c->what ? c->what : ks_catalogue[ks_pooled[c->index]].pooled,
+                 c->is_return ? ks_plots_most_return(rows->page->results->study) : "",
+                 range ? "not pooled" : intervals);
+        ks_document_cell(d,
+                         ks_cell_note(ks_cell_heading(range ? ks_catalogue[ks_ranges[c->index]].name
+                                                            : ks_column_name(c->index)),
+                                      kinds));
     }
-    fprintf(out, "<th>runs</th></tr></thead>\n");
+    ks_document_cell(d, ks_cell_heading("runs"));
 }
 
 /* Whether spectra of this analysis cannot be compared with those of others, or among themselves. */
@@ -146,56 +131,63 @@ static bool is_apart(const struct ks_results *r, const struct ks_row *row)
 }
 
 /* Who trained it, beside runs that are trained here; and whether it is comparable. */
-static void print_origin(const struct ks_results *r, const struct ks_row *row, FILE *out)
+static const char *origin_of(const struct ks_results *r, const struct ks_row *row)
 {
-    if (r->study->architecture[row->architecture].elsewhere && ks_study_trains(r->study))
-        fputs("<small>trained elsewhere</small>", out);
-    if (is_apart(r, row))
-        fputs("<small>not comparable</small>", out);
-    fputs("</td>", out);
+    const bool elsewhere = r->study->architecture[row->architecture].elsewhere &&
+                           ks_study_trains(r->study);
+
+    return is_apart(r, row) ? (elsewhere ? "trained elsewhere\nnot comparable" : "not comparable")
+           : elsewhere      ? "trained elsewhere"
+                            : NULL;
 }
 
 /* What makes rows incomparable, below the table: in it, the text would take the room of columns. */
-static ks_status print_apart(const struct rows *rows, FILE *out)
+static void add_apart(const struct rows *rows, struct ks_document *d)
 {
     const struct ks_results *r = rows->page->results;
-    const char *before = "<p class=\"note\">Not comparable: ";
+    size_t size, n = 0;
+    char *note = NULL;
+    FILE *out = open_memstream(&note, &size);
 
-    for (size_t i = 0; i < rows->n; i++) {
+    for (size_t i = 0; i < rows->n && out && d->status == KS_OK; i++) {
         const size_t architecture = rows->row[i].architecture;
         char *text = NULL;
 
         if (!rows->row[i].asked || !is_apart(r, &rows->row[i]))
             continue;
-        KS_TRY(ks_conditions_print(r, architecture, r->study->n_architectures, &text));
-        ks_html_between(out, before, r->study->architecture[architecture].name, " (");
-        ks_html_between(out, "", text, ")");
+        d->status = ks_conditions_print(r, architecture, r->study->n_architectures, &text);
+        fprintf(out, "%s%s (%s)",
+                n++ > 0 ? "; " : "Not comparable: ", r->study->architecture[architecture].name,
+                text ? text : "");
         free(text);
-        before = "; ";
     }
-    fputs(*before == ';' ? ".</p>\n" : "", out);
-    return KS_OK;
+    if (ks_stream_close(out) != KS_OK)
+        d->status = KS_MEMORY;
+    if (n > 0)
+        ks_document_add(d, KS_BLOCK_NOTE, "%s.", note);
+    free(note);
 }
 
-static void print_row(const struct rows *rows, size_t i, FILE *out)
+static void add_row(const struct rows *rows, size_t i, struct ks_document *d)
 {
     const struct ks_row *row = &rows->row[i];
     const struct ks_study_architecture *a =
         &rows->page->results->study->architecture[row->architecture];
 
-    ks_html_between(out, "<tr data-normalization=\"", a->normalization, "\"");
-    fprintf(out, " data-wn=\"%d\"", a->weight_normalization);
-    ks_html_between(out, " data-loss=\"", a->loss, "\">");
-    ks_html_between(out, "<td class=\"name\">", a->name, "");
-    print_origin(rows->page->results, row, out);
+    ks_document_row(
+        d, KS_BLOCK_ROW,
+        KS_CELLS(ks_cell_note(ks_cell_name(a->name), origin_of(rows->page->results, row))));
     for (size_t c = 0; c < COLUMNS; c++)
         if (!has_column(rows, &columns[c]))
             continue;
         else if (columns[c].kind == RANGE)
-            print_range(&row->range[columns[c].index], out);
+            add_range(&row->range[columns[c].index], d);
         else
-            print_value(&row->value[columns[c].index], columns[c].kind == BOUND, out);
-    fprintf(out, "<td data-value=\"%zu\">%zu</td></tr>\n", row->runs, row->runs);
+            add_value(&row->value[columns[c].index], columns[c].kind == BOUND, d);
+    ks_document_cell(d, ks_cell_count(row->runs));
+    ks_document_cell(d, ks_cell_filter("normalization", a->normalization));
+    ks_document_cell(d, ks_cell_filter("wn", a->weight_normalization ? "1" : "0"));
+    ks_document_cell(d, ks_cell_filter("loss", a->loss));
 }
 
 /* From the highest return down; without a return at the end. */
@@ -213,69 +205,62 @@ static void sort_rows(const struct rows *rows, size_t order[KS_STUDY_ARCHITECTUR
     }
 }
 
-static ks_status print_rows(const struct rows *rows, const char *id, FILE *out)
+static void add_rows(const struct rows *rows, const char *id, struct ks_document *d)
 {
     size_t dropped = 0, order[KS_STUDY_ARCHITECTURES];
 
-    fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" id=\"%s\">\n", id);
-    print_header(rows, out);
-    fprintf(out, "<tbody>\n");
+    add_headings(rows, id, d);
     sort_rows(rows, order);
     for (size_t i = 0; i < rows->n; i++) {
         if (!rows->row[order[i]].asked)
             continue;
-        print_row(rows, order[i], out);
+        add_row(rows, order[i], d);
         dropped += rows->row[order[i]].dropped;
     }
-    fprintf(out, "</tbody></table></div>\n");
-    KS_TRY(print_apart(rows, out));
+    add_apart(rows, d);
     if (dropped > 0)
-        fprintf(out,
-                "<p>%zu values of kappa are not numbers, or their analyses failed: they are left "
-                "out.</p>\n",
-                dropped);
-    return KS_OK;
+        ks_document_add(d, KS_BLOCK_TEXT,
+                        "%zu values of kappa are not numbers, or their analyses failed: they are "
+                        "left out.",
+                        dropped);
 }
 
-static const char FILTERS[] =
-    "<form class=\"filters\" data-table=\"table-architectures\" hidden>\n"
-    "<label>Name contains <input type=\"search\" size=\"8\"></label>\n"
-    "<label>Normalization <select name=\"normalization\"><option value=\"\">all"
-    "<option value=\"bn\">batch<option value=\"ln\">layer<option value=\"dense\">none"
-    "<option value=\"other\">other</select></label>\n"
-    "<label>Weight normalization <select name=\"wn\"><option value=\"\">all"
-    "<option value=\"1\">with<option value=\"0\">without</select></label>\n"
-    "<label>Loss <select name=\"loss\"><option value=\"\">all<option value=\"ce\">cross-entropy"
-    "<option value=\"mse\">squared error<option value=\"other\">other</select></label>\n"
-    "<output></output>\n</form>\n";
-
-ks_status ks_page_architectures(void *data, FILE *out)
+void ks_page_architectures(void *data, struct ks_document *d)
 {
     const struct ks_page *page = data;
     const struct rows rows = {page, page->table->row, page->table->n_rows};
 
-    fputs(FILTERS, out);
-    return print_rows(&rows, "table-architectures", out);
+    add_rows(&rows, "table-architectures", d);
+}
+
+/* The table of a further analysis, behind its title. */
+static ks_status print_analysis(const struct ks_page *page, size_t k, FILE *out)
+{
+    static const char *const which[] = {"same checkpoints", "checkpoints after the first update",
+                                        "last checkpoint"};
+    const struct ks_study_analysis *a = &page->results->study->analysis[k];
+    const struct rows rows = {page, page->table->row + k * page->table->n_rows,
+                              page->table->n_rows};
+    struct ks_document d = {.n = 0};
+    char id[48];
+    ks_status status;
+
+    ks_html_between(out, "<h3>Further analysis: ", a->name, "</h3>\n");
+    fprintf(out, "<p>The %s, analyzed with ", which[a->scope.checkpoints]);
+    ks_page_print_settings(a, out);
+    fputs(".</p>\n", out);
+    snprintf(id, sizeof id, "table-analysis-%zu", k);
+    add_rows(&rows, id, &d);
+    status = ks_document_html(&d, id, out);
+    ks_document_clear(&d);
+    return status;
 }
 
 ks_status ks_page_analyses(void *data, FILE *out)
 {
-    static const char *const which[] = {"same checkpoints", "checkpoints after the first update",
-                                        "last checkpoint"};
     const struct ks_page *page = data;
 
-    for (size_t k = 1; k < page->table->n_analyses; k++) {
-        const struct ks_study_analysis *a = &page->results->study->analysis[k];
-        const struct rows rows = {page, page->table->row + k * page->table->n_rows,
-                                  page->table->n_rows};
-        char id[48];
-
-        snprintf(id, sizeof id, "table-analysis-%zu", k);
-        ks_html_between(out, "<h3>Further analysis: ", a->name, "</h3>\n");
-        fprintf(out, "<p>The %s, analyzed with ", which[a->scope.checkpoints]);
-        ks_page_print_settings(a, out);
-        fputs(".</p>\n", out);
-        KS_TRY(print_rows(&rows, id, out));
-    }
+    for (size_t k = 1; k < page->table->n_analyses; k++)
+        KS_TRY(print_analysis(page, k, out));
     return KS_OK;
 }

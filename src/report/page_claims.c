@@ -228,39 +228,35 @@ static const struct {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static void print_architecture(const struct ks_page *page, size_t architecture, size_t checkpoints,
-                               FILE *out)
+static void add_architecture(const struct ks_page *page, size_t architecture, struct ks_document *d)
 {
-    ks_html_between(out, "<tr><td class=\"name\">",
-                    page->results->study->architecture[architecture].name, "</td>");
-    for (size_t c = 0; c < COLUMNS; c++) {
-        double largest = ks_theorems_largest(&page->table->theorems, architecture,
-                                             columns[c].number);
+    const struct ks_theorems *t = &page->table->theorems;
+    size_t checkpoints = 0;
 
-        ks_html_cell(out, largest, "%.3g", columns[c].rounded(largest, 3), "not measured");
+    for (size_t i = 0; i < t->n; i++)
+        checkpoints += t->row[i].architecture == architecture;
+    if (checkpoints == 0)
+        return;
+    ks_document_row(d, KS_BLOCK_ROW,
+                    KS_CELLS(ks_cell_name(page->results->study->architecture[architecture].name)));
+    for (size_t c = 0; c < COLUMNS; c++) {
+        const double largest = ks_theorems_largest(t, architecture, columns[c].number);
+        struct ks_cell cell = ks_cell_digits(3, columns[c].rounded(largest, 3));
+
+        cell.key = largest;
+        ks_document_cell(d, ks_cell_or(cell, "not measured"));
     }
-    fprintf(out, "<td data-value=\"%zu\">%zu</td></tr>\n", checkpoints, checkpoints);
+    ks_document_cell(d, ks_cell_count(checkpoints));
 }
 
-ks_status ks_page_theorems(void *data, FILE *out)
+void ks_page_theorems(void *data, struct ks_document *d)
 {
     const struct ks_page *page = data;
-    const struct ks_theorems *t = &page->table->theorems;
 
-    fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" "
-                 "id=\"table-theorems\">\n<thead><tr><th>architecture</th>");
+    ks_document_table(d, "table-theorems", KS_CELLS(ks_cell_name("architecture")));
     for (size_t c = 0; c < COLUMNS; c++)
-        fprintf(out, "<th>%s<span class=\"kind\">%s</span></th>", columns[c].title,
-                columns[c].kind);
-    fprintf(out, "<th>checkpoints</th></tr></thead>\n<tbody>\n");
-    for (size_t a = 0; a < page->results->study->n_architectures; a++) {
-        size_t checkpoints = 0;
-
-        for (size_t i = 0; i < t->n; i++)
-            checkpoints += t->row[i].architecture == a;
-        if (checkpoints > 0)
-            print_architecture(page, a, checkpoints, out);
-    }
-    fprintf(out, "</tbody></table></div>\n");
-    return KS_OK;
+        ks_document_cell(d, ks_cell_note(ks_cell_heading(columns[c].title), columns[c].kind));
+    ks_document_cell(d, ks_cell_heading("checkpoints"));
+    for (size_t a = 0; a < page->results->study->n_architectures; a++)
+        add_architecture(page, a, d);
 }

@@ -2,95 +2,75 @@
 #include "report/page.h"
 
 #include <math.h>
-#include <string.h>
-
-#include "document/html.h"
 
 /* A statistic or an end of it, and what it is. */
-static void print_statistic(struct ks_statistic_column column, FILE *out)
+static struct ks_cell name_of(struct ks_statistic_column column)
 {
-    const char *whole = ks_catalogue[column.id].of_spectra;
-
-    fprintf(out, "<tr><td class=\"name\">%s<span class=\"kind\">%s</span></td>",
-            ks_statistic_column_name(column),
-            column.part == KS_LOWER_END   ? "lower ends of 99% intervals"
-            : column.part == KS_UPPER_END ? "upper ends of 99% intervals"
-            : whole                       ? whole
-                                          : "");
+    return ks_cell_note(ks_cell_name(ks_statistic_column_name(column)),
+                        column.part == KS_LOWER_END   ? "lower ends of 99% intervals"
+                        : column.part == KS_UPPER_END ? "upper ends of 99% intervals"
+                                                      : ks_catalogue[column.id].of_spectra);
 }
 
-static void print_correlation(const struct ks_study *study, const struct ks_correlation *c,
-                              FILE *out)
-{
-    const struct ks_interval *in = &c->spearman.in;
-
-    print_statistic(c->statistic, out);
-    ks_html_between(out, "<td class=\"text\">", study->analysis[c->analysis].name, "</td>");
-    ks_html_cell(out, c->spearman.value, "%.2f", c->spearman.value, "undefined");
-    if (isnan(in->lower))
-        fputs("<td class=\"none\">no interval</td>", out);
-    else
-        fprintf(out, "<td data-value=\"%.10g\">[%.2f, %.2f]</td>", in->lower, in->lower, in->upper);
-    ks_html_cell(out, c->p, "%.2g", c->p, "undefined");
-    fprintf(out, "<td data-value=\"%zu\">%zu</td></tr>\n", c->n, c->n);
-}
-
-ks_status ks_page_correlations(void *data, FILE *out)
+void ks_page_correlations(void *data, struct ks_document *d)
 {
     const struct ks_page *page = data;
     const struct ks_correlations *found = &page->table->correlations;
 
-    fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" "
-                 "id=\"table-correlations\">\n<thead><tr><th>statistic</th><th class=\"text\">"
-                 "analysis</th><th>Spearman's correlation</th><th>90%% interval over seeds</th>"
-                 "<th><i>p</i></th><th>architectures</th></tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < found->n; i++)
-        print_correlation(page->results->study, &found->row[i], out);
-    fprintf(out, "</tbody></table></div>\n");
-    return KS_OK;
+    ks_document_table(d, "table-correlations",
+                      KS_CELLS(ks_cell_name("statistic"), ks_cell_text("analysis"),
+                               ks_cell_heading("Spearman's correlation"),
+                               ks_cell_heading("90% interval over seeds"), ks_cell_heading("p"),
+                               ks_cell_heading("architectures")));
+    for (size_t i = 0; i < found->n; i++) {
+        const struct ks_correlation *c = &found->row[i];
+        const struct ks_interval *in = &c->spearman.in;
+        char interval[32];
+
+        snprintf(interval, sizeof interval, "[%.2f, %.2f]", in->lower, in->upper);
+        ks_document_row(d, KS_BLOCK_ROW,
+                        KS_CELLS(name_of(c->statistic),
+                                 ks_cell_text(page->results->study->analysis[c->analysis].name),
+                                 ks_cell_or(ks_cell_fixed(2, c->spearman.value), "undefined"),
+                                 ks_cell_or(ks_cell_printed(interval, in->lower), "no interval"),
+                                 ks_cell_or(ks_cell_p(c->p), "undefined"), ks_cell_count(c->n)));
+    }
 }
 
 /* --- what a statistic adds to the factors --- */
 
-static void print_cells(size_t n, const double *value, const char *none, FILE *out)
-{
-    for (size_t k = 0; k < n; k++)
-        ks_html_cell(out, value[k], "%.2g", value[k], none);
-}
-
-static void print_prediction(const struct ks_prediction_row *row, double alone, FILE *out)
-{
-    const double value[] = {row->with.r2, row->with.q2, row->partial, row->p, row->p_family};
-
-    print_statistic(row->statistic, out);
-    ks_html_between(out, "<td class=\"text\">", row->analysis, "</td>");
-    print_cells(5, value, "not resolved", out);
-    fprintf(out, "<td class=\"text\">%s</td></tr>\n",
-            isnan(row->with.q2)    ? ""
-            : row->with.q2 > alone ? "more"
-                                   : "less");
-}
-
-ks_status ks_page_prediction(void *data, FILE *out)
+void ks_page_prediction(void *data, struct ks_document *d)
 {
     const struct ks_prediction *found = &((const struct ks_page *)data)->table->prediction;
-    const double alone[] = {found->factors.r2, found->factors.q2, NAN, NAN, NAN};
+    const struct ks_explained *alone = &found->factors;
+    const struct ks_cell none = ks_cell_or(ks_cell_p(NAN), "");
+    static const char unknown[] = "not resolved";
 
-    fputs(
-        "<div class=\"scroll\" tabindex=\"0\"><table class=\"sortable\" id=\"table-prediction\">\n"
-        "<thead><tr><th>statistic</th><th class=\"text\">analysis</th><th>explained</th>"
-        "<th>of the one left out</th><th>partial correlation</th><th><i>p</i></th>"
-        "<th><i>p</i> for all rows</th><th class=\"text\">than the "
-        "factors</th></tr></thead>\n<tbody>\n"
-        "<tr><td class=\"name\">factors<span class=\"kind\">BN, LN, WN, CE</span></td>"
-        "<td class=\"text\">-</td>",
-        out);
-    print_cells(5, alone, "", out);
-    fputs("<td class=\"text\"></td></tr>\n", out);
-    for (size_t i = 0; i < found->n; i++)
-        print_prediction(&found->row[i], found->factors.q2, out);
-    fputs("</tbody></table></div>\n", out);
-    return KS_OK;
+    ks_document_table(d, "table-prediction",
+                      KS_CELLS(ks_cell_name("statistic"), ks_cell_text("analysis"),
+                               ks_cell_heading("explained"), ks_cell_heading("of the one left out"),
+                               ks_cell_heading("partial correlation"), ks_cell_heading("p"),
+                               ks_cell_heading("p for all rows"),
+                               ks_cell_text("than the factors")));
+    ks_document_row(d, KS_BLOCK_ROW,
+                    KS_CELLS(ks_cell_note(ks_cell_name("factors"), "BN, LN, WN, CE"),
+                             ks_cell_text("-"), ks_cell_digits(2, alone->r2),
+                             ks_cell_digits(2, alone->q2), none, none, none, ks_cell_text("")));
+    for (size_t i = 0; i < found->n; i++) {
+        const struct ks_prediction_row *row = &found->row[i];
+        const double q2 = row->with.q2;
+
+        ks_document_row(d, KS_BLOCK_ROW,
+                        KS_CELLS(name_of(row->statistic), ks_cell_text(row->analysis),
+                                 ks_cell_or(ks_cell_digits(2, row->with.r2), unknown),
+                                 ks_cell_or(ks_cell_digits(2, q2), unknown),
+                                 ks_cell_or(ks_cell_digits(2, row->partial), unknown),
+                                 ks_cell_or(ks_cell_p(row->p), unknown),
+                                 ks_cell_or(ks_cell_p(row->p_family), unknown),
+                                 ks_cell_text(isnan(q2)        ? ""
+                                              : q2 > alone->q2 ? "more"
+                                                               : "less")));
+    }
 }
 
 /* The claim of the analyzer in the last spectrum of the first run of an architecture of the table;
@@ -119,21 +99,16 @@ bool ks_page_has_statements(const void *data)
     return false;
 }
 
-ks_status ks_page_statements(void *data, FILE *out)
+void ks_page_statements(void *data, struct ks_document *d)
 {
     const struct ks_page *page = data;
 
-    fprintf(out, "<dl>\n");
     for (size_t i = 0; i < page->table->n_rows; i++) {
         const size_t architecture = page->table->row[i].architecture;
         const char *statement = find_statement(page, i);
 
-        if (!statement)
-            continue;
-        ks_html_between(out, "<dt>", page->results->study->architecture[architecture].name,
-                        "</dt>\n");
-        ks_html_between(out, "<dd>", statement, "</dd>\n");
+        if (statement)
+            ks_document_line(d, page->results->study->architecture[architecture].name, "%s",
+                             statement);
     }
-    fprintf(out, "</dl>\n");
-    return KS_OK;
 }

@@ -1,10 +1,11 @@
-#include "report/report.h"
+#include "report/study_report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
+#include "document/document.h"
 #include "io/file.h"
 #include "report/plots.h"
 #include "report/summary_table.h"
@@ -22,43 +23,44 @@ static bool is_same_system(const struct ks_score_line *a, const struct ks_score_
 
 /* --- tables --- */
 
-enum { CELL = 112 };
-
 /* "0.933 [0.928, 0.938]", "0.933 [-]" or "-". */
-static void estimate_text(const struct ks_estimate *e, char text[CELL])
+static struct ks_cell estimate_cell(const struct ks_estimate *e)
 {
-    char value[32], low[32], high[32];
+    char value[32], low[32], high[32], text[KS_CELL_PRINTED];
 
     ks_value_print(e->value, value);
     ks_value_print(e->in.lower, low);
     ks_value_print(e->in.upper, high);
-    if (isnan(e->value))
-        snprintf(text, CELL, "-");
-    else if (isnan(e->in.lower))
-        snprintf(text, CELL, "%s [-]", value);
+    if (isnan(e->in.lower))
+        snprintf(text, sizeof text, "%s [-]", value);
     else
-        snprintf(text, CELL, "%s [%s, %s]", value, low, high);
+        snprintf(text, sizeof text, "%s [%.20s, %.20s]", value, low, high);
+    return ks_cell_or(ks_cell_printed(text, e->value), "-");
 }
 
-void ks_scores_print(const struct ks_score_summary *s, FILE *out)
+ks_status ks_scores_print(const struct ks_score_summary *s, FILE *out)
 {
-    int system = ks_wider(0, "system"), suite = ks_wider(0, "suite");
+    struct ks_document d = {.n = 0};
+    ks_status status;
 
-    for (size_t i = 0; i < s->n; i++) {
-        system = ks_wider(system, s->line[i].system);
-        suite = ks_wider(suite, s->line[i].suite);
-    }
-    fprintf(out, "%-*s  %-*s  %5s  %4s  %9s  %24s  %24s\n", system, "system", suite, "suite",
-            "tasks", "runs", "last step", "iqm at the last step", "area under the iqm");
+    ks_document_table(
+        &d, "",
+        KS_CELLS(ks_cell_name("system"), ks_cell_text("suite"), ks_cell_heading("tasks"),
+                 ks_cell_heading("runs"), ks_cell_heading("last step"),
+                 ks_cell_heading("iqm at the last step"), ks_cell_heading("area under the iqm")));
     for (size_t i = 0; i < s->n; i++) {
         const struct ks_score_line *line = &s->line[i];
-        char iqm[CELL], area[CELL];
 
-        estimate_text(ks_score_line_last(line), iqm);
-        estimate_text(&line->area, area);
-        fprintf(out, "%-*s  %-*s  %5zu  %4zu  %9.10g  %24s  %24s\n", system, line->system, suite,
-                line->suite, line->tasks, line->runs, last_step(line), iqm, area);
+        ks_document_row(&d, KS_BLOCK_ROW,
+                        KS_CELLS(ks_cell_name(line->system), ks_cell_text(line->suite),
+                                 ks_cell_count(line->tasks), ks_cell_count(line->runs),
+                                 ks_cell_digits(10, last_step(line)),
+                                 estimate_cell(ks_score_line_last(line)),
+                                 estimate_cell(&line->area)));
     }
+    status = ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
+    ks_document_clear(&d);
+    return status;
 }
 
 static void fill_scores(const struct ks_score_summary *s, struct ks_table *out)

@@ -12,6 +12,7 @@
 
 #include "core/memory.h"
 #include "core/number.h"
+#include "document/document.h"
 #include "results/comparison.h"
 #include "results/correlation.h"
 #include "results/scores.h"
@@ -315,54 +316,43 @@ static const struct {
                {true, KS_RANGE_DIRECTIONS}, {true, KS_RANGE_Q99},
                {true, KS_RANGE_GRADIENT},   {false, KS_LAMBDA_MAX},
                {false, KS_KURTOSIS},        {false, KS_RETURN}};
-enum { NUMBER_WIDTH = 10, RANGE_WIDTH = 20 };
-
-int ks_wider(int width, const char *name)
-{
-    int length = (int)strlen(name);
-
-    return length > width ? length : width;
-}
-
-/* With row NULL: the names of the columns. */
-static void print_line(const char *first, int width, const struct ks_row *row, FILE *out)
-{
-    fprintf(out, "%-*s", width, first);
-    for (size_t c = 0; c < sizeof printed / sizeof *printed; c++) {
-        const bool range = printed[c].range;
-        const size_t i = printed[c].index;
-        const char *name = range ? ks_catalogue[ks_ranges[i]].name : ks_column_name(i);
-        char text[KS_INTERVAL_TEXT];
-
-        if (row && range)
-            ks_interval_text(row->range[i].median, KS_IN_WORDS, text);
-        else if (row)
-            ks_value_print(row->value[i].value, text);
-        fprintf(out, "  %*s", ks_wider(range ? RANGE_WIDTH : NUMBER_WIDTH, name),
-                row ? text : name);
-    }
-    putc('\n', out);
-}
+enum { PRINTED = sizeof printed / sizeof *printed };
 
 /* Beside runs that are trained here, those from elsewhere say so. */
-static const char *print_name(const struct ks_study *s, const struct ks_row *row, char name[128])
+static void add_row(const struct ks_study *s, const struct ks_row *row, struct ks_document *d)
 {
     const struct ks_study_architecture *a = &s->architecture[row->architecture];
+    const bool elsewhere = a->elsewhere && ks_study_trains(s);
 
-    snprintf(name, 128, "%.100s%s", a->name,
-             a->elsewhere && ks_study_trains(s) ? " (elsewhere)" : "");
-    return name;
+    ks_document_row(d, KS_BLOCK_ROW,
+                    KS_CELLS(ks_cell_note(ks_cell_name(a->name), elsewhere ? "elsewhere" : NULL)));
+    for (size_t c = 0; c < PRINTED; c++) {
+        const size_t i = printed[c].index;
+        char text[32];
+
+        if (printed[c].range) {
+            ks_document_cell(d, ks_cell_interval(row->range[i].median, KS_IN_WORDS));
+            continue;
+        }
+        ks_value_print(row->value[i].value, text);
+        ks_document_cell(d, ks_cell_printed(text, row->value[i].value));
+    }
 }
 
-void ks_summary_print(const struct ks_results *r, const struct ks_summary_table *table, FILE *out)
+ks_status ks_summary_print(const struct ks_results *r, const struct ks_summary_table *table,
+                           FILE *out)
 {
-    const struct ks_study *s = r->study;
-    int width = (int)strlen("architecture");
-    char name[128];
+    struct ks_document d = {.n = 0};
+    ks_status status;
 
+    ks_document_table(&d, "", KS_CELLS(ks_cell_name("architecture")));
+    for (size_t c = 0; c < PRINTED; c++)
+        ks_document_cell(&d, ks_cell_heading(printed[c].range
+                                                 ? ks_catalogue[ks_ranges[printed[c].index]].name
+                                                 : ks_column_name(printed[c].index)));
     for (size_t i = 0; i < table->n_rows; i++)
-        width = ks_wider(width, print_name(s, &table->row[i], name));
-    print_line("architecture", width, NULL, out);
-    for (size_t i = 0; i < table->n_rows; i++)
-        print_line(print_name(s, &table->row[i], name), width, &table->row[i], out);
+        add_row(r->study, &table->row[i], &d);
+    status = ks_document_print(&d, KS_DOCUMENT_WIDTH, out);
+    ks_document_clear(&d);
+    return status;
 }

@@ -113,12 +113,10 @@ void ks_range_find(const struct ks_range_place *place, size_t n, const struct ks
  * resolved, infinite if the statistic itself is infinite. */
 void ks_range_add_ends(const struct ks_seed_range range[KS_RANGES], struct ks_table *out);
 
-/* Prints the standard analysis in aligned columns. */
-void ks_summary_print(const struct ks_results *results, const struct ks_summary_table *table,
-                      FILE *out);
+/* Prints the standard analysis in aligned columns. KS_MEMORY. */
+ks_status ks_summary_print(const struct ks_results *results, const struct ks_summary_table *table,
+                           FILE *out);
 /* A value in few digits ("1.30e+06"; "-" for NaN) into text[32]. */
 void ks_value_print(double value, char text[32]);
-/* The width of a column that is at least `width` wide and has this text. */
-int ks_wider(int width, const char *text);
 
 #endif

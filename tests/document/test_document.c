@@ -119,6 +119,28 @@ TEST(test_html)
     ks_document_clear(&d);
 }
 
+/* A row's filters are on a page only; small print has an element for each of its lines. */
+TEST(test_filters_and_lines)
+{
+    struct ks_document d = {.n = 0};
+
+    ks_document_table(&d, "t", KS_CELLS(ks_cell_note(ks_cell_heading("x"), "a\nb")));
+    ks_document_row(&d, KS_BLOCK_ROW,
+                    KS_CELLS(ks_cell_note(ks_cell_count(1), "c\n<d>"),
+                             ks_cell_filter("loss", "\"ce\""), ks_cell_filter("wn", "1")));
+    assert_string_equal(
+        as_html(&d),
+        "<div class=\"scroll\" tabindex=\"0\">\n<table class=\"sortable\" id=\"t\">\n<thead>\n"
+        "<tr><th>x<span class=\"kind\">a</span><span class=\"kind\">b</span></th></tr>\n</thead>\n"
+        "<tbody>\n<tr data-loss=\"&quot;ce&quot;\" data-wn=\"1\"><td data-value=\"1\">1"
+        "<small>c</small><small>&lt;d&gt;</small></td></tr>\n</tbody>\n</table>\n</div>\n");
+    ks_document_clear(&d);
+    ks_document_table(&d, "t", KS_CELLS(ks_cell_text("x")));
+    ks_document_row(&d, KS_BLOCK_ROW, KS_CELLS(ks_cell_text("one"), ks_cell_filter("wn", "1")));
+    assert_string_equal(on_terminal(&d, 80), "  x\n  one\n");
+    ks_document_clear(&d);
+}
+
 /* The first failure is kept, and a document with one is not printed. */
 TEST(test_no_memory)
 {

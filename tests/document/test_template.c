@@ -48,6 +48,11 @@ static ks_status print_failure(void *data, const char *argument, FILE *out)
     return ks_fail(KS_FULL, "no %s", argument);
 }
 
+static void add_words(void *data, struct ks_document *document)
+{
+    ks_document_add(document, KS_BLOCK_TEXT, "%s", (const char *)data);
+}
+
 static bool never(const void *data)
 {
     (void)data;
@@ -55,10 +60,11 @@ static bool never(const void *data)
 }
 
 static const struct ks_template_section sections[] = {
-    {"word", NULL, NULL, print_word},
-    {"absent", NULL, never, print_failure},
-    {"failure", NULL, NULL, print_failure},
-    {NULL, NULL, NULL, NULL},
+    {"word", .print_named = print_word},
+    {"absent", .present = never, .print_named = print_failure},
+    {"failure", .print_named = print_failure},
+    {"document", .add = add_words},
+    {.name = NULL},
 };
 
 static ks_status fill(const char *text)
@@ -79,6 +85,8 @@ TEST_IN_FOLDER(test_template)
     assert_string_equal(printed, "a <data|> b <data|two words>\n{ {c} }");
     assert_ok(fill("a{{if absent}} b {{absent}} c{{end}} d{{if word}} e {{word}}{{end}}"));
     assert_string_equal(printed, "a d e <data|>");
+    assert_ok(fill("a{{document}}"));
+    assert_string_equal(printed, "a<p>data</p>\n");
     write_text("part", "{{as it is}}");
     assert_ok(fill("a {{include part}} b{{if absent}}{{include part}}{{end}}"));
     assert_string_equal(printed, "a {{as it is}} b");

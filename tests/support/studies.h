@@ -9,7 +9,7 @@
 #include "core/process.h"
 #include "io/spectrum.h"
 #include "report/plots.h"
-#include "report/report.h"
+#include "report/study_report.h"
 #include "report/tables.h"
 #include "results/results.h"
 

@@ -1,6 +1,6 @@
 /* From a study's folder to its tables, plots and report. */
-#ifndef KS_REPORT_REPORT_H
-#define KS_REPORT_REPORT_H
+#ifndef KS_REPORT_STUDY_REPORT_H
+#define KS_REPORT_STUDY_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,8 +20,8 @@ ks_status ks_report_sweep(const char *dir);
 
 /* --- scores over tasks: printed and drawn --- */
 
-/* A line per system and suite: in aligned columns; as CSV on standard output. */
-void ks_scores_print(const struct ks_score_summary *summary, FILE *out);
+/* A line per system and suite: in aligned columns; as CSV on standard output. KS_MEMORY. */
+ks_status ks_scores_print(const struct ks_score_summary *summary, FILE *out);
 ks_status ks_scores_print_csv(const struct ks_score_summary *summary);
 
 /* On standard error: runs and tasks that are left out, intervals that are too narrow, systems that

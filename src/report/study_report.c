@@ -1,5 +1,5 @@
 /* From a study's folder to its tables, plots and report. */
-#include "report/report.h"
+#include "report/study_report.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "report/plots.h"
 #include "report/tables.h"
 
-static void announce(const struct ks_results *r, const struct ks_summary_table *table)
+static ks_status announce(const struct ks_results *r, const struct ks_summary_table *table)
 {
     for (size_t i = 0; i < KS_PLOTS; i++)
         if (table->drawn[i])
@@ -22,7 +22,7 @@ static void announce(const struct ks_results *r, const struct ks_summary_table *
         else
             printf("%s: not drawn: %s\n", ks_plots[i].name, ks_plots[i].missing);
     printf("%s/report.html: all plots and the table\n\n", r->dir);
-    ks_summary_print(r, table, stdout);
+    KS_TRY(ks_summary_print(r, table, stdout));
     if (!isnan(table->spearman))
         printf("\nSpearman's rank correlation of 10^IQM(log10 kappa) with the return, over %zu "
                "architectures: %.2f\n",
@@ -31,6 +31,7 @@ static void announce(const struct ks_results *r, const struct ks_summary_table *
         printf("%s%s%s",
                k > 1 ? ", " : "\nFurther analyses, in tables/summary.csv and report.html: ",
                r->study->analysis[k].name, k + 1 < table->n_analyses ? "" : "\n");
+    return KS_OK;
 }
 
 static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_summary_table *table,
@@ -47,7 +48,7 @@ static ks_status plot(const struct ks_results *r, size_t resamples, struct ks_su
                        r->dir);
     KS_TRY(ks_plots_draw(r, table));
     KS_TRY(ks_page_write(r, table));
-    announce(r, table);
+    KS_TRY(announce(r, table));
     ks_claims_print(claims, stdout);
     ks_theorems_print(r->study, &table->theorems, stdout);
     return fflush(stdout) == 0 && !ferror(stdout)
