@@ -272,10 +272,10 @@ TEST_CLEAN(test_analyze)
     H5Fclose(file);
     analyzer_refuses("c.h5", "c.h5: /batch/target: expected an object of the file");
     assert_int_equal(mkfifo(pipe, 0600), 0);
-    analyzer_refuses("pipe", "pipe: expected an HDF5 file, found a special file");
+    analyzer_refuses("pipe", "pipe: cannot be opened: it is a special file");
     write_one(scratch("c.h5"), make_plain(MSE), false);
     analyzer_refuses("--apply pipe --output out.h5 c.h5",
-                     "pipe: expected an HDF5 file, found a special file");
+                     "pipe: cannot be opened: it is a special file");
 }
 
 CMFixtureFunction tests_setup = scratch_make, tests_teardown = scratch_remove;
