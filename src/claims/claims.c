@@ -286,7 +286,7 @@ void ks_claims_starts(const struct ks_claim_row *row, char text[KS_CLAIM_STARTS_
         if (s->verdicts[v] > 0) {
             used += snprintf(text + used, (size_t)(KS_CLAIM_STARTS_TEXT - used), "%s%zu %s",
                              between, s->verdicts[v], ks_verdict_names[v]);
-            between = ", ";
+            between = " and "; /* no comma, which would end the cell of a table */
         }
     if (!isnan(s->effect_least))
         snprintf(text + used, (size_t)(KS_CLAIM_STARTS_TEXT - used), "; %.3g to %.3g",

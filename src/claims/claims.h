@@ -70,8 +70,8 @@ const struct ks_claim_row *ks_claims_row(const struct ks_claims *claims,
  * sound one, else "open". */
 const char *ks_claims_survival(const struct ks_claims *claims, const struct ks_paper_claim *claim);
 
-/* "5 start vectors: 3 not decided, 2 supported; -0.839 to -0.727", or "one start vector"; "" if the
- * row does not depend on start vectors. */
+/* "5 start vectors: 3 not decided and 2 supported; -0.839 to -0.727", or "one start vector"; "" if
+ * the row does not depend on start vectors. */
 enum { KS_CLAIM_STARTS_TEXT = 192 };
 void ks_claims_starts(const struct ks_claim_row *row, char text[KS_CLAIM_STARTS_TEXT]);
 

@@ -59,7 +59,7 @@ TEST_WITH(test_words_of_each_start, make_starts, claimed_end)
     assert_int_equal(row->starts.verdicts[KS_SUPPORTED], 2);
     assert_int_equal(row->starts.verdicts[KS_NOT_SUPPORTED], 1);
     ks_claims_starts(row, text);
-    assert_string_equal(text, "3 start vectors: 2 supported, 1 not supported; 1 to 2");
+    assert_string_equal(text, "3 start vectors: 2 supported and 1 not supported; 1 to 2");
     ks_claims_starts(lowest(KS_CLAIM_SOUND), text);
     assert_string_equal(text, "");
     ks_claims_starts(row_of(judge(0), "all-three-highest", KS_CLAIM_PAPER), text);
@@ -176,7 +176,7 @@ TEST_WITH(test_table_of_starts, make_starts, claimed_end)
     assert_ok(ks_table_write(&t, scratch_folder, "claims"));
     ks_table_free(&t);
     check_cells("\nall-three-lowest,paper,", "2026-",
-                "2026-11-22,-,3,3 start vectors: 2 supported, 1 not supported; 1 to 2,1,2\n");
+                "2026-11-22,-,3,3 start vectors: 2 supported and 1 not supported; 1 to 2,1,2\n");
     check_cells("\nall-three-lowest,sound,", ",0,-,", ",0,-,-,-\n");
     check_cells("\nall-three-lowest,revised,", "results known", "results known,Figure 4 and ");
     check_cells("\nall-three-lowest,revised,", "2026-", "2026-11-27,");
