@@ -5,7 +5,7 @@
  *     #define AT(member) KS_KEY_AT(struct command, member)
  *     static const struct ks_key keys[] = {
  *         {"order", KS_ROW_COUNT(1, 10000), "90", AT(order), "M", "Lanczos steps"},
- *         {"csv", KS_ROW_FLAG, NULL, AT(csv), NULL, "print CSV"},
+ *         {"csv", KS_ROW_FLAG(), NULL, AT(csv), NULL, "print CSV"},
  *         KS_KEYS_END};
  */
 #ifndef KS_CORE_KEYS_H
@@ -50,13 +50,13 @@ struct ks_key {
 /* Parts of a row. Integers have no limit with KS_KEY_ANY, up to INT64_MAX, as files store them. */
 #define KS_ROW_COUNT(low, high)      KS_KEY_COUNT, low, high, NULL
 #define KS_ROW_NUMBER(low, high)     KS_KEY_NUMBER, low, high, NULL
-#define KS_ROW_FLAG                  KS_KEY_FLAG, 0, 1, NULL
-#define KS_ROW_OFF                   KS_KEY_OFF, 0, 1, NULL
+#define KS_ROW_FLAG()                KS_KEY_FLAG, 0, 1, NULL
+#define KS_ROW_OFF()                 KS_KEY_OFF, 0, 1, NULL
 #define KS_ROW_CHOICE(words)         KS_KEY_CHOICE, 0, 0, words
 #define KS_ROW_CHOICE_FROM(n, words) KS_KEY_CHOICE, n, 0, words /* the first word's value is n */
-#define KS_ROW_TEXT                  KS_KEY_TEXT, 0, 0, NULL
-#define KS_ROW_TEXTS                 KS_KEY_TEXTS, 0, 0, NULL
-#define KS_ROW_OTHER                 KS_KEY_OTHER, 0, 0, NULL
+#define KS_ROW_TEXT()                KS_KEY_TEXT, 0, 0, NULL
+#define KS_ROW_TEXTS()               KS_KEY_TEXTS, 0, 0, NULL
+#define KS_ROW_OTHER()               KS_KEY_OTHER, 0, 0, NULL
 #define KS_KEY_ANY                   0x1p63
 #define KS_KEY_AT(type, member)                                                                    \
     .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)

@@ -1,5 +1,6 @@
 #include "document/document.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -224,11 +225,14 @@ static ks_status copy_cell(const struct ks_cell *from, struct ks_cell *copy)
 
 void ks_document_cell(struct ks_document *d, struct ks_cell cell)
 {
-    struct ks_block *b = d->n > 0 ? &d->block[d->n - 1] : NULL;
+    struct ks_block *b;
     struct ks_cell copy;
 
-    if (d->status == KS_OK)
-        d->status = ks_grow(b->n, sizeof *b->cell, &b->room, &b->cell);
+    if (d->status != KS_OK)
+        return;
+    assert(d->n > 0); /* a cell belongs to the last block */
+    b = &d->block[d->n - 1];
+    d->status = ks_grow(b->n, sizeof *b->cell, &b->room, &b->cell);
     if (d->status == KS_OK)
         d->status = copy_cell(&cell, &copy);
     if (d->status == KS_OK)

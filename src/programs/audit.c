@@ -30,12 +30,12 @@ static bool met; /* whether a limit is met */
 #define AT(member) KS_KEY_AT(struct command, member), 0
 
 static const struct ks_key keys[] = {
-    {"output", KS_ROW_TEXT, NULL, AT(page), "PAGE", "also write the audit as one HTML page",
+    {"output", KS_ROW_TEXT(), NULL, AT(page), "PAGE", "also write the audit as one HTML page",
      .letter = 'o'},
-    {"against", KS_ROW_TEXT, NULL, AT(against), "STUDY|FILE|shipped",
+    {"against", KS_ROW_TEXT(), NULL, AT(against), "STUDY|FILE|shipped",
      "compare with another checkpoint FILE, or with the architectures of a study's folder "
      "(default: shipped, the tables that come with the program)"},
-    {"fail-if", KS_ROW_TEXTS, NULL, AT(fail_if), "EXPRESSION",
+    {"fail-if", KS_ROW_TEXTS(), NULL, AT(fail_if), "EXPRESSION",
      "exit with status 3 if a bound is beyond a limit, e.g. 'kappa_effective_bound>1e4'; may be "
      "repeated"},
     {"count-above", KS_ROW_NUMBER(DBL_TRUE_MIN, DBL_MAX), NULL, AT(audit.count_above), "X",
@@ -46,7 +46,7 @@ static const struct ks_key keys[] = {
     {"batches", KS_ROW_COUNT(1, 10000), NULL, AT(audit.batches), "N",
      "use the first N minibatches (default: all)"},
     {"seed", KS_ROW_COUNT(0, KS_KEY_ANY), "0", AT(audit.seed), "S", "seed of the start vectors"},
-    {"cache", KS_ROW_TEXT, NULL, AT(audit.cache), "DIR",
+    {"cache", KS_ROW_TEXT(), NULL, AT(audit.cache), "DIR",
      "keep the spectra in DIR/CHECKPOINT.audit (default: beside the checkpoint)"},
     KS_KEYS_END};
 

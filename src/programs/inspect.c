@@ -14,9 +14,9 @@ static struct command {
 static const struct ks_key keys[] = {
     {"inputs", KS_ROW_COUNT(1, 10000000), NULL, AT(inputs), "D",
      "columns of the input: for an architecture file, shapes and parameters are printed too"},
-    {"against", KS_ROW_TEXT, NULL, AT(against), "FILE",
+    {"against", KS_ROW_TEXT(), NULL, AT(against), "FILE",
      "of two files of eigenvectors: the overlap of the leading eigenspaces"},
-    {"json", KS_ROW_FLAG, NULL, AT(json), NULL, "print the overlaps of --against as JSON"},
+    {"json", KS_ROW_FLAG(), NULL, AT(json), NULL, "print the overlaps of --against as JSON"},
     KS_KEYS_END};
 
 static const struct ks_key_rule rules[] = {

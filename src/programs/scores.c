@@ -25,14 +25,14 @@ static const struct ks_key keys[] = {
      "steps: all; common: only those that all runs of a system have, the last one included"},
     {"every", KS_ROW_COUNT(1, KS_KEY_ANY), NULL, AT(every), "N",
      "only steps that are multiples of N"},
-    {"systems", KS_ROW_TEXT, NULL, AT(systems), "NAMES",
+    {"systems", KS_ROW_TEXT(), NULL, AT(systems), "NAMES",
      "only these systems, names between commas, in this order"},
-    {"raw", KS_ROW_FLAG, NULL, AT(raw), NULL,
+    {"raw", KS_ROW_FLAG(), NULL, AT(raw), NULL,
      "a line per task with its scores as they are, in place of normalized ones per suite"},
     {"resamples", KS_ROW_COUNT(0, 10000000), KS_DIGITS(KS_BOOTSTRAP_RESAMPLES), AT(resamples), "B",
      "bootstrap resamples per interval, 0 for no intervals"},
-    {"csv", KS_ROW_FLAG, NULL, AT(csv), NULL, "print CSV"},
-    {"out", KS_ROW_TEXT, NULL, AT(out), "DIR",
+    {"csv", KS_ROW_FLAG(), NULL, AT(csv), NULL, "print CSV"},
+    {"out", KS_ROW_TEXT(), NULL, AT(out), "DIR",
      "write tables and, unless scores are raw, a bar chart into this folder", .letter = 'o'},
     KS_KEYS_END};
 

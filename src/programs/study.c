@@ -40,24 +40,25 @@ static const char *const resumes[] = {"exact", "any", NULL};
 #define AT(member) KS_KEY_AT(struct command, member), 0
 
 static const struct ks_key keys[] = {
-    {"out", KS_ROW_TEXT, NULL, AT(out), "DIR", "the study's folder (default: checkpoints/NAME)"},
+    {"out", KS_ROW_TEXT(), NULL, AT(out), "DIR", "the study's folder (default: checkpoints/NAME)"},
     {"jobs", KS_ROW_COUNT(1, MOST_JOBS), NULL, AT(jobs), "N",
      "jobs at a time (default: the number of cores)", .letter = 'j'},
     {"resume", KS_ROW_CHOICE(resumes), "exact", AT(resume_any), NULL,
      "how stopped runs resume: exact, or any: also on another processor, with another number of "
      "threads or another version"},
-    {"retrain", KS_ROW_FLAG, NULL, AT(retrain), NULL,
+    {"retrain", KS_ROW_FLAG(), NULL, AT(retrain), NULL,
      "train runs again from the beginning whose removed checkpoints or resume points are needed"},
-    {"dry-run", KS_ROW_FLAG, NULL, AT(dry_run), NULL,
+    {"dry-run", KS_ROW_FLAG(), NULL, AT(dry_run), NULL,
      "print the commands that would run; write nothing", .letter = 'n'},
-    {"status", KS_ROW_FLAG, NULL, AT(status), NULL, "print the progress of each run; run nothing"},
-    {"keep-going", KS_ROW_FLAG, NULL, AT(keep_going), NULL,
+    {"status", KS_ROW_FLAG(), NULL, AT(status), NULL,
+     "print the progress of each run; run nothing"},
+    {"keep-going", KS_ROW_FLAG(), NULL, AT(keep_going), NULL,
      "after a failure run the jobs that do not depend on it (always with runs from elsewhere)",
      .letter = 'k'},
-    {"slurm", KS_ROW_FLAG, NULL, AT(slurm), NULL,
+    {"slurm", KS_ROW_FLAG(), NULL, AT(slurm), NULL,
      "submit the jobs to Slurm instead of running them here; --jobs: tasks of an array at a time "
      "(default: no limit)"},
-    {"sbatch", KS_ROW_TEXTS, NULL, AT(sbatch), "OPTIONS",
+    {"sbatch", KS_ROW_TEXTS(), NULL, AT(sbatch), "OPTIONS",
      "options for sbatch, as for a shell: --sbatch='--time=8:00:00 --partition=long'; repeatable"},
     KS_KEYS_END};
 

@@ -77,12 +77,12 @@ static const char *const resumes[] = {"exact", "any", NULL};
 #define AT(member) KS_KEY_AT(struct command, member), 0
 
 static const struct ks_key keys[] = {
-    {"env", KS_ROW_TEXT, NULL, AT(options.env), "NAME|FILE",
+    {"env", KS_ROW_TEXT(), NULL, AT(options.env), "NAME|FILE",
      "task (see --list), or a file of your own"},
-    {"arch", KS_ROW_TEXT, NULL, AT(options.architecture), "NAME|FILE",
+    {"arch", KS_ROW_TEXT(), NULL, AT(options.architecture), "NAME|FILE",
      "architecture or system (see --list), or a file of your own"},
     {"seed", KS_ROW_COUNT(0, KS_KEY_ANY), "0", AT(options.seed), "N", "seed of all random numbers"},
-    {"out", KS_ROW_TEXT, NULL, AT(options.out), "DIR", "the run's folder"},
+    {"out", KS_ROW_TEXT(), NULL, AT(options.out), "DIR", "the run's folder"},
     {"steps", KS_ROW_COUNT(1, KS_MOST_STEPS), "1000000", AT(options.steps), "N",
      "environment steps of the complete run"},
     {"stop-at", KS_ROW_COUNT(1, KS_MOST_STEPS), NULL, AT(options.stop_at), "N",
@@ -91,8 +91,8 @@ static const struct ks_key keys[] = {
      "continue an unfinished run; any: also under changed conditions", .bare = "exact"},
     {"save-every", KS_ROW_NUMBER(0, 1e9), NULL, AT(options.save_every), "SECONDS",
      "seconds between resume points (default: 60, or more if writing takes long)"},
-    {"set", KS_ROW_TEXTS, NULL, AT(set), "KEY=VALUE", "a setting (see --list); repeatable"},
-    {"list", KS_ROW_FLAG, NULL, AT(list), NULL, "print tasks, architectures, systems, settings"},
+    {"set", KS_ROW_TEXTS(), NULL, AT(set), "KEY=VALUE", "a setting (see --list); repeatable"},
+    {"list", KS_ROW_FLAG(), NULL, AT(list), NULL, "print tasks, architectures, systems, settings"},
     KS_KEYS_END};
 
 static const struct ks_program program = {

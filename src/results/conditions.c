@@ -379,7 +379,7 @@ ks_status ks_condition_print(const struct ks_conditions *of, enum ks_condition c
 }
 
 /* Prints a condition of an analysis; other: NULL, or the values that it is compared with. */
-static void print_difference(const struct ks_results *r, size_t analysis,
+static void print_difference(const struct ks_study_analysis *analysis,
                              const struct ks_condition_values *its,
                              const struct ks_condition_values *other, FILE *out)
 {
@@ -388,8 +388,8 @@ static void print_difference(const struct ks_results *r, size_t analysis,
         fputs(" against ", out);
         print_values(other, out);
     }
-    if (analysis > 0)
-        fprintf(out, " in [analyze %s]", r->study->analysis[analysis].name);
+    if (strcmp(analysis->name, KS_STUDY_STANDARD) != 0)
+        fprintf(out, " in [analyze %s]", analysis->name);
 }
 
 ks_status ks_conditions_print(const struct ks_results *r, size_t architecture, size_t against,
@@ -405,7 +405,7 @@ ks_status ks_conditions_print(const struct ks_results *r, size_t architecture, s
             if (!of->differs[c])
                 continue;
             fprintf(out, "%s%s ", n++ > 0 ? "; " : "", ks_condition_names[c]);
-            print_difference(r, k, &of->value[c],
+            print_difference(&r->study->analysis[k], &of->value[c],
                              against < r->study->n_architectures
                                  ? &conditions_of(r, k, against)->value[c]
                                  : NULL,

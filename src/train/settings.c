@@ -20,8 +20,8 @@ static const char *const starts[] = {"orthogonal", "he-normal", "lecun-normal", 
     KEY(KS_ROW_NUMBER(low, high), false, from, name, name, text, help)
 #define NUMBER_OR_AUTO(from, name, low, high, help)                                                \
     KEY(KS_ROW_NUMBER(low, high), true, from, name, name, "auto", help)
-#define FLAG(from, name, text, help)   KEY(KS_ROW_FLAG, false, from, name, name, text, help)
-#define FLAG_OR_AUTO(from, name, help) KEY(KS_ROW_FLAG, true, from, name, name, "auto", help)
+#define FLAG(from, name, text, help)   KEY(KS_ROW_FLAG(), false, from, name, name, text, help)
+#define FLAG_OR_AUTO(from, name, help) KEY(KS_ROW_FLAG(), true, from, name, name, "auto", help)
 #define CHOICE(from, name, member, words, text, help)                                              \
     KEY(KS_ROW_CHOICE(words), false, from, name, member, text, help)
 #define AGENT_COUNT(from, name, low, high, text, help)                                             \

@@ -36,18 +36,18 @@ static const char *const colours[] = {"red", "blue", NULL};
 
 static const struct ks_key keys[] = {
     {"order", KS_ROW_COUNT(1, 10000), "90", AT(order)},
-    {"skip", KS_ROW_FLAG, "1", AT(skip)},
+    {"skip", KS_ROW_FLAG(), "1", AT(skip)},
     {"seed", KS_ROW_COUNT(0, KS_KEY_ANY), "0", AT(seed)},
     {"critic", KS_ROW_COUNT(0, INT32_MAX), NULL, AT(critic)},
     {"scale", KS_ROW_NUMBER(-DBL_MAX, DBL_MAX), "1", AT(scale)},
     {"rate", KS_ROW_NUMBER(DBL_TRUE_MIN, DBL_MAX), "auto", AT(rate), .automatic = true},
-    {"csv", KS_ROW_FLAG, NULL, AT(csv)},
-    {"no-certificates", KS_ROW_OFF, NULL, AT(certificates)},
+    {"csv", KS_ROW_FLAG(), NULL, AT(csv)},
+    {"no-certificates", KS_ROW_OFF(), NULL, AT(certificates)},
     {"size", KS_ROW_CHOICE(sizes), "large", AT(small)},
     {"colour", KS_ROW_CHOICE_FROM(RED, colours), NULL, AT(colour)},
-    {"out", KS_ROW_TEXT, NULL, AT(out)},
-    {"set", KS_ROW_TEXTS, NULL, AT(set)},
-    {"word", KS_ROW_OTHER, NULL, AT(length), .read = read_length},
+    {"out", KS_ROW_TEXT(), NULL, AT(out)},
+    {"set", KS_ROW_TEXTS(), NULL, AT(set)},
+    {"word", KS_ROW_OTHER(), NULL, AT(length), .read = read_length},
     KS_KEYS_END};
 
 static struct values start(void)

@@ -416,7 +416,7 @@ def wrong_outputs(x, samples):
     rising = x.clone()
     rising[0, :, 0] = torch.arange(B)
     by_rows = Quantiles(lambda parts, x: torch.stack(parts)[:, x[:, 0].argsort()])
-    reordered = "cuts or reorders"
+    reordered, untraced = "cuts or reorders", "argument of type: <class 'range'>"  # by PyTorch 1.13
     return [
         ({**ce, "critics": Returns(interleave), "targets": atoms}, [LINE, reordered]),
         ({**ce, "critics": Returns(lambda f: f[:, ::2]), "targets": two}, [LINE, reordered]),
@@ -426,7 +426,7 @@ def wrong_outputs(x, samples):
             for change in (alike, lambda critics: critics)
         ],
         ({**own, "critics": by_rows, "inputs": rising}, ["in some minibatches"]),
-        (dict(critics=Returns(lambda f: f[:, :1][range(B - 1, -1, -1)])), [LINE, reordered]),
+        (dict(critics=Returns(lambda f: f[:, :1][range(B - 1, -1, -1)])), [LINE, f"{reordered}|{untraced}"]),
         (
             {**ce, "critics": Returns(lambda f: (f, None)), "targets": atoms},
             ["outputs of its critics alone", "None"],
