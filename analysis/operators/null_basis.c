@@ -50,7 +50,7 @@ static void invert_selection(const struct ks_selection *s, struct raw *r)
 {
     for (size_t i = 0; i < r->of; i++)
         r->selected[i] = SIZE_MAX;
-    for (size_t i = 0; r->selected && i < s->n; i++)
+    for (size_t i = 0; s->index && r->selected && i < s->n; i++)
         r->selected[s->index[i]] = i;
 }
 
