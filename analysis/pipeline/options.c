@@ -147,6 +147,7 @@ const struct ks_key ks_analyze_keys[] = {
      "print the statistics as JSON, one object per line"},
     {"csv", KS_ROW_FLAG(), NULL, OF_OUTPUT(csv), NULL,
      "print the statistics as CSV, one row per checkpoint"},
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the member is the pointer itself */
     {"operator", KS_ROW_OTHER(), "hessian", OF_SPECTRUM(kind), "NAME",
      "hessian, ggn, residual, preconditioned, manifold", .read = read_operator},
     {"critic", KS_ROW_COUNT(0, INT32_MAX), NULL, OF_SPECTRUM(critic), "E",

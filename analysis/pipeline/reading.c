@@ -143,15 +143,17 @@ static ks_status read_arrays(struct ks_pipeline *p, struct ks_h5 *h5)
 
 static ks_status read_files(struct ks_pipeline *p)
 {
-    struct ks_h5 *own = NULL;
+    struct ks_h5 *own = NULL, *h5 = p->file;
     ks_status status = KS_OK;
 
     KS_GO(ks_foreign_check(p->path));
-    if (!p->file)
+    if (!h5) {
         KS_GO(ks_h5_open(p->path, "kappascope-checkpoint", &own));
+        h5 = own;
+    }
     if (p->factors)
         KS_GO(ks_h5_open(p->factors, "kappascope-vector", &p->factors_file));
-    KS_GO(read_arrays(p, own ? own : p->file));
+    KS_GO(read_arrays(p, h5));
 done:
     ks_h5_close(own);
     return status;
