@@ -214,29 +214,60 @@ ks_status ks_spearman_test(const struct ks_pairs *pairs, size_t permutations, ui
 
 /* --- the sign-flip test --- */
 
+/* d with the signs of some bits, added up. */
+static double flipped_sum(size_t n, const double *d, uint64_t bits)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += bits >> i & 1 ? -d[i] : d[i];
+    return sum;
+}
+
+/* How many of all 2^n signs give at least `least`: the sums of one half of d, each with each of the
+ * other's. */
+static size_t count_flips(size_t n, const double *d, double least)
+{
+    double sums[1 << KS_EXACT_FLIPPED / 2];
+    const size_t half = n / 2;
+    size_t hits = 0;
+
+    for (size_t b = 0; b < (size_t)1 << half; b++)
+        sums[b] = flipped_sum(half, d, b);
+    for (size_t c = 0; c < (size_t)1 << (n - half); c++) {
+        const double rest = flipped_sum(n - half, d + half, c);
+
+        for (size_t b = 0; b < (size_t)1 << half; b++)
+            hits += rest + sums[b] >= least;
+    }
+    return hits;
+}
+
 struct ks_p_value ks_sign_flip_test(size_t n, const double *d, size_t flips, uint64_t seed)
 {
-    bool exact = n <= KS_EXACT_FLIPPED;
-    size_t trials = exact ? (size_t)1 << n : flips, hits = 0;
-    double observed = 0, size = 0;
+    double least = 0, size = 0;
+    size_t hits = 0;
 
     for (size_t i = 0; i < n; i++) {
-        observed += d[i];
+        least += d[i];
         size += fabs(d[i]);
     }
     if (n == 0 || !isfinite(size))
-        return (struct ks_p_value){NAN, 0, exact};
-    for (size_t b = 0; b < trials; b++) {
+        return (struct ks_p_value){NAN, 0, n <= KS_EXACT_FLIPPED};
+    least -= TIE * size;
+    if (n <= KS_EXACT_FLIPPED) {
+        const size_t trials = (size_t)1 << n;
+
+        return (struct ks_p_value){(double)count_flips(n, d, least) / (double)trials, trials, true};
+    }
+    for (size_t b = 0; b < flips; b++) {
         double sum = 0;
 
-        for (size_t i = 0; i < n; i++) {
-            uint64_t bits = exact ? b >> i : ks_splitmix(seed, (uint64_t)b * n + i);
-
-            sum += bits & 1 ? -d[i] : d[i];
-        }
-        hits += sum >= observed - TIE * size;
+        for (size_t i = 0; i < n; i++)
+            sum += ks_splitmix(seed, (uint64_t)b * n + i) & 1 ? -d[i] : d[i];
+        hits += sum >= least;
     }
-    return (struct ks_p_value){(double)(hits + !exact) / (double)(trials + !exact), trials, exact};
+    return (struct ks_p_value){(double)(hits + 1) / (double)(flips + 1), flips, false};
 }
 
 /* --- correlation.csv --- */
