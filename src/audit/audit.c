@@ -49,6 +49,21 @@ static ks_status count_dead(const struct ks_checkpoint *c, struct ks_audit_summa
     return status;
 }
 
+static unsigned find_parts(const struct ks_arch_f64 *arch)
+{
+    unsigned parts = 0;
+
+    for (size_t i = 0; i < arch->n_layers; i++) {
+        const struct KS(layer) *l = &arch->layer[i];
+
+        if (l->kind->scale_free)
+            parts |= l->kind->couples_rows ? KS_PART_BATCH_NORM : KS_PART_LAYER_NORM;
+        if (l->sphere_rows > 0 || l->normed)
+            parts |= KS_PART_WEIGHT_NORM;
+    }
+    return parts;
+}
+
 static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_summary *f)
 {
     const struct ks_attribute *step = ks_attribute_find(&c->attributes, "env_step");
@@ -70,6 +85,8 @@ static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_sum
                     (p->gradient_norm.value != NULL);
     f->env_step = step && step->type == KS_ATTRIBUTE_INTEGER ? (double)step->integer : NAN;
     KS(loss_name)(&c->critic.arch->loss, sizeof f->loss, f->loss);
+    f->parts = find_parts(c->critic.arch) |
+               (strncmp(f->loss, "ce", 2) == 0 ? KS_PART_CROSS_ENTROPY : 0);
     snprintf(f->env, sizeof f->env, "%s", env ? env : "");
     KS_TRY(ks_sha256(sizeof batch / sizeof *batch, batch, f->batch));
     return count_dead(c, f);

@@ -44,6 +44,14 @@ struct ks_audit_units {
     size_t units, dead;
 };
 
+/* What a critic may be built of: a set of bits. */
+enum ks_audit_part {
+    KS_PART_BATCH_NORM = 1,  /* a layer whose scale the data decide, over the rows        */
+    KS_PART_LAYER_NORM = 2,  /* likewise, within each row                                 */
+    KS_PART_WEIGHT_NORM = 4, /* kernels that are projected, or a function of parameters   */
+    KS_PART_CROSS_ENTROPY = 8
+};
+
 /* What the checkpoint's file says. */
 struct ks_audit_summary {
     size_t critics, parameters; /* parameters of one critic                           */
@@ -51,6 +59,7 @@ struct ks_audit_summary {
     size_t rows, loss_rows;
     enum { KS_MOMENTS_ABSENT, KS_MOMENTS_ZERO, KS_MOMENTS_PRESENT } moments; /* Adam's second */
     size_t references; /* how many of /batch/output, loss and gradient_norm exist           */
+    unsigned parts;    /* enum ks_audit_part                                            */
     char loss[64];     /* "ce"; "mse+quantile" for two heads                            */
     char env[64];      /* "" if the file does not say                                   */
     double env_step;   /* NaN if the file does not say                                  */
@@ -106,23 +115,13 @@ ks_status ks_audit_page(const char *path, size_t n, const struct ks_document *do
 void ks_audit_findings(const struct ks_audit *audit, struct ks_document *document);
 /* Adds the table of layers, and the table of dead units. */
 void ks_audit_layers(const struct ks_audit *audit, struct ks_document *document);
-/* Adds the finding which layer has the largest trace. */
+/* Adds a paragraph: which layer has the largest trace. */
 void ks_audit_find_layer(const struct ks_audit *audit, struct ks_document *document);
 /* Adds a comparison with the Hessian on the first half of the minibatches. */
 void ks_audit_halve(const struct ks_audit *audit, struct ks_document *document);
 /* --against FILE: adds ratios to another checkpoint's statistics. */
 void ks_audit_compare(const struct ks_audit *audit, const struct ks_audit *other,
                       struct ks_document *document);
-
-/* The tables of a study: the file FOLDER/checkpoints.csv, and how the study is called. */
-struct ks_audit_study {
-    char *folder; /* owned by the caller */
-    const char *name;
-};
-/* Adds where the checkpoint stands among the architectures of a study. A row is shaded unless it
- * has the same loss and a checkpoint at about the same step. Fails as ks_csv_read does. */
-ks_status ks_audit_place(const struct ks_audit *audit, const struct ks_audit_study *study,
-                         struct ks_document *document);
 
 /* --fail-if: a limit on a statistic, for continuous integration. */
 struct ks_limit {

@@ -127,7 +127,7 @@ ks_status ks_audit_describe(const struct ks_audit *a, struct ks_document *d)
     const char *claim = ks_attribute_text(&a->spectrum[KS_AUDIT_HESSIAN]->attributes,
                                           "claim_first_sentence");
 
-    ks_document_add(d, KS_BLOCK_SECTION, "%s", a->path);
+    ks_document_add(d, KS_BLOCK_SECTION, "What was measured");
     ks_document_add(d, KS_BLOCK_TEXT, "%s", claim ? claim : "");
     add_extent(&a->summary, d);
     ks_document_add(d, KS_BLOCK_SECTION, "Findings");

@@ -188,7 +188,6 @@ void ks_audit_findings(const struct ks_audit *a, struct ks_document *d)
     find_gradient(a, d);
     find_negative(a, d);
     find_residual(a, d);
-    ks_audit_find_layer(a, d);
     find_steps(a, d);
     find_dead(a, d);
     find_products(a, d);

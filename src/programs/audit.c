@@ -1,5 +1,6 @@
 /* kappascope-audit: one page on a critic. */
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,9 @@
 
 #include <omp.h>
 
+#include "audit/answer.h"
 #include "audit/audit.h"
+#include "audit/measured.h"
 #include "core/blas.h"
 #include "core/memory.h"
 #include "core/process.h"
@@ -17,8 +20,8 @@
 #include "io/h5.h"
 #include "io/scout.h"
 
-enum { LIMITS = 32, STUDIES = 4 }; /* the most --fail-if; the shipped studies */
-enum { MET = 3 };                  /* the exit status if a limit is met       */
+enum { LIMITS = 32 }; /* the most --fail-if                */
+enum { MET = 3 };     /* the exit status if a limit is met */
 
 static struct command {
     struct ks_audit_options audit;
@@ -33,8 +36,8 @@ static const struct ks_key keys[] = {
     {"output", KS_ROW_TEXT(), NULL, AT(page), "PAGE", "also write the audit as one HTML page",
      .letter = 'o'},
     {"against", KS_ROW_TEXT(), NULL, AT(against), "STUDY|FILE|shipped",
-     "compare with another checkpoint FILE, or with the architectures of a study's folder "
-     "(default: shipped, the tables that come with the program)"},
+     "compare with another checkpoint FILE, too, or with the critics of a study's folder in place "
+     "of those that come with the program (shipped)"},
     {"fail-if", KS_ROW_TEXTS(), NULL, AT(fail_if), "EXPRESSION",
      "exit with status 3 if a bound is beyond a limit, e.g. 'kappa_effective_bound>1e4'; may be "
      "repeated"},
@@ -81,10 +84,10 @@ struct job {
     struct ks_audit_options options;
     size_t n_limits;
     struct ks_limit limit[LIMITS];
-    const char *other;         /* the checkpoint of --against; NULL: studies           */
+    const char *other;         /* the checkpoint of --against; NULL: none              */
     struct ks_audit reference; /* the audit of `other`                                 */
-    size_t n_studies;
-    struct ks_audit_study study[STUDIES];
+    char *table;               /* of the critics that were measured; owned             */
+    const char *study;         /* whose it is; NULL: of the studies that it names      */
     size_t n;
     const char *const *checkpoint; /* [n]                                */
     struct ks_document *document;  /* [n], one per checkpoint; owned     */
@@ -110,71 +113,31 @@ static ks_status read_options(const struct ks_arguments *arguments, struct job *
     return ks_alloc(job->n, sizeof *job->document, &job->document);
 }
 
-/* Takes a study if its folder has the table. Owns `folder`. */
-static ks_status add_study(struct job *job, char *folder, const char *name)
-{
-    char *table = NULL;
-    ks_status status = ks_print_string(&table, "%s/checkpoints.csv", folder);
-
-    if (status == KS_OK && ks_path_exists(table))
-        job->study[job->n_studies++] = (struct ks_audit_study){folder, name};
-    else
-        free(folder);
-    free(table);
-    return status;
-}
-
-static ks_status find_shipped(struct job *job)
-{
-    static const char *const names[STUDIES][2] = {
-        {"plots/gallery/small/tables", "the study small"},
-        {"plots/gallery/trot/tables", "the study trot"},
-        {"plots/gallery/trot-small/tables", "the study trot-small"},
-        {"plots/gallery/reference/tables", "the study reference"}};
-
-    for (size_t i = 0; i < STUDIES; i++) {
-        char *folder = NULL;
-        ks_status status = ks_installed_shared(names[i][0], &folder);
-
-        if (status == KS_MISSING)
-            continue;
-        KS_TRY(status);
-        KS_TRY(add_study(job, folder, names[i][1]));
-    }
-    return KS_OK;
-}
-
-static ks_status find_study(struct job *job)
-{
-    const char *against = command.against;
-    char *folder = NULL;
-
-    KS_TRY(ks_print_string(&folder, "%s/tables", against));
-    KS_TRY(add_study(job, folder, against));
-    if (job->n_studies == 0)
-        return ks_fail(KS_IO,
-                       "%s: expected tables/checkpoints.csv in the folder of a study: run "
-                       "`kappascope plot` on it first",
-                       against);
-    return KS_OK;
-}
-
-static ks_status read_against(struct job *job)
+/* The table of the critics to compare with. */
+static ks_status find_table(struct job *job)
 {
     const char *against = command.against;
     struct stat info;
 
     if (!against || strcmp(against, "shipped") == 0)
-        return find_shipped(job);
-    if (stat(against, &info) == 0 && S_ISDIR(info.st_mode))
-        return find_study(job);
-    if (!ks_path_ends(against, ".h5"))
-        return ks_fail(KS_USAGE,
-                       "--against: expected a study's folder, a checkpoint (.h5) or shipped, "
-                       "found '%s'",
-                       against);
-    job->other = against;
-    return KS_OK;
+        return ks_installed_shared("plots/gallery/critics.csv", &job->table);
+    if (stat(against, &info) != 0 || !S_ISDIR(info.st_mode)) {
+        if (!ks_path_ends(against, ".h5"))
+            return ks_fail(KS_USAGE,
+                           "--against: expected a study's folder, a checkpoint (.h5) or shipped, "
+                           "found '%s'",
+                           against);
+        job->other = against;
+        return ks_installed_shared("plots/gallery/critics.csv", &job->table);
+    }
+    job->study = against;
+    KS_TRY(ks_print_string(&job->table, "%s/tables/checkpoints.csv", against));
+    return ks_path_exists(job->table)
+               ? KS_OK
+               : ks_fail(KS_IO,
+                         "%s: expected tables/checkpoints.csv in the folder of a study: run "
+                         "`kappascope plot` on it first",
+                         against);
 }
 
 /* --- checks before any work --- */
@@ -221,27 +184,31 @@ static ks_status check_files(const struct job *job)
 
 static ks_status describe(struct job *job, const struct ks_audit *audit, struct ks_document *d)
 {
-    KS_TRY(ks_audit_describe(audit, d));
+    struct ks_measured measured = {.n = 0}, trained = {.n = 0};
+    ks_status status = KS_OK;
+
+    KS_GO(ks_measured_read(job->table, job->study, audit->summary.env_step, &measured));
+    KS_GO(ks_measured_read(job->table, job->study, NAN, &trained));
+    ks_document_add(d, KS_BLOCK_SECTION, "%s", audit->path);
+    ks_audit_answer(audit, &measured, &trained, d);
     if (job->other)
         ks_audit_compare(audit, &job->reference, d);
-    for (size_t i = 0; i < job->n_studies; i++)
-        KS_TRY(ks_audit_place(audit, &job->study[i], d));
-    if (!job->other && job->n_studies == 0) {
-        ks_document_add(d, KS_BLOCK_SECTION, "Among other architectures");
-        ks_document_add(d, KS_BLOCK_TEXT,
-                        "No tables of other architectures come with this version of the program. "
-                        "--against STUDY compares with the folder of a study of your own.");
-    }
+    KS_GO(ks_audit_place(audit, &measured, d));
+    KS_GO(ks_audit_describe(audit, d));
     if (job->n_limits > 0)
         ks_document_add(d, KS_BLOCK_SECTION, "Limits");
     for (size_t i = 0; i < job->n_limits; i++) {
         bool this;
 
-        KS_TRY(ks_limit_judge(&job->limit[i], audit->path, audit->spectrum[KS_AUDIT_HESSIAN], &this,
-                              d));
+        KS_GO(ks_limit_judge(&job->limit[i], audit->path, audit->spectrum[KS_AUDIT_HESSIAN], &this,
+                             d));
         met |= this;
     }
-    return d->status;
+    status = d->status;
+done:
+    ks_measured_clear(&measured);
+    ks_measured_clear(&trained);
+    return status;
 }
 
 static ks_status audit_one(struct job *job, const char *path, struct ks_document *d)
@@ -260,7 +227,7 @@ static ks_status audit_one(struct job *job, const char *path, struct ks_document
 static ks_status run(const struct ks_arguments *arguments, struct job *job)
 {
     KS_TRY(read_options(arguments, job));
-    KS_TRY(read_against(job));
+    KS_TRY(find_table(job));
     KS_TRY(check_files(job));
     KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
     if (job->other)
@@ -278,8 +245,7 @@ static ks_status audit(const struct ks_arguments *arguments)
     for (size_t i = 0; job.document && i < job.n; i++)
         ks_document_clear(&job.document[i]);
     free(job.document);
-    for (size_t i = 0; i < job.n_studies; i++)
-        free(job.study[i].folder);
+    free(job.table);
     ks_audit_clear(&job.reference);
     return status;
 }
