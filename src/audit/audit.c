@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "audit/audit.h"
+#include "audit/plan.h"
 #include "config.h"
 #include "core/memory.h"
+#include "core/progress.h"
 #include "inspect/inspect.h"
 #include "io/file.h"
 #include "io/h5.h"
@@ -79,6 +81,8 @@ static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_sum
     f->parameters = c->critic.arch->parameters;
     f->minibatches = c->minibatches;
     f->rows = c->rows;
+    for (size_t i = 0; i < c->critic.arch->n_layers; i++)
+        f->blocks += c->critic.arch->layer[i].parameters > 0;
     f->loss_rows = c->loss_rows;
     f->moments = find_moments(c);
     f->references = (size_t)(p->output.value != NULL) + (p->loss.value != NULL) +
@@ -92,9 +96,11 @@ static ks_status take_summary(const struct ks_checkpoint *c, struct ks_audit_sum
     return count_dead(c, f);
 }
 
-/* `batches`: as in the options. KS_USAGE if the file has fewer. */
-static ks_status read_summary(struct ks_h5 *h5, size_t batches, struct ks_audit_summary *f)
+/* KS_USAGE if the file has fewer minibatches than the options ask for. */
+static ks_status read_summary(struct ks_h5 *h5, const struct ks_audit_options *o,
+                              struct ks_audit_summary *f)
 {
+    const size_t batches = o->batches;
     struct ks_checkpoint *c = NULL;
     ks_status status;
 
@@ -102,8 +108,11 @@ static ks_status read_summary(struct ks_h5 *h5, size_t batches, struct ks_audit_
     KS_TRY(ks_h5_sha256(h5, f->digest));
     KS_TRY(ks_inspect_read(h5, &c));
     f->stored = c->minibatches;
-    if (batches > 0 && batches <= c->minibatches)
-        c->minibatches = batches; /* the others are not looked at */
+    if (batches > 0 && batches <= c->minibatches) /* the others are not looked at */
+        c->minibatches = batches;
+    else if (batches == 0 && !o->thorough)
+        c->minibatches = ks_audit_minibatches(c->minibatches, c->rows,
+                                              ks_networks_parameters(&c->critic));
     if (batches > c->minibatches)
         status = ks_fail(KS_USAGE, "%s: --batches: expected 1 to %zu, found %zu", h5->path,
                          f->stored, batches);
@@ -115,27 +124,10 @@ static ks_status read_summary(struct ks_h5 *h5, size_t batches, struct ks_audit_
 
 /* --- the analyses --- */
 
-/* One analysis: the options that differ from the analyzer's defaults. */
-struct task {
-    const char *operator_name;
-    bool gradient;  /* with a probe at the gradient */
-    size_t batches; /* how many minibatches, from the first on */
-    bool layers;
-};
+enum { TRIAL = 4 }; /* Lanczos steps to measure the pace */
 
-static struct task task_of(enum ks_audit_spectrum which, size_t minibatches)
-{
-    static const char *const operators[KS_AUDIT_SPECTRA] = {"hessian", "hessian", "ggn", "residual",
-                                                            "preconditioned"};
-
-    return (struct task){.operator_name = operators[which],
-                         .gradient = which == KS_AUDIT_HESSIAN || which == KS_AUDIT_HALF,
-                         .batches = which == KS_AUDIT_HALF ? minibatches / 2 : minibatches};
-}
-
-/* Runs the analysis, whose results the caller frees with ks_pipeline_close, also after a failure.
- */
-static ks_status analyze(const struct ks_audit *audit, const struct task *t,
+/* Opens the analysis, which the caller closes with ks_pipeline_close, also after a failure. */
+static ks_status open_analysis(const struct ks_audit *audit, const struct ks_audit_task *t,
                          struct ks_spectrum_options *options, struct ks_pipeline *p)
 {
     const struct ks_audit_options *o = audit->options;
@@ -143,26 +135,32 @@ static ks_status analyze(const struct ks_audit *audit, const struct task *t,
     *options = ks_spectrum_options_defaults();
     options->kind = ks_operator_kind_find(t->operator_name);
     options->products_f32 = !options->kind->wide;
-    options->order = t->layers ? o->layer_order : o->order;
+    options->order = t->order;
     options->seed = o->seed;
     options->batches = t->batches;
     options->gradient_probe = t->gradient;
+    options->certificates = !t->trial;
     options->count_above = o->count_above;
     *p = (struct ks_pipeline){.options = options,
                               .path = audit->path,
-                              .quiet = o->quiet,
+                              .quiet = o->quiet || t->trial,
                               .says_references = true,
                               .file = audit->file,
                               .by_layers = t->layers};
-    if (!o->quiet)
-        ks_say("%s: %s%s, %zu minibatch%s", audit->path, t->operator_name,
-               t->layers ? ", layer by layer" : "", t->batches, t->batches == 1 ? "" : "es");
-    KS_TRY(ks_pipeline_open(p));
+    return ks_pipeline_open(p);
+}
+
+/* Runs the analysis, whose results the caller frees with ks_pipeline_close, also after a failure.
+ */
+static ks_status analyze(const struct ks_audit *audit, const struct ks_audit_task *t,
+                         struct ks_spectrum_options *options, struct ks_pipeline *p)
+{
+    KS_TRY(open_analysis(audit, t, options, p));
     return t->layers ? ks_pipeline_layers(p) : ks_pipeline_spectrum(p);
 }
 
 /* Computes a spectrum and keeps it in the file `path`. */
-static ks_status compute(struct ks_audit *a, const struct task *t, const char *path,
+static ks_status compute(struct ks_audit *a, const struct ks_audit_task *t, const char *path,
                          struct ks_spectrum **spectrum)
 {
     struct ks_spectrum_options options;
@@ -189,29 +187,23 @@ static bool is_current(const struct ks_spectrum *s, const char *digest)
            ks_attribute_find(&s->attributes, "claim_first_sentence");
 }
 
-/* Reads the spectrum from the folder if it is kept there, else computes it. The file's name has the
- * options. */
-static ks_status get_spectrum(struct ks_audit *a, enum ks_audit_spectrum which)
+/* The file in the folder that keeps a task's results; its name has the options. What is kept of
+ * layers does not say what it belongs to, so there the name has the start of the checkpoint's digest
+ * and the version, too. */
+static ks_status kept_path(const struct ks_audit *a, size_t which, char **path)
 {
-    const struct ks_audit_options *o = a->options;
-    const struct task t = task_of(which, a->summary.minibatches);
-    struct ks_spectrum **s = &a->spectrum[which];
-    char *path = NULL, above[32] = "";
-    ks_status status = KS_OK;
+    const struct ks_audit_task t = ks_audit_task(a, which);
+    const unsigned long long seed = a->options->seed;
+    char above[32] = "";
 
-    if (o->count_above > 0)
-        snprintf(above, sizeof above, "-c%.17g", o->count_above);
-    KS_TRY(ks_print_string(&path, "%s/%s-m%zu-n%zu-s%llu%s.spectrum.h5", a->folder, t.operator_name,
-                           o->order, t.batches, (unsigned long long)o->seed, above));
-    if (ks_path_exists(path) && ks_spectrum_read(path, s) == KS_OK &&
-        is_current(*s, a->summary.digest))
-        goto done;
-    ks_spectrum_free(*s);
-    *s = NULL;
-    status = compute(a, &t, path, s);
-done:
-    free(path);
-    return status;
+    if (t.layers)
+        return ks_print_string(path, "%s/layers-m%zu-n%zu-s%llu-%.16s-%s.h5", a->folder, t.order,
+                               t.batches, seed, a->summary.digest, KS_BUILD);
+    if (a->options->count_above > 0)
+        snprintf(above, sizeof above, "-c%.17g", a->options->count_above);
+    return ks_print_string(path, "%s/%s-m%zu-n%zu-s%llu%s%s.spectrum.h5", a->folder,
+                           t.operator_name, t.order, t.batches, seed, t.gradient ? "-g" : "",
+                           above);
 }
 
 /* What is kept of a layer: an attribute NUMBER_KIND with these numbers. */
@@ -221,8 +213,7 @@ static const char LAYERS[] = "kappascope-layers";
 /* Computes the rows and keeps them in the file `path`. */
 static ks_status compute_layers(struct ks_audit *a, const char *path)
 {
-    const struct task t = {
-        .operator_name = "hessian", .batches = a->summary.minibatches, .layers = true};
+    const struct ks_audit_task t = ks_audit_task(a, KS_AUDIT_LAYERS);
     struct ks_spectrum_options options;
     struct ks_pipeline p = {.options = NULL};
     struct ks_h5 *h5 = NULL;
@@ -296,24 +287,74 @@ static ks_status take_layers(struct ks_audit *a, const char *path)
     return take_rows(a) ? KS_OK : ks_fail(KS_FORMAT, "%s: expected a row for each layer", path);
 }
 
-/* What is kept of layers does not say what it belongs to, so the file's name has the start of the
- * checkpoint's digest and the version, too. */
-static ks_status get_layers(struct ks_audit *a)
-{
-    const struct ks_audit_options *o = a->options;
-    char *path = NULL;
-    ks_status status = KS_OK;
+/* --- all of them --- */
 
-    KS_TRY(ks_print_string(&path, "%s/layers-m%zu-n%zu-s%llu-%.16s-%s.h5", a->folder,
-                           o->layer_order, a->summary.minibatches, (unsigned long long)o->seed,
-                           a->summary.digest, KS_BUILD));
-    if (!ks_path_exists(path) || read_kept(path, a) != KS_OK || take_layers(a, path) != KS_OK) {
-        KS_GO(compute_layers(a, path));
-        KS_GO(take_layers(a, path));
-    }
-done:
-    free(path);
+/* Takes what the folder keeps of a task. */
+static bool take_kept(struct ks_audit *a, size_t which, const char *path)
+{
+    struct ks_spectrum **s = &a->spectrum[which];
+
+    if (!ks_path_exists(path))
+        return false;
+    if (which == KS_AUDIT_LAYERS)
+        return read_kept(path, a) == KS_OK && take_layers(a, path) == KS_OK;
+    if (ks_spectrum_read(path, s) == KS_OK && is_current(*s, a->summary.digest))
+        return true;
+    ks_spectrum_free(*s);
+    *s = NULL;
+    return false;
+}
+
+static ks_status compute_task(struct ks_audit *a, size_t which, const char *path)
+{
+    const struct ks_audit_task t = ks_audit_task(a, which);
+
+    if (which != KS_AUDIT_LAYERS)
+        return compute(a, &t, path, &a->spectrum[which]);
+    KS_TRY(compute_layers(a, path));
+    return take_layers(a, path);
+}
+
+/* The time of a product with one minibatch. */
+static ks_status measure_pace(const struct ks_audit *a, double *pace)
+{
+    const struct ks_audit_task t = {.operator_name = "hessian",
+                                    .order = TRIAL,
+                                    .batches = (a->summary.minibatches + 4) / 5,
+                                    .trial = true};
+    struct ks_spectrum_options options;
+    struct ks_pipeline p = {.options = NULL};
+    ks_status status = open_analysis(a, &t, &options, &p);
+    const double start = ks_seconds();
+
+    if (status == KS_OK)
+        status = ks_pipeline_spectrum(&p);
+    *pace = (ks_seconds() - start) / (double)(TRIAL * t.batches);
+    ks_pipeline_close(&p);
     return status;
+}
+
+/* Computes what the folder does not keep. */
+static ks_status compute_missing(struct ks_audit *a, char *const path[KS_AUDIT_TASKS],
+                                 struct ks_audit_clock *clock)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < KS_AUDIT_TASKS; i++) {
+        clock->done[i] = ks_audit_has_task(a, i) && take_kept(a, i, path[i]);
+        all &= clock->done[i] || !ks_audit_has_task(a, i);
+    }
+    if (all)
+        return KS_OK;
+    KS_TRY(measure_pace(a, &clock->pace));
+    ks_audit_announce(clock);
+    for (size_t i = 0; i < KS_AUDIT_TASKS; i++)
+        if (ks_audit_has_task(a, i) && !clock->done[i]) {
+            ks_audit_begin(clock, i);
+            KS_TRY(compute_task(a, i, path[i]));
+            ks_audit_end(clock, i);
+        }
+    return KS_OK;
 }
 
 ks_status ks_audit_folder(const char *path, const struct ks_audit_options *o, char **folder)
@@ -326,18 +367,21 @@ ks_status ks_audit_folder(const char *path, const struct ks_audit_options *o, ch
 
 static ks_status run(struct ks_audit *a)
 {
-    const struct ks_audit_options *o = a->options;
+    struct ks_audit_clock clock = {.audit = a};
+    char *path[KS_AUDIT_TASKS] = {NULL};
+    ks_status status = KS_OK;
 
-    KS_TRY(read_summary(a->file, o->batches, &a->summary));
-    KS_TRY(ks_audit_folder(a->path, o, &a->folder));
+    KS_TRY(read_summary(a->file, a->options, &a->summary));
+    KS_TRY(ks_audit_folder(a->path, a->options, &a->folder));
     KS_TRY(ks_folder_make("%s", a->folder));
     KS_TRY(ks_report_sweep(a->folder));
-    for (enum ks_audit_spectrum i = KS_AUDIT_HESSIAN; i < KS_AUDIT_SPECTRA; i++)
-        /* half of one minibatch and second moments that are not there cannot be analyzed */
-        if (!(i == KS_AUDIT_HALF && a->summary.minibatches < 2) &&
-            !(i == KS_AUDIT_PRECONDITIONED && a->summary.moments != KS_MOMENTS_PRESENT))
-            KS_TRY(get_spectrum(a, i));
-    return o->layer_order > 0 ? get_layers(a) : KS_OK;
+    for (size_t i = 0; i < KS_AUDIT_TASKS; i++)
+        KS_GO(kept_path(a, i, &path[i]));
+    status = compute_missing(a, path, &clock);
+done:
+    for (size_t i = 0; i < KS_AUDIT_TASKS; i++)
+        free(path[i]);
+    return status;
 }
 
 ks_status ks_audit_run(const char *path, const struct ks_audit_options *o, struct ks_audit *a)

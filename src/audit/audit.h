@@ -17,11 +17,15 @@
 
 struct ks_h5;
 
+/* A number of steps that the plan decides, see plan.h. */
+enum { KS_AUDIT_PLANNED = 10001 };
+
 struct ks_audit_options {
-    size_t order;       /* Lanczos steps per probe                                         */
+    bool thorough;      /* all minibatches, and as many steps as `kappascope analyze` takes */
+    size_t order;       /* Lanczos steps per probe of each spectrum                     */
     size_t layer_order; /* for the block of a layer; 0: layers are left out                */
     uint64_t seed;      /* of the start vectors                                            */
-    size_t batches;     /* how many minibatches are used, from the first on; 0: all        */
+    size_t batches;     /* how many minibatches are used, from the first on; 0: see plan.h */
     double count_above; /* the size of directions_above; 0: it is not wanted               */
     bool quiet;
     const char *cache; /* the folder for spectra; NULL: beside the checkpoint              */
@@ -57,6 +61,7 @@ struct ks_audit_summary {
     size_t critics, parameters; /* parameters of one critic                           */
     size_t stored, minibatches; /* minibatches in the file; how many are analyzed     */
     size_t rows, loss_rows;
+    size_t blocks; /* layers with parameters                                            */
     enum { KS_MOMENTS_ABSENT, KS_MOMENTS_ZERO, KS_MOMENTS_PRESENT } moments; /* Adam's second */
     size_t references; /* how many of /batch/output, loss and gradient_norm exist           */
     unsigned parts;    /* enum ks_audit_part                                            */
