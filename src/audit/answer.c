@@ -61,9 +61,9 @@ static void add_standing(const struct ks_audit *a, const struct standing *s, str
                         "%s: of %zu critics that were measured%s, this one is better conditioned "
                         "than %zu and worse than %zu, and %zu are undecided.",
                         grade(s), s->of,
-                        s->same_stage                  ? " at about the same step"
+                        s->same_stage                ? " at about the same step"
                         : isnan(a->summary.env_step) ? " at the end of their training"
-                                                       : " at their steps that are nearest",
+                                                     : " at their steps that are nearest",
                         s->count[KS_BETTER], s->count[KS_WORSE], s->count[KS_UNDECIDED]);
 }
 
@@ -194,8 +194,9 @@ static void add_change(const struct change *c, const struct evidence *e, struct 
                         "better conditioned with it, %zu worse, and %zu are undecided; %zu had a "
                         "higher return with it.%s",
                         c->words, e->pairs, better, worse, e->count[KS_UNDECIDED], e->higher,
-                        better > worse ? "" : " So there is no evidence here that it helps the "
-                                              "conditioning.");
+                        better > worse ? ""
+                                       : " So there is no evidence here that it helps the "
+                                         "conditioning.");
 }
 
 /* A change with its evidence. */
@@ -264,52 +265,63 @@ static int by_directions(const void *a, const void *b)
     return difference > 0 ? 1 : difference < 0 ? -1 : (x > y) - (x < y);
 }
 
-static void add_row(const struct ks_measured_critic *c, const char *verdict, struct ks_document *d)
+static const char *word_of(const struct ks_measured_critic *c,
+                           const struct ks_measured_critic *self)
 {
-    ks_document_cells(d, ks_cell_name(c->name), ks_cell_text(c->study), ks_cell_text(verdict),
+    static const char *const words[KS_VERDICTS] = {"better", "worse", "undecided"};
+
+    return c == self ? "self" : words[ks_verdict(&self->conditioning, &c->conditioning)];
+}
+
+static void add_row(const struct ks_measured_critic *c, const struct ks_measured_critic *self,
+                    struct ks_document *d)
+{
+    const char *word = word_of(c, self);
+    char verdict[40];
+
+    snprintf(verdict, sizeof verdict, "this one is %s", word);
+    ks_document_cells(d, ks_cell_name(c->name), ks_cell_text(c == self ? "-" : c->study),
+                      ks_cell_text(c->loss), ks_cell_text(c == self ? "-" : verdict),
                       ks_cell_fixed(0, c->step), ks_cell_count(c->seeds),
                       ks_cell_interval(c->conditioning.directions, KS_BRACKETS_WHOLE),
                       ks_cell_interval(c->conditioning.q99, KS_BRACKETS_WHOLE),
                       ks_cell_digits(3, c->return_mean));
 }
 
-/* Critics of the study's folder or of the shipped studies, from the most directions to the fewest,
- * with this one at its place. */
-static ks_status add_table(const struct ks_audit *a, const struct ks_measured *m,
-                           struct ks_document *d)
+/* The critics from the most directions to the fewest, with this one at its place. */
+static ks_status sort_critics(const struct ks_measured *m, const struct ks_measured_critic *self,
+                              const struct ks_measured_critic ***sorted)
 {
-    static const char *const words[KS_VERDICTS] = {"this one is better", "this one is worse",
-                                                   "undecided"};
-    const struct ks_measured_critic self = {
-        .name = "this critic",
-        .study = "-",
-        .step = a->summary.env_step,
-        .seeds = 1,
-        .conditioning = ks_conditioning_of(a->spectrum[KS_AUDIT_HESSIAN]),
-        .return_mean = NAN};
-    const struct ks_measured_critic **row = NULL;
-
-    KS_TRY(ks_alloc(m->n + 1, sizeof *row, &row));
+    KS_TRY(ks_alloc(m->n + 1, sizeof **sorted, sorted));
     for (size_t i = 0; i < m->n; i++)
-        row[i] = &m->critic[i];
-    row[m->n] = &self;
-    qsort(row, m->n + 1, sizeof *row, by_directions);
-    ks_document_columns(d, "measured", "critic<, study<, verdict<, step, seeds, %s, %s, return",
-                        ks_catalogue[KS_STAT_DIRECTIONS_1E2].name,
-                        ks_catalogue[KS_STAT_KAPPA_Q99].name);
-    for (size_t i = 0; i <= m->n; i++)
-        add_row(row[i],
-                row[i] == &self
-                    ? "-"
-                    : words[ks_verdict(&self.conditioning, &row[i]->conditioning)],
-                d);
-    free(row);
-    ks_document_add(d, KS_BLOCK_NOTE,
-                    "Each interval encloses the 99%% intervals of all seeds. A verdict needs "
-                    "intervals of one of the two statistics that are at least a factor of %g "
-                    "apart, and none of the other that says the opposite.",
-                    ks_verdict_margin);
-    return d->status;
+        (*sorted)[i] = &m->critic[i];
+    (*sorted)[m->n] = self;
+    qsort(*sorted, m->n + 1, sizeof **sorted, by_directions);
+    return KS_OK;
+}
+
+static void add_figure(const struct ks_audit *a, size_t n,
+                       const struct ks_measured_critic *const *sorted,
+                       const struct ks_measured_critic *self, struct ks_document *d)
+{
+    struct ks_table table = {0};
+
+    ks_table_columns(&table, "critic,verdict,directions_1e2_lower,directions_1e2_upper");
+    for (size_t i = 0; i < n; i++) {
+        const struct ks_measured_critic *c = sorted[i];
+        char name[128];
+
+        snprintf(name, sizeof name, "%s%s%s", c->name, c == self ? "" : " (",
+                 c == self ? "" : c->study);
+        if (c != self)
+            snprintf(name + strlen(name), sizeof name - strlen(name), ")");
+        ks_table_cells(&table, KS_TEXT(name), KS_TEXT(word_of(c, self)),
+                       KS_INTERVAL(c->conditioning.directions));
+    }
+    ks_audit_figure(a, "measured", &table,
+                    "How many directions have a curvature within a factor of 100 of the largest "
+                    "one: 99% intervals, which enclose the intervals of all seeds. More is better.",
+                    d);
 }
 
 /* --- all of it --- */
@@ -327,9 +339,31 @@ void ks_audit_answer(const struct ks_audit *a, const struct ks_measured *measure
     add_remedies(a, d);
 }
 
-ks_status ks_audit_place(const struct ks_audit *a, const struct ks_measured *measured,
+ks_status ks_audit_place(const struct ks_audit *a, const struct ks_measured *m,
                          struct ks_document *d)
 {
+    const struct ks_measured_critic self = {
+        .name = "this critic",
+        .study = "-",
+        .loss = a->summary.loss,
+        .step = a->summary.env_step,
+        .seeds = 1,
+        .conditioning = ks_conditioning_of(a->spectrum[KS_AUDIT_HESSIAN]),
+        .return_mean = NAN};
+    const struct ks_measured_critic **sorted = NULL;
+
+    KS_TRY(sort_critics(m, &self, &sorted));
     ks_document_add(d, KS_BLOCK_SECTION, "Among the critics that were measured");
-    return add_table(a, measured, d);
+    add_figure(a, m->n + 1, sorted, &self, d);
+    ks_document_columns(
+        d, "measured", "critic<, study<, loss<, verdict<, step, seeds, %s, %s, return",
+        ks_catalogue[KS_STAT_DIRECTIONS_1E2].name, ks_catalogue[KS_STAT_KAPPA_Q99].name);
+    for (size_t i = 0; i <= m->n; i++)
+        add_row(sorted[i], &self, d);
+    free(sorted);
+    ks_document_add(d, KS_BLOCK_NOTE,
+                    "A verdict needs intervals of one of the two statistics that are at least a "
+                    "factor of %g apart, and none of the other that says the opposite.",
+                    ks_verdict_margin);
+    return d->status;
 }

@@ -128,7 +128,7 @@ enum { TRIAL = 4 }; /* Lanczos steps to measure the pace */
 
 /* Opens the analysis, which the caller closes with ks_pipeline_close, also after a failure. */
 static ks_status open_analysis(const struct ks_audit *audit, const struct ks_audit_task *t,
-                         struct ks_spectrum_options *options, struct ks_pipeline *p)
+                               struct ks_spectrum_options *options, struct ks_pipeline *p)
 {
     const struct ks_audit_options *o = audit->options;
 
@@ -188,8 +188,8 @@ static bool is_current(const struct ks_spectrum *s, const char *digest)
 }
 
 /* The file in the folder that keeps a task's results; its name has the options. What is kept of
- * layers does not say what it belongs to, so there the name has the start of the checkpoint's digest
- * and the version, too. */
+ * layers does not say what it belongs to, so there the name has the start of the checkpoint's
+ * digest and the version, too. */
 static ks_status kept_path(const struct ks_audit *a, size_t which, char **path)
 {
     const struct ks_audit_task t = ks_audit_task(a, which);

@@ -12,6 +12,7 @@
 #include "io/csv.h"
 #include "io/file.h"
 #include "io/spectrum.h"
+#include "io/table.h"
 #include "pipeline/pipeline.h"
 #include "statistics/catalogue.h"
 
@@ -113,6 +114,10 @@ bool ks_audit_is_zero(const struct ks_spectrum *spectrum);
 /* Adds the sections of the document: statement, findings, tables, plot. KS_IO, KS_FULL, KS_MEMORY.
  */
 ks_status ks_audit_describe(const struct ks_audit *audit, struct ks_document *document);
+/* Writes the table to FOLDER/tables/NAME.csv, draws plots/NAME.gp from it, and adds the figure with
+ * its caption; without gnuplot adds the reason. Frees the cells of the table. */
+void ks_audit_figure(const struct ks_audit *audit, const char *name, struct ks_table *table,
+                     const char *caption, struct ks_document *document);
 /* Writes one self-contained HTML page, plots/audit.html, with n documents. KS_MISSING without the
  * template; fails as ks_document_html does; KS_IO, KS_FULL if the page cannot be written. */
 ks_status ks_audit_page(const char *path, size_t n, const struct ks_document *documents);

@@ -1,9 +1,6 @@
 /* The sections of an audit, in their order. */
 #include "audit/audit.h"
-#include "core/memory.h"
 #include "io/attribute.h"
-#include "io/file.h"
-#include "report/plots.h"
 #include "report/tables.h"
 #include "statistics/statistics.h"
 
@@ -66,60 +63,26 @@ static void add_operators(const struct ks_audit *a, struct ks_document *d)
                             : "the file has no second moments of Adam");
 }
 
-/* The 99.5% band of the spectrum, drawn by plots/distribution.gp. */
-
-/* The one panel that the script draws; its words are explained in plots/style.gp. */
-static const char PANELS[] =
-    "archs='critic'; norms='other'; wns='0'; losses='other'; bases='-'; grid_x='0'; "
-    "grid_y='0'; grid_columns=1; grid_rows=1; checkpoint_gap=1; ";
-
-/* Writes FOLDER/figures/distribution.svg. KS_MISSING without gnuplot, KS_RUN if it fails. */
-static ks_status draw(const struct ks_audit *a)
+/* Adds the 99.5% band of the spectrum, or the reason why there is none. */
+static void add_plot(const struct ks_audit *a, struct ks_document *d)
 {
-    struct ks_gnuplot g = {.dir = a->folder, .steps = 1};
+    const struct ks_spectrum *s = a->spectrum[KS_AUDIT_HESSIAN];
     struct ks_table table = {0};
-    ks_status status = KS_OK;
 
-    ks_table_columns(&table, KS_DISTRIBUTION_COLUMNS);
-    KS_GO(ks_distribution_fill("critic", a->spectrum[KS_AUDIT_HESSIAN], &table));
-    KS_GO(ks_folder_make("%s/tables", a->folder));
-    KS_GO(ks_folder_make("%s/figures", a->folder));
-    KS_GO(ks_table_write(&table, a->folder, "distribution"));
-    KS_GO(ks_gnuplot_find(&g));
-    KS_GO(ks_copy_string(PANELS, &g.panels));
-    KS_GO(ks_gnuplot_draw(&g, "distribution", "svg"));
-done:
-    ks_table_free(&table);
-    ks_gnuplot_clear(&g);
-    return status;
-}
-
-/* Draws the 99.5% band of the spectrum and adds the plot; without gnuplot, or without a band,
- * adds the reason. KS_IO, KS_FULL, KS_MEMORY. */
-static ks_status add_plot(const struct ks_audit *a, struct ks_document *d)
-{
-    ks_status status;
-
-    if (a->spectrum[KS_AUDIT_HESSIAN]->n_band == 0) {
+    if (s->n_band == 0) {
         ks_document_add(d, KS_BLOCK_NOTE, "There is no plot: %s.",
-                        ks_audit_is_zero(a->spectrum[KS_AUDIT_HESSIAN])
+                        ks_audit_is_zero(s)
                             ? "all eigenvalues are zero"
                             : "the products are too inaccurate for a band of 99.5%");
-        return KS_OK;
+        return;
     }
-    status = draw(a);
-    if (status == KS_MISSING || status == KS_RUN) { /* the audit does not depend on gnuplot */
-        ks_document_add(d, KS_BLOCK_NOTE, "There is no plot: %s.", ks_error_text());
-        return KS_OK;
-    }
-    KS_TRY(status);
-    ks_document_add(d, KS_BLOCK_FIGURE, "%s/figures/distribution.svg", a->folder);
-    ks_document_add(
-        d, KS_BLOCK_NOTE,
-        "The plot shows how many eigenvalues are larger than x, for x > 0, and how many "
-        "are smaller than x, for x < 0. At each x the number lies in the shaded band "
-        "with 99.5%%.");
-    return KS_OK;
+    ks_table_columns(&table, KS_DISTRIBUTION_COLUMNS);
+    table.status = ks_distribution_fill("critic", s, &table);
+    ks_audit_figure(a, "distribution", &table,
+                    "The plot shows how many eigenvalues are larger than x, for x > 0, and how "
+                    "many are smaller than x, for x < 0. At each x the number lies in the shaded "
+                    "band with 99.5%.",
+                    d);
 }
 
 ks_status ks_audit_describe(const struct ks_audit *a, struct ks_document *d)
@@ -133,7 +96,7 @@ ks_status ks_audit_describe(const struct ks_audit *a, struct ks_document *d)
     ks_document_add(d, KS_BLOCK_SECTION, "Findings");
     ks_audit_findings(a, d);
     ks_document_add(d, KS_BLOCK_SECTION, "Spectrum of the Hessian");
-    KS_TRY(add_plot(a, d));
+    add_plot(a, d);
     add_statistics(a->spectrum[KS_AUDIT_HESSIAN], d);
     ks_document_add(d, KS_BLOCK_SECTION, "Gauss-Newton, residual and preconditioned Hessian");
     add_operators(a, d);

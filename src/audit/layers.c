@@ -52,6 +52,28 @@ static void add_blocks(const struct ks_audit *a, struct ks_document *d)
                     has_shares(a) ? "" : ", and there are none if a layer's trace is negative");
 }
 
+/* The shares of the trace beside those of the parameters. */
+static void add_shares(const struct ks_audit *a, struct ks_document *d)
+{
+    const double all = (double)(a->summary.critics * a->summary.parameters);
+    struct ks_table table = {0};
+
+    if (!has_shares(a))
+        return;
+    ks_table_columns(&table, "layer,trace,parameters");
+    for (size_t i = 0; i < a->n_layers; i++) {
+        char name[64];
+
+        snprintf(name, sizeof name, "%02zu %s", a->layers[i].number, a->layers[i].kind);
+        ks_table_cells(&table, KS_TEXT(name), KS_NUMBER(share(a, i)),
+                       KS_NUMBER(100 * (double)a->layers[i].dimension / all));
+    }
+    ks_audit_figure(a, "shares", &table,
+                    "The share of the trace of the Hessian that each layer has, an estimate, "
+                    "beside its share of the parameters.",
+                    d);
+}
+
 static void add_units(const struct ks_audit *a, struct ks_document *d)
 {
     if (a->summary.n_units == 0)
@@ -71,12 +93,14 @@ static void add_units(const struct ks_audit *a, struct ks_document *d)
 
 void ks_audit_layers(const struct ks_audit *a, struct ks_document *d)
 {
-    if (a->layers)
+    if (a->layers) {
+        add_shares(a, d);
         add_blocks(a, d);
-    else
+    } else {
         ks_document_add(d, KS_BLOCK_TEXT,
                         "The blocks of layers were not analyzed "
                         "(--layer-order 0).");
+    }
     add_units(a, d);
 }
 

@@ -89,7 +89,8 @@ static void add_seed(const struct ks_csv *csv, size_t row, struct ks_measured_cr
     all->gradient = first ? one.gradient : enclose(all->gradient, one.gradient);
     c->bound_least = first ? bound : ks_min_known(c->bound_least, bound);
     c->bound_most = first ? bound : fmax(c->bound_most, bound); /* of the seeds that have one */
-    c->return_mean = first ? mean : c->return_mean + (mean - c->return_mean) / (double)(c->seeds + 1);
+    c->return_mean = first ? mean
+                           : c->return_mean + (mean - c->return_mean) / (double)(c->seeds + 1);
     c->seeds++;
 }
 
@@ -116,9 +117,8 @@ static double nearest_step(const struct ks_csv *csv, size_t row, double step)
     for (size_t i = row; i < csv->rows; i++) {
         const double one = ks_csv_value(csv, i, "env_step");
 
-        if (is_of(csv, i, row) &&
-            (isnan(best) || (isnan(step) && one > best) ||
-             ks_step_distance(one, step) < ks_step_distance(best, step)))
+        if (is_of(csv, i, row) && (isnan(best) || (isnan(step) && one > best) ||
+                                   ks_step_distance(one, step) < ks_step_distance(best, step)))
             best = one;
     }
     return best;
