@@ -5,7 +5,7 @@ width = 5
 load plots.'/style.gp'
 table = 'tables/measured.csv'
 stats table using 0 nooutput
-lines = int(STATS_records)
+lines = int(STATS_records) - 1    # without the header, which is row 0
 eval reset_limits
 do for [end in 'lower upper'] { stats table using (take(positive(number('directions_1e2_'.end)))) nooutput }
 eval log_limits
@@ -16,7 +16,7 @@ columns = 1; rows = 1
 eval size_panels
 verdicts = 'self better worse undecided'
 colour_of(verdict) = verdict eq 'self' ? dark : verdict eq 'better' ? '#4477aa' : verdict eq 'worse' ? '#e13971' : gray
-height_of(dummy) = lines - column(0)
+height_of(dummy) = column(0) > 0 ? lines + 1 - column(0) : NaN
 from(verdict) = strcol('verdict') eq verdict ? number('directions_1e2_lower') : NaN
 to(dummy) = number('directions_1e2_upper') == number('directions_1e2_upper') ? number('directions_1e2_upper') : b
 tip_of(dummy) = sprintf('%s: %s to %s directions', strcol('critic'), strcol('directions_1e2_lower'), \
@@ -34,7 +34,7 @@ unset ytics
 set label 3 'directions within a factor of 100 of the largest curvature' at screen 0.5, screen 0.27/height center
 i = 0
 do for [verdict in 'better worse undecided'] {
-    set label 10 + i '● this critic is '.(verdict eq 'undecided' ? 'undecided' : verdict) \
+    set label 10 + i '● '.(verdict eq 'undecided' ? 'undecided' : 'this critic is '.verdict) \
         at screen 0.06 + 0.32*i, screen 0.1/height left textcolor rgb colour_of(verdict)
     i = i + 1
 }

@@ -3,13 +3,13 @@ width = 5
 load plots.'/style.gp'
 table = 'tables/shares.csv'
 stats table using 0 nooutput
-lines = int(STATS_records)
+lines = int(STATS_records) - 1    # without the header, which is row 0
 label_w(dummy) = text_w(strcol('layer'), 8)
 stats table using (label_w(0)) nooutput
 left = 0.15 + STATS_max; right = 0.15; top = 0.1; bottom = 0.62; gap_x = 0; gap_y = 0; panel_h = 0.3*lines
 columns = 1; rows = 1
 eval size_panels
-height_of(dummy) = lines - column(0)
+height_of(dummy) = column(0) > 0 ? lines + 1 - column(0) : NaN
 tip_of(dummy) = sprintf('%s: %.3g%% of the trace, %.3g%% of the parameters', strcol('layer'), number('trace'), \
                         number('parameters'))
 
