@@ -123,6 +123,8 @@ void ks_audit_figure(const struct ks_audit *audit, const char *name, struct ks_t
 ks_status ks_audit_page(const char *path, size_t n, const struct ks_document *documents);
 /* Adds the findings in plain words, with the number behind each. */
 void ks_audit_findings(const struct ks_audit *audit, struct ks_document *document);
+/* Whether the layers have shares of the trace: no block's trace is negative. */
+bool ks_audit_has_shares(const struct ks_audit *audit);
 /* Adds the table of layers, and the table of dead units. */
 void ks_audit_layers(const struct ks_audit *audit, struct ks_document *document);
 /* Adds a paragraph: which layer has the largest trace. */

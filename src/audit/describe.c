@@ -78,11 +78,12 @@ static void add_plot(const struct ks_audit *a, struct ks_document *d)
     }
     ks_table_columns(&table, KS_DISTRIBUTION_COLUMNS);
     table.status = ks_distribution_fill("critic", s, &table);
-    ks_audit_figure(a, "spectrum", &table,
-                    "How many eigenvalues are larger than x, and how many are smaller than -x, down "
-                    "to a millionth of the largest one. At each x the number lies in the shaded "
-                    "band with 99.5%.",
-                    d);
+    ks_audit_figure(
+        a, "spectrum", &table,
+        "How many eigenvalues are larger than x, and how many are smaller than -x, down "
+        "to a millionth of the largest one. At each x the number lies in the shaded "
+        "band with 99.5%.",
+        d);
 }
 
 ks_status ks_audit_describe(const struct ks_audit *a, struct ks_document *d)

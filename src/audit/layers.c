@@ -5,19 +5,18 @@
 #include "audit/audit.h"
 #include "statistics/catalogue.h"
 
-/* A trace is divided among the layers only if no block's trace is negative. */
-static bool has_shares(const struct ks_audit *a)
+bool ks_audit_has_shares(const struct ks_audit *a)
 {
     for (size_t i = 0; i < a->n_layers; i++)
         if (!(a->layers[i].trace >= 0))
             return false;
-    return true;
+    return a->n_layers > 0;
 }
 
 /* An estimate of a layer's share of the trace, in percent; NaN if the layers have none. */
 static double share(const struct ks_audit *a, size_t row)
 {
-    return has_shares(a) ? 100 * a->layers[row].trace_share : NAN;
+    return ks_audit_has_shares(a) ? 100 * a->layers[row].trace_share : NAN;
 }
 
 /* The number of a layer, as in the names of its arrays. */
@@ -49,7 +48,8 @@ static void add_blocks(const struct ks_audit *a, struct ks_document *d)
                     "all critics. Its condition number is bounded off the block's known null "
                     "directions; a dash stands for a number that is not resolved. "
                     "Shares are estimates%s.",
-                    has_shares(a) ? "" : ", and there are none if a layer's trace is negative");
+                    ks_audit_has_shares(a) ? ""
+                                           : ", and there are none if a layer's trace is negative");
 }
 
 /* The shares of the trace beside those of the parameters. */
@@ -58,7 +58,7 @@ static void add_shares(const struct ks_audit *a, struct ks_document *d)
     const double all = (double)(a->summary.critics * a->summary.parameters);
     struct ks_table table = {0};
 
-    if (!has_shares(a))
+    if (!ks_audit_has_shares(a))
         return;
     ks_table_columns(&table, "layer,trace,parameters");
     for (size_t i = 0; i < a->n_layers; i++) {
@@ -116,7 +116,7 @@ void ks_audit_find_layer(const struct ks_audit *a, struct ks_document *d)
         }
     if (!(largest > 0) || a->n_layers < 2)
         return;
-    if (has_shares(a))
+    if (ks_audit_has_shares(a))
         ks_document_add(d, KS_BLOCK_TEXT,
                         "Most of the curvature comes from layer %02zu (%s): it has %.3g%% of the "
                         "trace of the Hessian, an estimate, and %.3g%% of the parameters.",

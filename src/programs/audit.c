@@ -11,6 +11,7 @@
 #include "audit/answer.h"
 #include "audit/audit.h"
 #include "audit/measured.h"
+#include "audit/several.h"
 #include "core/blas.h"
 #include "core/memory.h"
 #include "core/process.h"
@@ -94,8 +95,9 @@ struct job {
     char *table;               /* of the critics that were measured; owned             */
     const char *study;         /* whose it is; NULL: of the studies that it names      */
     size_t n;
-    const char *const *checkpoint; /* [n]                                */
-    struct ks_document *document;  /* [n], one per checkpoint; owned     */
+    const char *const *checkpoint; /* [n]                                                 */
+    struct ks_audit *audit;        /* [n]; owned, with its contents                       */
+    struct ks_document *document;  /* [n + 1], a comparison, then one per checkpoint; owned */
 };
 
 /* --- options --- */
@@ -115,7 +117,8 @@ static ks_status read_options(const struct ks_arguments *arguments, struct job *
     }
     job->n = arguments->n_rest;
     job->checkpoint = arguments->rest;
-    return ks_alloc(job->n, sizeof *job->document, &job->document);
+    KS_TRY(ks_alloc(job->n, sizeof *job->audit, &job->audit));
+    return ks_alloc(job->n + 1, sizeof *job->document, &job->document);
 }
 
 /* The table of the critics to compare with. */
@@ -216,21 +219,29 @@ done:
     return status;
 }
 
-static ks_status audit_one(struct job *job, const char *path, struct ks_document *d)
+static ks_status audit_one(struct job *job, size_t i)
 {
-    struct ks_audit audit;
-    ks_status status = ks_audit_run(path, &job->options, &audit);
+    struct ks_document *d = &job->document[i + 1];
 
-    if (status == KS_OK)
-        status = describe(job, &audit, d);
-    if (status == KS_OK)
-        status = ks_document_print(d, KS_DOCUMENT_WIDTH, stdout);
-    ks_audit_clear(&audit);
-    return status;
+    KS_TRY(ks_audit_run(job->checkpoint[i], &job->options, &job->audit[i]));
+    KS_TRY(describe(job, &job->audit[i], d));
+    return ks_document_print(d, KS_DOCUMENT_WIDTH, stdout);
+}
+
+/* Which of several checkpoints is better conditioned: the last thing on the terminal, so that it
+ * is seen, and the first one on the page. */
+static ks_status compare_all(struct job *job)
+{
+    if (job->n < 2)
+        return KS_OK;
+    ks_audit_several(job->n, job->audit, job->document);
+    return ks_document_print(job->document, KS_DOCUMENT_WIDTH, stdout);
 }
 
 static ks_status run(const struct ks_arguments *arguments, struct job *job)
 {
+    const size_t first = arguments->n_rest < 2; /* of one checkpoint there is no comparison */
+
     KS_TRY(read_options(arguments, job));
     KS_TRY(find_table(job));
     KS_TRY(check_files(job));
@@ -238,8 +249,10 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
     if (job->other)
         KS_TRY(ks_audit_run(job->other, &job->options, &job->reference));
     for (size_t i = 0; i < job->n; i++)
-        KS_TRY(audit_one(job, job->checkpoint[i], &job->document[i]));
-    return command.page ? ks_audit_page(command.page, job->n, job->document) : KS_OK;
+        KS_TRY(audit_one(job, i));
+    KS_TRY(compare_all(job));
+    return command.page ? ks_audit_page(command.page, job->n + 1 - first, job->document + first)
+                        : KS_OK;
 }
 
 static ks_status audit(const struct ks_arguments *arguments)
@@ -247,9 +260,12 @@ static ks_status audit(const struct ks_arguments *arguments)
     struct job job = {.n = 0};
     const ks_status status = run(arguments, &job);
 
-    for (size_t i = 0; job.document && i < job.n; i++)
+    for (size_t i = 0; job.document && i <= job.n; i++)
         ks_document_clear(&job.document[i]);
+    for (size_t i = 0; job.audit && i < job.n; i++)
+        ks_audit_clear(&job.audit[i]);
     free(job.document);
+    free(job.audit);
     free(job.table);
     ks_audit_clear(&job.reference);
     return status;

@@ -1,0 +1,159 @@
+/* Pairs of audited critics, by the same rule as critics that were measured before. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/measured.h"
+#include "audit/several.h"
+#include "io/file.h"
+#include "statistics/catalogue.h"
+
+static struct ks_conditioning conditioning(const struct ks_audit *a)
+{
+    return ks_conditioning_of(a->spectrum[KS_AUDIT_HESSIAN]);
+}
+
+/* --- layers --- */
+
+/* The layer whose share of the trace differs most: its row in both tables. False if the critics
+ * have not the same layers, or if a trace is negative, so that there are no shares. */
+static bool find_layer(const struct ks_audit *a, const struct ks_audit *b, size_t *row)
+{
+    double most = -1;
+
+    if (!ks_audit_has_shares(a) || !ks_audit_has_shares(b) || a->n_layers != b->n_layers)
+        return false;
+    for (size_t i = 0; i < a->n_layers; i++) {
+        const struct ks_layer_row *x = &a->layers[i], *y = &b->layers[i];
+        const double difference = fabs(x->trace_share - y->trace_share);
+
+        if (x->number != y->number || strcmp(x->kind, y->kind) != 0)
+            return false;
+        if (difference > most) {
+            most = difference;
+            *row = i;
+        }
+    }
+    return most >= 0;
+}
+
+static void add_layer(const struct ks_audit *a, const struct ks_audit *b, struct ks_document *d)
+{
+    size_t row = 0;
+
+    if (find_layer(a, b, &row))
+        ks_document_add(d, KS_BLOCK_ITEM,
+                        "%s and %s differ most in layer %02zu (%s): it has %.3g%% and %.3g%% of "
+                        "the trace, estimates.",
+                        a->path, b->path, a->layers[row].number, a->layers[row].kind,
+                        100 * a->layers[row].trace_share, 100 * b->layers[row].trace_share);
+}
+
+/* --- pairs --- */
+
+static void add_pair(const struct ks_audit *a, const struct ks_audit *b, struct ks_document *d)
+{
+    const struct ks_conditioning x = conditioning(a), y = conditioning(b);
+    const enum ks_verdict verdict = ks_verdict(&x, &y);
+    const bool swap = verdict == KS_WORSE;
+    char here[KS_INTERVAL_TEXT], there[KS_INTERVAL_TEXT];
+
+    ks_interval_text(x.directions, KS_IN_WORDS, here);
+    ks_interval_text(y.directions, KS_IN_WORDS, there);
+    ks_document_add(
+        d, KS_BLOCK_ITEM,
+        "%s %s %s%s. Within a factor of 100 of the largest curvature there are %s "
+        "directions of %zu, and %s of %zu.",
+        swap ? b->path : a->path, verdict == KS_UNDECIDED ? "and" : "is better conditioned than",
+        swap ? a->path : b->path, verdict == KS_UNDECIDED ? ": the intervals do not decide" : "",
+        swap ? there : here,
+        swap ? b->summary.critics * b->summary.parameters
+             : a->summary.critics * a->summary.parameters,
+        swap ? here : there,
+        swap ? a->summary.critics * a->summary.parameters
+             : b->summary.critics * b->summary.parameters);
+}
+
+static void add_pairs(size_t n, const struct ks_audit *a, struct ks_document *d)
+{
+    bool same = true;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            add_pair(&a[i], &a[j], d);
+    for (size_t i = 0; n <= 3 && i < n; i++) /* of more, the sections on each say enough */
+        for (size_t j = i + 1; j < n; j++)
+            add_layer(&a[i], &a[j], d);
+    for (size_t i = 1; i < n; i++)
+        same &= memcmp(a[i].summary.batch, a->summary.batch, sizeof a->summary.batch) == 0;
+    ks_document_add(d, KS_BLOCK_NOTE,
+                    "Each answer follows from two 99%% intervals that are at least a factor of %g "
+                    "apart, so it holds with 98%%. %s",
+                    ks_verdict_margin,
+                    same ? "All critics were analyzed on the same minibatches."
+                         : "The minibatches differ, so the answers compare critics and data "
+                           "together.");
+}
+
+static void add_numbers(size_t n, const struct ks_audit *a, struct ks_document *d)
+{
+    ks_document_columns(d, "critics",
+                        "critic<, loss<, step, parameters, largest |eigenvalue|, %s, "
+                        "%s, %s",
+                        ks_catalogue[KS_STAT_DIRECTIONS_1E2].name,
+                        ks_catalogue[KS_STAT_KAPPA_Q99].name,
+                        ks_catalogue[KS_STAT_KAPPA_GRADIENT_90].name);
+    for (size_t i = 0; i < n; i++) {
+        const struct ks_conditioning c = conditioning(&a[i]);
+
+        ks_document_cells(
+            d, ks_cell_name(a[i].path), ks_cell_text(a[i].summary.loss),
+            ks_cell_fixed(0, a[i].summary.env_step),
+            ks_cell_count(a[i].summary.critics * a[i].summary.parameters),
+            ks_cell_interval(ks_audit_abs_max(a[i].spectrum[KS_AUDIT_HESSIAN]), KS_BRACKETS_WHOLE),
+            ks_cell_interval(c.directions, KS_BRACKETS_WHOLE),
+            ks_cell_interval(c.q99, KS_BRACKETS_WHOLE),
+            ks_cell_interval(c.gradient, KS_BRACKETS_WHOLE));
+    }
+}
+
+/* --- over training --- */
+
+/* Whether they are checkpoints of one run, as far as one can tell: they have the same task, loss
+ * and size, and steps of their own. */
+static bool are_one_run(size_t n, const struct ks_audit *a)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++) {
+            const struct ks_audit_summary *x = &a[i].summary, *y = &a[j].summary;
+
+            if (isnan(x->env_step) || x->env_step == y->env_step ||
+                x->parameters != y->parameters || x->critics != y->critics ||
+                strcmp(x->loss, y->loss) != 0 || strcmp(x->env, y->env) != 0)
+                return false;
+        }
+    return true;
+}
+
+static void add_figure(size_t n, const struct ks_audit *a, struct ks_document *d)
+{
+    struct ks_table table = {0};
+
+    ks_table_columns(&table, "env_step,directions_1e2_lower,directions_1e2_upper");
+    for (size_t i = 0; i < n; i++)
+        ks_table_cells(&table, KS_NUMBER(a[i].summary.env_step),
+                       KS_INTERVAL(conditioning(&a[i]).directions));
+    ks_audit_figure(a, "steps", &table,
+                    "How many directions have a curvature within a factor of 100 of the largest "
+                    "one, over the steps of training: 99% intervals.",
+                    d);
+}
+
+void ks_audit_several(size_t n, const struct ks_audit *a, struct ks_document *d)
+{
+    ks_document_add(d, KS_BLOCK_SECTION, "Which is better conditioned?");
+    add_pairs(n, a, d);
+    if (are_one_run(n, a))
+        add_figure(n, a, d);
+    add_numbers(n, a, d);
+}
