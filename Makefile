@@ -191,7 +191,7 @@ install: all ## install programs, library and studies into DESTDIR/PREFIX
 	@install -D -m 644 -t $(root)/share/kappascope/configs/arch configs/arch/*
 	@install -D -m 644 -t $(root)/share/kappascope/configs/systems configs/systems/*
 	@install -m 644 plots/*.gp plots/*.html plots/report.css plots/report.js $(root)/share/kappascope/plots
-	@for table in $(wildcard plots/gallery/*/tables/checkpoints.csv); do install -D -m 644 $$table $(root)/share/kappascope/$$table; done
+	@install -D -m 644 -t $(root)/share/kappascope/plots/gallery plots/gallery/critics.csv
 	@install -D -m 644 -t $(root)/share/kappascope/python analysis/python/*.py
 	@install -D -m 644 -t $(root)/share/kappascope/python/kappascope analysis/python/kappascope/*.py
 	@install -m 644 LICENSE $(root)/share/kappascope

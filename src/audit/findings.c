@@ -21,9 +21,9 @@ static void find_references(const struct ks_audit *a, struct ks_document *d)
 {
     if (a->summary.references == 0)
         ks_document_add(d, KS_BLOCK_ITEM,
-                        "The file has no reference results (/batch/output, /batch/loss, "
-                        "/batch/gradient_norm): nothing was compared with the program that made "
-                        "it, so a wrong export would not be noticed.");
+                        "A wrong export would stay unnoticed: the file has no reference results "
+                        "(/batch/output, /batch/loss, /batch/gradient_norm) of the program that "
+                        "made it.");
     else
         ks_document_add(
             d, KS_BLOCK_ITEM,
@@ -89,10 +89,11 @@ static void find_negative(const struct ks_audit *a, struct ks_document *d)
     const struct ks_interval all = ks_audit_abs_max(a->spectrum[KS_AUDIT_HESSIAN]);
 
     if (-low > hessian(a, KS_STAT_NOISE_FLOOR) && isfinite(all.upper))
-        ks_document_add(d, KS_BLOCK_ITEM,
-                        "The loss is not convex here: the smallest eigenvalue is at most %.3g. Its "
-                        "size is at least %.3g%% of the largest absolute eigenvalue.",
-                        ks_round_up(low, 3), ks_round_down(100 * -low / all.upper, 2));
+        ks_document_add(
+            d, KS_BLOCK_ITEM,
+            "The loss has negative curvature here: the smallest eigenvalue is at most %.3g. Its "
+            "size is at least %.3g%% of the largest absolute eigenvalue.",
+            ks_round_up(low, 3), ks_round_down(100 * -low / all.upper, 2));
 }
 
 /* |H - G| against |G|: how much of the curvature the Gauss-Newton matrix misses. */
@@ -122,27 +123,34 @@ static void find_residual(const struct ks_audit *a, struct ks_document *d)
                             : "");
 }
 
+/* What the largest eigenvalue, between both bounds, says of steps with the stored learning rate. */
 static void find_steps(const struct ks_audit *a, struct ks_document *d)
 {
     static const struct {
         enum ks_audit_spectrum which;
         const char *words;
-    } rules[] = {{KS_AUDIT_HESSIAN, "gradient descent"},
-                 {KS_AUDIT_PRECONDITIONED, "Adam with its current preconditioner"}};
+    } rules[] = {{KS_AUDIT_PRECONDITIONED, "Adam with its current preconditioner"},
+                 {KS_AUDIT_HESSIAN, "gradient descent"}};
 
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct ks_spectrum *s = a->spectrum[rules[i].which];
         const double ratio = s ? ks_statistic_value(s, KS_STAT_SHARPNESS_RATIO) : NAN;
+        const double most = s ? ratio * ks_statistic_value(s, KS_STAT_LAMBDA_MAX_UPPER) /
+                                    ks_statistic_value(s, KS_STAT_LAMBDA_MAX)
+                              : NAN;
+        char text[KS_INTERVAL_TEXT];
 
         if (ratio > 0)
             ks_document_add(d, KS_BLOCK_ITEM,
                             "On a quadratic with this curvature, steps of %s with the stored "
-                            "learning rate of %.3g %s: the largest eigenvalue is at least %.3g "
-                            "times the largest one with stable steps.",
+                            "learning rate of %.3g %s. The largest eigenvalue, divided by the "
+                            "largest one with stable steps: %s.",
                             rules[i].words,
                             ks_attribute_number(&s->attributes, "sharpness_learning_rate"),
-                            ratio > 1 ? "would be unstable" : "are not shown to be unstable",
-                            ks_round_down(ratio, 3));
+                            ratio > 1  ? "are unstable"
+                            : most < 1 ? "are stable"
+                                       : "may be unstable",
+                            ks_interval_text((struct ks_interval){ratio, most}, KS_BRACKETS, text));
     }
 }
 
@@ -181,16 +189,22 @@ static void find_products(const struct ks_audit *a, struct ks_document *d)
     }
 }
 
+/* First what makes all of it doubtful, then the curvature, then the rest. */
 void ks_audit_findings(const struct ks_audit *a, struct ks_document *d)
 {
-    find_references(a, d);
+    const bool compared = a->summary.references > 0;
+
+    find_products(a, d);
+    if (!compared)
+        find_references(a, d);
     find_condition(a, d);
-    find_gradient(a, d);
     find_negative(a, d);
     find_residual(a, d);
+    find_gradient(a, d);
     find_steps(a, d);
     find_dead(a, d);
-    find_products(a, d);
+    if (compared)
+        find_references(a, d);
 }
 
 /* Intervals of statistics, and their ratios. */

@@ -12,6 +12,7 @@
 #include "audit/audit.h"
 #include "audit/measured.h"
 #include "audit/several.h"
+#include "audit/training.h"
 #include "core/blas.h"
 #include "core/memory.h"
 #include "core/process.h"
@@ -26,6 +27,7 @@ enum { MET = 3 };     /* the exit status if a limit is met */
 
 static struct command {
     struct ks_audit_options audit;
+    struct ks_audit_training training;
     const char *against, *page;
     struct ks_key_texts fail_if;
 } command = {.audit = {.order = KS_AUDIT_PLANNED, .layer_order = KS_AUDIT_PLANNED}};
@@ -55,6 +57,15 @@ static const struct ks_key keys[] = {
     {"batches", KS_ROW_COUNT(1, 10000), NULL, AT(audit.batches), "N",
      "use the first N minibatches (default: all, of large critics fewer)"},
     {"seed", KS_ROW_COUNT(0, KS_KEY_ANY), "0", AT(audit.seed), "S", "seed of the start vectors"},
+    {"train", KS_ROW_TEXT(), NULL, AT(training.arch), "NAME.arch",
+     "first train the critic that this file describes, and a baseline, then audit both"},
+    {"env", KS_ROW_TEXT(), NULL, AT(training.env), "TASK", "the task of --train"},
+    {"baseline", KS_ROW_TEXT(), "bn+wn+ce", AT(training.baseline), "NAME",
+     "what --train compares with: an architecture, a system or a file"},
+    {"steps", KS_ROW_COUNT(1000, 10000000), "5000", AT(training.steps), "N",
+     "environment steps of --train"},
+    {"out", KS_ROW_TEXT(), NULL, AT(training.folder), "DIR",
+     "the folder of --train, which `kappascope study` continues (default: NAME-TASK)"},
     {"cache", KS_ROW_TEXT(), NULL, AT(audit.cache), "DIR",
      "keep the spectra in DIR/CHECKPOINT.audit (default: beside the checkpoint)"},
     KS_KEYS_END};
@@ -62,7 +73,7 @@ static const struct ks_key keys[] = {
 static const struct ks_program program = {
     .libraries = {{"HDF5", ks_h5_version}},
     .name = "kappascope-audit",
-    .synopsis = "[OPTION...] CHECKPOINT...",
+    .synopsis = "[OPTION...] CHECKPOINT...|--train=NAME.arch --env=TASK",
     .description = "one page on a critic: its statistics, findings and limits",
     .details = "DESCRIPTION\n"
                "  Analyzes the Hessian, its Gauss-Newton matrix and residual, the block of each\n"
@@ -81,6 +92,7 @@ static const struct ks_program program = {
                "EXAMPLES\n"
                "  kappascope audit -o page.html mine.h5\n"
                "  kappascope audit --against checkpoints/quick mine.h5\n"
+               "  kappascope audit --train mine.arch --env cartpole-swingup\n"
                "  kappascope audit --fail-if 'kappa_effective_bound>1e4' mine.h5\n",
     .keys = keys,
     .values = &command,
@@ -90,10 +102,13 @@ struct job {
     struct ks_audit_options options;
     size_t n_limits;
     struct ks_limit limit[LIMITS];
-    const char *other;         /* the checkpoint of --against; NULL: none              */
-    struct ks_audit reference; /* the audit of `other`                                 */
-    char *table;               /* of the critics that were measured; owned             */
-    const char *study;         /* whose it is; NULL: of the studies that it names      */
+    const char *other;               /* the checkpoint of --against; NULL: none              */
+    struct ks_audit reference;       /* the audit of `other`                                 */
+    char *table;                     /* of the critics that were measured; owned             */
+    const char *study;               /* whose it is; NULL: of the studies that it names      */
+    char *folder;                    /* of --train; NULL: without; owned                     */
+    char *page;                      /* owned; NULL: none                                    */
+    char *trained[KS_AUDIT_TRAINED]; /* owned                                          */
     size_t n;
     const char *const *checkpoint; /* [n]                                                 */
     struct ks_audit *audit;        /* [n]; owned, with its contents                       */
@@ -106,17 +121,21 @@ static ks_status read_options(const struct ks_arguments *arguments, struct job *
 {
     const struct ks_key_texts *limits = &command.fail_if;
 
-    if (arguments->n_rest == 0)
-        return ks_fail(KS_USAGE, "expected a checkpoint, found none (see --help)");
-    command.audit.quiet = arguments->quiet;
+    if (command.training.arch ? arguments->n_rest > 0 : arguments->n_rest == 0)
+        return ks_fail(KS_USAGE, "expected a checkpoint%s (see --help)",
+                       command.training.arch ? " or --train, found both" : ", found none");
+    if (!command.training.arch != !command.training.env)
+        return ks_fail(KS_USAGE, "expected --train and --env together, found %s alone",
+                       command.training.arch ? "--train" : "--env");
+    command.audit.quiet = command.training.quiet = arguments->quiet;
     job->options = command.audit;
     for (size_t i = 0; i < limits->n; i++) {
         if (job->n_limits == LIMITS)
             return ks_fail(KS_USAGE, "--fail-if: expected at most %d of them", LIMITS);
         KS_TRY(ks_limit_read(limits->text[i], &job->limit[job->n_limits++]));
     }
-    job->n = arguments->n_rest;
-    job->checkpoint = arguments->rest;
+    job->n = command.training.arch ? KS_AUDIT_TRAINED : arguments->n_rest;
+    job->checkpoint = command.training.arch ? (const char *const *)job->trained : arguments->rest;
     KS_TRY(ks_alloc(job->n, sizeof *job->audit, &job->audit));
     return ks_alloc(job->n + 1, sizeof *job->document, &job->document);
 }
@@ -238,12 +257,31 @@ static ks_status compare_all(struct job *job)
     return ks_document_print(job->document, KS_DOCUMENT_WIDTH, stdout);
 }
 
+static ks_status write_page(struct job *job)
+{
+    const size_t first = job->n < 2; /* of one checkpoint there is no comparison */
+
+    return ks_audit_page(command.page, job->n + 1 - first, job->document + first);
+}
+
+/* With --train the page is in the study's folder, unless the command names another one. */
+static ks_status train(struct job *job)
+{
+    if (!command.training.arch)
+        return KS_OK;
+    KS_TRY(ks_audit_train(&command.training, &job->folder, job->trained));
+    if (!command.page) {
+        KS_TRY(ks_print_string(&job->page, "%s/audit.html", job->folder));
+        command.page = job->page;
+    }
+    return KS_OK;
+}
+
 static ks_status run(const struct ks_arguments *arguments, struct job *job)
 {
-    const size_t first = arguments->n_rest < 2; /* of one checkpoint there is no comparison */
-
     KS_TRY(read_options(arguments, job));
     KS_TRY(find_table(job));
+    KS_TRY(train(job));
     KS_TRY(check_files(job));
     KS_TRY(ks_blas_reserve((size_t)omp_get_max_threads()));
     if (job->other)
@@ -251,8 +289,7 @@ static ks_status run(const struct ks_arguments *arguments, struct job *job)
     for (size_t i = 0; i < job->n; i++)
         KS_TRY(audit_one(job, i));
     KS_TRY(compare_all(job));
-    return command.page ? ks_audit_page(command.page, job->n + 1 - first, job->document + first)
-                        : KS_OK;
+    return command.page ? write_page(job) : KS_OK;
 }
 
 static ks_status audit(const struct ks_arguments *arguments)
@@ -267,6 +304,10 @@ static ks_status audit(const struct ks_arguments *arguments)
     free(job.document);
     free(job.audit);
     free(job.table);
+    free(job.folder);
+    free(job.page);
+    for (size_t i = 0; i < KS_AUDIT_TRAINED; i++)
+        free(job.trained[i]);
     ks_audit_clear(&job.reference);
     return status;
 }

@@ -1,0 +1,167 @@
+/* The study behind `audit --train`: one seed of two small critics. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/training.h"
+#include "core/memory.h"
+#include "core/process.h"
+#include "io/file.h"
+
+/* Some thousand steps take minutes with these settings. The sizes of a described critic and of a
+ * system are their own; one of the twelve architectures is as narrow as both actors (NARROW). */
+static const char STUDY[] =
+    "; Written by kappascope audit --train. To continue, raise `steps` or add seeds, and run\n"
+    "; kappascope study on this folder.\n"
+    "[study]\n"
+    "env = %s\n"
+    "architectures = %s\n"
+    "seeds = 0\n"
+    "steps = %zu\n"
+    "\n"
+    "[train]\n"
+    "random_steps = 500\n"
+    "checkpoints = 2\n"
+    "evaluations = 4\n"
+    "eval_episodes = 2\n"
+    "analysis_minibatches = 20\n"
+    "threads = 1\n"
+    "\n"
+    "[variant baseline]\n"
+    "architecture = %s\n"
+    "%s\n"
+    "[analyze]\n"
+    "order = 30\n"
+    "start = gradient\n";
+static const char NARROW[] = "hidden = 64\n";
+
+/* *path = an absolute path, as a study's paths are relative to its file. A name without a slash and
+ * without an ending stays. The caller frees. KS_IO if the file does not exist. */
+static ks_status absolute(const char *name, char **path)
+{
+    if (!strchr(name, '/') && !ks_path_ends(name, ".arch") && !ks_path_ends(name, ".so"))
+        return ks_copy_string(name, path);
+    *path = realpath(name, NULL);
+    return *path ? KS_OK : ks_fail(KS_IO, "%s: expected a file, found none", name);
+}
+
+/* Whether the file has this text; KS_USAGE if it has another one. */
+static ks_status check_same(const char *path, const char *text, bool *exists)
+{
+    char *found = NULL;
+    ks_status status = KS_OK;
+
+    *exists = ks_path_exists(path);
+    if (!*exists)
+        return KS_OK;
+    KS_TRY(ks_text_read(path, &found, NULL));
+    if (strcmp(found, text) != 0)
+        status = ks_fail(KS_USAGE,
+                         "%s: expected the study of this audit, found another one: name another "
+                         "folder (--out), or continue it with `kappascope study`",
+                         path);
+    free(found);
+    return status;
+}
+
+static ks_status write_study(const char *folder, const char *study)
+{
+    struct ks_text text;
+    char *path = NULL;
+    bool exists;
+    ks_status status = KS_OK;
+
+    KS_TRY(ks_print_string(&path, "%s/study.study", folder));
+    KS_GO(check_same(path, study, &exists));
+    if (!exists) {
+        KS_GO(ks_folder_make("%s", folder));
+        KS_GO(ks_text_open(&text, "%s", path));
+        fputs(study, text.stream);
+        status = ks_text_close(&text, KS_OK);
+    }
+done:
+    free(path);
+    return status;
+}
+
+/* Whether it is a line of progress or of a failure; a study's summary is in its folder. */
+static bool is_progress(const char *line)
+{
+    static const char *const starts[] = {"[", "to do:", "kappascope"};
+
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (strncmp(line, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Runs the study and passes on its progress. */
+static ks_status run_study(const char *folder, bool quiet)
+{
+    char *program = NULL, *file = NULL, line[1024];
+    struct ks_process process = {.pid = 0};
+    ks_status status = KS_OK;
+    int code = 0;
+
+    KS_GO(ks_locate_program("kappascope-study", &program));
+    KS_GO(ks_print_string(&file, "%s/study.study", folder));
+    KS_GO(ks_process_start(
+        ".", (const char *const[]){program, "--out", folder, file, quiet ? "--quiet" : NULL, NULL},
+        NULL, true, &process));
+    while (fgets(line, sizeof line, process.output))
+        if (!quiet && is_progress(line))
+            fputs(line, stderr);
+    KS_GO(ks_process_end(&process, &code));
+    if (code != 0)
+        status = ks_fail(KS_RUN, "%s: the study failed (exit status %d); the same command goes on",
+                         folder, code);
+done:
+    free(program);
+    free(file);
+    return status;
+}
+
+static ks_status name_checkpoints(const struct ks_audit_training *t, const char *folder,
+                                  char *checkpoint[KS_AUDIT_TRAINED])
+{
+    const char *names[KS_AUDIT_TRAINED] = {ks_path_base(t->arch), "baseline"};
+    const char *env = ks_path_base(t->env);
+
+    for (size_t i = 0; i < KS_AUDIT_TRAINED; i++)
+        KS_TRY(ks_print_string(&checkpoint[i], "%s/runs/%.*s/%s/seed0/step_%09zu.h5", folder,
+                               (int)ks_path_stem(env, ".so"), env, names[i], t->steps));
+    return KS_OK;
+}
+
+/* Whether it is one of the twelve architectures, whose width is a setting. */
+static bool is_named(const char *architecture)
+{
+    return ks_path_ends(architecture, "+ce") || ks_path_ends(architecture, "+mse");
+}
+
+ks_status ks_audit_train(const struct ks_audit_training *t, char **folder,
+                         char *checkpoint[KS_AUDIT_TRAINED])
+{
+    const char *name = ks_path_base(t->arch), *task = ks_path_base(t->env);
+    char *arch = NULL, *env = NULL, *baseline = NULL, *study = NULL;
+    ks_status status = KS_OK;
+
+    KS_GO(absolute(t->arch, &arch));
+    KS_GO(absolute(t->env, &env));
+    KS_GO(absolute(t->baseline, &baseline));
+    KS_GO(t->folder ? ks_copy_string(t->folder, folder)
+                    : ks_print_string(folder, "%.*s-%.*s", (int)ks_path_stem(name, ".arch"), name,
+                                      (int)ks_path_stem(task, ".so"), task));
+    KS_GO(ks_print_string(&study, STUDY, env, arch, t->steps, baseline,
+                          is_named(baseline) ? NARROW : ""));
+    KS_GO(write_study(*folder, study));
+    KS_GO(run_study(*folder, t->quiet));
+    status = name_checkpoints(t, *folder, checkpoint);
+done:
+    free(arch);
+    free(env);
+    free(baseline);
+    free(study);
+    return status;
+}
