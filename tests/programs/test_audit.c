@@ -15,7 +15,7 @@ TEST(test_audit)
     assert_string_equal(complained, "");
     assert_shows("On these 3 minibatches");
     assert_shows("\nFindings\n");
-    assert_shows("The file has no reference results");
+    assert_shows("A wrong export would stay unnoticed");
     assert_shows("the condition number is at least");
     assert_shows("largest absolute eigenvalue of the residual H - G");
     assert_shows("  preconditioned  D^-1/2 H D^-1/2, as Adam sees it");
