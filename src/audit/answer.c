@@ -355,9 +355,9 @@ ks_status ks_audit_place(const struct ks_audit *a, const struct ks_measured *m,
     KS_TRY(sort_critics(m, &self, &sorted));
     ks_document_add(d, KS_BLOCK_SECTION, "Among the critics that were measured");
     add_figure(a, m->n + 1, sorted, &self, d);
-    ks_document_columns(
-        d, "measured", "critic<, study<, loss<, verdict<, step, seeds, %s, %s, return",
-        ks_catalogue[KS_STAT_DIRECTIONS_1E2].name, ks_catalogue[KS_STAT_KAPPA_Q99].name);
+    ks_document_columns(d, "", "critic<, study<, loss<, verdict<, step, seeds, %s, %s, return",
+                        ks_catalogue[KS_STAT_DIRECTIONS_1E2].name,
+                        ks_catalogue[KS_STAT_KAPPA_Q99].name);
     for (size_t i = 0; i <= m->n; i++)
         add_row(sorted[i], &self, d);
     free(sorted);

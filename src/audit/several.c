@@ -13,6 +13,21 @@ static struct ks_conditioning conditioning(const struct ks_audit *a)
     return ks_conditioning_of(a->spectrum[KS_AUDIT_HESSIAN]);
 }
 
+/* How many bytes of the paths are folders that all of them are in. */
+static size_t common_folders(size_t n, const struct ks_audit *a)
+{
+    size_t length = 0;
+
+    for (size_t k = 0; a->path[k]; k++) {
+        for (size_t i = 1; i < n; i++)
+            if (a[i].path[k] != a->path[k])
+                return length;
+        if (a->path[k] == '/')
+            length = k + 1;
+    }
+    return length;
+}
+
 /* --- layers --- */
 
 /* The layer whose share of the trace differs most: its row in both tables. False if the critics
@@ -37,7 +52,8 @@ static bool find_layer(const struct ks_audit *a, const struct ks_audit *b, size_
     return most >= 0;
 }
 
-static void add_layer(const struct ks_audit *a, const struct ks_audit *b, struct ks_document *d)
+static void add_layer(const struct ks_audit *a, const struct ks_audit *b, size_t folders,
+                      struct ks_document *d)
 {
     size_t row = 0;
 
@@ -45,45 +61,51 @@ static void add_layer(const struct ks_audit *a, const struct ks_audit *b, struct
         ks_document_add(d, KS_BLOCK_ITEM,
                         "%s and %s differ most in layer %02zu (%s): it has %.3g%% and %.3g%% of "
                         "the trace, estimates.",
-                        a->path, b->path, a->layers[row].number, a->layers[row].kind,
-                        100 * a->layers[row].trace_share, 100 * b->layers[row].trace_share);
+                        a->path + folders, b->path + folders, a->layers[row].number,
+                        a->layers[row].kind, 100 * a->layers[row].trace_share,
+                        100 * b->layers[row].trace_share);
 }
 
 /* --- pairs --- */
 
-static void add_pair(const struct ks_audit *a, const struct ks_audit *b, struct ks_document *d)
+static size_t directions_of(const struct ks_audit *a)
+{
+    return a->summary.critics * a->summary.parameters;
+}
+
+/* The better one first. */
+static void add_pair(const struct ks_audit *a, const struct ks_audit *b, size_t folders,
+                     struct ks_document *d)
 {
     const struct ks_conditioning x = conditioning(a), y = conditioning(b);
+    char first[KS_INTERVAL_TEXT], second[KS_INTERVAL_TEXT];
     const enum ks_verdict verdict = ks_verdict(&x, &y);
-    const bool swap = verdict == KS_WORSE;
-    char here[KS_INTERVAL_TEXT], there[KS_INTERVAL_TEXT];
 
-    ks_interval_text(x.directions, KS_IN_WORDS, here);
-    ks_interval_text(y.directions, KS_IN_WORDS, there);
+    if (verdict == KS_WORSE) {
+        add_pair(b, a, folders, d);
+        return;
+    }
     ks_document_add(
         d, KS_BLOCK_ITEM,
         "%s %s %s%s. Within a factor of 100 of the largest curvature there are %s "
         "directions of %zu, and %s of %zu.",
-        swap ? b->path : a->path, verdict == KS_UNDECIDED ? "and" : "is better conditioned than",
-        swap ? a->path : b->path, verdict == KS_UNDECIDED ? ": the intervals do not decide" : "",
-        swap ? there : here,
-        swap ? b->summary.critics * b->summary.parameters
-             : a->summary.critics * a->summary.parameters,
-        swap ? here : there,
-        swap ? a->summary.critics * a->summary.parameters
-             : b->summary.critics * b->summary.parameters);
+        a->path + folders, verdict == KS_UNDECIDED ? "and" : "is better conditioned than",
+        b->path + folders, verdict == KS_UNDECIDED ? ": the intervals do not decide" : "",
+        ks_interval_text(x.directions, KS_IN_WORDS, first), directions_of(a),
+        ks_interval_text(y.directions, KS_IN_WORDS, second), directions_of(b));
 }
 
 static void add_pairs(size_t n, const struct ks_audit *a, struct ks_document *d)
 {
+    const size_t folders = common_folders(n, a);
     bool same = true;
 
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++)
-            add_pair(&a[i], &a[j], d);
+            add_pair(&a[i], &a[j], folders, d);
     for (size_t i = 0; n <= 3 && i < n; i++) /* of more, the sections on each say enough */
         for (size_t j = i + 1; j < n; j++)
-            add_layer(&a[i], &a[j], d);
+            add_layer(&a[i], &a[j], folders, d);
     for (size_t i = 1; i < n; i++)
         same &= memcmp(a[i].summary.batch, a->summary.batch, sizeof a->summary.batch) == 0;
     ks_document_add(d, KS_BLOCK_NOTE,
@@ -97,7 +119,7 @@ static void add_pairs(size_t n, const struct ks_audit *a, struct ks_document *d)
 
 static void add_numbers(size_t n, const struct ks_audit *a, struct ks_document *d)
 {
-    ks_document_columns(d, "critics",
+    ks_document_columns(d, "",
                         "critic<, loss<, step, parameters, largest |eigenvalue|, %s, "
                         "%s, %s",
                         ks_catalogue[KS_STAT_DIRECTIONS_1E2].name,
@@ -105,11 +127,11 @@ static void add_numbers(size_t n, const struct ks_audit *a, struct ks_document *
                         ks_catalogue[KS_STAT_KAPPA_GRADIENT_90].name);
     for (size_t i = 0; i < n; i++) {
         const struct ks_conditioning c = conditioning(&a[i]);
+        const char *name = a[i].path + common_folders(n, a);
 
         ks_document_cells(
-            d, ks_cell_name(a[i].path), ks_cell_text(a[i].summary.loss),
-            ks_cell_fixed(0, a[i].summary.env_step),
-            ks_cell_count(a[i].summary.critics * a[i].summary.parameters),
+            d, ks_cell_name(name), ks_cell_text(a[i].summary.loss),
+            ks_cell_fixed(0, a[i].summary.env_step), ks_cell_count(directions_of(&a[i])),
             ks_cell_interval(ks_audit_abs_max(a[i].spectrum[KS_AUDIT_HESSIAN]), KS_BRACKETS_WHOLE),
             ks_cell_interval(c.directions, KS_BRACKETS_WHOLE),
             ks_cell_interval(c.q99, KS_BRACKETS_WHOLE),
