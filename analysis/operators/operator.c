@@ -92,12 +92,14 @@ static size_t ggn_operator_rank(const struct ks_problem *q)
 }
 
 const struct ks_operator_kind ks_operator_kinds[] = {
-    {"hessian", NULL, ks_hessian_new_f32, ks_hessian_new_f64, .decays = true},
-    {"ggn", NULL, ks_ggn_new_f32, ks_ggn_new_f64, .decays = true,
+    {"hessian", "H", NULL, ks_hessian_new_f32, ks_hessian_new_f64, .decays = true},
+    {"ggn", "the ggn operator", NULL, ks_ggn_new_f32, ks_ggn_new_f64, .decays = true,
      .operator_rank = ggn_operator_rank},
-    {"residual", NULL, ks_residual_new_f32, ks_residual_new_f64, .wide = false},
-    {"preconditioned", ks_preconditioned_new, .wide = true, .moving = true},
-    {"manifold", ks_manifold_new, .spheres = true},
+    {"residual", "the residual operator", NULL, ks_residual_new_f32, ks_residual_new_f64,
+     .partial = true},
+    {"preconditioned", "the preconditioned operator", ks_preconditioned_new, .wide = true,
+     .moving = true},
+    {"manifold", "the manifold operator", ks_manifold_new, .spheres = true},
     {.name = NULL},
 };
 

@@ -46,7 +46,7 @@ struct ks_layer_f64; /* of layers/layer.h, in code compiled for double */
 
 /* One row of the table; the last row has the name NULL. */
 struct ks_operator_kind {
-    const char *name;
+    const char *name, *in_words; /* in a sentence: "H", "the ggn operator" */
     /* Makes the operator; NULL: by new_f32 or new_f64. */
     ks_status (*new)(const struct ks_problem *problem, bool products_f32, struct ks_operator **a);
     ks_status (*new_f32)(const struct ks_problem *problem, struct ks_operator **a);
@@ -60,6 +60,7 @@ struct ks_operator_kind {
      * (see below). */
     bool moving;
     bool spheres; /* the curvature along the unit spheres of projected columns */
+    bool partial; /* only a part of the curvature of a step */
 };
 extern const struct ks_operator_kind ks_operator_kinds[];
 

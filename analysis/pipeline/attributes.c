@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <omp.h>
 
@@ -321,8 +320,8 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate)
 void ks_attributes_sharpness(struct ks_pipeline *p)
 {
     const struct ks_checkpoint *c = p->checkpoint;
-    const char *kind = p->problem.kind->name;
-    const bool adam = strcmp(kind, "preconditioned") == 0;
+    const struct ks_operator_kind *kind = p->problem.kind;
+    const bool adam = kind->moving;
     struct ks_attributes *list = &p->spectrum->attributes;
     double rate = p->options->learning_rate;
 
@@ -337,7 +336,7 @@ void ks_attributes_sharpness(struct ks_pipeline *p)
         ks_attribute_add_number(list, "adam_beta2", c->adam.beta2);
         ks_attribute_add_number(list, "adam_eps", c->adam.eps);
     }
-    if (p->options->published || strcmp(kind, "residual") == 0)
+    if (p->options->published || kind->partial)
         return;
     ks_attribute_add_number(&p->spectrum->statistics, ks_catalogue[KS_STAT_SHARPNESS_RATIO].name,
                             ks_statistic_value(p->spectrum, KS_STAT_LAMBDA_MAX) /

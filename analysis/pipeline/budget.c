@@ -191,7 +191,9 @@ static double in_all(const struct demand *d)
 
 /* --- the limit --- */
 
-double ks_budget_limit(const struct ks_pipeline *p, size_t fixed)
+/* The total bytes that an analysis which has already allocated `fixed` may use: --memory, but not
+ * more than is free; without it half of what was free before `fixed` bytes were allocated. */
+static double find_limit(const struct ks_pipeline *p, size_t fixed)
 {
     const struct ks_spectrum_options *o = p->options;
     double left = (double)ks_memory_available("", 1);
@@ -248,7 +250,7 @@ static ks_status find_dimension(struct ks_pipeline *p)
 ks_status ks_budget_check(const struct ks_pipeline *p, const struct ks_checkpoint *shapes,
                           double bytes)
 {
-    const double limit = ks_budget_limit(p, 0);
+    const double limit = find_limit(p, 0);
     struct ks_checkpoint c = *shapes;
     struct ks_pipeline q = *p;
     struct demand d;
@@ -272,7 +274,7 @@ ks_status ks_budget_divide(struct ks_pipeline *p)
     struct ks_budget *b = &p->budget;
     const bool basis = !o->exact && !p->factors, asked = asks_for_f32(o);
     const double read = (double)(ks_alloc_total() - p->allocated_before);
-    const double limit = ks_budget_limit(p, ks_alloc_total() - p->allocated_before);
+    const double limit = find_limit(p, ks_alloc_total() - p->allocated_before);
     struct demand d;
     struct sizes s;
 

@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cblas.h>
 #include <omp.h>
@@ -23,7 +22,6 @@
 #include "lanczos/jacobi.h"
 #include "operators/minibatches.h"
 #include "statistics/beta_distribution.h"
-#include "statistics/catalogue.h"
 
 static const uint64_t SEED = 0x7472616365; /* added to that of the start vectors */
 static const double MISSED = 0.01; /* the probability that any of the intervals misses the trace */
@@ -271,20 +269,4 @@ done:
     ks_minibatches_clear(&s.set);
     ks_arena_free(&s.arena);
     return status;
-}
-
-void ks_trace_store(const struct ks_trace_samples *t, struct ks_spectrum *spectrum)
-{
-    const struct {
-        const char *name;
-        double value;
-    } list[] = {{ks_catalogue[KS_STAT_TRACE].name, t->value},
-                {"trace_se", t->se},
-                {ks_catalogue[KS_STAT_TRACE].lower, t->value - t->error},
-                {ks_catalogue[KS_STAT_TRACE].upper, t->value + t->error}};
-
-    for (size_t i = 0; t->rounds > 0 && i < spectrum->statistics.n; i++)
-        for (size_t k = 0; k < sizeof list / sizeof list[0]; k++)
-            if (strcmp(spectrum->statistics.list[i].name, list[k].name) == 0)
-                spectrum->statistics.list[i].number = list[k].value;
 }

@@ -172,9 +172,7 @@ ks_status ks_pipeline_statistics(struct ks_pipeline *p)
 
     if (p->options->published && !p->options->exact)
         ks_statistics_unweight(p->spectrum);
-    KS_TRY(ks_statistics(p->spectrum, &inputs));
-    ks_trace_store(&p->trace, p->spectrum);
-    return KS_OK;
+    return ks_statistics(p->spectrum, &inputs);
 }
 
 /* Of a cross-entropy: p - t, |g|, and the Jacobian of the logits; of a squared error: f - y. */

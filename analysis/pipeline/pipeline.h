@@ -105,14 +105,6 @@ double ks_fewest_products(const struct ks_spectrum_options *options, size_t n, s
 
 /* --- results --- */
 
-/* The trace from random vectors (minibatch_samples.c). */
-struct ks_trace_samples {
-    size_t rounds; /* vectors of each minibatch; 0: none were drawn           */
-    double value;  /* the trace                                               */
-    double se;     /* its standard error                                      */
-    double error;  /* half of the 99% interval around `value`         */
-};
-
 /* The error from few minibatches, after a few steps if minibatches may be added
  * (minibatch_samples.c). */
 struct ks_early_error {
@@ -336,9 +328,6 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start);
 
 /* budget.c */
 
-/* The total bytes that an analysis which has already allocated `fixed` may use: --memory, but not
- * more than is free; without it half of what was free before `fixed` bytes were allocated. */
-double ks_budget_limit(const struct ks_pipeline *p, size_t fixed);
 /* Before anything large is allocated: KS_MEMORY if the analysis needs more than the limit, with the
  * size that is enough. `shapes`: the checkpoint, whose arrays take `bytes` and need not be there;
  * p->problem has the numbers of minibatches, p->budget the number of vectors to be multiplied. */
@@ -396,9 +385,6 @@ double ks_samples_bytes(const struct ks_pipeline *p, size_t threads);
  * finite; KS_MEMORY. */
 ks_status ks_trace_sample(struct ks_pipeline *p, const struct ks_lanczos *lanczos, double tolerance,
                           size_t most);
-/* Replaces `trace`, `trace_lower`, `trace_upper` and, if it is there, `trace_se` in the statistics;
- * does nothing if no vectors were drawn. */
-void ks_trace_store(const struct ks_trace_samples *samples, struct ks_spectrum *spectrum);
 
 /* attributes.c */
 

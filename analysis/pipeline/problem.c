@@ -213,6 +213,7 @@ struct ks_statistics_inputs ks_pipeline_terms(const struct ks_pipeline *p)
         .gradient = o->gradient_probe,
         .count_above = o->count_above,
         .certificates = ks_pipeline_has_certificates(p) ? &p->certificates : NULL,
+        .trace = p->trace.rounds > 0 ? &p->trace : NULL,
         .published = o->published};
 
     if (kind) {

@@ -30,25 +30,17 @@ struct statement {
 /* "H", "the ggn operator (critic 0, layer 3)", "H (00_dense/kernel)" */
 static void find_name(const struct ks_statement_inputs *t, char *name, size_t size)
 {
-    const struct {
-        const char *name;
-        int value;
-    } blocks[] = {{"critic", t->critic}, {"layer", t->layer}};
-    bool open = false;
-    int used = strcmp(t->kind->name, "hessian") == 0
-                   ? snprintf(name, size, "H")
-                   : snprintf(name, size, "the %s operator", t->kind->name);
+    char block[400] = "";
+    size_t used = 0;
 
-    for (size_t k = 0; k < 2; k++)
-        if (blocks[k].value >= 0) {
-            used += snprintf(name + used, size - (size_t)used, "%s%s %d", open ? ", " : " (",
-                             blocks[k].name, blocks[k].value);
-            open = true;
-        }
+    if (t->critic >= 0)
+        used = (size_t)snprintf(block, sizeof block, ", critic %d", t->critic);
+    if (t->layer >= 0)
+        used += (size_t)snprintf(block + used, sizeof block - used, ", layer %d", t->layer);
     if (t->arrays)
-        used += snprintf(name + used, size - (size_t)used, "%s%s", open ? ", " : " (", t->arrays);
-    if (open || t->arrays)
-        snprintf(name + used, size - (size_t)used, ")");
+        snprintf(block + used, sizeof block - used, ", %s", t->arrays);
+    snprintf(name, size, "%s%s%s%s", t->kind->in_words, *block ? " (" : "",
+             *block ? block + strlen(", ") : "", *block ? ")" : "");
 }
 
 static size_t most_steps(const struct ks_spectrum *s)

@@ -77,11 +77,12 @@ static double combine(const struct ks_statistic *f, size_t n, const struct ks_pr
     return NAN;
 }
 
-/* Around the mean over the probes. */
-static void add_trace_interval(struct ks_spectrum *s, const struct ks_bounds *bounds,
-                               const struct ks_probe *probe)
+/* Around the mean over the probes, or around what its own vectors gave. */
+static void add_trace_interval(struct ks_spectrum *s, const struct ks_trace_samples *samples,
+                               const struct ks_bounds *bounds, const struct ks_probe *probe)
 {
-    double trace = ks_statistic_value(s, KS_STAT_TRACE), error = ks_trace_error(bounds, probe);
+    const double trace = ks_statistic_value(s, KS_STAT_TRACE);
+    const double error = samples ? samples->error : ks_trace_error(bounds, probe);
 
     ks_statistic_add_interval(s, KS_STAT_TRACE, "",
                               (struct ks_interval){trace - error, trace + error});
@@ -105,6 +106,25 @@ static void add_loss_intervals(struct ks_spectrum *s, const struct ks_bounds *bo
                               (struct ks_interval){lower, ks_probe_loss_inner(probe, -1)});
 }
 
+/* What needs weights, or an orthonormal basis. `suffix`: "" of the full run. */
+static ks_status add_intervals(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
+                               const struct ks_bounds *bounds, const struct ks_probe *probe,
+                               const char *suffix)
+{
+    if (!*suffix) {
+        add_trace_interval(s, inputs->trace, bounds, probe);
+        add_loss_intervals(s, bounds, probe);
+    }
+    if (!*suffix && !inputs->draft) {
+        KS_TRY(ks_intervals_add_gradient(s, bounds, inputs->gradient));
+        KS_TRY(ks_band_add(s, bounds, probe));
+    }
+    KS_TRY(ks_intervals_add(s, bounds, probe, suffix));
+    ks_statistic_add(s, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, suffix,
+                     ks_effective_bound(bounds, probe));
+    return KS_OK;
+}
+
 /* Adds the statistics of these probes; `prefix` is the number of their first steps, 0 for the full
  * run. */
 static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
@@ -125,6 +145,8 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
         snprintf(suffix, sizeof suffix, "_m%zu", prefix);
     KS_GO(ks_alloc(probes, sizeof *value, &value));
     for (const struct ks_statistic *f = ks_catalogue; f < ks_catalogue + KS_STATISTICS; f++) {
+        const struct ks_trace_samples *samples = f == &ks_catalogue[KS_STAT_TRACE] ? inputs->trace
+                                                                                   : NULL;
         double error = 0;
 
         if ((!f->value && !f->of_end) || (prefix > 0 && !f->every_prefix) ||
@@ -135,23 +157,13 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
             value[i] = f->of_end ? f->of_end(&probe[i], f->end) : f->value(&probe[i]);
         if (probes > 1)
             error = standard_error(probes, value);
-        ks_statistic_add(s, f->name, suffix, combine(f, probes, probe, value));
+        ks_statistic_add(s, f->name, suffix,
+                         samples ? samples->value : combine(f, probes, probe, value));
         if (probes > 1 && prefix == 0 && f->over == KS_OVER_MEAN)
-            ks_statistic_add(s, f->name, "_se", error);
+            ks_statistic_add(s, f->name, "_se", samples ? samples->se : error);
     }
-    if (!published && prefix == 0)
-        add_trace_interval(s, &bounds, probe);
-    if (!published && prefix == 0)
-        add_loss_intervals(s, &bounds, probe);
-    if (!published && prefix == 0 && !inputs->draft)
-        KS_GO(ks_intervals_add_gradient(s, &bounds, inputs->gradient));
-    if (!published && prefix == 0 && !inputs->draft)
-        KS_GO(ks_band_add(s, &bounds, probe));
     if (!published)
-        KS_GO(ks_intervals_add(s, &bounds, probe, suffix));
-    if (!published)
-        ks_statistic_add(s, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, suffix,
-                         ks_effective_bound(&bounds, probe));
+        KS_GO(add_intervals(s, inputs, &bounds, probe, suffix));
     status = s->statistics.status;
 done:
     free(value);
