@@ -204,11 +204,7 @@ size_t kappascope_spectrum_probes(const struct kappascope_spectrum *spectrum)
 
 size_t kappascope_spectrum_steps(const struct kappascope_spectrum *spectrum, size_t probe)
 {
-    const struct ks_spectrum *s = spectrum ? spectrum->s : NULL;
-
-    if (!s || probe >= s->probes)
-        return 0;
-    return s->steps ? (size_t)s->steps[probe] : s->order;
+    return spectrum && probe < spectrum->s->probes ? ks_spectrum_steps(spectrum->s, probe) : 0;
 }
 
 /* A row of an array [probes, order]. */

@@ -91,14 +91,19 @@ done:
     return status;
 }
 
+static ks_status make_operator(struct ks_pipeline *p)
+{
+    KS_TRY(ks_pipeline_pose_products(p));
+    return ks_pipeline_make_operator(p);
+}
+
 ks_status ks_pipeline_apply(struct ks_pipeline *p, const char *gradient, const char *products)
 {
-    KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
+    KS_TRY(ks_pipeline_name(p, ks_pipeline_pose_loss(p, p->options->layer)));
     if (gradient)
         KS_TRY(apply_gradient(p, gradient));
     if (!p->factors)
         return KS_OK;
-    KS_TRY(ks_pipeline_pose_products(p));
-    KS_TRY(ks_pipeline_make_operator(p));
+    KS_TRY(ks_pipeline_name(p, make_operator(p)));
     return apply_products(p, products);
 }

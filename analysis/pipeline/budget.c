@@ -279,7 +279,7 @@ ks_status ks_budget_divide(struct ks_pipeline *p)
     struct sizes s;
 
     b->basis_f32 = false;
-    KS_TRY(ks_pipeline_name(p, count(p, 0, &s)));
+    KS_TRY(count(p, 0, &s));
     s.read = read;
     d = find_demand(p, &s);
     b->squeezed = basis && !asked && d.fixed + d.held > limit && saves_memory(p);

@@ -250,8 +250,8 @@ static ks_status refine(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
     ks_operator_free(p->a); /* in favour of the activations in float64 */
     ks_operator_free(p->full);
     p->a = p->full = NULL;
-    KS_GO(ks_pipeline_name(p, ks_problem_operator(&p->problem, false, p->budget.wide, &wide)));
-    KS_GO(ks_pipeline_name(p, multiply(wide, pairs)));
+    KS_GO(ks_problem_operator(&p->problem, false, p->budget.wide, &wide));
+    KS_GO(multiply(wide, pairs));
 done:
     ks_operator_free(wide);
     return status;
@@ -275,41 +275,32 @@ done:
     return status;
 }
 
-/* The number of a layer among those with parameters, for each parameter of a critic. */
-static void list_layers(const struct KS(arch) *arch, struct ks_eigenvectors *v, size_t *number)
+/* The place of a parameter's layer among those with parameters. */
+static size_t place_of(const struct KS(arch) *arch, size_t parameter)
 {
-    size_t n = 0;
+    size_t place = 0;
 
-    for (size_t k = 0; k < arch->n_layers; k++) {
-        const struct KS(layer) *l = &arch->layer[k];
-
-        if (l->parameters == 0)
-            continue;
-        KS(arch_group)(l, v->layer[n]);
-        for (size_t i = 0; i < l->parameters; i++)
-            number[l->offset + i] = n;
-        n++;
-    }
+    /* `>=` also holds for a parameter before the layer, as the difference wraps */
+    for (const struct KS(layer) *l = arch->layer; parameter - l->offset >= l->parameters; l++)
+        place += l->parameters > 0;
+    return place;
 }
 
-static ks_status share_layers(const struct ks_pipeline *p, struct ks_eigenvectors *v)
+static void share_layers(const struct ks_pipeline *p, struct ks_eigenvectors *v)
 {
     const struct KS(arch) *arch = p->checkpoint->critic.arch;
     const size_t *index = p->selection->index;
     const struct ks_eigenpairs *e = &v->pairs;
-    size_t *number;
 
-    KS_TRY(ks_alloc(arch->parameters, sizeof *number, &number));
-    list_layers(arch, v, number);
-    for (size_t i = 0; i < e->count; i++)
-        for (size_t j = 0; j < e->n; j++) {
-            size_t parameter = (index ? index[j] : j) % arch->parameters;
-            double y = e->vector[i * e->n + j];
+    for (size_t k = 0, n = 0; k < arch->n_layers; k++)
+        if (arch->layer[k].parameters > 0)
+            KS(arch_group)(&arch->layer[k], v->layer[n++]);
+    for (size_t j = 0; j < e->n; j++) {
+        const size_t place = place_of(arch, (index ? index[j] : j) % arch->parameters);
 
-            v->share[i * v->n_layers + number[parameter]] += y * y;
-        }
-    free(number);
-    return KS_OK;
+        for (size_t i = 0; i < e->count; i++)
+            v->share[i * v->n_layers + place] += e->vector[i * e->n + j] * e->vector[i * e->n + j];
+    }
 }
 
 /* Where float32 products were not accurate enough for the residual that was asked for. */
@@ -401,7 +392,7 @@ done:
     return status;
 }
 
-ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)
+static ks_status compute(struct ks_pipeline *p)
 {
     struct ks_eigenvectors *v = &p->vectors;
 
@@ -410,11 +401,16 @@ ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)
     p->monitor.null_products = 0; /* the null space plays no part */
     p->monitor.products = p->options->order;
     ks_monitor_start(p);
-    KS_TRY(ks_pipeline_name(p, iterate(p, &v->pairs)));
+    KS_TRY(iterate(p, &v->pairs));
     KS_TRY(refine(p, &v->pairs));
-    KS_TRY(ks_pipeline_name(p, share_gradient(p, v)));
-    KS_TRY(ks_pipeline_name(p, share_layers(p, v)));
-    warn(p, &v->pairs);
+    share_layers(p, v);
+    return share_gradient(p, v);
+}
+
+ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)
+{
+    KS_TRY(ks_pipeline_name(p, compute(p)));
+    warn(p, &p->vectors.pairs);
     return write_file(p, output);
 }
 

@@ -32,7 +32,7 @@ static ks_status find_null_space(struct ks_pipeline *p)
     }
     if (status == KS_OK)
         status = ks_null_basis_update(p->space, &p->null, &p->basis);
-    return ks_pipeline_name(p, status);
+    return status;
 }
 
 /* --- nodes and weights --- */
@@ -101,14 +101,14 @@ done:
 static ks_status run_probes(struct ks_pipeline *p)
 {
     if (p->options->gradient_probe)
-        KS_TRY(ks_pipeline_name(p, ks_gradient_start(&p->problem, &p->gradient)));
+        KS_TRY(ks_gradient_start(&p->problem, &p->gradient));
     if (!p->options->exact) {
-        KS_TRY(ks_pipeline_name(p, ks_probes_run(p)));
+        KS_TRY(ks_probes_run(p));
         if (ks_pipeline_measures_rounding(p->options))
-            KS_TRY(ks_pipeline_name(p, measure_rounding(p)));
+            KS_TRY(measure_rounding(p));
     } else {
-        KS_TRY(ks_pipeline_name(p, ks_probes_allocate(p, p->options->order)));
-        KS_TRY(ks_pipeline_name(p, ks_exact(p->a, count_exact_product, p, p->spectrum)));
+        KS_TRY(ks_probes_allocate(p, p->options->order));
+        KS_TRY(ks_exact(p->a, count_exact_product, p, p->spectrum));
     }
     ks_monitor_end(p);
     if (!ks_pipeline_is_short(p))
@@ -150,7 +150,7 @@ static ks_status certify(struct ks_pipeline *p)
     if (ks_pipeline_is_short(p))
         return KS_OK;
     if (o->exact)
-        return ks_pipeline_name(p, check_exact(p));
+        return check_exact(p);
     if (!ks_pipeline_has_certificates(p) || !o->certificates)
         return KS_OK;
     others = p->most_minibatches > 0 ? p->most_minibatches - p->minibatches : 0;
@@ -160,8 +160,8 @@ static ks_status certify(struct ks_pipeline *p)
     p->certificates.gradient = p->gradient;
     if (!p->problem.kind)
         return ks_certify_operator(&p->certificates, p->a);
-    return ks_pipeline_name(p, ks_certify(&p->certificates, &p->problem,
-                                          p->budget.wide / (size_t)omp_get_max_threads()));
+    return ks_certify(&p->certificates, &p->problem,
+                      p->budget.wide / (size_t)omp_get_max_threads());
 }
 
 /* --- statistics --- */
@@ -183,7 +183,7 @@ static ks_status measure_bounds(struct ks_pipeline *p)
     if (p->options->published || !q->kind || q->layer >= 0 || q->arrays ||
         !ks_gradient_bounds_exist(q))
         return KS_OK;
-    return ks_pipeline_name(p, ks_gradient_bounds_measure(q, &p->bounds));
+    return ks_gradient_bounds_measure(q, &p->bounds);
 }
 
 /* The layer that holds a coordinate of a critic's parameters. */
@@ -225,7 +225,7 @@ static ks_status complete(struct ks_pipeline *p)
 
     KS_TRY(ks_pipeline_statistics(p));
     if (ks_pipeline_measures_rounding(p->options))
-        ks_statistic_add(p->spectrum, ks_catalogue[KS_STAT_KAPPA_F64].name, "", p->kappa_f64);
+        ks_statistic_add(p->spectrum, KS_STAT_KAPPA_F64, "", p->kappa_f64);
     if (p->problem.kind)
         ks_attributes_sharpness(p);
     KS_TRY(ks_density(p->spectrum));
@@ -252,7 +252,7 @@ ks_status ks_pipeline_analyze(struct ks_pipeline *p)
     ks_monitor_set(p);
     KS_TRY(measure_bounds(p));
     KS_TRY(ks_pipeline_from_operator(p));
-    KS_TRY(ks_pipeline_name(p, complete(p)));
+    KS_TRY(complete(p));
     ks_pipeline_warn(p);
     return KS_OK;
 }
@@ -281,7 +281,7 @@ static void begin_again(struct ks_pipeline *p)
  *   grow              with tolerances: again with more minibatches, if the error from few is too
  *                     large; then run_probes ends as soon as that is known
  *   complete          statistics, density, attributes */
-ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
+static ks_status find_spectrum(struct ks_pipeline *p)
 {
     bool grows;
 
@@ -296,7 +296,12 @@ ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
         if (grows)
             begin_again(p);
     } while (grows);
-    KS_TRY(ks_pipeline_name(p, complete(p)));
+    return complete(p);
+}
+
+ks_status ks_pipeline_spectrum(struct ks_pipeline *p)
+{
+    KS_TRY(ks_pipeline_name(p, find_spectrum(p)));
     ks_pipeline_warn(p);
     return KS_OK;
 }

@@ -197,7 +197,7 @@ struct ks_pipeline {
     const char *factors;  /* the file of vectors to be multiplied, for ks_pipeline_apply */
     bool finds_gradient;  /* the gradient is written, by ks_pipeline_apply          */
     bool by_layers;       /* the block of every layer is analyzed                   */
-    bool in_library;      /* messages do not name the checkpoint, and the operator is kept       */
+    bool in_library;      /* the operator and the checkpoint are kept                       */
 
     /* What is analyzed. */
     struct ks_checkpoint *checkpoint;
@@ -236,7 +236,8 @@ struct ks_pipeline {
     struct ks_eigenvectors vectors;
 };
 
-/* Messages of the following functions name the file that they are about. */
+/* Messages of the following functions name the file that they are about, but for those of
+ * ks_pipeline_pose and ks_pipeline_analyze. */
 
 /* KS_FORMAT if the file's name ends like weights of another framework (.safetensors, .npz,
  * .msgpack, .pt, ...) and it is not an HDF5 file; the message names the command that imports it. */
@@ -295,7 +296,8 @@ void ks_pipeline_warn(const struct ks_pipeline *p);
 
 /* problem.c */
 
-/* "CHECKPOINT: " in front of the message of a failure; KS_OK stays KS_OK. */
+/* "CHECKPOINT: " in front of the message of a failure, which the functions below do not have; KS_OK
+ * stays KS_OK. */
 ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status);
 /* Whether vectors are formed to be certified: only Lanczos vectors that are orthonormal can give
  * certificates, and the published code's are not. */

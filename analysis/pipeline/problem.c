@@ -21,7 +21,7 @@ ks_status ks_pipeline_name(const struct ks_pipeline *p, ks_status status)
     const bool overflow = status == KS_NUMBER && o->products_f32 && !o->published;
     char text[1024];
 
-    if (status == KS_OK || p->in_library)
+    if (status == KS_OK)
         return status;
     snprintf(text, sizeof text, "%s", ks_error_text());
     return ks_fail(
@@ -67,7 +67,7 @@ void ks_pipeline_fill_problem(struct ks_pipeline *p, int layer)
     q->arrays = *o->arrays ? o->arrays : NULL;
 }
 
-static ks_status pose_loss(struct ks_pipeline *p, int layer)
+ks_status ks_pipeline_pose_loss(struct ks_pipeline *p, int layer)
 {
     const struct ks_spectrum_options *o = p->options;
     struct ks_problem *q = &p->problem;
@@ -85,18 +85,12 @@ static ks_status pose_loss(struct ks_pipeline *p, int layer)
     return KS_OK;
 }
 
-ks_status ks_pipeline_pose_loss(struct ks_pipeline *p, int layer)
-{
-    return ks_pipeline_name(p, pose_loss(p, layer));
-}
-
 /* Also after the gradient, which has the scale of the loss. */
 ks_status ks_pipeline_pose_products(struct ks_pipeline *p)
 {
     if (p->options->published) /* the published code divides its products by N twice */
         p->problem.scale /= (double)ks_problem_minibatches(&p->problem);
-    return ks_pipeline_name(
-        p, ks_null_space_new(&p->problem, p->options->kind, p->selection, &p->space));
+    return ks_null_space_new(&p->problem, p->options->kind, p->selection, &p->space);
 }
 
 ks_status ks_pipeline_pose(struct ks_pipeline *p, int layer)
@@ -115,22 +109,19 @@ ks_status ks_pipeline_make_block(struct ks_pipeline *p)
     return ks_block_new(ks_operator_share(p->full), p->selection, &p->a);
 }
 
-static ks_status keep_activations(struct ks_pipeline *p)
-{
-    const size_t limit = p->budget.kept;
-
-    KS_TRY(ks_operator_prepare(p->a, limit));
-    p->budget.kept = ks_operator_kept(p->a);
-    p->budget.spare = limit > p->budget.kept ? limit - p->budget.kept : 0;
-    return KS_OK;
-}
-
 ks_status ks_pipeline_make_operator(struct ks_pipeline *p)
 {
+    struct ks_budget *b = &p->budget;
+    size_t limit;
+
     KS_TRY(ks_budget_divide(p));
-    KS_TRY(ks_pipeline_name(p, ks_pipeline_make_block(p)));
+    KS_TRY(ks_pipeline_make_block(p));
     ks_monitor_set(p);
-    return ks_pipeline_name(p, keep_activations(p));
+    limit = b->kept;
+    KS_TRY(ks_operator_prepare(p->a, limit));
+    b->kept = ks_operator_kept(p->a);
+    b->spare = limit > b->kept ? limit - b->kept : 0;
+    return KS_OK;
 }
 
 /* --- the gradient as a start vector --- */

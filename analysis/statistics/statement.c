@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/interval.h"
+#include "core/memory.h"
 #include "statistics/certificate.h"
 #include "statistics/operator_bounds.h"
 
@@ -45,10 +46,10 @@ static void find_name(const struct ks_statement_inputs *t, char *name, size_t si
 
 static size_t most_steps(const struct ks_spectrum *s)
 {
-    size_t most = s->steps ? 0 : s->order;
+    size_t most = 0;
 
-    for (size_t i = 0; s->steps && i < ks_spectrum_random(s); i++)
-        most = (size_t)s->steps[i] > most ? (size_t)s->steps[i] : most;
+    for (size_t i = 0; i < ks_spectrum_random(s); i++)
+        most = ks_spectrum_steps(s, i) > most ? ks_spectrum_steps(s, i) : most;
     return most;
 }
 
@@ -398,19 +399,20 @@ static long print_statement(FILE *out, const struct statement *c)
 ks_status ks_statement(const struct ks_spectrum *s, const struct ks_statement_inputs *inputs,
                        char **text, size_t *first)
 {
-    struct statement c = find_statement(s, inputs);
+    const struct statement c = find_statement(s, inputs);
     size_t size;
-    FILE *out = open_memstream(text, &size);
-    bool failed;
+    FILE *out;
+    ks_status status;
 
-    if (!out)
-        return ks_fail(KS_MEMORY, "out of memory");
-    *first = (size_t)print_statement(out, &c);
-    failed = ferror(out) != 0;
-    if (fclose(out) != 0 || failed) {
+    *text = NULL;
+    out = open_memstream(text, &size);
+    if (out)
+        *first = (size_t)print_statement(out, &c);
+    status = ks_stream_close(out);
+    if (status != KS_OK) {
         free(*text);
         *text = NULL;
-        return ks_fail(KS_MEMORY, "out of memory");
+        return status;
     }
     **text = (char)toupper((unsigned char)**text);
     return KS_OK;

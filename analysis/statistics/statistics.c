@@ -120,8 +120,7 @@ static ks_status add_intervals(struct ks_spectrum *s, const struct ks_statistics
         KS_TRY(ks_band_add(s, bounds, probe));
     }
     KS_TRY(ks_intervals_add(s, bounds, probe, suffix));
-    ks_statistic_add(s, ks_catalogue[KS_STAT_KAPPA_EFFECTIVE_BOUND].name, suffix,
-                     ks_effective_bound(bounds, probe));
+    ks_statistic_add(s, KS_STAT_KAPPA_EFFECTIVE_BOUND, suffix, ks_effective_bound(bounds, probe));
     return KS_OK;
 }
 
@@ -144,23 +143,23 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
     if (prefix > 0)
         snprintf(suffix, sizeof suffix, "_m%zu", prefix);
     KS_GO(ks_alloc(probes, sizeof *value, &value));
-    for (const struct ks_statistic *f = ks_catalogue; f < ks_catalogue + KS_STATISTICS; f++) {
-        const struct ks_trace_samples *samples = f == &ks_catalogue[KS_STAT_TRACE] ? inputs->trace
-                                                                                   : NULL;
+    for (enum ks_statistic_id id = 0; id < KS_STATISTICS; id++) {
+        const struct ks_statistic *f = &ks_catalogue[id];
+        const struct ks_trace_samples *samples = id == KS_STAT_TRACE ? inputs->trace : NULL;
         double error = 0;
 
         if ((!f->value && !f->of_end) || (prefix > 0 && !f->every_prefix) ||
             (published && f->not_published) ||
-            (!bounds.outliers_isolated && f == &ks_catalogue[KS_STAT_KURTOSIS_SPECTRAL]))
+            (!bounds.outliers_isolated && id == KS_STAT_KURTOSIS_SPECTRAL))
             continue;
         for (size_t i = 0; i < probes; i++)
             value[i] = f->of_end ? f->of_end(&probe[i], f->end) : f->value(&probe[i]);
         if (probes > 1)
             error = standard_error(probes, value);
-        ks_statistic_add(s, f->name, suffix,
+        ks_statistic_add(s, id, suffix,
                          samples ? samples->value : combine(f, probes, probe, value));
         if (probes > 1 && prefix == 0 && f->over == KS_OVER_MEAN)
-            ks_statistic_add(s, f->name, "_se", samples ? samples->se : error);
+            ks_statistic_add(s, id, "_se", samples ? samples->se : error);
     }
     if (!published)
         KS_GO(add_intervals(s, inputs, &bounds, probe, suffix));
@@ -177,7 +176,7 @@ static ks_status full_run(struct ks_spectrum *s, const struct ks_statistics_inpu
         size_t row = i * s->order;
         struct ks_probe *p = &probe[i];
 
-        *p = (struct ks_probe){.steps = s->steps ? (size_t)s->steps[i] : s->order,
+        *p = (struct ks_probe){.steps = ks_spectrum_steps(s, i),
                                .theta = s->ritz + row,
                                .weight = s->weight + row,
                                .residual = s->residual + row,
@@ -246,7 +245,7 @@ done:
 void ks_statistics_unweight(struct ks_spectrum *s)
 {
     for (size_t i = 0; i < s->probes; i++)
-        make_uniform(s->steps ? (size_t)s->steps[i] : s->order, s->weight + i * s->order);
+        make_uniform(ks_spectrum_steps(s, i), s->weight + i * s->order);
 }
 
 /* Statistics as texts for a reader. */

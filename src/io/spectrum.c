@@ -97,8 +97,7 @@ static ks_status read_group(const struct ks_h5 *h5, enum group group, struct ks_
             continue;
         KS_TRY(ks_h5_read_new(h5, datasets[k].object, &shape, values_of(s, k)));
         for (size_t i = 0; group <= RITZ && i < s->probes; i++)
-            KS_TRY(ks_h5_expect_finite(h5, datasets[k].object,
-                                       s->steps ? (size_t)s->steps[i] : s->order,
+            KS_TRY(ks_h5_expect_finite(h5, datasets[k].object, ks_spectrum_steps(s, i),
                                        *values_of(s, k) + i * s->order));
     }
     return KS_OK;
@@ -258,6 +257,11 @@ done:
 size_t ks_spectrum_random(const struct ks_spectrum *s)
 {
     return s->probes - s->gradient;
+}
+
+size_t ks_spectrum_steps(const struct ks_spectrum *s, size_t probe)
+{
+    return s->steps ? (size_t)s->steps[probe] : s->order;
 }
 
 void ks_spectrum_free(struct ks_spectrum *s)

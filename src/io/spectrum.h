@@ -29,8 +29,9 @@ struct ks_spectrum {
     double *band_at, *band_lower, *band_upper; /* [n_band] */
 };
 
-/* The number of probes with random start vectors. */
+/* The number of probes with random start vectors; the number of Ritz values of a probe. */
 size_t ks_spectrum_random(const struct ks_spectrum *spectrum);
+size_t ks_spectrum_steps(const struct ks_spectrum *spectrum, size_t probe);
 
 /* Read, the second one from an open file, and write. Fail with KS_FORMAT or KS_IO as
  * ks_checkpoint_read does; a written file appears complete or not at all. The caller frees
