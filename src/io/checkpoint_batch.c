@@ -158,16 +158,13 @@ static ks_status read_target(const struct ks_h5 *h5, const char *name,
                              const struct ks_checkpoint *c, const struct ks_h5_shape *shape,
                              double **target)
 {
-    double *stored = NULL;
-    ks_status status = ks_h5_read_finite(h5, name, shape, &stored);
+    KS_OWNED double *stored = NULL;
 
-    if (status == KS_OK && c->targets_differ && stored) {
-        status = reorder(c, false, stored, target);
-        free(stored);
-    } else {
-        *target = stored; /* also after a failure: the checkpoint owns it */
-    }
-    KS_TRY(status);
+    KS_TRY(ks_h5_read_finite(h5, name, shape, &stored));
+    if (c->targets_differ && stored)
+        KS_TRY(reorder(c, false, stored, target));
+    else
+        *target = stored, stored = NULL;
     return ks_checkpoint_check_targets(c, h5->path, name, *target);
 }
 
@@ -274,7 +271,7 @@ static void write_target(struct ks_h5 *h5, const struct ks_checkpoint *c, const 
     const struct ks_h5_shape same = {.n_dims = 3, .dims = {c->minibatches, c->loss_rows, k}};
     const struct ks_h5_shape each = {.n_dims = 4,
                                      .dims = {c->minibatches, c->loss_rows, c->critic.ensemble, k}};
-    double *sorted = NULL;
+    KS_OWNED double *sorted = NULL;
 
     if (!c->targets_differ) {
         ks_h5_write_finite(h5, object, type, &same, target);
@@ -284,7 +281,6 @@ static void write_target(struct ks_h5 *h5, const struct ks_checkpoint *c, const 
         h5->status = reorder(c, true, target, &sorted);
     if (h5->status == KS_OK)
         ks_h5_write_finite(h5, object, type, &each, sorted);
-    free(sorted);
 }
 
 void ks_checkpoint_write_batch(struct ks_h5 *h5, const struct ks_checkpoint *c, bool f32)

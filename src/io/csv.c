@@ -70,19 +70,16 @@ static ks_status parse(struct ks_csv *csv, size_t size, bool growing)
 
 ks_status ks_csv_read(const char *path, bool growing, struct ks_csv **out)
 {
-    struct ks_csv *csv = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_csv_free) struct ks_csv *csv = NULL;
     size_t size = 0;
 
     *out = NULL;
-    KS_GO(ks_alloc(1, sizeof *csv, &csv));
-    KS_GO(ks_copy_string(path, &csv->path));
-    KS_GO(ks_text_read(path, &csv->text, &size));
-    KS_GO(parse(csv, size, growing));
+    KS_TRY(ks_alloc(1, sizeof *csv, &csv));
+    KS_TRY(ks_copy_string(path, &csv->path));
+    KS_TRY(ks_text_read(path, &csv->text, &size));
+    KS_TRY(parse(csv, size, growing));
     *out = csv, csv = NULL;
-done:
-    ks_csv_free(csv);
-    return status;
+    return KS_OK;
 }
 
 void ks_csv_free(struct ks_csv *csv)

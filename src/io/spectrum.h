@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "io/attribute.h"
 
 struct ks_h5;
@@ -40,5 +41,6 @@ ks_status ks_spectrum_read(const char *path, struct ks_spectrum **spectrum);
 ks_status ks_spectrum_read_open(const struct ks_h5 *h5, struct ks_spectrum **spectrum);
 ks_status ks_spectrum_write(const char *path, const struct ks_spectrum *spectrum);
 void ks_spectrum_free(struct ks_spectrum *spectrum);
+KS_OWNER(ks_spectrum_free, struct ks_spectrum *)
 
 #endif

@@ -113,14 +113,13 @@ static ks_status read_options(const struct ks_arguments *arguments, struct job *
 /* Takes a study if its folder has the table. Owns `folder`. */
 static ks_status add_study(struct job *job, char *folder, const char *name)
 {
-    char *table = NULL;
+    KS_OWNED char *table = NULL;
     ks_status status = ks_print_string(&table, "%s/checkpoints.csv", folder);
 
     if (status == KS_OK && ks_path_exists(table))
         job->study[job->n_studies++] = (struct ks_audit_study){folder, name};
     else
         free(folder);
-    free(table);
     return status;
 }
 
@@ -189,18 +188,14 @@ static ks_status check_checkpoint(const char *path)
 /* Two checkpoints of one name would overwrite each other's spectra in the cache. */
 static ks_status check_folders(const struct job *job, const char *a, const char *b)
 {
-    char *first = NULL, *second = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED char *first = NULL, *second = NULL;
 
-    KS_GO(ks_audit_folder(a, &job->options, &first));
-    KS_GO(ks_audit_folder(b, &job->options, &second));
-    if (ks_output_same(first, second) && !ks_output_same(a, b))
-        status = ks_fail(KS_USAGE, "%s and %s: the spectra of both would be kept in %s", a, b,
+    KS_TRY(ks_audit_folder(a, &job->options, &first));
+    KS_TRY(ks_audit_folder(b, &job->options, &second));
+    return !ks_output_same(first, second) || ks_output_same(a, b)
+               ? KS_OK
+               : ks_fail(KS_USAGE, "%s and %s: the spectra of both would be kept in %s", a, b,
                          first);
-done:
-    free(first);
-    free(second);
-    return status;
 }
 
 static ks_status check_files(const struct job *job)
@@ -246,15 +241,11 @@ static ks_status describe(struct job *job, const struct ks_audit *audit, struct 
 
 static ks_status audit_one(struct job *job, const char *path, struct ks_document *d)
 {
-    struct ks_audit audit;
-    ks_status status = ks_audit_run(path, &job->options, &audit);
+    KS_CLEARED_BY(ks_audit_clear) struct ks_audit audit = {.path = NULL};
 
-    if (status == KS_OK)
-        status = describe(job, &audit, d);
-    if (status == KS_OK)
-        status = ks_document_print(d, KS_DOCUMENT_WIDTH, stdout);
-    ks_audit_clear(&audit);
-    return status;
+    KS_TRY(ks_audit_run(path, &job->options, &audit));
+    KS_TRY(describe(job, &audit, d));
+    return ks_document_print(d, KS_DOCUMENT_WIDTH, stdout);
 }
 
 static ks_status run(const struct ks_arguments *arguments, struct job *job)

@@ -244,7 +244,8 @@ static void follow(struct ks_graph *graph, struct work work, FILE *output, bool 
 /* Copies the last nonblank line of a log into line[LINE]. */
 static void last_line(const char *path, char *line)
 {
-    char *text = NULL, *end;
+    KS_OWNED char *text = NULL;
+    char *end;
 
     snprintf(line, LINE, "no message");
     if (ks_text_read(path, &text, NULL) != KS_OK)
@@ -256,7 +257,6 @@ static void last_line(const char *path, char *line)
         end--;
     if (*end && strncmp(end, KS_GRAPH_STARTED, strlen(KS_GRAPH_STARTED)) != 0)
         snprintf(line, LINE, "%.*s", 1000, end);
-    free(text);
 }
 
 static ks_status report_job(const struct ks_graph_job *job, const char *dir)
@@ -296,7 +296,8 @@ static ks_status report_failures(const struct ks_graph *graph, const char *dir, 
 ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, bool keep_going,
                        bool quiet)
 {
-    char count[32], log[KS_PATH], *make = NULL;
+    KS_OWNED char *make = NULL;
+    char count[32], log[KS_PATH];
     const char *argv[] = {NULL,  "-f", "study.mk", "-r", "-R", "--no-print-directory",
                           count, NULL, NULL};
     struct ks_process process = {0};
@@ -309,8 +310,8 @@ ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, boo
     argv[7] = keep_going ? "-k" : NULL;
     KS_TRY(ks_graph_find_make(&make));
     argv[0] = make;
-    KS_GO(ks_path_print(log, "%s/make.log", dir));
-    KS_GO(ks_graph_look(graph, dir));
+    KS_TRY(ks_path_print(log, "%s/make.log", dir));
+    KS_TRY(ks_graph_look(graph, dir));
     work = announce(graph, jobs, quiet);
     clean_environment();
     stopped = 0;
@@ -331,7 +332,5 @@ ks_status ks_graph_run(struct ks_graph *graph, const char *dir, size_t jobs, boo
         status = ks_fail(KS_RUN, "stopped; the same command continues from here");
     else if (status == KS_OK && code != 0)
         status = report_failures(graph, dir, log, code);
-done:
-    free(make);
     return status;
 }
