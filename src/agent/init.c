@@ -5,7 +5,6 @@
 
 #include <lapacke.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/memory.h"
 

@@ -146,6 +146,12 @@ ks_status ks_path_open(const char *path, FILE **file)
     return found ? ks_fail(KS_IO, "%s: cannot be opened: %s", path, found) : KS_OK;
 }
 
+void ks_path_close(FILE *file)
+{
+    if (file)
+        fclose(file);
+}
+
 /* --- files that come with the programs --- */
 
 ks_status ks_installed_folder(char **folder)

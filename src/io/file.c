@@ -267,14 +267,11 @@ static ks_status read_stream(FILE *file, const char *path, char **bytes, size_t 
 
 ks_status ks_text_read(const char *path, char **bytes, size_t *size)
 {
-    FILE *file;
-    ks_status status;
+    KS_OWNED_BY(ks_path_close) FILE *file = NULL;
 
     *bytes = NULL;
     KS_TRY(ks_path_open(path, &file));
-    status = read_stream(file, path, bytes, size);
-    fclose(file);
-    return status;
+    return read_stream(file, path, bytes, size);
 }
 
 ks_status ks_text_open(struct ks_text *text, const char *format, ...)

@@ -240,11 +240,10 @@ ks_status ks_h5_recognize(const char *path, bool *is)
 {
     static const char signature[] = "\x89HDF\r\n\x1a\n";
     char start[sizeof signature] = "";
-    FILE *file;
+    KS_OWNED_BY(ks_path_close) FILE *file = NULL;
 
     KS_TRY(ks_path_open(path, &file));
     *is = fread(start, sizeof start - 1, 1, file) == 1 && strcmp(start, signature) == 0;
-    fclose(file);
     return KS_OK;
 }
 

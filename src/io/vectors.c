@@ -1,8 +1,6 @@
 /* Vector files: k vectors, each with one number for each parameter, in the canonical order. */
 #include "io/checkpoint.h"
 
-#include <stdlib.h>
-
 #include "io/h5.h"
 
 static const char FORMAT[] = "kappascope-vector";

@@ -365,6 +365,7 @@ ks_status ks_slurm_queue(const char *dir, size_t *n, struct ks_slurm_task **task
     KS_OWNED char *squeue = NULL, *folder = NULL;
     KS_OWNED struct ks_slurm_task *found = NULL;
     char scripts[KS_PATH];
+    size_t n_found = 0;
 
     *n = 0;
     *task = NULL;
@@ -372,7 +373,8 @@ ks_status ks_slurm_queue(const char *dir, size_t *n, struct ks_slurm_task **task
     if (ks_path_exists(scripts) && ks_locate_program("squeue", &squeue) == KS_OK)
         folder = realpath(dir, NULL);
     if (folder)
-        KS_TRY(ask(squeue, folder, n, &found));
+        KS_TRY(ask(squeue, folder, &n_found, &found));
+    *n = n_found;
     *task = found, found = NULL;
     return KS_OK;
 }

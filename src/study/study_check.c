@@ -3,8 +3,6 @@
 #include "study/study_file.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/file.h"

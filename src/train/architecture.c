@@ -1,7 +1,6 @@
 #include "train/architecture.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"

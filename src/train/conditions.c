@@ -1,7 +1,6 @@
 #include "train/conditions.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
