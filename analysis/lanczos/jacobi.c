@@ -154,13 +154,6 @@ static void lay_out(struct ks_arena *arena, void *object)
     p->right = KS_TAKE(arena, size * size, double);
 }
 
-double ks_deflated_sigma_bytes(size_t m)
-{
-    struct pencil p = {.m = m};
-
-    return (double)ks_arena_count(lay_out, &p);
-}
-
 /* Sets G and G_m. */
 static void set_gram(const double *gram, struct pencil *p)
 {
@@ -209,9 +202,11 @@ ks_status ks_deflated_sigma(const struct ks_jacobi *t, const double *gram, doubl
     lapack_int kept, size = (lapack_int)m + 1;
     ks_status status = KS_OK;
 
+    KS_GO(ks_arena_make(&p.arena, lay_out, &p));
+    if (ks_counting())
+        goto done;
     *sigma = NAN;
     memset(s, 0, m * sizeof *s);
-    KS_GO(ks_arena_make(&p.arena, lay_out, &p));
     set_gram(gram, &p);
     KS_GO(find_basis(&p));
     if (p.kept == 0)

@@ -97,16 +97,19 @@ static ks_status pose(const struct kappascope_problem *from, struct kappascope_o
 /* Before anything large is allocated: the memory for activations. */
 static ks_status find_memory(size_t asked, struct kappascope_operator *a)
 {
-    const struct ks_selection *selection = a->p.selection;
-    struct ks_problem_bytes bytes;
-    double least;
+    struct ks_operator *counted = NULL;
+    struct ks_count least;
+    ks_status status;
 
-    KS_TRY(ks_problem_bytes(&a->p.problem, selection->index, &bytes));
-    least = bytes.products.most;
-    KS_TRY(ks_library_fits("the operator", least));
+    ks_count_start(&least);
+    status = ks_problem_operator(&a->p.problem, a->options.products_f32, 0, &counted);
+    ks_count_end();
+    ks_operator_free(counted);
+    KS_TRY(status);
+    KS_TRY(ks_library_fits("the operator", least.most));
     a->p.budget.kept = asked > 0
                            ? asked
-                           : (size_t)(fmax((double)ks_memory_available("", 1) - least, 0) / 2);
+                           : (size_t)(fmax((double)ks_memory_available("", 1) - least.most, 0) / 2);
     return KS_OK;
 }
 

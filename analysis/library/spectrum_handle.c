@@ -33,14 +33,18 @@ void kappascope_slq_defaults(struct kappascope_slq_options *options)
 
 static ks_status check_memory(const struct kappascope_operator *a)
 {
-    const size_t n = a->p.budget.dimension, order = a->options.order;
-    const struct ks_certificates c = {
-        .n = n, .probes = a->options.probes, .prefix = KS_STATISTICS_PREFIX};
+    struct ks_pipeline counted = a->p;
+    struct ks_count count;
+    ks_status status;
 
-    if (a->options.exact)
-        return ks_library_fits("the dense matrix", ks_exact_bytes(n));
-    return ks_library_fits("the Lanczos vectors", ks_lanczos_bytes(n, order, a->options.basis_f32) +
-                                                      ks_certificates_bytes(order, c));
+    counted.budget.basis_f32 = a->options.basis_f32;
+    ks_count_start(&count);
+    status = ks_pipeline_from_operator(&counted);
+    ks_count_end();
+    ks_pipeline_clear(&counted);
+    KS_TRY(status);
+    return ks_library_fits(a->options.exact ? "the dense matrix" : "the Lanczos vectors",
+                           fmax(count.earlier, count.most));
 }
 
 static ks_status run(struct kappascope_operator *a, struct kappascope_spectrum **spectrum)

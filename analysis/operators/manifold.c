@@ -28,7 +28,7 @@ struct manifold {
     size_t n_spheres;
     struct sphere *sphere;
     double *v;           /* [n]: P v */
-    struct ks_pool pool; /* the arrays. Owned */
+    struct ks_pool pool; /* of the spheres. Owned */
 };
 
 static void manifold_free(void *self)
@@ -140,9 +140,10 @@ ks_status ks_manifold_new(const struct ks_problem *problem, bool products_f32,
     a->n = n;
     m = a->self;
     m->w = problem->checkpoint->critic.w;
-    KS_GO(ks_pool_alloc(&m->pool, n, sizeof *m->v, &m->v));
+    KS_GO(ks_arena_numbers(&a->arena, n, &m->v));
     KS_GO(ks_gradient(problem, &loss, m->v)); /* in the space of P v */
-    KS_GO(find_spheres(problem, m->v, m));
+    if (!ks_counting())
+        KS_GO(find_spheres(problem, m->v, m));
     KS_GO(ks_hessian_new(problem, products_f32, &a->of));
     m->hessian = a->of;
     *out = a, a = NULL;

@@ -248,11 +248,11 @@ static void lay_out(struct ks_arena *arena, void *object)
     t->image = KS_TAKE(arena, t->n, double);
 }
 
-double ks_null_measure_bytes(size_t of, size_t n)
+static void lay_out_null(struct ks_arena *arena, void *object)
 {
-    struct trial t = {.of = of, .n = n};
+    struct ks_null *null = object;
 
-    return (double)ks_arena_count(lay_out, &t) + (double)n;
+    null->is_dead = KS_TAKE(arena, null->n, bool);
 }
 
 size_t ks_null_products(const struct ks_null_space *space)
@@ -272,9 +272,11 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
                       .on_product = on_product,
                       .context = context};
 
-    *null = (struct ks_null){.dimension = space->dimension, .product = NAN, .leak = NAN};
-    KS_GO(ks_alloc(a->n, sizeof *null->is_dead, &null->is_dead));
+    *null = (struct ks_null){.dimension = space->dimension, .product = NAN, .leak = NAN, .n = a->n};
+    KS_GO(ks_arena_make(&null->arena, lay_out_null, null));
     KS_GO(ks_arena_make(&t.arena, lay_out, &t));
+    if (ks_counting())
+        goto done;
     KS_GO(try_directions(&t, &null->product));
     KS_GO(try_random(&t, null));
 done:
@@ -284,14 +286,16 @@ done:
 
 void ks_null_take_dead(struct ks_null *null, struct ks_null *other)
 {
-    free(null->is_dead);
-    null->is_dead = other->is_dead;
+    ks_null_clear(null);
     null->dead = other->dead;
+    null->is_dead = other->is_dead;
+    null->arena = other->arena;
     other->is_dead = NULL;
+    other->arena = (struct ks_arena){.bytes = 0};
 }
 
 void ks_null_clear(struct ks_null *null)
 {
-    free(null->is_dead);
+    ks_arena_free(&null->arena);
     null->is_dead = NULL;
 }

@@ -74,8 +74,10 @@ struct ks_null {
                        * the null space; NaN without null directions */
     size_t dead;      /* further coordinates where products are exactly zero at this theta and
                        * batch: units that are dead on all rows, constant inputs */
+    size_t n;         /* dimension of the operator */
     bool *is_dead;    /* [n] whether products are zero at this coordinate, also if a null direction
-                       * of the architecture explains it; owned */
+                       * of the architecture explains it */
+    struct ks_arena arena; /* `is_dead`. Owned */
 };
 
 /* Finds the null directions that the problem's architecture implies for an operator of this kind.
@@ -120,8 +122,6 @@ size_t ks_null_products(const struct ks_null_space *space);
 ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_operator *a,
                           void (*on_product)(void *context, size_t products), void *context,
                           struct ks_null *null);
-/* The bytes that it takes meanwhile, of n of `of` parameters. */
-double ks_null_measure_bytes(size_t of, size_t n);
 /* Moves `dead` and `is_dead` from `other`, which was tested on another operator, to `null`. */
 void ks_null_take_dead(struct ks_null *null, struct ks_null *other);
 /* Frees what `null` holds, but not `null` itself. */
@@ -155,8 +155,6 @@ struct ks_null_basis {
     struct ks_arena arena; /* all arrays. Owned                                             */
 };
 
-/* Upper bounds of the bytes of the basis in n dimensions: when it has been made, and meanwhile. */
-void ks_null_basis_bytes(const struct ks_null_space *space, size_t n, double *made, double *most);
 /* Builds Z from the directions of `space` and from `dead` [space->selection->n] (NULL: no
  * coordinate is dead). Directions that are linear combinations of others are left out. The caller
  * frees with ks_null_basis_free. KS_MEMORY. */

@@ -210,7 +210,7 @@ void ks_selection_scatter(const struct ks_selection *s, const double *block, dou
 struct block {
     const struct ks_operator *a; /* of all coordinates */
     const struct ks_selection *selection;
-    double full[]; /* [2, of]: a vector and its product */
+    double *full; /* [2, of]: a vector and its product */
 };
 
 static ks_status block_apply(void *self, const double *v, double *out)
@@ -229,14 +229,16 @@ ks_status ks_block_new(struct ks_operator *a, const struct ks_selection *selecti
 {
     static const struct ks_operator BLOCK = {.apply = block_apply, .free = free};
     struct block *b;
+    double *full;
 
     *block = a;
-    if (!selection->index)
+    if (selection->n == selection->of)
         return KS_OK;
-    KS_TRY(ks_operator_around(&BLOCK, sizeof *b + 2 * selection->of * sizeof *b->full, a, block));
+    KS_TRY(ks_operator_around(&BLOCK, sizeof *b, a, &full, block));
     (*block)->n = selection->n;
     b = (*block)->self;
     b->a = a;
     b->selection = selection;
+    b->full = full;
     return KS_OK;
 }

@@ -57,6 +57,8 @@ static ks_status find_ritz(const struct ks_lanczos *l, bool smallest, struct rit
     ks_arena_free(&r->arena);
     r->m = l->steps;
     KS_TRY(ks_arena_make(&r->arena, lay_out_ritz, r));
+    if (ks_counting())
+        return KS_OK;
     KS_TRY(ks_jacobi_vectors(&t, r->value, r->vector));
     for (size_t i = 0; i < r->m; i++)
         r->sorted[i] = (struct ritz_value){.value = r->value[i],
@@ -142,6 +144,11 @@ static ks_status search(struct ks_pipeline *p, struct ks_lanczos *l, struct ks_e
     size_t next = count, converged = 0;
     bool found = false;
 
+    if (ks_counting()) {
+        l->steps = l->order;
+        status = find_ritz(l, o->smallest, &r);
+        goto done;
+    }
     while (!l->exhausted && l->steps < l->order && !found) {
         KS_GO(ks_lanczos_step(l));
         ks_monitor_step(p, l);
@@ -187,16 +194,6 @@ static void set_sizes(const struct ks_pipeline *p, struct ks_eigenvectors *v)
         v->n_layers += arch->layer[k].parameters > 0;
 }
 
-double ks_eigenvectors_bytes(const struct ks_pipeline *p)
-{
-    const size_t n = p->budget.dimension, order = p->options->order;
-    struct ritz r = {.m = order < n ? order : n};
-    struct ks_eigenvectors v;
-
-    set_sizes(p, &v);
-    return (double)ks_arena_count(lay_out, &v) + (double)ks_arena_count(lay_out_ritz, &r);
-}
-
 static ks_status iterate(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
 {
     const struct ks_spectrum_options *o = p->options;
@@ -207,7 +204,8 @@ static ks_status iterate(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
     set_sizes(p, &p->vectors);
     KS_GO(ks_arena_make(&p->vectors.arena, lay_out, &p->vectors));
     l->products_f32 = o->products_f32;
-    ks_lanczos_start(l, o->seed, 0);
+    if (!ks_counting())
+        ks_lanczos_start(l, o->seed, 0);
     KS_GO(search(p, l, pairs));
 done:
     ks_monitor_end(p);
@@ -220,10 +218,13 @@ done:
 static ks_status multiply(const struct ks_operator *a, struct ks_eigenpairs *p)
 {
     const int n = (int)p->n;
+    struct ks_arena arena = {.bytes = 0};
     ks_status status = KS_OK;
-    double *image = NULL;
+    double *image;
 
-    KS_GO(ks_alloc(p->n, sizeof *image, &image));
+    KS_GO(ks_arena_numbers(&arena, p->n, &image));
+    if (ks_counting())
+        goto done;
     for (size_t i = 0; i < p->count; i++) {
         const double *y = p->vector + i * p->n;
         double square = cblas_ddot(n, y, 1, y, 1);
@@ -237,7 +238,7 @@ static ks_status multiply(const struct ks_operator *a, struct ks_eigenpairs *p)
                           i));
     }
 done:
-    free(image);
+    ks_arena_free(&arena);
     return status;
 }
 
@@ -250,6 +251,7 @@ static ks_status refine(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
     ks_operator_free(p->a); /* in favour of the activations in float64 */
     ks_operator_free(p->full);
     p->a = p->full = NULL;
+    ks_count_next();
     KS_GO(ks_problem_operator(&p->problem, false, p->budget.wide, &wide));
     KS_GO(multiply(wide, pairs));
 done:
@@ -392,19 +394,25 @@ done:
     return status;
 }
 
-static ks_status compute(struct ks_pipeline *p)
+ks_status ks_eigenvectors_find(struct ks_pipeline *p)
 {
     struct ks_eigenvectors *v = &p->vectors;
 
+    KS_TRY(iterate(p, &v->pairs));
+    KS_TRY(refine(p, &v->pairs));
+    if (!ks_counting())
+        share_layers(p, v);
+    return share_gradient(p, v);
+}
+
+static ks_status compute(struct ks_pipeline *p)
+{
     KS_TRY(ks_pipeline_pose(p, p->options->layer));
     KS_TRY(ks_pipeline_make_operator(p));
     p->monitor.null_products = 0; /* the null space plays no part */
     p->monitor.products = p->options->order;
     ks_monitor_start(p);
-    KS_TRY(iterate(p, &v->pairs));
-    KS_TRY(refine(p, &v->pairs));
-    share_layers(p, v);
-    return share_gradient(p, v);
+    return ks_eigenvectors_find(p);
 }
 
 ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output)

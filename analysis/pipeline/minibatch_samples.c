@@ -101,6 +101,10 @@ ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *l)
     find_tolerances(&p->options->tolerances, most);
     KS_GO(ks_arena_make(&e.arena, lay_out_early, &e));
     KS_GO(ks_minibatches_new(&set, e.minibatches));
+    if (ks_counting()) {
+        status = ks_minibatches_make(&set, 0, e.minibatches);
+        goto done;
+    }
     KS_GO(ks_jacobi_vectors(&t, e.theta, e.s));
     ks_lanczos_combine(l, e.steps, e.s + (e.steps - 1) * e.steps, e.y);
     ks_lanczos_combine(l, e.steps, e.s, e.y + e.n);
@@ -140,17 +144,6 @@ static void lay_out(struct ks_arena *arena, void *object)
     s->square = KS_TAKE(arena, s->minibatches, double);
 }
 
-double ks_samples_bytes(const struct ks_pipeline *p, size_t threads)
-{
-    const size_t n = p->budget.dimension, order = p->options->order;
-    const size_t minibatches = p->problem.minibatches;
-    struct sampling s = {.n = n, .threads = threads, .minibatches = minibatches};
-    struct early e = {.n = n, .steps = order < n ? order : n, .minibatches = minibatches};
-
-    return ks_minibatches_bytes(n, minibatches) +
-           fmax((double)ks_arena_count(lay_out, &s), (double)ks_arena_count(lay_out_early, &e));
-}
-
 static ks_status sampling_new(struct sampling *s)
 {
     s->n = s->p->budget.dimension;
@@ -158,7 +151,7 @@ static ks_status sampling_new(struct sampling *s)
     KS_TRY(ks_minibatches_new(&s->set, s->minibatches));
     s->threads = s->set.threads;
     KS_TRY(ks_arena_make(&s->arena, lay_out, s));
-    for (size_t t = 0; t < s->threads; t++)
+    for (size_t t = 0; t < s->threads && !ks_counting(); t++)
         s->set.v[t] = s->w + t * s->n;
     return KS_OK;
 }
@@ -259,6 +252,10 @@ ks_status ks_trace_sample(struct ks_pipeline *p, const struct ks_lanczos *l, dou
     *t = (struct ks_trace_samples){.rounds = 0};
     wanted = wanted < FIRST ? FIRST : wanted > most ? most : wanted;
     KS_GO(sampling_new(&s));
+    if (ks_counting()) {
+        status = ks_minibatches_make(&s.set, 0, s.minibatches);
+        goto done;
+    }
     do {
         KS_GO(sample_rounds(&s, t->rounds, wanted));
         t->rounds = wanted;

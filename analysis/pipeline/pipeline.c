@@ -79,8 +79,11 @@ static ks_status measure_rounding(struct ks_pipeline *p)
     ks_status status = KS_OK;
 
     free_operators(p);
+    ks_count_next();
     KS_GO(ks_problem_operator(&p->problem, false, p->budget.wide, &wide));
     KS_GO(ks_lanczos_new(wide, order, false, &l));
+    if (ks_counting())
+        goto done;
     ks_lanczos_start(l, p->options->seed, 0);
     while (l->steps < order && !l->exhausted) {
         KS_GO(ks_lanczos_step(l));
@@ -130,6 +133,7 @@ static ks_status check_exact(struct ks_pipeline *p)
 
     if (!p->options->products_f32 || !p->space)
         return KS_OK;
+    ks_count_next();
     KS_GO(ks_problem_operator(&p->problem, false, memory, &wide));
     KS_GO(ks_exact_error(p->a, wide, &p->exact_error));
     KS_GO(ks_null_measure(p->space, wide, NULL, NULL, &null));
@@ -157,6 +161,7 @@ static ks_status certify(struct ks_pipeline *p)
     p->certificates.held_out = others < p->minibatches ? others : p->minibatches;
     if (!p->in_library)
         free_operators(p);
+    ks_count_next();
     p->certificates.gradient = p->gradient;
     if (!p->problem.kind)
         return ks_certify_operator(&p->certificates, p->a);
@@ -176,7 +181,7 @@ ks_status ks_pipeline_statistics(struct ks_pipeline *p)
 }
 
 /* Of a cross-entropy: p - t, |g|, and the Jacobian of the logits; of a squared error: f - y. */
-static ks_status measure_bounds(struct ks_pipeline *p)
+ks_status ks_pipeline_measure_bounds(struct ks_pipeline *p)
 {
     const struct ks_problem *q = &p->problem;
 
@@ -250,7 +255,7 @@ ks_status ks_pipeline_from_operator(struct ks_pipeline *p)
 ks_status ks_pipeline_analyze(struct ks_pipeline *p)
 {
     ks_monitor_set(p);
-    KS_TRY(measure_bounds(p));
+    KS_TRY(ks_pipeline_measure_bounds(p));
     KS_TRY(ks_pipeline_from_operator(p));
     KS_TRY(complete(p));
     ks_pipeline_warn(p);
@@ -288,7 +293,7 @@ static ks_status find_spectrum(struct ks_pipeline *p)
     ks_minibatches_begin(p);
     do {
         KS_TRY(ks_pipeline_pose_loss(p, p->options->layer));
-        KS_TRY(measure_bounds(p));
+        KS_TRY(ks_pipeline_measure_bounds(p));
         KS_TRY(ks_pipeline_pose_products(p));
         KS_TRY(ks_pipeline_make_operator(p));
         KS_TRY(ks_pipeline_from_operator(p));

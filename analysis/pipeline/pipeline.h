@@ -263,8 +263,6 @@ ks_status ks_pipeline_apply(struct ks_pipeline *p, const char *gradient, const c
  * residuals are within the tolerance, or up to the order; then a float64 product with each vector.
  * KS_NUMBER, KS_MEMORY. */
 ks_status ks_pipeline_eigenvectors(struct ks_pipeline *p, const char *output);
-/* The bytes of p->vectors, and of the Jacobi matrix's eigenvectors. */
-double ks_eigenvectors_bytes(const struct ks_pipeline *p);
 /* After that: KS_PARTIAL if the order was too small. */
 ks_status ks_eigenvectors_complete(const struct ks_pipeline *p);
 /* Prints p->rows: lines of a table, rows of CSV, or in JSON one object on a line, whose `layers` is
@@ -288,6 +286,8 @@ double ks_stability_threshold(bool adam, double beta1, double learning_rate);
 
 /* The null space, nodes and weights, and products in float64, from the operator p->a on. */
 ks_status ks_pipeline_from_operator(struct ks_pipeline *p);
+/* Of a loss that has bounds of its gradient: p->bounds. */
+ks_status ks_pipeline_measure_bounds(struct ks_pipeline *p);
 /* Adds the statistics to the spectrum. KS_MEMORY, KS_NUMBER. */
 ks_status ks_pipeline_statistics(struct ks_pipeline *p);
 /* Warns where products are wrong by more than 1e-3 of the largest |eigenvalue|, and names the layer
@@ -379,14 +379,17 @@ bool ks_minibatches_grow(struct ks_pipeline *p);
  * for each end that the tolerances name. For a checkpoint's operator, N > 1. Fails
  * as the operator does; KS_MEMORY, KS_NUMBER. */
 ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *lanczos);
-/* The bytes that this and ks_trace_sample take at most beside the operators of `threads`. */
-double ks_samples_bytes(const struct ks_pipeline *p, size_t threads);
 /* Draws vectors for the trace until its error is at most `tolerance` times |trace|, but at most
  * `most` >= 2 for each minibatch. `lanczos` holds Lanczos vectors of the operator. For a
  * checkpoint's operator. Fails as the operator does; KS_NUMBER if a product is not
  * finite; KS_MEMORY. */
 ks_status ks_trace_sample(struct ks_pipeline *p, const struct ks_lanczos *lanczos, double tolerance,
                           size_t most);
+
+/* eigenvectors.c */
+
+/* p->vectors, from the operator on. */
+ks_status ks_eigenvectors_find(struct ks_pipeline *p);
 
 /* attributes.c */
 

@@ -282,6 +282,20 @@ static ks_status add_probes(struct growth *g, size_t order, size_t planned)
     return KS_OK;
 }
 
+/* The most steps and probes, without numbers. */
+static ks_status count_most(struct growth *g, size_t vectors)
+{
+    struct ks_pipeline *p = g->p;
+
+    g->l->steps = g->l->order;
+    KS_TRY(allocate(g, p->options->order));
+    if (ks_pipeline_has_certificates(p))
+        KS_TRY(ks_certificates_take(&p->certificates, g->l));
+    if (p->options->tolerances.n > 0 && p->problem.minibatches > 1)
+        KS_TRY(ks_early_error(p, g->l));
+    return g->trace ? ks_trace_sample(p, g->l, g->trace->most, vectors) : KS_OK;
+}
+
 ks_status ks_probes_run(struct ks_pipeline *p)
 {
     enum { LEAST = 2 }; /* vectors for the trace */
@@ -293,6 +307,10 @@ ks_status ks_probes_run(struct ks_pipeline *p)
     KS_GO(ks_lanczos_new(p->a, o->order, p->budget.basis_f32, &g.l));
     g.l->products_f32 = o->products_f32;
     g.l->published = o->published;
+    if (ks_counting()) {
+        status = count_most(&g, LEAST);
+        goto done;
+    }
     KS_GO(plan(&g, &order, &planned));
     if (ks_pipeline_is_short(p))
         goto done;

@@ -151,13 +151,16 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start)
 {
     const struct ks_selection *selection = problem->selection;
     const struct ks_checkpoint *c = problem->checkpoint;
-    double *g = NULL, *block = NULL, loss, norm;
+    struct ks_arena arena = {.bytes = 0};
+    double *g, *block = NULL, loss, norm;
     ks_status status = KS_OK;
 
     *start = NULL;
-    KS_GO(ks_alloc(selection->of, sizeof *g, &g));
-    KS_GO(ks_alloc(selection->n, sizeof *block, &block));
+    KS_GO(ks_arena_numbers(&arena, selection->of, &g));
     KS_GO(ks_gradient(problem, &loss, g));
+    if (ks_counting())
+        goto done;
+    KS_GO(ks_alloc(selection->n, sizeof *block, &block));
     if (problem->kind->spheres)
         project(&c->critic, g);
     if (problem->kind->moving)
@@ -170,7 +173,7 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start)
     else if (norm > 0)
         *start = block, block = NULL;
 done:
-    free(g);
+    ks_arena_free(&arena);
     free(block);
     return status;
 }

@@ -3,6 +3,7 @@
 #define KS_CORE_MEMORY_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,22 @@ ks_status ks_arena_make(struct ks_arena *arena, ks_lay_out *lay_out, void *objec
  * `object`, which has none yet, are set to NULL. */
 size_t ks_arena_count(ks_lay_out *lay_out, void *object);
 void ks_arena_free(struct ks_arena *arena); /* leaves an empty arena */
+/* Makes an arena that holds `count` numbers and nothing else. KS_MEMORY. */
+ks_status ks_arena_numbers(struct ks_arena *arena, size_t count, double **numbers);
+
+/* How much an analysis will take is known before anything large is allocated: it runs without its
+ * arrays. Between ks_count_start and ks_count_end the arenas of this thread allocate nothing, all
+ * arrays in them are NULL, and the count knows what they would hold. Whatever makes and frees
+ * objects works as always; where it would read or fill arrays, it asks ks_counting() and leaves
+ * that out. */
+struct ks_count {
+    double now, most; /* bytes: at present; at most since the start, or since ks_count_next */
+    double earlier;   /* at most before ks_count_next; 0: it was not called                 */
+};
+void ks_count_start(struct ks_count *count); /* which is set to 0 */
+void ks_count_next(void);                    /* what follows has a limit of its own */
+void ks_count_end(void);
+bool ks_counting(void);
 
 /* Arrays whose sizes become known one after the other and that are freed together; none when
  * zeroed. */

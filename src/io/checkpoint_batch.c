@@ -343,8 +343,10 @@ struct ks_checkpoint ks_checkpoint_minibatch(const struct ks_checkpoint *c, size
     struct ks_checkpoint one = *c;
 
     one.minibatches = 1;
-    one.input += n * c->rows * c->critic.arch->in;
-    one.target += n * ks_checkpoint_target_size(c);
+    if (one.input) { /* else the shapes alone are known */
+        one.input += n * c->rows * c->critic.arch->in;
+        one.target += n * ks_checkpoint_target_size(c);
+    }
     if (one.target_raw)
         one.target_raw += n * ks_checkpoint_target_size(c);
     if (one.weight)

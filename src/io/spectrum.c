@@ -257,8 +257,12 @@ void ks_spectrum_free(struct ks_spectrum *s)
     ks_attributes_clear(&s->lanczos);
     ks_attributes_clear(&s->certificate);
     for (size_t k = 0; k < DATASETS; k++)
-        free(*values_of(s, k));
-    free(s->steps);
-    free(s->start_norm2);
+        if (!s->arena.block || datasets[k].group > RITZ)
+            free(*values_of(s, k));
+    if (!s->arena.block) {
+        free(s->steps);
+        free(s->start_norm2);
+    }
+    ks_arena_free(&s->arena);
     free(s);
 }

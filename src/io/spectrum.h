@@ -28,6 +28,8 @@ struct ks_spectrum {
      */
     size_t n_band;
     double *band_at, *band_lower, *band_upper; /* [n_band] */
+    struct ks_arena arena; /* the arrays of probes where they were made together, by ks_slq_room or
+                            * ks_exact. Owned */
 };
 
 /* The number of probes with random start vectors; the number of Ritz values of a probe. */
