@@ -199,7 +199,6 @@ static ks_status take_point(struct ks_resume_points *p, struct ks_run *r,
                             const struct ks_resume_file *f)
 {
     const struct ks_resume_header *h = &f->header;
-    struct ks_saved_state state = ks_resume_file_state(f);
     struct ks_replay_log_mark mark = {.rows = h->rows};
     size_t first = first_needed(r, mark.rows);
     KS_OWNED char *path = NULL;
@@ -211,7 +210,7 @@ static ks_status take_point(struct ks_resume_points *p, struct ks_run *r,
     KS_TRY(ks_replay_log_read(p->log, &mark, first, put_row, r->learner.replay));
     ks_metrics_free(r->metrics); /* opened for a point that turned out to be unusable */
     KS_TRY(ks_metrics_new(path, h->progress_size, r->learner.agent, &r->metrics));
-    KS_TRY(ks_state_set(r, &state));
+    KS_TRY(ks_state_set(r, f));
     p->next = h->number + 1;
     p->rows = h->rows;
     return KS_OK;
@@ -223,7 +222,6 @@ static ks_status restore(struct ks_resume_points *p, struct ks_run *r,
                          const struct ks_resume_file *f)
 {
     const bool any = r->plan.options->resume == KS_RESUME_ANY;
-    struct ks_saved_state state = ks_resume_file_state(f);
     json_auto_t *found = json_loadb(f->bytes + sizeof f->header, f->header.description_size, 0,
                                     NULL);
 
@@ -231,7 +229,7 @@ static ks_status restore(struct ks_resume_points *p, struct ks_run *r,
         return ks_fail(KS_FORMAT, "%s: its description is not valid JSON", f->path);
     KS_TRY(ks_fingerprint_compare(&r->plan, f->path, "--resume needs what the run was started with",
                                   found));
-    KS_TRY(ks_state_check(r, f->path, &state));
+    KS_TRY(ks_state_check(r, f));
     ks_conditions_complete(found);
     if (!any)
         KS_TRY(ks_conditions_compare(&r->conditions, f->path, found));
