@@ -259,6 +259,8 @@ static ks_status read_stream(FILE *file, const char *path, char **bytes, size_t 
         KS_TRY(ks_grow(room, 1, &room, &text));
     if (ferror(file))
         return ks_fail(KS_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (!size && strlen(text) != used)
+        return ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", path);
     *bytes = text, text = NULL;
     if (size)
         *size = used;

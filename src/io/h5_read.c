@@ -155,28 +155,25 @@ static ks_status read_shape(const struct ks_h5 *h5, const char *object, hid_t se
     return KS_OK;
 }
 
-/* Opens a numeric dataset; the caller closes *set. */
+/* Opens a numeric dataset; the caller releases *set, also after a failure. */
 static ks_status open_set(const struct ks_h5 *h5, const char *object, hid_t *set,
                           struct ks_h5_shape *shape)
 {
-    KS_OWNED_BY(ks_h5_release) hid_t id = H5I_INVALID_HID;
     bool found;
 
     *set = H5I_INVALID_HID;
     KS_TRY(ks_h5_has(h5, object, &found));
     if (!found)
         return ks_fail(KS_FORMAT, "%s: %s: missing", h5->path, object);
-    id = H5Oopen(h5->id, object, H5P_DEFAULT);
-    if (id < 0)
+    *set = H5Oopen(h5->id, object, H5P_DEFAULT);
+    if (*set < 0)
         return ks_h5_fail(h5, KS_IO, object, "cannot be opened");
-    if (H5Iget_type(id) != H5I_DATASET)
+    if (H5Iget_type(*set) != H5I_DATASET)
         return ks_fail(KS_FORMAT, "%s: %s: expected a dataset, found another object", h5->path,
                        object);
-    KS_TRY(check_storage(h5, object, id));
-    KS_TRY(read_type(h5, object, id, shape));
-    KS_TRY(read_shape(h5, object, id, shape));
-    *set = id, id = H5I_INVALID_HID;
-    return KS_OK;
+    KS_TRY(check_storage(h5, object, *set));
+    KS_TRY(read_type(h5, object, *set, shape));
+    return read_shape(h5, object, *set, shape);
 }
 
 ks_status ks_h5_shape(const struct ks_h5 *h5, const char *object, struct ks_h5_shape *shape)

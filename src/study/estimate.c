@@ -87,9 +87,10 @@ static ks_status read_log(struct ks_forecast *f, const struct ks_graph_job *job,
     struct ks_paces *paces = &f->own[job->run % f->graph->study->n_architectures];
     KS_OWNED char *text = NULL;
     char path[KS_PATH];
+    size_t size;
 
     KS_TRY(ks_path_print(path, "%s/%s", dir, job->log));
-    if (ks_path_exists(path) && ks_text_read(path, &text, NULL) == KS_OK) {
+    if (ks_path_exists(path) && ks_text_read(path, &text, &size) == KS_OK) {
         double started = find_time(text, KS_GRAPH_STARTED), ended = find_time(text, KS_GRAPH_ENDED);
 
         if (started > 0 && ended >= started) {

@@ -107,11 +107,9 @@ static void print_runs(FILE *out, const struct ks_graph *graph)
 
 ks_status ks_graph_write(const struct ks_graph *graph, const char *dir)
 {
-    struct ks_text text = {0};
-    ks_status status = ks_text_open(&text, "%s/study.mk", dir);
+    struct ks_text text;
 
-    if (status != KS_OK)
-        return ks_text_close(&text, status);
+    KS_TRY(ks_text_open(&text, "%s/study.mk", dir));
     fprintf(text.stream,
             "# Written by kappascope-study. `make -f study.mk -j4` in this folder runs the "
             "remaining jobs.\n"
@@ -246,9 +244,10 @@ static void last_line(const char *path, char *line)
 {
     KS_OWNED char *text = NULL;
     char *end;
+    size_t size;
 
     snprintf(line, LINE, "no message");
-    if (ks_text_read(path, &text, NULL) != KS_OK)
+    if (ks_text_read(path, &text, &size) != KS_OK)
         return;
     end = text + strlen(text);
     while (end > text && strchr(" \t\r\n", end[-1]))

@@ -190,17 +190,13 @@ static ks_status derive_steps(struct ks_study *s)
 static ks_status read_text(const char *path, struct ks_study *s)
 {
     const char *base = ks_path_base(path);
-    size_t size = 0;
 
     KS_TRY(ks_copy_string(path, &s->path));
     KS_TRY(ks_print_string(&s->name, "%.*s", (int)ks_path_stem(base, ".study"), base));
     KS_TRY(base == path ? ks_copy_string(".", &s->folder)
                         : ks_print_string(&s->folder, "%.*s",
                                           (int)(base - path > 1 ? base - path - 1 : 1), path));
-    KS_TRY(ks_text_read(path, &s->text, &size));
-    return strlen(s->text) == size
-               ? KS_OK
-               : ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", path);
+    return ks_text_read(path, &s->text, NULL);
 }
 
 ks_status ks_study_read(const char *path, enum ks_study_use use, struct ks_study **out)

@@ -98,13 +98,10 @@ static void system_clear(struct system *s)
 static ks_status read(const char *path, struct ks_settings *settings, struct system *s)
 {
     KS_OWNED char *text = NULL;
-    size_t size;
     int line;
 
     *s = (struct system){.path = path, .settings = settings};
-    KS_TRY(ks_text_read(path, &text, &size));
-    if (strlen(text) != size)
-        return ks_fail(KS_FORMAT, "%s: expected text, found a zero byte", path);
+    KS_TRY(ks_text_read(path, &text, NULL));
     line = ini_parse_string(text, handle, s);
     KS_TRY(s->status);
     if (line > 0)

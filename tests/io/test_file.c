@@ -155,12 +155,11 @@ TEST_CLEAN(test_sweep)
 TEST_CLEAN(test_long_name)
 {
     char name[300];
-    struct ks_file file;
+    KS_CLEARED_BY(ks_file_close) struct ks_file file = {0};
 
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     assert_fails(ks_file_create(name, &file), KS_IO, "File name too long");
-    ks_file_close(&file);
 }
 
 /* A file system without locks, as some network file systems are. */

@@ -53,7 +53,7 @@ TEST(test_evaluation_steps)
 TEST_IN_FOLDER(test_study_is_read)
 {
     struct ks_study *s = NULL;
-    char *folder = NULL;
+    KS_OWNED char *folder = NULL;
 
     assert_ok(study_of_text(GOOD, &s));
     assert_string_equal(s->name, "some");
@@ -78,7 +78,6 @@ TEST_IN_FOLDER(test_study_is_read)
     assert_steps(s->n_evaluations, s->evaluation, 3, (const size_t[]){0, 500, 1000});
     assert_ok(ks_study_run_folder(s, 1, 0, &folder));
     assert_string_equal(folder, "runs/dog-trot/dense+mse/seed3");
-    free(folder);
 }
 
 /* The milestones are those of `steps`, cut off at `stop`, which is rounded up to a whole agent
@@ -373,7 +372,7 @@ TEST_IN_FOLDER(test_long_line_is_refused)
 
 TEST_IN_FOLDER(test_reading_without_memory)
 {
-    struct ks_study *s = NULL;
+    KS_OWNED_BY(ks_study_free) struct ks_study *s = NULL;
     struct starved turn = {0};
 
     write_text("some.study", GOOD);
@@ -381,7 +380,6 @@ TEST_IN_FOLDER(test_reading_without_memory)
         turn.status = ks_study_read(scratch("some.study"), KS_STUDY_RUN, &s);
         assert_true(turn.status == KS_OK || !s);
     }
-    ks_study_free(s);
 }
 
 /* Options of one study do not affect the next one. */
@@ -402,14 +400,12 @@ TEST(test_shipped_studies)
                    {"trot", 13},  {"trot-small", 13}, {"dogtrot", 13}};
 
     for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++) {
-        struct ks_study *s = NULL;
-        char *path = NULL;
+        KS_OWNED_BY(ks_study_free) struct ks_study *s = NULL;
+        KS_OWNED char *path = NULL;
 
         assert_ok(ks_study_find(shipped[i].name, &path));
         assert_ok(ks_study_read(path, KS_STUDY_RUN, &s));
         assert_int_equal(s->n_architectures, shipped[i].architectures);
-        ks_study_free(s);
-        free(path);
     }
 }
 

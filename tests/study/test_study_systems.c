@@ -76,13 +76,11 @@ TEST_IN_FOLDER(test_refusals)
 
 TEST(test_shipped)
 {
-    struct ks_study *s = NULL;
-    char *path = NULL;
+    KS_OWNED_BY(ks_study_free) struct ks_study *s = NULL;
+    KS_OWNED char *path = NULL;
 
     assert_ok(ks_study_find("reference", &path));
     assert_ok(ks_study_read(path, KS_STUDY_RUN, &s));
     assert_int_equal(s->n_architectures, 7);
     assert_int_equal(s->architecture[1].settings.critics, 1);
-    ks_study_free(s);
-    free(path);
 }
