@@ -74,7 +74,6 @@ enum { ERROR_PRODUCTS = 12 };
 struct dense {
     size_t n;
     double *unit, *matrix; /* [n]; [n, n], column by column */
-    struct ks_arena arena; /* these arrays. Owned */
 };
 
 static void lay_out(struct ks_arena *arena, void *object)
@@ -123,37 +122,34 @@ static ks_status find_eigenvalues(size_t n, double *matrix, double *eigenvalue)
 ks_status ks_exact_error(const struct ks_operator *a, const struct ks_operator *wide, double *error)
 {
     struct ks_rng rng = ks_rng_start(SEED, 0);
-    struct ks_arena arena = {.bytes = 0};
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     double *v, *image, *exact, length = 1;
     int n = (int)a->n;
-    ks_status status = KS_OK;
 
     *error = 0;
-    KS_GO(ks_arena_numbers(&arena, 3 * a->n, &v));
+    KS_TRY(ks_arena_numbers(&arena, 3 * a->n, &v));
     if (ks_counting())
-        goto done;
+        return KS_OK;
     image = v + a->n;
     exact = image + a->n;
     for (size_t i = 0; i < a->n; i++)
         v[i] = ks_rng_normal(&rng);
     for (size_t k = 0; k < ERROR_PRODUCTS && length > 0; k++) {
         cblas_dscal(n, 1 / cblas_dnrm2(n, v, 1), v, 1);
-        KS_GO(ks_operator_apply(a, v, image));
-        KS_GO(ks_operator_apply(wide, v, exact));
+        KS_TRY(ks_operator_apply(a, v, image));
+        KS_TRY(ks_operator_apply(wide, v, exact));
         cblas_daxpy(n, -1, exact, 1, image, 1);
         length = cblas_dnrm2(n, image, 1);
         *error = fmax(*error, length);
         cblas_dcopy(n, image, 1, v, 1);
     }
-done:
-    ks_arena_free(&arena);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context, size_t products),
                    void *context, struct ks_spectrum *s)
 {
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     size_t n = a->n;
     struct dense d = {.n = n};
 
@@ -165,15 +161,13 @@ ks_status ks_exact(const struct ks_operator *a, void (*on_product)(void *context
                        KS_EXACT_LIMIT, n);
     s->probes = 1;
     s->order = n;
-    KS_GO(ks_arena_make(&d.arena, lay_out, &d));
-    KS_GO(ks_arena_make(&s->arena, lay_out_room, &(struct room){s, false}));
+    KS_TRY(ks_arena_make(&arena, lay_out, &d));
+    KS_TRY(ks_arena_make(&s->arena, lay_out_room, &(struct room){s, false}));
     if (ks_counting())
-        goto done;
-    KS_GO(fill(a, on_product, context, &d));
-    KS_GO(find_eigenvalues(n, d.matrix, s->ritz));
+        return KS_OK;
+    KS_TRY(fill(a, on_product, context, &d));
+    KS_TRY(find_eigenvalues(n, d.matrix, s->ritz));
     for (size_t i = 0; i < n; i++)
         s->weight[i] = 1 / (double)n;
-done:
-    ks_arena_free(&d.arena);
-    return status;
+    return KS_OK;
 }

@@ -118,8 +118,7 @@ enum kappascope_status kappascope_lanczos(struct kappascope_operator *a,
                                           const struct kappascope_lanczos_options *options,
                                           struct kappascope_recurrence *result)
 {
-    struct ks_lanczos *l = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_lanczos_free) struct ks_lanczos *l = NULL;
     size_t rows;
 
     KS_GIVEN(a);
@@ -128,22 +127,20 @@ enum kappascope_status kappascope_lanczos(struct kappascope_operator *a,
     result->steps = 0;
     KS_GIVEN(result->alpha);
     KS_GIVEN(result->beta);
-    KS_GO(ks_library_range("order", options->order, 1, MOST));
-    KS_GO(ks_library_range("seed", options->seed, 0, INT64_MAX));
-    KS_GO(ks_library_range("probe", options->probe, 0, KS_PROBE_GRADIENT - 1));
-    KS_GO(
+    KS_PUBLIC(ks_library_range("order", options->order, 1, MOST));
+    KS_PUBLIC(ks_library_range("seed", options->seed, 0, INT64_MAX));
+    KS_PUBLIC(ks_library_range("probe", options->probe, 0, KS_PROBE_GRADIENT - 1));
+    KS_PUBLIC(
         ks_library_fits("the Lanczos vectors", ks_lanczos_bytes(a->p.a->n, options->order, false)));
-    KS_GO(ks_lanczos_new(a->p.a, options->order, false, &l));
-    KS_GO(take_steps(a, options, l));
+    KS_PUBLIC(ks_lanczos_new(a->p.a, options->order, false, &l));
+    KS_PUBLIC(take_steps(a, options, l));
     memcpy(result->alpha, l->alpha, l->steps * sizeof *l->alpha);
     memcpy(result->beta, l->beta, l->steps * sizeof *l->beta);
     rows = l->steps + !l->exhausted;
     if (result->basis)
         memcpy(result->basis, l->basis, rows * l->n * sizeof *l->basis);
     result->steps = l->steps;
-done:
-    ks_lanczos_free(l);
-    return (enum kappascope_status)status;
+    return KAPPASCOPE_OK;
 }
 
 enum kappascope_status kappascope_ritz(size_t m, const double *alpha, const double *beta,

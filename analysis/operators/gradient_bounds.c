@@ -88,7 +88,6 @@ struct workers {
     const struct ks_primal *primal;
     size_t n;
     struct worker *worker; /* [n] */
-    struct ks_arena arena; /* the arrays. Owned */
 };
 
 static void lay_out_workers(struct ks_arena *arena, void *object)
@@ -108,27 +107,24 @@ static void lay_out_workers(struct ks_arena *arena, void *object)
 
 static ks_status measure_pairs(const struct ks_problem *problem, struct ks_gradient_bounds *bounds)
 {
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     size_t all = problem->minibatches;
     size_t first = ks_primal_first_critic(problem), critics = ks_primal_critics(problem);
-    struct ks_primal *primal = NULL;
+    KS_OWNED_BY(ks_primal_free) struct ks_primal *primal = NULL;
     struct workers workers = {.n = ks_primal_workers(problem)};
-    ks_status status = KS_OK;
 
-    KS_GO(ks_primal_new(problem, false, &primal));
+    KS_TRY(ks_primal_new(problem, false, &primal));
     workers.primal = primal;
-    KS_GO(ks_arena_make(&workers.arena, lay_out_workers, &workers));
+    KS_TRY(ks_arena_make(&arena, lay_out_workers, &workers));
     if (ks_counting())
-        goto done;
+        return KS_OK;
 #pragma omp parallel for num_threads((int)workers.n) schedule(static, 1)
     for (size_t k = 0; k < workers.n; k++)
         for (size_t e = 0; e < critics; e++)
             for (size_t n = k; n < all; n += workers.n)
                 measure_pair(primal, &workers.worker[k], (struct pair){first + e, n, e * all + n},
                              bounds);
-done:
-    ks_arena_free(&workers.arena);
-    ks_primal_free(primal);
-    return status;
+    return KS_OK;
 }
 
 /* --- singular values --- */

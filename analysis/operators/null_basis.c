@@ -305,17 +305,14 @@ done:
 ks_status ks_null_basis_new(const struct ks_null_space *space, const bool *dead,
                             struct ks_null_basis **basis)
 {
-    struct ks_null_basis *b = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_null_basis_free) struct ks_null_basis *b = NULL;
 
     *basis = NULL;
-    KS_GO(ks_alloc(1, sizeof *b, &b));
+    KS_TRY(ks_alloc(1, sizeof *b, &b));
     b->n = space->selection->n;
-    KS_GO(ks_counting() ? count_basis(space, b) : build_basis(space, dead, b));
+    KS_TRY(ks_counting() ? count_basis(space, b) : build_basis(space, dead, b));
     *basis = b, b = NULL;
-done:
-    ks_null_basis_free(b);
-    return status;
+    return KS_OK;
 }
 
 ks_status ks_null_basis_update(const struct ks_null_space *space, struct ks_null *null,

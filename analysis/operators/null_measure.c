@@ -132,10 +132,9 @@ struct trial {
     size_t of, n; /* all parameters; the selected ones */
     const struct ks_null_space *space;
     const struct ks_operator *a;
-    double *full;          /* [of]  */
-    double *worst;         /* [of]: the largest image of a combination */
-    double *u, *image;     /* [n]   */
-    struct ks_arena arena; /* the vectors. Owned */
+    double *full;      /* [of]  */
+    double *worst;     /* [of]: the largest image of a combination */
+    double *u, *image; /* [n]   */
     size_t products;
     void (*on_product)(void *context, size_t products);
     void *context;
@@ -264,7 +263,7 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
                           void (*on_product)(void *context, size_t products), void *context,
                           struct ks_null *null)
 {
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     struct trial t = {.of = space->selection->of,
                       .n = a->n,
                       .space = space,
@@ -273,15 +272,13 @@ ks_status ks_null_measure(const struct ks_null_space *space, const struct ks_ope
                       .context = context};
 
     *null = (struct ks_null){.dimension = space->dimension, .product = NAN, .leak = NAN, .n = a->n};
-    KS_GO(ks_arena_make(&null->arena, lay_out_null, null));
-    KS_GO(ks_arena_make(&t.arena, lay_out, &t));
+    KS_TRY(ks_arena_make(&null->arena, lay_out_null, null));
+    KS_TRY(ks_arena_make(&arena, lay_out, &t));
     if (ks_counting())
-        goto done;
-    KS_GO(try_directions(&t, &null->product));
-    KS_GO(try_random(&t, null));
-done:
-    ks_arena_free(&t.arena);
-    return status;
+        return KS_OK;
+    KS_TRY(try_directions(&t, &null->product));
+    KS_TRY(try_random(&t, null));
+    return KS_OK;
 }
 
 void ks_null_take_dead(struct ks_null *null, struct ks_null *other)

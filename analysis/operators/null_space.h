@@ -87,6 +87,7 @@ struct ks_null {
 ks_status ks_null_space_new(const struct ks_problem *problem, const struct ks_operator_kind *kind,
                             const struct ks_selection *selection, struct ks_null_space **space);
 void ks_null_space_free(struct ks_null_space *space); /* NULL is fine */
+KS_OWNER(ks_null_space_free, struct ks_null_space *)
 
 /* Direction k of a family in critic `critic`, both counted from 0. */
 struct ks_null_direction {
@@ -167,6 +168,7 @@ ks_status ks_null_basis_new(const struct ks_null_space *space, const bool *dead,
 ks_status ks_null_basis_update(const struct ks_null_space *space, struct ks_null *null,
                                struct ks_null_basis **basis);
 void ks_null_basis_free(struct ks_null_basis *basis); /* NULL is fine */
+KS_OWNER(ks_null_basis_free, struct ks_null_basis *)
 
 /* product [n_directions] = U' v, for v [n]. */
 void ks_null_basis_multiply(const struct ks_null_basis *basis, const double *v, double *product);

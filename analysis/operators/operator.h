@@ -36,6 +36,7 @@ ks_status ks_operator_new(const struct ks_operator *prototype, size_t size, stru
 ks_status ks_operator_around(const struct ks_operator *prototype, size_t size,
                              struct ks_operator *of, double **vectors, struct ks_operator **a);
 void ks_operator_free(struct ks_operator *a); /* NULL is fine */
+KS_OWNER(ks_operator_free, struct ks_operator *)
 ks_status ks_operator_prepare(const struct ks_operator *a, size_t memory);
 size_t ks_operator_kept(const struct ks_operator *a); /* the bytes that it keeps */
 /* Another handle to the same operator: the last one that is freed frees it. */
@@ -174,6 +175,7 @@ ks_status ks_selection_count(const struct ks_networks *critics, int critic, int 
 ks_status ks_selection_new(const struct ks_problem *problem, bool moving,
                            struct ks_selection **selection);
 void ks_selection_free(struct ks_selection *selection); /* NULL is fine */
+KS_OWNER(ks_selection_free, struct ks_selection *)
 
 /* gather: block [n] = the selected entries of full [of]. scatter: the inverse, with 0 in all other
  * entries of `full`. */

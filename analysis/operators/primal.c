@@ -72,22 +72,19 @@ static void fold_parameters(const struct ks_primal *p)
 ks_status ks_primal_new(const struct ks_problem *problem, bool gauss_newton,
                         struct ks_primal **primal)
 {
-    struct ks_primal *p = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_primal_free) struct ks_primal *p = NULL;
 
     *primal = NULL;
     if (!ks_counting())
         KS_TRY(check(problem));
-    KS_GO(ks_alloc(1, sizeof *p, &p));
+    KS_TRY(ks_alloc(1, sizeof *p, &p));
     p->gauss_newton = gauss_newton;
-    KS_GO(set_shapes(problem, p));
-    KS_GO(ks_arena_make(&p->arena, lay_out, p));
+    KS_TRY(set_shapes(problem, p));
+    KS_TRY(ks_arena_make(&p->arena, lay_out, p));
     if (!ks_counting())
         fold_parameters(p);
     *primal = p, p = NULL;
-done:
-    ks_primal_free(p);
-    return status;
+    return KS_OK;
 }
 
 void ks_primal_free(struct ks_primal *primal)

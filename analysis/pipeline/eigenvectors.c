@@ -218,63 +218,55 @@ done:
 static ks_status multiply(const struct ks_operator *a, struct ks_eigenpairs *p)
 {
     const int n = (int)p->n;
-    struct ks_arena arena = {.bytes = 0};
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     double *image;
 
-    KS_GO(ks_arena_numbers(&arena, p->n, &image));
+    KS_TRY(ks_arena_numbers(&arena, p->n, &image));
     if (ks_counting())
-        goto done;
+        return KS_OK;
     for (size_t i = 0; i < p->count; i++) {
         const double *y = p->vector + i * p->n;
         double square = cblas_ddot(n, y, 1, y, 1);
 
-        KS_GO(ks_operator_apply(a, y, image));
+        KS_TRY(ks_operator_apply(a, y, image));
         p->value[i] = cblas_ddot(n, y, 1, image, 1) / square;
         cblas_daxpy(n, -p->value[i], y, 1, image, 1);
         p->residual[i] = cblas_dnrm2(n, image, 1) / sqrt(square);
         if (!isfinite(p->residual[i]))
-            KS_GO(ks_fail(KS_NUMBER, "the product with eigenvector %zu holds a NaN or an infinity",
-                          i));
+            KS_TRY(ks_fail(KS_NUMBER, "the product with eigenvector %zu holds a NaN or an infinity",
+                           i));
     }
-done:
-    ks_arena_free(&arena);
-    return status;
+    return KS_OK;
 }
 
 /* What rounding to float32 leaves of the residuals is measured, not estimated. */
 static ks_status refine(struct ks_pipeline *p, struct ks_eigenpairs *pairs)
 {
-    struct ks_operator *wide = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *wide = NULL;
 
     ks_operator_free(p->a); /* in favour of the activations in float64 */
     ks_operator_free(p->full);
     p->a = p->full = NULL;
     ks_count_next();
-    KS_GO(ks_problem_operator(&p->problem, false, p->budget.wide, &wide));
-    KS_GO(multiply(wide, pairs));
-done:
-    ks_operator_free(wide);
-    return status;
+    KS_TRY(ks_problem_operator(&p->problem, false, p->budget.wide, &wide));
+    KS_TRY(multiply(wide, pairs));
+    return KS_OK;
 }
 
 static ks_status share_gradient(struct ks_pipeline *p, struct ks_eigenvectors *v)
 {
     const struct ks_eigenpairs *e = &v->pairs;
-    double *g = NULL, norm;
-    ks_status status = KS_OK;
+    KS_OWNED double *g = NULL;
+    double norm;
 
-    KS_GO(ks_gradient_start(&p->problem, &g));
+    KS_TRY(ks_gradient_start(&p->problem, &g));
     norm = g ? cblas_dnrm2((int)e->n, g, 1) : 0;
     for (size_t i = 0; g && i < e->count; i++) {
         double cosine = cblas_ddot((int)e->n, g, 1, e->vector + i * e->n, 1) / norm;
 
         v->gradient[i] = cosine * cosine;
     }
-done:
-    free(g);
-    return status;
+    return KS_OK;
 }
 
 /* The place of a parameter's layer among those with parameters. */
@@ -378,20 +370,16 @@ static ks_status write_file(const struct ks_pipeline *p, const char *output)
                                               {"/gradient_share", 0, v->gradient},
                                               {"/layer_share", v->n_layers, v->share},
                                               {NULL, 0, NULL}};
-    struct ks_attributes list = {.n = 0};
-    ks_status status = KS_OK;
-    double *full = NULL;
+    KS_CLEARED_BY(ks_attributes_clear) struct ks_attributes list = {.n = 0};
+    KS_OWNED double *full = NULL;
 
-    KS_GO(ks_alloc(e->count * selection->of, sizeof *full, &full));
+    KS_TRY(ks_alloc(e->count * selection->of, sizeof *full, &full));
     for (size_t i = 0; i < e->count; i++)
         ks_selection_scatter(selection, e->vector + i * e->n, full + i * selection->of);
-    KS_GO(list_attributes(p, &list));
-    KS_GO(ks_vectors_write(output,
-                           &(struct ks_vectors){e->count, selection->of, full, &list, tables}));
-done:
-    free(full);
-    ks_attributes_clear(&list);
-    return status;
+    KS_TRY(list_attributes(p, &list));
+    KS_TRY(ks_vectors_write(output,
+                            &(struct ks_vectors){e->count, selection->of, full, &list, tables}));
+    return KS_OK;
 }
 
 ks_status ks_eigenvectors_find(struct ks_pipeline *p)

@@ -45,10 +45,9 @@ static struct ks_minibatches new_set(const struct ks_pipeline *p)
 
 struct early {
     size_t n, steps, minibatches;
-    double *theta, *s;     /* [steps], [steps, steps]: of the Jacobi matrix             */
-    double *y;             /* [2, n]: the Ritz vectors of lambda_max and of lambda_min */
-    double *quotient;      /* [2, minibatches]                                         */
-    struct ks_arena arena; /* the arrays. Owned */
+    double *theta, *s; /* [steps], [steps, steps]: of the Jacobi matrix             */
+    double *y;         /* [2, n]: the Ritz vectors of lambda_max and of lambda_min */
+    double *quotient;  /* [2, minibatches]                                         */
 };
 
 static void lay_out_early(struct ks_arena *arena, void *object)
@@ -90,35 +89,30 @@ static struct ks_early_error find_error(const struct early *e, const double most
 
 ks_status ks_early_error(struct ks_pipeline *p, const struct ks_lanczos *l)
 {
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     struct early e = {
         .n = p->budget.dimension, .steps = l->steps, .minibatches = p->problem.minibatches};
-    struct ks_minibatches set = new_set(p);
+    KS_CLEARED_BY(ks_minibatches_clear) struct ks_minibatches set = new_set(p);
     double most[2];
-    ks_status status = KS_OK;
 
     assert(e.minibatches > 1);
     find_tolerances(&p->options->tolerances, most);
-    KS_GO(ks_arena_make(&e.arena, lay_out_early, &e));
-    KS_GO(ks_minibatches_new(&set, e.minibatches));
-    if (ks_counting()) {
-        status = ks_minibatches_make(&set, 0, e.minibatches);
-        goto done;
-    }
-    KS_GO(ks_jacobi_vectors(&t, e.theta, e.s));
+    KS_TRY(ks_arena_make(&arena, lay_out_early, &e));
+    KS_TRY(ks_minibatches_new(&set, e.minibatches));
+    if (ks_counting())
+        return ks_minibatches_make(&set, 0, e.minibatches);
+    KS_TRY(ks_jacobi_vectors(&t, e.theta, e.s));
     ks_lanczos_combine(l, e.steps, e.s + (e.steps - 1) * e.steps, e.y);
     ks_lanczos_combine(l, e.steps, e.s, e.y + e.n);
-    KS_GO(ks_minibatches_multiply(
+    KS_TRY(ks_minibatches_multiply(
         &set, 0, e.minibatches,
         &(struct ks_minibatch_products){
             .vectors = 2,
             .v = (const double *[]){most[0] > 0 ? e.y : NULL, most[1] > 0 ? e.y + e.n : NULL},
             .quotient = (double *[]){e.quotient, e.quotient + e.minibatches}}));
     p->early_error = find_error(&e, most);
-done:
-    ks_minibatches_clear(&set);
-    ks_arena_free(&e.arena);
-    return status;
+    return KS_OK;
 }
 
 /* --- the trace --- */

@@ -73,31 +73,26 @@ static void free_operators(struct ks_pipeline *p)
 static ks_status measure_rounding(struct ks_pipeline *p)
 {
     const size_t order = p->options->order, before = p->monitor.null_products + order;
-    struct ks_operator *wide = NULL;
-    struct ks_lanczos *l = NULL;
-    double *ritz = NULL;
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *wide = NULL;
+    KS_OWNED_BY(ks_lanczos_free) struct ks_lanczos *l = NULL;
+    KS_OWNED double *ritz = NULL;
 
     free_operators(p);
     ks_count_next();
-    KS_GO(ks_problem_operator(&p->problem, false, p->budget.wide, &wide));
-    KS_GO(ks_lanczos_new(wide, order, false, &l));
+    KS_TRY(ks_problem_operator(&p->problem, false, p->budget.wide, &wide));
+    KS_TRY(ks_lanczos_new(wide, order, false, &l));
     if (ks_counting())
-        goto done;
+        return KS_OK;
     ks_lanczos_start(l, p->options->seed, 0);
     while (l->steps < order && !l->exhausted) {
-        KS_GO(ks_lanczos_step(l));
+        KS_TRY(ks_lanczos_step(l));
         ks_monitor_product(p, before + l->steps);
     }
-    KS_GO(ks_alloc(3 * order, sizeof *ritz, &ritz)); /* and weights and residuals */
-    KS_GO(ks_jacobi_ritz(&(struct ks_jacobi){l->steps, l->alpha, l->beta}, ritz, ritz + order,
-                         ritz + 2 * order));
+    KS_TRY(ks_alloc(3 * order, sizeof *ritz, &ritz)); /* and weights and residuals */
+    KS_TRY(ks_jacobi_ritz(&(struct ks_jacobi){l->steps, l->alpha, l->beta}, ritz, ritz + order,
+                          ritz + 2 * order));
     p->kappa_f64 = ks_probe_kappa(&(struct ks_probe){.steps = l->steps, .theta = ritz});
-done:
-    free(ritz);
-    ks_lanczos_free(l);
-    ks_operator_free(wide);
-    return status;
+    return KS_OK;
 }
 
 /* Lanczos from every start vector, or LAPACK. */
@@ -127,22 +122,18 @@ static ks_status check_exact(struct ks_pipeline *p)
 {
     const struct ks_budget *b = &p->budget;
     const size_t memory = b->wide > b->kept ? b->wide - b->kept : 0;
-    struct ks_operator *wide = NULL;
-    struct ks_null null = {.is_dead = NULL};
-    ks_status status = KS_OK;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *wide = NULL;
+    KS_CLEARED_BY(ks_null_clear) struct ks_null null = {.is_dead = NULL};
 
     if (!p->options->products_f32 || !p->space)
         return KS_OK;
     ks_count_next();
-    KS_GO(ks_problem_operator(&p->problem, false, memory, &wide));
-    KS_GO(ks_exact_error(p->a, wide, &p->exact_error));
-    KS_GO(ks_null_measure(p->space, wide, NULL, NULL, &null));
+    KS_TRY(ks_problem_operator(&p->problem, false, memory, &wide));
+    KS_TRY(ks_exact_error(p->a, wide, &p->exact_error));
+    KS_TRY(ks_null_measure(p->space, wide, NULL, NULL, &null));
     ks_null_take_dead(&p->null, &null);
-    KS_GO(ks_null_basis_update(p->space, &p->null, &p->basis));
-done:
-    ks_null_clear(&null);
-    ks_operator_free(wide);
-    return status;
+    KS_TRY(ks_null_basis_update(p->space, &p->null, &p->basis));
+    return KS_OK;
 }
 
 /* Products of the vectors behind the bounds; of all eigenvalues, the error of float32 products. */

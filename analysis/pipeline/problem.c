@@ -151,16 +151,16 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start)
 {
     const struct ks_selection *selection = problem->selection;
     const struct ks_checkpoint *c = problem->checkpoint;
-    struct ks_arena arena = {.bytes = 0};
-    double *g, *block = NULL, loss, norm;
-    ks_status status = KS_OK;
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
+    KS_OWNED double *block = NULL;
+    double *g, loss, norm;
 
     *start = NULL;
-    KS_GO(ks_arena_numbers(&arena, selection->of, &g));
-    KS_GO(ks_gradient(problem, &loss, g));
+    KS_TRY(ks_arena_numbers(&arena, selection->of, &g));
+    KS_TRY(ks_gradient(problem, &loss, g));
     if (ks_counting())
-        goto done;
-    KS_GO(ks_alloc(selection->n, sizeof *block, &block));
+        return KS_OK;
+    KS_TRY(ks_alloc(selection->n, sizeof *block, &block));
     if (problem->kind->spheres)
         project(&c->critic, g);
     if (problem->kind->moving)
@@ -169,13 +169,10 @@ ks_status ks_gradient_start(const struct ks_problem *problem, double **start)
     ks_selection_gather(selection, g, block);
     norm = cblas_dnrm2((int)selection->n, block, 1);
     if (!isfinite(norm))
-        status = ks_fail(KS_NUMBER, "the gradient holds a NaN or an infinity");
-    else if (norm > 0)
+        return ks_fail(KS_NUMBER, "the gradient holds a NaN or an infinity");
+    if (norm > 0)
         *start = block, block = NULL;
-done:
-    ks_arena_free(&arena);
-    free(block);
-    return status;
+    return KS_OK;
 }
 
 /* --- what the statistics need --- */

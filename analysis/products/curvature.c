@@ -169,13 +169,12 @@ static ks_status find_stretch(struct curvature *h)
     static const double FAR = 40, MOST = 90; /* binary orders of magnitude */
     struct ks_checkpoint first = *h->problem->checkpoint;
     struct ks_problem problem = *h->problem;
-    struct ks_operator *a = NULL;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *a = NULL;
     struct ks_rng rng = ks_rng_start(0, 0);
-    struct ks_selection *block = NULL;
-    struct ks_arena arena = {.bytes = 0};
+    KS_OWNED_BY(ks_selection_free) struct ks_selection *block = NULL;
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     double *v, *product, *selected, order;
     size_t n;
-    ks_status status = KS_OK;
 
     h->stretch = 1;
     if (sizeof(real) == sizeof(double))
@@ -185,27 +184,23 @@ static ks_status find_stretch(struct curvature *h)
     problem.checkpoint = &first;
     problem.weight_decay = 0;
     problem.scale = 1 / h->primal->unit;
-    KS_GO(h->kind == GGN ? ks_ggn_new_f64(&problem, &a) : ks_hessian_new_f64(&problem, &a));
-    KS_GO(ks_operator_prepare(a, 0));
-    KS_GO(ks_selection_new(h->problem, false, &block));
-    KS_GO(ks_arena_numbers(&arena, 3 * n, &v));
+    KS_TRY(h->kind == GGN ? ks_ggn_new_f64(&problem, &a) : ks_hessian_new_f64(&problem, &a));
+    KS_TRY(ks_operator_prepare(a, 0));
+    KS_TRY(ks_selection_new(h->problem, false, &block));
+    KS_TRY(ks_arena_numbers(&arena, 3 * n, &v));
     if (ks_counting())
-        goto done;
+        return KS_OK;
     product = v + n;
     selected = product + n;
     for (size_t i = 0; i < block->n; i++)
         selected[i] = ks_rng_normal(&rng);
     ks_selection_scatter(block, selected, v);
-    KS_GO(ks_operator_apply(a, v, product));
+    KS_TRY(ks_operator_apply(a, v, product));
     ks_selection_gather(block, product, selected);
     order = log2(cblas_dnrm2((int)block->n, selected, 1) / cblas_dnrm2((int)n, v, 1));
     if (isfinite(order) && fabs(order) > FAR)
         h->stretch = exp2(-fmin(fmax(round(0.75 * order), -MOST), MOST));
-done:
-    ks_operator_free(a);
-    ks_selection_free(block);
-    ks_arena_free(&arena);
-    return status;
+    return KS_OK;
 }
 
 /* Allocates what is kept between products: the inputs if they fit in `memory` bytes, and then what
@@ -422,17 +417,14 @@ static ks_status curvature_new(const struct ks_problem *problem, enum kind kind,
                                                  .kept = curvature_kept,
                                                  .apply = curvature_apply,
                                                  .free = curvature_free};
-    ks_status status = KS_OK;
-    struct ks_operator *a = NULL;
+    KS_OWNED_BY(ks_operator_free) struct ks_operator *a = NULL;
 
     *out = NULL;
-    KS_GO(ks_operator_new(&CURVATURE, sizeof(struct curvature), &a));
-    KS_GO(build(problem, kind, a->self));
+    KS_TRY(ks_operator_new(&CURVATURE, sizeof(struct curvature), &a));
+    KS_TRY(build(problem, kind, a->self));
     a->n = ks_networks_parameters(&problem->checkpoint->critic);
     *out = a, a = NULL;
-done:
-    ks_operator_free(a);
-    return status;
+    return KS_OK;
 }
 
 ks_status KS(hessian_new)(const struct ks_problem *problem, struct ks_operator **a)

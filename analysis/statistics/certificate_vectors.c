@@ -59,7 +59,6 @@ struct forming {
     double *entries; /* [steps + 1, CHUNK] of the Lanczos vectors at dead coordinates     */
     double *sum;     /* [steps + 1, steps + 1] the term of C'C from dead coordinates        */
     double *weight;  /* [steps + 1] of a combination                                      */
-    struct ks_arena arena; /* all of these. Owned                                         */
 };
 
 static void lay_out_forming(struct ks_arena *arena, void *object)
@@ -180,6 +179,7 @@ static void form(struct forming *f, int which, double criterion, const double *s
 
 ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczos *l)
 {
+    KS_CLEARED_BY(ks_arena_free) struct ks_arena arena = {.bytes = 0};
     const struct ks_jacobi t = {l->steps, l->alpha, l->beta};
     const size_t m = l->steps;
     struct forming f = {.c = c,
@@ -188,19 +188,16 @@ ks_status ks_certificates_take(struct ks_certificates *c, const struct ks_lanczo
                         .directions = c->basis ? c->basis->n_directions : 0,
                         .dead = c->basis && c->basis->n_dead > 0,
                         .rows = m + !l->exhausted};
-    ks_status status = KS_OK;
 
-    KS_GO(ks_arena_make(&f.arena, lay_out_forming, &f));
+    KS_TRY(ks_arena_make(&arena, lay_out_forming, &f));
     if (!ks_counting())
         find_gram(&f);
-    KS_GO(find_sigma(&f));
+    KS_TRY(find_sigma(&f));
     if (ks_counting())
-        goto done;
-    KS_GO(ks_jacobi_vectors(&t, f.theta, f.s));
+        return KS_OK;
+    KS_TRY(ks_jacobi_vectors(&t, f.theta, f.s));
     form(&f, KS_Y_LARGEST, -f.theta[m - 1], f.s + (m - 1) * m, false);
     form(&f, KS_Y_SMALLEST, f.theta[0], f.s, false);
     form(&f, KS_Y_FLAT, c->sigma[l->probe * (c->prefixes + 1) + c->prefixes], f.flat, true);
-done:
-    ks_arena_free(&f.arena);
-    return status;
+    return KS_OK;
 }

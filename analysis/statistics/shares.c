@@ -125,38 +125,32 @@ static ks_status kappa(const struct ks_share_bounds *b, unsigned percent, struct
 
 ks_status ks_shares(const struct ks_shares_input *in, struct ks_shares *shares)
 {
-    ks_status status = KS_OK;
-    struct ks_share_bounds *b = NULL;
+    KS_OWNED_BY(ks_share_bounds_free) struct ks_share_bounds *b = NULL;
 
-    KS_GO(ks_share_bounds_new(in, &b));
+    KS_TRY(ks_share_bounds_new(in, &b));
     for (size_t i = 0; i < KS_DIRECTIONS; i++)
-        KS_GO(directions(b, ks_direction_factor[i], &shares->directions[i]));
-    KS_GO(directions_above(b, in->count_above, &shares->above));
+        KS_TRY(directions(b, ks_direction_factor[i], &shares->directions[i]));
+    KS_TRY(directions_above(b, in->count_above, &shares->above));
     for (size_t i = 0; i < KS_QUANTILES; i++)
-        KS_GO(kappa(b, ks_quantile_percent[i], &shares->kappa_q[i]));
-    KS_GO(masses(b, shares));
-done:
-    ks_share_bounds_free(b);
-    return status;
+        KS_TRY(kappa(b, ks_quantile_percent[i], &shares->kappa_q[i]));
+    KS_TRY(masses(b, shares));
+    return KS_OK;
 }
 
 ks_status ks_shares_band(const struct ks_shares_input *in, size_t count, const double *x,
                          double *lower, double *upper)
 {
-    ks_status status = KS_OK;
-    struct ks_share_bounds *b = NULL;
+    KS_OWNED_BY(ks_share_bounds_free) struct ks_share_bounds *b = NULL;
 
-    KS_GO(ks_share_bounds_new(in, &b));
+    KS_TRY(ks_share_bounds_new(in, &b));
     for (size_t i = 0; i < count; i++) {
         struct ks_interval below;
 
-        KS_GO(ks_share_bounds_count_below(b, x[i], &below));
+        KS_TRY(ks_share_bounds_count_below(b, x[i], &below));
         lower[i] = below.lower / (double)in->n;
         upper[i] = below.upper / (double)in->n;
     }
-done:
-    ks_share_bounds_free(b);
-    return status;
+    return KS_OK;
 }
 
 /* lambda_abs_max over the size below which the fraction `rest` of the squared norm lies. */
@@ -206,16 +200,13 @@ ks_status ks_energy(const struct ks_share_probe *probe, double h, double abs_max
                                        .h = h,
                                        .abs_max_lower = abs_max_lower,
                                        .abs_max_upper = abs_max_upper};
-    ks_status status = KS_OK;
-    struct ks_share_bounds *b = NULL;
+    KS_OWNED_BY(ks_share_bounds_free) struct ks_share_bounds *b = NULL;
 
-    KS_GO(ks_share_bounds_new(&in, &b));
-    KS_GO(energy_kappa(b, 0.1, &energy->kappa_90));
-    KS_GO(energy_kappa(b, 0.5, &energy->kappa_50));
+    KS_TRY(ks_share_bounds_new(&in, &b));
+    KS_TRY(energy_kappa(b, 0.1, &energy->kappa_90));
+    KS_TRY(energy_kappa(b, 0.5, &energy->kappa_50));
     energy->top_share = top_share(b->radau[0], h);
-done:
-    ks_share_bounds_free(b);
-    return status;
+    return KS_OK;
 }
 
 /* --- of a spectrum --- */

@@ -134,15 +134,14 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
     struct ks_bounds bounds = ks_bounds_find(inputs, !s->alpha, probes, probe,
                                              prefix > 0 ? prefix / KS_STATISTICS_PREFIX - 1
                                                         : SIZE_MAX);
-    ks_status status = KS_OK;
-    double *value = NULL;
+    KS_OWNED double *value = NULL;
     char suffix[32] = "";
 
     for (size_t i = 0; i < probes; i++)
         probe[i].bounds = &bounds;
     if (prefix > 0)
         snprintf(suffix, sizeof suffix, "_m%zu", prefix);
-    KS_GO(ks_alloc(probes, sizeof *value, &value));
+    KS_TRY(ks_alloc(probes, sizeof *value, &value));
     for (enum ks_statistic_id id = 0; id < KS_STATISTICS; id++) {
         const struct ks_statistic *f = &ks_catalogue[id];
         const struct ks_trace_samples *samples = id == KS_STAT_TRACE ? inputs->trace : NULL;
@@ -162,11 +161,8 @@ static ks_status add_statistics(struct ks_spectrum *s, const struct ks_statistic
             ks_statistic_add(s, id, "_se", samples ? samples->se : error);
     }
     if (!published)
-        KS_GO(add_intervals(s, inputs, &bounds, probe, suffix));
-    status = s->statistics.status;
-done:
-    free(value);
-    return status;
+        KS_TRY(add_intervals(s, inputs, &bounds, probe, suffix));
+    return s->statistics.status;
 }
 
 static ks_status full_run(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs,
@@ -224,22 +220,18 @@ static ks_status prefix_statistics(struct ks_spectrum *s, const struct ks_statis
 
 ks_status ks_statistics(struct ks_spectrum *s, const struct ks_statistics_inputs *inputs)
 {
-    ks_status status = KS_OK;
     size_t prefixes = s->alpha && !inputs->draft ? (s->order - 1) / KS_STATISTICS_PREFIX : 0;
-    struct ks_probe *probe = NULL;
-    double *nodes = NULL;
+    KS_OWNED struct ks_probe *probe = NULL;
+    KS_OWNED double *nodes = NULL;
 
     assert(s->ritz && s->statistics.n == 0);
-    KS_GO(ks_alloc(s->probes, sizeof *probe, &probe));
-    KS_GO(full_run(s, inputs, probe));
+    KS_TRY(ks_alloc(s->probes, sizeof *probe, &probe));
+    KS_TRY(full_run(s, inputs, probe));
     if (prefixes > 0)
-        KS_GO(ks_alloc(3 * s->probes * s->order, sizeof *nodes, &nodes));
+        KS_TRY(ks_alloc(3 * s->probes * s->order, sizeof *nodes, &nodes));
     for (size_t k = 1; k <= prefixes; k++)
-        KS_GO(prefix_statistics(s, inputs, k * KS_STATISTICS_PREFIX, nodes, probe));
-done:
-    free(probe);
-    free(nodes);
-    return status;
+        KS_TRY(prefix_statistics(s, inputs, k * KS_STATISTICS_PREFIX, nodes, probe));
+    return KS_OK;
 }
 
 void ks_statistics_unweight(struct ks_spectrum *s)

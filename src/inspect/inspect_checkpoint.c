@@ -196,9 +196,6 @@ static void add_references(const struct ks_checkpoint *c, struct ks_document *d)
                         "meant: a wrong layout or a wrong eps would not be noticed.");
 }
 
-KS_OWNER(ks_selection_free, struct ks_selection *)
-KS_OWNER(ks_null_space_free, struct ks_null_space *)
-
 static ks_status add_layers(const struct ks_checkpoint *c, struct ks_document *d)
 {
     const struct ks_problem problem = {

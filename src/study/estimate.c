@@ -272,8 +272,6 @@ static ks_status make_checkpoint(const struct ks_run *run, struct ks_checkpoint 
     return KS_OK;
 }
 
-KS_OWNER(ks_operator_free, struct ks_operator *)
-
 /* Seconds of a product with all critics on one minibatch. */
 static ks_status measure_product(const struct ks_checkpoint *c, const struct ks_spectrum_options *o,
                                  double *seconds)
