@@ -128,7 +128,6 @@ TEST(test_memory_and_file)
         assert_int_equal(described.targets, sizes.targets);
         assert_int_equal(sizes.minibatches, MINIBATCHES);
         assert_int_equal(sizes.loss_rows, LOSS_ROWS);
-        ks_checkpoint_free(c);
         s = quadrature(memory);
         t = quadrature(read);
         assert_same_spectrum(s, t);
@@ -182,7 +181,6 @@ TEST(test_apply)
     kappascope_operator_free(block);
     kappascope_operator_free(all);
     kappascope_checkpoint_free(checkpoint);
-    ks_checkpoint_free(c);
 }
 
 /* --- the caller's operators --- */
@@ -322,7 +320,6 @@ TEST(test_threads)
     }
     kappascope_spectrum_free(expected);
     kappascope_checkpoint_free(k);
-    ks_checkpoint_free(c);
 }
 
 CMFixtureFunction tests_setup = write_checkpoints, tests_teardown = scratch_remove;

@@ -15,28 +15,21 @@ enum { SECONDS = 60, DEADLINE_MET = 124 };
  * returns its exit status. It fails the test if the command takes too long. */
 __attribute__((format(printf, 1, 2))) static int shell(const char *format, ...)
 {
-    char line[2048], here[1024] = "";
-    const char *folder = getenv("KS_BIN");
+    char line[2048];
     va_list values;
     int status;
 
     va_start(values, format);
     vsnprintf(line, sizeof line, format, values);
     va_end(values);
-    folder = folder ? folder : "build/bin";
-    if (folder[0] != '/')
-        assert_non_null(getcwd(here, sizeof here));
-    status = system(text_of(
-        "cd '%s'; kappascope='%s%s%s/kappascope'; export OMP_WAIT_POLICY=passive kappascope; "
-        "export train=$kappascope-train analyze=$kappascope-analyze plot=$kappascope-plot; "
-        "timeout %d sh -c '%s' >out.txt 2>err.txt",
-        scratch_folder, here, here[0] ? "/" : "", folder, SECONDS, line));
-    assert_true(WIFEXITED(status));
-    slurp(scratch("out.txt"), printed, sizeof printed);
-    slurp(scratch("err.txt"), complained, sizeof complained);
-    if (WEXITSTATUS(status) == DEADLINE_MET)
+    status = run_shell(
+        text_of("kappascope='%s'; export OMP_WAIT_POLICY=passive kappascope; "
+                "export train=$kappascope-train analyze=$kappascope-analyze plot=$kappascope-plot; "
+                "timeout %d sh -c '%s' >out.txt 2>err.txt",
+                program_path("kappascope"), SECONDS, line));
+    if (status == DEADLINE_MET)
         fail_msg("%s: does not end", line);
-    return WEXITSTATUS(status);
+    return status;
 }
 
 /* AddressSanitizer maps terabytes of address space and starts a process of its own. */
@@ -137,18 +130,12 @@ TEST(test_address_space_of_training)
 TEST(test_closed_descriptors)
 {
     static const char *const closed[] = {"<&-", "2>&-", "<&- 2>&-", "<&- >&- 2>&-"};
-    unsigned char *expected, *found;
-    size_t size, same;
-
     assert_int_equal(shell("$train -q " PENDULUM "--out good"), 0);
     assert_int_equal(shell("cut -d, -f1-10 good/progress.csv >expected.txt"), 0);
-    expected = read_bytes(scratch("expected.txt"), &size);
     for (size_t i = 0; i < sizeof closed / sizeof *closed; i++) {
         assert_int_equal(shell("$train " PENDULUM "--out r%zu %s", i, closed[i]), 0);
         assert_int_equal(shell("cut -d, -f1-10 r%zu/progress.csv >found.txt; rm -r r%zu", i, i), 0);
-        found = read_bytes(scratch("found.txt"), &same);
-        assert_int_equal(same, size);
-        assert_memory_equal(found, expected, size);
+        assert_same_files(scratch("found.txt"), scratch("expected.txt"));
     }
     assert_int_equal(shell("$analyze ln+ce.h5 <&- 2>&-"), 0);
     assert_int_equal(shell("rm -r good expected.txt found.txt"), 0);

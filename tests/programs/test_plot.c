@@ -43,7 +43,7 @@ TEST_IN_STUDY(test_plots_and_report)
     assert_true(exists("tables/claims.csv") && exists("tables/theorems.csv"));
     assert_contains(file_text("said"), "operators: not drawn: the study has no");
     assert_int_equal(check_plots(3), 9);
-    page = file_bytes("report.html", NULL);
+    page = file_text("report.html");
     assert_contains(page, "<td class=\"name\">bn+wn+ce</td>");
     assert_contains(page, "<td data-value=\"266.6666667\">266.7<small>[");
     assert_contains(page, "<figure id=\"plot-kappa_return\">");
@@ -95,7 +95,7 @@ TEST_IN_STUDY(test_every_plot)
     }
     plot_study(50);
     assert_int_equal(check_plots(3), 17);
-    svg = file_bytes("figures/kappa_return.svg", NULL);
+    svg = file_text("figures/kappa_return.svg");
     assert_contains(svg, "<title>bn+wn+ce: ");
     assert_contains(svg, ">bn+wn+ce<"); /* a name, as text */
     assert_null(strstr(svg, "onmousemove"));
@@ -116,7 +116,7 @@ TEST_IN_STUDY(test_further_analysis)
     plot_study(0);
     assert_contains(file_text("said"), "Further analyses, in tables/summary.csv and "
                                        "report.html: xqc\n");
-    page = file_bytes("report.html", NULL);
+    page = file_text("report.html");
     assert_contains(page, "<h3>Further analysis: xqc</h3>");
     assert_contains(page, "<code>compat = xqc</code>");
     assert_contains(page, "<td data-value=\"1e+30\">1.00e+30</td>");
@@ -128,7 +128,7 @@ TEST_IN_STUDY(test_no_intervals)
 
     draw_nothing();
     plot_study(0);
-    page = file_bytes("report.html", NULL);
+    page = file_text("report.html");
     assert_null(strstr(page, "intervals are too narrow"));
     assert_contains(page, "no interval");
 }
@@ -329,15 +329,7 @@ TEST_IN_STUDY(test_no_spectra_at_all)
 
 TEST_IN_STUDY(test_settings_of_the_user)
 {
-    const char *old = getenv("HOME");
-    char home[512] = "";
-
-    snprintf(home, sizeof home, "%s", old ? old : "");
     write_text(".gnuplot", "exit error 'mine'\n");
-    assert_int_equal(setenv("HOME", scratch_folder, 1), 0);
+    set_variable("HOME", scratch_folder);
     assert_drawn();
-    if (old)
-        setenv("HOME", home, 1);
-    else
-        unsetenv("HOME");
 }

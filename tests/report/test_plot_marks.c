@@ -8,7 +8,7 @@ static size_t count(const char *figure, const char *text)
     char *svg;
     size_t n = 0;
 
-    svg = file_bytes(text_of("figures/%s.svg", figure), NULL);
+    svg = file_text(text_of("figures/%s.svg", figure));
     for (const char *at = svg; (at = strstr(at, text)) != NULL; at += strlen(text))
         n++;
     return n;
@@ -176,7 +176,7 @@ TEST_IN_STUDY(test_crosses_behind_marks)
     draw_svg_alone("");
     make_pair("0", 1, "", standard);
     draw_with_moved("1", "0");
-    svg = file_bytes("figures/kappa_return.svg", NULL);
+    svg = file_text("figures/kappa_return.svg");
     for (at = svg; (mark = strstr(at + 1, "-gpPt1' transform=")) != NULL;)
         at = mark; /* the last one */
     assert_true(at != svg);

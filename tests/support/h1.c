@@ -1,5 +1,7 @@
 #include "h1.h"
 
+#include "environments.h"
+
 enum { SMALL_H1_JOINTS = 19, SMALL_H1_ROOM = 12000 };
 
 /* Appends to the text of a model. */
@@ -76,14 +78,17 @@ void place(double x, double y, double z)
     assert_ok(ks_env_force(env, &(struct ks_env_start){.qpos = qpos}, seen));
 }
 
-static int make_small(void **state)
+int small_h1_install(void)
 {
-    if (scratch_make(state) != 0)
-        return -1;
     for (size_t i = 0; i < SMALL_H1_MODELS; i++)
         small_h1_write(small_h1_models[i].task, small_h1_models[i].objects,
                        small_h1_models[i].keyframe);
     return setenv("HUMANOID_BENCH_DIR", scratch_folder, 1);
+}
+
+static int make_small(void **state)
+{
+    return scratch_make(state) || small_h1_install();
 }
 
 static int remove_small(void **state)

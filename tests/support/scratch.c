@@ -63,18 +63,13 @@ bool exists(const char *name)
 
 unsigned char *read_bytes(const char *path, size_t *size)
 {
-    FILE *file = fopen(path, "rb");
-    unsigned char *bytes;
-    struct stat stat;
+    char *bytes = NULL;
+    size_t n;
 
-    assert_non_null(file);
-    assert_int_equal(fstat(fileno(file), &stat), 0);
-    *size = (size_t)stat.st_size;
-    bytes = hold(malloc(*size + 1));
-    assert_non_null(bytes);
-    assert_int_equal(fread(bytes, 1, *size, file), *size);
-    fclose(file);
-    return bytes;
+    assert_ok(ks_text_read(path, &bytes, &n));
+    if (size)
+        *size = n;
+    return hold(bytes);
 }
 
 void write_bytes(const char *path, const void *bytes, size_t size)
@@ -99,15 +94,17 @@ void write_text(const char *name, const char *text)
     write_bytes(path, text, strlen(text));
 }
 
-const char *file_text(const char *name)
+char *file_text(const char *name)
 {
-    static char text[1 << 16];
-    FILE *file = fopen(scratch(name), "r");
+    return (char *)read_bytes(scratch(name), NULL);
+}
 
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    return text;
+void copy_file(const char *from, const char *to)
+{
+    size_t size;
+    const unsigned char *bytes = read_bytes(from, &size);
+
+    write_bytes(to, bytes, size);
 }
 
 void assert_same_files(const char *found, const char *expected)

@@ -31,15 +31,16 @@ int scratch_remove(void **state);
 const char *scratch(const char *name);
 bool exists(const char *name);
 
-/* A file's bytes; held until the test ends. */
+/* A file's bytes, followed by a zero; held until the test ends. `size` may be NULL. */
 unsigned char *read_bytes(const char *path, size_t *size);
 void write_bytes(const char *path, const void *bytes, size_t size);
 
 /* Writes the file `name` in the folder, and creates its parent folders. */
 void write_text(const char *name, const char *text);
 
-/* The text of a file in the folder, in a static buffer, truncated to its size. */
-const char *file_text(const char *name);
+/* The text of a file in the folder; held until the test ends. */
+char *file_text(const char *name);
+void copy_file(const char *from, const char *to);
 
 /* A table of the folder, until the next call. A cell as text, and as a number: NaN for "-" or
  * nothing. check_row compares cells of a row, "NAME=TEXT NAME=TEXT ...". */

@@ -303,14 +303,6 @@ static void restore_output(int output)
     close(output);
 }
 
-char *file_bytes(const char *name, size_t *size)
-{
-    char *bytes = NULL;
-
-    assert_ok(ks_text_read(scratch(name), &bytes, size));
-    return hold(bytes);
-}
-
 void plot_study(size_t resamples)
 {
     int output = divert_output();
