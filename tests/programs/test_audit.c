@@ -31,7 +31,7 @@ TEST(test_audit)
 static const char *find_table(void)
 {
     static const char start[] = "layers-m10-n3-s0-";
-    static char name[300];
+    const char *name = NULL;
     DIR *folder = opendir(scratch("kept.audit"));
     struct dirent *entry;
     int n = 0;
@@ -39,7 +39,7 @@ static const char *find_table(void)
     assert_non_null(folder);
     while ((entry = readdir(folder)))
         if (strncmp(entry->d_name, start, strlen(start)) == 0) {
-            snprintf(name, sizeof name, "kept.audit/%s", entry->d_name);
+            name = text_of("kept.audit/%s", entry->d_name);
             n++;
         }
     closedir(folder);

@@ -19,12 +19,7 @@ static double worst_eigenvalue, worst_gradient;
 
 static const char *golden(const char *name, const char *suffix)
 {
-    static char paths[4][1200];
-    static int turn;
-    char *path = paths[turn++ % 4];
-
-    snprintf(path, sizeof paths[0], "%s/%s%s", folder, name, suffix);
-    return path;
+    return text_of("%s/%s%s", folder, name, suffix);
 }
 
 static void keep_worst(const char *name, const char *what, double error, double bound,
@@ -40,13 +35,11 @@ static void check_products(const char *name, size_t n, const char *options, cons
                            struct precision *precision)
 {
     double *expected, *found;
-    char suffix[64];
     size_t k;
 
-    snprintf(suffix, sizeof suffix, ".%s.h5", stored);
     assert_runs("--apply %s --output hv.h5 %s --precision %s %s", golden(name, ".in.h5"), options,
                 precision->name, golden(name, ".ckpt.h5"));
-    assert_ok(ks_vectors_read(golden(name, suffix), n, &k, &expected));
+    assert_ok(ks_vectors_read(golden(name, text_of(".%s.h5", stored)), n, &k, &expected));
     assert_int_equal(k, VECTORS);
     found = read_vectors("hv.h5", n, VECTORS);
     for (size_t i = 0; i < VECTORS; i++)
@@ -144,13 +137,12 @@ TEST(test_golden)
     assert_non_null(getcwd(folder, sizeof folder - sizeof FOLDER - 1));
     strcat(strcat(folder, "/"), FOLDER);
     while ((entry = readdir(list))) {
-        size_t length = strlen(entry->d_name);
-        char name[64];
+        char name[256];
 
-        if (length < sizeof suffix || length > sizeof name ||
-            strcmp(entry->d_name + length - strlen(suffix), suffix) != 0)
+        if (!ks_path_ends(entry->d_name, suffix))
             continue;
-        snprintf(name, sizeof name, "%.*s", (int)(length - strlen(suffix)), entry->d_name);
+        snprintf(name, sizeof name, "%.*s", (int)ks_path_stem(entry->d_name, suffix),
+                 entry->d_name);
         check(name);
         done++;
         for (size_t i = 0; i < NEEDED; i++)

@@ -36,16 +36,22 @@ int run_program(const char *name, const char *arguments)
                              program_path(name), arguments));
 }
 
+static char list[2048]; /* the arguments of the last run */
+
+static int run_formatted(const char *name, const char *arguments, va_list values)
+{
+    assert_true(vsnprintf(list, sizeof list, arguments, values) < (int)sizeof list);
+    return run_program(name, list);
+}
+
 int analyzer(const char *arguments, ...)
 {
-    char list[2048];
     va_list values;
     int status;
 
     va_start(values, arguments);
-    vsnprintf(list, sizeof list, arguments, values);
+    status = run_formatted("kappascope-analyze", arguments, values);
     va_end(values);
-    status = run_program("kappascope-analyze", list);
     if (status > 3)
         fail_msg("analyze %s: exit status %d, '%s'", list, status, complained);
     return status;
@@ -53,13 +59,13 @@ int analyzer(const char *arguments, ...)
 
 int train(const char *arguments, ...)
 {
-    char list[2048];
     va_list values;
+    int status;
 
     va_start(values, arguments);
-    vsnprintf(list, sizeof list, arguments, values);
+    status = run_formatted("kappascope-train", arguments, values);
     va_end(values);
-    return run_program("kappascope-train", list);
+    return status;
 }
 
 int audit(const char *arguments)
