@@ -24,10 +24,9 @@ static void compare(const char *name, const struct kappascope_problem *problem,
     struct kappascope_checkpoint *checkpoint;
     struct kappascope_operator *a;
     struct kappascope_spectrum *s;
-    char theirs[512];
+    const char *theirs = file(text_of("%s.spectrum", name));
 
     assert_runs("--operator %s %s '%s'", problem->kind, arguments, file(name));
-    snprintf(theirs, sizeof theirs, "%s/%s.spectrum.h5", scratch_folder, name);
     assert_done(kappascope_checkpoint_read(file(name), &checkpoint));
     assert_done(kappascope_operator_new(checkpoint, problem, &a));
     if (options)

@@ -17,10 +17,7 @@ static const char *const XQC = "batchnorm\n"
                                "dense 101 project=unit-kernel\n"
                                "loss ce min=-5 max=5\n";
 
-static void free_arch(void *arch)
-{
-    KS(arch_free)(arch);
-}
+RELEASES(free_arch, KS(arch_free))
 
 static struct KS(arch) *parse(const char *text, size_t in)
 {

@@ -42,13 +42,10 @@ TEST_IN_FOLDER(test_sizes_in_train)
                                "[variant small]\narchitecture=simba-v2-small\nactor_hidden=256\n%s"
                                "[analyze]\norder=5\n";
     struct ks_study *s = NULL;
-    char filled[512];
 
-    snprintf(filled, sizeof filled, text, "");
-    assert_ok(study_of_text(filled, &s));
+    assert_ok(study_of_text(text_of(text, ""), &s));
     assert_fails(ks_study_check(s, 223, 38), KS_USAGE, "the settings hidden, depth, atoms");
-    snprintf(filled, sizeof filled, text, "hidden=512\n");
-    assert_ok(study_of_text(filled, &s));
+    assert_ok(study_of_text(text_of(text, "hidden=512\n"), &s));
     assert_ok(ks_study_check(s, 223, 38));
     assert_int_equal(s->architecture[0].settings.hidden, 128);
     assert_int_equal(s->architecture[1].settings.random_steps, 10);

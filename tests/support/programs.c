@@ -167,10 +167,7 @@ double read_root_number(const char *path, const char *name)
     return attribute.number;
 }
 
-static void free_json(void *value)
-{
-    json_decref(value);
-}
+RELEASES(free_json, json_decref)
 
 json_t *read_json(const char *name)
 {

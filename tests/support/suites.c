@@ -33,10 +33,7 @@ bool suite_is_there(const char *task)
     return status == KS_OK;
 }
 
-static void free_env(void *env)
-{
-    ks_env_free(env);
-}
+RELEASES(free_env, ks_env_free)
 
 struct ks_env *new_env(const char *task)
 {
