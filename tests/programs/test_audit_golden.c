@@ -106,7 +106,9 @@ static void check_audit(const struct truth *t, size_t *checked)
                        checked);
 }
 
-static void audit_file(const char *name, size_t *checked)
+static size_t checked; /* statements */
+
+static void audit_file(const char *name)
 {
     static const int orders[] = {3, 12, 40};
     const struct truth t = read_truth(text_of("%s/%s.eig.h5", FOLDER, name));
@@ -116,25 +118,14 @@ static void audit_file(const char *name, size_t *checked)
         assert_int_equal(audit(text_of("--quiet --order %d --layer-order 0 golden.h5", orders[i])),
                          0);
         join_lines();
-        check_audit(&t, checked);
+        check_audit(&t, &checked);
     }
 }
 
 TEST(test_golden)
 {
-    DIR *folder = opendir(FOLDER);
-    struct dirent *entry;
-    size_t files = 0, checked = 0;
+    const size_t files = each_file(FOLDER, ".eig.h5", audit_file);
 
-    if (!folder)
-        skip();
-    while ((entry = readdir(folder))) {
-        if (!strstr(entry->d_name, ".eig.h5"))
-            continue;
-        audit_file(text_of("%.*s", (int)strcspn(entry->d_name, "."), entry->d_name), &checked);
-        files++;
-    }
-    closedir(folder);
     print_message("%zu critics, %zu statements\n", files, checked);
     assert_true(files > 0 && checked > 60);
 }

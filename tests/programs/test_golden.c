@@ -108,11 +108,10 @@ static void check_lanczos(const char *name, size_t n, const double *eigenvalue)
 
 static void check(const char *name)
 {
-    double *eigenvalue, *gradient;
     size_t n;
+    const double *eigenvalue = read_list(golden(name, ".eig.h5"), "/eigenvalues", &n);
+    const double *gradient = read_list(golden(name, ".eig.h5"), "/gradient", &n);
 
-    eigenvalue = read_list(golden(name, ".eig.h5"), "/eigenvalues", &n);
-    gradient = read_list(golden(name, ".eig.h5"), "/gradient", &n);
     check_gradient(name, n, gradient, read_root_number(golden(name, ".eig.h5"), "loss"));
     check_operators(name, n);
     check_exact(name, n, eigenvalue);
@@ -124,32 +123,13 @@ TEST(test_golden)
     static const char *const needed[] = {"xqc",      "crossq",   "plain",       "layernorm",
                                          "smooth",   "residual", "hypersphere", "mixed",
                                          "quantile", "huber",    "projected"};
-    enum { NEEDED = sizeof needed / sizeof needed[0] };
-    static const char suffix[] = ".ckpt.h5";
-    DIR *list = opendir(FOLDER);
-    struct dirent *entry;
-    size_t done = 0, needed_done = 0;
+    size_t done;
 
-    if (!list) {
-        print_message("%s does not exist\n", FOLDER);
-        skip();
-    }
     assert_non_null(getcwd(folder, sizeof folder - sizeof FOLDER - 1));
     strcat(strcat(folder, "/"), FOLDER);
-    while ((entry = readdir(list))) {
-        char name[256];
-
-        if (!ks_path_ends(entry->d_name, suffix))
-            continue;
-        snprintf(name, sizeof name, "%.*s", (int)ks_path_stem(entry->d_name, suffix),
-                 entry->d_name);
-        check(name);
-        done++;
-        for (size_t i = 0; i < NEEDED; i++)
-            needed_done += strcmp(name, needed[i]) == 0;
-    }
-    closedir(list);
-    assert_int_equal(needed_done, NEEDED);
+    done = each_file(FOLDER, ".ckpt.h5", check);
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        assert_int_equal(access(golden(needed[i], ".ckpt.h5"), R_OK), 0);
     assert_int_equal(products, 2 * done + 4);
     print_message("%zu checkpoints; largest errors: products %.1e (f64), %.1e (f32), gradient and "
                   "loss %.1e, eigenvalues %.1e of the largest\n",

@@ -27,6 +27,30 @@ size_t scratch_files(bool clean)
     return n;
 }
 
+size_t each_file(const char *folder, const char *ending, void (*visit)(const char *name))
+{
+    DIR *list = opendir(folder);
+    struct dirent *entry;
+    size_t n = 0;
+
+    if (!list) {
+        print_message("%s does not exist\n", folder);
+        skip();
+    }
+    while ((entry = readdir(list))) {
+        char *name;
+
+        if (!ks_path_ends(entry->d_name, ending))
+            continue;
+        name = hold(strdup(entry->d_name));
+        name[ks_path_stem(name, ending)] = '\0';
+        visit(name);
+        n++;
+    }
+    closedir(list);
+    return n;
+}
+
 int scratch_clean(void **state)
 {
     scratch_files(true);

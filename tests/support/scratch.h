@@ -16,6 +16,10 @@
 
 extern char scratch_folder[64];
 
+/* Calls `visit` with the name, without its ending, of each file of a folder that has this ending;
+ * returns how many there are. Skips the test if the folder does not exist. */
+size_t each_file(const char *folder, const char *ending, void (*visit)(const char *name));
+
 /* A test in a folder of its own, and one after which the folder of all tests is emptied. */
 #define TEST_IN_FOLDER(name) TEST_WITH(name, scratch_make, scratch_remove)
 #define TEST_CLEAN(name)     TEST_WITH(name, NULL, scratch_clean)
